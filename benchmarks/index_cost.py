@@ -1,8 +1,8 @@
 """The cost of an index without its vectors: processor time to store texts, and bytes relative to those texts.
 
 Counts all pages of index.db after closing, so that there is no log; the assignment of vectors to texts is
-included. The derived files that are made when there is time (postings, codes) have separate rows, if the
-index has them. The matrix is not counted.
+included. The table of postings and the file of codes, which are made when there is time, have separate rows,
+if the index has them. The matrix is not counted.
 """
 
 import argparse
@@ -17,7 +17,7 @@ import apsw
 from benchmarks import made_index, report
 from memd.index.index import DATABASE
 
-DERIVED = ("postings.*", "*.codes")  # as memd.index.index names them
+CODES = "codes.*"  # as memd.index.index names the file
 
 
 def main() -> None:
@@ -47,9 +47,9 @@ def sizes(folder: Path, text_bytes: int | None = None) -> list[dict[str, object]
         )
     ]
     database.close()
-    beside = sum(path.stat().st_size for pattern in DERIVED for path in folder.glob(pattern))
+    beside = sum(path.stat().st_size for path in folder.glob(CODES))
     whole = (folder / DATABASE).stat().st_size
-    found = [("index.db", whole), ("derived files", beside), ("both", whole + beside), *found]
+    found = [("index.db", whole), ("file of codes", beside), ("both", whole + beside), *found]
     return [
         {"what": name, "kB": size // 1000, "times the text": round(size / text, 3)} for name, size in found
     ]

@@ -1,9 +1,8 @@
 """The time of the keyword arm at 100,000 and at a million chunks, warm and right after a start.
 
-With and without the derived file of postings, and the costs of that file. The index is made once and kept in
-the given
-folder: a million chunks take half an hour. "After a start" means a daemon that has just opened the index,
-while the system still has its files in memory.
+With and without the table of postings, and the costs of that table. The index is made once and kept in the
+given folder: a million chunks take half an hour. "After a start" means a daemon that has just opened the
+index, while the system still has its files in memory.
 """
 
 import argparse
@@ -21,7 +20,7 @@ from memd.search.query import parse
 
 WARM_UP = 20  # questions that are asked and not counted
 STARTS = 5  # of a daemon, each for one first question
-WITHOUT_FILE = 20  # questions: each new word of them costs a part of a second there
+WITHOUT_TABLE = 20  # questions: each new word of them costs a part of a second there
 RANKED_BY_FTS5 = 10  # questions put to FTS5's own ranking, for comparison
 SAVES = 50  # one before each of this many questions
 POOL = 300
@@ -65,18 +64,19 @@ class Measured:
 
 
 def of_one_size(measured: Measured, options: argparse.Namespace) -> None:
-    """Measure one size of index: without the file, making it, and with it."""
+    """Measure one size of index: without the table, filling it, and with it."""
     home = options.folder.resolve() / f"h{measured.chunks}"
     folder = made_index.ready(home, measured.chunks)
     texts = made_index.questions(options.queries + WARM_UP)
     index = Index(folder)
     try:
-        index.postings.drop()
-        times = [arm_ms(index, text) for text in texts[: 1 + WITHOUT_FILE]]
-        measured.times("arm without the file, first question", times[:1])
-        measured.times("arm without the file, new questions", times[1:])
+        while index.postings.drop_some():
+            pass
+        times = [arm_ms(index, text) for text in texts[: 1 + WITHOUT_TABLE]]
+        measured.times("arm without the table, first question", times[:1])
+        measured.times("arm without the table, new questions", times[1:])
         measured.times("FTS5's own ranking", [fts5_ms(index, text) for text in texts[:RANKED_BY_FTS5]])
-        make_file(index, measured)
+        fill_table(index, measured)
         measured.figure("size of the database, MB", (folder / "index.db").stat().st_size / 1e6)
     finally:
         index.close()
@@ -114,23 +114,26 @@ def ranked(view: View, expression: str) -> None:
     )
 
 
-def make_file(index: Index, measured: Measured) -> None:
-    """Make the file of postings, without the pauses that housekeeping makes."""
+def fill_table(index: Index, measured: Measured) -> None:
+    """Fill the table of postings, without the pauses that housekeeping makes."""
     started, cpu = perf_counter(), time.process_time()
     building = index.postings.begin()
-    slices, most = [], 0.0
-    done = False
-    while not done:
+    slices, commits, most = [], [], 0.0
+    while not building.is_done:
         began = perf_counter()
-        done = building.step(0.1)
-        slices.append(1000 * (perf_counter() - began))
+        rows = building.step(0.1)
+        read = perf_counter()
+        assert index.postings.put(building, rows)
+        slices.append(1000 * (read - began))
+        commits.append(1000 * (perf_counter() - read))
         most = max(most, report.anonymous_mb())
-    assert index.postings.adopt(building)
-    measured.figure("making the file, s", perf_counter() - started)
-    measured.figure("making the file, s of processor time", time.process_time() - cpu)
-    measured.times("making the file, one transaction", slices)
-    measured.figure("making the file, anonymous memory of the process, MB", most)
-    measured.figure("size of the file, MB", building.path.stat().st_size / 1e6)
+    measured.figure("filling the table, s", perf_counter() - started)
+    measured.figure("filling the table, s of processor time", time.process_time() - cpu)
+    measured.times("filling the table, reading a slice", slices)
+    measured.times("filling the table, writing a slice", commits)
+    measured.figure("filling the table, anonymous memory of the process, MB", most)
+    [[size]] = index.writer.run("SELECT sum(length(counts) + ifnull(length(ids), 0)) FROM postings")
+    measured.figure("size of the rows, MB", size / 1e6)
 
 
 def of_daemon(home: Path, measured: Measured, texts: list[str]) -> None:
@@ -170,7 +173,7 @@ def asked(place: Home, texts: list[str]) -> dict[str, list[float]]:
 
 
 def after_saves(index: Index, measured: Measured, texts: list[str]) -> None:
-    """Ask each question right after a save: another generation, with chunks beyond the file."""
+    """Ask each question right after a save: another generation, with chunks beyond the table."""
     words = made_index.Words()
     for text in texts[:WARM_UP]:
         arm_ms(index, text)

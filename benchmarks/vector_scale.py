@@ -137,7 +137,7 @@ def snapshot(rows: Rows, codes: CodesFile) -> Snapshot:
     """Return a snapshot in which the newest chunk was embedded first, as the daemon does it."""
     added = [(number, 1, rows.count - number, 1) for number in range(1, rows.count + 1)]
     columns = Columns.empty().changed(removed=[], added=added, embedded=[])
-    return Snapshot(1, {}, columns, rows, "", TermPostings(columns, rows.count), codes)
+    return Snapshot(1, {}, columns, rows, "", TermPostings(columns, rows.count, 1), codes)
 
 
 def compared(

@@ -1,4 +1,4 @@
-"""Support for tests of the file of postings: making it, and what FTS5 says, term by term."""
+"""Support for tests of the table of postings: filling it, and what FTS5 says, term by term."""
 
 from collections import defaultdict
 
@@ -10,27 +10,40 @@ K1, B = 1.2, 0.75
 
 
 def made(notes, slices: int | None = None) -> bool:
-    """Make the file anew, or do only so many pieces of it; tell whether it counts now."""
-    building = notes.index.postings.begin()
-    while not building.step(0.0 if slices is not None else 60.0):
-        if slices is not None:
-            slices -= 1
-            if slices <= 0:
-                return False
-    return notes.index.postings.adopt(building)
+    """Do the pass over the terms that is due, or so many slices of it; tell whether it is complete."""
+    table = notes.index.postings
+    building = table.begin()
+    while not building.is_done:
+        if slices == 0:
+            return False
+        rows = building.step(60.0 if slices is None else 0.0)
+        if not table.put(building, rows):
+            return False
+        slices = None if slices is None else slices - 1
+    return True
 
 
-def the_file(notes):
-    """Return the path of the file that counts."""
-    [path] = notes.state.glob("postings.*.bin")
-    return path
+def keys(notes) -> dict[str, int]:
+    """Return the key of each row of the table, and up to which chunk it is."""
+    with notes.index.view_apart() as view:
+        return dict(view.reader.each("SELECT term, upto FROM main.postings"))
+
+
+def damage(notes, column: str = "counts", which: str = "term IS NOT NULL") -> None:
+    """Flip a bit in a value of rows, as a disk might; queries see it when they read the rows again."""
+    writer = notes.index.writer
+    for term, value in writer.run(f"SELECT term, {column} FROM postings WHERE {which}"):
+        with writer.transaction():
+            flipped = value ^ 1 if type(value) is int else bytes([value[0] ^ 1]) + value[1:]
+            writer.run(f"UPDATE postings SET {column} = ? WHERE term = ?", (flipped, term))
+    notes.index.publish_again()
 
 
 def truth(view) -> dict[tuple[str, bool], dict[int, int]]:
     """Return term → live chunk → count, straight out of FTS5, with what begins with each character."""
     found: dict[tuple[str, bool], dict[int, int]] = defaultdict(dict)
     live = view.snapshot.columns.source
-    rows = view.reader.each("SELECT term, doc, count(*) FROM temp.postings GROUP BY term, doc")
+    rows = view.reader.each("SELECT term, doc, count(*) FROM temp.word_postings GROUP BY term, doc")
     for term, chunk, count in rows:
         if chunk < len(live) and live[chunk]:
             found[term, False][chunk] = count

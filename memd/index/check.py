@@ -26,6 +26,7 @@ from typing import Any, Final
 from memd import fsio
 from memd.errors import DeadlineError, IndexDamagedError
 from memd.fsio import Failure
+from memd.index import postings_table
 from memd.index.columns import HAS_NUMPY, StoredSlice, chunks_in, only_living, take
 from memd.index.database import open_scratch
 from memd.index.derived_file import flaw
@@ -47,7 +48,7 @@ MENDED: Final[Mapping[str, str]] = {
     "trigrams": "the table is filled again from the chunks",
     "chunk": "its source is cut again",
     "rows": "they are embedded again",
-    "postings": "the file is dropped, and made again when there is time",
+    "postings": "the table is emptied, and filled again when there is time",
     "codes": "the file is dropped, and made again when there is time",
     "waiting": "who waits for a vector, and who gets none, is found out anew",
     "stray": "it is removed",
@@ -64,7 +65,7 @@ NOT_MENDED: Final[Mapping[str, str]] = {
     "foreign": "look whose it is: memd neither reads nor removes it",
 }
 
-TABLES: Final = {"words": "temp.postings", "trigrams": "temp.trigram_postings"}
+TABLES: Final = {"words": "temp.word_postings", "trigrams": "temp.trigram_postings"}
 NEIGHBOURS = frozenset({"config.toml", "root"})  # other entries in the folder of an index
 NAMED = 20  # rows, ids or terms that one finding lists; the rest is counted
 BATCH = 500  # chunks passed to FTS5 at once
@@ -145,7 +146,9 @@ def findings(
                 yield from _waiting(view)
                 yield from _names(view, paths)
                 yield from _rows(index, view, counts)
-                yield from _derived_files(index, view, broken, ends)
+                if "words" not in broken and HAS_NUMPY:
+                    yield from _postings(view, ends)
+                yield from _codes(index, view, ends)
                 yield from _chunks(view, counts, broken, ends)
         yield from _strays(index)
         if root is not None and rules is not None:
@@ -174,6 +177,8 @@ class Repair:
             found = [finding for finding in self._findings if finding.kind == kind]
             if found and kind in TABLES:
                 yield from self._refilled(kind)
+            if found and kind == "postings":
+                yield from self._without_postings()
             for finding in found:
                 self._mend(finding)
                 self.mended.add(finding)
@@ -182,7 +187,6 @@ class Repair:
     def _mend(self, finding: Finding) -> None:
         index = self._index
         at_once = {
-            "postings": index.postings.drop,
             "codes": index.codes.drop,
             "waiting": index.refill_waiting,
             "columns": index.refill_columns,
@@ -208,6 +212,8 @@ class Repair:
 
     def _refilled(self, table: str) -> Iterator[None]:
         """Fill a new full-text table while the old one still answers queries."""
+        if table == "words":
+            yield from self._without_postings()
         writer = self._index.writer
         with writer.transaction():
             writer.begin_refill(table)
@@ -223,6 +229,10 @@ class Repair:
                     writer.refill(table, chunk_id, words if table == "words" else trigrams)
             yield
         self._index.publish_again()
+
+    def _without_postings(self) -> Iterator[None]:
+        while self._index.postings.drop_some():
+            yield
 
 
 def repair(index: Index, findings: Iterable[Finding]) -> Repair:
@@ -418,19 +428,23 @@ def _rows(index: Index, view: View, counts: Counts) -> Iterator[Finding]:
             yield Finding("rows", text, (), number, tuple(sorted(bad)))
 
 
-def _derived_files(index: Index, view: View, broken: Container[str], ends: Ends) -> Iterator[Finding]:
-    """Verify the checksums of each derived file, and compare samples with the data it was made from."""
-    for found in (view.snapshot.postings.file, view.snapshot.codes):
-        kind = found.file.kind if found is not None else ""
-        if found is None or (kind == "postings" and "words" in broken):
-            continue
-        try:
-            text = flaw(found, view, ends)
-        except IndexDamagedError as error:
-            yield Finding("words", str(error))
-            continue
-        if text and any(keeper.usable is found for keeper in index.derived):  # otherwise it was replaced
-            yield Finding(kind, f"the file of {kind}: {text}")
+def _postings(view: View, ends: Ends) -> Iterator[Finding]:
+    """Verify the checksum of each row of postings, and compare samples with FTS5."""
+    try:
+        text = postings_table.flaw(view, ends)
+    except IndexDamagedError as error:
+        yield Finding("words", str(error))
+        return
+    if text:
+        yield Finding("postings", f"the table of postings: {text}")
+
+
+def _codes(index: Index, view: View, ends: Ends) -> Iterator[Finding]:
+    """Verify the checksums of the file of codes, and compare samples with the rows."""
+    found = view.snapshot.codes
+    text = flaw(found, view, ends) if found is not None else ""
+    if text and index.codes.usable is found:  # otherwise it was replaced
+        yield Finding("codes", f"the file of codes: {text}")
 
 
 def _chunks(view: View, counts: Counts, broken: Container[str], ends: Ends) -> Iterator[Finding]:

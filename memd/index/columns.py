@@ -206,11 +206,6 @@ def only_living(ids: Sequence[int], columns: Columns) -> list[int]:
     return living
 
 
-def live_up_to(columns: Columns, last: int) -> int:
-    """Return the number of live chunks with an id up to *last*."""
-    return int(np.count_nonzero(columns.source[: last + 1]))
-
-
 def mask_of(columns: Columns, sources: Iterable[int] | None) -> Mask:
     """Return the mask of live chunks, of *sources* only unless that is None."""
     if sources is None:

@@ -35,7 +35,7 @@ from memd.errors import (
 )
 from memd.fsio import Failure
 
-SCHEMA_VERSION = 5  # of the tables; an index with another version is rebuilt
+SCHEMA_VERSION = 6  # of the tables; an index with another version is rebuilt
 
 # unicode61 keeps letters and digits; Mn and Mc keep the vowel signs of Indic scripts inside their words.
 # remove_diacritics 2 also handles code points that combine a letter with several diacritics.
@@ -130,6 +130,14 @@ CREATE TABLE columns (                     -- memd.index.columns
     crc INTEGER NOT NULL                   -- CRC-32 of the slice and what is stored
 ) STRICT;
 
+CREATE TABLE postings (                    -- of frequent terms, out of words: memd.index.postings_table
+    term TEXT NOT NULL PRIMARY KEY,        -- or prefix
+    upto INTEGER NOT NULL,                 -- in all chunks with ids up to this one
+    ids BLOB,                              -- of the chunks; NULL: counts has every id from 0 on
+    counts BLOB NOT NULL,
+    crc INTEGER NOT NULL                   -- CRC-32 of the other values
+) STRICT;
+
 -- Chunks of live sources without a vector of the model we want: those that will have one, ...
 CREATE TABLE waiting (
     chunk INTEGER PRIMARY KEY REFERENCES chunks (id) ON DELETE CASCADE
@@ -153,7 +161,7 @@ FULL_TEXT = {  # table → its FTS5 options
 }
 
 # One row for each occurrence of a term; a temporary table, not stored in the file.
-POSTINGS = "CREATE VIRTUAL TABLE temp.postings USING fts5vocab (main, words, instance)"
+WORD_POSTINGS = "CREATE VIRTUAL TABLE temp.word_postings USING fts5vocab (main, words, instance)"
 TERMS = "CREATE VIRTUAL TABLE temp.terms USING fts5vocab (main, words, row)"  # one row per term
 TRIGRAM_POSTINGS = "CREATE VIRTUAL TABLE temp.trigram_postings USING fts5vocab (main, trigrams, instance)"
 
@@ -167,7 +175,7 @@ JOURNAL_LIMIT_BYTES = 64 * 1024 * 1024  # the WAL is truncated to this after a c
 # Tables in which a lost page would be noticed late or never; full-text tables have checks of their own.
 LOOKED_THROUGH = (
     *("meta", "sources", "names", "links", "chunks", "matrices"),
-    *("vectors", "columns", "waiting", "unreadable", "beyond"),
+    *("vectors", "columns", "postings", "waiting", "unreadable", "beyond"),
 )
 # Length of the log, in pages, at which `Store` checkpoints after a commit. SQLite's automatic checkpoint
 # ignores a failing disk, so that more and more acknowledged commits would exist only in the log.
@@ -373,7 +381,7 @@ def open_reader(path: Path) -> apsw.Connection:
     """Open the database read-only, with the fts5vocab tables."""
     database = apsw.Connection(f"file:{_uri(path)}?mode=ro", flags=READ_ONLY)
     database.set_busy_timeout(BUSY_TIMEOUT_MS)
-    for statement in (POSTINGS, TERMS, TRIGRAM_POSTINGS):
+    for statement in (WORD_POSTINGS, TERMS, TRIGRAM_POSTINGS):
         database.execute(statement)
     database.execute("PRAGMA query_only = 1")
     return database
@@ -416,7 +424,7 @@ def open_scratch() -> apsw.Connection:
     """Open empty full-text tables in a temporary database that is deleted with the connection."""
     database = apsw.Connection("")
     made = chain.from_iterable(map(full_text, FULL_TEXT))
-    for statement in (*made, POSTINGS, TRIGRAM_POSTINGS):
+    for statement in (*made, WORD_POSTINGS, TRIGRAM_POSTINGS):
         database.execute(statement)
     return database
 

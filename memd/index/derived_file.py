@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-KINDS = ("postings", "codes")
+KINDS = ("codes",)
 FILE_NAME = re.compile(rf"({'|'.join(KINDS)})\.{NAME.pattern}\.bin")
 BUSY_TAIL_SHARE = 1 / 4  # `tail_share` while there is other work: a first import makes ten files
 UNUSABLE = (DamagedFileError, ImportError, NumpyMissingError, OSError)  # raised by opening and loading

@@ -20,7 +20,7 @@ from memd.index.columns import MisplacedError
 from memd.index.links import Supersession
 from memd.index.matrices import Compaction, Matrices, matrix_name
 from memd.index.postings import TermPostings
-from memd.index.postings_file import PostingsFile, PostingsKeeper
+from memd.index.postings_table import PostingsTable
 from memd.index.reader import Pool, Reader
 from memd.index.snapshot import Snapshot, View
 from memd.index.source_rows import NewSource, read_by_model
@@ -31,8 +31,8 @@ from memd.index.vocabulary import Vocabulary
 from memd.index.writer import Writer
 
 
-def load(writer: Writer, matrices: Matrices, file: PostingsFile | None, codes: CodesFile | None) -> Snapshot:
-    """Return the snapshot of the committed state; *file* has the postings of its older chunks.
+def load(writer: Writer, matrices: Matrices, codes: CodesFile | None) -> Snapshot:
+    """Return the snapshot of the committed state.
 
     Raises:
         IndexDamagedError: stored values are impossible.
@@ -47,16 +47,14 @@ def load(writer: Writer, matrices: Matrices, file: PostingsFile | None, codes: C
         columns,
         matrices.rows,
         active.model_id if active else "",
-        TermPostings(columns, matrices.ledger.newest_chunk(), generation, file),
+        TermPostings(columns, matrices.ledger.newest_chunk(), generation),
         codes,
         writer.supersession(),
     )
 
 
-def changed(
-    old: Snapshot, changes: Transaction, writer: Writer, matrices: Matrices, file: PostingsFile | None
-) -> Snapshot:
-    """Return the snapshot after *changes* were committed; *file* as in `load`."""
+def changed(old: Snapshot, changes: Transaction, writer: Writer, matrices: Matrices) -> Snapshot:
+    """Return the snapshot after *changes* were committed."""
     sources = old.sources.changed(removed=changes.sources_removed, put=changes.sources_put)
     columns = old.columns.changed(
         removed=sorted(changes.removed),
@@ -67,7 +65,7 @@ def changed(
     generation = writer.number("generation") or 0
     # After late chunks, cached postings up to `newest` lack them.
     if changes.late_from:
-        words = TermPostings(columns, newest, generation, file)
+        words = TermPostings(columns, newest, generation)
     else:
         words = old.postings.after(columns, newest, generation)
     return replace(
@@ -87,11 +85,6 @@ def _supersession(old: Snapshot, changes: Transaction, writer: Writer) -> Supers
     return (
         known if not changes.supersedes and known.names.isdisjoint(changes.names) else writer.supersession()
     )
-
-
-def beside(old: Snapshot, file: PostingsFile | None) -> Snapshot:
-    """Return the same snapshot with another file of postings."""
-    return replace(old, postings=old.postings.beside(file))
 
 
 DATABASE = "index.db"
@@ -124,14 +117,9 @@ class Index:
         with ExitStack() as opened:
             self._writer = opened.enter_context(closing(Writer(folder / DATABASE, self._failure)))
             self._matrices = opened.enter_context(closing(Matrices(folder, self._writer)))
-            self.postings = opened.enter_context(
-                closing(
-                    PostingsKeeper(
-                        folder, self._writer, self._with_postings,
-                        snapshot=lambda: self.snapshot, view_apart=self.view_apart,
-                    )
-                )
-            )  # fmt: skip
+            self.postings = PostingsTable(
+                self._writer, lambda: self.snapshot, self.view_apart, self._read_postings_again
+            )
             self.codes = opened.enter_context(
                 closing(CodesKeeper(folder, self._writer, self._with_codes, matrices=self._matrices))
             )
@@ -197,7 +185,7 @@ class Index:
 
     def owns(self, path: Path) -> bool:
         """Return whether *path* is one of the matrices or a derived file in use."""
-        if any(keeper.owns(path) for keeper in self.derived):
+        if self.codes.owns(path):
             return True
         with self.view_apart() as view:
             numbers = list(view.reader.each("SELECT number FROM matrices"))
@@ -240,20 +228,10 @@ class Index:
             self._matrices.columns.change(
                 removed=changes.removed, added=changes.added.values(), embedded=changes.embedded
             )
-            if changes.late_from:
-                self.postings.note_late(changes.late_from)
             if changes.visible:
                 self._writer.count_generation_up()
         if changes.visible:
-            self.postings.look()
-            self._published = changed(
-                self._published, changes, self._writer, self._matrices, self.postings.usable
-            )
-
-    @property
-    def derived(self) -> tuple[PostingsKeeper, CodesKeeper]:
-        """The files that are made from the database and the matrix."""
-        return self.postings, self.codes
+            self._published = changed(self._published, changes, self._writer, self._matrices)
 
     def stage(self, new: NewSource, staged: Staged | None, budget_s: float) -> tuple[Staged, bool]:
         """Store some chunks of a large source, invisible to queries; `Transaction.put` and `let_go` follow.
@@ -269,12 +247,12 @@ class Index:
         with self._writer.transaction():
             staged = begin_staging(self._writer, new) if staged is None else replace(staged)
             done = stage_some(self._writer, staged, budget_s)
-        self._writer.staged.add(staged.source_id)
+        self._writer.staged[staged.source_id] = staged.first_chunk
         return staged, done
 
     def let_go(self, staged: Staged) -> None:
         """End the staging of a source; chunks that were not put are waste."""
-        self._writer.staged.discard(staged.source_id)
+        self._writer.staged.pop(staged.source_id, None)
         self._writer.has_waste = True
 
     def drop_some_waste(self) -> bool:
@@ -405,8 +383,7 @@ class Index:
 
     def publish_again(self) -> None:
         """Load a new snapshot from the database."""
-        for keeper in self.derived:
-            keeper.look()
+        self.codes.look()
         try:
             self._published = self._load()
         except MisplacedError:
@@ -435,7 +412,7 @@ class Index:
             self._compaction = None
 
     def _load(self) -> Snapshot:
-        return load(self._writer, self._matrices, self.postings.usable, self.codes.usable)
+        return load(self._writer, self._matrices, self.codes.usable)
 
     def _same_moment(self, reader: Reader) -> Snapshot:
         give_up = time.monotonic() + PUBLISH_TIMEOUT_S
@@ -450,8 +427,10 @@ class Index:
             f"{self.folder}: no snapshot of the committed generation within {PUBLISH_TIMEOUT_S} s"
         )
 
-    def _with_postings(self, file: PostingsFile | None) -> None:
-        self._published = beside(self._published, file)
+    def _read_postings_again(self) -> None:
+        old = self._published
+        words = TermPostings(old.columns, old.postings.newest, old.generation)
+        self._published = replace(old, postings=words)
 
     def _with_codes(self, codes: CodesFile | None) -> None:
         self._published = replace(self._published, codes=codes)

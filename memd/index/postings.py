@@ -1,20 +1,24 @@
-"""Postings: the chunks in which a term occurs and how often, from the file of postings and from FTS5.
+"""Postings: the chunks in which a term occurs and how often, from the table of postings and from FTS5.
 
 Chunk ids only grow, and the content of an id never changes. So postings that were read once stay valid for
 later generations, which read only chunks with higher ids; the columns of a generation say which of them are
 live. They are not valid for earlier generations: a chunk that is replaced leaves FTS5 while older views still
-show it. The file has the older chunks of frequent terms; all else is read from FTS5 and cached.
+show it. In a large index the table `postings` has the older chunks of frequent terms
+(`memd.index.postings_table`); all else is read from FTS5. A row of it that is damaged is not used.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+from zlib import crc32
 
-from memd.index.columns import DEAD, Columns, Mask, live_up_to
+import structlog
+
+from memd.index.columns import DEAD, Columns, Mask
 from memd.lru import LruCache
 
 with suppress(ImportError):  # then search.fallback answers, and nothing here is called
@@ -22,8 +26,9 @@ with suppress(ImportError):  # then search.fallback answers, and nothing here is
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from memd.index.postings_file import PostingsFile
+log = structlog.get_logger()
 
+Term = tuple[str, bool]  # term, and whether it is a prefix
 PostingIds: TypeAlias = "NDArray[np.int32]"
 
 COUNT_BITS = 24  # of a packed posting: more than the bytes of any source
@@ -31,6 +36,7 @@ MAX_COUNT = 255  # counts above do not affect ranking: a chunk has about as many
 # If a term occurs in this share of the ids, an array of counts per id is smaller than ids with counts (4 + 1
 # bytes), and faster: 0.8 ns per id against 3.5 ns per posting.
 DENSE_SHARE = 1 / 5
+BEGINNING = "*"  # suffix of the key of a prefix: no term contains it
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +50,11 @@ class Part:
     def size(self) -> int:
         """The number of counts held."""
         return len(self.counts)
+
+    @property
+    def size_bytes(self) -> int:
+        """The memory that the arrays take."""
+        return self.counts.nbytes + (self.ids.nbytes if self.ids is not None else 0)
 
 
 def no_part() -> Part:
@@ -139,22 +150,48 @@ def agree(one: Part, other: Part, columns: Columns) -> bool:
     return np.array_equal(ids, other_ids) and np.array_equal(counts, other_counts)
 
 
-def encoded(part: Part, size: int) -> tuple[bool, bytes]:
-    """Return (whether it is dense, bytes) for a part with ids below *size*, the format of `decoded`."""
+class StoredRow(NamedTuple):
+    """A row of the table `postings`."""
+
+    term: str  # key
+    upto: int  # the row has all chunks up to this id
+    ids: bytes | None  # little-endian int32; None: counts has an entry for each id from 0 to `upto`
+    counts: bytes
+    crc: int  # CRC-32 of all other values
+
+
+class Stored(NamedTuple):
+    """The postings in one row of the table."""
+
+    upto: int
+    part: Part
+
+
+def key_of(term: Term) -> str:
+    """Return the key of a term or prefix in the table."""
+    text, is_beginning = term
+    return text + BEGINNING if is_beginning else text
+
+
+def row_of(term: Term, upto: int, part: Part) -> StoredRow:
+    """Return the row for a term whose postings up to the id *upto* are *part*."""
     ids, counts = listed(part)
-    if len(ids) < size * DENSE_SHARE:
-        return False, ids.tobytes() + counts.tobytes()
-    every = np.zeros(size, np.uint8)
-    every[ids] = counts
-    return True, every.tobytes()
+    listing: bytes | None = ids.astype("<i4").tobytes()
+    if len(ids) >= DENSE_SHARE * (upto + 1):
+        every = np.zeros(upto + 1, np.uint8)
+        every[ids] = counts
+        listing, counts = None, every
+    row = StoredRow(key_of(term), upto, listing, counts.tobytes(), 0)
+    return row._replace(crc=_checksum(row))
 
 
-def decoded(stored: memoryview, documents: int, *, dense: bool) -> Part:
-    """Return the part of *documents* chunks encoded in *stored*, without copying."""
-    if dense:
-        return Part(None, np.frombuffer(stored, np.uint8))
-    ids = np.frombuffer(stored, np.int32, documents)
-    return Part(ids, np.frombuffer(stored, np.uint8, documents, offset=4 * documents))
+def stored_in(row: StoredRow) -> Stored | None:
+    """Return what a row contains, without copying; None if its checksum is wrong."""
+    if row.crc != _checksum(row):
+        log.warning("postings_damaged")  # the term may be a word of a note
+        return None
+    ids = None if row.ids is None else np.frombuffer(row.ids, "<i4")
+    return Stored(row.upto, Part(ids, np.frombuffer(row.counts, np.uint8)))
 
 
 def counted(counts: Mapping[int, int]) -> Postings:
@@ -176,13 +213,26 @@ def known(part: Part, columns: Columns) -> tuple[PostingIds, NDArray[np.uint8]]:
     return listed(up_to(part, len(columns.source) - 1))
 
 
-# Postings cached for later queries, 5 bytes each: 20 MB. Those in the file are not counted.
-POSTINGS_KEPT = 4_000_000
-MASKS_KEPT = 8  # a byte per chunk each; a query needs one
-TERM_SIZE = 100  # overhead per term in units of postings: keys and records of some 500 bytes
+def _checksum(row: StoredRow) -> int:
+    facts = f"{row.term} {row.upto} {row.ids is None} {len(row.counts)}"
+    return crc32(row.counts, crc32(row.ids or b"", crc32(facts.encode())))
 
-Term = tuple[str, bool]  # term, and whether it is a prefix
-Read = Callable[[Term, int], Part]  # (term, after) → its postings in chunks with ids above
+
+KEPT_BYTES = 20_000_000  # of postings cached for later queries: the words of some hundred
+MASKS_KEPT = 8  # a byte per chunk each; a query needs one
+TERM_BYTES = 500  # overhead per term: keys and records
+STORED = -1  # in the key of a cached value: it is from the table
+
+
+class TermReader(Protocol):
+    """Reads the postings of one state of the database."""
+
+    def counted(self, term: Term, after: int = 0) -> Part:
+        """Return the postings in chunks with ids above *after*, out of FTS5."""
+
+    def stored(self, term: Term) -> Stored | None:
+        """Return the postings in the table; None if there are none, or if they are damaged."""
+
 
 V = TypeVar("V")
 
@@ -191,20 +241,20 @@ class Kept(Generic[V]):
     """A cache of values per term; safe for two readers at once."""
 
     def __init__(self) -> None:
-        self._kept: LruCache[tuple[Term, int], V] = LruCache(POSTINGS_KEPT)
+        self._kept: LruCache[tuple[Term, int], V] = LruCache(KEPT_BYTES)
 
     def get(self, term: Term, after: int) -> V | None:
         """Return the cached value of a term for ids above *after*."""
         return self._kept.get((term, after))
 
-    def put(self, term: Term, after: int, found: V, size: int) -> None:
-        """Cache a value that holds *size* postings."""
-        self._kept.put((term, after), found, size + TERM_SIZE)
+    def put(self, term: Term, after: int, found: V, size_bytes: int) -> None:
+        """Cache a value whose arrays take *size_bytes*."""
+        self._kept.put((term, after), found, size_bytes + TERM_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
-class Tail:
-    """The postings of a term above some id, as far as they were read."""
+class Cached:
+    """The postings of a term in the table, or above some id in FTS5, as far as they were read."""
 
     last: int  # highest id read
     part: Part
@@ -217,60 +267,47 @@ class TermPostings:
 
     columns: Columns
     newest: int  # highest chunk id ever used
-    generation: int = 0
-    file: PostingsFile | None = None
-    tails: Kept[Tail] = field(default_factory=Kept)  # shared by generations
+    generation: int
+    cached: Kept[Cached] = field(default_factory=Kept)  # shared by generations
     # Of this generation: postings that searches combined of several terms, by keys of their choice.
-    unions: LruCache[Hashable, Postings] = field(default_factory=lambda: LruCache(POSTINGS_KEPT))
+    unions: LruCache[Hashable, Postings] = field(default_factory=lambda: LruCache(KEPT_BYTES))
     masks: LruCache[Hashable, Mask | None] = field(default_factory=lambda: LruCache(MASKS_KEPT))
     _found: Kept[Postings] = field(default_factory=Kept)  # of this generation
-    _whole: list[bool] = field(default_factory=list)  # see `_is_whole`
 
     def after(self, columns: Columns, newest: int, generation: int) -> TermPostings:
         """Return the postings of the same or a later generation, which share the cache."""
-        return TermPostings(columns, newest, generation, self.file, self.tails)
+        return TermPostings(columns, newest, generation, self.cached)
 
-    def beside(self, file: PostingsFile | None) -> TermPostings:
-        """Return the same postings with another file."""
-        return TermPostings(self.columns, self.newest, self.generation, file, self.tails)
-
-    def of(self, term: Term, read: Read) -> Postings:
-        """Return the postings of a term; *read* gets them from FTS5, in the same generation."""
+    def of(self, term: Term, reader: TermReader) -> Postings:
+        """Return the postings of a term; *reader* is in a transaction of the same generation."""
         found = self._found.get(term, 0)
         if found is None:
-            found, size = self._made(term, read)
-            self._found.put(term, 0, found, size)
+            older = self._stored(term, reader)
+            newer = self._newer(term, older.last, reader)
+            parts = (newer,) if not older.part.size else (older.part, newer) if newer.size else (older.part,)
+            found = Postings(parts, sum(living(part, self.columns) for part in parts))
+            self._found.put(term, 0, found, sum(part.size_bytes for part in parts))
         return found
 
-    def _made(self, term: Term, read: Read) -> tuple[Postings, int]:
-        """Combine the postings of a term; return them with the number held in memory."""
-        file = self.file
-        stored = file.find(term) if file is not None else None
-        if file is None or stored is None:
-            tail = self._tail(term, 0, read)
-            return Postings((tail,), living(tail, self.columns)), tail.size
-        tail = self._tail(term, file.covered, read)
-        covered = stored.documents if self._is_whole(file) else living(stored.part, self.columns)
-        if not tail.size:  # usual
-            return Postings((stored.part,), covered), 0
-        return Postings((stored.part, tail), covered + living(tail, self.columns)), tail.size
+    def _stored(self, term: Term, reader: TermReader) -> Cached:
+        """Return what the table has of a term."""
+        known = self.cached.get(term, STORED)
+        if known is None or known.generation > self.generation:
+            stored = reader.stored(term)
+            if stored is None:
+                return Cached(0, no_part(), self.generation)
+            known = Cached(*stored, self.generation)
+            self.cached.put(term, STORED, known, known.part.size_bytes)
+        return known
 
-    def _tail(self, term: Term, after: int, read: Read) -> Part:
+    def _newer(self, term: Term, after: int, reader: TermReader) -> Part:
         """Return the postings of a term above *after*, reading only what is not cached."""
-        known = self.tails.get(term, after)
+        known = self.cached.get(term, after)
         if known is not None and known.generation > self.generation:
-            return read(term, after)
+            return reader.counted(term, after)
         if known is None or known.last < self.newest:
-            part, last = (known.part, known.last) if known is not None else (no_part(), after)
-            known = Tail(self.newest, joined(part, read(term, last)), self.generation)
-            self.tails.put(term, after, known, known.part.size)
+            known = known or Cached(after, no_part(), self.generation)
+            part = joined(known.part, reader.counted(term, known.last))
+            known = Cached(self.newest, part, self.generation)
+            self.cached.put(term, after, known, part.size_bytes)
         return known.part
-
-    def _is_whole(self, file: PostingsFile) -> bool:
-        """Return whether every chunk of the file is live, so that its document counts are exact.
-
-        It had all chunks up to its last id when it was made, and no new chunk gets such an id.
-        """
-        if not self._whole:
-            self._whole.append(live_up_to(self.columns, file.covered) == file.chunks)
-        return self._whole[0]

@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeAlias, cast
 
 from memd.errors import DeadlineError, IndexClosedError
 from memd.index.database import Match, damaged, decoded, open_reader, terms_of, translated
-from memd.index.postings import COUNT_BITS, Part, part_of
+from memd.index.postings import COUNT_BITS, Part, Stored, StoredRow, Term, key_of, part_of, stored_in
 from memd.index.source_rows import FORM, read_by_model, searchable
 from memd.records import Source
 from memd.sources.conflict import original_of
@@ -35,6 +35,7 @@ NOTED = """
         SELECT note(words) AS noted FROM words WHERE words MATCH ? AND rowid > ? LIMIT -1
     )
 """
+STORED = "SELECT term, upto, ids, counts, crc FROM main.postings WHERE term = ?"
 # CROSS JOIN fixes the order: otherwise SQLite scans all vectors, which takes seconds for 100,000.
 CHECKSUMS = """
     SELECT row, crc FROM json_each(?) AS asked CROSS JOIN chunks ON chunks.id = asked.value
@@ -135,18 +136,24 @@ class Reader:
         """Return the terms of a prepared text as FTS5 splits a query."""
         return self._terms(prepared)
 
-    def counted(self, term: str, *, prefix: bool, after: int = 0) -> Part:
+    def counted(self, term: Term, after: int = 0) -> Part:
         """Return the postings of a term in chunks with ids above *after*, dead chunks included.
 
         Args:
-            term: as returned by `terms`.
-            prefix: all terms with this prefix; FTS5 reads all of their positions, 0.2 µs each.
+            term: text as returned by `terms`; of a prefix FTS5 reads all positions, 0.2 µs each.
             after: highest excluded id.
         """
+        text, is_beginning = term
         del self._noted[:]
         with decoded(self._path):
-            self._db.execute(NOTED, (f'"{term}" *' if prefix else f'"{term}"', after)).fetchall()
+            self._db.execute(NOTED, (f'"{text}" *' if is_beginning else f'"{text}"', after)).fetchall()
             return part_of(self._noted)
+
+    def stored(self, term: Term) -> Stored | None:
+        """Return the postings of a term in the table; None if there are none, or if they are damaged."""
+        with decoded(self._path):
+            found = self._db.execute(STORED, (key_of(term),)).fetchone()
+        return stored_in(StoredRow(*found)) if found is not None else None
 
     def matching(self, table: str, expression: str) -> list[int]:
         """Return the ids of the chunks that match an FTS5 expression made by memd."""

@@ -9,7 +9,7 @@ from memd.errors import IndexDamagedError
 from memd.index.codes_file import CodesFile
 from memd.index.columns import Columns, only_living, take
 from memd.index.links import NOBODY, Supersession
-from memd.index.postings import Part, Postings, TermPostings
+from memd.index.postings import Postings, TermPostings
 from memd.index.reader import Reader, Sources, StoredChunk
 from memd.index.vectors import Rows
 from memd.index.vocabulary import Vocabulary
@@ -101,7 +101,7 @@ class View:
 
     def postings(self, term: str, *, prefix: bool) -> Postings:
         """Return the postings of *term*, or of all terms with this *prefix*."""
-        return self.snapshot.postings.of((term, prefix), self._read)
+        return self.snapshot.postings.of((term, prefix), self.reader)
 
     def matching(self, table: str, expression: str) -> list[int]:
         """Return the ids of the live chunks that match an FTS5 expression made by memd."""
@@ -169,9 +169,6 @@ class View:
     def signatures(self, ids: Sequence[int]) -> dict[int, bytes]:
         """Return the signatures of live chunks. Raises as `chunks` does."""
         return _all_of(ids, self.reader.signatures(ids))
-
-    def _read(self, term: tuple[str, bool], after: int) -> Part:
-        return self.reader.counted(term[0], prefix=term[1], after=after)
 
 
 Found = TypeVar("Found")

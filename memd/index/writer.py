@@ -16,7 +16,8 @@ from memd.records import FileStamp, Source
 
 STAMP_COLUMNS = "mtime_ns, ctime_ns, size_bytes, inode"
 FORGOTTEN = "mtime_ns = 0, ctime_ns = 0, hash = x''"
-POSTINGS_FILE = "postings_file"  # in meta: the name of the derived file that counts
+COVERED = "postings_covered"  # key in meta: the rows of `postings` have the chunks up to this id
+PURGED = "postings_purged"  # key in meta: rows of `postings` name chunks that were purged since
 # Sources without a file: new versions being staged, and replaced ones. They have gone_at 0, and their path
 # begins with slashes, which no path in a workspace does ("0" follows "/").
 NAMELESS = "(path >= '/' AND path < '0')"
@@ -28,9 +29,9 @@ class Writer(Store):
     def __init__(self, path: Path, failure: Failure) -> None:
         super().__init__(path, failure)
         self.forgotten = 0  # how often stamps were reset: cached stamps are invalid then
-        self.staged: set[int] = set()  # sources being stored in several transactions
+        self.staged: dict[int, int] = {}  # sources being stored in several transactions → first chunk id
         self.has_waste = True  # a killed process may have left some
-        self.refilled = 0  # how often the words table was made again: cached postings are invalid then
+        self.refilled = 0  # how often the words table was made again: postings read before are invalid
         self._terms = terms_of(self._db, of_query=False)
 
     # What is known
@@ -285,7 +286,8 @@ class Writer(Store):
         self.run(f"DROP TABLE {table}")
         self.run(f"ALTER TABLE {table}_anew RENAME TO {table}")
         if table == "words":
-            self.set(POSTINGS_FILE, None)
+            self.run("DELETE FROM postings")  # read from the old words
+            self.set(COVERED, None)
             self.refilled += 1
         self.count_generation_up()
 

@@ -97,7 +97,7 @@ def postings_of_forms(view: View, term: str, forms: tuple[str, ...], language: L
         some = [view.postings(one, prefix=False) for one in forms]
         word = view.postings(term, prefix=False)
         found = united(some, word, _foreign(view, language), view.snapshot.columns)
-        kept.put(key, found, found.parts[0].size)
+        kept.put(key, found, found.parts[0].size_bytes)
     return found
 
 

@@ -96,6 +96,50 @@ class DerivedFile(Generic[D]):
         return self._keeper.is_outdated
 
 
+class PostingsUpkeep:
+    """The table of postings of one workspace's index. For the event loop's thread."""
+
+    def __init__(self, context: WorkspaceContext) -> None:
+        self._context = context
+        self._table = context.index.postings
+        self._working = asyncio.Lock()  # one operation at a time
+        self._not_before = 0.0
+
+    async def renew_if_due(self, *, is_idle: bool) -> None:
+        """Bring the table up to date if that is worthwhile now; *is_idle*: there is no other work."""
+        await self.clean()
+        async with self._working:
+            is_due = partial(self._table.is_due, is_busy=not is_idle)
+            if time.monotonic() > self._not_before and await self._context.write(is_due):
+                await self._renew(BUILD_BUDGET_S)
+
+    async def clean(self) -> None:
+        """Remove everything that was purged from it."""
+        async with self._working:
+            if await self._context.write(self._is_outdated):
+                await self._renew(0.0)
+            if await self._context.write(self._is_outdated):
+                while await self._context.write(self._table.drop_some):
+                    pass
+
+    async def _renew(self, pause_s: float) -> None:
+        try:
+            made = await self._context.write(self._table.begin)
+            while not made.is_done:
+                rows = await asyncio.to_thread(made.step, BUILD_BUDGET_S)
+                if not await self._context.write(self._table.put, made, rows):
+                    break
+                await asyncio.sleep(pause_s)
+        except MemdError as error:
+            self._not_before = time.monotonic() + RETRY_S
+            log.warning("postings_not_made", code=error.code)
+        else:
+            log.info("postings_made", complete=made.is_done)
+
+    def _is_outdated(self) -> bool:
+        return self._table.is_outdated
+
+
 # An unmounted disk or a wrong checkout must not cost the index; a deleted note must not stay.
 KEEP_GONE_S = 24 * 3600
 # Deleting more than this at once counts as an accident until it is confirmed (like syncthing's folder
@@ -128,7 +172,8 @@ class Maintenance:
         self._index = context.index
         self._vectors = vectors
         self._is_idle = is_idle
-        self._derived: list[DerivedFile[Any]] = [DerivedFile(context, one) for one in context.index.derived]
+        self._postings = PostingsUpkeep(context)
+        self._codes: DerivedFile[Any] = DerivedFile(context, context.index.codes)
 
     @property
     def held(self) -> str:
@@ -143,19 +188,18 @@ class Maintenance:
         """Do the work that is due whenever the workspace is idle, for ever."""
         purge_at = 0.0
         await self._context.write(self._begin_to_count)
-        for file in self._derived:
-            await file.load()
+        await self._codes.load()
         while True:
             await asyncio.sleep(LOOK_S)
-            for file in self._derived:
-                await file.renew_if_due(is_idle=self._is_idle())
+            await self._postings.renew_if_due(is_idle=self._is_idle())
+            await self._codes.renew_if_due(is_idle=self._is_idle())
             if not self._is_idle():
                 continue
             if time.monotonic() > purge_at and self.gone and not self.held:
                 purge_at = time.monotonic() + PURGE_S
                 if await self._purge(int(time.time()) - KEEP_GONE_S):
                     await self._compact()  # as in `purge_now`
-                    await self._clean()
+                    await self._postings.clean()
             if is_worth_it(*await self._context.write(self._index.garbage)):
                 await self._compact()
             await self._context.write(self._index.checkpoint)
@@ -175,7 +219,7 @@ class Maintenance:
         purged = await self._purge(None, path)
         await self._vectors.prune(math.inf)
         await self._compact()  # until then the full-text tables have the words, and the matrix the vectors
-        await self._clean()
+        await self._postings.clean()
         await self._context.write(self._index.checkpoint)
         return purged
 
@@ -183,10 +227,6 @@ class Maintenance:
         """Delete every trace of text that was removed from the source at *path*, which stays."""
         await self._context.write(self._index.note_forgotten)
         await self.purge_now(path)  # remains of its many chunks are a deleted source with the same path
-
-    async def _clean(self) -> None:
-        for file in self._derived:
-            await file.clean()
 
     async def _purge(self, before_s: int | None, path: str | None = None) -> int:
         purged = 0

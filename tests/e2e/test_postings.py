@@ -1,26 +1,25 @@
-"""A daemon answers the same with a file of postings as without, also for what is saved then."""
+"""A daemon answers the same with a table of postings as without, also for what is saved then."""
 
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from types import SimpleNamespace
 
 import pytest
 from daemon_process import Daemon, until
-from postings_support import made, the_file
+from postings_support import keys, made
 
-from memd.index import postings_file
+from memd.index import postings_table
 from memd.index.index import Index
 
 QUESTIONS = ("heron weir", "stork2 heron otter", "浅草", "the quokka smiles at the heron")
 
 
-def filed(daemon: Daemon) -> SimpleNamespace:
-    """Make a file of postings while the daemon does not run."""
+@contextmanager
+def opened(daemon: Daemon) -> Iterator[SimpleNamespace]:
+    """Open the index while the daemon does not run."""
     [folder] = {path.parent for path in daemon.state.glob("*/index.db")}
-    index = Index(folder)
-    try:
-        assert made(SimpleNamespace(index=index))
-    finally:
-        index.close()
-    return SimpleNamespace(state=folder)
+    with closing(Index(folder)) as index:
+        yield SimpleNamespace(index=index)
 
 
 def answers(daemon: Daemon, root: str) -> list[list[tuple[str, float]]]:
@@ -33,8 +32,8 @@ def answers(daemon: Daemon, root: str) -> list[list[tuple[str, float]]]:
 
 @pytest.fixture
 def root(daemon, tmp_path, monkeypatch):
-    """A workspace whose index has a file of postings, with a daemon that answers from it."""
-    monkeypatch.setattr(postings_file, "MIN_DOCUMENTS", 2)
+    """A workspace whose index has a table of postings, with a daemon that answers from it."""
+    monkeypatch.setattr(postings_table, "MIN_DOCUMENTS", 2)
     root = tmp_path / "notes"
     root.mkdir()
     for number in range(20):
@@ -42,31 +41,34 @@ def root(daemon, tmp_path, monkeypatch):
     daemon.add(root)
     before = answers(daemon, str(root))
     daemon.stop()
-    filed(daemon)
+    with opened(daemon) as notes:
+        assert made(notes)
+        assert "heron" in keys(notes)
     daemon.start()
     assert answers(daemon, str(root)) == before
     return root
 
 
-def test_a_save_is_found_and_ranked_as_without_the_file(daemon, root):
-    """What is new, changed and deleted beyond the file counts as what is in it."""
+def test_a_save_is_found_and_ranked_as_without_the_table(daemon, root):
+    """What is new, changed and deleted since counts as what is in the table."""
     (root / "new.md").write_text("A quokka smiles. The heron watches the otter.\n")
     (root / "3.md").write_text("Only the heron, heron, heron.\n")
     (root / "4.md").unlink()
     assert daemon.call("sync", workspace=str(root))["synced"]
-    with_file = answers(daemon, str(root))
-    assert with_file[3][0][0] == "new.md"
+    with_table = answers(daemon, str(root))
+    assert with_table[3][0][0] == "new.md"
     assert daemon.found("quokka", workspace=str(root), mode="keyword") == ["new.md"]
     daemon.stop()
-    [path] = daemon.state.glob("*/postings.*")
-    path.unlink()
+    with opened(daemon) as notes:
+        while notes.index.postings.drop_some():
+            pass
     daemon.start()
     until(lambda: daemon.call("status")["workspaces"][0]["state"] == "ready")
-    assert answers(daemon, str(root)) == with_file
+    assert answers(daemon, str(root)) == with_table
 
 
 @pytest.mark.parametrize("daily", [False, True])
-def test_forget_leaves_no_trace_in_the_file(daemon, root, daily):
+def test_forget_leaves_no_trace_in_the_table(daemon, root, daily):
     """The words of an entry that is forgotten leave it, too."""
     entries = [
         daemon.call(
@@ -81,12 +83,16 @@ def test_forget_leaves_no_trace_in_the_file(daemon, root, daily):
     ]
     daemon.call("sync", workspace=str(root))
     daemon.stop()
-    folder = filed(daemon)
-    assert b"canaryword" in the_file(folder).read_bytes()
+    with opened(daemon) as notes:
+        assert made(notes)
+        assert "canaryword" in keys(notes)
     daemon.start()
     for entry in entries:
         daemon.call(
             "forget", **({"id": entry["id"]} if daily else {"path": entry["path"]}), workspace=str(root)
         )
-    assert not [path.name for path in folder.state.glob("postings.*") if b"canaryword" in path.read_bytes()]
     assert daemon.found("canaryword", workspace=str(root), mode="keyword") == []
+    daemon.stop()
+    with opened(daemon) as notes:
+        assert "canaryword" not in keys(notes)
+        assert keys(notes)

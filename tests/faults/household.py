@@ -20,7 +20,7 @@ from patience import PATIENCE
 from faults.site import put, tree_hash
 from faults.steps import word_of
 from memctl.client import RpcError, Unreachable
-from memd.index import postings_file
+from memd.index import postings_table
 from memd.index.index import Index
 
 NOTES = 24
@@ -67,11 +67,6 @@ class Household:
     def matrix(self) -> Path:
         """The file of vectors, as it was called when all was well."""
         return self.index_dir / next(self.kept.glob("*/vectors.*.f32")).name
-
-    @property
-    def postings(self) -> Path:
-        """The file of postings, as it was called when all was well."""
-        return self.index_dir / next(self.kept.glob("*/postings.*.bin")).name
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -228,16 +223,15 @@ class Household:
 
 
 def _make_postings(folder: Path) -> None:
-    """Make the file of postings that only a far larger index would have, with all of its words."""
-    limit, postings_file.MIN_DOCUMENTS = postings_file.MIN_DOCUMENTS, 1
+    """Fill the table of postings, which only a far larger index would have, with all of its words."""
+    limit, postings_table.MIN_DOCUMENTS = postings_table.MIN_DOCUMENTS, 1
     index = Index(folder)
     try:
         building = index.postings.begin()
-        while not building.step(1.0):
-            pass
-        assert index.postings.adopt(building)
+        while not building.is_done:
+            assert index.postings.put(building, building.step(1.0))
     finally:
-        postings_file.MIN_DOCUMENTS = limit
+        postings_table.MIN_DOCUMENTS = limit
         index.close()
 
 

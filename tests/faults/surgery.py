@@ -6,15 +6,19 @@ that is cut while it is mapped may cost the daemon's life once.
 
 import os
 import random
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import apsw
+
 from faults.household import Household, household
 
-FILES = ("matrix", "postings", "index.db", "index.db-wal", "index.db-shm")
+FILES = ("matrix", "index.db", "index.db-wal", "index.db-shm")
 FOLDER = "folder"
+ROTTED = "rotted"
 
 Operation = Callable[
     [Path, Path], None
@@ -57,12 +61,31 @@ def _scribbled(path: Path, _: Path) -> None:
             file.write(random.Random(at).randbytes(100))
 
 
+def _rotted(path: Path, _: Path) -> None:
+    """Flip a bit in each row of postings, which SQLite cannot notice."""
+    raw = bytearray(path.read_bytes())
+    database = apsw.Connection(
+        f"file:{path}?immutable=1", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    )
+    places = [
+        found.start()
+        for counts, crc in database.execute("SELECT counts, crc FROM postings")
+        for found in re.finditer(re.escape(counts) + b"(\0\0)?" + re.escape(crc.to_bytes(4)), raw)
+    ]
+    database.close()
+    assert places
+    with path.open("r+b") as file:
+        for at in places:
+            file.seek(at)
+            file.write(bytes([raw[at] ^ 1]))
+
+
 OPERATIONS: dict[str, Operation] = {
     "emptied": _emptied, "halved": _halved, "cut": _cut, "deleted": _deleted, "exchanged": _exchanged,
-    "scribbled": _scribbled,
+    "scribbled": _scribbled, ROTTED: _rotted,
 }  # fmt: skip
-STOPPED = [(file, operation) for file in FILES for operation in OPERATIONS]
-STOPPED += [(FOLDER, "deleted"), (FOLDER, "exchanged")]
+STOPPED = [(file, operation) for file in FILES for operation in OPERATIONS if operation != ROTTED]
+STOPPED += [(FOLDER, "deleted"), (FOLDER, "exchanged"), ("index.db", ROTTED)]
 # Not the shared memory: who cuts what SQLite has mapped is no accident.
 RUNNING = [case for case in STOPPED if case[0] != "index.db-shm"]
 
@@ -111,7 +134,7 @@ class Surgery:
 def _path(house: Household, file: str) -> Path:
     if file == FOLDER:
         return house.index_dir
-    return getattr(house, file) if file in {"matrix", "postings"} else house.index_dir / file
+    return getattr(house, file) if file == "matrix" else house.index_dir / file
 
 
 @contextmanager

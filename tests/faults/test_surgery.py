@@ -7,16 +7,14 @@ from faults import surgery
 # Each kind of file and of operation; benchmarks/faults.py does all of them.
 STOPPED = [
     ("matrix", "exchanged"),
-    ("postings", "halved"),
-    ("postings", "exchanged"),
+    ("index.db", "rotted"),
     ("index.db", "halved"),
     ("index.db-wal", "exchanged"),
     ("folder", "deleted"),
 ]
 RUNNING = [
     ("matrix", "emptied"),
-    ("postings", "deleted"),
-    ("postings", "scribbled"),
+    ("index.db", "rotted"),
     ("index.db", "cut"),
     ("index.db-wal", "deleted"),
 ]

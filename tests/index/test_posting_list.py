@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.index.columns import Columns, live_up_to, mask_of_ids
+from memd.index.columns import Columns, mask_of_ids
 from memd.index.postings import (
     Postings,
     agree,
     counted,
-    decoded,
-    encoded,
     joined,
     living,
     only,
     part_of,
+    row_of,
+    stored_in,
     up_to,
 )
 from memd.search.keyword import ChunkScores, bm25_of_sources, count_between
@@ -51,15 +51,16 @@ def listed(part) -> list[tuple[int, int]]:
 @given(COUNTS)
 def test_what_is_written_is_read(counts):
     """Few postings as ids, many as a count for each id; no count is higher than 255."""
-    is_dense, stored = encoded(part_of(packed(counts)), SIZE)
-    assert is_dense == (len(counts) >= SIZE / 5)
-    part = decoded(memoryview(stored), len(counts), dense=is_dense)
+    row = row_of(("word", False), SIZE - 1, part_of(packed(counts)))
+    assert (row.ids is None) == (len(counts) >= SIZE / 5)
+    upto, part = stored_in(row)
+    assert upto == SIZE - 1
     assert listed(part) == [(number, min(counts[number], 255)) for number in sorted(counts)]
 
 
 @given(COUNTS, st.integers(0, SIZE), st.sets(st.integers(0, SIZE - 1)))
 def test_parts_are_cut_joined_chosen_and_counted_alike(counts, last, dead):
-    """Whether from memory or from the file."""
+    """Whether from FTS5 or from the table."""
     low = {number: count for number, count in counts.items() if number <= last}
     high = {number: count for number, count in counts.items() if number > last}
     expected = [(number, min(counts[number], 255)) for number in sorted(counts)]
@@ -67,13 +68,11 @@ def test_parts_are_cut_joined_chosen_and_counted_alike(counts, last, dead):
     table = columns(dead - {0})
     first, second, whole = (part_of(packed(some)) for some in (low, high, counts))
     assert listed(up_to(whole, last)) == listed(first)
-    is_dense, stored = encoded(first, SIZE)
-    held = decoded(memoryview(stored), len(low), dense=is_dense)
+    held = stored_in(row_of(("word", False), SIZE - 1, first)).part
     assert listed(joined(held, second)) == expected
     kept = mask_of_ids([number for number in range(SIZE) if number not in dead], SIZE)
     assert [pair[0] for pair in listed(only(joined(held, second), kept))] == alive
     assert living(held, table) + living(second, table) == len(alive)
-    assert live_up_to(table, last) == sum(n not in dead for n in range(1, min(last + 1, SIZE)))
 
 
 @given(COUNTS, st.integers(0, SIZE), st.sets(st.integers(1, SIZE // CHUNKS_A_SOURCE)))
@@ -83,8 +82,7 @@ def test_scores_do_not_depend_on_how_postings_are_held(counts, last, gone):
     low = {number: count for number, count in counts.items() if number <= last}
     high = {number: count for number, count in counts.items() if number > last}
     table = columns(dead)
-    is_dense, stored = encoded(part_of(packed(low)), SIZE)
-    held = decoded(memoryview(stored), len(low), dense=is_dense)
+    held = stored_in(row_of(("word", False), SIZE - 1, part_of(packed(low)))).part
     beyond = {SIZE + 5: 7}
     split = Postings((held, part_of(packed(high | beyond))), 0)
     whole = counted({number: count for number, count in counts.items() if number not in dead})

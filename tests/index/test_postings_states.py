@@ -1,18 +1,17 @@
-"""The postings of a query stay those of FTS5, whatever happens to index and file in whatever order."""
+"""The postings of a query stay those of FTS5, whatever happens to index and table in whatever order."""
 
 import os
-import random
 import shutil
 import tempfile
 from pathlib import Path
 
-from derived_life import DerivedFileLife
+from derived_life import IndexLife
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, rule
-from postings_support import made, untruths
+from postings_support import damage, made, untruths
 
-from memd.index import postings_file
+from memd.index import postings_table
 from memd.index.check import Finding, repair
 
 EXAMPLES = int(os.environ.get("MEMD_EXAMPLES", "12"))  # lives; more at night
@@ -21,20 +20,16 @@ WORDS = st.sampled_from(["zebra", "lion", "浅草", "草", "草" * 600, "# H\n\n
 TEXTS = st.lists(WORDS, max_size=6).map(" ".join)
 
 
-class Life(DerivedFileLife):
-    """One index through saves, deletions, purges, restarts and crashes, and files at any moment of it."""
-
-    MOST_SLICES = 30
+class Life(IndexLife):
+    """One index through saves, deletions, purges, restarts and crashes, and passes at any moment of it."""
 
     @initialize()
     def begin(self):
-        self.kept = {name: getattr(postings_file, name) for name in ("MIN_DOCUMENTS", "TERMS_AT_ONCE")}
-        postings_file.MIN_DOCUMENTS, postings_file.TERMS_AT_ONCE = 2, 3
+        self.kept = {
+            name: getattr(postings_table, name) for name in ("MIN_DOCUMENTS", "TERMS_AT_ONCE", "TAIL_SHARE")
+        }
+        postings_table.MIN_DOCUMENTS, postings_table.TERMS_AT_ONCE, postings_table.TAIL_SHARE = 2, 3, 0
         self.live(Path(tempfile.mkdtemp(prefix="memd-postings-")))
-
-    @property
-    def keeper(self):
-        return self.notes.index.postings
 
     @rule(several=st.dictionaries(PATHS, TEXTS, min_size=1))
     def save(self, several):
@@ -59,26 +54,30 @@ class Life(DerivedFileLife):
         repair(self.notes.index, [Finding("words", "as if")])
 
     @rule()
-    def make_a_file(self):
+    def make_a_pass(self):
         assert made(self.notes)
+
+    @rule(slices=st.integers(1, 30))
+    def make_a_part_of_a_pass(self, slices):
+        table = self.notes.index.postings
+        self.building = self.building or table.begin()
+        for _ in range(slices):
+            if not table.put(self.building, self.building.step(0.0)) or self.building.is_done:
+                self.building = None
+                break
+
+    @rule()
+    def give_the_pass_up(self):
         self.building = None
 
-    @rule(chance=st.randoms(use_true_random=False))
-    def flip_a_bit(self, chance: random.Random):
-        """Under a running index, so that it is one that nobody looked at yet."""
-        self.let_go()
-        if self.notes.index.postings.current is None:
-            return
-        self._reopen()
-        for path in self.notes.state.glob("postings.*"):
-            with path.open("r+b") as stream:
-                place = chance.randrange(128, max(path.stat().st_size, 129))
-                stream.seek(place)
-                found = stream.read(1)
-                stream.seek(place)
-                stream.write(bytes([found[0] ^ 1])) if found else None
-        if chance.random() < 0.5:
-            self._reopen()
+    @rule(times=st.integers(1, 4))
+    def drop_rows(self, times):
+        for _ in range(times):
+            self.notes.index.postings.drop_some()
+
+    @rule(column=st.sampled_from(["upto", "counts", "crc"]))
+    def flip_bits(self, column):
+        damage(self.notes, column, "length(term) % 2 = 0")
 
     @rule()
     def restart(self):
@@ -91,20 +90,15 @@ class Life(DerivedFileLife):
         if self.held:
             assert untruths(self.held[1]) == [], "of a view of before"
 
-    @invariant()
-    def at_most_two_files_are_there(self):
-        assert len(list(self.notes.state.glob("postings.*"))) <= 2, "the one that counts, one in the making"
-
     def _reopen(self):
         self.let_go()
         self.notes.reopen()
         self.building = None
-        assert len(list(self.notes.state.glob("postings.*"))) <= 1
 
     def teardown(self):
         if hasattr(self, "notes"):
             for name, value in self.kept.items():
-                setattr(postings_file, name, value)
+                setattr(postings_table, name, value)
             self.let_go()
             self.notes.index.close()
             shutil.rmtree(self.folder)

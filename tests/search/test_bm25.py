@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from memd.index.columns import Columns, mask_of
-from memd.index.postings import Part, Postings, decoded, encoded
+from memd.index.postings import Part, Postings, row_of, stored_in
 from memd.search.keyword import ChunkScores
 from memd.search.top_k import best
 
@@ -33,8 +33,7 @@ def drawn(chance: np.random.Generator, share: float) -> Part:
 def held(part: Part, last: int) -> Postings:
     """Return postings up to an id as a file has them, and those beyond as FTS5 does."""
     cut = int(np.searchsorted(part.ids, last, side="right"))
-    is_dense, stored = encoded(Part(part.ids[:cut], part.counts[:cut]), last + 1)
-    older = decoded(memoryview(stored), cut, dense=is_dense)
+    older = stored_in(row_of(("word", False), last, Part(part.ids[:cut], part.counts[:cut]))).part
     return Postings((older, Part(part.ids[cut:], part.counts[cut:])), len(part.ids))
 
 

@@ -10,9 +10,11 @@ import pytest
 from daemon_process import Daemon, until
 from model_server import ModelServer
 from patience import PATIENCE
+from postings_support import keys, made
 from tests_support import Notes
 
 from memctl.client import RpcError
+from memd.index import postings_table
 
 TIE = 1e-5  # scores that are nearer than float32 tells apart may stand in either order
 ROOT = Path(__file__).parents[2]
@@ -67,12 +69,16 @@ def many_notes(count: int) -> dict[str, str]:
     return notes
 
 
-def asked(how: str, folder: Path) -> dict:
-    done = subprocess.run(
-        [sys.executable, "-c", ASK, how, str(folder), json.dumps(QUERIES)],
+def run(script: str, *args: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", script, *args],
         env={"PYTHONPATH": str(ROOT / "tests")}, cwd=ROOT,
         capture_output=True, text=True, timeout=60 * PATIENCE, check=False,
     )  # fmt: skip
+
+
+def asked(how: str, folder: Path) -> dict:
+    done = run(ASK, how, str(folder), json.dumps(QUERIES))
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])  # before it stands what is logged
 
@@ -178,18 +184,34 @@ def test_vectors_of_a_server_are_compared_without_numpy(daemon, tmp_path):
         server.stop()
 
 
-def test_a_file_of_postings_is_not_kept(tmp_path):
-    """It could not be made anew, so it would still have the words of a note that is forgotten."""
+def test_postings_are_not_kept_after_a_purge(tmp_path, monkeypatch):
+    """Rows cannot be made anew, so they would still have the words of a note that is forgotten."""
+    monkeypatch.setattr(postings_table, "MIN_DOCUMENTS", 2)
     notes = Notes(tmp_path)
     notes.save(many_notes(30))
-    building = notes.index.postings.begin()
-    while not building.step(60.0):
-        pass
-    assert notes.index.postings.adopt(building)
+    assert made(notes)
+    assert len(keys(notes)) > 50
     notes.index.close()
-    assert list(notes.state.glob("postings.*"))
-    asked("without", tmp_path)
-    assert not list(notes.state.glob("postings.*"))
+    purge = """
+import asyncio, pathlib, sys
+sys.modules["numpy"] = None
+from tests_support import Notes, context_of
+from memd.workspace.backlog import Backlog
+from memd.workspace.embed_loop import EmbedLoop
+from memd.workspace.maintenance import Maintenance
+
+notes = Notes(pathlib.Path(sys.argv[1]))
+notes.remove("facts/10.md")
+assert notes.findings() == []
+context = context_of(notes)
+maintenance = Maintenance(context, EmbedLoop(context, Backlog()), is_idle=lambda: True)
+assert asyncio.run(maintenance.purge_now()) == 1
+"""
+    done = run(purge, str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    notes.open()
+    assert keys(notes) == {}
+    notes.index.close()
 
 
 def test_what_needs_numpy_says_so(daemon, tmp_path):

@@ -1,16 +1,15 @@
-"""The file of postings is made when it should be, and nothing of a purged note stays in it."""
+"""The table of postings is filled when it should be, and nothing of a purged note stays in it."""
 
 import asyncio
-import errno
-import os
 
 import pytest
 from patience import PATIENCE
-from postings_support import made, the_file, untruths
+from postings_support import keys, made, untruths
 from tests_support import context_of
 
-from memd import fsio
-from memd.index import postings_file
+from memd.errors import NoSpaceError
+from memd.index import postings_table
+from memd.index.postings_table import PostingsPass, PostingsTable
 from memd.workspace import maintenance
 from memd.workspace.backlog import Backlog
 from memd.workspace.embed_loop import EmbedLoop
@@ -22,8 +21,8 @@ LOOKS = 4
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
     monkeypatch.setattr(maintenance, "LOOK_S", 0.01)
-    monkeypatch.setattr(postings_file, "MIN_DOCUMENTS", 2)
-    monkeypatch.setattr(postings_file, "MIN_CHUNKS", 10)
+    monkeypatch.setattr(postings_table, "MIN_DOCUMENTS", 2)
+    monkeypatch.setattr(postings_table, "MIN_CHUNKS", 10)
 
 
 @pytest.fixture
@@ -65,32 +64,32 @@ def texts(count: int) -> dict[str, str]:
     return {f"{number}.md": f"zebra lion word{number}\n" for number in range(count)}
 
 
-def test_the_file_is_made_in_the_background(notes, keeper):
+def test_the_table_is_filled_in_the_background(notes, keeper):
     """When there are enough chunks; it says what FTS5 says."""
     notes.save(texts(9))
     keeper.look_around()
-    assert not list(notes.state.glob("postings.*"))
+    assert keys(notes) == {}
     notes.save(texts(12))
     keeper.look_around()
-    assert the_file(notes)
+    assert keys(notes)["zebra"] == notes.index.snapshot.postings.newest
     with notes.index.view() as view:
         assert untruths(view) == []
 
 
-def test_a_file_that_is_true_is_not_made_again(notes, keeper):
+def test_a_table_that_is_true_is_not_written_again(notes, keeper):
     """Looking costs nothing while nothing changes."""
     notes.save(texts(12))
     keeper.look_around()
-    before = the_file(notes)
+    before = notes.index.writer.changes_made
     keeper.look_around()
-    assert the_file(notes) == before
+    assert notes.index.writer.changes_made == before
 
 
-def test_nothing_of_a_purged_note_stays_in_the_file(notes, keeper):
-    """Not when all is purged by a request, and not when the rest is too small for a file."""
+def test_nothing_of_a_purged_note_stays_in_the_table(notes, keeper):
+    """Not when all is purged by a request."""
     notes.save(texts(12) | {f"secret{number}.md": "canaryword zebra\n" for number in range(2)})
     keeper.look_around()
-    assert b"canaryword" in the_file(notes).read_bytes()
+    assert "canaryword" in keys(notes)
     notes.remove("secret0.md", "secret1.md")
     assert keeper.purge_now() == 2
     assert not [path.name for path in notes.state.iterdir() if b"canaryword" in path.read_bytes()]
@@ -98,39 +97,52 @@ def test_nothing_of_a_purged_note_stays_in_the_file(notes, keeper):
         assert untruths(view) == []
 
 
-def test_a_file_that_cannot_be_made_without_a_purged_note_is_dropped(notes, keeper, monkeypatch):
-    """A full disk does not keep a word that must go."""
+def test_a_table_that_cannot_be_cleaned_is_emptied(notes, keeper, monkeypatch):
+    """A pass that fails does not keep a word that must go."""
     notes.save(texts(12) | {f"secret{number}.md": "canaryword zebra\n" for number in range(2)}, embed=False)
     assert made(notes)
     notes.remove("secret0.md", "secret1.md")
     with monkeypatch.context() as patch:
-        patch.setattr(fsio, "create", _full)
+        patch.setattr(PostingsTable, "put", _full)
         assert keeper.purge_now() == 2
-    assert not list(notes.state.glob("postings.*"))
+    assert keys(notes) == {}
     assert notes.found("zebra", limit=50)
+
+
+def test_a_purge_that_was_killed_is_finished_after_the_start(notes):
+    """The database remembers that rows have what was purged."""
+    notes.save(texts(12) | {f"secret{number}.md": "canaryword zebra\n" for number in range(2)}, embed=False)
+    assert made(notes)
+    notes.remove("secret0.md", "secret1.md")
+    assert notes.index.purge(None, 10) == 2
+    notes.reopen()
+    assert "canaryword" in keys(notes)
+    Keeper(notes).look_around()
+    assert "canaryword" not in keys(notes)
+    assert "zebra" in keys(notes)
 
 
 def test_after_a_failure_it_is_left_alone_for_a_while(notes, keeper, monkeypatch):
     """A full disk is not written to every minute."""
     notes.save(texts(12))
     tries = []
-    monkeypatch.setattr(fsio, "create", lambda path: tries.append(path) or _full(path))
+    monkeypatch.setattr(PostingsTable, "put", lambda *given: tries.append(1) or _full(*given))
     keeper.look_around()
     assert len(tries) == 1
-    assert not list(notes.state.glob("postings.*"))
+    assert keys(notes) == {}
 
 
-def test_housekeeping_that_ends_leaves_no_half_made_file(notes, keeper, monkeypatch):
-    """Whoever stops the daemon does not wait for it."""
+def test_housekeeping_that_ends_does_not_finish_the_pass(notes, keeper, monkeypatch):
+    """Whoever stops the daemon does not wait for it; the next one goes on with the rows that are there."""
     notes.save(texts(12))
     begun = asyncio.Event()
+    real = PostingsPass._frequent
 
-    def endless(_building):
+    def endless(making):
+        yield from real(making)
         begun.set()
         while True:  # it never comes to its end
             yield []
-
-    monkeypatch.setattr(postings_file.PostingsBuild, "_frequent", endless)
 
     async def stopped():
         running = asyncio.create_task(keeper.maintenance.run())
@@ -138,9 +150,14 @@ def test_housekeeping_that_ends_leaves_no_half_made_file(notes, keeper, monkeypa
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
 
-    asyncio.run(stopped())
-    assert not list(notes.state.glob("postings.*"))
+    with monkeypatch.context() as patch:
+        patch.setattr(PostingsPass, "_frequent", endless)
+        asyncio.run(stopped())
+    with notes.index.view() as view:
+        assert untruths(view) == []
+    keeper.look_around()
+    assert keys(notes)["zebra"] == notes.index.snapshot.postings.newest
 
 
-def _full(_):
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+def _full(*_):
+    raise NoSpaceError("full")

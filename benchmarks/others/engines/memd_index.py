@@ -28,7 +28,7 @@ from memd.search.score import PreparedQuery
 from memd.search.search import search
 from memd.search.vector import vector_arm
 from memd.workspace.context import WorkspaceContext
-from memd.workspace.maintenance import DerivedFile
+from memd.workspace.maintenance import DerivedFile, PostingsUpkeep
 
 MODEL_ID = "benchmark"
 TODAY = date(2026, 5, 2)
@@ -146,15 +146,15 @@ def _put_vectors(index: Index, corpus: Corpus) -> None:
 
 
 async def _derived(index: Index) -> None:
-    """Make the files that a daemon makes while it is idle."""
+    """Make what a daemon makes while it is idle."""
     context = cast("WorkspaceContext", _Alone(index))
-    for keeper in index.derived:
-        await DerivedFile(context, keeper).renew_if_due(is_idle=True)
+    await PostingsUpkeep(context).renew_if_due(is_idle=True)
+    await DerivedFile(context, index.codes).renew_if_due(is_idle=True)
 
 
 @dataclass(frozen=True, slots=True)
 class _Alone:
-    """The part of `WorkspaceContext` that is needed to make these files; there is no other writer."""
+    """The part of `WorkspaceContext` that is needed for that; there is no other writer."""
 
     index: Index
 
