@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks import report
-from memd.index.codes_file import CodesBuild, CodesFile
+from memd.index.ann import Codes
+from memd.index.codes import CodesBuild
 from memd.index.columns import Columns, Mask, mask_of, take
 from memd.index.postings import TermPostings
 from memd.index.snapshot import Snapshot
@@ -123,17 +124,17 @@ def questions(folder: Path, count: int) -> np.ndarray:
     return np.frombuffer(found, np.float32).reshape(len(texts), DIM)
 
 
-def coded(folder: Path, rows: Rows) -> tuple[CodesFile, float]:
+def coded(folder: Path, rows: Rows) -> tuple[Codes, float]:
     """Make the codes as the daemon does, without its pauses."""
     started = perf_counter()
     building = CodesBuild(folder, 1, rows)
     while not building.step(1.0):
         pass
     assert building.made is not None
-    return building.made, perf_counter() - started
+    return building.made[1], perf_counter() - started
 
 
-def snapshot(rows: Rows, codes: CodesFile) -> Snapshot:
+def snapshot(rows: Rows, codes: Codes) -> Snapshot:
     """Return a snapshot in which the newest chunk was embedded first, as the daemon does it."""
     added = [(number, 1, rows.count - number, 1) for number in range(1, rows.count + 1)]
     columns = Columns.empty().changed(removed=[], added=added, embedded=[])

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from memd.index.derived_file import UNUSABLE
+from memd.index.codes import UNUSABLE, can_code
 from memd.search.search import search
 
 
@@ -21,10 +21,9 @@ def loaded(notes) -> bool:
     """Read the file that is there, as a daemon does after its start; tell whether codes are used then."""
     keeper = notes.index.codes
     found = keeper.current
-    if found is not None:
+    if found is not None and can_code(found.dim):
         try:
-            found.load()
-            keeper.loaded(found)
+            keeper.use(found, found.read())
         except UNUSABLE:
             keeper.drop()
     return notes.index.snapshot.codes is not None
@@ -32,7 +31,7 @@ def loaded(notes) -> bool:
 
 def the_file(notes):
     """Return the path of the file that counts."""
-    [path] = notes.state.glob("codes.*.bin")
+    [path] = notes.state.glob("codes.*.faiss")
     return path
 
 

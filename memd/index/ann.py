@@ -9,16 +9,22 @@ The only importer of faiss, an optional dependency that is loaded when the first
 Filters are applied during the scan, not to its result.
 """
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import util
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
+from memd.index.columns import Columns, Mask, Scores
+from memd.index.vectors import Ids, Rows, cosines, with_newest
 
-from memd.index.columns import Columns
+with suppress(ImportError):  # then there is no faiss, either
+    import numpy as np
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 PART_DIMS = 4  # dimensions per code
 BITS = 4  # per code, so 1 bit per dimension
@@ -31,15 +37,13 @@ ROUNDING = 1e-6  # tolerance for cosines computed in another order
 STRIPES = 2  # scanned in parallel by one query; further cores are left for other queries
 _HELPER = ThreadPoolExecutor(STRIPES - 1, thread_name_prefix="memd-codes")
 
-Ids = NDArray[np.int64]
-Rows = NDArray[np.int64]
-Scores = NDArray[np.float32]
-Mask = NDArray[np.bool_]
+Table: TypeAlias = "NDArray[np.float32]"  # (rows, dimensions)
+RowIds: TypeAlias = "NDArray[np.int64]"
 
 
 def is_there() -> bool:
-    """Return whether faiss is installed, without loading it."""
-    return util.find_spec("faiss") is not None
+    """Return whether faiss and what it needs are installed, without loading them."""
+    return all(util.find_spec(one) is not None for one in ("numpy", "faiss"))
 
 
 def library() -> str:
@@ -59,7 +63,7 @@ def stripes(rows: int) -> list[tuple[int, int]]:
     return list(zip([0, *ends], ends, strict=False))
 
 
-def table(matrix: Any, rows: int, dim: int) -> NDArray[np.float32]:
+def table(matrix: Any, rows: int, dim: int) -> Table:
     """Return the matrix as an array of shape (rows, dim), without a copy."""
     return np.frombuffer(matrix, np.float32, rows * dim).reshape(rows, dim)
 
@@ -67,7 +71,7 @@ def table(matrix: Any, rows: int, dim: int) -> NDArray[np.float32]:
 class Coder:
     """Encodes rows."""
 
-    def __init__(self, rows: NDArray[np.float32]) -> None:
+    def __init__(self, rows: Table) -> None:
         """Train the centroids on a sample of (n, dim) rows: half a second of one core."""
         self._index = _empty(rows.shape[1])
         settings = self._index.pq.cp
@@ -75,33 +79,33 @@ class Coder:
         settings.min_points_per_centroid = 1  # otherwise it warns on stderr about too few rows
         self._index.train(np.ascontiguousarray(rows[:: -(-len(rows) // SAMPLE_ROWS)]))
 
-    def add(self, rows: NDArray[np.float32]) -> None:
+    def add(self, rows: Table) -> None:
         """Encode (n, dim) further rows."""
         _alone()
         self._index.add(np.ascontiguousarray(rows))
 
-    def taken(self) -> memoryview:
-        """Return the rows added so far in the library's format, for `Codes`, and start again without rows."""
-        written: memoryview = _alone().serialize_index(self._index).data
+    def write(self, write: Callable[[bytes], object]) -> None:
+        """Write the rows added so far in the library's format, and start again without rows."""
+        faiss = _alone()
+        faiss.write_index(self._index, faiss.PyCallbackIOWriter(write))
         self._index.reset()
-        return written
 
 
 class Probes:
     """Sample rows and the cosines of their nearest neighbours, to measure the recall of the codes."""
 
-    def __init__(self, rows: NDArray[np.float32], count: int) -> None:
+    def __init__(self, rows: Table, count: int) -> None:
         """Choose *count* evenly spaced rows of the (n, dim) *rows*."""
         self._rows = rows
         self._chosen = rows[np.linspace(0, len(rows) - 1, count).astype(np.int64)]
         self._best = np.full((count, NEAREST + 1), -1, np.float32)  # and the row itself
 
-    def look(self, part: NDArray[np.float32]) -> None:
+    def look(self, part: Table) -> None:
         """Compare the sample with a part of the rows. Each part must be passed once."""
         cosines = np.hstack([self._best, self._chosen @ part.T])
         self._best = np.partition(cosines, -NEAREST - 1, axis=1)[:, -NEAREST - 1 :]
 
-    def recall(self, codes: "Codes", limit: int) -> float:
+    def recall(self, codes: Codes, limit: int) -> float:
         """Return the share of the nearest neighbours among *limit* candidates. `look` comes first."""
         everything = np.ones(len(self._rows), np.bool_)
         found = 0
@@ -119,7 +123,7 @@ class Stripe:
     first: int  # row
     index: Any  # faiss.IndexIVFPQFastScan
 
-    def scan(self, query_vec: bytes, limit: int, blocks: NDArray[np.uint32]) -> tuple[Scores, Rows]:
+    def scan(self, query_vec: bytes, limit: int, blocks: NDArray[np.uint32]) -> tuple[Scores, RowIds]:
         """Return scores and numbers of up to *limit* rows whose bit in *blocks* (a uint32 each) is set."""
         faiss = _alone()
         first = self.first // BLOCK_ROWS
@@ -130,27 +134,47 @@ class Stripe:
         return scores[0][is_row], rows[0][is_row] + self.first
 
 
+@dataclass(frozen=True, slots=True)
 class Codes:
-    """The codes of the first rows of a matrix, in memory. Immutable; for any thread."""
+    """The codes of the first rows of a matrix, in memory. For any thread."""
 
-    def __init__(self, stripes: Sequence[memoryview]) -> None:
-        """Read what a `Coder` wrote for each of the `stripes`."""
-        self.rows = 0
-        self._stripes: list[Stripe] = []
-        for written in stripes:
-            index = _alone().deserialize_index(np.frombuffer(written, np.uint8))
+    covered: int  # number of rows
+    candidates: int  # to score by their rows
+    stripes: tuple[Stripe, ...]
+
+    @staticmethod
+    def read(read: Callable[[int], bytes], rows: int, candidates: int) -> Codes:
+        """Read what a `Coder` wrote for each of the `stripes` of *rows*; *read* returns the next bytes."""
+        faiss = _alone()
+        source = faiss.PyCallbackIOReader(read)
+        found = []
+        for first, _ in stripes(rows):
+            index = faiss.read_index(source)
             index.fine_quantizer = index.pq  # not restored by the library, and needed to decode
-            self._stripes.append(Stripe(self.rows, index))
-            self.rows += index.ntotal
+            found.append(Stripe(first, index))
+        return Codes(rows, candidates, tuple(found))
+
+    def nearest_chunks(
+        self, rows: Rows, query_vec: bytes, *, columns: Columns, mask: Mask, limit: int
+    ) -> Ids:
+        """Return chunks under *mask* that may be among the *limit* nearest, in any order.
+
+        Covered rows are selected by code, newer rows by their cosines.
+        """
+        older = self.chunks(query_vec, self.candidates, columns, mask)
+        if rows.count == self.covered:
+            return older
+        scores = cosines(rows.buffer, rows.count, rows.dim, query_vec, self.covered)
+        return with_newest(older, scores, columns, mask, first=self.covered, limit=limit)
 
     def chunks(self, query_vec: bytes, limit: int, columns: Columns, mask: Mask) -> Ids:
         """Return the chunks under *mask* that own about *limit* probably nearest rows, in any order."""
-        owners = columns.owners(self.rows)
+        owners = columns.owners(self.covered)
         is_open = np.count_nonzero(mask) == columns.count  # every live chunk may answer
         allowed = owners.used if is_open else owners.allowed(mask)
         return owners.chunks(self.nearest(query_vec, limit, allowed), mask)
 
-    def nearest(self, query_vec: bytes, limit: int, allowed: Mask) -> Rows:
+    def nearest(self, query_vec: bytes, limit: int, allowed: Mask) -> RowIds:
         """Return about *limit* probably nearest rows among the *allowed* ones, in any order.
 
         Args:
@@ -160,9 +184,9 @@ class Codes:
         """
         wanted = int(np.count_nonzero(allowed))
         if wanted <= limit:
-            everything: Rows = np.flatnonzero(allowed)
+            everything: RowIds = np.flatnonzero(allowed)
             return everything
-        blocks = np.zeros(-(-self.rows // BLOCK_ROWS), np.uint32)
+        blocks = np.zeros(-(-self.covered // BLOCK_ROWS), np.uint32)
         packed = np.packbits(allowed, bitorder="little")
         blocks.view(np.uint8)[: len(packed)] = packed
         # Blocks without an allowed row would be skipped, which defeats prefetching: with a random 5 % of the
@@ -175,9 +199,9 @@ class Codes:
             rows = rows[np.argpartition(-scores, limit)[:limit]]
         return rows
 
-    def _scanned(self, query_vec: bytes, limit: int, blocks: NDArray[np.uint32]) -> tuple[Scores, Rows]:
+    def _scanned(self, query_vec: bytes, limit: int, blocks: NDArray[np.uint32]) -> tuple[Scores, RowIds]:
         """Scan the stripes in parallel; a stripe that the helper thread has not begun is scanned here."""
-        mine, *others = self._stripes
+        mine, *others = self.stripes
         helped = [_HELPER.submit(stripe.scan, query_vec, limit, blocks) for stripe in others]
         found = [mine.scan(query_vec, limit, blocks)]
         for stripe, task in zip(others, helped, strict=True):
@@ -188,12 +212,12 @@ class Codes:
     def wrong(self, matrix: Any, count: int) -> int:
         """Return how many of *count* evenly spaced rows do not match their stored codes."""
         faiss = _alone()
-        quantizer = self._stripes[0].index.pq
-        chosen = np.linspace(0, self.rows - 1, count).astype(np.int64)
-        rounded = quantizer.decode(quantizer.compute_codes(table(matrix, self.rows, quantizer.d)[chosen]))
+        quantizer = self.stripes[0].index.pq
+        chosen = np.linspace(0, self.covered - 1, count).astype(np.int64)
+        rounded = quantizer.decode(quantizer.compute_codes(table(matrix, self.covered, quantizer.d)[chosen]))
         stored = np.empty_like(rounded)
         for place, row in enumerate(chosen.tolist()):
-            stripe = next(stripe for stripe in reversed(self._stripes) if stripe.first <= row)
+            stripe = next(stripe for stripe in reversed(self.stripes) if stripe.first <= row)
             stripe.index.reconstruct_from_offset(0, row - stripe.first, faiss.swig_ptr(stored[place]))
         return int(np.count_nonzero((stored != rounded).any(axis=1)))
 

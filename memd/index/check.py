@@ -29,7 +29,6 @@ from memd.fsio import Failure
 from memd.index import postings_table
 from memd.index.columns import HAS_NUMPY, StoredSlice, chunks_in, only_living, take
 from memd.index.database import open_scratch
-from memd.index.derived_file import flaw
 from memd.index.index import DATABASE, FILE_NAMES, Index
 from memd.index.links import key_of, supersession
 from memd.index.matrices import matrix_name
@@ -148,7 +147,7 @@ def findings(
                 yield from _rows(index, view, counts)
                 if "words" not in broken and HAS_NUMPY:
                     yield from _postings(view, ends)
-                yield from _codes(index, view, ends)
+                yield from _codes(index, view)
                 yield from _chunks(view, counts, broken, ends)
         yield from _strays(index)
         if root is not None and rules is not None:
@@ -439,11 +438,11 @@ def _postings(view: View, ends: Ends) -> Iterator[Finding]:
         yield Finding("postings", f"the table of postings: {text}")
 
 
-def _codes(index: Index, view: View, ends: Ends) -> Iterator[Finding]:
-    """Verify the checksums of the file of codes, and compare samples with the rows."""
-    found = view.snapshot.codes
-    text = flaw(found, view, ends) if found is not None else ""
-    if text and index.codes.usable is found:  # otherwise it was replaced
+def _codes(index: Index, view: View) -> Iterator[Finding]:
+    """Verify the checksum of the file of codes, and compare samples with the rows."""
+    file, codes = index.codes.current, view.snapshot.codes
+    text = file.flaw(codes, view.snapshot.rows) if file is not None and codes is not None else ""
+    if text and index.codes.current is file and index.codes.usable is codes:  # otherwise it was replaced
         yield Finding("codes", f"the file of codes: {text}")
 
 

@@ -14,8 +14,9 @@ from pathlib import Path
 
 from memd.errors import DeadlineError, StorageError, storage_error
 from memd.fsio import Failure
-from memd.index import derived_file, matrices
-from memd.index.codes_file import CodesFile, CodesKeeper
+from memd.index import codes, matrices
+from memd.index.ann import Codes
+from memd.index.codes import CodesKeeper
 from memd.index.columns import MisplacedError
 from memd.index.links import Supersession
 from memd.index.matrices import Compaction, Matrices, matrix_name
@@ -31,7 +32,7 @@ from memd.index.vocabulary import Vocabulary
 from memd.index.writer import Writer
 
 
-def load(writer: Writer, matrices: Matrices, codes: CodesFile | None) -> Snapshot:
+def load(writer: Writer, matrices: Matrices, codes: Codes | None) -> Snapshot:
     """Return the snapshot of the committed state.
 
     Raises:
@@ -88,7 +89,7 @@ def _supersession(old: Snapshot, changes: Transaction, writer: Writer) -> Supers
 
 
 DATABASE = "index.db"
-FILE_NAMES = (matrices.FILE_NAME, derived_file.FILE_NAME)  # of the files beside it
+FILE_NAMES = (matrices.FILE_NAME, codes.FILE_NAME)  # of the files beside it
 # Size of SQLite's log, which cannot be truncated while a reader holds a state, as a check does for minutes.
 LONG_LOG_BYTES = 48 * 1024 * 1024
 PUBLISH_TIMEOUT_S = 5.0  # a commit is visible some microseconds before its snapshot; far more than that
@@ -121,7 +122,7 @@ class Index:
                 self._writer, lambda: self.snapshot, self.view_apart, self._read_postings_again
             )
             self.codes = opened.enter_context(
-                closing(CodesKeeper(folder, self._writer, self._with_codes, matrices=self._matrices))
+                closing(CodesKeeper(folder, self._writer, self._matrices, self._with_codes))
             )
             self.publish_again()
             self._pool = Pool(folder / DATABASE)
@@ -184,7 +185,7 @@ class Index:
             view.vocabulary.read(view.reader, view.snapshot.columns.count, 0.0)
 
     def owns(self, path: Path) -> bool:
-        """Return whether *path* is one of the matrices or a derived file in use."""
+        """Return whether *path* is one of the matrices or a file of codes in use."""
         if self.codes.owns(path):
             return True
         with self.view_apart() as view:
@@ -432,7 +433,7 @@ class Index:
         words = TermPostings(old.columns, old.postings.newest, old.generation)
         self._published = replace(old, postings=words)
 
-    def _with_codes(self, codes: CodesFile | None) -> None:
+    def _with_codes(self, codes: Codes | None) -> None:
         self._published = replace(self._published, codes=codes)
 
     def _republish(self) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
 from memd.errors import IndexDamagedError
-from memd.index.codes_file import CodesFile
+from memd.index.ann import Codes
 from memd.index.columns import Columns, only_living, take
 from memd.index.links import NOBODY, Supersession
 from memd.index.postings import Postings, TermPostings
@@ -27,7 +27,7 @@ class Snapshot:
     rows: Rows
     model_id: str  # of the rows' vectors; "" if there are none
     postings: TermPostings
-    codes: CodesFile | None = None  # of these rows, in a large index
+    codes: Codes | None = None  # of these rows, in a large index
     supersession: Supersession = NOBODY
 
     def source_at(self, path: str | None) -> Source | None:

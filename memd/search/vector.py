@@ -93,7 +93,9 @@ class VectorArm:
         snapshot, codes = self._snapshot, self._snapshot.codes
         assert codes is not None
         each = (
-            codes.nearest(snapshot.rows, query_vec, columns=snapshot.columns, mask=self.mask, limit=POOL)
+            codes.nearest_chunks(
+                snapshot.rows, query_vec, columns=snapshot.columns, mask=self.mask, limit=POOL
+            )
             for query_vec in self._query_vecs
         )
         return reduce(np.union1d, each)

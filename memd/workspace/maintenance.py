@@ -1,4 +1,4 @@
-"""Maintenance of one workspace while it is idle: purge, compaction, derived files, the daily check.
+"""Maintenance of one workspace while it is idle: purge, compaction, postings, codes, the daily check.
 
 Handles damaged rows, too: a scrub compares every row with its checksum after the start, and again when a
 query meets a damaged one, because damage is rarely limited to one row. Runs concurrently with queries and
@@ -11,13 +11,12 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any, Generic
 
 import structlog
 
 from memd.errors import DeadlineError, MemdError
 from memd.index.check import Scrub
-from memd.index.derived_file import UNUSABLE, D, DerivedFileKeeper, UnderivableError
+from memd.index.codes import UNUSABLE, UnderivableError, can_code
 from memd.index.matrices import is_worth_it
 from memd.workspace.context import WorkspaceContext
 from memd.workspace.embed_loop import EmbedLoop
@@ -29,71 +28,56 @@ BUILD_BUDGET_S = 0.1
 RETRY_S = 3600.0  # after a failure, such as a full disk
 
 
-class DerivedFile(Generic[D]):
-    """The derived file of one kind for one workspace's index. For the event loop's thread."""
+class CodesUpkeep:
+    """The file of codes of one workspace's index. For the event loop's thread."""
 
-    def __init__(self, context: WorkspaceContext, keeper: DerivedFileKeeper[D]) -> None:
+    def __init__(self, context: WorkspaceContext) -> None:
         self._context = context
-        self._keeper = keeper
+        self._keeper = context.index.codes
         self._working = asyncio.Lock()  # one operation at a time
         self._not_before = 0.0
 
     async def load(self) -> None:
-        """Read the existing file into memory if needed; until then queries work without it."""
+        """Read the existing file into memory if needed; until then every vector is scanned."""
         async with self._working:
             found = self._keeper.current
-            if found is None or found.is_loaded:
+            if found is None or self._keeper.usable is not None or not can_code(found.dim):
                 return
             try:
-                await asyncio.to_thread(found.load)
+                codes = await asyncio.to_thread(found.read)
             except UNUSABLE as error:
-                log.warning("derived_file_not_usable", kind=self._kind, error=type(error).__name__)
+                log.warning("codes_not_usable", error=type(error).__name__)
                 await self._context.write(self._keeper.drop)
             else:
-                await self._context.write(self._keeper.loaded, found)
+                await self._context.write(self._keeper.use, found, codes)
 
     async def renew_if_due(self, *, is_idle: bool) -> None:
-        """Rebuild the file if that is worthwhile now; *is_idle*: there is no other work."""
+        """Make the file anew if that is worthwhile now; *is_idle*: there is no other work."""
         await self.load()
         async with self._working:
             is_due = partial(self._keeper.is_due, is_busy=not is_idle)
             if time.monotonic() > self._not_before and await self._context.write(is_due):
-                await self._renew(pauses=True)
+                await self._renew()
 
-    async def clean(self) -> None:
-        """Remove everything that was purged from it."""
-        async with self._working:
-            if await self._context.write(self._is_outdated):
-                await self._renew(pauses=False)
-            if await self._context.write(self._is_outdated):
-                await self._context.write(self._keeper.drop)
-
-    @property
-    def _kind(self) -> str:
-        return self._keeper.kind
-
-    async def _renew(self, *, pauses: bool) -> None:
+    async def _renew(self) -> None:
         building = await self._context.write(self._keeper.begin)
         try:
             done = False
             while not done:
                 done = await asyncio.to_thread(building.step, BUILD_BUDGET_S)
-                await asyncio.sleep(BUILD_BUDGET_S if pauses else 0)
+                await asyncio.sleep(BUILD_BUDGET_S)
             adopted = await self._context.write(self._keeper.adopt, building)
         except UnderivableError as error:
             await self._context.write(self._keeper.refuse)
-            log.warning("derived_file_not_made", kind=self._kind, reason=str(error))
+            log.warning("codes_not_made", reason=str(error))
         except MemdError as error:
             self._not_before = time.monotonic() + RETRY_S
-            log.warning("derived_file_not_made", kind=self._kind, code=error.code)
+            log.warning("codes_not_made", code=error.code)
         except BaseException:
             building.abandon()
             raise
         else:
-            log.info("derived_file_made", kind=self._kind, adopted=adopted)
-
-    def _is_outdated(self) -> bool:
-        return self._keeper.is_outdated
+            log.info("codes_made", adopted=adopted)
 
 
 class PostingsUpkeep:
@@ -173,7 +157,7 @@ class Maintenance:
         self._vectors = vectors
         self._is_idle = is_idle
         self._postings = PostingsUpkeep(context)
-        self._codes: DerivedFile[Any] = DerivedFile(context, context.index.codes)
+        self._codes = CodesUpkeep(context)
 
     @property
     def held(self) -> str:

@@ -1,5 +1,6 @@
 """The nearest rows are among those that their codes name, whichever rows may be named."""
 
+import io
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ pytest.importorskip("faiss")
 from memd.embedding.onnx import OnnxEmbedder
 from memd.index import ann
 from memd.index.ann import BLOCK_ROWS, Coder, Codes, Probes, stripes
-from memd.index.codes_file import CANDIDATES
+from memd.index.codes import CANDIDATES
 from memd.index.columns import Columns, mask_of
 
 SAMPLE = Path(__file__).parents[1] / "sample"
@@ -30,13 +31,13 @@ def clustered(count: int, dim: int, seed: int = 1) -> np.ndarray:
 
 
 def coded(rows: np.ndarray, slice_rows: int = 4 * BLOCK_ROWS) -> Codes:
-    coder = Coder(rows)
-    written = []
+    coder, written = Coder(rows), io.BytesIO()
     for first, end in stripes(len(rows)):
         for at in range(first, end, slice_rows):
             coder.add(rows[at : min(at + slice_rows, end)])
-        written.append(coder.taken())
-    return Codes(written)
+        coder.write(written.write)
+    written.seek(0)
+    return Codes.read(written.read, len(rows), CANDIDATES)
 
 
 def recall(made: Codes, rows: np.ndarray, queries: np.ndarray, limit: int, mask: np.ndarray) -> float:

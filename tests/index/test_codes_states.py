@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
 from tests_support import OtherHashEmbedder, WordHashEmbedder
 
-from memd.index import codes_file
+from memd.index import codes
 from memd.search import vector
 
 pytest.importorskip("faiss")
@@ -40,8 +40,8 @@ WORDS = st.sampled_from(
 )
 TEXTS = st.lists(WORDS, min_size=1, max_size=5).map(" ".join)
 SMALL = {
-    (codes_file, "MIN_ROWS"): 20,
-    (codes_file, "SLICE_ROWS"): 32,
+    (codes, "MIN_ROWS"): 20,
+    (codes, "SLICE_ROWS"): 32,
     (vector, "GATHERED"): 2,
 }
 

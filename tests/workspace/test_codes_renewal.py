@@ -10,7 +10,7 @@ from codes_support import answers, made, the_file
 from tests_support import context_of
 
 from memd import fsio
-from memd.index import codes_file
+from memd.index import codes
 from memd.workspace import maintenance
 from memd.workspace.backlog import Backlog
 from memd.workspace.embed_loop import EmbedLoop
@@ -25,7 +25,7 @@ LOOKS_S = 1.0  # of housekeeping that looks every 10 ms
 def _small(monkeypatch):
     monkeypatch.setattr(maintenance, "LOOK_S", 0.01)
     monkeypatch.setattr(maintenance, "BUILD_BUDGET_S", 0.001)
-    monkeypatch.setattr(codes_file, "MIN_ROWS", 40)
+    monkeypatch.setattr(codes, "MIN_ROWS", 40)
     monkeypatch.setattr("memd.search.vector.GATHERED", 3)
 
 
@@ -102,12 +102,12 @@ def test_a_file_that_cannot_be_read_is_made_again(notes, monkeypatch):
     notes.reopen()
     failed = []
 
-    def failing(file, name):
-        failed.append(name)
+    def failing(file):
+        failed.append(file)
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     with monkeypatch.context() as patch:
-        patch.setattr("memd.index.array_file.ArrayFile.copied", failing)
+        patch.setattr("memd.index.codes.CodesFile.read", failing)
         patch.setattr(maintenance, "LOOK_S", 60.0)
         look_around(housekeeping_of(notes))
         assert failed
@@ -155,7 +155,7 @@ def broken():
 
 def test_vectors_that_are_too_rough_are_not_tried_again_at_once(notes, keeper, monkeypatch):
     """The exact scan goes on."""
-    monkeypatch.setattr(codes_file, "RECALL", 1.1)
+    monkeypatch.setattr(codes, "RECALL", 1.1)
     notes.save(texts(60))
     look_around(keeper)
     assert notes.index.snapshot.codes is None
@@ -166,7 +166,7 @@ def test_vectors_that_are_too_rough_are_not_tried_again_at_once(notes, keeper, m
 def test_who_stops_leaves_nothing_half_made(notes, keeper, monkeypatch):
     """A daemon that ends in the middle of it."""
     monkeypatch.setattr(maintenance, "BUILD_BUDGET_S", 0.05)
-    monkeypatch.setattr(codes_file, "SLICE_ROWS", 32)
+    monkeypatch.setattr(codes, "SLICE_ROWS", 32)
     notes.save(texts(400))
     look_around(keeper, for_s=0.15)
     assert len(list(notes.state.glob("codes.*"))) == (notes.index.snapshot.codes is not None)

@@ -28,7 +28,7 @@ from memd.search.score import PreparedQuery
 from memd.search.search import search
 from memd.search.vector import vector_arm
 from memd.workspace.context import WorkspaceContext
-from memd.workspace.maintenance import DerivedFile, PostingsUpkeep
+from memd.workspace.maintenance import CodesUpkeep, PostingsUpkeep
 
 MODEL_ID = "benchmark"
 TODAY = date(2026, 5, 2)
@@ -149,7 +149,7 @@ async def _derived(index: Index) -> None:
     """Make what a daemon makes while it is idle."""
     context = cast("WorkspaceContext", _Alone(index))
     await PostingsUpkeep(context).renew_if_due(is_idle=True)
-    await DerivedFile(context, index.codes).renew_if_due(is_idle=True)
+    await CodesUpkeep(context).renew_if_due(is_idle=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,14 @@
 """The file of codes changes nothing but the time, whatever is done to it."""
 
 import errno
+import io
 import os
 import random
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -14,10 +17,9 @@ from tests_support import Notes, OtherHashEmbedder
 
 from memd import fsio
 from memd.errors import NoSpaceError, StorageError
-from memd.index import ann, check, codes_file
-from memd.index.array_file import DATA_AT, ArrayFileWriter
+from memd.index import ann, check, codes
 from memd.index.check import repair
-from memd.index.derived_file import UnderivableError
+from memd.index.codes import UnderivableError
 from memd.search.vector import VectorArm
 
 pytest.importorskip("faiss")
@@ -29,9 +31,9 @@ QUERIES = ["heron weir", "bread rye salt", "clay wheel kiln glaze", "word7", "pa
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
     """Files for a handful of rows, and candidates that are few among them."""
-    monkeypatch.setattr(codes_file, "MIN_ROWS", 40)
-    monkeypatch.setattr(codes_file, "CANDIDATES", 150)
-    monkeypatch.setattr(codes_file, "SLICE_ROWS", 32)
+    monkeypatch.setattr(codes, "MIN_ROWS", 40)
+    monkeypatch.setattr(codes, "CANDIDATES", 150)
+    monkeypatch.setattr(codes, "SLICE_ROWS", 32)
     monkeypatch.setattr("memd.search.vector.GATHERED", 3)
     monkeypatch.setattr("memd.search.vector.POOL", 20)
 
@@ -156,22 +158,21 @@ def test_a_deleted_file_is_done_without(many):
     assert agree(many)
 
 
-@pytest.mark.parametrize("place", [0, 9, 13, 20, 40, 70, 80, 90, 100, DATA_AT, DATA_AT + 500, -1])
+@pytest.mark.parametrize("place", [0, 4, 9, 40, 100, 500, 1_000, -1])
 def test_a_flipped_bit_is_noticed(many, place):
-    """In header or table when the index is opened, in the codes when they are read; then there is none."""
+    """When the codes are read; then there are none."""
     block = bytearray(the_file(many).read_bytes())
     block[place] ^= 4
     the_file(many).write_bytes(block)
     many.reopen()
-    assert (many.index.codes.current is None) == (place < DATA_AT)
     assert not loaded(many)
     assert not list(many.state.glob("codes.*"))
-    assert many.index.writer.get("codes_file") is None
+    assert many.index.writer.get("codes") is None
     assert agree(many)
     assert made(many)
 
 
-@pytest.mark.parametrize("size", [0, 100, DATA_AT, -1, 1])
+@pytest.mark.parametrize("size", [0, 100, -1, 1])
 def test_a_cut_or_longer_file_is_noticed(many, size):
     """Relative to its end below 0 and above 0."""
     path = the_file(many)
@@ -183,7 +184,7 @@ def test_a_cut_or_longer_file_is_noticed(many, size):
 
 
 def test_the_file_of_another_index_is_none(many, tmp_path):
-    """Under our name, too: its header has its own."""
+    """Under our name, too: the database has another checksum."""
     (tmp_path / "other").mkdir()
     other = Notes(tmp_path / "other")
     other.save(texts(200, seed=9))
@@ -383,8 +384,8 @@ def test_what_the_disk_changes_at_once_is_not_used(many, monkeypatch):
 
 def test_vectors_that_codes_cannot_tell_apart_have_no_file(notes, monkeypatch):
     """Measured before it counts; asked again when there are twice as many."""
-    monkeypatch.setattr(codes_file, "CANDIDATES", 1)
-    monkeypatch.setattr(codes_file, "MAX_CANDIDATES", 2)
+    monkeypatch.setattr(codes, "CANDIDATES", 1)
+    monkeypatch.setattr(codes, "MAX_CANDIDATES", 2)
     notes.save(texts(60))
     building = notes.index.codes.begin()
     with pytest.raises(UnderivableError):
@@ -398,7 +399,7 @@ def test_vectors_that_codes_cannot_tell_apart_have_no_file(notes, monkeypatch):
 
 def test_more_candidates_are_taken_where_that_helps(notes, monkeypatch):
     """The file says how many."""
-    monkeypatch.setattr(codes_file, "CANDIDATES", 2)
+    monkeypatch.setattr(codes, "CANDIDATES", 2)
     notes.save(texts(200))
     assert made(notes)
     assert notes.index.snapshot.codes.candidates > 8
@@ -425,7 +426,7 @@ def test_it_is_due_when_many_rows_came_since(notes):
 
 def test_a_stray_file_is_named_and_removed(many):
     """By the check while the index is open, else by the next start."""
-    stray = many.state / "codes.0123456789abcdef.bin"
+    stray = many.state / "codes.0123456789abcdef.faiss"
     stray.write_bytes(b"x")
     assert many.findings() == [f"stray: {stray.name} belongs to nothing"]
     mend(many)
@@ -436,17 +437,43 @@ def test_a_stray_file_is_named_and_removed(many):
     assert loaded(many)
 
 
+@pytest.mark.parametrize(
+    "named", ["", "{", "[]", "{}", '{"path": "x"}', '{"path": "../codes.0123456789abcdef.faiss"}']
+)
+def test_a_description_that_is_none_is_forgotten(many, named):
+    """There is no file then."""
+    with many.index.writer.transaction():
+        many.index.writer.set("codes", named)
+    many.reopen()
+    assert not loaded(many)
+    assert many.index.writer.get("codes") is None
+    assert not list(many.state.glob("codes.*"))
+    assert agree(many)
+
+
+def test_a_file_that_was_taken_is_not_removed_by_who_gives_it_up_late(many):
+    """Housekeeping that is stopped does not know whether the writing thread has taken the file already."""
+    building = many.index.codes.begin()
+    while not building.step(60.0):
+        pass
+    assert many.index.codes.adopt(building)
+    building.abandon()
+    assert the_file(many) == building.path
+    assert agree(many)
+    many.reopen()
+    assert loaded(many)
+
+
 def test_the_check_finds_codes_that_are_not_those_of_their_rows(many):
     """The file was exchanged for a sound one of other rows; repair drops it."""
     keeper = many.index.codes
-    path, file = the_file(many), keeper.current.file
     rows = ann.table(many.index.snapshot.rows.buffer, 200, 64)
-    path.unlink()
-    coder, out = ann.Coder(rows), ArrayFileWriter(path, "codes", file.name)
-    for name, (first, end) in zip(file.names(), ann.stripes(200), strict=True):
+    coder, out = ann.Coder(rows), io.BytesIO()
+    for first, end in ann.stripes(200):
         coder.add(np.flipud(rows[first:end]))
-        out.add(name, end - first, coder.taken())
-    out.finish(file.facts)
+        coder.write(out.write)
+    the_file(many).write_bytes(out.getvalue())
+    keeper._name(replace(keeper.current, crc=crc32(out.getvalue())))
     many.reopen()
     assert loaded(many)
     [found] = many.findings()
