@@ -40,15 +40,15 @@ log = structlog.get_logger()
 MIN_ROWS = 1 << 16
 # Rows added after the file was made are scanned exactly: a fiftieth of a million takes 1 ms per query. A new
 # file encodes all rows again: 10 s of one core for a million.
-TAIL_SHARE = 1 / 50
-BUSY_TAIL_SHARE = 1 / 4  # while there is other work: a first import makes ten files
+NEW_SHARE = 1 / 50
+BUSY_NEW_SHARE = 1 / 4  # while there is other work: a first import makes ten files
 SLICE_ROWS = 8_192  # encoded at once, whole blocks: 60 ms of one core, 12 MB
 PROBES = 64  # sample rows for measuring recall: 640 chances to miss one of the ten nearest
 CANDIDATES = 2_000  # 0.9 ms to score; for the real vectors measured, a quarter sufficed
 MAX_CANDIDATES = 16_000  # more take longer than the scan of the codes
 # Above the target of 0.99: queries are a little further from their answers than rows are from each other.
 RECALL = 0.998
-COMPARED = 200  # rows that a check encodes again: a checksum says nothing about how a file was made
+ROWS_COMPARED = 200  # rows that a check encodes again: a checksum says nothing about how a file was made
 # Bytes written between two syncs: a commit of a save waits for a sync in progress, some 20 ms.
 SYNCED_BYTES = 16 * 1024 * 1024
 FILE_NAME = re.compile(r"codes\.[0-9a-f]{16}\.faiss")
@@ -97,8 +97,8 @@ class CodesFile:
             self._content()
         except UNUSABLE as error:
             return str(error)
-        wrong = codes.wrong(rows.buffer, COMPARED)
-        return f"{wrong} of {COMPARED} rows have other codes" if wrong else ""
+        wrong = codes.wrong(rows.buffer, ROWS_COMPARED)
+        return f"{wrong} of {ROWS_COMPARED} rows have other codes" if wrong else ""
 
     def _content(self) -> memoryview:
         """Read the file at once: the library must not see bytes that were not compared with the checksum."""
@@ -268,7 +268,7 @@ class CodesKeeper:
         if matrix == active.number and active.file.count < 2 * refused:
             return False
         covered = self.current.covered if self.current is not None else 0
-        return active.file.count - covered > (BUSY_TAIL_SHARE if is_busy else TAIL_SHARE) * covered
+        return active.file.count - covered > (BUSY_NEW_SHARE if is_busy else NEW_SHARE) * covered
 
     def begin(self) -> CodesBuild:
         """Begin a file; when it is complete `adopt` follows, otherwise `refuse` or `CodesBuild.abandon`.

@@ -110,6 +110,8 @@ class PostingsTable:
         """
         if made.state != self._state:
             return False
+        if not (rows or made.is_done):
+            return True
         with self._writer.transaction():
             self._writer.run_many(PUT, (row for row in rows if isinstance(row, StoredRow)))
             self._writer.run_many(
