@@ -15,7 +15,7 @@ million rows takes seconds, and rows that no query reads may be damaged as well.
 
 import time
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from heapq import merge
@@ -88,6 +88,7 @@ SUMS = """
 """
 
 Counts = Counter[str]
+Stored = dict[int, tuple[int, ...]]  # chunk → its source, row and length
 Ends = Callable[[], None]  # raises DeadlineError when there is no time left
 Texts = tuple[int, str, str]  # chunk, its text in the words table, its text in the trigrams table
 
@@ -141,13 +142,14 @@ def findings(
                 yield finding
             if "database" not in broken:
                 paths = dict(view.reader.each(PATHS))
-                yield from _columns(view, paths)
+                stored = yield from _columns(view)
                 yield from _waiting(view)
                 yield from _names(view, paths)
                 yield from _rows(index, view, counts)
-                if "words" not in broken and HAS_NUMPY:
-                    yield from _postings(view, ends)
-                yield from _codes(index, view)
+                if HAS_NUMPY:  # otherwise queries read the database itself
+                    yield from _published(view, stored, paths)
+                    yield from _postings(view, broken, ends)
+                    yield from _codes(index, view)
                 yield from _chunks(view, counts, broken, ends)
         yield from _strays(index)
         if root is not None and rules is not None:
@@ -331,9 +333,9 @@ def _rank(view: View, table: str) -> None:
         list(view.reader.each(ranked, (expression,)))
 
 
-def _columns(view: View, paths: Mapping[int, str]) -> Iterator[Finding]:
-    """Compare the stored and the published columns with chunks and vectors."""
-    stored: dict[int, tuple[int, ...]] = {
+def _columns(view: View) -> Generator[Finding, None, Stored]:
+    """Compare the stored columns with chunks and vectors; return what these say."""
+    stored: Stored = {
         row[0]: row[1:]
         for row in view.reader.each(
             f"""
@@ -348,13 +350,10 @@ def _columns(view: View, paths: Mapping[int, str]) -> Iterator[Finding]:
         kept.update(chunks_in(StoredSlice(*row)))
     if wrong := _differing(stored, kept):
         yield Finding("columns", f"the columns say otherwise than chunks and vectors: {_some(wrong)}")
-    if HAS_NUMPY:  # otherwise queries read the database itself
-        yield from _published(view, stored, paths)
+    return stored
 
 
-def _published(
-    view: View, stored: Mapping[int, tuple[int, ...]], paths: Mapping[int, str]
-) -> Iterator[Finding]:
+def _published(view: View, stored: Stored, paths: Mapping[int, str]) -> Iterator[Finding]:
     """Compare the published columns, sources and supersession with the database."""
     columns = view.snapshot.columns
     live = only_living(range(len(columns.source)), columns)
@@ -427,8 +426,10 @@ def _rows(index: Index, view: View, counts: Counts) -> Iterator[Finding]:
             yield Finding("rows", text, (), number, tuple(sorted(bad)))
 
 
-def _postings(view: View, ends: Ends) -> Iterator[Finding]:
+def _postings(view: View, broken: Container[str], ends: Ends) -> Iterator[Finding]:
     """Verify the checksum of each row of postings, and compare samples with FTS5."""
+    if "words" in broken:
+        return
     try:
         text = postings_table.flaw(view, ends)
     except IndexDamagedError as error:

@@ -111,8 +111,6 @@ class Columns:
     @staticmethod
     def empty() -> Columns:
         """Return the columns of an index without chunks."""
-        if not HAS_NUMPY:
-            return Columns([], [], [], 0, 0)  # type: ignore[arg-type]  # of which nothing is asked
         nothing = np.zeros(0, np.int32)
         return Columns(nothing, nothing, nothing, 0, 0)
 
@@ -129,8 +127,6 @@ class Columns:
         embedded: Sequence[tuple[int, int]],
     ) -> Columns:
         """Return a copy without *removed* ids, with *added* (id, source, row, length) and new (id, row)."""
-        if not HAS_NUMPY:
-            return replace(self, count=self.count - len(removed) + len(added))
         size = max((chunk[0] + 1 for chunk in added), default=0)
         grown = [_grown(column, size) for column in (self.source, self.row, self.length)]
         source, row, length = grown
@@ -150,7 +146,7 @@ class Columns:
 
     def without(self, sources: AbstractSet[int]) -> Columns:
         """Return a copy in which the chunks of some sources are dead."""
-        if not HAS_NUMPY or not sources:
+        if not sources:
             return self
         gone = mask_of(self, sources)
         source, row, length = self.source.copy(), self.row.copy(), self.length.copy()
@@ -191,6 +187,31 @@ class Columns:
             changes = np.flatnonzero(self.source[1:] != self.source[:-1]) + 1
             self._starts.append(np.concatenate([[0], changes, [len(self.source)]]))
         return self._starts[0]
+
+
+class CountedColumns(Columns):
+    """The columns without numpy: they only count, and search.fallback reads the database."""
+
+    @staticmethod
+    def counting(chunks: int) -> CountedColumns:
+        """Return the columns of an index with so many live chunks."""
+        return CountedColumns([], [], [], chunks, 0)  # type: ignore[arg-type]  # of which nothing is asked
+
+    def changed(
+        self,
+        *,
+        removed: Sequence[int],
+        added: Sequence[tuple[int, int, int, int]],
+        embedded: Sequence[tuple[int, int]],
+    ) -> Columns:
+        """Return the columns without *removed* and with *added*."""
+        del embedded
+        return replace(self, count=self.count - len(removed) + len(added))
+
+    def without(self, sources: AbstractSet[int]) -> Columns:
+        """Return the same."""
+        del sources
+        return self
 
 
 def require_numpy(what: str) -> None:
@@ -390,7 +411,7 @@ class ColumnTable:
         blob = b"".join(one.stored for one in every)
         if not HAS_NUMPY:
             owners = [_VALUES.unpack(one.stored)[:SLICE_IDS] for one in every]
-            return replace(Columns.empty(), count=sum(SLICE_IDS - one.count(DEAD) for one in owners))
+            return CountedColumns.counting(sum(SLICE_IDS - one.count(DEAD) for one in owners))
         size = max(numbers, default=-1) + 1
         table = np.zeros((PARTS, size, SLICE_IDS), np.int32)
         table[1] = -1

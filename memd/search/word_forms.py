@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from memd.index.columns import DEAD, HAS_NUMPY
+from memd.index.columns import DEAD
 from memd.index.postings import Postings, listed, united, up_to
 from memd.index.snapshot import View
 from memd.languages import FUNCTION_WORDS, Language, spoken
@@ -49,7 +49,7 @@ def with_forms(view: View, query: Query, languages: Sequence[Language]) -> tuple
     Raises:
         DeadlineError: the query's deadline passed while the vocabulary was read.
     """
-    if not (HAS_NUMPY and languages and query.words):
+    if not (languages and query.words):
         return query, True
     words = view.reader.terms(prepare(query.text))
     language = spoken(words, languages)
@@ -75,7 +75,7 @@ def languages_of(view: View) -> tuple[Language, ...]:
         DeadlineError: the view's deadline passed.
     """
     count = view.snapshot.columns.count
-    if not (HAS_NUMPY and count):
+    if not len(view.snapshot.columns.source):  # no chunks, or no numpy
         return ()
     view.vocabulary.read(view.reader, count, None)
     candidates = _frequent_languages(view)
