@@ -67,6 +67,13 @@ class WorkspaceConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
             )
 
 
+class InputType(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The values of a request's `input_type`, from which a server chooses its own prefixes."""
+
+    query: Annotated[str, Meta(min_length=1)]
+    document: Annotated[str, Meta(min_length=1)]
+
+
 class OpenAIServer(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Access to one server with the OpenAI embeddings API, and its model."""
 
@@ -74,12 +81,16 @@ class OpenAIServer(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     api_key_env: str = ""  # the environment variable of the key; takes precedence over api_key
     query_prefix: str = ""
     document_prefix: str = ""
+    query_model: str = ""  # "": the workspace's model
+    document_model: str = ""  # in the same vector space as query_model
+    input_type: InputType | None = None  # None: not sent
     # Word pieces of one text. 254: the shortest of the common models, as for an unknown model of Ollama.
     max_tokens: Annotated[int, Meta(ge=20, le=100_000)] = 254
 
     def __repr__(self) -> str:
         """Return a text without the key, so that a printed configuration does not show it."""
-        return f"OpenAIServer(query_prefix={self.query_prefix!r}, document_prefix={self.document_prefix!r})"
+        shown = {name: getattr(self, name) for name in self.__struct_fields__ if name != "api_key"}
+        return f"OpenAIServer({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 
 
 class UserConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -195,7 +206,8 @@ def _explain(message: str, table: dict[str, Any], kind: type[Struct]) -> str:
         return _one_line(message)
     key = place.removeprefix("$.")
     if key.startswith("openai"):
-        return f"openai: {_one_line(fault)}"  # without the value, which may be an API key
+        # Without the value, which may be an API key.
+        return f"{key.replace('[...]', '')}: {fault[0].lower()}{_one_line(fault[1:])}"
     value: Any = table
     for step in key.replace("[", ".").replace("]", "").split("."):
         value = value[int(step)] if isinstance(value, list) else value[step]

@@ -20,6 +20,8 @@ class ModelServer:
         self.documents: list[str] = []  # that were asked for, in order, by its readers' prefix
         self.rows: list[Any] | None = None  # instead of those of the OpenAI API
         self.authorizations: list[str | None] = []  # header of each POST
+        self.asked: list[dict[str, Any]] = []  # body of each POST
+        self.dims: dict[str, int] = {}  # of the models that do not have 2
         self._go_on = threading.Event()
         server = self
 
@@ -29,7 +31,9 @@ class ModelServer:
 
             def do_POST(self) -> None:
                 asked = self.rfile.read(int(self.headers["Content-Length"])).decode()
-                texts = json.loads(asked)["input"]
+                body = json.loads(asked)
+                texts = body["input"]
+                server.asked.append(body)
                 server.authorizations.append(self.headers["Authorization"])
                 documents = [text for text in texts if text.startswith("search_document: ")]
                 server.documents += documents
@@ -42,7 +46,11 @@ class ModelServer:
                     )
                     return
                 if self.path == "/v1/embeddings":
-                    rows = [{"index": at, "embedding": server.vector(text)} for at, text in enumerate(texts)]
+                    more = [1.0] * (server.dims.get(body["model"], 2) - 2)
+                    rows = [
+                        {"index": at, "embedding": server.vector(text) + more}
+                        for at, text in enumerate(texts)
+                    ]
                     self.answer(
                         {"object": "list", "data": rows[::-1] if server.rows is None else server.rows}
                     )  # any order is allowed

@@ -1,4 +1,5 @@
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -143,9 +144,25 @@ def test_a_fault_beside_a_key_does_not_show_it(tmp_path, line):
     """The line says where and what; the value stays in the file."""
     path = tmp_path / "config.toml"
     path.write_text(f'[openai."http://127.0.0.1:8080"]\n{line}\n')
-    with pytest.raises(ConfigError, match="openai: ") as caught:
+    with pytest.raises(ConfigError, match=r"openai(\.api_key)?: ") as caught:
         load_user_config(path)
     assert "1234567" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "fault"),
+    [
+        ('{ query = "query" }', "openai.input_type: object missing required field document"),
+        ('{ query = "query", document = "" }', "openai.input_type.document: expected str of length >= 1"),
+        ('"query"', "openai.input_type: expected object | null, got str"),
+    ],
+)
+def test_an_input_type_has_a_value_for_queries_and_one_for_documents(tmp_path, value, fault):
+    """A server that knows only one of them would mix two kinds of vectors."""
+    path = tmp_path / "config.toml"
+    path.write_text(f'[openai."http://127.0.0.1:8080"]\ninput_type = {value}\n')
+    with pytest.raises(ConfigError, match=re.escape(fault)):
+        load_user_config(path)
 
 
 @pytest.mark.parametrize("kind", ["FIFO", "folder", "device", "too large"])

@@ -1,6 +1,6 @@
 """The embedding providers on servers: Ollama, and the OpenAI embeddings API (llama.cpp, vLLM).
 
-They share prefixes, batches, and the rule of one vector of length 1 per text. `ModelServer` speaks HTTP with
+They share roles, batches, and the rule of one vector of length 1 per text. `ModelServer` speaks HTTP with
 the standard library and opens a connection for each request, so that a restarted server needs no special
 handling. Each request has one deadline. The configuration, not this module, decides which addresses are
 allowed.
@@ -34,16 +34,25 @@ READ_BYTES = 65_536
 PATH = "/v1/embeddings"
 
 
+@dataclass(frozen=True, slots=True)
+class Role:
+    """How a server is asked for the vectors of queries, or of documents."""
+
+    model: str  # its name on the server
+    prefix: str = ""
+    input_type: str = ""  # parameter of the request; "": not sent
+
+
 class ServerEmbedder:
-    """One model of one server. Safe to call from several threads: a request keeps no state."""
+    """One model of one server, or two of one vector space. Thread-safe: a request keeps no state."""
 
     remote = True
 
     def __init__(
         self,
         server: ModelServer,
-        model: str,
-        prefixes: tuple[str, str],
+        queries: Role,
+        documents: Role,
         *,
         tokenizer: Tokenizer,
         max_tokens: int,
@@ -52,14 +61,14 @@ class ServerEmbedder:
 
         Args:
             server: computes the vectors.
-            model: its name on the server.
-            prefixes: of queries and of documents; "" for none.
+            queries: how it is asked for their vectors.
+            documents: likewise.
             tokenizer: measures chunks.
             max_tokens: word pieces of a text that the model reads.
         """
         self._server = server
-        self._model = model
-        self._query_prefix, self._document_prefix = prefixes
+        self._queries = queries
+        self._documents = documents
         self._closed = False
         self.tokenizer = tokenizer
         self.max_tokens = max_tokens
@@ -68,16 +77,24 @@ class ServerEmbedder:
         self.model_id = ""  # unknown before the first answer
 
     def learn_dim(self) -> None:
-        """Request a vector, which shows the dimension. Raises UnavailableError."""
-        self.dim = len(self._embed([self._query_prefix + "memd"])[0]) // 4
+        """Request a vector of each model, which shows the dimension. Raises UnavailableError."""
+        asked = {role.model: role for role in (self._documents, self._queries)}
+        dims = {model: len(self._embed(["memd"], role)[0]) // 4 for model, role in asked.items()}
+        if len(set(dims.values())) > 1:
+            raise self._server.failure(
+                f"gave {' and '.join(f'{dim} dimensions for {model!r}' for model, dim in dims.items())}, but "
+                "query_model and document_model must have one vector space. Correct them in your own "
+                "config.toml."
+            )
+        self.dim = dims[self._queries.model]
 
     def embed_documents(self, texts: Sequence[str]) -> list[bytes]:
         """Return one vector per text, in order."""
-        return self._in_batches([self._document_prefix + text for text in texts])
+        return self._in_batches(texts, self._documents)
 
     def embed_queries(self, texts: Sequence[str]) -> list[bytes]:
         """Return one vector per query, in order."""
-        return self._in_batches([self._query_prefix + text for text in texts])
+        return self._in_batches(texts, self._queries)
 
     def embed_query(self, text: str) -> bytes:
         """Return the vector of one query."""
@@ -87,37 +104,37 @@ class ServerEmbedder:
         """Send no more requests; later calls raise UnavailableError."""
         self._closed = True
 
-    def _in_batches(self, texts: list[str]) -> list[bytes]:
+    def _in_batches(self, texts: Sequence[str], role: Role) -> list[bytes]:
         batches = [texts[start : start + BATCH_TEXTS] for start in range(0, len(texts), BATCH_TEXTS)]
-        return [vector for batch in batches for vector in self._embed(batch)]
+        return [vector for batch in batches for vector in self._embed(batch, role)]
 
-    def _embed(self, texts: list[str]) -> list[bytes]:
+    def _embed(self, texts: Sequence[str], role: Role) -> list[bytes]:
         if self._closed:
             raise self._server.failure("is no longer used: the model was closed.")
-        rows = self._rows([text.encode("utf-8", "replace").decode("utf-8") for text in texts])
+        sent = [(role.prefix + text).encode("utf-8", "replace").decode("utf-8") for text in texts]
+        rows = self._rows(sent, role)
         if not isinstance(rows, list) or len(rows) != len(texts):
             raise self._server.failure(
-                f"did not give {len(texts)} embeddings for {self._model!r}. Is it an embedding model?"
+                f"did not give {len(texts)} embeddings for {role.model!r}. Is it an embedding model?"
             )
-        return [self._server.unit(row, self.dim) for row in rows]
+        return [self._server.unit(row, self.dim, role.model) for row in rows]
 
-    def _rows(self, texts: list[str]) -> object:
+    def _rows(self, texts: list[str], role: Role) -> object:
         """Return the server's answer, which should be a list with a row of numbers per text."""
         raise NotImplementedError
 
 
 class ModelServer:
-    """The HTTP client for one model of one server. Thread-safe: a request keeps no state."""
+    """The HTTP client for the models of one server. Thread-safe: a request keeps no state."""
 
     def __init__(
-        self, name: str, address: str, model: str, timeout_s: float, *, start: str, known: str, key: str = ""
+        self, name: str, address: str, timeout_s: float, *, start: str, known: str, key: str = ""
     ) -> None:
         """Store the settings; send no request yet.
 
         Args:
             name: of the program, for error messages.
             address: such as "http://127.0.0.1:11434".
-            model: its name on the server.
             timeout_s: for one whole request, including loading the model.
             start: advice for errors if the server does not answer.
             known: advice for errors on how to list its models.
@@ -125,30 +142,32 @@ class ModelServer:
         """
         self._name = name
         self._address = address.rstrip("/")
-        self._model = model
         self._timeout_s = timeout_s
         self._start = start
         self._known = known
         self._key = key
 
-    def unit(self, row: Any, dim: int) -> bytes:
-        """Return *row* as float32 of length 1. It must have *dim* numbers, or any number if *dim* is 0."""
+    def unit(self, row: Any, dim: int, model: str) -> bytes:
+        """Return *row*, a vector of *model*, as float32 of length 1.
+
+        It must have *dim* numbers, or any number if *dim* is 0.
+        """
         if not isinstance(row, list) or not all(type(number) in (int, float) for number in row):
-            raise self.failure(f"gave an embedding for {self._model!r} that is not a list of numbers.")
+            raise self.failure(f"gave an embedding for {model!r} that is not a list of numbers.")
         try:
             numbers = [float(number) for number in row]
         except OverflowError as error:
             raise self.failure(
-                f"gave an embedding for {self._model!r} with a number that is not finite."
+                f"gave an embedding for {model!r} with a number that is not finite."
             ) from error
         if dim and len(numbers) != dim:
             raise self.failure(
-                f"gave {len(numbers)} dimensions for {self._model!r}, which had {dim} before: another "
+                f"gave {len(numbers)} dimensions for {model!r}, which had {dim} before: another "
                 "model has this name now, with other vectors. It is loaded again."
             )
         length = math.hypot(*numbers)
         if not 0 < length < math.inf:
-            raise self.failure(f"gave an embedding of length {length} for {self._model!r}.")
+            raise self.failure(f"gave an embedding of length {length} for {model!r}.")
         vector = array.array("f", (number / length for number in numbers))
         if sys.byteorder == "big":
             vector.byteswap()
@@ -159,10 +178,11 @@ class ModelServer:
         try:
             status, content = self._exchange(method, path, body)
         except TimeoutError as error:
+            loading = repr(body["model"]) if body else "a model"
             raise UnavailableError(
                 MODEL_SLOW,
                 f"{self._name} at {self._address} did not answer {path} within {self._timeout_s:g} s. It may "
-                f"be loading {self._model!r}, or the machine is busy.",
+                f"be loading {loading}, or the machine is busy.",
             ) from error
         except (OSError, ValueError, http.client.HTTPException) as error:
             fault = f"{type(error).__name__}: {error}"
@@ -266,14 +286,14 @@ class OllamaEmbedder(ServerEmbedder):
         server = ModelServer(
             "Ollama",
             address,
-            model,
             timeout_s,
             start="Start it: ollama serve",
             known="Known models: ollama list",
         )
         manner = _manner(model)
-        prefixes = manner.query_prefix, manner.document_prefix
-        super().__init__(server, model, prefixes, tokenizer=tokenizer, max_tokens=manner.max_tokens)
+        queries, documents = Role(model, manner.query_prefix), Role(model, manner.document_prefix)
+        super().__init__(server, queries, documents, tokenizer=tokenizer, max_tokens=manner.max_tokens)
+        self._model = model
         self.scripts = manner.scripts
         self._loaded_digest = self._digest()
         self.model_id = f"ollama:{model}@{self._loaded_digest[:16]}"
@@ -288,13 +308,11 @@ class OllamaEmbedder(ServerEmbedder):
                 return str(each["digest"]).removeprefix("sha256:")
         raise self._server.failure(f"has no model {wanted!r}. Run: ollama pull {self._model}")
 
-    def _rows(self, texts: list[str]) -> object:
-        return self._server.ask("POST", "/api/embed", {"model": self._model, "input": texts}).get(
-            "embeddings"
-        )
+    def _rows(self, texts: list[str], role: Role) -> object:
+        return self._server.ask("POST", "/api/embed", {"model": role.model, "input": texts}).get("embeddings")
 
-    def _embed(self, texts: list[str]) -> list[bytes]:
-        vectors = super()._embed(texts)
+    def _embed(self, texts: Sequence[str], role: Role) -> list[bytes]:
+        vectors = super()._embed(texts, role)
         # Checked after the answer: a model pulled in the meantime may have computed it.
         if self._digest() != self._loaded_digest:
             raise self._server.failure(
@@ -304,16 +322,16 @@ class OllamaEmbedder(ServerEmbedder):
 
 
 class OpenAIEmbedder(ServerEmbedder):
-    """One model of one server that speaks the OpenAI API."""
+    """The models of one vector space on one server that speaks the OpenAI API."""
 
     def __init__(
         self, address: str, model: str, timeout_s: float, *, server: OpenAIServer, tokenizer: Tokenizer
     ) -> None:
-        """Request a vector, which shows the dimension. Raises UnavailableError.
+        """Request vectors, which show the dimension. Raises UnavailableError.
 
         Args:
             address: such as "http://127.0.0.1:8080"; with or without a trailing "/v1".
-            model: its name on the server.
+            model: its name on the server, unless the user's settings name others.
             timeout_s: for one whole request, loading the model included.
             server: the user's settings for this address.
             tokenizer: measures chunks.
@@ -322,21 +340,31 @@ class OpenAIEmbedder(ServerEmbedder):
         asked = ModelServer(
             "The OpenAI-compatible server",
             base,
-            model,
             timeout_s,
             start="Is it running, with embeddings switched on?",
             known=f"Its models are listed at {base}/v1/models",
             key=_key(address, server),
         )
-        prefixes = server.query_prefix, server.document_prefix
-        super().__init__(asked, model, prefixes, tokenizer=tokenizer, max_tokens=server.max_tokens)
+        kind = server.input_type
+        queries = Role(server.query_model or model, server.query_prefix, kind.query if kind else "")
+        documents = Role(
+            server.document_model or model, server.document_prefix, kind.document if kind else ""
+        )
+        super().__init__(asked, queries, documents, tokenizer=tokenizer, max_tokens=server.max_tokens)
         self.learn_dim()
-        # The API has no checksum of a model. Another address may have another model of that name.
-        space = hashlib.sha256(repr((base, self.dim, prefixes)).encode()).hexdigest()
-        self.model_id = f"openai:{model}@{space[:16]}"
+        # The API has no checksum of a model. Another address may have another model of that name. The parts
+        # that few servers need are left out otherwise, so that indexes made before these settings stay valid.
+        parts: list[object] = [base, self.dim, (queries.prefix, documents.prefix)]
+        parts += [queries.model] if queries.model != documents.model else []
+        parts += [(kind.query, kind.document)] if kind else []
+        space = hashlib.sha256(repr(tuple(parts)).encode()).hexdigest()
+        self.model_id = f"openai:{documents.model}@{space[:16]}"
 
-    def _rows(self, texts: list[str]) -> object:
-        rows = self._server.ask("POST", PATH, {"model": self._model, "input": texts}).get("data")
+    def _rows(self, texts: list[str], role: Role) -> object:
+        body: dict[str, Any] = {"model": role.model, "input": texts}
+        if role.input_type:
+            body["input_type"] = role.input_type
+        rows = self._server.ask("POST", PATH, body).get("data")
         if not isinstance(rows, list) or len(rows) != len(texts):
             return None
         by_index = {

@@ -1,6 +1,7 @@
 """A server of the OpenAI embeddings API is asked rightly; its key is sent to it and shown nowhere."""
 
 import array
+import hashlib
 import math
 import time
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ import pytest
 from daemon_process import until
 from model_server import ModelServer
 
-from memd.config import OpenAIServer, UserConfig, WorkspaceConfig
+from memd.config import InputType, OpenAIServer, UserConfig, WorkspaceConfig
 from memd.embedding import UnavailableError
 from memd.embedding.model import TOKENIZER_FILE
 from memd.embedding.provider import Providers
@@ -65,6 +66,61 @@ def test_the_id_changes_with_the_prefixes(server: ModelServer):
     assert embedder(server, OpenAIServer()).model_id != known
     with_key = OpenAIServer(query_prefix="search_query: ", document_prefix="search_document: ", api_key=KEY)
     assert embedder(server, with_key).model_id == known
+
+
+def test_queries_and_documents_may_have_their_own_models(server: ModelServer):
+    """Both are asked for a vector at the start; a name that is not set is that of the workspace."""
+    model = embedder(server, OpenAIServer(query_model="small", document_model="large"))
+    model.embed_documents(["a note"])
+    model.embed_query("tabs")
+    asked = [(body["model"], body["input"]) for body in server.asked]
+    assert sorted(asked[:2]) == [("large", ["memd"]), ("small", ["memd"])]
+    assert asked[2:] == [("large", ["a note"]), ("small", ["tabs"])]
+    server.asked.clear()
+    embedder(server, OpenAIServer(query_model="small")).embed_documents(["a note"])
+    assert {body["model"] for body in server.asked} == {"small", "nomic"}
+
+
+def test_the_server_is_told_what_is_a_query(server: ModelServer):
+    """`input_type` has the values that the user names, and is sent only if it is set."""
+    model = embedder(server, OpenAIServer(input_type=InputType(query="query", document="passage")))
+    model.embed_documents(["a note"])
+    model.embed_query("tabs")
+    assert [body["input_type"] for body in server.asked] == ["query", "passage", "query"]
+    server.asked.clear()
+    embedder(server).embed_query("tabs")
+    assert all(body.keys() == {"model", "input"} for body in server.asked)
+
+
+def test_models_of_two_dimensions_are_refused(server: ModelServer):
+    """They are no one vector space; the error names both and the settings."""
+    server.dims["large"] = 3
+    with pytest.raises(
+        UnavailableError, match=r"3 dimensions for 'large' and 2 dimensions for 'small'.*query_model"
+    ):
+        embedder(server, OpenAIServer(query_model="small", document_model="large"))
+
+
+def test_other_models_and_input_types_are_another_vector_space(server: ModelServer):
+    """Every setting counts; the name alone of the same models does not, nor in which place it was set."""
+    kinds = [InputType(query="query", document=document) for document in ("document", "passage")]
+    settings = [
+        OpenAIServer(),
+        OpenAIServer(query_model="small"),
+        OpenAIServer(document_model="small"),
+        OpenAIServer(query_model="small", document_model="small"),
+        *(OpenAIServer(input_type=kind) for kind in kinds),
+    ]
+    assert len({embedder(server, each).model_id for each in settings}) == len(settings)
+    named = OpenAIServer(query_model="nomic", document_model="nomic")
+    assert embedder(server, named).model_id == embedder(server, OpenAIServer()).model_id
+
+
+def test_the_id_of_a_model_without_these_settings_is_that_of_earlier_versions(server: ModelServer):
+    """So that an update of memd embeds nothing again."""
+    space = repr((server.address, 2, (PREFIXES.query_prefix, PREFIXES.document_prefix)))
+    expected = hashlib.sha256(space.encode()).hexdigest()[:16]
+    assert embedder(server).model_id == f"openai:nomic@{expected}"
 
 
 def test_the_key_is_sent_and_never_quoted(server: ModelServer, monkeypatch: pytest.MonkeyPatch):
