@@ -17,13 +17,15 @@ from memctl.output.text import one_line
 CLIENTS = ("claude-code", "codex", "chatgpt", "claude", "discord", "openclaw", "cowagent")
 FOLLOWED = frozenset({"claude-code", "codex", "openclaw", "cowagent"})  # their files grow, exports do not
 WITH_PROJECTS = frozenset({"claude-code", "codex"})
+MEMORIES = ("claude-code", "codex", "gemini", "cursor")  # clients that keep notes for themselves
 
 SHOWN = 20  # files of a list that are shown; --json has all
 
 
 def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl import`."""
-    parser.add_argument("client", choices=CLIENTS, metavar="CLIENT", help=", ".join(CLIENTS))
+    clients = tuple(dict.fromkeys(CLIENTS + MEMORIES))
+    parser.add_argument("client", choices=clients, metavar="CLIENT", help=", ".join(clients))
     parser.add_argument(
         "paths", nargs="*", type=Path, metavar="PATH", help="its files, or folders of them (see below)"
     )
@@ -32,7 +34,15 @@ def arguments(parser: ArgumentParser) -> None:
         "--with-tools", action="store_true", help="keep tool calls, their results, and thinking"
     )
     parser.add_argument(
+        "--memory",
+        action="store_true",
+        help="the notes that the client keeps for itself, instead of its sessions",
+    )
+    parser.add_argument(
         "--project", type=Path, metavar="DIR", help="only sessions of an agent that worked in DIR or below it"
+    )
+    parser.add_argument(
+        "--all-projects", action="store_true", help="with --memory: not only of the workspace's folder"
     )
     parser.add_argument("--follow", action="store_true", help="then keep importing new turns, until Ctrl-C")
     parser.add_argument(
@@ -56,6 +66,15 @@ discord      JSON of DiscordChatExporter, one file for each channel, or a zip of
 openclaw     a workspace with MEMORY.md and memory/; if not named: ~/.openclaw/workspace
 cowagent     the same; if not named: ~/cow
 
+With --memory: the client's own notes, as copies in memory/archives/CLIENT-memory/. A note that is deleted
+there is deleted here, too. Only notes of the workspace's folder and those below it, or of --project DIR.
+
+CLIENT       PATH
+claude-code  if not named: ~/.claude/projects/PROJECT/memory
+codex        if not named: ~/.codex/memories
+gemini       if not named: ~/.gemini/GEMINI.md and ~/.gemini/tmp/PROJECT/memory
+cursor       if not named: .cursor/rules in the project and below it
+
 The import can be repeated: conversations that have grown are updated; files that you have changed or deleted
 since are left alone and listed. The client's files are only read. Secrets of a known form are masked. Text
 that memd added to a prompt is left out.
@@ -65,6 +84,7 @@ Exit code 0; 1 if no file of the client was found.
 examples:
   memctl import claude-code --dry-run
   memctl import claude-code --project . --follow
+  memctl import claude-code --memory
   memctl import chatgpt ~/Downloads/chatgpt-export.zip
 """
 
@@ -77,11 +97,21 @@ def run(args: Namespace) -> int:
     workspace = workspaces.find(args.workspace)
     done = child.report(_command(args, workspace), "the import", lambda later: _show(later["imported"], args))
     _show(done, args)
-    return exits.NONE if done["skipped"] and not done["conversations"] else exits.OK
+    is_nothing = done["skipped"] and not done["conversations"] and not done["gone"]
+    return exits.NONE if is_nothing else exits.OK
 
 
 def _check(args: Namespace) -> None:
     """Reject options that would have no effect."""
+    if args.memory:
+        _check_memory(args)
+        return
+    if args.client not in CLIENTS:
+        raise CommandError(
+            f"memd reads only the notes of {args.client}: memctl import {args.client} --memory"
+        )
+    if args.all_projects:
+        raise CommandError("--all-projects goes with --memory: sessions are of all projects anyway")
     if args.client not in FOLLOWED and not args.paths:
         raise CommandError(f"which export? memctl import {args.client} FILE.zip (or JSON, or a folder)")
     if args.follow and (args.client not in FOLLOWED or args.dry_run):
@@ -90,10 +120,23 @@ def _check(args: Namespace) -> None:
         raise CommandError("--project is for agents with projects: " + ", ".join(sorted(WITH_PROJECTS)))
 
 
+def _check_memory(args: Namespace) -> None:
+    if args.client not in MEMORIES:
+        raise CommandError(f"--memory is for {', '.join(MEMORIES)}; of {args.client} leave it out")
+    if args.with_tools:
+        raise CommandError("--with-tools is for sessions: notes have no tool calls")
+    if args.follow and args.dry_run:
+        raise CommandError("--follow and --dry-run do not go together: nothing would be written, for ever")
+    if args.project and args.all_projects:
+        raise CommandError("--project DIR or --all-projects, not both")
+    if args.client == "cursor" and args.all_projects:
+        raise CommandError("Cursor keeps its rules in each project: name one with --project DIR")
+
+
 def _command(args: Namespace, workspace: str) -> list[str]:
     flags = [
         f"--{name}"
-        for name in ("with-tools", "again", "dry-run", "follow")
+        for name in ("with-tools", "again", "dry-run", "follow", "memory", "all-projects")
         if getattr(args, name.replace("-", "_"))
     ]
     if args.project:
@@ -115,10 +158,12 @@ def _show(report: dict[str, Any], args: Namespace) -> None:
 def _page(report: dict[str, Any]) -> str:
     """Return one line for each file that was written, and a summary."""
     would = "would be " if report["dry_run"] else ""
-    files = [f"{would}{what}: {one_line(path)}" for what in ("new", "grown") for path in report[what]]
+    files = [f"{would}{what}: {one_line(path)}" for what in ("new", "grown", "gone") for path in report[what]]
+    unit = "note" if report["memory"] else "conversation"
+    gone = f"{len(report['gone'])} {would}gone, " if report["memory"] else ""
     summary = (
-        f"{counted(report['conversations'], 'conversation')} of {report['client']} in {report['folder']}: "
-        f"{len(report['new'])} {would}new, {len(report['grown'])} {would}grown, "
+        f"{counted(report['conversations'], unit)} of {report['client']} in {report['folder']}: "
+        f"{len(report['new'])} {would}new, {len(report['grown'])} {would}grown, {gone}"
         f"{report['unchanged']} unchanged, {len(report['left_alone'])} left alone"
     )
     return "".join(f"{line}\n" for line in (*_some(files), summary))

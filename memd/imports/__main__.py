@@ -33,7 +33,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("client")
     parser.add_argument("paths", type=Path, nargs="*")
     parser.add_argument("--project", type=Path)
-    for name in ("--with-tools", "--again", "--dry-run", "--follow"):
+    for name in ("--with-tools", "--again", "--dry-run", "--follow", "--memory", "--all-projects"):
         parser.add_argument(name, action="store_true")
     return parser.parse_args()
 
@@ -45,16 +45,20 @@ def _import(args: argparse.Namespace, send: Send) -> None:
     from memd.imports import run  # noqa: PLC0415
 
     try:
+        roots = registry.Registry(paths.state_dir()).known()
         order = run.Order(
-            registry.choose(args.workspace, registry.Registry(paths.state_dir()).known()),
+            registry.choose(args.workspace, roots),
             args.client,
             tuple(args.paths),
             project=args.project,
+            memory=args.memory,
+            all_projects=args.all_projects,
+            workspaces=tuple(roots),
             with_tools=args.with_tools,
             again=args.again,
             dry_run=args.dry_run,
         )
-        sandbox = _restrict(order)
+        sandbox = _restrict(order, is_followed=args.follow)
         seen = run.stamps(order)  # before the files are read: later changes are imported again
         done = run.run(order, run.sources(order), _progress(send))
         found = {"workspace": str(order.root), "sandbox": sandbox, **run.report(order, done)}
@@ -70,14 +74,16 @@ def _import(args: argparse.Namespace, send: Send) -> None:
         send({"error": {"code": "MEMD_UNSAFE", "message": str(error)}})
 
 
-def _restrict(order: "Order") -> list["SandboxLimit"]:
+def _restrict(order: "Order", *, is_followed: bool) -> list["SandboxLimit"]:
     """Let this process read only the client's files and the workspace, and write only the archive."""
     from memd.imports.archive import FOLDER  # noqa: PLC0415 - as above
     from memd.imports.run import places  # noqa: PLC0415
     from memd.sandbox import restrict  # noqa: PLC0415
 
     # A folder that does not exist yet may be made while the client's files are followed.
-    read = [next(one for one in (path, *path.parents) if one.exists()) for path in places(order)]
+    # A file that is followed may be replaced: the right to it would be one to the old file.
+    named = [path.parent if is_followed and path.is_file() else path for path in places(order)]
+    read = [next(one for one in (path, *path.parents) if one.exists()) for path in named]
     memory = order.root / "memory"
     archive = order.root / FOLDER
     write = [] if order.dry_run else [archive if archive.exists() else memory]
@@ -92,7 +98,7 @@ def _changes(send: Send, order: "Order") -> Callable[["Outcomes"], None]:
 
     def told(later: "Outcomes") -> None:
         now = {one["path"] for one in later.kept}
-        if later.paths["new"] or later.paths["grown"] or now - left_alone:
+        if any(later.paths.values()) or now - left_alone:
             send({"imported": report(order, later)})
         left_alone.update(now)
 

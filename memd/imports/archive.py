@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Literal
 
 from memd import fsio
-from memd.entries.entry import flaw
+from memd.entries.entry import flaw, id_of
 from memd.entries.secrets import mask
 from memd.errors import UnsafeError, WorkspaceError, storage_error
 from memd.imports.conversation import RANK, Conversation, Document, is_session_id
@@ -41,11 +41,12 @@ from memd.imports.page import (
     pages,
     transcript,
 )
+from memd.sources.markdown import read_front_matter, split_lines
 
 FOLDER = "memory/archives"
 
-# new, grown: written. same: it existed already. changed, older, deleted: left alone.
-Outcome = Literal["new", "grown", "same", "changed", "older", "deleted"]
+# new, grown: written. same: it existed already. changed, older, deleted: left alone. gone: deleted.
+Outcome = Literal["new", "grown", "same", "changed", "older", "deleted", "gone"]
 
 WRITTEN = frozenset({"new", "grown"})
 WHY = {
@@ -154,6 +155,28 @@ class Archive:
         """Return whether this import has put a page with this id."""
         return page_id in self._put
 
+    def notes(self) -> Iterator[tuple[str, str]]:
+        """Yield the path of each page below the client's folder, and the id of the note that it copies."""
+        for path in sorted(path for paths in self._places.values() for path in paths):
+            head = (self._read(path) or b"").partition(_FRONT_END)[0].decode(errors="replace")
+            source = read_front_matter(split_lines(f"{head}\n---\n")).values.get("source")
+            if isinstance(source, dict) and isinstance(source.get("session"), str):
+                yield path, source["session"]
+
+    def remove(self, path: str) -> tuple[str, Outcome]:
+        """Delete a page whose note is gone, so that it is written again if the note comes back."""
+        with _storage_errors(f"{self._shown}/{path} was not deleted"):
+            raw = self._read(path)
+            folder, _, name = path.rpartition("/")
+            if raw is None or flaw(raw, name):
+                return f"{self._shown}/{path}", "changed"
+            if not self._dry_run:
+                self._forget(id_of(raw))
+                os.unlink(name, dir_fd=self._folder(folder))
+                os.fsync(self._folder(folder))
+            self._places[name[-9:-3]].remove(path)
+        return f"{self._shown}/{path}", "gone"
+
     def _compared(self, page: ArchivePage, path: str, raw: bytes, *, older: bool) -> Outcome:
         if raw == page.raw:
             return "same"
@@ -205,6 +228,15 @@ class Archive:
         finally:
             os.close(descriptor)
         self._recorded.add(page_id)
+
+    def _forget(self, page_id: str) -> None:
+        """Take a page off the record, before it is deleted: a kill leaves no record without a page."""
+        self._recorded.discard(page_id)
+        temporary = fsio.unfinished_name()
+        top = self._folders[""]
+        with fsio.unnamed(top, temporary, "".join(f"{one}\n" for one in sorted(self._recorded)).encode()):
+            os.rename(temporary, _RECORD, src_dir_fd=top, dst_dir_fd=top)
+        os.fsync(top)
 
     def _look(self, top: int) -> None:
         """List the existing pages, and take the lock."""
@@ -268,7 +300,9 @@ def document(of: Document, archive: Archive, settings: Settings) -> Placed:
     page = document_page(of, settings)
     there = archive.find(page.id)
     kept = _read(*there) if there else None
-    return Placed([page], older=kept is not None and kept.updated > page.updated)
+    # A client's own memory is copied as it is now, even if an older file was put back.
+    is_older = of.projects is None and kept is not None and kept.updated > page.updated
+    return Placed([page], older=is_older)
 
 
 def conversation(of: Conversation, archive: Archive, settings: Settings) -> Placed:

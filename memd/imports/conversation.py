@@ -73,11 +73,12 @@ class Conversation:
 class Document:
     """A note that another program keeps."""
 
-    id: str  # its path in the program's folder
+    id: str  # its path in the program's folder, with "#" and the title for a section of it
     title: str
     text: str
     day: date | None  # the day that it is about; None: valid until it is changed
     changed: datetime
+    projects: tuple[str, ...] | None = None  # the folders that it is about; None: the program has no projects
 
 
 @dataclass(slots=True)

@@ -8,6 +8,7 @@ OpenClaw has USER.md and DREAMS.md next to MEMORY.md. The rest of a workspace ar
 import os
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -19,7 +20,10 @@ TOO_LARGE = f"has more than {MAX_BYTES >> 20} MiB"
 NOT_UTF8 = "is not UTF-8 text"
 
 _TOP = frozenset({"memory.md", "user.md", "dreams.md"})  # in small letters
-_DAY = re.compile(r"(\d{4}-\d{2}-\d{2})(?:$|[-_ .])")
+_DAY = re.compile(r"(\d{4}-\d{2}-\d{2})(?:$|[-_ .T])")
+_NAMED = re.compile(
+    r"\A---[ \t]*\r?\n(?:(?!---)[^\n]*\n)*?(?:title|name):[ \t]*(\S[^\r\n]*)"
+)  # in front matter
 _HEADING = re.compile(r"^# +(\S.*)$", re.MULTILINE)
 
 
@@ -55,26 +59,49 @@ def documents(client: str) -> Callable[..., Iterator[Document]]:
     def read_document(
         path: Path, problems: Problems, read: Read, folder: Path | None = None
     ) -> Iterator[Document]:
-        with regular(path, folder) as stream:
-            raw = stream.read(MAX_BYTES + 1)
-            changed = datetime.fromtimestamp(os.fstat(stream.fileno()).st_mtime, UTC).astimezone()
-        read(len(raw))
-        if len(raw) > MAX_BYTES:
-            problems.add(str(path), TOO_LARGE)
-            return
-        try:
-            text = raw.decode("utf-8-sig")
-        except UnicodeDecodeError:
-            problems.add(str(path), NOT_UTF8)
-            return
-        if not text.strip():
-            return
-        heading = _HEADING.search(text)
-        title = heading[1] if heading else f"{path.stem} of {client}"
-        # The whole path, because files of two agents have the same names.
-        yield Document(str(path.absolute()), title, text, _day(path.name), changed)
+        if note := note_in(path, problems, read, folder):
+            yield note.document(client)
 
     return read_document
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """The text of a file, or of a section of it."""
+
+    path: Path
+    text: str
+    changed: datetime
+    section: str = ""  # after "#"
+
+    def document(self, client: str, projects: tuple[str, ...] | None = None) -> Document:
+        """Return the note as one of a client's, about *projects*."""
+        found = _HEADING.search(self.text) or (_NAMED.search(self.text) if projects else None)
+        title = found[1].strip("\"'") if found else f"{self.path.stem} of {client}"
+        # The whole path, because files of two agents have the same names.
+        where = f"{self.path.absolute()}{self.section}"
+        return Document(where, title, self.text, _day(self.path.name), self.changed, projects)
+
+
+def note_in(path: Path, problems: Problems, read: Read, folder: Path | None) -> Note | None:
+    """Return the text of a file; None if it has none, or none that memd could read.
+
+    Raises:
+        OSError: it is not a regular file below *folder*, or cannot be read.
+    """
+    with regular(path, folder) as stream:
+        raw = stream.read(MAX_BYTES + 1)
+        changed = datetime.fromtimestamp(os.fstat(stream.fileno()).st_mtime, UTC).astimezone()
+    read(len(raw))
+    if len(raw) > MAX_BYTES:
+        problems.add(str(path), TOO_LARGE)
+        return None
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        problems.add(str(path), NOT_UTF8)
+        return None
+    return Note(path, text, changed) if text.strip() else None
 
 
 def _day(name: str) -> date | None:

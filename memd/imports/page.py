@@ -6,7 +6,7 @@ pages written earlier do not change while the conversation grows. Pure.
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from functools import lru_cache
@@ -17,6 +17,7 @@ import yaml
 from memd.entries.entry import LINE_WIDTH, slug, with_checksum
 from memd.errors import InvalidError
 from memd.imports.conversation import RANK, USER, Conversation, Document, Turn, fenced, inside_turn, readable
+from memd.sources.markdown import read_front_matter, split_lines
 from memd.sources.privacy import is_private
 
 PAGE_BYTES = 1024 * 1024  # a quarter of memd's limit: one more turn does not take a page over it
@@ -29,6 +30,12 @@ MAX_PARTICIPANTS = 50  # arbitrary; keeps the front matter of a busy channel sho
 _LONGEST_SECRET = 8 * 1024  # how far a secret may extend over a cut: so much is masked before cutting
 _FRONT_MATTER = re.compile(r"---[ \t]*\r?\n(.*?\n)---[ \t]*\r?\n", re.DOTALL)
 _UNTITLED = "conversation"
+_NO_CHECKSUM = {"sha256": ""}  # leaves it out of a comparison
+# Keys at the start of a line of front matter that memd writes itself.
+_OWN_KEYS = re.compile(
+    r"""^(["']?)(updated|source|participants|project|part|branch|turns|tools|id|sha256)(\1[ \t]*:)""",
+    re.MULTILINE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +141,32 @@ def document_page(of: Document, settings: Settings) -> ArchivePage:
         "updated": _stamp(of.changed),
         "source": {"origin": "agent", "client": settings.client, "session": readable(of.id)},
     }
+    if of.projects is not None:
+        named = [readable(one) for one in of.projects]
+        front["project"] = named[0] if len(named) == 1 else named
     front |= {"private": True} if is_private(of.text) else {}
     own = _FRONT_MATTER.match(of.text)
+    key = page_id(settings.client, Slot(of.id), 1)
     # A second front matter does not count as one, and remains as text.
     text = f"{fenced(own[1].rstrip())}\n\n{of.text[own.end() :]}" if own else of.text
-    key = page_id(settings.client, Slot(of.id), 1)
-    return _rendered(key, front, f"{readable(text)}\n", day=of.day, settings=settings)
+    page = _rendered(key, front, f"{readable(text)}\n", day=of.day, settings=settings)
+    if own is None or of.projects is None:
+        return page
+    lines = _OWN_KEYS.sub(r"\1original_\2\3", readable(own[1])) + "\n"
+    values = _values(f"---\n{lines}---\n")
+    body = f"{readable(of.text[own.end() :])}\n"
+    merged = _rendered(key, front, body, day=of.day, settings=settings, own=lines, own_keys=values)
+    # Only if both parts say together what each one says alone, which odd YAML may not.
+    said, alone = _values(merged.raw.decode()), _values(page.raw.decode())
+    is_apart = values.keys().isdisjoint(alone.keys() - {"title", "private"})
+    is_same = said | _NO_CHECKSUM == alone | values | _NO_CHECKSUM
+    is_kept = values and is_apart and is_same and is_private(merged.raw.decode()) == is_private(of.text)
+    return merged if is_kept else page
+
+
+def _values(note: str) -> dict[str, object]:
+    """Return the front matter of a note; {} if it has none, or none that memd could read."""
+    return dict(read_front_matter(split_lines(note)).values)
 
 
 def _is_full(part: _Part, more_chars: int, turns: Sequence[int | None]) -> bool:
@@ -240,9 +267,13 @@ def _rendered(
     part: str = "",
     turns: int = 1,
     settings: Settings,
+    own: str = "",
+    own_keys: Collection[str] = (),
 ) -> ArchivePage:
+    """Return a page; *own*: further lines of front matter, whose keys have priority."""
     counted = front | {"turns": turns, "tools": settings.with_tools, "id": key}
-    header = yaml.safe_dump(counted, allow_unicode=True, sort_keys=False, width=LINE_WIDTH)
+    written = {name: value for name, value in counted.items() if name not in own_keys}
+    header = yaml.safe_dump(written, allow_unicode=True, sort_keys=False, width=LINE_WIDTH) + own
     stem = [day.isoformat() if day else "", _slug(str(front["title"])), part, key[:6]]
     return ArchivePage(
         id=key,

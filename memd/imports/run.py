@@ -17,15 +17,20 @@ from pathlib import Path
 from typing import Final, NamedTuple, NoReturn, Protocol
 
 from memd.errors import NotFoundError
-from memd.imports import claude_code, codex, exports, memory_folder
+from memd.imports import claude_code, client_memory, codex, exports, memory_folder
 from memd.imports.archive import FOLDER, WHY, Archive, Placed, conversation, document
-from memd.imports.conversation import Conversation, Document, Problems
+from memd.imports.conversation import Conversation, Document, Problems, readable
 from memd.imports.jsonl import Read
 from memd.imports.page import Settings
 
 EMPTY = "has no turns to keep"
 UNREADABLE = "cannot be read: "
 ELSEWHERE = "session of an agent that did not work in"
+ELSEWHERE_MEMORY = "of another project than {}, or of one that is not known for certain (--all-projects)"
+MANY_GONE = "has lost its file with many others, so it was not deleted: is their disk mounted?"
+
+# More deletions at once than both may be a folder that is not mounted, as in a scan of the notes.
+GONE_PAGES, GONE_SHARE = 20, 0.5
 
 Told = Callable[[int, int], None]  # bytes read, bytes to read
 
@@ -44,16 +49,30 @@ class Order:
     client: str
     paths: tuple[Path, ...] = ()  # of files or folders; (): the client's own folders
     project: Path | None = None  # only conversations of an agent that worked in or below it
+    memory: bool = False  # the notes that the client keeps for itself, instead of conversations
+    all_projects: bool = False  # of these notes; otherwise only those of *project*, or of the workspace
+    workspaces: tuple[Path, ...] = ()  # all roots: those below the folder get their own notes
     with_tools: bool = False
     again: bool = False
     dry_run: bool = False
+
+    @property
+    def about(self) -> Path:
+        """The folder whose notes are imported."""
+        return self.project or self.root
+
+    @property
+    def folder(self) -> str:
+        """The name of the archive's folder; two imports of a client have one each."""
+        return f"{self.client}-memory" if self.memory else self.client
 
 
 @dataclass(slots=True)
 class Outcomes:
     """The results for the pages, and what was skipped."""
 
-    paths: dict[str, list[str]] = field(default_factory=lambda: {"new": [], "grown": []})
+    paths: dict[str, list[str]] = field(default_factory=lambda: {"new": [], "grown": [], "gone": []})
+    read_ids: set[str] = field(default_factory=set)  # of notes
     counts: Counter[str] = field(default_factory=Counter)
     kept: list[dict[str, str]] = field(default_factory=list)
     problems: Problems = field(default_factory=Problems)
@@ -112,6 +131,40 @@ CLIENTS: Final[Mapping[str, ClientReader]] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """The notes that a client keeps for itself."""
+
+    files: Callable[[Path], Iterator[Path]]
+    reader: Callable[[Path], Reader]  # for notes about a folder
+    default_folders: Callable[[Path], list[Path]]
+
+
+MEMORIES: Final[Mapping[str, Memory]] = {
+    "claude-code": Memory(
+        client_memory.files_of_projects,
+        client_memory.claude_code_documents,
+        client_memory.claude_code_folders,
+    ),
+    "codex": Memory(client_memory.codex_files, client_memory.codex_documents, client_memory.codex_folders),
+    "gemini": Memory(
+        client_memory.gemini_files, client_memory.gemini_documents, client_memory.gemini_folders
+    ),
+    "cursor": Memory(
+        client_memory.cursor_files, client_memory.cursor_documents, client_memory.cursor_folders
+    ),
+}
+
+
+def _reader(order: Order) -> ClientReader:
+    if not order.memory:
+        return CLIENTS[order.client]
+    memory = MEMORIES[order.client]
+    return ClientReader(
+        memory.files, memory.reader(order.about), lambda: memory.default_folders(order.about), follow=True
+    )
+
+
 def sources(order: Order) -> list[Found]:
     """Return the files of a client, in a stable order.
 
@@ -119,7 +172,7 @@ def sources(order: Order) -> list[Found]:
         NotFoundError: a path that the user named does not exist.
         NothingToImportError: there are no files.
     """
-    client, named = CLIENTS[order.client], places(order)
+    client, named = _reader(order), places(order)
     for path in order.paths:
         if not path.exists():
             raise NotFoundError(f"{path} does not exist: name a file or folder of {order.client}'s")
@@ -129,7 +182,7 @@ def sources(order: Order) -> list[Found]:
         if path.exists()
         for file in client.files(path)
     ]
-    if not found:
+    if not found and not (order.memory and (order.root / FOLDER / order.folder).is_dir()):
         where = ", ".join(map(str, named))
         raise NothingToImportError(f"no file of {order.client}'s in {where}: name one, or the folder of them")
     return list(dict.fromkeys(found))
@@ -137,7 +190,7 @@ def sources(order: Order) -> list[Found]:
 
 def places(order: Order) -> tuple[Path, ...]:
     """Return the paths that the user named, or the client's own folders."""
-    default = CLIENTS[order.client].default_folders
+    default = _reader(order).default_folders
     return order.paths or tuple(default() if default else ())
 
 
@@ -149,10 +202,20 @@ def run(order: Order, files: Sequence[Found], told: Told) -> Outcomes:
     """
     outcomes = Outcomes()
     total = sum(map(_size, files))
-    archive = Archive(order.root, order.client, dry_run=order.dry_run, again=order.again)
+    client = _reader(order)
+    archive = Archive(order.root, order.folder, dry_run=order.dry_run, again=order.again)
     try:
         for file in files:
-            _import_file(order, file, archive, outcomes, lambda: told(outcomes.read_bytes, total))
+            _import_file(
+                order,
+                client.read,
+                file,
+                archive,
+                outcomes,
+                told=lambda: told(outcomes.read_bytes, total),
+            )
+        if order.memory:
+            _remove_gone(order, archive, {str(file.path.absolute()) for file in files}, outcomes)
     finally:
         archive.close()
     return outcomes
@@ -162,11 +225,13 @@ def report(order: Order, outcomes: Outcomes) -> dict[str, object]:
     """Return the report of an import."""
     return {
         "client": order.client,
-        "folder": f"{FOLDER}/{order.client}",
+        "folder": f"{FOLDER}/{order.folder}",
+        "memory": order.memory,
         "dry_run": order.dry_run,
         "conversations": outcomes.conversations,
         "new": outcomes.paths["new"],
         "grown": outcomes.paths["grown"],
+        "gone": outcomes.paths["gone"],
         "unchanged": outcomes.counts["same"],
         "left_alone": outcomes.kept,
         "skipped": outcomes.problems.rows(),
@@ -177,10 +242,17 @@ def report(order: Order, outcomes: Outcomes) -> dict[str, object]:
 def follow(order: Order, seen: dict[Found, Stamp], done: Callable[[Outcomes], None]) -> NoReturn:
     """Import every file that differs from *seen*, and again after each change; *done* gets each result."""
     rests_until_s: dict[Found, float] = {}
+    look_s = 0.0  # how long a look takes; in a large folder it is not repeated at once
     while True:
-        time.sleep(LOOK_EVERY_S)
+        time.sleep(max(LOOK_EVERY_S, REST * look_s))
+        before_s = time.monotonic()
         found = stamps(order)
         now_s = time.monotonic()
+        look_s = now_s - before_s
+        if order.memory and (gone := seen.keys() - found.keys()):
+            done(run(order, [], lambda *_: None))
+            for file in gone:
+                del seen[file]
         changed = [
             file
             for file, stamp in found.items()
@@ -220,7 +292,13 @@ def _size(file: Found) -> int:
 
 
 def _import_file(
-    order: Order, file: Found, archive: Archive, outcomes: Outcomes, told: Callable[[], None]
+    order: Order,
+    reader: Reader,
+    file: Found,
+    archive: Archive,
+    outcomes: Outcomes,
+    *,
+    told: Callable[[], None],
 ) -> None:
     def read(size_bytes: int) -> None:
         outcomes.read_bytes += size_bytes
@@ -230,9 +308,13 @@ def _import_file(
     try:
         changed = datetime.fromtimestamp(file.status().st_mtime, UTC).astimezone()
         settings = Settings(order.client, with_tools=order.with_tools, undated=changed)
-        for found in CLIENTS[order.client].read(file.path, outcomes.problems, read, file.folder):
+        for found in reader(file.path, outcomes.problems, read, file.folder):
             if isinstance(found, Document):
-                _put(archive, document(found, archive, settings), outcomes)
+                outcomes.read_ids.add(readable(found.id))
+                if _is_wanted(found, order):
+                    _put(archive, document(found, archive, settings), outcomes)
+                else:
+                    outcomes.problems.add("other memory", ELSEWHERE_MEMORY.format(order.about))
             elif _is_of_project(found, order.project):
                 if not _put(archive, conversation(found, archive, settings), outcomes):
                     outcomes.problems.add_if_none(str(file.path), EMPTY)
@@ -254,6 +336,42 @@ def _put(archive: Archive, placed: Placed, outcomes: Outcomes) -> bool:
             outcomes.kept.append({"path": path, "why": WHY[outcome]})
     outcomes.conversations += bool(placed.pages)
     return bool(placed.pages)
+
+
+def _is_wanted(found: Document, order: Order) -> bool:
+    """Return whether a note is about the folder that the import is for, and about no other one."""
+    if order.all_projects or found.projects is None or found.projects == (client_memory.EVERY_PROJECT,):
+        return True
+    inner = [one for one in order.workspaces if order.about in one.parents and one != order.root]
+    folders = [Path(os.path.realpath(one)) for one in found.projects if one.startswith("/")]
+    return len(folders) == len(found.projects) and all(
+        one.is_relative_to(order.about) and not any(map(one.is_relative_to, inner)) for one in folders
+    )
+
+
+def _remove_gone(order: Order, archive: Archive, read: set[str], outcomes: Outcomes) -> None:
+    """Delete the pages of notes that the client has deleted; *read*: the files that this import has read."""
+    faulty = {where for where, _ in outcomes.problems.found}
+    pages = list(archive.notes())
+    gone = []
+    for path, note in pages:
+        if note in outcomes.read_ids or "[masked: " in note or "\ufffd" in note:
+            continue  # a name that was changed for the page names no file
+        folder, is_section, _ = note.partition(f"/{client_memory.SECTIONS}#")
+        file = f"{folder}/{client_memory.SECTIONS}" if is_section else note
+        if (file in read and file not in faulty) or client_memory.is_gone(Path(file)):
+            gone.append(path)
+    is_many = len(gone) >= GONE_PAGES and len(gone) > GONE_SHARE * len(pages)
+    for path in gone:
+        if is_many:
+            outcomes.kept.append({"path": f"{FOLDER}/{order.folder}/{path}", "why": MANY_GONE})
+            continue
+        shown, outcome = archive.remove(path)
+        outcomes.counts[outcome] += 1
+        if outcome == "gone":
+            outcomes.paths["gone"].append(shown)
+        else:
+            outcomes.kept.append({"path": shown, "why": WHY[outcome]})
 
 
 def _is_of_project(found: Conversation, project: Path | None) -> bool:

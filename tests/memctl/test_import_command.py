@@ -1,6 +1,7 @@
 """The command `memctl import`: what it prints, that its pages are found, and that it follows what grows."""
 
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -14,7 +15,7 @@ from patience import PATIENCE
 
 from memctl import exits
 from memctl.commands import COMMANDS
-from memd.imports.run import CLIENTS
+from memd.imports.run import CLIENTS, MEMORIES
 
 FIXTURES = Path(__file__).parents[1] / "imports" / "fixtures"
 TREE = Path(exits.__file__).parents[1]
@@ -45,7 +46,8 @@ def test_the_command_knows_every_client():
     """The client's list, which imports nothing of memd, is the one of the program."""
     from importlib import import_module
 
-    assert tuple(CLIENTS) == import_module("memctl.commands.import").CLIENTS
+    command = import_module("memctl.commands.import")
+    assert (tuple(CLIENTS), tuple(MEMORIES)) == (command.CLIENTS, command.MEMORIES)
     assert "import" in COMMANDS
 
 
@@ -143,6 +145,14 @@ def test_two_sessions_of_one_name_have_a_page_each_and_a_link_leads_nowhere(daem
         (["chatgpt", "x.zip", "--follow"], exits.USAGE, "files that grow"),
         (["claude-code", "--follow", "--dry-run"], exits.USAGE, "files that grow"),
         (["openclaw", "--project", "."], exits.USAGE, "claude-code, codex"),
+        (["gemini"], exits.USAGE, "memctl import gemini --memory"),
+        (["openclaw", "--memory"], exits.USAGE, "of openclaw leave it out"),
+        (["codex", "--all-projects"], exits.USAGE, "goes with --memory"),
+        (["codex", "--memory", "--with-tools"], exits.USAGE, "notes have no tool calls"),
+        (["codex", "--memory", "--all-projects", "--project", "."], exits.USAGE, "not both"),
+        (["cursor", "--memory", "--all-projects"], exits.USAGE, "--project DIR"),
+        (["codex", "--memory", "--follow", "--dry-run"], exits.USAGE, "nothing would be written"),
+        (["cursor", "--memory"], exits.NONE, "no file of cursor's in"),
         (["claude-code", ".", "-w", "/"], exits.WORKSPACE, "memctl init"),
     ],
 )
@@ -199,3 +209,97 @@ def test_a_running_session_is_followed_until_a_signal(daemon, sessions, sent):
     assert b"Traceback" not in err
     assert process.returncode == (exits.INTERRUPTED if sent == signal.SIGINT else -sent)
     until(lambda: not any(Path(f"/proc/{child}").exists() for child in children))
+
+
+@pytest.fixture
+def notes(daemon, tmp_path, monkeypatch):
+    """Claude Code's own notes about the workspace; afterwards the archive is empty."""
+    monkeypatch.setitem(daemon.environment, "CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    name = re.sub("[^a-zA-Z0-9]", "-", str(daemon.root))
+    folder = tmp_path / "claude/projects" / name / "memory"
+    folder.mkdir(parents=True)
+    (folder / "MEMORY.md").write_text("- [queue](queue.md)\n")
+    (folder / "queue.md").write_text(
+        "---\nname: the queue\nkind: project\n---\nLeft for its memory alarms.\n"
+    )
+    yield folder
+    shutil.rmtree(daemon.root / "memory" / "archives", ignore_errors=True)
+
+
+def test_a_clients_own_notes_are_found_until_it_deletes_them(daemon, notes):
+    """With the fields of their front matter; the import runs in its sandbox."""
+    done = daemon.memctl("import", "claude-code", "--memory", "--json", cwd=daemon.root)
+    assert done.returncode == exits.OK, done.stderr
+    report = json.loads(done.stdout)
+    assert (report["folder"], len(report["new"])) == ("memory/archives/claude-code-memory", 2)
+    assert report["sandbox"][0] == "privileges"
+    asked = ("search", "--sync", "--json", "memory alarms", "--path", "memory/archives/**")
+    [hit] = json.loads(daemon.memctl(*asked, cwd=daemon.root).stdout)["hits"][:1]
+    assert (hit["path"] in report["new"], hit["title"]) == (True, "the queue")
+    (notes / "queue.md").unlink()
+    done = daemon.memctl("import", "claude-code", "--memory", cwd=daemon.root)
+    assert f"gone: {hit['path']}\n1 note of claude-code" in done.stdout
+    assert "0 new, 0 grown, 1 gone, 1 unchanged" in done.stdout
+    found = json.loads(daemon.memctl(*asked, cwd=daemon.root).stdout)["hits"]
+    assert hit["path"] not in [one["path"] for one in found]
+
+
+def test_notes_of_another_project_are_named_and_not_imported(daemon, notes, tmp_path):
+    """The exit code is that of nothing found, as for a search."""
+    notes.parent.rename(notes.parents[1] / "-elsewhere")
+    done = daemon.memctl("import", "claude-code", "--memory", cwd=daemon.root)
+    assert done.returncode == exits.NONE
+    assert "of another project than" in done.stderr
+    assert "--all-projects" in done.stderr
+    done = daemon.memctl("import", "claude-code", "--memory", "--all-projects", cwd=daemon.root)
+    assert "2 new" in done.stdout
+
+
+def test_a_clients_notes_are_followed(daemon, notes):
+    """New, changed, replaced and deleted ones; a folder that goes away deletes nothing."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "memctl", "import", "claude-code", "--memory", "--follow", "--json"],
+        env=daemon.environment | {"PYTHONPATH": str(TREE)},
+        cwd=daemon.root, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        assert len(json.loads(process.stdout.readline())["new"]) == 2
+        (notes / "boat.md").write_text("# Boat\n\nThe jib is torn.\n")
+        [boat] = json.loads(process.stdout.readline())["new"]
+        (notes / ".new").write_text("# Boat\n\nThe jib is mended.\n")
+        (notes / ".new").rename(notes / "boat.md")
+        assert json.loads(process.stdout.readline())["grown"] == [boat]
+        (notes / "boat.md").unlink()
+        assert json.loads(process.stdout.readline())["gone"] == [boat]
+        notes.rename(notes.with_name("away"))
+        time.sleep(5)  # two looks
+        notes.with_name("away").rename(notes)
+        (notes / "last.md").write_text("# Last\n")
+        report = json.loads(process.stdout.readline())
+        assert (len(report["new"]), report["gone"]) == (1, [])
+    finally:
+        process.terminate()
+        process.communicate(timeout=30)
+
+
+def test_geminis_file_is_followed_although_it_is_replaced(daemon, tmp_path, monkeypatch):
+    """The sandbox allows what is in its place, not only the file that was there first."""
+    monkeypatch.setitem(daemon.environment, "GEMINI_CLI_HOME", str(tmp_path))
+    file = tmp_path / ".gemini/GEMINI.md"
+    file.parent.mkdir()
+    file.write_text("- Prefers tea.\n")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "memctl", "import", "gemini", "--memory", "--follow", "--json"],
+        env=daemon.environment | {"PYTHONPATH": str(TREE)},
+        cwd=daemon.root, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        [page] = json.loads(process.stdout.readline())["new"]
+        file.with_name("new").write_text("- Prefers coffee.\n")
+        file.with_name("new").rename(file)
+        assert json.loads(process.stdout.readline())["grown"] == [page]
+        assert "coffee" in (daemon.root / page).read_text()
+    finally:
+        process.terminate()
+        process.communicate(timeout=30)
+        shutil.rmtree(daemon.root / "memory" / "archives", ignore_errors=True)
