@@ -1,9 +1,10 @@
 """The format of a daily file, memory/YYYY-MM-DD.md: blocks of Markdown, each after a mark with its id.
 
 A mark is an HTML comment on its own line, with the size and the checksum of the Markdown that follows. So a
-block ends where its writer ended it, whatever Markdown it contains, and later changes are detectable. As in
-an entry, the checksum is not a signature. Text outside of blocks was written by people. Pure; no access to
-the disk.
+block ends where its writer ended it, whatever Markdown it contains, and later changes are detectable. The
+last line of a block is a comment with its id: where git joins the lines that two machines have appended
+("merge=union"), a last line that both blocks had would stay only once. As in an entry, the checksum is not a
+signature. Text outside of blocks was written by people. Pure; no access to the disk.
 """
 
 import hashlib
@@ -36,6 +37,7 @@ class Block:
     client: str
     start: int  # of its mark
     body: int  # of its Markdown
+    text_stop: int  # of its Markdown without the last line, which is a comment of memd's
     stop: int
     is_whole: bool  # it is unchanged; otherwise it ends at the next mark, or with the file
 
@@ -46,8 +48,8 @@ def path_of(day: date) -> str:
 
 
 def marked(entry_id: str, body: str, *, origin: Mapping[str, str], at: datetime) -> bytes:
-    """Return the bytes of a block: its mark, and *body*, which must end with a line break."""
-    raw = body.encode()
+    """Return the bytes of a block: its mark, *body*, which must end with a line break, and the last line."""
+    raw = body.encode() + _last_line(entry_id.encode())
     client, session = (quote(origin.get(key, ""), safe=_SAFE) for key in ("client", "session"))
     fields = (
         f"<!-- memd entry={entry_id} bytes={len(raw)} at={at.isoformat(timespec='seconds')}"
@@ -75,6 +77,8 @@ def _block(raw: bytes, mark: re.Match[bytes], end: int) -> Block:
     fields = raw[mark.start() : mark.start("digest") - len(b" sha256=")]
     # Blocks do not contain marks, so no byte is hashed twice.
     is_whole = stop <= end and _digest(fields, raw[body:stop]) == mark["digest"]
+    stop = stop if is_whole else end
+    text, last = raw[body:stop].rstrip(), _last_line(mark["id"]).rstrip()
     return Block(
         id=mark["id"].decode(),
         at=mark["at"].decode(errors="replace"),
@@ -82,9 +86,14 @@ def _block(raw: bytes, mark: re.Match[bytes], end: int) -> Block:
         client=unquote(mark["client"].decode(errors="replace")),
         start=mark.start(),
         body=body,
-        stop=stop if is_whole else end,
+        text_stop=body + len(text) - len(last) if text.endswith(last) else stop,
+        stop=stop,
         is_whole=is_whole,
     )
+
+
+def _last_line(entry_id: bytes) -> bytes:
+    return b"<!-- memd end=%s -->\n" % entry_id
 
 
 def _digest(fields: bytes, body: bytes) -> bytes:

@@ -1,5 +1,6 @@
 """Daily entries: blocks that are appended to memory/YYYY-MM-DD.md, which others write into as well."""
 
+import hashlib
 import multiprocessing
 import os
 import resource
@@ -70,9 +71,23 @@ def test_a_block_says_what_was_said_by_whom_and_when(root):
     mark, rest = (root / PATH).read_text().split("\n", 1)
     assert mark.startswith(f"<!-- memd entry={done.id} bytes=")
     assert "origin=agent client=planner session=s-17" in mark
-    assert rest == "## 09:30 Database port\n#Data-base #ports #a-b\n\nIt is 5433.\n\n    code\n"
+    text = "## 09:30 Database port\n#Data-base #ports #a-b\n\nIt is 5433.\n\n    code\n"
+    assert rest == f"{text}<!-- memd end={done.id} -->\n\n"
     assert stat.S_IMODE((root / PATH).stat().st_mode) == 0o600
     assert blocks(root)[done.id].is_whole
+
+
+def test_a_block_of_an_earlier_version_has_no_last_line_and_is_whole(root):
+    """Its text goes to its end."""
+    fields = b"<!-- memd entry=%s bytes=6 at=2026-05-01T09:30:00+00:00 origin=agent client= session=" % (
+        b"a" * 16
+    )
+    digest = hashlib.sha256(fields + b"\nfacts\n").hexdigest().encode()
+    (root / PATH).write_bytes(b"%s sha256=%s -->\nfacts\n" % (fields, digest))
+    block = blocks(root)["a" * 16]
+    assert (block.is_whole, block.text_stop == block.stop) == (True, True)
+    remove_entry(root, PATH, "a" * 16)
+    assert (root / PATH).read_bytes().isspace()
 
 
 def test_a_daily_file_is_one_that_decays_and_nothing_else_is(root):
@@ -227,7 +242,7 @@ def test_a_file_that_an_editor_replaces_meanwhile_has_the_entry(root, monkeypatc
     after = (root / PATH).read_bytes()
     assert after.startswith(text)
     assert blocks(root)[done.id].is_whole
-    assert after.count(done.id.encode()) == 1
+    assert after.count(b"entry=" + done.id.encode()) == 1
 
 
 @pytest.mark.parametrize("times", [1, 8000], ids=["one-page", "many-pages"])
@@ -326,11 +341,11 @@ def test_blocks_are_told_apart_whatever_they_hold(tmp_path_factory, contents, ow
     for one, content in zip(ids, filter(_is_safe, contents), strict=True):
         block = found[one]
         assert block.is_whole
-        body = raw[block.body : block.stop].decode()
+        body = raw[block.body : block.text_stop].decode()
         assert body == f"## 09:30 Database port\n\n{content}" + ("" if content.endswith("\n") else "\n")
     for chunk in chunks(raw.decode()):
         assert chunk.text.split("\n")[0].rstrip("\r") in lines[chunk.start_line - 1]
-        assert "<!-- memd entry=" not in chunk.text
+        assert "<!-- memd " not in chunk.text
         if chunk.entry:
             assert (chunk.origin, chunk.entry in ids) == ("agent", True)
             block = found[chunk.entry]

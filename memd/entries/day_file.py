@@ -268,7 +268,9 @@ def _read(fd: int) -> bytes:
 def _append(fd: int, shown: str, block: bytes) -> None:
     size = fsio.size(fd)
     # Always, not only after a torn line: between a check of the last byte and the write it may change.
-    raw = b"\n" + block if size else block
+    # A blank line behind, too: git takes a removal and an append for one place if no line is between them,
+    # and would bring a forgotten entry back.
+    raw = (b"\n" if size else b"") + block + b"\n"
     if size + len(raw) > MAX_BYTES:
         raise InvalidError(
             f"{shown} has {size} bytes and would not be searched with {len(raw)} more: a source has at most "

@@ -43,7 +43,7 @@ def _stretches(raw: bytes) -> Iterator[tuple[daily.Block | None, int, int]]:
     at = 0
     for block in daily.blocks(raw):
         yield from _not_blank(raw, None, at, block.start)
-        yield from _not_blank(raw, block, block.body, block.stop)
+        yield from _not_blank(raw, block, block.body, block.text_stop)
         at = block.stop
     yield from _not_blank(raw, None, at, len(raw))
 
