@@ -8,7 +8,7 @@ from contextlib import suppress
 from shlex import quote
 from typing import Any
 
-from memctl import exits, workspaces
+from memctl import exits, gitattributes, workspaces
 from memctl.client import Client, RpcError
 from memctl.commands import common
 from memctl.output import caveats
@@ -29,6 +29,11 @@ def arguments(parser: ArgumentParser) -> None:
         "--nested",
         action="store_true",
         help="also for a folder inside a workspace, which then no longer indexes the notes below DIR",
+    )
+    parser.add_argument(
+        "--gitattributes",
+        action="store_true",
+        help="also add a line to DIR/.gitattributes, so that git joins what two machines add to a day",
     )
     parser.add_argument("--json", action="store_true", help="one object: root, created, sources, config")
     parser.epilog = """\
@@ -54,6 +59,8 @@ def run(args: Namespace) -> int:
             answer = _added(client, {**params, "nested": True})
         index = {} if args.json else _index_soon(client, answer["root"])
         languages = [] if args.json else _proposed_languages(client, answer["root"])
+    if args.gitattributes:
+        gitattributes.add(answer["root"])
     if args.json:
         common.print_json(answer)
         return exits.OK
@@ -73,6 +80,7 @@ def run(args: Namespace) -> int:
             f"words:  these notes are in {', '.join(map(str.capitalize, languages))}. To find words in all "
             f"their forms: memctl workspaces configure -w {quote(root)} {quote(f'languages={named}')}"
         )
+    _merged_by_git(answer["root"])
     if answer["created"]:
         print(f"next:   cd {quote(root)} && memctl search WORD…")
     for inner in answer.get("within") or ():
@@ -92,6 +100,19 @@ def _confirmed(said: str) -> bool:
         return False
     common.note(said.rpartition(". ")[0])  # without the last sentence, which names a command to run
     return common.confirmed("Go on?")
+
+
+def _merged_by_git(root: str) -> None:
+    """Name the line with which git merges daily files, if a repository lacks it; add it on a yes."""
+    if not gitattributes.is_missing(root):
+        return
+    print(
+        f"git:    to join what two machines add to the same day, {one_line(root)}/.gitattributes needs this "
+        f"line (--gitattributes adds it):\n        {gitattributes.LINE}\n"
+        "        and each machine: git config merge.conflictStyle diff3"
+    )
+    if sys.stdin.isatty() and sys.stderr.isatty() and common.confirmed("Add the line?"):
+        gitattributes.add(root)
 
 
 def _index_soon(client: Client, root: str) -> dict[str, Any]:
