@@ -111,17 +111,16 @@ def cursor_files(path: Path) -> Iterator[Path]:
 
 def claude_code_documents(wanted: Path) -> Callable[..., Iterator[Document]]:
     """Return the reader of Claude Code's memory for an import about the project *wanted*."""
-    known: dict[Path, tuple[int, Projects]] = {}  # project → time of its last change, its folders
+    known: dict[Path, Projects] = {}  # folder of a project → the folders that it is about
 
     def read_document(
         path: Path, problems: Problems, read: Read, folder: Path | None = None
     ) -> Iterator[Document]:
         if note := note_in(path, problems, read, folder):
             project = _folder_of(path).parent
-            changed_ns = project.stat().st_mtime_ns
-            if project not in known or known[project][0] != changed_ns:
-                known[project] = changed_ns, _folders_of(project, wanted)
-            yield note.document("claude-code", known[project][1])
+            if project not in known:
+                known[project] = _folders_of(project, wanted)
+            yield note.document("claude-code", known[project])
 
     return read_document
 

@@ -215,7 +215,9 @@ def run(order: Order, files: Sequence[Found], told: Told) -> Outcomes:
                 told=lambda: told(outcomes.read_bytes, total),
             )
         if order.memory:
-            _remove_gone(order, archive, {str(file.path.absolute()) for file in files}, outcomes)
+            faulty = {where for where, _ in outcomes.problems.found}
+            whole = {str(file.path.absolute()) for file in files if str(file.path) not in faulty}
+            _remove_gone(order, archive, whole, outcomes)
     finally:
         archive.close()
     return outcomes
@@ -350,8 +352,7 @@ def _is_wanted(found: Document, order: Order) -> bool:
 
 
 def _remove_gone(order: Order, archive: Archive, read: set[str], outcomes: Outcomes) -> None:
-    """Delete the pages of notes that the client has deleted; *read*: the files that this import has read."""
-    faulty = {where for where, _ in outcomes.problems.found}
+    """Delete the pages of notes that the client has deleted; *read*: the files that were read to the end."""
     pages = list(archive.notes())
     gone = []
     for path, note in pages:
@@ -359,7 +360,7 @@ def _remove_gone(order: Order, archive: Archive, read: set[str], outcomes: Outco
             continue  # a name that was changed for the page names no file
         folder, is_section, _ = note.partition(f"/{client_memory.SECTIONS}#")
         file = f"{folder}/{client_memory.SECTIONS}" if is_section else note
-        if (file in read and file not in faulty) or client_memory.is_gone(Path(file)):
+        if file in read or client_memory.is_gone(Path(file)):
             gone.append(path)
     is_many = len(gone) >= GONE_PAGES and len(gone) > GONE_SHARE * len(pages)
     for path in gone:
