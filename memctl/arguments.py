@@ -60,6 +60,15 @@ def parser_of(
     return parser
 
 
+def actions_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """Return name → parser of the actions of a command, as `list` of `memctl workspaces`."""
+    found = {}
+    for action in parser._actions:  # noqa: SLF001 (no public way to ask)
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 (the same)
+            found.update(action.choices)
+    return found
+
+
 def overview() -> str:
     """Return the page of `memctl --help`."""
     commands = "\n".join(f"  {name:<12}{summary}" for name, summary in COMMANDS.items())

@@ -1,4 +1,4 @@
-"""Compare memctl's version with the version of the running daemon.
+"""The version of memctl, compared with that of the running daemon, and what else provides the same packages.
 
 Only done when the cost does not matter: by `status`, `start` and `version`, and after an error that a
 difference would explain. This module never stops or restarts a daemon: memctl.launch does.
@@ -6,8 +6,12 @@ difference would explain. This module never stops or restarts a daemon: memctl.l
 
 from typing import TYPE_CHECKING
 
+from memctl import __version__
+
 if TYPE_CHECKING:
     from memctl.lock import Holder
+
+DISTRIBUTION = "memd-search"
 
 
 def older_line(holder: "Holder") -> str:
@@ -24,19 +28,38 @@ def older_line(holder: "Holder") -> str:
 
 
 def own() -> str:
-    """Return memctl's version; "unknown" if it is not installed as a package."""
-    from importlib.metadata import PackageNotFoundError, version  # 20 ms, and rarely needed
+    """Return memctl's version."""
+    return __version__
 
-    try:
-        return version("memd")
-    except PackageNotFoundError:
-        return "unknown"
+
+def other_distributions() -> list[str]:
+    """Return name and version of each other installed distribution with a package memd or memctl.
+
+    On the public index both names belong to other people. Whichever was installed last has overwritten files
+    of the other, so that either may fail in any way.
+    """
+    from importlib.metadata import packages_distributions, version  # reads the files of every distribution
+
+    provided = packages_distributions()
+    names = {name for package in ("memd", "memctl") for name in provided.get(package, ())}
+    return sorted(f"{name} {version(name)}" for name in names if name.replace("_", "-") != DISTRIBUTION)
+
+
+def others_line() -> str | None:
+    """Return one line for stderr about `other_distributions`; None if there is none."""
+    if not (others := other_distributions()):
+        return None
+    return (
+        f"{', '.join(others)} in the same environment also provides the package memd or memctl, and may have "
+        f"overwritten files of {DISTRIBUTION}. Install {DISTRIBUTION} alone: uv tool install {DISTRIBUTION}, "
+        f"or pipx install {DISTRIBUTION}"
+    )
 
 
 def warning(daemon_version: str) -> str | None:
     """Return one line for stderr if the daemon has another version, otherwise None."""
     mine = own()
-    if "unknown" in (mine, daemon_version) or mine == daemon_version:
+    if mine == daemon_version:
         return None
     return f"this memctl is {mine}, the running memd is {daemon_version}. Start this version: memctl restart"
 

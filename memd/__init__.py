@@ -2,7 +2,9 @@
 
 import os
 
-__version__ = "0.1.0"
+from memctl import __version__
+
+__all__ = ["__version__"]
 
 # onnxruntime's Linux builds from 1.29 on send usage data unless this is set before their import; every entry
 # point of memd runs this line first. The older name, ORT_TELEMETRY_DISABLED, has no effect there. Set, not

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from memd import __version__
 
 
-def main() -> int:
-    """Run the daemon in the foreground until it is stopped."""
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line, from which the manual page is made, too."""
     parser = argparse.ArgumentParser(
         prog="memd",
         description="Keep memory searchable. Runs in the foreground until stopped; talk to it with memctl.",
@@ -22,7 +22,12 @@ def main() -> int:
     parser.add_argument("--version", action="version", version=f"memd {__version__}")
     parser.add_argument("--verbose", action="store_true", help="log each connection and request, too")
     parser.add_argument("--ready-fd", type=int, metavar="N", help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
+    return parser
+
+
+def main() -> int:
+    """Run the daemon in the foreground until it is stopped."""
+    arguments = parser().parse_args()
     gc.disable()  # until everything is loaded: collecting objects that all stay takes a tenth of the start
     # structlog would import rich for tracebacks that memd never prints: a fifth of all import time. asyncio
     # would import OpenSSL, which a Unix socket does not need.

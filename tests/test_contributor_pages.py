@@ -59,6 +59,18 @@ def test_the_workflow_runs_tests_that_exist():
     assert [path for path in sorted(paths) if not (ROOT / path).exists()] == []
 
 
+@pytest.mark.parametrize(
+    "workflow", sorted((ROOT / ".github/workflows").glob("*.yml")), ids=lambda path: path.stem
+)
+def test_a_workflow_runs_pinned_actions_and_has_no_rights_by_default(workflow):
+    """A tag can be moved to other code, a commit cannot; each job names the rights that it needs."""
+    text = workflow.read_text(encoding="utf-8")
+    assert "\npermissions: {}\n" in text
+    actions = re.findall(r"uses: *(\S+)", text)
+    assert actions
+    assert [one for one in actions if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", one)] == []
+
+
 def test_the_readme_leads_to_the_pages():
     """Somebody who wants to change memd finds both from the first page."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")

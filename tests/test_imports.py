@@ -52,6 +52,7 @@ MAY_IMPORT = {
 }
 # What of the vocabulary needs more than the vocabulary.
 BESIDE = {
+    "memd": {"memctl"},  # their common version
     "memd.registry": {"memctl.paths"},
     "memd.fsio": {"memctl.paths"},
     "memd.diagnostics": {"memd.index.database"},

@@ -250,10 +250,10 @@ def anchors(page: Path) -> set[str]:
 
 
 def test_nothing_says_to_install_memd_by_its_bare_name():
-    """On the public index that name is another's package: only a path may be named."""
+    """On the public index these names are other people's packages: ours is memd-search."""
     root = Path(__file__).parent.parent
     bare = re.compile(
-        r"\b(?:pipx?|uv|uvx)\s+(?:(?:pip|tool|install|run|add|-\S+)\s+)+['\"]?mem(?:d|ctl)(?![\w/.-])"
+        r"\b(?:pipx?|uv|uvx)\s+(?:(?:pip|tool|install|uninstall|upgrade|run|add|-\S+)\s+)*['\"]?mem(?:d|ctl)(?![\w/.-])"
     )
     suffixes = {".md", ".py", ".lua", ".toml", ".service", ".socket", ".txt", ".vim", ".sh"}
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=root, capture_output=True, text=True, check=True)

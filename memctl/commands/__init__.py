@@ -38,6 +38,7 @@ COMMANDS = {
     "agents": "register memctl with the clients of agents: Claude Code, Codex, …",
     "mcp": "serve agents: an MCP server on stdin and stdout",
     "editors": "print the folder of an editor's plugin",
+    "man": "show the manual page of memctl or of a command",
     "completions": "print a completion script for your shell",
     "start": "start the daemon",
     "stop": "stop the daemon",

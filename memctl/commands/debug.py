@@ -2,7 +2,7 @@
 
 from argparse import ArgumentParser, Namespace
 
-from memctl import exits, workspaces
+from memctl import exits, versions, workspaces
 from memctl.arguments import workspace_option
 from memctl.client import Client
 from memctl.commands import common
@@ -19,6 +19,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.epilog = """\
 Prints JSON: versions, threads, the lag of the daemon's event loop, the last 200 requests (without parameters)
 and the last 1,000 batches of file events; --workspace limits these to one workspace and adds file names.
+"other_distributions" names what else is installed with a package memd or memctl.
 
 example:
   memctl debug > memd-debug.json
@@ -29,5 +30,7 @@ def run(args: Namespace) -> int:
     """Print the internal state of the running daemon."""
     params = {"lag_s": args.lag} | ({"workspace": workspaces.find(args.workspace)} if args.workspace else {})
     with Client.connect(timeout_s=TIMEOUT_S) as client:
-        common.print_json(common.ask(client, "debug", params, timeout_s=TIMEOUT_S))
+        answer = common.ask(client, "debug", params, timeout_s=TIMEOUT_S)
+    common.print_json(answer | {"other_distributions": versions.other_distributions()})
+    common.note(versions.others_line())
     return exits.OK

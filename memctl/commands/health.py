@@ -2,7 +2,7 @@
 
 from argparse import ArgumentParser, Namespace
 
-from memctl import exits, workspaces
+from memctl import exits, versions, workspaces
 from memctl.arguments import workspace_option
 from memctl.commands import common
 
@@ -24,4 +24,5 @@ def run(args: Namespace) -> int:
     params = {"workspace": root} if root else {}  # without a workspace, memd checks all of them
     answer = common.asked("health", params, timeout_s=HEALTH_TIMEOUT_S)
     common.show("health", answer, as_json=args.json)
+    common.note(versions.others_line())
     return exits.OK if answer["ok"] else exits.UNHEALTHY

@@ -15,6 +15,7 @@ from memctl.commands import agents, common
 from memctl.commands.editors import PLUGINS
 from memctl.exits import CommandError
 from memctl.output.text import one_line
+from memctl.versions import DISTRIBUTION
 
 REMOVE_TIMEOUT_S = 60.0  # an index may have gigabytes to delete
 
@@ -33,7 +34,7 @@ to this installation (of agents' clients, a link in Neovim's folder) are listed,
 
 
 def run(args: Namespace) -> int:
-    """Remove all traces of memd except for the package, which pip removes."""
+    """Remove all traces of memd except for the package, which its installer removes."""
     state = paths.state_dir()
     what = f"stop memd, remove its units{f', forget all workspaces and delete {state}' if args.purge else ''}"
     if not args.yes and not _confirmed(what):
@@ -50,8 +51,18 @@ def run(args: Namespace) -> int:
             print(f"kept: {one_line(root)}/memory")
     if args.purge and (models := paths.data_dir() / "models").is_dir():
         print(f"kept: {one_line(str(models))}, which `memctl models add` downloaded")
-    print("done; to remove the program: pip uninstall memd")
+    print(f"done; to remove the program: {_removal()}")
     return status
+
+
+def _removal() -> str:
+    """Return the command that removes this installation's package."""
+    parts = Path(sys.prefix).parts
+    if "pipx" in parts:
+        return f"pipx uninstall {DISTRIBUTION}"
+    if "uv" in parts and "tools" in parts:
+        return f"uv tool uninstall {DISTRIBUTION}"
+    return f"{Path(sys.executable)} -m pip uninstall {DISTRIBUTION}"
 
 
 def _confirmed(what: str) -> bool:

@@ -1,0 +1,49 @@
+"""Another distribution with a package memd or memctl is named where somebody looks for a fault."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from memctl import exits
+from memctl.__main__ import main
+
+HEALTHY = {"ok": True, "checks": [], "server": {}}
+
+
+@pytest.fixture
+def another(tmp_path, monkeypatch):
+    """An installed distribution of other people with a package memd."""
+    metadata = tmp_path / "site" / "memd_engine-0.5.2.dist-info"
+    metadata.mkdir(parents=True)
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: memd-engine\nVersion: 0.5.2\n")
+    (metadata / "RECORD").write_text("memd/__init__.py,,\nmemd_engine-0.5.2.dist-info/METADATA,,\n")
+    monkeypatch.syspath_prepend(str(metadata.parent))
+
+
+def test_health_names_it_on_stderr(another, peer, capsys):
+    """With what to do; the verdict is the daemon's."""
+    peer(health=HEALTHY)
+    assert main(["health", "--json"]) == exits.OK
+    out, err = capsys.readouterr()
+    assert json.loads(out) == HEALTHY
+    assert "memd-engine 0.5.2" in err
+    assert "uv tool install memd-search" in err
+
+
+def test_debug_names_it_in_the_report(another, peer, capsys):
+    """As a key beside those of the daemon."""
+    peer(debug={"version": "0.2.0"})
+    assert main(["debug"]) == exits.OK
+    report = json.loads(capsys.readouterr().out)
+    assert report["version"] == "0.2.0"
+    assert "memd-engine 0.5.2" in report["other_distributions"]
+
+
+def test_nobody_looks_for_it_at_a_start():
+    """Reading the files of every installed distribution would take longer than a search."""
+    script = "import sys; from memctl.__main__ import main; main(['--version']); import memd"
+    check = "; print('importlib.metadata' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script + check], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "False"

@@ -1,0 +1,171 @@
+"""What is built: a wheel and an sdist with all that they need, the same bytes each time."""
+
+import hashlib
+import importlib.metadata
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+from memctl import __version__
+from memctl.commands import COMMANDS
+from tools import sbom
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+BUILD = "import sys, hatchling.build as hatch; hatch.build_wheel(sys.argv[1]); hatch.build_sdist(sys.argv[1])"
+# In place of the model, which would take most of a build's time.
+MODEL = b"a model"
+
+
+@pytest.fixture(scope="module")
+def builds(tmp_path_factory):
+    """Two folders, each with a wheel and an sdist of its own copy of this tree, made at another time."""
+    folders = []
+    for number in (1, 2):
+        tree = tmp_path_factory.mktemp("tree") / f"memd-{number}"
+        _copied(tree)
+        for path in tree.rglob("*"):
+            os.utime(path, (number * 1e9, number * 1e9))
+        folders.append(tmp_path_factory.mktemp("built"))
+        done = subprocess.run(
+            [sys.executable, "-c", BUILD, folders[-1]], cwd=tree, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+    return folders
+
+
+def _copied(tree: Path) -> None:
+    for name in _tracked():
+        if name.startswith("benchmarks/runs/"):  # megabytes, and of no weight for this
+            continue
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        if name.endswith(".onnx"):
+            (tree / name).write_bytes(MODEL)
+        else:
+            shutil.copyfile(ROOT / name, tree / name)
+
+
+def _tracked() -> list[str]:
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return [name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
+
+
+def _wheel(folder: Path) -> zipfile.ZipFile:
+    return zipfile.ZipFile(next(folder.glob("*.whl")))
+
+
+def test_two_builds_are_the_same_bytes(builds):
+    """From two copies with other times: who has the source can check what was published."""
+    first, second = ({path.name: path.read_bytes() for path in folder.iterdir()} for folder in builds)
+    assert first.keys() == {
+        f"memd_search-{__version__}-py3-none-any.whl",
+        f"memd_search-{__version__}.tar.gz",
+    }
+    assert first == second
+
+
+def test_the_wheel_runs_everywhere_and_has_a_manual_page_for_each_command(builds):
+    """No compiled file; pages where man looks for them in an environment."""
+    with _wheel(builds[0]) as wheel:
+        names = set(wheel.namelist())
+        assert not [name for name in names if name.endswith((".so", ".pyd", ".dylib"))]
+        pages = {name.rpartition("/")[2] for name in names if "/data/share/man/man1/" in name}
+        assert pages == {"memctl.1", "memd.1", *(f"memctl-{command}.1" for command in COMMANDS)}
+        [scripts] = [name for name in names if name.endswith("entry_points.txt")]
+        assert set(re.findall(r"(?m)^([\w-]+) =", wheel.read(scripts).decode())) == {
+            "memctl",
+            "memd",
+            "memd-search",
+        }
+
+
+def test_the_bill_of_materials_names_the_model_and_each_library(builds):
+    """PEP 770: in the wheel's metadata, with the hash of the model that the wheel has, and licences."""
+    with _wheel(builds[0]) as wheel:
+        [name] = [name for name in wheel.namelist() if ".dist-info/sboms/" in name]
+        bill = json.loads(wheel.read(name))
+    assert bill["bomFormat"] == "CycloneDX"
+    assert bill["metadata"]["component"]["version"] == __version__
+    model, *libraries = bill["components"]
+    assert model["licenses"] == [{"expression": "Apache-2.0"}]
+    assert model["components"][0]["hashes"][0]["content"] == hashlib.sha256(MODEL).hexdigest()
+    required = {sbom.normalized(Requirement(one).name) for one in PROJECT["dependencies"]}
+    assert {one["name"] for one in libraries} == required
+    assert all(one["licenses"][0]["expression"] for one in libraries)
+
+
+def test_the_source_package_has_every_file_of_the_repository(builds):
+    """Those that the tests read, too."""
+    [path] = builds[0].glob("*.tar.gz")
+    with tarfile.open(path) as archive:
+        packed = {name.partition("/")[2] for name in archive.getnames()}
+    tracked = {name for name in _tracked() if not name.startswith("benchmarks/runs/")}
+    assert tracked - packed == set()
+
+
+def test_every_library_is_in_the_table_of_licences_with_what_it_states_itself():
+    """Of memd and its extras, with the libraries that these need, as far as they are installed here."""
+    rows = sbom.licences(ROOT)
+    extras = PROJECT["optional-dependencies"]
+    reqs = [
+        *PROJECT["dependencies"],
+        *(one for name in ("tui", "models", "ann", "plot") for one in extras[name]),
+    ]
+    installed = _with_their_own(reqs)
+    assert len(installed) > 30
+    assert sorted(installed.keys() - rows.keys()) == []
+    assert [name for name, found in installed.items() if not _agree(rows[name], found)] == []
+
+
+def _with_their_own(requirements: list[str]) -> dict[str, importlib.metadata.Distribution]:
+    """Return the installed distributions that *requirements* need, by name."""
+    found: dict[str, importlib.metadata.Distribution] = {}
+    waiting = [Requirement(one) for one in requirements]
+    while waiting:
+        wanted = waiting.pop()
+        name = sbom.normalized(wanted.name)
+        if name in found:
+            continue
+        try:
+            found[name] = importlib.metadata.distribution(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+        for one in map(Requirement, found[name].requires or []):
+            extras = wanted.extras or {""}
+            if one.marker is None or any(one.marker.evaluate({"extra": extra}) for extra in extras):
+                waiting.append(one)
+    return found
+
+
+def _agree(row: str, found: importlib.metadata.Distribution) -> bool:
+    """Say whether a distribution's licence is that of the row; without an SPDX expression, its family."""
+    if expression := found.metadata.get("License-Expression"):
+        return row == expression
+    stated = [(found.metadata.get("License") or "").partition("\n")[0]]
+    stated += [one for one in found.metadata.get_all("Classifier") or () if one.startswith("License ::")]
+    others = {"MPL": "MPL|Mozilla", "PSF": "Python Software Foundation", "LicenseRef": "any-OSI"}
+    family = re.split("[- ]", row)[0]
+    return re.search(others.get(family, family), " ".join(stated)) is not None
+
+
+@pytest.mark.parametrize("manifest", ["openclaw.plugin.json", "package.json"])
+def test_the_plugin_for_openclaw_has_the_same_version(manifest):
+    """It is a part of the package and changes with it."""
+    stated = json.loads((ROOT / "memctl/agents/openclaw" / manifest).read_text(encoding="utf-8"))
+    assert stated["version"] == __version__
