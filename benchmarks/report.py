@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 RUNS = Path(__file__).resolve().parent / "runs"
-PACKAGES = ("memd", "apsw", "numpy", "onnxruntime", "tokenizers", "msgpack", "watchfiles")
+PACKAGES = ("memd-search", "apsw", "numpy", "onnxruntime", "tokenizers", "msgpack", "watchfiles")
 
 
 def arguments(question: str | None) -> argparse.ArgumentParser:

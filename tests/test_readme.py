@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from datetime import datetime
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -139,6 +140,26 @@ def test_the_example_on_top_is_what_memctl_prints(user):
     assert re.sub(score, "S", printed).startswith(re.sub(score, "S", shown))
     promised, given = (float(re.search(score, text)[0]) for text in (shown, printed))
     assert given == pytest.approx(promised, abs=0.03)
+
+
+def test_the_pictures_show_what_memctl_prints(user):
+    """The hits of the search on the picture, in their order; pictures load nothing from elsewhere."""
+    pictures = {path.stem: shown(path) for path in (REPOSITORY / "docs/pictures").glob("*.svg")}
+    command = re.search(r"\$ memctl (search .+?) {2,}", pictures["search"])
+    printed = user("memctl", *command[1].split()).stdout
+    place = r"\b[\w/-]+\.md\b"
+    assert re.findall(place, pictures["search"]) == re.findall(place, printed)
+    found = user("memctl", "search", "--files", "how do we deploy").stdout.splitlines()
+    assert "how do we deploy" in pictures["find"]
+    assert found[0] in pictures["find"]
+
+
+def shown(picture: Path) -> str:
+    """Return the text of an SVG picture; a line of a terminal ends with two spaces."""
+    svg = picture.read_text(encoding="utf-8")
+    assert not re.search(r"(?i)(?:url\(|href=)[\"']?https?:", svg), f"{picture.name} loads something"
+    texts = [unescape(text) for text in re.findall(r"<text[^>]*>([^<]*)</text>", svg)]
+    return "".join(text.replace("\n", "  ") for text in texts).replace("\xa0", " ")
 
 
 def test_the_python_block_prints_hits(user):

@@ -1,7 +1,8 @@
 """Whole products, run as commands: `memctl search`, grep, and another memory's command.
 
 Whole processes, in turn, on a set in BEIR's format that is written as Markdown. grep and ripgrep count the
-lines that contain one of the question's words, ignoring case; the files with the most lines come first.
+lines that contain one of the question's words, ignoring case; the files with the most lines come first. fzf
+filters all lines for the question's words, of which a line must have every one, as in its own language.
 memsearch (Milvus Lite and sentence-transformers) is included if it is installed and `--weights` names the
 model: it loads the model for each question, so use few questions.
 """
@@ -111,6 +112,10 @@ def _tools(place: Home, weights: Path | None) -> tuple[dict[str, Tool], dict[str
             troubles[name] = "missing: install it with the system's packages"
         else:
             tools[name] = _counting(command, place)
+    if missing := [program for program in ("rg", "fzf") if shutil.which(program) is None]:
+        troubles["ripgrep | fzf"] = f"missing: {' and '.join(missing)}"
+    else:
+        tools["ripgrep | fzf"] = _filtering(place)
     if find_spec("memsearch") is None:
         troubles["memsearch"] = "missing: pip install memsearch[local]"
     elif weights is None:
@@ -143,6 +148,16 @@ def _counting(command: list[str], place: Home) -> Tool:
         return [path.removeprefix("./") for path in by_count(listed)]
 
     return count
+
+
+def _filtering(place: Home) -> Tool:
+    def fuzzy(text: str) -> list[str]:
+        words = " ".join(dict.fromkeys(content_words(parse(text).pieces)))
+        lines = _said(["sh", "-c", 'rg --no-heading "" . | fzf --filter "$1"', "sh", words], place)
+        paths = [line.partition(":")[0].removeprefix("./") for line in lines.splitlines()]
+        return list(dict.fromkeys(paths))
+
+    return fuzzy
 
 
 def _said(command: list[str], place: Home) -> str:

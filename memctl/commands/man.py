@@ -62,12 +62,16 @@ def page(command: str | None) -> tuple[str, str]:
     try:
         if command is None:
             return "memctl", man.page("memctl", SUMMARY, overview())
-        parser = parser_of(command, import_module(f"memctl.commands.{command}").arguments)
         name = f"memctl-{command}"
-        helps = [parser.format_help(), *(one.format_help() for one in actions_of(parser).values())]
-        return name, man.page(name, COMMANDS[command], *helps)
+        return name, man.page(name, COMMANDS[command], *help_pages(command))
     finally:
         if before is None:
             del os.environ["COLUMNS"]
         else:
             os.environ["COLUMNS"] = before
+
+
+def help_pages(command: str) -> list[str]:
+    """Return the help page of *command* and those of its actions."""
+    parser = parser_of(command, import_module(f"memctl.commands.{command}").arguments)
+    return [one.format_help() for one in (parser, *actions_of(parser).values())]

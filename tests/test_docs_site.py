@@ -1,0 +1,122 @@
+"""The pages of docs/ are complete: nothing is undocumented, and each figure is one of a kept run."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from memctl.commands import COMMANDS
+from memd.config import UserConfig, WorkspaceConfig
+from memd.registry import CONFIG_TEMPLATE
+from tools import configuration
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+WITH_FIGURES = ("README.md", "docs/performance.md", "docs/comparison.md")
+RUN = re.compile(r"\]\(([^)]*benchmarks/runs/[^)]+\.json)\)")
+FIGURE = re.compile(r"(?<![\w.,-])\d[\d,]*(?:\.\d+)?|(?<![\w.,-])\.\d+")
+
+
+def test_every_page_is_in_the_menu():
+    """A page that nothing leads to is read by nobody; options.md is made for the site."""
+    listed = set(re.findall(r"(?m)^([a-z-]+)$", (DOCS / "index.md").read_text(encoding="utf-8")))
+    assert listed - {"options"} == {path.stem for path in DOCS.glob("*.md")} - {"index", "options"}
+
+
+def test_every_command_has_a_row():
+    """A new command is on the page of commands."""
+    page = (DOCS / "commands.md").read_text(encoding="utf-8")
+    assert [command for command in COMMANDS if not re.search(rf"`{command}[ `]", page)] == []
+
+
+@pytest.mark.parametrize("path", configuration.generated(), ids=str)
+def test_the_page_and_the_schemas_of_the_configuration_are_current(path):
+    """After a change of a key; a key without a meaning cannot be generated."""
+    text = configuration.generated()[path]
+    assert (ROOT / path).read_text(encoding="utf-8") == text, f"run {configuration.COMMAND}"
+
+
+@pytest.mark.parametrize(("path", "kind"), configuration.SCHEMAS.items())
+def test_a_schema_accepts_what_memd_accepts_and_refuses_an_unknown_key(path, kind):
+    """The defaults as `memctl init` writes them, without the comment signs."""
+    jsonschema = pytest.importorskip("jsonschema")
+    schema = json.loads((ROOT / path).read_text(encoding="utf-8"))
+    jsonschema.validate(
+        json.loads(msgspec.json.encode(kind())) | ({"scripts": ["Latin"]} if kind is UserConfig else {}),
+        schema,
+    )
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"max_result": 5}, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"min_score": 2} if kind is WorkspaceConfig else {"models": 1}, schema)
+
+
+def test_every_key_of_the_configuration_is_in_the_file_that_init_writes():
+    """With a comment on what it does."""
+    written = set(re.findall(r"(?m)^# (\w+) = ", CONFIG_TEMPLATE))
+    assert set(WorkspaceConfig.__struct_fields__) == written
+
+
+def test_every_variable_that_is_read_is_documented():
+    """MEMD_… and MEMCTL_…, wherever they are read from the environment."""
+    page = (DOCS / "configuration.md").read_text(encoding="utf-8")
+    read = set()
+    for path in [*(ROOT / "memd").rglob("*.py"), *(ROOT / "memctl").rglob("*.py")]:
+        text = path.read_text(encoding="utf-8")
+        read |= set(re.findall(r"environ(?:\.get\(|\[)\"((?:MEMD|MEMCTL)_[A-Z_]+)\"", text))
+    assert {"MEMD_WORKSPACE", "MEMD_SOCKET"} <= read
+    assert sorted(name for name in read if f"`{name}`" not in page) == []
+
+
+def rows(page: str) -> list[tuple[str, str]]:
+    """Return each row of a table that names a kept run, with the path of the run."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return [
+        (line, found[1]) for line in text.splitlines() if line.startswith("|") and (found := RUN.search(line))
+    ]
+
+
+@pytest.mark.parametrize("page", WITH_FIGURES)
+def test_each_figure_is_one_of_the_run_that_its_row_names(page):
+    """Rounded as it is shown."""
+    faults = []
+    for line, run in rows(page):
+        kept = _numbers(((ROOT / page).parent / run).read_text(encoding="utf-8"))
+        cells = [cell for cell in line.split("|")[2:-1] if "benchmarks/runs" not in cell]
+        for shown in FIGURE.findall(" | ".join(cells)):
+            decimals = len(shown.partition(".")[2])
+            if not any(
+                f"{number:.{decimals}f}".lstrip("0") == shown.replace(",", "").lstrip("0") for number in kept
+            ):
+                faults.append((shown, run, line))
+    assert faults == []
+
+
+def test_a_figure_that_is_in_no_run_is_found():
+    """The comparison itself: 7.77 is in none of the kept figures."""
+    assert 7.77 not in _numbers(
+        (ROOT / "benchmarks/runs/2026-11-22/overhead-2.json").read_text(encoding="utf-8")
+    )
+    assert rows("docs/performance.md")
+
+
+def _numbers(run: str) -> set[float]:
+    """Return the figures of a run, not its raw times."""
+    kept = json.dumps(json.loads(run)["figures"])
+    return {float(one) for one in re.findall(r"(?<![\w.])\d+(?:\.\d+)?", kept)}
+
+
+def test_the_settings_of_the_site_write_the_page_of_all_options(tmp_path):
+    """Without Sphinx, which only the build of the site needs."""
+    script = "import runpy; runpy.run_path('docs/conf.py')"
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    page = (DOCS / "options.md").read_text(encoding="utf-8")
+    assert all(f"## memctl {command}\n" in page for command in COMMANDS)
+    assert "usage: memctl workspaces configure" in page
