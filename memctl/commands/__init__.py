@@ -33,6 +33,8 @@ COMMANDS = {
     "debug": "print what a bug report needs",
     "ping": "ask whether the daemon answers",
     "workspaces": "list, add, remove or configure workspaces",
+    "backup": "write settings, the list of workspaces and journals to a file",
+    "restore": "write back what memctl backup kept",
     "models": "download, list, use or remove models",
     "hook": "answer a hook of an agent's client: add recalled notes to its prompt",
     "agents": "register memctl with the clients of agents: Claude Code, Codex, …",
