@@ -1,0 +1,108 @@
+"""A stranger follows the README: a fresh account under systemd, a fresh copy, one command after the other.
+
+Tests are offline: venv, pip and uv are stand-ins, and memctl is that of the copy.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+TREE = Path(__file__).resolve().parents[1]
+BOX = TREE / "tests" / "systemd-box"
+README = (TREE / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"(?ms)^```sh\n(.*?)^```$", README)
+# What may be on stderr: the README or the line itself says what it means.
+EXPLAINED = re.compile(
+    r"memctl: (?:weak match|this is the first index of this workspace; waiting for its words .*"
+    r"|[\w./-]+ is a workspace in another workspace.*|keyword only: .*|still indexing: .*|Go on\?.*)"
+    r"|.*\[y/N\] ?|Created symlink .*|\s*"
+)
+PREPARED = """
+set -u
+mkdir -p ~/bin ~/memd/.venv/bin ~/.claude
+cp -r memd memctl systemd README.md pyproject.toml ~/memd
+mkdir ~/memd/tests && cp -r tests/sample ~/memd/tests/sample && cp -r tests/sample ~/notes
+printf '#!/bin/sh\\nPYTHONPATH=%s:{libraries} exec {python} -m memctl "$@"\\n' ~/memd > ~/bin/memctl
+printf '#!/bin/sh\\nPYTHONPATH=%s:{libraries} exec {python} -m memd "$@"\\n' ~/memd > ~/bin/memd
+printf '#!/bin/sh\\nexit 0\\n' | tee ~/bin/python3 ~/bin/uv > ~/memd/.venv/bin/pip
+chmod +x ~/bin/* ~/memd/.venv/bin/pip
+cp ~/bin/memctl ~/memd/.venv/bin/memctl
+export PATH=~/bin:$PATH PYTHONDONTWRITEBYTECODE=1
+cd ~/memd
+"""
+# A command that asks gets a terminal, on which somebody says yes.
+STEP = """
+echo '== {name}'
+{command} > ~/out 2> ~/err
+echo "exit $?"
+sed 's/^/out: /' ~/out
+sed 's/^/err: /' ~/err
+"""
+
+
+def steps() -> list[str]:
+    """Return the README's commands, in their order: those of its sh blocks, then how to go."""
+    lines = [
+        re.sub(r"\s+#.*$", "", line)
+        for text in BLOCKS
+        for line in text.splitlines()
+        if ".ci/check" not in line  # runs this test
+    ]
+    gone = re.search(r"Uninstall: `(memctl uninstall --purge) && uv tool uninstall memd-search`", README)
+    assert gone
+    return [*lines, "memctl health", gone[1]]
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0 or not Path("/lib/systemd/systemd").exists() or not shutil.which("script"),
+    reason="systemd-box needs root, systemd and script: apt-get install systemd util-linux bsdutils",
+)
+def test_every_command_of_the_readme_works_in_a_fresh_account():
+    """Each ends with exit code 0, says nothing on stderr that is not explained, and all of it goes away."""
+    asking = ("memctl agents install", "memctl uninstall")
+    libraries = ":".join(path for path in sys.path if "site-packages" in path or path.endswith("base-sp"))
+    script = PREPARED.format(python=sys.executable, libraries=libraries)
+    for step in steps():
+        quoted = step.replace("'", "'\\''")
+        command = f"bash -c '{quoted}'"
+        if step.startswith(asking):
+            command = f"printf 'y\\ny\\n' | script -qec '{quoted}' /dev/null"
+        script += STEP.format(name=quoted, command=command)
+    script += "echo '== what is left'; cd ~; find .local .config .claude notes/memory -type f 2>/dev/null\n"
+    done = _in_the_box(script)
+    told = dict(re.findall(r"(?ms)^== (.*?)$\n(.*?)(?=^== |\Z)", done))
+    left = told.pop("what is left").split()
+    assert list(told) == steps()
+    assert {step: text for step, text in told.items() if not text.startswith("exit 0\n")} == {}
+    unexplained = [
+        (step, line)
+        for step, text in told.items()
+        for line in re.findall(r"(?m)^err: (.*)$", text)
+        if not EXPLAINED.fullmatch(line)
+    ]
+    assert unexplained == []
+    first = next(text for step, text in told.items() if "breast cancer gene" in step)
+    assert "research/brca1.md" in first
+    assert [path for path in left if not path.startswith("notes/memory/")] == []
+    assert "notes/memory/config.toml" in left
+
+
+def _in_the_box(script: str) -> str:
+    interpreter = Path(sys.executable).resolve()
+    # Another user can't run a Python that lies below /root.
+    root_only = any(not folder.stat().st_mode & 0o001 for folder in interpreter.parents)
+    keep = os.pathsep.join([sys.prefix, sys.base_prefix, sysconfig.get_path("purelib")])
+    environment = {**os.environ, "BOX_KEEP": keep, "BOX_USER": "root" if root_only else "memdbox"}
+    for name in ("MEMD_SOCKET", "XDG_STATE_HOME", "XDG_CONFIG_HOME"):
+        environment.pop(name, None)
+    done = subprocess.run(
+        [BOX, "bash", "-c", script], cwd=TREE, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
