@@ -99,7 +99,7 @@ def indexed(notes: Path, name: str, kept: Path | None, *, embed: bool) -> Iterat
         limits = ChunkLimits(200, 50, embedder.max_tokens)  # as WorkspaceConfig has them
         indexer = Indexer(index, notes, tokenizer=embedder.tokenizer, limits=limits)
         indexer.begin()
-        index.begin_model(embedder.model_id, embedder.dim, embedder.scripts)
+        index.begin_model(embedder.model_id, embedder.dim, embedder.scripts, embedder.cosines)
         if not index.snapshot.sources:
             _index(indexer, notes, name)
         if embed:

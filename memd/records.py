@@ -110,6 +110,56 @@ class Tokenizer(Protocol):
         """Return the number of word pieces of *text*, special tokens excluded."""
 
 
+# Above this score, cosines are compressed so that equal vectors, and no others, have a score of 1.
+KNEE = 0.8
+# Of the shipped model on memd/embedding/cosine_pairs.json: the mean cosine of a question and the note of
+# another question, and of a question and its own note.
+RANDOM_MEAN = 0.0433
+PAIR_MEAN = 0.3846
+
+
+@dataclass(frozen=True, slots=True)
+class CosineScale:
+    """How the cosines of a model become scores that mean the same with every model.
+
+    All thresholds are stated for the shipped model, whose cosines are scores already.
+    """
+
+    zero: float  # the cosine that has the score 0
+    scale: float
+    random_sd: float  # standard deviation of the scores of random pairs; 0 until the model is measured
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether the scores of this model are known to mean the same as those of the shipped one."""
+        return self.random_sd > 0
+
+    @property
+    def bend(self) -> float:
+        """The slope above KNEE, relative to the slope below."""
+        highest = (1 - self.zero) * self.scale
+        return (1 - KNEE) / (highest - KNEE) if highest > 1 else 1.0
+
+    def score(self, cosine: float) -> float:
+        """Return the score of a cosine."""
+        linear = (cosine - self.zero) * self.scale
+        return min(linear, KNEE + (linear - KNEE) * self.bend)
+
+    def cosine(self, score: float) -> float:
+        """Return the cosine that has a score."""
+        linear = score if score <= KNEE else KNEE + (score - KNEE) / self.bend
+        return self.zero + linear / self.scale
+
+    def near(self, threshold: float) -> float:
+        """Return the score that is as far above random pairs as *threshold* is with the shipped model."""
+        if not self.is_measured:
+            return threshold
+        return threshold + (threshold - RANDOM_MEAN) * (self.random_sd / SHIPPED_COSINES.random_sd - 1)
+
+
+SHIPPED_COSINES = CosineScale(0.0, 1.0, 0.0786)
+UNMEASURED = CosineScale(0.0, 1.0, 0.0)
+
 Mode = Literal["hybrid", "keyword", "vector"]  # the arms of a search that answer
 PER_SOURCE = 3  # hits of one source in an answer; a long file must not fill it
 Confidence = Literal["strong", "weak", "none"]  # how good the best match is, see memd.search.ranking

@@ -18,7 +18,7 @@ from memd.index import check
 from memd.index.check import Scrub
 from memd.index.index import Index
 from memd.index.indexer import Compared, Indexer
-from memd.records import ChunkLimits
+from memd.records import SHIPPED_COSINES, ChunkLimits, CosineScale
 from memd.registry import Workspace
 from memd.search.identifiers import spelled
 from memd.search.query import parse
@@ -61,6 +61,7 @@ class WordHashEmbedder:
     dim = 64
     max_tokens = 254
     scripts: frozenset[str] | None = None
+    cosines: CosineScale | None = SHIPPED_COSINES
     remote = False
     tokenizer = WordTokenizer()
 
@@ -116,7 +117,9 @@ class Notes:
             self.index, self.root, tokenizer=self.embedder.tokenizer, limits=ChunkLimits(200, 50, 254)
         )
         self.indexer.begin()
-        self.index.begin_model(self.embedder.model_id, self.embedder.dim, self.embedder.scripts)
+        self.index.begin_model(
+            self.embedder.model_id, self.embedder.dim, self.embedder.scripts, self.embedder.cosines
+        )
 
     def findings(self, **settings: object) -> list[str]:
         """What the check finds, as "kind: text"."""
@@ -152,7 +155,7 @@ class Notes:
     def switch(self, embedder: WordHashEmbedder) -> None:
         """Ask for another model."""
         self.embedder = embedder
-        self.index.begin_model(embedder.model_id, embedder.dim, embedder.scripts)
+        self.index.begin_model(embedder.model_id, embedder.dim, embedder.scripts, embedder.cosines)
 
     def reopen(self) -> None:
         self.index.close()

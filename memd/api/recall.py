@@ -74,7 +74,7 @@ def _fitted(view: View, core: Sequence[str], asked: RecallParams, answer: Answer
 
 
 def _piece(view: View, hit: Hit, answer: Confidence) -> Piece:
-    return piece_of(hit, answer, functools.partial(section, view, hit.chunk))
+    return piece_of(hit, answer, functools.partial(section, view, hit.chunk), view.snapshot.cosines)
 
 
 def _core(view: View, paths: Sequence[str], budget_tokens: int, request: PreparedQuery) -> list[Piece]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final, Literal, Protocol
 
 from memd.errors import EmbedderError
-from memd.records import Tokenizer
+from memd.records import CosineScale, Tokenizer
 
 # Why there is no vector; these codes appear in the `degraded` field of answers.
 Reason = Literal["model-loading", "model-failed", "model-slow", "numpy-missing"]
@@ -32,6 +32,7 @@ class Embedder(Protocol):
     dim: int
     max_tokens: int  # word pieces of one text, special tokens not counted
     scripts: frozenset[str] | None  # Unicode script names that the model reads; None: all of them
+    cosines: CosineScale | None  # None: not measured yet
     remote: bool  # another process embeds, without a bound on its time
     tokenizer: Tokenizer
 

@@ -1,4 +1,4 @@
-"""`python -m memd.embedding.measure FOLDER`: loads a model folder and times it on texts of a chunk's length.
+"""`python -m memd.embedding.measure FOLDER`: loads a model folder and measures its speed and its cosines.
 
 For `memctl models add`, which imports nothing of memd. Prints one JSON object; for a folder that memd cannot
 use, one line on stderr, with exit code 1.
@@ -11,6 +11,7 @@ from pathlib import Path
 from statistics import median
 
 from memd.embedding import Embedder, UnavailableError
+from memd.embedding.cosines import measured
 from memd.embedding.onnx import OnnxEmbedder
 
 # About 200 words, as many as a chunk has by default.
@@ -19,14 +20,18 @@ REPEATS = 5  # arbitrary; the median of five is steady enough to compare models
 
 
 def main(folder: Path) -> int:
-    """Print the dimension, and the milliseconds per chunk."""
+    """Print the dimension, the milliseconds per chunk, and how cosines become scores."""
     try:
         embedder = OnnxEmbedder(folder)
         taken_ms = ms_per_chunk(embedder)
+        cosines = measured(embedder)
     except UnavailableError as error:
         sys.stderr.write(f"{error}\n")
         return 1
-    sys.stdout.write(json.dumps({"dim": embedder.dim, "ms_per_chunk": taken_ms}))
+    found = {"dim": embedder.dim, "ms_per_chunk": taken_ms}
+    if cosines.is_measured:
+        found |= {"cosine_zero": cosines.zero, "cosine_scale": cosines.scale, "random_sd": cosines.random_sd}
+    sys.stdout.write(json.dumps(found))
     embedder.close()
     return 0
 

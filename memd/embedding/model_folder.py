@@ -6,15 +6,18 @@ numpy. Ignores normalization settings: a stored vector always has length 1.
 
 import hashlib
 import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from memd.embedding import MODEL_FAILED, UnavailableError
 from memd.embedding.model import FOLDER, MAX_SEQUENCE, MODEL_FILE, SCRIPTS, TOKENIZER_FILE
+from memd.records import SHIPPED_COSINES, CosineScale
 from memd.text import Script
 
-# The options of `memctl models add`: query_prefix, document_prefix, scripts.
+# The options of `memctl models add`: query_prefix, document_prefix, scripts; and what it measures:
+# cosine_zero, cosine_scale, random_sd.
 OWN_FILE = "memd.json"
 # Where exporters put the graph, the preferred one first.
 MODEL_FILES = ("model.onnx", "onnx/model.onnx", "onnx/model_quantized.onnx", "model_quantized.onnx")
@@ -39,6 +42,7 @@ class ModelFolder:
     lower_case: bool
     scripts: frozenset[str] | None
     beyond: tuple[str, ...]  # modules after pooling, which memd can use only as part of the graph
+    cosines: CosineScale | None = None  # None: not measured
 
     def fingerprint(self) -> str:
         """Return a name that changes whenever the vectors would change."""
@@ -67,6 +71,7 @@ SHIPPED = ModelFolder(
     lower_case=False,
     scripts=SCRIPTS,
     beyond=(),
+    cosines=SHIPPED_COSINES,
 )
 
 
@@ -94,7 +99,22 @@ def read_folder(folder: Path) -> ModelFolder:
         lower_case=settings.get("do_lower_case") is True,
         scripts=_scripts(folder, own.get("scripts")),
         beyond=beyond,
+        cosines=_cosines(folder, own),
     )
+
+
+def _cosines(folder: Path, own: dict[str, Any]) -> CosineScale | None:
+    named = {key: own[key] for key in ("cosine_zero", "cosine_scale", "random_sd") if key in own}
+    if not named:
+        return None
+    values = [float(one) for one in named.values() if type(one) in (int, float) and math.isfinite(one)]
+    if len(values) != 3 or not (-1 <= values[0] < 1 and values[1] > 0 and values[2] > 0):  # noqa: PLR2004
+        raise UnavailableError(
+            MODEL_FAILED,
+            f"{folder / OWN_FILE}: {named!r}: expected three numbers: cosine_zero in [-1, 1), cosine_scale "
+            "and random_sd above 0. Without them, memd measures the model itself.",
+        )
+    return CosineScale(*values)
 
 
 def _scripts(folder: Path, named: Any) -> frozenset[str] | None:

@@ -43,6 +43,7 @@ class OnnxEmbedder:
         self._pieces = pieces
         self.tokenizer: Tokenizer = pieces
         self.scripts = self._folder.scripts
+        self.cosines = self._folder.cosines
         # The model reads the prefixes, too.
         self._document_pieces = self._folder.max_sequence - pieces.special_tokens
         prefixes = (self._folder.document_prefix, self._folder.query_prefix)

@@ -26,6 +26,7 @@ from typing import Any, Literal
 
 from memd.embedding import MODEL_FAILED, MODEL_LOADING, MODEL_SLOW, Embedder, Reason, UnavailableError
 from memd.errors import ModelMismatchError
+from memd.records import CosineScale
 
 FIRST_RETRY_S = 1.0
 # A restarted server is used again within a minute; a broken file costs one attempt a minute.
@@ -332,6 +333,16 @@ class EmbeddingQueue:
             for piece in pieces:  # after a failure the rest is not needed
                 piece.cancel()
 
+    def measure(self) -> "Future[CosineScale]":
+        """Return the future of the model's cosines. Raises UnavailableError if it is loading or failed."""
+        self._keeper.embedder()
+        work = _Work(_measured, Future(), is_bulk=True)
+        with self._waiting:
+            self._refuse_if_closed()
+            self._documents.append(work)
+            self._waiting.notify_all()
+        return work.result
+
     def close(self) -> None:
         """Stop the threads and free the model; waiting callers get UnavailableError."""
         with self._waiting:
@@ -397,6 +408,14 @@ class EmbeddingQueue:
                     # model returns.
                     self._hangs = _settle(heapq.heappop(self._deadlines)[2], late) or self._hangs
                 self._waiting.wait(self._deadlines[0][0] - now if self._deadlines else None)
+
+
+def _measured(embedder: Embedder) -> CosineScale:
+    from memd.embedding.cosines import measured  # noqa: PLC0415 - most models know theirs
+
+    if embedder.cosines is None:
+        embedder.cosines = measured(embedder)
+    return embedder.cosines
 
 
 def _documents_of(model_id: str, texts: list[str]) -> Callable[[Embedder], list[bytes]]:

@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 
 from memd.config import OpenAIServer
 from memd.embedding import MODEL_FAILED, MODEL_SLOW, UnavailableError
-from memd.records import Tokenizer
+from memd.records import CosineScale, Tokenizer
 
 BATCH_TEXTS = 8  # in one request; more is no faster on a CPU and delays the answer
 
@@ -47,6 +47,7 @@ class ServerEmbedder:
     """One model of one server, or two of one vector space. Thread-safe: a request keeps no state."""
 
     remote = True
+    cosines: CosineScale | None = None
 
     def __init__(
         self,

@@ -9,7 +9,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from memd.api import params
 from memd.api.search import embedded, excludes_in, parsed, respelled
 from memd.config import UserConfig, WorkspaceConfig, check_allowed, load_user_config, load_workspace_config
 from memd.embedding import MODEL_FAILED, Embedder, UnavailableError
+from memd.embedding.cosines import measured
 from memd.embedding.provider import Providers
 from memd.embedding.queue import EmbeddingQueue
 from memd.errors import (
@@ -169,7 +170,10 @@ class TemporaryIndex:
         if embedder is None:
             announce(0, 0.0)
             return
-        self.index.begin_model(embedder.model_id, embedder.dim, embedder.scripts)
+        self.index.begin_model(embedder.model_id, embedder.dim, embedder.scripts, embedder.cosines)
+        if not self.index.is_measured(embedder.model_id):
+            with suppress(EmbedderError):  # then only words make an answer strong
+                self.index.learn_cosines(embedder.model_id, measured(embedder))
         waiting = self.index.pending_count()
         announce(waiting, waiting * self._embedding_s(embedder.model_id) if waiting else 0.0)
         self._embed(embedder, waiting, told)

@@ -30,6 +30,7 @@ from memd.index.vectors import Rows
 from memd.index.visibility import Visibility
 from memd.index.vocabulary import Vocabulary
 from memd.index.writer import Writer
+from memd.records import SHIPPED_COSINES, UNMEASURED, CosineScale
 
 
 def load(writer: Writer, matrices: Matrices, codes: Codes | None) -> Snapshot:
@@ -51,6 +52,7 @@ def load(writer: Writer, matrices: Matrices, codes: Codes | None) -> Snapshot:
         TermPostings(columns, matrices.ledger.newest_chunk(), generation),
         codes,
         writer.supersession(),
+        matrices.cosines_of(active.model_id) if active else SHIPPED_COSINES,
     )
 
 
@@ -263,7 +265,13 @@ class Index:
         with self._writer.transaction():
             return self._writer.drop_some_waste(WASTE_CHUNKS)
 
-    def begin_model(self, model_id: str, dim: int, scripts: frozenset[str] | None = None) -> None:
+    def begin_model(
+        self,
+        model_id: str,
+        dim: int,
+        scripts: frozenset[str] | None = None,
+        cosines: CosineScale | None = SHIPPED_COSINES,
+    ) -> None:
         """Make *model_id* the model that is wanted: at once if there are no vectors yet.
 
         Otherwise its vectors are made beside the old ones, which answer until `finish_building`.
@@ -272,11 +280,22 @@ class Index:
             model_id: name of the model.
             dim: dimension of its vectors.
             scripts: scripts that it reads: chunks in others get no vector; None: all.
+            cosines: of the model; None: as measured before, or not measured yet.
         """
         self._abandon_compaction()
+        self._matrices.learn_cosines(model_id, cosines or self._matrices.measured(model_id) or UNMEASURED)
         unused = self._matrices.begin(model_id, dim, scripts)
         self._republish()
         self._matrices.retire(unused)
+
+    def learn_cosines(self, model_id: str, cosines: CosineScale) -> None:
+        """Note what a measurement of *model_id* found."""
+        self._matrices.learn_cosines(model_id, cosines)
+        self._republish()
+
+    def is_measured(self, model_id: str) -> bool:
+        """Return whether the cosines of *model_id* are known. For the writing thread."""
+        return self._matrices.cosines_of(model_id).is_measured
 
     def finish_building(self, refused: AbstractSet[bytes]) -> bool:
         """Switch to the new model if all texts except *refused* have vectors; return whether it switched."""

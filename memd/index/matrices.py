@@ -27,6 +27,7 @@ from memd.index.database import Store
 from memd.index.vector_table import MatrixFacts, NewRow, VectorTable
 from memd.index.vectors import NO_ROWS, Matrix, Rows
 from memd.index.writer import Writer
+from memd.records import SHIPPED_COSINES, CosineScale
 
 log = structlog.get_logger()
 
@@ -36,6 +37,7 @@ FILE_NAME = re.compile(r"vectors\.\d{1,18}\.f32")
 GARBAGE_SHARE = 1 / 4
 GARBAGE_ROWS = 4_096
 COPIED_ROWS = 512  # between two checks of the time: a commit and two fsyncs, some 5 ms
+COSINES = "cosines:"  # precedes the model's id in the key of its measurement
 MERGED_PAGES = 64  # of a full-text table in one commit: a few ms
 
 
@@ -101,6 +103,26 @@ class Matrices:
         left = [self.building, self.active if at_once else None]
         self.active, self.building = (made, None) if at_once else (self.active, made)
         return [one for one in left if one is not None]
+
+    def measured(self, model_id: str) -> CosineScale | None:
+        """Return the stored measurement of a model's cosines, None if there is none."""
+        stored = self._store.get(f"{COSINES}{model_id}")
+        try:
+            return None if stored is None else CosineScale(*map(float, json.loads(stored)))
+        except (TypeError, ValueError) as error:
+            raise IndexDamagedError(f"{self._folder}: the cosines of {model_id!r} are {stored!r}") from error
+
+    def cosines_of(self, model_id: str) -> CosineScale:
+        """Return the cosines of a model; not stored are those of the shipped model, and of old indexes."""
+        return self.measured(model_id) or SHIPPED_COSINES
+
+    def learn_cosines(self, model_id: str, cosines: CosineScale) -> None:
+        """Store a measurement."""
+        if cosines != self.cosines_of(model_id):
+            with self._store.transaction():
+                values = json.dumps([cosines.zero, cosines.scale, cosines.random_sd])
+                self._store.set(f"{COSINES}{model_id}", values)
+                self._store.count_generation_up()
 
     def finish(self) -> list[Held]:
         """Make the matrix that was built the active one; return the old one, for `retire`."""

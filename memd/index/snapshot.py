@@ -13,7 +13,7 @@ from memd.index.postings import Postings, TermPostings
 from memd.index.reader import Reader, Sources, StoredChunk
 from memd.index.vectors import Rows
 from memd.index.vocabulary import Vocabulary
-from memd.records import Source
+from memd.records import SHIPPED_COSINES, CosineScale, Source
 from memd.text import bare, trigrams
 
 
@@ -29,6 +29,7 @@ class Snapshot:
     postings: TermPostings
     codes: Codes | None = None  # of these rows, in a large index
     supersession: Supersession = NOBODY
+    cosines: CosineScale = SHIPPED_COSINES  # of the model
 
     def source_at(self, path: str | None) -> Source | None:
         """Return the live source at *path*, relative to the root, or None."""

@@ -189,11 +189,12 @@ class Likeness:
         self._better: dict[int, list[tuple[int, Verdict]]] = {}  # place → kept places it may duplicate
         self._signatures: dict[int, bytes] = {}  # by place
         self._texts: dict[int, _Text] = {}  # by place
+        self._min_cosine = view.snapshot.cosines.cosine(MIN_COSINE)
         self._facts = _Facts.of(view, np.asarray(ids, np.int64))
 
     def keep(self, place: int) -> None:
         """Note that a candidate is shown, and which lower candidates may be near-duplicates of it."""
-        others = self._facts.comparable(place, cosine=MIN_COSINE, share=MIN_LENGTH_SHARE)
+        others = self._facts.comparable(place, cosine=self._min_cosine, share=MIN_LENGTH_SHARE)
         day = self._day(place)
         for other, verdict in self._compared(place, others) if len(others) else ():
             if self._day(other) == day:

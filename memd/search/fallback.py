@@ -11,7 +11,7 @@ from operator import mul
 
 from memd import text
 from memd.errors import DeadlineError
-from memd.index.snapshot import View
+from memd.index.snapshot import Snapshot, View
 from memd.index.vectors import FLOAT_BYTES, Rows
 from memd.records import Source
 from memd.search import filters, ranking
@@ -48,7 +48,7 @@ def candidates(view: View, request: PreparedQuery) -> tuple[CandidateList, bool]
     is_there = request.query_vec is not None and request.model_id == view.snapshot.model_id
     has_vectors = is_there and request.mode != "keyword"
     if has_vectors and request.query_vec is not None:
-        cosines = _meaning(view.snapshot.rows, request.query_vec, live, allowed, request.expired)
+        cosines = _meaning(view.snapshot, request.query_vec, live, allowed, request.expired)
         looked_at = {*cosines, *sorted(allowed)[:POOL]}  # a row of zeros has no cosine above 0
         if view.has_damaged_at(
             {number: live[number][1] for number in looked_at}
@@ -93,14 +93,16 @@ def _allowed(view: View, request: PreparedQuery, sources: dict[int, Source]) -> 
 
 
 def _meaning(
-    rows: Rows,
+    snapshot: Snapshot,
     query_vec: bytes,
     live: dict[int, tuple[int, int]],
     allowed: set[int],
     expired: Callable[[], bool],
 ) -> dict[int, float]:
     """Return the vector scores of the POOL nearest chunks, computed as in `score`."""
-    cosines = _cosines(rows, query_vec, {row for _, row in live.values() if 0 <= row < rows.count}, expired)
+    rows = snapshot.rows
+    raw = _cosines(rows, query_vec, {row for _, row in live.values() if 0 <= row < rows.count}, expired)
+    cosines = {row: snapshot.cosines.score(cosine) for row, cosine in raw.items()}
     near = {number: cosines[live[number][1]] for number in allowed if live[number][1] in cosines}
     pool = sorted((number for number in near if near[number] > 0), key=lambda one: (-near[one], one))[:POOL]
     chunks: dict[int, list[int]] = {}

@@ -21,7 +21,7 @@ from datetime import date
 from typing import NamedTuple, Protocol
 
 from memd.config import Weights
-from memd.records import Confidence, Source
+from memd.records import SHIPPED_COSINES, Confidence, CosineScale, Source
 from memd.search.identifiers import Reading
 
 # k of Cormack, Clarke & Büttcher, SIGIR 2009: softens the lead of rank 1.
@@ -58,6 +58,11 @@ class Candidate(NamedTuple):
         """The score that the answer shows."""
         return self.merged * self.decay
 
+    @property
+    def worded(self) -> float:
+        """Its score before decay if that of the vector arm means nothing."""
+        return self.merged if self.vector_score is None else self.keyword_score or 0.0
+
 
 class Candidates(Protocol):
     """The candidates of a search, best first: in columns (`score`), or in a list without numpy."""
@@ -77,6 +82,9 @@ class Candidates(Protocol):
     def floor(self, min_score: float) -> "Candidates":
         """Drop candidates below *min_score* before decay: a note does not vanish because it is old."""
 
+    def worded(self, score: float) -> "Candidates":
+        """Return the candidates with at least *score* without the vector arm."""
+
     def near(self, cosine: float) -> "Candidates":
         """Return the candidates with weight for the vector arm and a score there of at least *cosine*."""
 
@@ -94,6 +102,10 @@ class CandidateList(list[Candidate]):
     def floor(self, min_score: float) -> "CandidateList":
         """Drop candidates below *min_score* before decay."""
         return CandidateList(one for one in self if one.merged >= min_score)
+
+    def worded(self, score: float) -> "CandidateList":
+        """Return the candidates with at least *score* without the vector arm."""
+        return CandidateList(one for one in self if one.worded >= score)
 
     def near(self, cosine: float) -> "CandidateList":
         """Return the candidates with weight for the vector arm and a score there of at least *cosine*."""
@@ -151,15 +163,20 @@ def ordered(candidates: Iterable[Candidate]) -> CandidateList:
     return CandidateList(sorted(candidates, key=lambda one: (-one.order, one.path, one.id)))
 
 
-def of_hit(merged: float, answer: Confidence) -> Confidence:
+def of_hit(hit: Candidate, answer: Confidence, cosines: CosineScale) -> Confidence:
     """Return the confidence of a hit by its score before decay and the confidence of its *answer*."""
     if answer == "none":
         return "none"
-    return "strong" if merged >= STRONG else "weak"
+    return "strong" if (hit.merged if cosines.is_measured else hit.worded) >= STRONG else "weak"
 
 
 def confidence(
-    candidates: Candidates, alive: Callable[[str], bool], *, knows: bool, reads: Reading
+    candidates: Candidates,
+    alive: Callable[[str], bool],
+    *,
+    knows: bool,
+    reads: Reading,
+    cosines: CosineScale = SHIPPED_COSINES,
 ) -> Confidence:
     """
     Return the confidence of an answer.
@@ -169,13 +186,15 @@ def confidence(
         alive: whether a source is still on the disk.
         knows: whether a chunk that meets the filters has a word of the query.
         reads: how well the model reads the query.
+        cosines: of the model. Until it is measured, only words make an answer strong.
     """
-    if any(alive(one.path) for one in candidates.floor(STRONG)):
+    good = candidates.floor(STRONG) if cosines.is_measured else candidates.worded(STRONG)
+    if any(alive(one.path) for one in good):
         return "strong"
     if knows:
         near = candidates
     elif reads == "nothing":
         return "none"
     else:
-        near = candidates.near(NEAR if reads == "whole" else NEAR_IN_PIECES)
+        near = candidates.near(cosines.near(NEAR if reads == "whole" else NEAR_IN_PIECES))
     return "weak" if any(alive(one.path) for one in near) else "none"

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Literal, Protocol
 
-from memd.records import Confidence
+from memd.records import SHIPPED_COSINES, Confidence, CosineScale
 from memd.search.dedup import Fingerprint, fingerprint, is_in, is_near
 from memd.search.ranking import of_hit
 from memd.search.search import Hit
@@ -91,8 +91,10 @@ class Recalled:
     omitted: tuple[tuple[Piece, str], ...]  # with the reason
 
 
-def piece_of(hit: Hit, answer: Confidence, section: Callable[[], Lines]) -> Piece:
-    """Convert a hit to a piece; *answer*: the confidence of its answer."""
+def piece_of(
+    hit: Hit, answer: Confidence, section: Callable[[], Lines], cosines: CosineScale = SHIPPED_COSINES
+) -> Piece:
+    """Convert a hit to a piece; *answer*: the confidence of its answer; *cosines*: of the model."""
     chunk, source = hit.chunk, hit.source
     return Piece(
         id=hit.candidate.id,
@@ -101,7 +103,7 @@ def piece_of(hit: Hit, answer: Confidence, section: Callable[[], Lines]) -> Piec
         day=source.day,
         origin=chunk.origin or source.origin,
         score=hit.candidate.score,
-        confidence=of_hit(hit.candidate.merged, answer),
+        confidence=of_hit(hit.candidate, answer, cosines),
         own=hit.parts[0].lines,
         beside={line: text for part in hit.parts for line, text in part.lines.items()},
         section=section,

@@ -216,6 +216,10 @@ class FusedCandidates:
         """Drop candidates below *min_score* before decay: a note does not vanish because it is old."""
         return self.taken(np.flatnonzero(self.merged >= min_score))
 
+    def worded(self, score: float) -> FusedCandidates:
+        """Return the candidates with at least *score* without the vector arm."""
+        return self.taken(np.flatnonzero(np.where(self.seen, self.keyword_scores, self.merged) >= score))
+
     def near(self, cosine: float) -> FusedCandidates:
         """Return the candidates with weight for the vector arm and a score there of at least *cosine*."""
         counts = np.array([one.vector > 0 for one in self.weights])[self.seen.astype(np.intp)]

@@ -142,17 +142,17 @@ def _answer(
     hits = _load(view, found, looked_for)
     timer.lap("load")
     mode: Mode = prepared.mode if has_vectors else "keyword"
-    sure = sureness(prepared, candidates, alive, knows=knows)
+    sure = sureness(view, prepared, candidates, alive, knows=knows)
     return Answer(prepared, hits, mode, view.snapshot.generation, sure, degraded(view), timer.laps_ms)
 
 
 def sureness(
-    prepared: PreparedQuery, candidates: Candidates, alive: Callable[[str], bool], *, knows: bool
+    view: View, prepared: PreparedQuery, candidates: Candidates, alive: Callable[[str], bool], *, knows: bool
 ) -> Confidence:
     """Return the confidence of an answer; *knows*: some chunk has a word of the query."""
     # How well the model reads the query matters only if no chunk has a word of it.
     reads = "whole" if knows else reading(prepared.query.text, prepared.spelled)
-    return confidence(candidates, alive, knows=knows, reads=reads)
+    return confidence(candidates, alive, knows=knows, reads=reads, cosines=view.snapshot.cosines)
 
 
 def degraded(view: View) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
 """The vector arm: exact cosines of all chunks, or in a large index of candidates.
 
-Every score is an exact cosine. The number of chunks that meet the filters decides which chunks are compared:
-all, only those under the mask, or the candidates of a coarse search over the codes of the vectors.
+Every score is an exact cosine, on the scale of the shipped model's (`CosineScale`). The number of chunks that
+meet the filters decides which chunks are compared: all, only those under the mask, or the candidates of a
+coarse search over the codes of the vectors.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Literal
 from memd.index.columns import Mask, Scores, mask_size, take
 from memd.index.snapshot import Snapshot, View
 from memd.index.vectors import FLOAT_BYTES, Ids, best_of, by_chunk, cosines, cosines_at, ids_of
+from memd.records import KNEE, CosineScale
 from memd.search.keyword import POOL
 from memd.search.top_k import best, count_above
 
@@ -103,7 +105,7 @@ class VectorArm:
     def _scan(self) -> Scores:
         rows = self._snapshot.rows
         each = (cosines(rows.buffer, rows.count, rows.dim, one) for one in self._query_vecs)
-        return by_chunk(reduce(np.maximum, each), self._snapshot.columns)
+        return by_chunk(scored(reduce(np.maximum, each), self._snapshot.cosines), self._snapshot.columns)
 
     def _cosines_at(self, ids: Sequence[int] | Ids) -> Scores:
         rows, columns = self._snapshot.rows, self._snapshot.columns
@@ -111,7 +113,17 @@ class VectorArm:
             cosines_at(rows.buffer, rows.count, rows.dim, one, columns=columns, ids=ids)
             for one in self._query_vecs
         )
-        return reduce(np.maximum, each)
+        return scored(reduce(np.maximum, each), self._snapshot.cosines)
+
+
+def scored(found: Scores, cosines: CosineScale) -> Scores:
+    """Return the scores of a model's cosines; those of the shipped model unchanged."""
+    if (cosines.zero, cosines.scale) == (0, 1):
+        return found
+    linear = (found - np.float32(cosines.zero)) * np.float32(cosines.scale)
+    bent = np.float32(KNEE) + (linear - np.float32(KNEE)) * np.float32(cosines.bend)
+    scores: Scores = np.minimum(linear, bent)
+    return scores
 
 
 def vector_arm(

@@ -67,7 +67,7 @@ def why(
         or _ranked(view, request, judged, chunks)
     )
     if verdict.stage == "returned":
-        sure = sureness(request, judged.candidates, request.alive, knows=judged.knows)
+        sure = sureness(view, request, judged.candidates, request.alive, knows=judged.knows)
         verdict = replace(verdict, confidence=sure)
     if verdict.chunk is None or verdict.stage == "filtered":
         return verdict

@@ -127,6 +127,7 @@ class EmbedLoop:
         try:
             embedder = await self._loaded()
             self._note_counts(*await self._context.write(self._begin, embedder))  # needed by `building`
+            await self._measure(embedder)
             while True:
                 self._work.clear()  # cleared first: chunks that arrive from now on are seen next time
                 if self._backlog.is_bulk and not self._first:
@@ -187,10 +188,23 @@ class EmbedLoop:
         self._changed()
 
     def _begin(self, embedder: Embedder) -> tuple[int, int, int]:
-        self._index.begin_model(embedder.model_id, embedder.dim, embedder.scripts)
+        self._index.begin_model(embedder.model_id, embedder.dim, embedder.scripts, embedder.cosines)
         if old := self._context.aside.old:
             self.old = OldVectors(old, DATABASE, model_id=embedder.model_id, dim=embedder.dim)
         return self._counts()
+
+    async def _measure(self, embedder: Embedder) -> None:
+        """Measure the cosines of a model that does not state them, once."""
+        assert self._embedding is not None
+        model_id = embedder.model_id
+        if await self._context.write(self._index.is_measured, model_id):
+            return
+        try:
+            found = await asyncio.wrap_future(self._embedding.measure())
+        except EmbedderError:  # it is tried again when the loop starts again; notes need not wait
+            log.warning("model_not_measured")
+            return
+        await self._context.write(self._index.learn_cosines, model_id, found)
 
     async def _adopt_some(self, embedder: Embedder) -> bool:
         """Take vectors that need no model; return False if there are none."""

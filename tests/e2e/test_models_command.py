@@ -69,6 +69,8 @@ def test_a_model_is_added_used_and_removed(daemon: Daemon, hub: ModelHub, tmp_pa
     assert "small-model  people/small-model  23.5 MB" in models(daemon, hub, "list").stdout
     (known,) = json.loads(models(daemon, hub, "list", "--json").stdout)["models"]
     assert known["ms_per_chunk"] > 0
+    assert found.cosines is not None
+    assert (known["cosine_zero"], known["cosine_scale"]) == (found.cosines.zero, found.cosines.scale)
     assert (known["dim"], known["license"], known["revision"]) == (384, "apache-2.0", "1" * 40)
 
     config = daemon.home / "config/memd/config.toml"

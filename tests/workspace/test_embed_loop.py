@@ -1,11 +1,16 @@
+import array
 import asyncio
+import math
 
 import pytest
 from patience import PATIENCE
 from tests_support import InlineThreads, LatinEmbedder, context_of
 
+from memd.embedding.onnx import OnnxEmbedder
 from memd.embedding.queue import EmbeddingQueue
 from memd.errors import EmbedderError
+from memd.records import UNMEASURED
+from memd.search.ranking import STRONG
 from memd.workspace.backlog import Backlog
 from memd.workspace.embed_loop import EmbedLoop
 
@@ -203,3 +208,65 @@ def test_a_model_that_cannot_be_loaded_is_said_and_not_waited_for(notes):
         asyncio.run(task.run(never))
     queue.close()
     assert task.failing
+
+
+class Unknown(OnnxEmbedder):
+    """A model that does not state its cosines, which are those of the shipped one, all lifted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cosines = None
+        self.model_id = "unknown"
+        self.dim += 1
+        self.questions = 0
+
+    def embed_queries(self, texts):
+        self.questions += len(texts)
+        return super().embed_queries(texts)
+
+    def _embed(self, text: str) -> bytes:
+        return array.array("f", [*(0.4 * self._vector(text)), math.sqrt(0.84)]).tobytes()
+
+
+def test_a_model_that_does_not_state_its_cosines_is_measured_once(notes):
+    """Its measurement is kept in the index, and makes scores of its cosines."""
+    notes.save({"a.md": "heron at the pond\n", "b.md": "taxes and forms\n"}, embed=False)
+    embedder = Unknown()
+    task, queue = vectorizing(notes, embedder)
+    asyncio.run(until_done(task))
+    queue.close()
+    assert notes.index.snapshot.cosines == embedder.cosines
+    assert embedder.cosines.is_measured
+    assert embedder.cosines.zero > 0.8
+    again = notes.embedder = Unknown()
+    notes.reopen()
+    task, queue = vectorizing(notes, again)
+    asyncio.run(until_done(task))
+    queue.close()
+    assert (again.questions, again.cosines) == (0, None)
+    assert notes.index.snapshot.cosines.is_measured
+    notes.embedder = Unknown()
+    found = notes.search("a bird in the water", mode="vector", min_score=0).hits
+    scores = {hit.source.path: hit.candidate.vector_score for hit in found}
+    assert scores["a.md"] > 0.3
+    assert scores.get("b.md", 0.0) < 0.2
+
+
+def test_until_it_is_measured_words_alone_make_an_answer_strong(notes):
+    """High cosines mean nothing, and the notes get their vectors all the same."""
+
+    class Failing(Unknown):
+        def embed_queries(self, _texts):
+            raise EmbedderError("too many at once")
+
+    notes.save({"a.md": "heron at the pond\n", "b.md": "taxes and forms\n"}, embed=False)
+    task, queue = vectorizing(notes, Failing())
+    asyncio.run(until_done(task))
+    queue.close()
+    notes.embedder = Failing()
+    assert (task.pending, notes.index.snapshot.cosines) == (0, UNMEASURED)
+    answer = notes.search("bicycle", mode="hybrid")
+    assert answer.hits[0].candidate.merged > 0.5
+    assert notes.search("bicycle", mode="vector").hits[0].candidate.merged > STRONG
+    assert notes.search("bicycle", mode="vector").confidence == "weak"
+    assert notes.search("heron pond", mode="hybrid").confidence == "strong"
