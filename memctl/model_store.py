@@ -1,7 +1,8 @@
-"""The model folders that `memctl models` downloads: their files, their records, and the user's permission.
+"""The models beside the shipped one: downloaded folders and installed packages, and the user's permission.
 
-A model is a folder below the user's data folder. Its memd.json has the origin of each file, and settings for
-memd: prefixes and scripts.
+A downloaded model is a folder below the user's data folder. Its memd.json has the origin of each file, and
+settings for memd: prefixes and scripts. An installed model is a package with an entry point of the group
+"memd.models"; no code of it runs.
 """
 
 import fcntl
@@ -20,7 +21,9 @@ from memctl import exits, paths
 from memctl.exits import CommandError
 
 RECORD = "memd.json"
+GROUP = "memd.models"
 SHIPPED = "all-MiniLM-L6-v2"  # the model that comes with memd, outside of the user's data folder
+MULTILINGUAL = "memd-model-multilingual"  # the distribution of the installed model "multilingual"
 _STAGED = ".adding-"
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 # In order of preference, as in memd.
@@ -54,9 +57,42 @@ def record_of(name: str) -> dict[str, Any]:
     folder_of(name)
     known = records()
     if name not in known:
-        names = ", ".join(known) or "none"
+        names = ", ".join([*known, *installed()]) or "none"
         raise CommandError(f"no model {name!r} was added; there are: {names}", exits.NOT_FOUND)
     return known[name]
+
+
+def installed() -> dict[str, dict[str, Any]]:
+    """Return name → record for each model that is installed as a package; see `memd.embedding.installed`."""
+    from importlib.metadata import entry_points  # takes 20 ms
+    from importlib.util import find_spec
+
+    found = {}
+    for point in entry_points(group=GROUP):
+        spec = find_spec(point.module) if point.module.isidentifier() else None
+        if spec is None or not spec.submodule_search_locations or not _NAME.fullmatch(point.name):
+            continue
+        folder = Path(spec.submodule_search_locations[0])
+        files = [path for path in folder.glob("*") if path.is_file()]
+        settings: dict[str, Any] = {}
+        with suppress(OSError, ValueError):
+            settings = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+        found[point.name] = {
+            "package": point.dist.name if point.dist else point.module,
+            "version": point.dist.version if point.dist else "",
+            "folder": str(folder),
+            "size_bytes": sum(path.stat().st_size for path in files),
+            "license": str(settings.get("license", "not stated")),
+        }
+    return found
+
+
+def setting_of(name: str) -> str:
+    """Return a model as the settings name it: its folder, or an installed one's name. Raises CommandError."""
+    if name not in records() and name in installed():
+        return name
+    record_of(name)
+    return str(folder_of(name))
 
 
 def wanted(names: set[str], repo: str) -> list[str]:
@@ -129,8 +165,8 @@ def delete(folder: Path, record: dict[str, Any]) -> list[str]:
     return sorted(str(path) for path in folder.rglob("*")) if folder.exists() else []
 
 
-def allow(folder: Path, *, allowed: bool) -> None:
-    """Add a folder to `models` in the user's configuration, or remove it; the rest does not change.
+def allow(model: str, *, allowed: bool) -> None:
+    """Add a model to `models` in the user's configuration, or remove it; the rest does not change.
 
     Raises:
         CommandError: the file is not TOML, or cannot be written; it was not changed.
@@ -143,12 +179,12 @@ def allow(folder: Path, *, allowed: bool) -> None:
         text = target.read_text(encoding="utf-8-sig") if target.exists() else ""
         document = tomlkit.parse(text)
         listed = document.get("models", [])
-        if (str(folder) in listed) == allowed:
+        if (model in listed) == allowed:
             return
         if allowed:
-            listed.append(str(folder))
+            listed.append(model)
         else:
-            listed.remove(str(folder))
+            listed.remove(model)
         document["models"] = listed
         _replace(target, tomlkit.dumps(document))
     except (OSError, ValueError, AttributeError, TOMLKitError) as error:

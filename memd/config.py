@@ -96,7 +96,7 @@ class OpenAIServer(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 class UserConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """``~/.config/memd/config.toml``: what workspaces may choose from."""
 
-    models: tuple[str, ...] = ()  # folders of ONNX exports
+    models: tuple[str, ...] = ()  # folders of ONNX exports, and names of installed models
     addresses: tuple[str, ...] = ("http://127.0.0.1:11434",)  # of Ollama and OpenAI-compatible servers
     openai: dict[str, OpenAIServer] = {}  # address → settings; also allows the address
     allow_remote: bool = False  # addresses other than loopback
@@ -138,8 +138,9 @@ def check_allowed(path: Path, config: WorkspaceConfig, user: UserConfig, user_pa
     if config.provider == "onnx" and config.model != BUILTIN_MODEL:
         folder = Path(config.model).expanduser()
         if folder not in [Path(known).expanduser() for known in user.models]:
+            what = "an installed model" if is_installed_name(config.model) else "a folder"
             raise ConfigError(
-                f"{path}: model = {config.model!r} is a folder that {user_path} does not name. A workspace "
+                f"{path}: model = {config.model!r} is {what} that {user_path} does not name. A workspace "
                 f"may only choose what you allow: add it there as models = [{config.model!r}]"
             )
     if config.provider not in SERVED:
@@ -155,6 +156,11 @@ def check_allowed(path: Path, config: WorkspaceConfig, user: UserConfig, user_pa
             f"{path}: address = {config.address!r} leaves this machine: "
             f"set allow_remote = true in {user_path} if that is intended"
         )
+
+
+def is_installed_name(model: str) -> bool:
+    """Return whether *model* is the name of an installed model, not a folder."""
+    return "/" not in model and not model.startswith(("~", "."))
 
 
 def _is_loopback(address: str) -> bool:

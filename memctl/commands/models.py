@@ -33,17 +33,18 @@ def arguments(parser: ArgumentParser) -> None:
         "--scripts", metavar="NAMES", help="scripts it reads, as Latin,Cyrillic (default: from your config)"
     )
     added.add_argument("--yes", action="store_true", help="do not ask")
-    shown = actions.add_parser("list", help="print each model that was added (the default)")
+    shown = actions.add_parser("list", help="print each model that was added or installed (the default)")
     shown.add_argument("--json", action="store_true", help="one object")
     used = actions.add_parser("use", help="allow a model in your user config.toml, and set it in a workspace")
     used.add_argument("name", metavar="NAME", help="as list prints it")
     workspace_option(used)
-    removed = actions.add_parser("remove", help="delete what add downloaded")
+    removed = actions.add_parser("remove", help="delete what add downloaded, and no longer allow the model")
     removed.add_argument("name", metavar="NAME", help="as list prints it")
     parser.epilog = """\
 examples:
   memctl models add intfloat/multilingual-e5-small --query-prefix 'query: ' --document-prefix 'passage: '
   memctl models use multilingual-e5-small -w ~/notes
+  pip install memd-model-multilingual; memctl models use multilingual -w ~/notes
 HF_ENDPOINT names another hub. No token is sent.
 """
 
@@ -228,38 +229,47 @@ def _measured(folder: Path) -> dict[str, Any]:
 
 
 def _list(args: Namespace) -> int:
-    known = model_store.records()
+    known, installed = model_store.records(), model_store.installed()
     if getattr(args, "json", False):
-        common.print_json({"models": [{"name": name} | record for name, record in known.items()]})
+        both = [*known.items(), *((name, one) for name, one in installed.items() if name not in known)]
+        common.print_json({"models": [{"name": name} | record for name, record in both]})
     else:
+        for name, record in installed.items():
+            if name not in known:
+                size = f"{record['size_bytes'] / 1e6:.1f} MB"
+                package = f"package {record['package']} {record['version']}"
+                print(one_line(f"{name}  {package}  {size}  licence {record['license']}"))
         for name, record in known.items():
             size = f"{record['size_bytes'] / 1e6:.1f} MB"
             speed = f"{record['ms_per_chunk']:g} ms a chunk"
             print(one_line(f"{name}  {record['repo']}  {size}  {speed}  licence {record['license']}"))
-    return exits.OK if known else exits.NONE
+    return exits.OK if known or installed else exits.NONE
 
 
 def _use(args: Namespace) -> int:
-    model_store.record_of(args.name)
-    folder = model_store.folder_of(args.name)
+    model = model_store.setting_of(args.name)
     root = workspaces.find(args.workspace)
-    model_store.allow(folder, allowed=True)
-    settings = {"provider": "onnx", "model": str(folder)}
+    model_store.allow(model, allowed=True)
+    settings = {"provider": "onnx", "model": model}
     answer = common.asked("workspace.configure", {"workspace": root, "settings": settings})
     print(f"{one_line(answer['root'])}: notes are embedded with {args.name} from now on")
     return exits.OK
 
 
 def _remove(args: Namespace) -> int:
-    record = model_store.record_of(args.name)
-    folder = model_store.folder_of(args.name)
-    for root in systemd.using_model(paths.state_dir(), str(folder)):
+    model = model_store.setting_of(args.name)
+    for root in systemd.using_model(paths.state_dir(), model):
         raise CommandError(
             f"{args.name} is the model of {root}. First: "
             f"memctl workspaces configure -w {root} model={model_store.SHIPPED}"
         )
-    model_store.allow(folder, allowed=False)
-    stays = model_store.delete(folder, record)
+    model_store.allow(model, allowed=False)
+    if model == args.name:  # installed: its files are those of a package
+        package = model_store.installed()[model]["package"]
+        print(f"no longer allowed: {model}\ndelete its files: pip uninstall {package}")
+        return exits.OK
+    folder = Path(model)
+    stays = model_store.delete(folder, model_store.record_of(args.name))
     print(f"removed: {folder}")
     for path in stays:
         print(f"kept, because it was not downloaded: {one_line(path)}")

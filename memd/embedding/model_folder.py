@@ -17,10 +17,11 @@ from memd.records import SHIPPED_COSINES, CosineScale
 from memd.text import Script
 
 # The options of `memctl models add`: query_prefix, document_prefix, scripts; and what it measures:
-# cosine_zero, cosine_scale, random_sd.
+# cosine_zero, cosine_scale, random_sd. A package's model also has its name.
 OWN_FILE = "memd.json"
 # Where exporters put the graph, the preferred one first.
 MODEL_FILES = ("model.onnx", "onnx/model.onnx", "onnx/model_quantized.onnx", "model_quantized.onnx")
+TOKENIZER_FILES = ("tokenizer.json", "onnx/tokenizer.json", "memd.sentencepiece")
 # tokenizer_config.json has 10**30 for "no limit".
 SANE_SEQUENCE = 100_000
 DEFAULT_SEQUENCE = 512  # the length of BERT and its relatives
@@ -89,9 +90,9 @@ def read_folder(folder: Path) -> ModelFolder:
     query_prefix, document_prefix = _prefixes(_json(folder / "config_sentence_transformers.json", {}))
     own = _json(folder / OWN_FILE, {})
     return ModelFolder(
-        name=folder.resolve().name,
+        name=str(own.get("name", folder.resolve().name)),
         model_file=_first(folder, MODEL_FILES, "an ONNX graph"),
-        tokenizer_file=_first(folder, ("tokenizer.json", "onnx/tokenizer.json"), "a fast tokenizer"),
+        tokenizer_file=_first(folder, TOKENIZER_FILES, "a fast tokenizer"),
         pooling=pooling,
         max_sequence=_max_sequence(folder, settings),
         query_prefix=str(own.get("query_prefix", query_prefix)),

@@ -12,13 +12,13 @@ vector (cosine .997).
 
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from memd.embedding import MODEL_FAILED, UnavailableError
 from memd.embedding.model_folder import SHIPPED, ModelFolder, read_folder
-from memd.embedding.tokenizer import WordPieces
+from memd.embedding.tokenizer import Pieces, tokenizer_at
 from memd.errors import NUMPY_MISSING
 from memd.records import Tokenizer
 
@@ -35,11 +35,16 @@ class OnnxEmbedder:
 
     remote = False
 
-    def __init__(self, folder: Path | None = None) -> None:
-        """Load the export in *folder*, or the shipped model. Raises UnavailableError."""
+    def __init__(
+        self, folder: Path | None = None, tokenizer: Callable[[Path], Pieces] = tokenizer_at
+    ) -> None:
+        """Load the export in *folder*, or the shipped model. Raises UnavailableError.
+
+        *tokenizer* returns the one in a file, which others may share.
+        """
         self._numpy, onnxruntime = _libraries()
         self._folder = SHIPPED if folder is None else read_folder(folder)
-        pieces = WordPieces(self._folder.tokenizer_file)
+        pieces = tokenizer(self._folder.tokenizer_file)
         self._pieces = pieces
         self.tokenizer: Tokenizer = pieces
         self.scripts = self._folder.scripts

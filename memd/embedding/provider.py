@@ -10,7 +10,7 @@ from memd.embedding.model import MAX_SEQUENCE, SPECIAL_TOKENS
 from memd.embedding.model_folder import SHIPPED, ModelFolder, read_folder
 from memd.embedding.onnx import OnnxEmbedder
 from memd.embedding.queue import EmbeddingQueue
-from memd.embedding.tokenizer import WordPieces
+from memd.embedding.tokenizer import Pieces, Tokenizers
 
 SERVER_TIMEOUT_S = 30.0  # of one request; a server that loads a large model first takes that long
 
@@ -25,7 +25,8 @@ class Providers:
     def __init__(self) -> None:
         self._queues: dict[Key, EmbeddingQueue] = {}
         self._users: dict[EmbeddingQueue, int] = {}
-        self._shipped = WordPieces(SHIPPED.tokenizer_file)
+        self._tokenizers = Tokenizers()
+        self._shipped = self._tokenizers.at(SHIPPED.tokenizer_file)
 
     @property
     def queues(self) -> list[EmbeddingQueue]:
@@ -58,7 +59,7 @@ class Providers:
         self._queues = {key: other for key, other in self._queues.items() if other is not queue}
         return True
 
-    def tokenizer_for(self, config: WorkspaceConfig, user: UserConfig) -> tuple[WordPieces, int]:
+    def tokenizer_for(self, config: WorkspaceConfig, user: UserConfig) -> tuple[Pieces, int]:
         """Return the tokenizer that measures chunks, and the maximum word pieces of a chunk.
 
         A model that cannot be read now, or has no local tokenizer, is measured with the shipped one, so that
@@ -72,8 +73,8 @@ class Providers:
             return self._shipped, _openai_server(config, user).max_tokens
         if config.provider == "onnx" and config.model != BUILTIN_MODEL:
             with suppress(UnavailableError):
-                folder = read_folder(Path(config.model).expanduser())
-                return _measured(folder, WordPieces(folder.tokenizer_file))
+                folder = read_folder(_path(config.model))
+                return _measured(folder, self._tokenizers.at(folder.tokenizer_file))
         return self._shipped, MAX_SEQUENCE - SPECIAL_TOKENS
 
     def close(self) -> None:
@@ -96,16 +97,23 @@ class Providers:
             return lambda: OpenAIEmbedder(
                 config.address, config.model, SERVER_TIMEOUT_S, server=server, tokenizer=self._shipped
             )
+        tokenizer = self._tokenizers.at
         if config.model == BUILTIN_MODEL:
-            return OnnxEmbedder
-        return lambda: OnnxEmbedder(Path(config.model).expanduser())
+            return lambda: OnnxEmbedder(None, tokenizer)
+        return lambda: OnnxEmbedder(_path(config.model), tokenizer)
 
 
 def _openai_server(config: WorkspaceConfig, user: UserConfig) -> OpenAIServer:
     return user.openai.get(config.address, OpenAIServer())
 
 
-def _measured(folder: ModelFolder, pieces: WordPieces) -> tuple[WordPieces, int]:
+def _path(model: str) -> Path:
+    from memd.embedding.installed import folder_of  # noqa: PLC0415 - the shipped model needs no search
+
+    return folder_of(model)
+
+
+def _measured(folder: ModelFolder, pieces: Pieces) -> tuple[Pieces, int]:
     prefix = max(pieces.count(folder.document_prefix), pieces.count(folder.query_prefix))
     return pieces, folder.max_sequence - pieces.special_tokens - prefix
 

@@ -19,7 +19,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from memd.embedding.tokenizer import WordPieces
+from memd.embedding.tokenizer import Pieces, tokenizer_at
 from memd.index.source_rows import NewChunk, NewSource, prepare
 from memd.records import ChunkLimits, FileStamp, SandboxLimit, SourceText
 from memd.sandbox import restrict
@@ -80,7 +80,7 @@ def main() -> None:
     os.dup2(2, 1)  # accidental output must not get between the frames
     path = Path(sys.argv[1])
     sandbox = restrict(read=[path, Path("/proc/self/statm")])
-    tokenizer = WordPieces(path)
+    tokenizer = tokenizer_at(path)
     limited = False
     while (frame := receive(sys.stdin.buffer)) is not None:
         job = msgspec.msgpack.decode(frame, type=Job)
@@ -98,9 +98,7 @@ def main() -> None:
             send(answers, [])
 
 
-def _done(
-    job: Job, tokenizer: WordPieces, sandbox: list[SandboxLimit]
-) -> tuple[Outcome, tuple[NewChunk, ...]]:
+def _done(job: Job, tokenizer: Pieces, sandbox: list[SandboxLimit]) -> tuple[Outcome, tuple[NewChunk, ...]]:
     try:
         made = prepare(job.source, job.stamp, tokenizer=tokenizer, limits=job.limits, plain=job.plain)
         outcome = Outcome(replace(made, chunks=()), sandbox)

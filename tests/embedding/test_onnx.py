@@ -50,10 +50,10 @@ def test_the_build_takes_no_other_weights(tmp_path: Path):
 def test_the_build_refuses_vectors_that_stray():
     """A stage below its least cosine, or with a NaN, stops the build."""
     recorded = np.eye(2, dtype=np.float32)
-    build_model._demand("float32", recorded, recorded, 0.9999)
+    build_model.demand("float32", recorded, recorded, 0.9999)
     for vectors in (recorded * 0.9998, recorded * np.nan):
         with pytest.raises(build_model.BuildError, match=r"needed is 0\.9999"):
-            build_model._demand("float32", vectors, recorded, 0.9999)
+            build_model.demand("float32", vectors, recorded, 0.9999)
 
 
 def test_a_vector_depends_on_its_text_alone(shipped: OnnxEmbedder):
