@@ -142,6 +142,10 @@ def source_of(number: int, texts: Sequence[str]) -> NewSource:
         links=(),
         warnings=(),
         private=False,
+        valid_until=None,
+        evergreen=False,
+        external=False,
+        fields=frozenset(),
         chunks=tuple(_chunk(text, path, place) for place, text in enumerate(texts)),
     )
 

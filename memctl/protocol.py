@@ -12,7 +12,7 @@ import msgpack
 
 VERSION = 1
 
-API_LEVEL = 4  # increases with every new key or method
+API_LEVEL = 5  # increases with every new key or method
 MAX_REQUEST_BYTES = 1 << 20  # an entry's content has at most 256 KiB; the rest is for escapes and growth
 MAX_ANSWER_BYTES = 8 << 20  # twice the largest source; Neovim decodes it on its main thread in about 30 ms
 MAX_METHOD_CHARS = 64  # Neovim's limit is 100; memd's names have at most 20

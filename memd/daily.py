@@ -35,6 +35,7 @@ class Block:
     at: str  # the time of writing, ISO 8601 with offset
     origin: str  # "agent" or "human"
     client: str
+    session: str
     start: int  # of its mark
     body: int  # of its Markdown
     text_stop: int  # of its Markdown without the last line, which is a comment of memd's
@@ -84,6 +85,7 @@ def _block(raw: bytes, mark: re.Match[bytes], end: int) -> Block:
         at=mark["at"].decode(errors="replace"),
         origin=mark["origin"].decode(),
         client=unquote(mark["client"].decode(errors="replace")),
+        session=unquote(mark["session"].decode(errors="replace")),
         start=mark.start(),
         body=body,
         text_stop=body + len(text) - len(last) if text.endswith(last) else stop,

@@ -212,8 +212,15 @@ class Source:
     day: date  # from its name, else front matter's updated or created, else its mtime
     day_of: DayOf
     origin: str  # "human" or "agent"
+    valid_until: date | None = None  # the last day on which it holds; None: no end
+    evergreen: bool = False  # its front matter says that its score does not decay
+    external: bool = False  # derived from an external source, as the web
 
     @property
     def dated(self) -> bool:
-        """Whether its name starts with its date: then its score decays with age."""
-        return self.day_of == "name"
+        """Whether its name starts with its date, and it is not evergreen: then its score decays with age."""
+        return self.day_of == "name" and not self.evergreen
+
+    def expired(self, today: date) -> date | None:
+        """Return the last day on which it held, if that day is past; None while it holds."""
+        return self.valid_until if self.valid_until is not None and self.valid_until < today else None

@@ -22,6 +22,7 @@ def calls(root: str, word: str) -> Iterator[tuple[str, dict[str, Any]]]:
         yield "search", {"query": f"the same path:../{folder}/**", **everything}
         yield "search", {"query": "the same", "path": f"../{folder}/**", **everything}
     yield "search", {"query": "sentence", "tag": "shared", "since": "2020-01-01", "until": "2030-01-01"}
+    yield "search", {"query": "sentence", "field": ["updated>=2020-01-01", "!nothing"], **everything}
     yield "search", {"query": word, "sync": True}
     yield "search", {"query": f'{word} "the same" path:**', **everything, "explain": True, "limit": 100}
     yield (
@@ -74,6 +75,8 @@ def _sources() -> Iterator[tuple[str, dict[str, Any]]]:
     yield "sources", {"limit": 1000}
     yield "sources", {"after": "../", "limit": 1}
     yield "sources", {"skipped": True}
+    yield "fields", {"limit": 1000}
+    yield "fields", {"key": "tags", "field": ["tags", "title!=x"], "glob": "../**", "limit": 1}
 
 
 def _entries(word: str) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -23,7 +23,9 @@ _FILTERS = {one.key: one.help.capitalize() for one in FILTER_KEYS if one.option}
     "since": "Only notes of this day or later: 2026-05-01, yesterday, 7d, last-week",
     "until": "Only notes of this day or earlier; 2026-05: that month included",
     "path": "Only notes whose path matches one of these, as daily/*.md",
+    "field": "By front matter: status=published, priority>=2, status!=draft",
 }
+_AS_SEARCH = dict.fromkeys(_FILTERS, "See search_memory")
 # Parameter → why no tool has it.
 HIDDEN_PARAMS = {
     "workspace": "the server serves one, and no argument leads out of it",
@@ -94,9 +96,9 @@ TOOLS = (
 
         Use it when a question may have been answered or decided before. Returns ranked stretches of notes
         with path, lines, snippet and score (0 to 1, comparable between answers). Look at `confidence` first:
-        "none" means that nothing is a good match, and the hits are only the nearest; `note` says what else
-        the answer lacks. A hit with `superseded_by` is out of date: rely on those notes in its place. Read
-        more of hits with get; cite path and lines.
+        "none" means no good match, only the nearest; `note` says what else the answer lacks. A hit with
+        `superseded_by` or `expired` is out of date, and one of a conversation may be if it has `entries`:
+        rely on the notes named. Read more of hits with get; cite path and lines.
         """,
         {
             **_FILTERS,
@@ -105,10 +107,10 @@ TOOLS = (
             "mode": "keyword: exact words alone; vector: meaning alone",
             "min_score": "Lowest score of a hit",
             "sync": _SYNC,
-            "fields": "Only these keys of each hit, as path, start_line, title: a cheap list",
+            "fields": "Only these keys of each hit, as path, title: a cheap list",
         },
         hidden={"prefix": "for who types while the hits are shown"},
-        schemas={"tag": _TEXTS, "path": _TEXTS, "sync": _FLAG, "fields": _TEXTS},
+        schemas={"tag": _TEXTS, "path": _TEXTS, "field": _TEXTS, "sync": _FLAG, "fields": _TEXTS},
     ),
     Tool(
         "recall",
@@ -121,12 +123,12 @@ TOOLS = (
         you want to choose among hits.
         """,
         {
-            **_FILTERS,
-            "query": _QUERY,
+            **_AS_SEARCH,
+            "query": "See search_memory",
             "budget_tokens": "Tokens at most",
-            "sync": _SYNC,
+            "sync": "See search_memory",
         },
-        schemas={"tag": _TEXTS, "path": _TEXTS, "sync": _FLAG},
+        schemas={"tag": _TEXTS, "path": _TEXTS, "field": _TEXTS, "sync": _FLAG},
         hidden={
             "limit": _BUDGET,
             "min_score": _BUDGET,
@@ -141,7 +143,7 @@ TOOLS = (
         "Read a note",
         READS,
         """\
-        Read a note, some lines of it, or several notes: the context around hits of search_memory.
+        Read a note, some lines of it, or several notes: the context around hits.
 
         `links` names the notes that it links to and those that link to it; `superseded_by` those that hold in
         its place; `hash` is what extract_memory takes to update an entry.
@@ -167,12 +169,12 @@ TOOLS = (
         """,
         {
             "path": "The path of the note",
-            "query": _QUERY,
+            "query": "See search_memory",
             "line": "Ask about the text at this line",
         },
         method="why",
         hidden=dict.fromkeys(
-            ("limit", "min_score", "tag", "since", "until", "sync", "mode", "glob"),
+            ("limit", "min_score", "tag", "field", "since", "until", "sync", "mode", "glob"),
             "filters can be typed into the query",
         ),
     ),
@@ -200,8 +202,13 @@ TOOLS = (
             "update": "Id or path of an entry whose text this replaces",
             "hash": "With update: its hash, from get",
             "daily": "Append it to the log of today: for what happened, not for what holds",
+            "derived_from": "external: from the web or a file, not the user's word",
         },
-        schemas={"supersedes": _TEXTS, "related": _TEXTS},
+        schemas={
+            "supersedes": _TEXTS,
+            "related": _TEXTS,
+            "derived_from": {"type": "string", "enum": ["external"]},
+        },
     ),
     Tool(
         "forget_memory",

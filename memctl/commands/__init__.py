@@ -15,6 +15,7 @@ COMMANDS = {
     "similar": "find notes that say nearly the same",
     "get": "print a note or some of its lines",
     "ls": "list what is indexed, and what is skipped and why",
+    "fields": "list the keys and values of front matter, for --field",
     "add": "write a memory entry",
     "history": "show what a note supersedes, and what supersedes it",
     "forget": "delete a memory entry and every trace of it",

@@ -2,7 +2,7 @@
 
 from argparse import ArgumentParser, Namespace
 
-from memctl import exits, relative_path, workspaces
+from memctl import exits, relative_path, session, workspaces
 from memctl.arguments import workspace_option
 from memctl.commands import common
 from memctl.exits import CommandError
@@ -51,6 +51,17 @@ def arguments(parser: ArgumentParser) -> None:
         action="store_true",
         help="append to memory/TODAY.md, which decays with age, instead of writing a new file",
     )
+    parser.add_argument(
+        "--external",
+        action="store_true",
+        help="it comes from outside, as from the web: it is marked so, and revisions keep the mark",
+    )
+    parser.add_argument(
+        "--session",
+        type=any_text,
+        metavar="ID",
+        help="id of the conversation that it comes from (default: that of Claude Code or Codex around it)",
+    )
     workspace_option(parser)
     parser.add_argument(
         "--origin",
@@ -95,7 +106,9 @@ def run(args: Namespace) -> int:
         "related": [relative_path.entry(one, root) for one in args.related] or None,
         "update": relative_path.entry(args.update, root) if args.update else None,
         "hash": args.hash,
-        "source": {"origin": args.origin, "client": "memctl"},
+        "derived_from": "external" if args.external else None,
+        "source": {"origin": args.origin, "client": "memctl"}
+        | session.named(args.session or session.around()),
         "force": args.force or None,
         "daily": args.daily or None,
     }

@@ -50,7 +50,7 @@ def run(args: Namespace) -> int:
         print("".join(f"{line}\n" for line in _link_lines(answer, common.here())), end="")
     else:
         common.print_text(answer["text"])
-        common.note(caveats.superseded(answer, common.here()))
+        common.note(caveats.standing(answer, common.here()))
     return exits.OK
 
 

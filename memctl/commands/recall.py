@@ -19,7 +19,9 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("-b", "--budget", type=count, metavar="N", help="at most N tokens (default: 2000)")
     filter_options(parser)
     nearest_option(parser)
-    parser.add_argument("--superseded", action="store_true", help="also notes that other notes supersede")
+    parser.add_argument(
+        "--superseded", action="store_true", help="also superseded notes, and those past their valid_until"
+    )
     parser.add_argument(
         "--format", choices=("markdown", "xml"), help="the format around each note (default: markdown)"
     )

@@ -32,6 +32,10 @@ _memctl_offer() {
             while IFS= read -r offered; do COMPREPLY+=("$prefix$offered"); done < <(compgen -d -- "$cur") ;;
         file) compopt -o filenames 2>/dev/null
             while IFS= read -r offered; do COMPREPLY+=("$prefix$offered"); done < <(compgen -f -- "$cur") ;;
+        field) compopt -o nospace 2>/dev/null
+            while IFS= read -r offered; do
+                [[ $offered == *[[:space:]]* ]] || COMPREPLY+=("$prefix${offered#"$known"}")
+            done < <(memctl fields --offers "$known$cur" 2>/dev/null) ;;
         text) ;;
         *)
             while IFS= read -r offered; do
@@ -41,7 +45,7 @@ _memctl_offer() {
 }
 
 _memctl() {
-    local cur=${COMP_WORDS[COMP_CWORD]} page="" place=0 option="" ended="" prefix="" word i
+    local cur=${COMP_WORDS[COMP_CWORD]} page="" place=0 option="" ended="" prefix="" known="" word i
     local options valued places rest actions
     COMPREPLY=()
     _memctl_page ""
@@ -64,7 +68,12 @@ _memctl() {
                 fi ;;
         esac
     done
-    [[ $cur == "=" ]] && cur=""
+    # "--field status=draft" is four words, and only the last is replaced.
+    i=$((COMP_CWORD - 2))
+    [[ $cur == "=" ]] && i=$((COMP_CWORD - 1)) && cur=""
+    if ((i > 1)) && [[ ${COMP_WORDS[i + 1]} == "=" && ${COMP_WORDS[i - 1]} == --field ]]; then
+        option=--field known=${COMP_WORDS[i]}=
+    fi
     if [[ -z $option && -z $ended && $cur == --*=* ]]; then
         option=${cur%%=*} prefix=${cur%%=*}= cur=${cur#*=}
     fi

@@ -56,6 +56,7 @@ def _values(value: Value) -> str:
     offered = {
         "folder": "-a '(__fish_complete_directories)'",
         "file": "-F",
+        "field": "-a '(memctl fields --offers (commandline -ct) 2>/dev/null)'",
         "choice": f"-a {_quoted(' '.join(value.choices))}",
         "text": "",
     }

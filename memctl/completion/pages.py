@@ -13,7 +13,7 @@ from memctl.commands import COMMANDS
 HELP = ("-h", "--help")
 VERSION = ("-V", "--version")
 
-Kind = Literal["folder", "file", "choice", "text"]
+Kind = Literal["folder", "file", "field", "choice", "text"]
 
 
 class Value(NamedTuple):
@@ -96,4 +96,6 @@ def _kind(name: str, choices: tuple[str, ...]) -> Kind:
         return "choice"
     if name == "DIR":
         return "folder"
+    if name == "KEY=VALUE":
+        return "field"
     return "file" if name.startswith(("PATH", "FILE", "GLOB")) else "text"

@@ -9,6 +9,12 @@ _SCRIPT = r"""#compdef memctl
 # Completion of memctl for zsh. Made by: memctl completions zsh
 # Use it now, after compinit: source <(memctl completions zsh)
 
+_memctl_fields() {
+    local -a offered
+    offered=(${(f)"$(memctl fields --offers "$PREFIX" 2>/dev/null)"})
+    compadd -Q -S '' -- "${(@q)offered}"
+}
+
 @functions@
 
 if [ "$funcstack[1]" = _memctl ]; then
@@ -87,7 +93,8 @@ def _place(number: int, place: Value) -> str:
 def _asked(value: Value) -> str:
     # For free text an empty list: " " would be a message, which keeps zsh from completing an option.
     actions = {
-        "folder": "_files -/", "file": "_files", "text": "()", "choice": f"({' '.join(value.choices)})"
+        "folder": "_files -/", "file": "_files", "field": "_memctl_fields", "text": "()",
+        "choice": f"({' '.join(value.choices)})",
     }  # fmt: skip
     return f"{_escaped(value.name, ':')}:{actions[value.kind]}"
 

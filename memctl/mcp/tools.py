@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from memctl import session
 from memctl.mcp import jsonrpc
 from memctl.mcp.asking import Asking, DaemonError
 from memctl.mcp.jsonrpc import JsonRpcError
@@ -43,7 +44,11 @@ def call(params: dict[str, Any], asking: Asking) -> dict[str, Any]:
     known = entry["tool"]["inputSchema"]["properties"]
     if unknown := sorted(arguments.keys() - known.keys()):
         return _failed(f"unknown argument {', '.join(map(repr, unknown))}; there are {', '.join(known)}")
-    source = {"source": {"client": asking.client_name}} if entry["names_source"] else {}
+    source: dict[str, Any] = {}
+    if entry["names_source"]:
+        source["source"] = {"client": asking.client_name} | session.named(
+            session.of_call(params.get("_meta"))
+        )
     schema = entry["answer"]
     try:
         if "fields" in arguments:

@@ -71,10 +71,20 @@ def notes(answer: Answer, *, cwd: str | None = None) -> str | None:
     return "; ".join(parts) or None
 
 
-def superseded(note: dict[str, Any], cwd: str) -> str | None:
-    """Return one line that names the notes which supersede *note*; None if there are none."""
-    places = ", ".join(shown(note["workspace"], one, cwd) for one in note.get("superseded_by") or ())
-    return f"superseded by {places}" if places else None
+def standing(note: dict[str, Any], cwd: str) -> str | None:
+    """Return one line on what holds in the place of *note*, and whose word it is; None if it just holds."""
+    places, entries = (
+        ", ".join(shown(note["workspace"], one, cwd) for one in note.get(key) or ())
+        for key in ("superseded_by", "entries")
+    )
+    origin = note.get("derived_from") or (note.get("source") or {}).get("derived_from")
+    parts = [
+        f"superseded by {places}" if places else "",
+        f"valid until {one_line(note['expired'])}" if note.get("expired") else "",
+        f"written from this conversation: {entries}" if entries else "",
+        f"from an {one_line(origin)} source" if origin else "",
+    ]
+    return "; ".join(filter(None, parts)) or None
 
 
 def _without(answer: Answer, cwd: str | None) -> str:

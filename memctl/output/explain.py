@@ -60,6 +60,8 @@ def score_lines(explanation: Fields, marker: Marker) -> list[str]:
         facts.append(("newer", f"takes the place of {one_line(ahead_of)}, which it supersedes"))
     if newer := explanation.get("superseded_by"):
         facts.append(("older", f"ranked below what supersedes it: {listed(newer)}"))
+    if last := explanation.get("expired"):
+        facts.append(("expired", f"it held until {one_line(last)}: it is ranked as with half of its score"))
     facts += [("", _UNSEEN.get(code, one_line(code))) for code in explanation["unseen"]]
     return [labelled(label, text, marker) for label, text in facts]
 

@@ -185,7 +185,7 @@ def _is_nameable(workspace: str, hit: Hit, cwd: str, *, colons: bool) -> bool:
 def _entry(rank: int, hit: Hit, workspace: str, marker: Marker, style: PageStyle, *, is_first: bool) -> str:
     """Return one hit: rank, path, line, score, title, and the lines around the match.
 
-    Only the first hit of a file has its path, date and "superseded by".
+    Only the first hit of a file has its path, its date, and what holds in its place.
     """
     path, number = shown(workspace, hit["path"], style.cwd) if is_first else SAME_FILE, line_of(hit)
     score, date = f"{hit['score']:.2f}", written(hit) if is_first else ""
@@ -206,8 +206,8 @@ def _entry(rank: int, hit: Hit, workspace: str, marker: Marker, style: PageStyle
     )  # fmt: skip
     if also := [_span(workspace, place, style.cwd) for place in hit.get("folded") or ()]:
         body.append(marker.paint(f"also in: {', '.join(also)}", FAINT))
-    if is_first and (newer := caveats.superseded({**hit, "workspace": workspace}, style.cwd)):
-        body.append(marker.paint(newer, FAINT))
+    if is_first and (standing := caveats.standing({**hit, "workspace": workspace}, style.cwd)):
+        body.append(marker.paint(standing, FAINT))
     page = [f"{head}  {marker.mark(title, HEADING)}" if title else head, *(f"    {line}" for line in body)]
     if explanation := hit.get("explanation"):
         from memctl.output import explain

@@ -54,7 +54,7 @@ T = TypeVar("T")
 INDEX_TIMEOUT_S = 5.0
 ENTRY_ID = re.compile(r"[0-9a-f]{6,16}")
 NEEDED = ("topic", "title")  # for a new entry; for a daily entry only the last
-NOT_DAILY = ("update", "hash", "supersedes", "related")
+NOT_DAILY = ("update", "hash", "supersedes", "related", "derived_from")
 PERHAPS = "the entry may still be written: check before you try again"
 
 
@@ -182,6 +182,7 @@ def _written(
             topic=asked.topic,
             title=asked.title,
             tags=asked.tags,
+            derived_from=asked.derived_from or "",
             force=asked.force,
             **named,
         )
@@ -197,6 +198,7 @@ def _written(
         tags=asked.tags or (),
         supersedes=named["supersedes"] or (),
         related=named["related"] or (),
+        derived_from=asked.derived_from or "",
         origin=origin,
         now=now,
         force=asked.force,

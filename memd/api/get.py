@@ -1,4 +1,4 @@
-"""``get`` and ``sources``: a source, some of its lines, the chunk of a hit; the list of all sources.
+"""``get``, ``sources`` and ``fields``: a source or lines of it, the list of all sources, their front matter.
 
 An agent must not learn whether a note is hidden from it or does not exist. So both cases give the same error,
 which contains only the requested path.
@@ -14,8 +14,21 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from memd.api.params import GetParams, SourcesParams
-from memd.api.results import GetResult, LinkIn, LinkOut, NoteLinks, SkippedSource, SourceEntry, SourcesResult
+from msgspec import UNSET
+
+from memd.api.hits import derived_from, iso_day
+from memd.api.params import FieldsParams, GetParams, SourcesParams
+from memd.api.results import (
+    FieldCount,
+    FieldsResult,
+    GetResult,
+    LinkIn,
+    LinkOut,
+    NoteLinks,
+    SkippedSource,
+    SourceEntry,
+    SourcesResult,
+)
 from memd.api.search import filter_values
 from memd.errors import InvalidError, NotFoundError
 from memd.index.links import links_in, links_out
@@ -67,6 +80,9 @@ def _get(opened: OpenWorkspace, asked: GetParams, call: Call) -> Packed[GetResul
             hash=found.hash.hex(),
             text="\n".join(lines[start - 1 : end]),
             superseded_by=list(place.superseded_by),
+            expired=iso_day(place.source.expired(datetime.now().astimezone().date())),
+            entries=list(place.entries) or UNSET,
+            derived_from=derived_from(place.source),
             links=place.links,
         )
     )
@@ -80,6 +96,7 @@ class _Place:
     start: int  # line
     end: int | None  # None: the last one
     superseded_by: tuple[str, ...]
+    entries: tuple[str, ...]  # as in a hit
     links: NoteLinks
 
 
@@ -114,7 +131,8 @@ def _place(opened: OpenWorkspace, asked: GetParams, call: Call) -> _Place:
             assert asked.path is not None
             source = _named(view, opened.workspace.root, asked.path, agent=asked.agent)
             lines = asked.start_line, asked.end_line
-        return _Place(source, *lines, view.snapshot.superseded_by(source.id), note_links(view, source))
+        superseded_by = view.snapshot.superseded_by(source.id)
+        return _Place(source, *lines, superseded_by, view.entries_from(source), note_links(view, source))
 
 
 def chunk_of(view: View, chunk_id: int) -> StoredChunk:
@@ -243,9 +261,9 @@ def _sources(
 
 def _indexed(opened: OpenWorkspace, asked: SourcesParams, call: Call, filters: Filters) -> dict[str, Any]:
     with opened.view(call.is_over, agent=asked.agent) as view:
-        behind = (source for source in view.snapshot.sources.values() if source.path > asked.after)
+        behind = (source for source in matching(view, filters) if source.path > asked.after)
         # One more than requested shows whether there is another page.
-        page = heapq.nsmallest(asked.limit + 1, matching(behind, filters), key=lambda one: one.path)
+        page = heapq.nsmallest(asked.limit + 1, behind, key=lambda one: one.path)
         shown = [view.source(source.id) for source in page[: asked.limit]]
         sizes = view.reader.sizes([source.id for source in shown])
     return {
@@ -286,3 +304,27 @@ def _skipped(skipped: dict[str, str], asked: SourcesParams, filters: Filters) ->
         ],
         "next": shown[-1] if len(paths) > asked.limit else None,
     }
+
+
+async def fields(
+    workspaces: Workspaces, opened: OpenWorkspace, asked: FieldsParams, call: Call
+) -> FieldsResult:
+    """``fields``: the keys in front matter with the number of notes, or the values of one key."""
+    given = filter_values(asked, datetime.now().astimezone().date())
+    return await workspaces.read(_fields, opened, asked, call, restricted(Query(""), given).filters)
+
+
+def _fields(opened: OpenWorkspace, asked: FieldsParams, call: Call, filters: Filters) -> FieldsResult:
+    from memd.search.fields import counts  # noqa: PLC0415 - `get` and `sources` do not need it
+
+    with opened.view(call.is_over, agent=asked.agent) as view:
+        found = counts(view, asked.key, (source.id for source in matching(view, filters)))
+    return FieldsResult(
+        workspace=str(opened.workspace.root),
+        key=asked.key,
+        fields=[
+            FieldCount(name=one.name, notes=one.notes, values=one.values if asked.key is None else UNSET)
+            for one in found[: asked.limit]
+        ],
+        fields_total=len(found),
+    )

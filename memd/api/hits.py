@@ -1,6 +1,7 @@
 """Conversion of search records into parts of answers."""
 
-from typing import Any, TypeVar
+from datetime import date
+from typing import Any, Literal, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -16,6 +17,8 @@ from memd.api.results import (
     VectorEvidence,
 )
 from memd.index.reader import StoredChunk
+from memd.index.source_rows import EXTERNAL
+from memd.records import Source
 from memd.search import search
 from memd.search.explanation import Explained
 from memd.search.ranking import Candidate
@@ -50,13 +53,29 @@ def search_hit(found: search.Hit, explanation: Explained | UnsetType = UNSET) ->
         match_text=shown.match_text,
         folded=[location(one) for one in found.folded],
         superseded_by=list(found.superseded_by),
+        expired=iso_day(found.expired),
+        entries=list(found.entries) or UNSET,
         explanation=explanation,
     )
 
 
 def hit_source(found: search.Hit) -> HitSource:
     """Return the author of a hit; the entries of a daily file may have different authors."""
-    return HitSource(origin=found.chunk.origin or found.source.origin, entry=found.chunk.entry or UNSET)
+    return HitSource(
+        origin=found.chunk.origin or found.source.origin,
+        entry=found.chunk.entry or UNSET,
+        derived_from=derived_from(found.source),
+    )
+
+
+def derived_from(source: Source) -> Literal["external"] | UnsetType:
+    """Return what a source is derived from, if it is not its author's word."""
+    return EXTERNAL if source.external else UNSET
+
+
+def iso_day(day: date | None) -> str | UnsetType:
+    """Return a day in ISO format; UNSET for None."""
+    return UNSET if day is None else day.isoformat()
 
 
 def location(where: search.Place) -> Location:

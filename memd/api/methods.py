@@ -32,6 +32,7 @@ METHODS: dict[str, Method] = {
     "get": Method("get.get", params.GetParams, results.GetResult, 5.0, opened=True),
     "history": Method("journal.history", params.HistoryParams, results.HistoryResult, 5.0, opened=True),
     "sources": Method("get.sources", params.SourcesParams, results.SourcesResult, 5.0, opened=True),
+    "fields": Method("get.fields", params.FieldsParams, results.FieldsResult, 5.0, opened=True),
     "extract_memory": Method(
         "entries.extract_memory", params.ExtractMemoryParams, results.ExtractMemoryResult, 30.0
     ),

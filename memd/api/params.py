@@ -52,6 +52,7 @@ class NarrowedParams(Params, frozen=True, kw_only=True):
     """Filters on sources."""
 
     tag: str | list[str] = []
+    field: str | list[str] = []  # conditions on the front matter, in the syntax of `field:` in a query
     since: str | None = None  # a day or a span of days, in the syntax of `since:` in a query
     until: str | None = None
 
@@ -93,7 +94,7 @@ class RecallParams(QueryParams, frozen=True, kw_only=True):
 
     path: Globs = []
     budget_tokens: Annotated[int, Meta(ge=1, le=MAX_BUDGET_TOKENS)] = 2000
-    superseded: bool = False  # include superseded notes
+    superseded: bool = False  # include superseded notes, and those past their last day
     format: Literal["markdown", "xml"] = "markdown"
     core: bool = True  # the core notes that `path` allows come first; false: only hits
     nearest: bool = True  # include hits if none is a good match; false: then only the core
@@ -148,6 +149,8 @@ class ExtractMemoryParams(Params, frozen=True, kw_only=True):
     # agent.
     force: bool = False
     daily: bool = False  # append it to memory/<today>.md, which decays with age, instead of a new file
+    # It comes from outside, as from the web, and is not the user's word; a revision of it stays external.
+    derived_from: Literal["external"] | None = None
 
 
 class DebugParams(Params, frozen=True, kw_only=True):
@@ -199,6 +202,14 @@ class SourcesParams(NarrowedParams, frozen=True, kw_only=True):
     glob: Globs = []  # of their paths
     skipped: bool = False  # files that match the patterns of sources and are not indexed; none for agents
     after: str = ""  # only paths after this one, by code points: `next` of the previous page
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 100
+
+
+class FieldsParams(NarrowedParams, frozen=True, kw_only=True):
+    """``fields``: the keys in front matter, or the values of one key."""
+
+    key: str | None = None  # list its values; a key inside a map has dots, as source.client
+    glob: Globs = []  # of the notes' paths
     limit: Annotated[int, Meta(ge=1, le=1000)] = 100
 
 

@@ -4,13 +4,14 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from msgspec import structs
+from msgspec import UNSET, structs
 
-from memd.api.hits import rounded
+from memd.api.hits import iso_day, rounded
 from memd.api.params import RecallParams
 from memd.api.results import RecallOmission, RecallResult, RecallSource
 from memd.api.search import Freshness, answered, query_frame, wait_for, without_minus
 from memd.index.snapshot import View
+from memd.index.source_rows import EXTERNAL
 from memd.records import Confidence
 from memd.rpc.context import Call, Packed, packed
 from memd.search.recall import BYTES_PER_TOKEN, ESTIMATOR, Piece, Recalled, piece_of
@@ -58,19 +59,22 @@ def _recall(opened: OpenWorkspace, asked: RecallParams, call: Call, fresh: Fresh
 
 def _fitted(view: View, core: Sequence[str], asked: RecallParams, answer: Answer) -> Recalled:
     hits = answer.hits if asked.nearest or answer.confidence != "none" else []
-    old = [hit for hit in hits if hit.superseded_by and not asked.superseded]
-    wanted = [hit for hit in hits if asked.superseded or not hit.superseded_by]
+    old = [hit for hit in hits if (hit.superseded_by or hit.expired) and not asked.superseded]
+    wanted = [hit for hit in hits if asked.superseded or not (hit.superseded_by or hit.expired)]
     return fit(
         _core(view, core, asked.budget_tokens, answer.prepared) if asked.core else [],
         [_piece(view, hit, answer.confidence) for hit in wanted],
         asked.budget_tokens,
         style=asked.format,
         preface=PREFACES[answer.confidence],
-        left_out=[
-            (_piece(view, hit, answer.confidence), f"superseded by {', '.join(hit.superseded_by)}")
-            for hit in old
-        ],
+        left_out=[(_piece(view, hit, answer.confidence), _why_old(hit)) for hit in old],
     )
+
+
+def _why_old(hit: Hit) -> str:
+    if hit.superseded_by:
+        return f"superseded by {', '.join(hit.superseded_by)}"
+    return f"valid until {hit.expired}"
 
 
 def _piece(view: View, hit: Hit, answer: Confidence) -> Piece:
@@ -93,8 +97,11 @@ def _core(view: View, paths: Sequence[str], budget_tokens: int, request: Prepare
         if chunk is not None:
             origin = chunk.origin or source.origin
             pieces.append(
-                Piece(chunk.id, path, view.source(source.id).title, source.day, origin, None, None, own)
-            )
+                Piece(
+                    chunk.id, path, view.source(source.id).title, source.day, origin, None, None, own,
+                    expired=source.expired(request.today), external=source.external,
+                )
+            )  # fmt: skip
     return pieces
 
 
@@ -125,4 +132,7 @@ def _recalled(one: Piece, shown: Passage) -> dict[str, Any]:
         "date": one.day.isoformat(),
         "origin": one.origin,
         "superseded_by": list(one.superseded_by),
+        "expired": iso_day(one.expired),
+        "entries": list(one.entries) or UNSET,
+        "derived_from": EXTERNAL if one.external else UNSET,
     }

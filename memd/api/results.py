@@ -113,6 +113,7 @@ class HitSource(Result, frozen=True, kw_only=True):
 
     origin: str  # "human" or "agent"
     entry: str | UnsetType = UNSET  # of a daily entry: the id that `forget` takes
+    derived_from: Literal["external"] | UnsetType = UNSET  # not its author's word: from the web, for one
 
 
 class SearchHit(Result, frozen=True, kw_only=True):
@@ -138,6 +139,9 @@ class SearchHit(Result, frozen=True, kw_only=True):
     match_text: str  # that line
     folded: list[Location]  # locations of near-duplicates
     superseded_by: list[str]  # paths of the newest notes that supersede it; empty if none do
+    expired: str | UnsetType = UNSET  # the last day on which it held (`valid_until`), if that is past
+    # Of an archived conversation: entries written from it, or the newest notes that supersede those.
+    entries: list[str] | UnsetType = UNSET
     explanation: Explained | UnsetType = UNSET  # with `explain`
 
 
@@ -174,6 +178,9 @@ class RecallSource(Location, frozen=True, kw_only=True):
     date: str  # YYYY-MM-DD
     origin: str  # "human" or "agent"
     superseded_by: list[str]  # as in `search`
+    expired: str | UnsetType = UNSET  # this and the next two as in `search`
+    entries: list[str] | UnsetType = UNSET
+    derived_from: Literal["external"] | UnsetType = UNSET
 
 
 class RecallOmission(RecallSource, frozen=True, kw_only=True):
@@ -283,6 +290,7 @@ class WhyResult(SearchedResult, frozen=True, kw_only=True):
     advice: str
     facts: WhyFacts
     superseded_by: list[str]  # as in `search`
+    expired: str | UnsetType = UNSET  # as in `search`
     confidence: Confidence | None  # of the answer; null if the source is not in it
     corrected: dict[str, str]  # as in `search`
 
@@ -300,6 +308,9 @@ class GetResult(Result, frozen=True, kw_only=True):
     hash: str  # of the whole file
     text: str
     superseded_by: list[str]  # as in `search`
+    expired: str | UnsetType = UNSET  # this and the next two as in `search`
+    entries: list[str] | UnsetType = UNSET
+    derived_from: Literal["external"] | UnsetType = UNSET
     links: NoteLinks  # of the whole source
 
 
@@ -355,6 +366,23 @@ class SourcesResult(Result, frozen=True, kw_only=True):
     sources: list[SourceEntry]
     skipped: list[SkippedSource]
     next: str | None  # `after` of the next page; null on the last page
+
+
+class FieldCount(Result, frozen=True, kw_only=True):
+    """A key of front matter, or a value of one."""
+
+    name: str
+    notes: int  # that have it
+    values: int | UnsetType = UNSET  # of a key: its different values
+
+
+class FieldsResult(TimedResult, frozen=True, kw_only=True):
+    """The keys in front matter, or the values of one key, the most frequent first."""
+
+    workspace: str
+    key: str | None  # of the request; null: the fields are keys
+    fields: list[FieldCount]
+    fields_total: int  # number of all; the most frequent are listed
 
 
 # extract_memory, forget

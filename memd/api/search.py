@@ -18,7 +18,7 @@ from msgspec import UNSET, UnsetType, structs
 
 from memd.api import params
 from memd.api.hits import rounded_record, search_hit
-from memd.api.params import AnyQuery, SearchParams, SimilarParams, SourcesParams
+from memd.api.params import AnyQuery, FieldsParams, SearchParams, SimilarParams, SourcesParams
 from memd.api.results import (
     IndexState,
     LeftSeconds,
@@ -38,7 +38,7 @@ from memd.rpc.context import Call, Packed, packed
 from memd.search.dates import MAX_CHARS
 from memd.search.explain import explain
 from memd.search.explanation import AnswerExplanation
-from memd.search.filters import BY_KEY
+from memd.search.filters import BY_KEY, FIELD
 from memd.search.identifiers import spelled
 from memd.search.keyword import stands_literally
 from memd.search.query import Query, parse, restricted, unfinished
@@ -244,23 +244,27 @@ def parsed(
 
 def _filtered(query: Query, asked: AnyQuery | SimilarParams, today: date) -> Query:
     """Return a query with the filters of its request. Raises as `parsed` does."""
-    if asked.glob or asked.tag or asked.since or asked.until:
+    if asked.glob or asked.tag or asked.field or asked.since or asked.until:
         query = restricted(query, filter_values(asked, today))
     for condition in query.filters:
         condition.matcher()  # report invalid values before any wait
     return query
 
 
-def filter_values(asked: AnyQuery | SimilarParams | SourcesParams, today: date) -> dict[str, Sequence[Any]]:
+def filter_values(
+    asked: AnyQuery | SimilarParams | SourcesParams | FieldsParams, today: date
+) -> dict[str, Sequence[Any]]:
     """Return the values of a request's filters by their names; empty ones do not count.
 
     Raises:
-        InvalidError: a date is invalid.
+        InvalidError: a date or a condition on a field is invalid.
     """
-    tags, globs = ([one] if isinstance(one, str) else one for one in (asked.tag, asked.glob))
+    listed = (asked.tag, asked.glob, asked.field)
+    tags, globs, fields = ([one] if isinstance(one, str) else one for one in listed)
     return {
         "path": globs,
         "tag": tags,
+        FIELD: [_field(one, today) for one in fields if one],
         "since": [day("since", asked.since, today)],
         "until": [day("until", asked.until, today)],
     }
@@ -282,6 +286,14 @@ def respelled(opened: Askable, prepared: PreparedQuery, found: Spelling) -> Prep
         degraded=(*prepared.degraded, *codes),
         timings_ms={**prepared.timings_ms, **({"spelling": found.took_ms} if found.took_ms else {})},
     )
+
+
+def _field(text: str, today: date) -> Any:
+    """Return the condition on the front matter that a parameter means, parsed as in a query."""
+    try:
+        return BY_KEY[FIELD].parse(text, today)
+    except (ValueError, OverflowError) as error:
+        raise InvalidError(f"$.field: {error}") from None
 
 
 def day(key: str, text: str | None, today: date) -> date | None:

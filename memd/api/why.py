@@ -8,10 +8,11 @@ import time
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import Any
 
 from memd.api.get import below
-from memd.api.hits import SCORE_DIGITS, chunk_lines, location, rounded_record
+from memd.api.hits import SCORE_DIGITS, chunk_lines, iso_day, location, rounded_record
 from memd.api.params import WhyParams
 from memd.api.results import LastHit, WhyFacts, WhyResult
 from memd.api.search import embedded, excludes_in, frame, parsed, respelled, wait_for
@@ -103,6 +104,7 @@ class _Seen:
     waited_ms: float = 0.0  # for a thread and a view
     source: Source | None = None  # as it is indexed
     superseded_by: tuple[str, ...] = ()
+    expired: date | None = None  # the last day on which it held, if that is past
     verdict: Verdict | None = None  # of the search; None if it is not indexed
     disk: SourceText | Refusal | None = None  # None: there is no file, or it was not examined
     is_kept: bool = False  # the caller is an agent that may not see it: for it, there is no such note
@@ -127,6 +129,7 @@ async def why(workspaces: Workspaces, opened: OpenWorkspace, question: WhyParams
         off=why_off(asked, mode, seen.degraded),
         source=seen.source,
         superseded_by=seen.superseded_by,
+        expired=seen.expired,
         verdict=seen.verdict,
         refusal=seen.disk if isinstance(seen.disk, Refusal) else None,
         reason=_reason(opened, seen),
@@ -144,6 +147,7 @@ async def why(workspaces: Workspaces, opened: OpenWorkspace, question: WhyParams
         line=finding.line,
         **texts,
         superseded_by=list(seen.superseded_by),
+        expired=iso_day(seen.expired),
         confidence=confidence,
         corrected=dict(asked.query.corrected),
         **frame(opened, answer, fresh),
@@ -186,6 +190,7 @@ def _walked(view: View, seen: _Seen, words: Judgement | None, path: str, line: i
         seen,
         source=source,
         superseded_by=view.snapshot.superseded_by(source.id) if source else (),
+        expired=source.expired(request.today) if source else None,
         verdict=verdict,
         close=() if source else _close_names(view, path),
         degraded=degraded(view),
@@ -254,6 +259,7 @@ class Diagnosis:
     off: str  # why the vector arm did not run; "" if it could
     source: Source | None = None
     superseded_by: tuple[str, ...] = ()  # paths of the notes that replace it
+    expired: date | None = None  # the last day on which it held, if that is past
     verdict: Verdict | None = None  # the result of the search for it; None if it is not indexed
     refusal: Refusal | None = None  # of not-a-source
     reason: str = ""  # of not-indexed
@@ -318,6 +324,9 @@ def why_texts(finding: Diagnosis) -> dict[str, Any]:
     if finding.superseded_by:
         text += f"; superseded by {' and '.join(finding.superseded_by)}"
         text += ", which comes before it" * (finding.stage in _RANKED)
+    elif finding.expired:
+        text += f"; it held until {finding.expired.isoformat()}"
+        text += ", and notes that match half as well come before it" * (finding.stage in _RANKED)
     return {"stage": finding.stage, "text": text, "advice": advice, "facts": facts(finding)}
 
 

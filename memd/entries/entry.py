@@ -82,6 +82,9 @@ class Revision:
     tags: Sequence[str] | None = None
     supersedes: Sequence[str] | None = None
     related: Sequence[str] | None = None
+    derived_from: str = (
+        ""  # as in `write_entry`; "": unchanged, since a revision never makes it the user's word
+    )
     force: bool = False  # a person confirms: despite a secret, or a missing checksum of an older memd
 
 
@@ -94,6 +97,7 @@ def write_entry(
     tags: Sequence[str] = (),
     supersedes: Sequence[str] = (),
     related: Sequence[str] = (),
+    derived_from: str = "",
     origin: Mapping[str, str],
     now: datetime,
     force: bool = False,
@@ -109,6 +113,7 @@ def write_entry(
         tags: labels; a leading "#" and repetitions are dropped.
         supersedes: paths of the notes that it replaces, relative to the workspace.
         related: paths of notes that it links to.
+        derived_from: "external" if the fact comes from outside, as from the web; "" otherwise.
         origin: the author; "origin" is "agent" or "human", "client" and "session" are optional.
         now: the time of writing, with its zone.
         force: a person confirms that it is written despite a secret.
@@ -126,6 +131,7 @@ def write_entry(
         "tags": tags_of(tags),
         "created": now.isoformat(timespec="seconds"),
         **_named(supersedes=supersedes, related=related),
+        **_derived(derived_from),
     }
     source = checked_source(origin, content, title=title, topic=topic, tags=tags, force=force)
     for _ in range(_ATTEMPTS):
@@ -415,6 +421,11 @@ def _named(**keys: Sequence[str]) -> dict[str, list[str]]:
     return {key: list(dict.fromkeys(paths)) for key, paths in keys.items() if paths}
 
 
+def _derived(derived_from: str) -> dict[str, str]:
+    """Return the front matter key for what an entry is derived from; no key for the author's own word."""
+    return {"derived_from": derived_from} if derived_from else {}
+
+
 def _render(front: Mapping[str, object], content: str) -> bytes:
     import yaml  # noqa: PLC0415 - only for a write: the daemon's start does not need it
 
@@ -470,6 +481,7 @@ def _revised(kept: Mapping[str, object], revision: Revision) -> dict[str, object
         given["tags"] = tags_of(revision.tags)
     named = {"supersedes": revision.supersedes, "related": revision.related}
     given |= _named(**{key: paths for key, paths in named.items() if paths})
+    given |= _derived(revision.derived_from)
     front = {key: value for key, value in kept.items() if named.get(key) != []}
     return {**front, **given, "updated": revision.now.isoformat(timespec="seconds")}
 

@@ -13,8 +13,9 @@ The scrub compares every row with its checksum, as file systems do: in the backg
 million rows takes seconds, and rows that no query reads may be damaged as well.
 """
 
+import json
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -33,7 +34,15 @@ from memd.index.index import DATABASE, FILE_NAMES, Index
 from memd.index.links import key_of, supersession
 from memd.index.matrices import matrix_name
 from memd.index.snapshot import View
-from memd.index.source_rows import full_texts, hash_of, is_beyond, read_by_model, signature
+from memd.index.source_rows import (
+    SESSION,
+    fields_of,
+    full_texts,
+    hash_of,
+    is_beyond,
+    read_by_model,
+    signature,
+)
 from memd.index.vector_table import WITHOUT
 from memd.index.vectors import Matrix, Rows
 from memd.records import FileStamp, SourceText
@@ -145,6 +154,7 @@ def findings(
                 stored = yield from _columns(view)
                 yield from _waiting(view)
                 yield from _names(view, paths)
+                yield from _fields(view, paths)
                 yield from _rows(index, view, counts)
                 if HAS_NUMPY:  # otherwise queries read the database itself
                     yield from _published(view, stored, paths)
@@ -397,6 +407,25 @@ def _names(view: View, paths: Mapping[int, str]) -> Iterator[Finding]:
     for number, path in paths.items():
         if named.get(number) != key_of(path):
             yield Finding("chunk", f"links do not find {path} by its name", (path,))
+
+
+def _fields(view: View, paths: Mapping[int, str]) -> Iterator[Finding]:
+    """Compare the fields that filters use with the front matter that they are from."""
+    stored: defaultdict[int, set[tuple[str, str]]] = defaultdict(set)
+    for source, key, value in view.reader.each("SELECT source, key, value FROM fields"):
+        stored[source].add((key, value))
+    for source, front in view.reader.each("SELECT id, front_matter FROM sources WHERE gone_at IS NULL"):
+        # A daily file also has the conversations of its entries, which are not in its front matter.
+        if {one for one in stored[source] ^ _fields_in(front) if one[0] != SESSION}:
+            path = paths[source]
+            yield Finding("chunk", f"filters see another front matter of {path} than it has", (path,))
+
+
+def _fields_in(front: str) -> frozenset[tuple[str, str]]:
+    try:
+        return fields_of(json.loads(front))
+    except (ValueError, AttributeError):  # a damaged text: its source is read again
+        return frozenset({(front, "")})
 
 
 def _rows(index: Index, view: View, counts: Counts) -> Iterator[Finding]:

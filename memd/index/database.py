@@ -35,7 +35,7 @@ from memd.errors import (
 )
 from memd.fsio import Failure
 
-SCHEMA_VERSION = 6  # of the tables; an index with another version is rebuilt
+SCHEMA_VERSION = 7  # of the tables; an index with another version is rebuilt
 
 # unicode61 keeps letters and digits; Mn and Mc keep the vowel signs of Indic scripts inside their words.
 # remove_diacritics 2 also handles code points that combine a letter with several diacritics.
@@ -63,6 +63,9 @@ CREATE TABLE sources (
     front_matter TEXT NOT NULL,            -- JSON object
     warnings TEXT NOT NULL,                -- JSON list
     private INTEGER NOT NULL,              -- 1: it says that no agent may have it
+    valid_until TEXT NOT NULL,             -- ISO date: the last day on which it holds; "": no end
+    evergreen INTEGER NOT NULL,            -- 1: its score does not decay, whatever its name is
+    external INTEGER NOT NULL,             -- 1: it is derived from an external source, as the web
     gone_at INTEGER                        -- unix seconds: not on the disk since; NULL while it is live
 ) STRICT;
 CREATE INDEX sources_gone ON sources (gone_at) WHERE gone_at IS NOT NULL;
@@ -86,6 +89,14 @@ CREATE TABLE links (                       -- of a source to others; resolved wh
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX links_by_name ON links (name);
 CREATE INDEX links_superseding ON links (source) WHERE kind = 'supersedes';
+
+CREATE TABLE fields (                      -- of the front matter: memd.index.source_rows.fields_of
+    source INTEGER NOT NULL REFERENCES sources (id) ON DELETE CASCADE,
+    key TEXT NOT NULL,
+    value TEXT NOT NULL,
+    PRIMARY KEY (key, value, source)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX fields_by_source ON fields (source);
 
 CREATE TABLE chunks (
     id INTEGER PRIMARY KEY AUTOINCREMENT,  -- never used twice: what is dead stays dead in a snapshot
@@ -174,7 +185,7 @@ WRITTEN_BACK_BYTES = 4 * 1024 * 1024
 JOURNAL_LIMIT_BYTES = 64 * 1024 * 1024  # the WAL is truncated to this after a checkpoint
 # Tables in which a lost page would be noticed late or never; full-text tables have checks of their own.
 LOOKED_THROUGH = (
-    *("meta", "sources", "names", "links", "chunks", "matrices"),
+    *("meta", "sources", "names", "links", "fields", "chunks", "matrices"),
     *("vectors", "columns", "postings", "waiting", "unreadable", "beyond"),
 )
 # Length of the log, in pages, at which `Store` checkpoints after a commit. SQLite's automatic checkpoint

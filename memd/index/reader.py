@@ -20,7 +20,7 @@ from typing import Any, Literal, TypeAlias, cast
 from memd.errors import DeadlineError, IndexClosedError
 from memd.index.database import Match, damaged, decoded, open_reader, terms_of, translated
 from memd.index.postings import COUNT_BITS, Part, Stored, StoredRow, Term, key_of, part_of, stored_in
-from memd.index.source_rows import FORM, read_by_model, searchable
+from memd.index.source_rows import FORM, SESSION, read_by_model, searchable
 from memd.records import Source
 from memd.sources.conflict import original_of
 
@@ -67,6 +67,12 @@ SIZES = """
         AND matrix = (SELECT value FROM meta WHERE key = 'active')
     GROUP BY source
 """
+# The sources that name the same conversation as a given one.
+SAME_SESSION = """
+    SELECT DISTINCT other.source FROM fields AS one
+    CROSS JOIN fields AS other ON other.key = one.key AND other.value = one.value
+    WHERE one.source = ? AND one.key = ? AND one.value != '' AND other.source != one.source
+"""
 LEFT_OUT = """
     SELECT 'script' FROM unreadable WHERE chunk = ?1 UNION ALL SELECT 'long' FROM beyond WHERE chunk = ?1
 """
@@ -76,7 +82,8 @@ READERS = 2  # queries that run at once in one workspace; the machine has only a
 WAIT_S = 0.05  # between two checks of the deadline while all readers are in use
 Expired = Callable[[], bool]
 
-SOURCE_COLUMNS = "id, path, title, tags, day, day_of, origin"
+SOURCE_COLUMNS = "id, path, title, tags, day, day_of, origin, valid_until, evergreen, external"
+VALID_UNTIL = 7  # its place in a row
 SourceSize: TypeAlias = tuple[int, int]  # number of chunks, and of those with a vector
 Row: TypeAlias = tuple[Any, ...]  # of SOURCE_COLUMNS
 _day = cache(date.fromisoformat)  # there are few distinct days
@@ -238,6 +245,11 @@ class Reader:
             found = self._db.execute(DAILY_ENTRIES, (json.dumps(list(ids)),))
             return [(str(name), int(chunk)) for name, chunk in found]
 
+    def of_same_session(self, source: int) -> list[int]:
+        """Return the sources that name the same conversation as *source*, gone ones included."""
+        with decoded(self._path):
+            return [int(other) for [other] in self._db.execute(SAME_SESSION, (source, SESSION))]
+
     def checksums(self, ids: Sequence[int]) -> list[tuple[int, int]]:
         """Return (row, CRC-32) of the vectors that the chunks have: 10 µs per chunk."""
         with decoded(self._path):
@@ -346,13 +358,19 @@ class Sources(Mapping[int, Source]):
     """Records of sources by id. Immutable, except that raw rows are replaced by their records on demand."""
 
     def __init__(
-        self, place: Path, known: dict[int, Source | Row], copies: Mapping[int, str] | None = None
+        self,
+        place: Path,
+        known: dict[int, Source | Row],
+        copies: Mapping[int, str] | None = None,
+        expiring: Mapping[int, date] | None = None,
     ) -> None:
         """Take the *known* rows and records; *place* is the database's path, for error messages."""
         self._place = place
         self._known = known
         # Conflict copies, recognised by name → the path of the original, which may not exist.
         self.copies = _copies(self.paths()) if copies is None else copies
+        # The sources that hold until some day → that day.
+        self.expiring = _expiring(known, place) if expiring is None else expiring
         self._made = False  # whether all rows have been replaced by records
 
     def __getitem__(self, source_id: int) -> Source:
@@ -402,7 +420,9 @@ class Sources(Mapping[int, Source]):
         known.update(put)
         copies = {one: original for one, original in self.copies.items() if one in known and one not in put}
         copies |= _copies((one, source.path) for one, source in put.items())
-        return Sources(self._place, known, copies)
+        expiring = {one: day for one, day in self.expiring.items() if one in known and one not in put}
+        expiring |= _expiring(put, self._place)
+        return Sources(self._place, known, copies, expiring)
 
     def _records(self) -> dict[int, Source]:
         if not self._made:
@@ -465,10 +485,19 @@ def _copies(paths: Iterable[tuple[int, str]]) -> dict[int, str]:
     return {one: original for one, path in paths if (original := original_of(path)) is not None}
 
 
+def _expiring(known: Mapping[int, Source | Row], place: Path) -> dict[int, date]:
+    rows = {one: row for one, row in known.items() if (row[VALID_UNTIL] if isinstance(row, tuple) else True)}
+    sources = ((one, source_of(row, place) if isinstance(row, tuple) else row) for one, row in rows.items())
+    return {one: source.valid_until for one, source in sources if source.valid_until is not None}
+
+
 def _made(row: Sequence[Any]) -> Source:
-    source_id, path, title, tags, day, day_of, origin = row
+    source_id, path, title, tags, day, day_of, origin, valid_until, evergreen, external = row
     tags = json.loads(tags) if tags != "[]" else []  # most have none
     texts = [path, title, day_of, origin, *tags]
     if type(source_id) is not int or type(tags) is not list or not all(type(text) is str for text in texts):
         raise TypeError(f"a source has values of wrong types: {row!r:.100}")
-    return Source(source_id, path, title, tuple(tags), _day(day), day_of, origin)
+    return Source(
+        source_id, path, title, tuple(tags), _day(day), day_of, origin,
+        _day(valid_until) if valid_until else None, bool(evergreen), bool(external),
+    )  # fmt: skip

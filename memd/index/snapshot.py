@@ -3,14 +3,16 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
+from datetime import date
 from typing import Protocol, TypeVar
 
 from memd.errors import IndexDamagedError
 from memd.index.ann import Codes
 from memd.index.columns import Columns, only_living, take
-from memd.index.links import NOBODY, Supersession
+from memd.index.links import MAX_HOLDERS, NOBODY, Supersession
 from memd.index.postings import Postings, TermPostings
 from memd.index.reader import Reader, Sources, StoredChunk
+from memd.index.source_rows import ARCHIVES
 from memd.index.vectors import Rows
 from memd.index.vocabulary import Vocabulary
 from memd.records import SHIPPED_COSINES, CosineScale, Source
@@ -40,6 +42,14 @@ class Snapshot:
         holders = [self.sources[one] for one in self.supersession.holders(source_id) if one in self.sources]
         holders.sort(key=lambda source: (-source.day.toordinal(), source.path))
         return tuple(source.path for source in holders)
+
+    def expired(self, today: date) -> frozenset[int]:
+        """Return the sources whose last day is past, except superseded ones, which another rule ranks."""
+        return frozenset(
+            source
+            for source, last in self.sources.expiring.items()
+            if last < today and not self.supersession.holders(source)
+        )
 
     def without(self, sources: AbstractSet[int], supersession: Supersession) -> "Snapshot":
         """Return the snapshot as if *sources* were gone, with this *supersession*."""
@@ -154,6 +164,23 @@ class View:
         live = [number for number, chunk in chunks.items() if chunk.source in self.snapshot.sources]
         shown = self.shown(live)
         return {name: shown[chunk] for name, chunk in found.items() if chunk in shown}
+
+    def entries_from(self, source: Source) -> tuple[str, ...]:
+        """Return the paths of the entries written from an archived conversation, at most MAX_HOLDERS.
+
+        An entry that was superseded is replaced by the notes that hold in its place. These come first, since
+        the conversation says the old thing; then the newest.
+        """
+        if not source.path.startswith(ARCHIVES):
+            return ()
+        known, found = self.snapshot.sources, dict[int, bool]()
+        for one in self.reader.of_same_session(source.id):
+            if one in known and not known.path(one).startswith(ARCHIVES):
+                holders = [other for other in self.snapshot.supersession.holders(one) if other in known]
+                for other in holders or [one]:
+                    found[other] = found.get(other, False) or bool(holders)
+        ranked = sorted(found, key=lambda one: (not found[one], -known[one].day.toordinal(), known.path(one)))
+        return tuple(known.path(one) for one in ranked[:MAX_HOLDERS])
 
     def source(self, source_id: int) -> Source:
         """Return the record of a live source, masked for agents."""

@@ -14,10 +14,12 @@ import hashlib
 import re
 import struct
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from itertools import filterfalse
 from pathlib import PurePosixPath
+from typing import Final
 from zlib import crc32
 
 from memd import daily
@@ -42,8 +44,16 @@ NAME_DAY = re.compile(r"(\d{4}-\d{2}-\d{2})(?!\d)")
 # 4 MiB of adversarial text have 8,000 to 29,000 chunks: 5 to 18 minutes of processor time per save.
 EMBEDDED_CHUNKS = 1_500
 LONG_NOTE = "long-note"  # prefix of the warning
-_ARCHIVES = "memory/archives/"  # imported conversations
+ARCHIVES = "memory/archives/"  # imported conversations
 _CREATED = re.compile(r"^created: '?(\d{4}-\d\d-\d\d)", re.MULTILINE)  # in the front matter of a page
+
+_TRUE = frozenset({"true", "yes", "on"})  # of YAML 1.1; scalars of front matter are text
+EXTERNAL: Final = "external"  # value of `derived_from`
+SESSION = "source.session"  # the field that names the conversation of an entry or of an archived page
+# Arbitrary limits: a filter compares short values, and a note may be hostile.
+MAX_FIELDS = 200  # of a source
+MAX_FIELD_CHARS = 200  # of a key or value; a longer one is cut
+MAX_DEPTH = 4  # of maps in each other
 
 SHINGLE = 3  # words; as usual for near-duplicate detection (Broder 1997 uses 4 to 10 on whole pages)
 MIN_JACCARD = 0.8  # of the triples; of 200 words, seven may differ
@@ -91,6 +101,10 @@ class NewSource:
     front_matter: Mapping[str, object]
     warnings: tuple[str, ...]
     private: bool  # hidden from agents
+    valid_until: date | None  # this and the next two as in `Source`
+    evergreen: bool
+    external: bool
+    fields: frozenset[tuple[str, str]]  # (key, value) of its front matter
     chunks: tuple[NewChunk, ...]
     names: tuple[Name, ...]  # by which links refer to it
     links: tuple[Link, ...]
@@ -119,6 +133,8 @@ def prepare(
         document = parse(source.text, tokenizer=tokenizer, limits=limits, plain=plain, day=archived)
     name = PurePosixPath(source.path).stem
     day, day_of = _day_of(document, source)
+    front = document.front_matter
+    valid_until, warnings = _valid_until(front)
     return NewSource(
         path=source.path,
         stamp=stamp,
@@ -128,15 +144,43 @@ def prepare(
         day=day,
         day_of=day_of,
         origin=_origin(document),
-        front_matter=document.front_matter,
-        warnings=document.warnings + _length_warning(document.chunks),
+        front_matter=front,
+        warnings=document.warnings + warnings + _length_warning(document.chunks),
         private=is_private(source.text),
+        valid_until=valid_until,
+        evergreen=_text(front.get("evergreen")).casefold() in _TRUE,
+        external=_text(front.get("derived_from")).casefold() == EXTERNAL,
+        fields=fields_of(front) | _sessions(source),
         chunks=tuple(
             _prepared_chunk(chunk, source.path, number) for number, chunk in enumerate(document.chunks)
         ),
         names=names_of(source.path, document.aliases, document.entry_id),
         links=document.links,
     )
+
+
+def fields_of(front: Mapping[str, object]) -> frozenset[tuple[str, str]]:
+    """Return (key, value) for each scalar of a front matter, as far as filters can use them.
+
+    A key is folded (`folded_key`); that of a value in a map is the path to it, joined by dots. Each member of
+    a list is a value of its key.
+    """
+    found: dict[tuple[str, str], None] = {}
+    waiting: list[tuple[str, object, int]] = [(key, value, 1) for key, value in reversed(list(front.items()))]
+    while waiting and len(found) < MAX_FIELDS:
+        key, value, depth = waiting.pop()
+        if isinstance(value, dict) and depth < MAX_DEPTH:
+            waiting += [(f"{key}.{inner}", one, depth + 1) for inner, one in reversed(list(value.items()))]
+        elif isinstance(value, list) and depth < MAX_DEPTH:
+            waiting += [(key, one, depth + 1) for one in reversed(value)]
+        elif folded := folded_key(key):
+            found[folded, _text(value)[:MAX_FIELD_CHARS]] = None
+    return frozenset(found)
+
+
+def folded_key(key: str) -> str:
+    """Return a key of front matter in the form that filters compare: the same in any case and normal form."""
+    return " ".join(normalized("NFC", key).casefold().split())[:MAX_FIELD_CHARS]
 
 
 def is_beyond(number: int) -> bool:
@@ -240,7 +284,7 @@ def _day_of(document: Document, source: SourceText) -> tuple[date, DayOf]:
     if day is not None:
         # A record cannot be newer than the file: a wrong date would make it look recent forever. A diary may
         # be written ahead. One day of tolerance for clocks and time zones.
-        is_record = source.path.startswith(_ARCHIVES)
+        is_record = source.path.startswith(ARCHIVES)
         latest = _calendar_day(source.stamp.ctime_ns).toordinal() + 1
         return date.fromordinal(min(day.toordinal(), latest)) if is_record else day, "name"
     keys: tuple[DayOf, ...] = ("updated", "created")
@@ -258,7 +302,7 @@ def _named_day(source: SourceText) -> date | None:
 
 def _archived_on(source: SourceText) -> date | None:
     """Return the day on which a conversation in the archive began, also if the user renamed the page."""
-    if not source.path.startswith(_ARCHIVES):
+    if not source.path.startswith(ARCHIVES):
         return None
     created = _CREATED.search(source.text.partition("\n---")[0])
     return _named_day(source) or (_iso_day(created[1]) if created else None)
@@ -277,6 +321,30 @@ def _iso_day(text: str) -> date | None:
         return date.fromisoformat(text)
     except ValueError:
         return None
+
+
+def _text(value: object) -> str:
+    """Return a scalar of front matter on one line; "" for anything else."""
+    return " ".join(value.split()) if isinstance(value, str) else ""
+
+
+def _valid_until(front: Mapping[str, object]) -> tuple[date | None, tuple[str, ...]]:
+    """Return the last day on which a note holds, and a warning if its `valid_until` is not a day."""
+    given = front.get("valid_until", "")
+    if given == "":
+        return None, ()
+    with suppress(ValueError, OverflowError):
+        at = datetime.fromisoformat(_text(given))
+        return (at if at.tzinfo is None else at.astimezone()).date(), ()
+    return None, ("valid_until is not a day like 2026-05-31, and is ignored",)
+
+
+def _sessions(source: SourceText) -> frozenset[tuple[str, str]]:
+    """Return as fields the conversations that the entries of a daily file come from."""
+    if not daily.PATH.fullmatch(source.path):
+        return frozenset()
+    named = (_text(block.session)[:MAX_FIELD_CHARS] for block in daily.blocks(source.text.encode()))
+    return frozenset((SESSION, one) for one in named if one)
 
 
 def _origin(document: Document) -> str:

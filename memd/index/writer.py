@@ -109,34 +109,40 @@ class Writer(Store):
         [[source_id]] = self.run(
             """
             INSERT INTO sources (path, mtime_ns, ctime_ns, size_bytes, inode, hash, title, tags, day, day_of,
-                                 origin, front_matter, warnings, private)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                                 origin, front_matter, warnings, private, valid_until, evergreen, external)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             ON CONFLICT (path) DO UPDATE SET
                 mtime_ns = excluded.mtime_ns, ctime_ns = excluded.ctime_ns, size_bytes = excluded.size_bytes,
                 inode = excluded.inode, hash = excluded.hash, title = excluded.title, tags = excluded.tags,
                 day = excluded.day, day_of = excluded.day_of, origin = excluded.origin,
                 front_matter = excluded.front_matter, warnings = excluded.warnings,
-                private = excluded.private, gone_at = NULL
+                private = excluded.private, valid_until = excluded.valid_until,
+                evergreen = excluded.evergreen, external = excluded.external, gone_at = NULL
             RETURNING id
             """,
             (
                 new.path, stamp.mtime_ns, stamp.ctime_ns, stamp.size_bytes, stamp.inode, new.hash, new.title,
                 json.dumps(new.tags), new.day.isoformat(), new.day_of, new.origin,
                 json.dumps(new.front_matter), json.dumps(new.warnings), new.private,
+                new.valid_until.isoformat() if new.valid_until else "", new.evergreen, new.external,
             ),
         )  # fmt: skip
         self._put_links(source_id, new)
-        return Source(source_id, new.path, new.title, new.tags, new.day, new.day_of, new.origin)
+        return Source(
+            source_id, new.path, new.title, new.tags, new.day, new.day_of, new.origin,
+            new.valid_until, new.evergreen, new.external,
+        )  # fmt: skip
 
     def _put_links(self, source_id: int, new: NewSource) -> None:
-        """Replace the names and links of a source."""
-        for table in ("names", "links"):
+        """Replace the names, links and fields of a source."""
+        for table in ("names", "links", "fields"):
             self.run(f"DELETE FROM {table} WHERE source = ?", (source_id,))
         self.run_many("INSERT INTO names VALUES (?, ?, ?)", ((source_id, *name) for name in new.names))
         self.run_many(
             "INSERT INTO links VALUES (?, ?, ?, ?, ?)",
             ((source_id, one.kind, one.target, links.key_of(one.target), one.line) for one in new.links),
         )
+        self.run_many("INSERT INTO fields VALUES (?, ?, ?)", ((source_id, *field) for field in new.fields))
 
     def stage(self, new: NewSource) -> tuple[int, int]:
         """Insert a source that is invisible to queries, and reserve consecutive ids for its chunks.

@@ -101,6 +101,7 @@ def explain_chunk(view: View, request: PreparedQuery, judged: Judgement, chunk_i
     order = candidate.order if candidate else None
     behind = judged.ahead_of.get(chunk_id)
     sources = view.snapshot.sources
+    day = sources[source_id].valid_until
     return Explained(
         vector=vector,
         keyword=keyword,
@@ -111,6 +112,7 @@ def explain_chunk(view: View, request: PreparedQuery, judged: Judgement, chunk_i
         score=merged * decay.factor,
         superseded_by=view.snapshot.superseded_by(source_id),
         ahead_of=None if behind is None else sources[take(columns.source, [behind])[0]].path,
+        expired=day.isoformat() if source_id in view.snapshot.expired(request.today) and day else None,
         order=order,
     )
 

@@ -13,7 +13,6 @@ from memd import text
 from memd.errors import DeadlineError
 from memd.index.snapshot import Snapshot, View
 from memd.index.vectors import FLOAT_BYTES, Rows
-from memd.records import Source
 from memd.search import filters, ranking
 from memd.search.keyword import POOL, phrase_expression
 from memd.search.query import Query, content_words
@@ -43,7 +42,7 @@ def candidates(view: View, request: PreparedQuery) -> tuple[CandidateList, bool]
         return newest_candidates(view, request.query), False
     sources = view.snapshot.sources
     live = {number: (source, row) for number, source, row in view.reader.each(ROWS) if source in sources}
-    allowed = _allowed(view, request, {number: sources[source] for number, (source, _) in live.items()})
+    allowed = _allowed(view, request, {number: source for number, (source, _) in live.items()})
     cosines: dict[int, float] = {}
     is_there = request.query_vec is not None and request.model_id == view.snapshot.model_id
     has_vectors = is_there and request.mode != "keyword"
@@ -57,6 +56,7 @@ def candidates(view: View, request: PreparedQuery) -> tuple[CandidateList, bool]
     words = {} if has_vectors and request.mode == "vector" else _words(view, request.query, allowed)
     nearest, by_words = _ranks(cosines, cosines.__getitem__), _ranks(words, words.__getitem__)
     found = []
+    expired = view.snapshot.expired(request.today)
     for number in nearest.keys() | by_words.keys():
         source = sources[live[number][0]]
         score = cosines.get(number)
@@ -66,6 +66,7 @@ def candidates(view: View, request: PreparedQuery) -> tuple[CandidateList, bool]
         decay = ranking.decay_of(source, request.today, request.half_life_days, request.decay_floor)
         ranks = nearest.get(number), by_words.get(number)
         order = merged if request.fusion == "weighted" else ranking.reciprocal_rank(ranks)
+        order *= ranking.EXPIRED_SHARE if source.id in expired else 1
         found.append(
             Candidate(
                 number, source.id, source.path, ranks[0], score, ranks[1], word,
@@ -80,11 +81,11 @@ def knows_a_word(view: View, query: Query) -> bool:
     return any(view.reader.matching("words", one) for one in _expressions(view, query))
 
 
-def _allowed(view: View, request: PreparedQuery, sources: dict[int, Source]) -> set[int]:
+def _allowed(view: View, request: PreparedQuery, sources: dict[int, int]) -> set[int]:
     """Return the live chunks that may answer: filters come before every cut."""
     query = request.query
-    selected = {source.id for source in filters.matching(sources.values(), query.filters)}
-    allowed = {number for number, source in sources.items() if source.id in selected}
+    selected = {source.id for source in filters.matching(view, query.filters)}
+    allowed = {number for number, source in sources.items() if source in selected}
     for phrase in query.phrases:
         allowed &= set(view.reader.matching("words", phrase_expression(phrase)))
     for word in query.excluded:

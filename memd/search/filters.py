@@ -1,9 +1,9 @@
 """The filter keys of a query: one table defines how each is parsed, matched, explained and completed.
 
-A new filter is one line in `FILTER_KEYS` and a function that matches sources. The query parser, the masks of
-both searches, `--explain` and `why` read the table. `python -m tools.generate` derives from it the options of
-memctl's commands, the descriptions of the MCP tools and the completions of the Neovim plugin. A key with
-`option` set is also a parameter of a request (`api/params.py`).
+A new filter is one line in `FILTER_KEYS` and a function that makes a test of sources. The query parser, the
+masks of both searches, `--explain` and `why` read the table. `python -m tools.generate` derives from it the
+options of memctl's commands, the descriptions of the MCP tools and the completions of the Neovim plugin. A
+key with `option` set is also a parameter of a request (`api/params.py`).
 
 Thread-safe. Pure, except for the clock that limits the time of path patterns.
 """
@@ -12,14 +12,19 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import Any, Final, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
 
 from memd.records import Source
 from memd.search import dates, globs
 
+if TYPE_CHECKING:
+    from memd.index.snapshot import View
+    from memd.search.fields import FieldTest
+
 V = TypeVar("V")  # the type of a key's parsed value
 Matches = Callable[[Source], bool]
 DAY: Final = timedelta(days=1)
+FIELD: Final = "field"
 # Words and phrases filter chunks, not sources, and have no key: name → why a chunk is excluded.
 OF_WORDS: Final = {
     "phrase": "{value!r} does not stand in it",
@@ -36,7 +41,8 @@ class FilterKey(Generic[V]):
     # Parses a text, given today's date (None: only ISO dates are accepted). After ValueError or OverflowError
     # the typed text counts as words.
     parse: Callable[[str, date | None], V]
-    matcher: Callable[[Sequence[V]], Matches]  # makes a test; InvalidError: an unusable value
+    # Makes a test of the sources of a view; None: only checks the values. InvalidError: an unusable value.
+    matcher: Callable[[Sequence[V], "View | None"], Matches]
     several: Literal["any", "all", "latest", "earliest"]  # which of several values apply
     told: str  # why a source is excluded, with {value} and {source}
     value: str  # the kind of value, as shown in help
@@ -57,31 +63,39 @@ class Condition:
         """The values as text; dates in ISO format."""
         return ", ".join(map(str, self.values))
 
-    def matcher(self) -> Matches:
-        """Return a function that tests whether a source meets the condition.
+    def matcher(self, view: "View | None" = None) -> Matches:
+        """Return a function that tests whether a source of *view* meets the condition.
+
+        Without a view, a condition on the front matter is met by no source.
 
         Raises:
             InvalidError: a value cannot be used.
         """
-        return BY_NAME[self.name].matcher(self.values)
+        return BY_NAME[self.name].matcher(self.values, view)
 
 
 Filters = tuple[Condition, ...]  # all must be met; empty: no source is excluded
 
 
-def matching(sources: Iterable[Source], filters: Filters) -> Iterator[Source]:
-    """Yield the sources that meet all filters.
+def matching(view: "View", filters: Filters) -> Iterator[Source]:
+    """Yield the live sources that meet all filters.
 
     Raises:
         InvalidError: a value cannot be used, or patterns of paths take too long.
     """
-    tests = [condition.matcher() for condition in filters]
+    known = view.snapshot.sources
+    fields = [test for condition in filters if condition.name == FIELD for test in condition.values]
+    sources: Iterable[Source] = known.values()
+    if fields:  # the index of fields is faster than a test of each source
+        ids = _with_fields(view, fields)
+        sources = (known[one] for one in sorted(ids) if one in known)
+    tests = [condition.matcher(view) for condition in filters if condition.name != FIELD]
     return (source for source in globs.patient(sources) if all(test(source) for test in tests))
 
 
-def missed(source: Source, filters: Filters) -> list[Condition]:
+def missed(view: "View", source: Source, filters: Filters) -> list[Condition]:
     """Return the conditions that a source does not meet."""
-    return [condition for condition in filters if not condition.matcher()(source)]
+    return [condition for condition in filters if not condition.matcher(view)(source)]
 
 
 def conditions(given: Mapping[str, Sequence[Any]]) -> Filters:
@@ -112,12 +126,24 @@ def told(name: str, value: str, source: Source | None) -> str:
     return saying.format(value=value, source=source)
 
 
-def _by_path(patterns: Sequence[str]) -> Matches:
+def _by_path(patterns: Sequence[str], _view: "View | None") -> Matches:
     matches = globs.matching(tuple(patterns))
     return lambda source: matches(_nfc(source.path))
 
 
-def _by_tag(tags: Sequence[str]) -> Matches:
+def _by_field(tests: Sequence["FieldTest"], view: "View | None") -> Matches:
+    ids = () if view is None else _with_fields(view, tests)
+    return lambda source: source.id in ids
+
+
+def _with_fields(view: "View", tests: Sequence["FieldTest"]) -> set[int]:
+    """Return the sources that meet all conditions on the front matter."""
+    from memd.search.fields import sources_with  # noqa: PLC0415 - most queries have none
+
+    return set.intersection(*(set(sources_with(view, test)) for test in tests))
+
+
+def _by_tag(tags: Sequence[str], _view: "View | None") -> Matches:
     wanted = {_nfc(tag).casefold().removeprefix("#").strip("/") for tag in tags}
     within = tuple(f"{tag}/" for tag in wanted)
 
@@ -128,18 +154,24 @@ def _by_tag(tags: Sequence[str]) -> Matches:
     return matches
 
 
-def _from_day(days: Sequence[date]) -> Matches:
+def _from_day(days: Sequence[date], _view: "View | None") -> Matches:
     first = min(days)
     return lambda source: source.day >= first
 
 
-def _to_day(days: Sequence[date]) -> Matches:
+def _to_day(days: Sequence[date], _view: "View | None") -> Matches:
     last = max(days)
     return lambda source: source.day <= last
 
 
 def _as_it_is(text: str, _today: date | None) -> str:
     return text
+
+
+def _field(text: str, today: date | None) -> "FieldTest":
+    from memd.search.fields import parse  # noqa: PLC0415 - most queries have none
+
+    return parse(text, today)
 
 
 def _since(text: str, today: date | None) -> date:
@@ -172,6 +204,8 @@ FILTER_KEYS: Final[tuple[FilterKey[Any], ...]] = (
               "only notes whose path matches, as daily/*.md", completes="paths"),
     FilterKey("tag", "tag", _as_it_is, _by_tag, "all", "it does not have the tag {value!r}", "TAG",
               "only notes with this tag"),
+    FilterKey(FIELD, FIELD, _field, _by_field, "all", "its front matter does not meet {value!r}", "KEY=VALUE",
+              "only notes with this front matter, as status=published, priority>=2, status!=draft or status"),
     FilterKey("since", "since", _since, _from_day, "latest", _EARLY, _DATE,
               "only notes of this day or later, as 2026-05-01, yesterday, 7d or last-week"),
     FilterKey("until", "until", _until, _to_day, "earliest", _LATE, _DATE,

@@ -34,7 +34,7 @@ STOP_WORDS = frozenset(
 FORMS_SHARE = 0.7
 _TOKEN = re.compile(
     rf"""(?P<minus>(?<!\S)-)?"(?P<phrase>[^"]+)"
-      | (?<!\S)(?P<key>{"|".join(map(re.escape, BY_KEY))}):(?P<value>"[^"]+"|\S+)
+      | (?<!\S)(?P<key>{"|".join(map(re.escape, BY_KEY))}):(?P<value>"[^"]+"|[^\s"]+="[^"]*"|\S+)
       | (?<!\S)-(?P<excluded>\w\S*)
       | (?P<text>\S+)""",
     re.VERBOSE,

@@ -27,6 +27,10 @@ from memd.search.identifiers import Reading
 # k of Cormack, Clarke & Büttcher, SIGIR 2009: softens the lead of rank 1.
 RRF_K = 60
 
+# Factor on the sort key of a note past its last day: a note that holds and matches half as well comes first,
+# and the expired note is still found where it alone answers. Its score is unchanged. Arbitrary.
+EXPIRED_SHARE = 0.5
+
 STRONG = 0.6
 # The highest threshold at which no question of tests/pairs.jsonl whose note is among the hits is called none:
 # at .25, 5 of 336 are. Two unrelated texts often reach it.

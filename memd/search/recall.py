@@ -62,6 +62,9 @@ class Piece:
     section: Callable[[], Lines] = dict  # loads the lines of its section
     match_line: int = 0  # of the source; a cut piece includes it
     superseded_by: tuple[str, ...] = ()
+    expired: date | None = None  # the last day on which it held, if that is past
+    entries: tuple[str, ...] = ()  # of an archived conversation: the entries written from it
+    external: bool = False  # derived from an external source
 
     @property
     def passage(self) -> Passage:
@@ -109,6 +112,9 @@ def piece_of(
         section=section,
         match_line=hit.snippet.match_line,
         superseded_by=hit.superseded_by,
+        expired=hit.expired,
+        entries=hit.entries,
+        external=source.external,
     )
 
 
@@ -170,7 +176,9 @@ class Markdown:
         newer = f", superseded by {', '.join(one.superseded_by)}" if one.superseded_by else ""
         weak = ", weak match" if one.confidence == "weak" else ""
         cut = ", cut" if sent.is_cut else ""
-        told = f"{one.day.isoformat()}, written by {_writer(one)}{newer}{weak}{cut}"
+        old = f", valid until {one.expired.isoformat()}" if one.expired else ""
+        see = f", see {', '.join(one.entries)}" if one.entries else ""
+        told = f"{one.day.isoformat()}, written by {_writer(one)}{newer}{old}{see}{weak}{cut}"
         place = f"{one.path}:{sent.passage.start_line}-{sent.passage.end_line}"
         lines = [_line(f"Source: {place} ({told})"), "", fence, text, fence]
         # A text that begins with a heading needs no other heading.
@@ -197,7 +205,10 @@ class Xml:
             "date": one.day.isoformat(),
             "origin": one.origin,
             "about": one.about,
+            "derived_from": "external" if one.external else "",
             "superseded_by": ", ".join(one.superseded_by),
+            "expired": one.expired.isoformat() if one.expired else "",
+            "see": ", ".join(one.entries),
             "match": "weak" if one.confidence == "weak" else "",
             "cut": "true" if sent.is_cut else "",
         }
@@ -364,7 +375,7 @@ def _lines(shown: Passage) -> Lines:
 
 
 def _writer(one: Piece) -> str:
-    return "an agent" if one.origin == "agent" else "a person"
+    return f"{'an agent' if one.origin == 'agent' else 'a person'}{' from an external source' * one.external}"
 
 
 def _line(text: str) -> str:

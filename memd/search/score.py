@@ -4,10 +4,11 @@
 configuration. Fusion keeps the chunks of both pools in columns and makes one pass over an array per step,
 whatever the number of candidates; a `Candidate` record is created only when it is accessed.
 
-Two rules about sources follow the fusion. A query of only filters returns the newest sources: the first chunk
-of each, the latest day first, with the score 1. And a superseded source ranks after the source that replaces
-it: the best candidate of the newer source takes the place of the older source's best candidate, which follows
-it. So a query in the words of the older note leads to the newer one, and no answer loses its best match.
+A source past its last day (`valid_until`) sorts with half of its score. Two rules about sources follow the
+fusion. A query of only filters returns the newest sources: the first chunk of each, the latest day first,
+with the score 1. And a superseded source ranks after the source that replaces it: the best candidate of the
+newer source takes the place of the older source's best candidate, which follows it. So a query in the words
+of the older note leads to the newer one, and no answer loses its best match.
 """
 
 from __future__ import annotations
@@ -154,8 +155,7 @@ def _judged(view: View, request: PreparedQuery, words: Judgement, lap: Lap) -> J
 
 def _mask(view: View, query: Query) -> Mask:
     """Return the chunks that meet the filters, which apply before every cut."""
-    every = view.snapshot.sources.values()
-    sources = [one.id for one in filters.matching(every, query.filters)] if query.filters else None
+    sources = [one.id for one in filters.matching(view, query.filters)] if query.filters else None
     mask = mask_of(view.snapshot.columns, sources)
     for phrase in query.phrases:
         mask = restrict(mask, view.matching("words", phrase_expression(phrase)), keep=True)
@@ -276,6 +276,8 @@ def fused(
     merged[at] = np.maximum(merged[at], [names.scores[number] for number in names.words])
     order = decay * (merged if request.fusion == "weighted" else sum(map(_reciprocal, ranks)))
     order[at] += [len(some) for some in names.words.values()]
+    if expired := snapshot.expired(request.today):
+        order[np.isin(chunks.sources, list(expired))] *= ranking.EXPIRED_SHARE
     found = FusedCandidates(
         ids, chunks.sources, ranks[0], meaning, seen, ranks[1], words, decay, merged, order,
         (used[0], used[1]), keyword, snapshot.sources,
@@ -358,11 +360,7 @@ def newest_candidates(view: View, query: Query) -> CandidateList:
     """Return the first chunks of the newest sources that meet the filters, the newest first."""
     first: dict[int, int] = dict(view.reader.each(_FIRST))
     written: dict[int, int] = dict(view.reader.each(_WRITTEN))
-    found = [
-        source
-        for source in filters.matching(view.snapshot.sources.values(), query.filters)
-        if source.id in first
-    ]
+    found = [source for source in filters.matching(view, query.filters) if source.id in first]
     found.sort(key=lambda source: (-source.day.toordinal(), -written[source.id], source.path))
     return CandidateList(
         Candidate(

@@ -4,6 +4,7 @@ import functools
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from datetime import date
 
 from memd.errors import NUMPY_MISSING, DeadlineError
 from memd.index.columns import HAS_NUMPY
@@ -46,6 +47,8 @@ class Hit:
     snippet: Snippet
     folded: tuple[Place, ...] = ()  # locations of near-duplicates, best first
     superseded_by: tuple[str, ...] = ()  # paths of the sources that replace it, newest first
+    expired: date | None = None  # the last day on which its source held, if that is past
+    entries: tuple[str, ...] = ()  # of an archived conversation: see `View.entries_from`
 
 
 @dataclass(slots=True)
@@ -139,7 +142,7 @@ def _answer(
     timer.lap("fuse")
     alive = functools.cache(prepared.alive)
     found = fold(view, kept, prepared.limit, prepared.per_source, alive, compared=compared)
-    hits = _load(view, found, looked_for)
+    hits = _load(view, found, looked_for, prepared.today)
     timer.lap("load")
     mode: Mode = prepared.mode if has_vectors else "keyword"
     sure = sureness(view, prepared, candidates, alive, knows=knows)
@@ -172,7 +175,7 @@ def why_off(prepared: PreparedQuery, mode: str, missing: tuple[str, ...] = ()) -
     return "other-model" if mode == "keyword" else ""
 
 
-def _load(view: View, found: Dedup, looked_for: Wanted) -> list[Hit]:
+def _load(view: View, found: Dedup, looked_for: Wanted, today: date) -> list[Hit]:
     """Load the shown texts, and the locations of folded chunks."""
     beside = {one.id: found.beside(one.id) for one in found.kept}
     chunks = view.shown([number for kept in beside for number in (kept, *beside[kept])])
@@ -192,17 +195,19 @@ def _load(view: View, found: Dedup, looked_for: Wanted) -> list[Hit]:
             passages[0] = passage(parts[:1])
         whole = passages[0] if len(parts) == 1 else passage(parts)
         assert whole is not None
-        same = found.folded.get(chunk.id)
+        same, record = found.folded.get(chunk.id), view.source(source)
         hits.append(
             Hit(
                 candidate,
-                view.source(source),
+                record,
                 chunk,
                 tuple(parts),
                 whole,
                 _snippet(filter(None, passages), looked_for),
                 _joined([places[one] for one in same]) if same else (),
                 view.snapshot.superseded_by(source),
+                record.expired(today),
+                view.entries_from(record),
             )
         )
         better.update(*(part.lines for part in parts))

@@ -80,7 +80,7 @@ def _filtered(
     """If filters exclude all chunks, return the filters of the chunk that fewest filters exclude."""
     if any(judged.mask[chunk.id] for chunk in chunks):
         return None
-    of_source = (Filter(one.name, one.shown) for one in filters.missed(source, query.filters))
+    of_source = (Filter(one.name, one.shown) for one in filters.missed(view, source, query.filters))
     of_chunks: dict[int, list[Filter]] = {chunk.id: [] for chunk in chunks}
     for phrase in query.phrases:
         having = set(view.matching("words", phrase_expression(phrase)))

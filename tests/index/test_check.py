@@ -274,3 +274,22 @@ def test_a_check_lets_go_of_its_moment_when_much_is_saved(notes, monkeypatch):
     assert notes.index.checkpoint()
     assert log.stat().st_size < 1 << 20
     assert list(findings(notes.index, expired=notes.index.log_is_long)) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "DELETE FROM fields WHERE key = 'status'",
+        "UPDATE fields SET value = 'draft' WHERE key = 'status'",
+        "UPDATE sources SET front_matter = '{' WHERE path = 'field.md'",
+    ],
+)
+def test_fields_that_differ_from_the_front_matter_are_found_and_made_again(settled, change):
+    """A filter would keep the wrong notes."""
+    settled.save({"field.md": "---\nstatus: published\n---\nA heron.\n"})
+    with settled.index.writer.transaction():
+        settled.index.writer.run(change)
+    assert [(one.kind, one.names) for one in found(settled)] == [("chunk", ("field.md",))]
+    mend(settled)
+    assert found(settled) == []
+    assert settled.found("heron field:status=published") == ["field.md"]

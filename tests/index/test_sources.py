@@ -6,7 +6,7 @@ from memd.index.reader import Sources
 from memd.records import Source
 
 ROWS = {
-    number: (number, f"n{number}.md", f"Title {number}", "[]", "2026-05-01", "name", "human")
+    number: (number, f"n{number}.md", f"Title {number}", "[]", "2026-05-01", "name", "human", "", 0, 0)
     for number in range(1, 6)
 }
 
@@ -22,7 +22,11 @@ def test_a_row_becomes_its_record_when_it_is_asked_for():
 def test_a_change_leaves_the_generation_before_as_it_was():
     """What is removed and put is seen by the next one alone."""
     old = Sources(Path("index.db"), dict(ROWS))
-    put = {2: Sources(Path("index.db"), {2: (2, "b.md", "B", '["x"]', "2026-05-02", "changed", "agent")})[2]}
+    put = {
+        2: Sources(
+            Path("index.db"), {2: (2, "b.md", "B", '["x"]', "2026-05-02", "changed", "agent", "", 0, 0)}
+        )[2]
+    }
     new = old.changed(removed={1, 7}, put=put)
     assert [source.path for source in new.values()] == ["b.md", "n3.md", "n4.md", "n5.md"]
     assert [source.path for source in old.values()] == [f"n{number}.md" for number in range(1, 6)]

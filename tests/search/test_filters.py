@@ -40,12 +40,13 @@ def test_every_option_is_a_parameter_of_requests_and_of_the_tools():
 
 
 @pytest.mark.parametrize("one", FILTER_KEYS, ids=lambda one: one.key)
-def test_each_filter_says_what_it_keeps_out(one):
+def test_each_filter_says_what_it_keeps_out(notes, one):
     """By the name of the filter that the key makes, with the value that it asks for."""
     value = "2026-05-01" if one.value == "DATE" else "none-such"
     note = date(2026, 1, 1) if BY_NAME[one.name].several == "latest" else date(2026, 12, 31)
     source = Source(1, "a.md", "A", ("b",), note, day_of="name", origin="")
-    [condition] = missed(source, parse(f"x {one.key}:{value}").filters)
+    with notes.index.view() as view:
+        [condition] = missed(view, source, parse(f"x {one.key}:{value}").filters)
     sentence = told(condition.name, condition.shown, source)
     assert condition.name == one.name
     assert condition.shown in sentence

@@ -1,0 +1,81 @@
+"""`memctl fields`: the keys in the front matter of the notes, or the values of one key, with their counts."""
+
+import argparse
+import sys
+from argparse import ArgumentParser, Namespace
+from contextlib import suppress
+from typing import Any
+
+from memctl import exits, relative_path, workspaces
+from memctl.arguments import count, source_options, workspace_option
+from memctl.client import Client, RpcError, Unreachable
+from memctl.commands import common
+from memctl.exits import CommandError
+from memctl.filter_keys import OPTIONS
+from memctl.output.text import any_text, one_line
+
+OFFERED = 50  # completions, at most: more are no choice
+OFFER_TIMEOUT_S = 1.0  # a completion that takes longer is in the way
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Options of `memctl fields`."""
+    parser.add_argument("key", nargs="?", type=any_text, metavar="KEY", help="list the values of this key")
+    parser.add_argument("-n", "--limit", type=count, metavar="N", help="at most N lines (default: 100)")
+    source_options(parser.add_argument_group("filters"))
+    workspace_option(parser)
+    parser.add_argument("--json", action="store_true", help="one object: fields, fields_total")
+    parser.add_argument("--offers", metavar="TYPED", help=argparse.SUPPRESS)  # for the completion of --field
+    parser.epilog = """\
+Prints one line for each key: the number of notes that have it, the number of its different values, the key.
+With KEY one line for each value: the number of notes, and the value. The most frequent come first. A key in
+a map has dots (source.client), and each member of a list is a value. --field KEY=VALUE filters a search.
+
+examples:
+  memctl fields
+  memctl fields status
+  memctl fields status --tag project --since 2026
+  memctl search --field status=published --field 'priority>=2' heron
+"""
+
+
+def run(args: Namespace) -> int:
+    """Print the counts; their number on stderr if there are more."""
+    if args.offers is not None:
+        return _offer(args)
+    root = workspaces.find(args.workspace)
+    given = {one.key: value for one in OPTIONS if (value := getattr(args, one.key, None)) is not None}
+    globs = relative_path.globs(given.pop("path", []), root)
+    params = {"workspace": root, **given} | ({"glob": globs} if globs else {})
+    params |= {"key": args.key} if args.key is not None else {}
+    params |= {"limit": args.limit} if args.limit else {}
+    answer = common.asked("fields", params)
+    if args.json:
+        common.print_json(answer)
+    else:
+        sys.stdout.writelines(f"{_line(one)}\n" for one in answer["fields"])
+        if more := answer["fields_total"] - len(answer["fields"]):
+            common.note(f"{more:,} more: --limit N shows them")
+    return exits.OK if answer["fields"] else exits.NONE
+
+
+def _line(field: dict[str, Any]) -> str:
+    values = f"{field['values']:>6}  " if "values" in field else ""
+    return f"{field['notes']:>6}  {values}{one_line(field['name'])}"
+
+
+def _offer(args: Namespace) -> int:
+    """Print what may follow a typed --field, one a line; nothing if that cannot be found out at once."""
+    key, equals, _ = args.offers.partition("=")
+    params: dict[str, Any] = {"limit": OFFERED} | ({"key": key} if equals else {})
+    # Never starts a daemon, and says nothing: the user is typing.
+    with suppress(CommandError, RpcError, Unreachable):
+        root = workspaces.if_any(args.workspace) or next(iter(workspaces.registered()), None)
+        if root is not None:
+            with Client.connect() as client:
+                answer = client.call("fields", params | {"workspace": root}, timeout_s=OFFER_TIMEOUT_S)
+            names = [one["name"] for one in answer["fields"]]
+            offers = [f"{key}={name}" for name in names] if equals else [f"{name}=" for name in names]
+            fitting = (one for one in offers if one.startswith(args.offers) and one_line(one) == one)
+            sys.stdout.writelines(f"{one}\n" for one in fitting)
+    return exits.OK

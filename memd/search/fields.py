@@ -1,0 +1,171 @@
+"""The filter `field:`: conditions on the front matter of notes, and the counts of its keys and values.
+
+A condition is tested once for each distinct value of its key, and SQLite returns the sources with the values
+that pass. An agent's condition never passes by a value that is masked for it, so that no filter confirms a
+secret. Imported only by a query with such a filter. Thread-safe.
+"""
+
+import json
+import math
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import date
+from typing import Literal, NamedTuple
+
+from memd.index.snapshot import View
+from memd.index.source_rows import MAX_FIELD_CHARS, folded_key
+from memd.search import dates
+from memd.text import normalized
+
+Operator = Literal["has", "lacks", "=", "!=", ">=", "<="]
+
+FORMS = "status=published, priority>=2, due<=2026-12-01, status!=draft, status (it has the key), !status"
+_TYPED = re.compile(
+    r"""(?P<lacks>!)?(?P<key>[^=<>!"]+)(?:(?P<operator>!=|>=|<=|=)(?P<value>.*))?""", re.DOTALL
+)
+_VALUES = "SELECT DISTINCT value FROM fields WHERE key = ?"
+# As one text: separate rows take twice as long.
+_WITH = "SELECT group_concat(source) FROM fields WHERE key = ?"
+_WITH_VALUES = f"{_WITH} AND value IN (SELECT value FROM json_each(?))"
+_SEEN = "source IN (SELECT value FROM json_each(?))"
+_KEYS = f"""
+    SELECT key, count(DISTINCT source), count(DISTINCT value) FROM fields WHERE {_SEEN}
+    GROUP BY key ORDER BY 2 DESC, key
+"""
+_VALUES_OF = f"""
+    SELECT value, count(DISTINCT source), 1 FROM fields WHERE key = ? AND {_SEEN}
+    GROUP BY value ORDER BY 2 DESC, value
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldTest:
+    """A condition on the values of one key of the front matter; any member of a list may pass."""
+
+    key: str  # folded, as stored
+    operator: Operator
+    value: str = ""
+    number: float | None = None  # the value as a number
+    first: date | None = None  # the days that the value means
+    last: date | None = None
+
+    def __str__(self) -> str:
+        """Return the condition as a user types it."""
+        bare = {"has": self.key, "lacks": f"!{self.key}"}
+        return bare.get(self.operator, f"{self.key}{self.operator}{self.value}")
+
+    def passes(self, stored: str) -> bool:
+        """Return whether a stored value is equal (of = and !=), or on the right side of the bound."""
+        if self.operator in {"=", "!="} and _folded(stored) == _folded(self.value):
+            return True
+        if self.number is not None and (number := _number(stored)) is not None:
+            return self._compared(number, self.number, self.number)
+        if self.first is not None and self.last is not None and (day := _day(stored)) is not None:
+            return self._compared(day.toordinal(), self.first.toordinal(), self.last.toordinal())
+        return False
+
+    def _compared(self, stored: float, first: float, last: float) -> bool:
+        if self.operator == ">=":
+            return stored >= first
+        return stored <= last if self.operator == "<=" else first <= stored <= last
+
+
+def parse(text: str, today: date | None) -> FieldTest:
+    """Parse a condition as it is typed; *today*: the day that relative dates count from, as in `dates.span`.
+
+    Raises:
+        ValueError: it is none; the text says why.
+    """
+    typed = _TYPED.fullmatch(text.strip())
+    key = folded_key(typed["key"]) if typed else ""
+    if typed is None or not key or (typed["lacks"] and typed["operator"]):
+        raise ValueError(f"{text[:MAX_FIELD_CHARS]!r} is no condition on a field: expected one like {FORMS}")
+    if typed["operator"] is None:
+        return FieldTest(key, "lacks" if typed["lacks"] else "has")
+    value = " ".join(typed["value"].strip().strip('"').split())[:MAX_FIELD_CHARS]
+    operator: Operator = typed["operator"]  # type: ignore[assignment]  # the pattern has no others
+    number = _number(value)
+    is_bound = operator in {">=", "<="}
+    try:
+        # Only a bound may be a relative day: `status=monday` is a text, and such days take long to read.
+        days = dates.span(value, today if is_bound else None)
+    except (ValueError, OverflowError):
+        if is_bound and number is None:
+            raise ValueError(
+                f"{text[:MAX_FIELD_CHARS]!r}: {operator} compares numbers and days, not {value!r}. "
+                "Give one like priority>=2 or due<=2026-12-01"
+            ) from None
+        return FieldTest(key, operator, value, number)
+    return FieldTest(key, operator, value, number, days.first, days.last)
+
+
+def sources_with(view: View, test: FieldTest) -> Collection[int]:
+    """Return the ids of the live sources that meet a condition; may include gone or hidden sources."""
+    if test.operator in {"has", "lacks"}:
+        found = _ids(view, _WITH, test.key)
+    else:
+        values = [value for [value] in view.reader.each(_VALUES, (test.key,)) if test.passes(value)]
+        found = _ids(view, _WITH_VALUES, test.key, json.dumps(_unmasked(view, test.key, values)))
+    return view.snapshot.sources.keys() - found if test.operator in {"lacks", "!="} else found
+
+
+class FieldCount(NamedTuple):
+    """A key, or a value of a key, and in how many notes it occurs."""
+
+    name: str
+    notes: int
+    values: int  # different values of a key
+
+
+def counts(view: View, key: str | None, sources: Iterable[int]) -> list[FieldCount]:
+    """Return the keys in the front matter of *sources*, or the values of one *key*, the most frequent first.
+
+    Secrets are masked for agents.
+    """
+    seen = json.dumps(list(sources))
+    if key is None:
+        found = [FieldCount(*row) for row in view.reader.each(_KEYS, (seen,))]
+        return [one._replace(name=_masked(view, one.name)) for one in found]
+    folded = folded_key(key)
+    found = [FieldCount(*row) for row in view.reader.each(_VALUES_OF, (folded, seen))]
+    front = f"{folded}: "  # many secrets are recognised by the name before them
+    return [one._replace(name=_masked(view, front + one.name).removeprefix(front)) for one in found]
+
+
+def _ids(view: View, statement: str, *values: str) -> set[int]:
+    [[found]] = view.reader.each(statement, values)
+    return set(map(int, str(found).split(","))) if found else set()
+
+
+def _unmasked(view: View, key: str, values: list[str]) -> list[str]:
+    """Return the values that the caller may see unmasked."""
+    lines = [f"{key}: {value}" for value in values]
+    whole = "\n".join(lines)
+    if _masked(view, whole) == whole:  # one scan, as nearly always no value is a secret
+        return values
+    return [value for value, line in zip(values, lines, strict=True) if _masked(view, line) == line]
+
+
+def _masked(view: View, text: str) -> str:
+    return text if view.veil is None else view.veil.masked(text)
+
+
+def _folded(value: str) -> str:
+    return normalized("NFC", value).casefold()
+
+
+def _number(value: str) -> float | None:
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _day(value: str) -> date | None:
+    """Return the day of a stored day or time."""
+    try:
+        return date.fromisoformat(value[: len("2026-05-01")])
+    except ValueError:
+        return None

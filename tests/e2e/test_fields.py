@@ -1,0 +1,188 @@
+"""`field:`, `--field` and `memctl fields`: notes by their front matter, by every way in."""
+
+import json
+import shlex
+import subprocess
+import sys
+
+import pytest
+from agent_session import TREE, in_a_session
+
+from memctl import exits
+from memctl.client import RpcError
+
+TOKEN = "ghp_" + "aB3dE5fG7hJ9" * 3  # put together here, so that no scanner takes it for a leak
+NOTES = {
+    "heron.md": "---\nstatus: published\npriority: 3\n---\n# Grey heron\n\nA heron by the weir.\n",
+    "owl.md": "---\nstatus: draft\ndue: 2026-05-02\n---\n# Owl\n\nNo heron, an owl.\n",
+    "wren.md": "# Wren\n\nA wren and a heron.\n",
+    "kept.md": "---\nprivate: true\nstatus: hidden\npriority: 9\n---\n# Kept\n\nA heron of nobody.\n",
+    "ignored/key.md": "---\nstatus: secretive\n---\n# Key\n\nA heron elsewhere.\n",
+    "token.md": f"---\ntoken: {TOKEN}\n---\n# Token\n\nA heron with a token.\n",
+    "memory/config.toml": 'provider = "none"\nagents_ignore = ["ignored/"]\n',
+}
+
+
+@pytest.fixture(scope="module")
+def birds(tmp_path_factory, module_daemon):
+    """A workspace without a model: notes with front matter, two hidden from agents, one with a secret."""
+    root = tmp_path_factory.mktemp("fields") / "notes"
+    for path, text in NOTES.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    module_daemon.start()
+    module_daemon.add(root)
+    return module_daemon, root
+
+
+def paths(birds, method="search", **params):
+    """Return the paths of an answer, sorted."""
+    daemon, root = birds
+    params = {"query": "heron", "min_score": 0.0, **params} if method != "sources" else params
+    answer = daemon.call(method, workspace=str(root), **params)
+    return sorted(one["path"] for one in answer.get("hits") or answer["sources"])
+
+
+def test_each_way_in_takes_a_condition(birds):
+    """A parameter, an operator in the query, recall, similar, why and the list of notes."""
+    daemon, root = birds
+    assert paths(birds, field="status=published") == ["heron.md"]
+    assert paths(birds, field=["status", "priority>=3"]) == ["heron.md", "kept.md"]
+    assert paths(birds, query="heron field:status!=draft field:!private", since="2000-01-01") == [
+        "heron.md", "ignored/key.md", "token.md", "wren.md",
+    ]  # fmt: skip
+    assert paths(birds, "recall", field="status=draft") == ["owl.md"]
+    assert paths(birds, "sources", field="due<=2026-05") == ["owl.md"]
+    similar = daemon.call("similar", workspace=str(root), path="wren.md", field="status=draft", min_score=0.0)
+    assert [hit["path"] for hit in similar["hits"]] == ["owl.md"]
+    why = daemon.call("why", workspace=str(root), path="owl.md", query="heron", field="status=published")
+    assert (why["stage"], why["facts"]["filters"]) == (
+        "filtered", [{"filter": "field", "value": "status=published"}],
+    )  # fmt: skip
+    assert "its front matter does not meet 'status=published'" in why["text"]
+
+
+def test_an_option_takes_a_condition(birds):
+    """Of search, with the words, and alone."""
+    daemon, root = birds
+    done = daemon.memctl(
+        "search", "--files", "--field", "priority>=2", "--field", "!private", "heron", cwd=root
+    )
+    assert done.stdout.split() == ["heron.md"]
+    assert daemon.memctl("search", "--files", "--field", "status=draft", cwd=root).stdout.split() == [
+        "owl.md"
+    ]
+
+
+def test_a_wrong_condition_is_refused_with_an_example(birds):
+    """By the option, as by the parameter; nothing is searched."""
+    daemon, root = birds
+    with pytest.raises(RpcError, match=r"\$\.field: 'priority>=high': >= compares numbers and days") as error:
+        daemon.call("search", workspace=str(root), query="heron", field="priority>=high")
+    assert error.value.code == "MEMD_INVALID"
+    done = daemon.memctl("search", "--field", "=x", "heron", cwd=root)
+    assert done.returncode == exits.USAGE
+    assert "--field: '=x' is no condition on a field: expected one like status=published" in done.stderr
+
+
+def test_the_command_lists_keys_and_values(birds):
+    """With their counts; filters narrow them, and what is not there gives no line."""
+    daemon, root = birds
+    lines = daemon.memctl("fields", cwd=root).stdout.splitlines()
+    assert [line.split() for line in lines] == [
+        ["4", "4", "status"], ["2", "2", "priority"], ["1", "1", "due"], ["1", "1", "private"],
+        ["1", "1", "token"],
+    ]  # fmt: skip
+    lines = daemon.memctl("fields", "Status", "--field", "priority", cwd=root).stdout.splitlines()
+    assert [line.split() for line in lines] == [["1", "hidden"], ["1", "published"]]
+    answer = json.loads(daemon.memctl("fields", "--json", "-n", "1", cwd=root).stdout)
+    assert (answer["fields"], answer["fields_total"]) == ([{"name": "status", "notes": 4, "values": 4}], 5)
+    assert daemon.memctl("fields", "nothing", cwd=root).returncode == exits.NONE
+
+
+def test_completions_come_from_the_notes(birds):
+    """Keys, then the values of the typed key; nothing outside of a workspace or for another word."""
+    daemon, root = birds
+    offers = {typed: daemon.memctl("fields", "--offers", typed, cwd=root).stdout.split() for typed in
+              ("", "st", "status=d", "nothing=", "x")}  # fmt: skip
+    assert offers.pop("") == ["status=", "priority=", "due=", "private=", "token="]
+    assert offers == {"st": ["status="], "status=d": ["status=draft"], "nothing=": [], "x": []}
+
+
+def test_bash_offers_them(birds, tmp_path):
+    """Bash parts words at "=", so what it replaces is only what follows."""
+    daemon, root = birds
+    script, env = tmp_path / "completion", with_memctl(daemon, tmp_path)
+    script.write_text(daemon.memctl("completions", "bash").stdout)
+    for words, wanted in (
+        (["search", "--field", "st"], ["status="]),
+        (["search", "--field", "status", "="], ["draft", "hidden", "published", "secretive"]),
+        (["search", "--field", "status", "=", "pu"], ["published"]),
+        (["search", "--field=st"], ["--field=status="]),
+        (["search", "--field", "status", "=", "draft", "--fus"], ["--fusion"]),
+    ):
+        done = subprocess.run(
+            ["bash", "--norc", "--noprofile", "-c", IN_BASH, "test", str(script), "memctl", *words],
+            capture_output=True, text=True, timeout=60, check=False, cwd=root, env=env,
+        )  # fmt: skip
+        assert (done.stdout.split(), done.stderr) == (wanted, ""), words
+
+
+def with_memctl(daemon, folder):
+    """Return the daemon's environment with a command `memctl`."""
+    command = folder / "memctl"
+    command.write_text(
+        f'#!/bin/sh\nPYTHONPATH={shlex.quote(str(TREE))} exec {sys.executable} -m memctl "$@"\n'
+    )
+    command.chmod(0o755)
+    return daemon.environment | {"PATH": f"{folder}:{daemon.environment['PATH']}"}
+
+
+IN_BASH = """
+source "$1"
+shift
+COMP_WORDS=("$@")
+COMP_CWORD=$(($# - 1))
+_memctl memctl "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+printf '%s\\n' "${COMPREPLY[@]}"
+"""
+
+
+def test_an_agent_learns_nothing_of_hidden_notes_and_masked_values(birds):
+    """By no condition, key, value or count; what is masked can be neither read nor confirmed."""
+    daemon, root = birds
+
+    def asked(method, **params):
+        return daemon.call(method, workspace=str(root), agent=True, **params)
+
+    def found(condition):
+        return [hit["path"] for hit in asked("search", query="heron", min_score=0.0, field=condition)["hits"]]
+
+    for condition in ("status=hidden", "priority>=9", "private", "status=secretive"):
+        assert found(condition) == [], condition
+    assert "token.md" not in found(f"token={TOKEN}")
+    assert "token.md" in found(f"token!={TOKEN}")
+    assert found("token") == ["token.md"]
+    counts = {one["name"]: (one["notes"], one["values"]) for one in asked("fields")["fields"]}
+    assert counts == {"status": (2, 2), "priority": (1, 1), "due": (1, 1), "token": (1, 1)}
+    assert [one["name"] for one in asked("fields", key="status")["fields"]] == ["draft", "published"]
+    [masked] = asked("fields", key="token")["fields"]
+    assert masked["name"].startswith("[masked: ")
+    assert asked("fields", key="private")["fields"] == []
+    # A person finds all of them.
+    assert paths(birds, field=f"token={TOKEN}") == ["token.md"]
+    assert paths(birds, field="status=hidden") == ["kept.md"]
+
+
+def test_the_tools_take_it(birds):
+    """As a list; an error tells the agent what a condition looks like."""
+    daemon, root = birds
+    good, bad = in_a_session(
+        daemon,
+        root,
+        ("search_memory", {"query": "heron", "field": ["status=draft"]}),
+        ("recall", {"query": "heron", "field": ["status>3"]}),
+    )
+    assert [hit["path"] for hit in good.structured_content["hits"]] == ["owl.md"]
+    assert bad.is_error
+    assert "status=published" in bad.content[0].text

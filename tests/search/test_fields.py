@@ -1,0 +1,144 @@
+"""The filter `field:`: conditions on the front matter, their values, and what agents learn by them."""
+
+from datetime import date
+
+import pytest
+
+from memd.index.source_rows import MAX_FIELDS, fields_of
+from memd.search import fields
+from memd.search.filters import missed
+from memd.search.query import parse
+
+TODAY = date(2026, 6, 10)
+NOTES = {
+    "a.md": "---\nstatus: Published\npriority: 3\ndue: 2026-06-01\nowner: [Ann, Bob]\n---\nA heron.\n",
+    "b.md": "---\nstatus: draft\npriority: '10'\ndue: 2026-06-20T08:00\nsource: {origin: agent}\n"
+    "---\nA heron.\n",
+    "c.md": "---\nStatus: in review\npriority: low\ndue: soon\n---\nA heron in Paris.\n",
+    "d.md": "A heron without front matter.\n",
+}
+
+
+@pytest.fixture
+def four(notes):
+    """Four notes about a heron."""
+    notes.save(NOTES)
+    return notes
+
+
+def found(notes, condition):
+    """Return the notes that meet a condition, as letters."""
+    query = parse(f"heron {condition}", TODAY)
+    assert query.text == "heron"
+    hits = notes.search(f"heron {condition}", query=query, min_score=0.0).hits
+    return "".join(sorted(hit.source.path[0] for hit in hits))
+
+
+@pytest.mark.parametrize(
+    ("condition", "kept"),
+    [
+        ("field:status=published", "a"),
+        ("field:STATUS=draft", "b"),
+        ('field:status="in review"', "c"),
+        ('field:"status=in review"', "c"),
+        ("field:status!=draft", "acd"),
+        ("field:status", "abc"),
+        ("field:!status", "d"),
+        ("field:priority>=3", "ab"),
+        ("field:priority<=3", "a"),
+        ("field:priority=3.0", "a"),
+        ("field:priority=low", "c"),
+        ("field:due<=2026-06-01", "a"),
+        ("field:due>=2026-06-02", "b"),
+        ("field:due=2026-06-20", "b"),
+        ("field:due<=2026-06", "ab"),
+        ("field:due<=today", "a"),
+        ("field:owner=bob", "a"),
+        ("field:owner!=bob", "bcd"),
+        ("field:source.origin=agent", "b"),
+        ("field:status field:priority>=4", "b"),
+        ("field:nothing=x", ""),
+    ],
+)
+def test_a_condition_keeps_the_notes_that_meet_it(four, condition, kept):
+    """Texts in any case, numbers, days, members of lists, values in maps, existence."""
+    assert found(four, condition) == kept
+
+
+def test_conditions_apply_before_any_cut(four):
+    """The only note that meets a condition is found among many better ones."""
+    four.save({f"many/{number}.md": "heron heron heron\n" for number in range(80)})
+    hits = four.search("heron field:status=draft", limit=1, min_score=0.0).hits
+    assert [hit.source.path for hit in hits] == ["b.md"]
+
+
+def test_a_filter_alone_lists_the_notes(four):
+    """Without words, as the other filters."""
+    assert [hit.source.path for hit in four.search("field:owner=ann").hits] == ["a.md"]
+
+
+def test_fields_follow_the_file(four):
+    """A value is gone with its line, and with its file."""
+    four.save({"a.md": "---\nstatus: draft\n---\nA heron.\n"})
+    assert found(four, "field:status=published") == ""
+    assert found(four, "field:status=draft") == "ab"
+    four.remove("b.md")
+    assert found(four, "field:status=draft") == "a"
+
+
+@pytest.mark.parametrize("text", ["field:=x", "field:priority>=soon", "field:status>3"])
+def test_what_is_no_condition_is_words(text):
+    """In a query there are no errors."""
+    assert parse(text, TODAY).words == (text,)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("=x", "no condition"),
+        ("!a=b", "no condition"),
+        ("p>=soon", "numbers and days"),
+        ("a>3", "no condition"),
+    ],
+)
+def test_an_error_says_what_a_condition_looks_like(text, why):
+    """With the text, and an example."""
+    with pytest.raises(ValueError, match=why) as error:
+        fields.parse(text, TODAY)
+    assert repr(text) in str(error.value)
+    assert ">=2" in str(error.value)
+
+
+def test_a_note_that_misses_a_condition_is_told_which(four):
+    """For `why`."""
+    with four.index.view() as view:
+        source = view.snapshot.source_at("a.md")
+        conditions = parse("x field:status=draft field:priority>=3").filters
+        assert [one.shown for one in missed(view, source, conditions)] == ["status=draft"]
+
+
+def test_keys_and_values_are_counted(four):
+    """The most frequent first; of a key its values as they are written."""
+    with four.index.view() as view:
+        every = [source.id for source in view.snapshot.sources.values()]
+        keys = {one.name: (one.notes, one.values) for one in fields.counts(view, None, every)}
+        assert keys == {
+            "status": (3, 3), "priority": (3, 3), "due": (3, 3), "owner": (1, 2), "source.origin": (1, 1),
+        }  # fmt: skip
+        assert [one.name for one in fields.counts(view, "Owner", every)] == ["Ann", "Bob"]
+        assert fields.counts(view, "owner", []) == []
+
+
+def test_a_front_matter_has_so_many_fields():
+    """Maps in maps become keys with dots, and a hostile one is cut."""
+    assert fields_of({"a": {"b": [{"c": "1"}, "2"]}, "e": "", "f": []}) == {
+        ("a.b.c", "1"),
+        ("a.b", "2"),
+        ("e", ""),
+    }
+    assert len(fields_of({str(number): "x" for number in range(MAX_FIELDS * 2)})) == MAX_FIELDS
+    deep: dict[str, object] = {}
+    for _ in range(1000):
+        deep = {"k": deep}
+    assert fields_of(deep) == {("k.k.k.k", "")}
+    assert max(map(len, next(iter(fields_of({"k" * 999: "v" * 999}))))) == 200
