@@ -87,6 +87,11 @@ class Workspace:
         """The journal of its entries; next to the index, which may be rebuilt."""
         return self.index_dir.parent / "journal" / f"{self.index_dir.name}.jsonl"
 
+    @property
+    def recalls_path(self) -> Path:
+        """The record of recalled entries, beside the journal."""
+        return self.journal_path.with_suffix(".recalls")
+
     def is_there(self) -> bool:
         """Return whether the workspace exists; without its configuration, its disk may not be mounted."""
         return os.path.isfile(self.config_path)  # noqa: PTH113 - as is_folder

@@ -76,6 +76,8 @@ def _sources() -> Iterator[tuple[str, dict[str, Any]]]:
     yield "sources", {"after": "../", "limit": 1}
     yield "sources", {"skipped": True}
     yield "fields", {"limit": 1000}
+    yield "review", {"unused": True, "glob": "../**", "limit": 1}
+    yield "review", {"limit": 1000}
     yield "fields", {"key": "tags", "field": ["tags", "title!=x"], "glob": "../**", "limit": 1}
 
 

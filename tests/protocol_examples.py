@@ -82,6 +82,7 @@ def asked(root: Path, entry: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     yield "why", {"path": "river/weir.md", "query": "heron tag:birds", "mode": "keyword"}
     yield "get", {"path": "birds/heron.md", "start_line": 5, "end_line": 7}
     yield "sources", {"limit": 1}
+    yield "review", {"unused": True, "limit": 1}
     yield "fields", {"field": "updated>=2026-05", "limit": 1}
     yield "health", {}
     yield "check", {}

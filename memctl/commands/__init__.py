@@ -19,6 +19,7 @@ COMMANDS = {
     "add": "write a memory entry",
     "history": "show what a note supersedes, and what supersedes it",
     "forget": "delete a memory entry and every trace of it",
+    "review": "list what agents wrote, the oldest first, to forget or correct it",
     "journal": "show who wrote, revised and forgot what, and when",
     "import": "bring conversations of other programs into the archive",
     "index": "bring the index up to date and wait for it",

@@ -36,6 +36,7 @@ METHODS: dict[str, Method] = {
     "extract_memory": Method(
         "entries.extract_memory", params.ExtractMemoryParams, results.ExtractMemoryResult, 30.0
     ),
+    "review": Method("review.review", params.ReviewParams, results.ReviewResult, 30.0, opened=True),
     "forget": Method("entries.forget", params.ForgetParams, results.ForgetResult, None),
     "journal": Method("journal.journal", params.JournalParams, results.JournalResult, 5.0, opened=True),
     "debug": Method("status.debug", params.DebugParams, results.DebugResult, 15.0),

@@ -213,6 +213,14 @@ class FieldsParams(NarrowedParams, frozen=True, kw_only=True):
     limit: Annotated[int, Meta(ge=1, le=1000)] = 100
 
 
+class ReviewParams(NarrowedParams, frozen=True, kw_only=True):
+    """``review``: entries that agents wrote."""
+
+    glob: Globs = []  # of their paths
+    unused: bool = False  # only those that were never given to an agent
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 50
+
+
 class IndexParams(Params, frozen=True, kw_only=True):
     """``index``: bring the index up to date."""
 

@@ -9,7 +9,7 @@ from msgspec import UNSET, structs
 from memd.api.hits import iso_day, rounded
 from memd.api.params import RecallParams
 from memd.api.results import RecallOmission, RecallResult, RecallSource
-from memd.api.search import Freshness, answered, query_frame, wait_for, without_minus
+from memd.api.search import Freshness, answered, query_frame, record_recalls, wait_for, without_minus
 from memd.index.snapshot import View
 from memd.index.source_rows import EXTERNAL
 from memd.records import Confidence
@@ -53,6 +53,7 @@ def _recall(opened: OpenWorkspace, asked: RecallParams, call: Call, fresh: Fresh
         instead = without_minus(view, opened, asked, call, answer)
         with opened.threads.turn():
             fitted = _fitted(view, opened.config.core, asked, answer)
+        record_recalls(view, opened, answer, {one.piece.path for one in fitted.sent})
     made = query_frame(opened, answer, fresh) | {"without_minus": instead, "took_ms": call.age_ms()}
     return packed(_result(fitted, asked, made))
 

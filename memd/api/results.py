@@ -414,6 +414,28 @@ class ExtractMemoryResult(Result, frozen=True, kw_only=True):
     similar: list[SimilarNote]
 
 
+class ReviewEntry(Result, frozen=True, kw_only=True):
+    """An entry that an agent wrote."""
+
+    path: str
+    title: str
+    id: str
+    written: str  # ISO 8601: time of the last revision
+    recalled: str | None  # the last day on which an agent got it; null: never, as far as is recorded
+    superseded_by: list[str]  # as in `search`, with the next two
+    expired: str | UnsetType = UNSET
+    derived_from: Literal["external"] | UnsetType = UNSET
+    similar: SimilarNote | UnsetType = UNSET  # the most similar newer note, unless the entry is superseded
+
+
+class ReviewResult(TimedResult, frozen=True, kw_only=True):
+    """The entries of agents, the oldest first."""
+
+    workspace: str
+    entries: list[ReviewEntry]
+    entries_total: int  # number of all; the oldest are listed
+
+
 class ForgetResult(TimedResult, frozen=True, kw_only=True):
     """The forgotten entry, and the places that still have its lines."""
 

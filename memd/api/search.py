@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any, Protocol
@@ -18,7 +18,7 @@ from msgspec import UNSET, UnsetType, structs
 
 from memd.api import params
 from memd.api.hits import rounded_record, search_hit
-from memd.api.params import AnyQuery, FieldsParams, SearchParams, SimilarParams, SourcesParams
+from memd.api.params import AnyQuery, FieldsParams, ReviewParams, SearchParams, SimilarParams, SourcesParams
 from memd.api.results import (
     IndexState,
     LeftSeconds,
@@ -93,6 +93,8 @@ def _search(opened: OpenWorkspace, asked: SearchParams, call: Call, fresh: Fresh
         else:
             hits = [search_hit(hit) for hit in answer.hits]
         instead = without_minus(view, opened, asked, call, answer)
+        if asked.agent:
+            record_recalls(view, opened, answer, {hit.source.path for hit in answer.hits})
     return packed(
         SearchResult(
             hits=hits,
@@ -111,6 +113,18 @@ def answered(view: View, opened: OpenWorkspace, asked: AnyQuery, call: Call) -> 
     prepared, judged = _prepared(view, opened, asked, call, excludes_in(view))
     with opened.threads.turn():
         return search_view(view, prepared, judged)
+
+
+def record_recalls(view: View, opened: OpenWorkspace, answer: Answer, paths: Container[str]) -> None:
+    """Record that an agent gets the entries at *paths* among the hits, for `review`."""
+    by_agents = [
+        hit.source for hit in answer.hits if hit.source.origin == "agent" and hit.source.path in paths
+    ]
+    if by_agents:
+        from memd.entries import recalls  # noqa: PLC0415 - only where there are such hits
+
+        ids = view.reader.entry_ids([source.id for source in by_agents])
+        recalls.note(opened.workspace.recalls_path, ids.values(), answer.prepared.today)
 
 
 def query_frame(opened: OpenWorkspace, answer: Answer, fresh: Freshness) -> Fields:
@@ -252,7 +266,7 @@ def _filtered(query: Query, asked: AnyQuery | SimilarParams, today: date) -> Que
 
 
 def filter_values(
-    asked: AnyQuery | SimilarParams | SourcesParams | FieldsParams, today: date
+    asked: AnyQuery | SimilarParams | SourcesParams | FieldsParams | ReviewParams, today: date
 ) -> dict[str, Sequence[Any]]:
     """Return the values of a request's filters by their names; empty ones do not count.
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 from typing import Literal
 
 from memd import daily
@@ -21,8 +22,9 @@ from memd.entries import Written
 from memd.errors import InvalidError, NotFoundError
 from memd.index.reader import StoredChunk
 from memd.index.snapshot import View
-from memd.records import Mode
+from memd.records import Mode, Source
 from memd.rpc.context import Call, Packed, packed
+from memd.search.score import PreparedQuery
 from memd.search.search import Hit
 from memd.search.similar import shared_words, telling_count
 from memd.search.similar import similar as most_similar
@@ -97,6 +99,21 @@ def _like_entry(
             break  # the rest is less like it
         best.setdefault(hit.source.path, _similar_note(hit, chunk.text, answer.mode))
     return list(best.values())[:ENTRY_NOTES]
+
+
+def newer_note(
+    view: View, chunk: StoredChunk, request: PreparedQuery, is_newer: Callable[[Source], bool]
+) -> SimilarNote | None:
+    """Return the most similar note that is newer, if it is similar enough to be named to an agent."""
+    answer = most_similar(view, chunk, request)
+    for hit in answer.hits:
+        if is_newer(hit.source):
+            found = _similar_note(hit, chunk.text, answer.mode)
+            if answer.mode == "vector":
+                return found if found.score >= ENTRY_MEANING else None
+            count = len(shared_words(chunk.text, hit.chunk.text))
+            return found if count >= WORDS_SHARE * telling_count(chunk.text, hit.chunk.text) else None
+    return None
 
 
 def _similar_note(hit: Hit, entry: str, mode: Mode) -> SimilarNote:

@@ -67,6 +67,13 @@ SIZES = """
         AND matrix = (SELECT value FROM meta WHERE key = 'active')
     GROUP BY source
 """
+ENTRY_IDS = """
+    SELECT source, name FROM names WHERE kind = 'id' AND source IN (SELECT value FROM json_each(?))
+"""
+WRITTEN = """
+    SELECT source, max(value) FROM fields
+    WHERE key IN ('created', 'updated') AND source IN (SELECT value FROM json_each(?)) GROUP BY source
+"""
 # The sources that name the same conversation as a given one.
 SAME_SESSION = """
     SELECT DISTINCT other.source FROM fields AS one
@@ -244,6 +251,18 @@ class Reader:
         with decoded(self._path):
             found = self._db.execute(DAILY_ENTRIES, (json.dumps(list(ids)),))
             return [(str(name), int(chunk)) for name, chunk in found]
+
+    def entry_ids(self, sources: Sequence[int]) -> dict[int, str]:
+        """Return source → entry id of those among *sources* that have one."""
+        with decoded(self._path):
+            found = self._db.execute(ENTRY_IDS, (json.dumps(list(sources)),))
+            return {int(source): str(name) for source, name in found}
+
+    def written(self, sources: Sequence[int]) -> dict[int, str]:
+        """Return source → when it was revised or written, of those whose front matter says it."""
+        with decoded(self._path):
+            found = self._db.execute(WRITTEN, (json.dumps(list(sources)),))
+            return {int(source): str(value) for source, value in found}
 
     def of_same_session(self, source: int) -> list[int]:
         """Return the sources that name the same conversation as *source*, gone ones included."""

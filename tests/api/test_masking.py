@@ -15,7 +15,7 @@ MASKED = {
     "address", "advice", "agents_ignore", "ahead_of", "checked", "client", "core", "copies", "corrected",
     "detail",
     "error", "errors", "features", "filter", "forms", "fusion", "has", "heading", "held", "ignore", "ignored",
-    "instance_id", "lacking", "lacks", "left_out", "match_text", "method", "model", "name",
+    "instance_id", "key", "lacking", "lacks", "left_out", "match_text", "method", "model", "name",
     "onnxruntime", "packages", "provider", "python", "reason", "rule", "server_version", "set_aside",
     "snippet", "sources", "sqlite", "system", "tags", "target", "term", "templates", "text",
     "threads", "timings_ms",

@@ -1,0 +1,65 @@
+"""`memctl review`: the entries of agents by age, with what speaks for forgetting or correcting each."""
+
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from memctl import exits, relative_path, workspaces
+from memctl.arguments import count, source_options, workspace_option
+from memctl.commands import common
+from memctl.filter_keys import OPTIONS
+from memctl.output import caveats
+from memctl.output.text import one_line
+from memctl.relative_path import shown
+
+REVIEW_TIMEOUT_S = 35.0  # the daemon's own deadline is 30
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Options of `memctl review`."""
+    parser.add_argument("-n", "--limit", type=count, metavar="N", help="at most N entries (default: 50)")
+    parser.add_argument("--unused", action="store_true", help="only entries that no agent ever got")
+    source_options(parser.add_argument_group("filters"))
+    workspace_option(parser)
+    parser.add_argument("--json", action="store_true", help="one object: entries, entries_total")
+    parser.epilog = """\
+Prints the entries that agents wrote, the oldest first, and deletes nothing: the day of the last revision, the
+day on which an agent last got it, its path and title; below it a newer note that says nearly the same, what
+supersedes it, when it expired, and whether it is from an external source. memctl forget PATH deletes one.
+Entries of daily files and archived conversations are not listed.
+
+examples:
+  memctl review
+  memctl review --unused --until 90d
+  memctl review --field derived_from=external
+"""
+
+
+def run(args: Namespace) -> int:
+    """Print the entries; the number of the others on stderr."""
+    root = workspaces.find(args.workspace)
+    given = {one.key: value for one in OPTIONS if (value := getattr(args, one.key, None)) is not None}
+    globs = relative_path.globs(given.pop("path", []), root)
+    params = {"workspace": root, **given} | ({"glob": globs} if globs else {})
+    params |= ({"limit": args.limit} if args.limit else {}) | ({"unused": True} if args.unused else {})
+    answer = common.asked("review", params, timeout_s=REVIEW_TIMEOUT_S)
+    if args.json:
+        common.print_json(answer)
+    else:
+        here = common.here()
+        for entry in answer["entries"]:
+            print("\n".join(_lines(entry, answer["workspace"], here)))
+        if more := answer["entries_total"] - len(answer["entries"]):
+            common.note(f"{more:,} newer ones: --limit N shows them")
+    return exits.OK if answer["entries"] else exits.NONE
+
+
+def _lines(entry: dict[str, Any], root: str, cwd: str) -> list[str]:
+    recalled = f"recalled {entry['recalled']}" if entry["recalled"] else "never recalled"
+    path = shown(root, entry["path"], cwd)
+    lines = [f"{entry['written'][:10]}  {recalled:<19}  {path}  {one_line(entry['title'])}"]
+    if similar := entry.get("similar"):
+        by = f"{similar['score']:.2f}, by {' and '.join(similar['by'])}"
+        lines.append(f"    newer and similar ({by}): {shown(root, similar['path'], cwd)}")
+    if standing := caveats.standing({**entry, "workspace": root}, cwd):
+        lines.append(f"    {standing}")
+    return lines

@@ -1,0 +1,128 @@
+"""`memctl review` lists what agents wrote, with what speaks for forgetting it, and deletes nothing."""
+
+import json
+import time
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from agent_session import in_a_session
+
+from memctl import exits
+
+OLD = {
+    "topic": "relay",
+    "title": "Port of the heron relay",
+    "content": "The heron relay listens on port 4711.",
+}
+AGAIN = {"topic": "relay", "title": "Heron relay port", "content": "The heron relay listens on port 4712."}
+OTHER = {"topic": "tea", "title": "Tea", "content": "The user drinks tea without milk."}
+
+
+@pytest.fixture
+def daemon(shared_daemon):
+    """One for all tests of this file: each makes a workspace of its own."""
+    return shared_daemon
+
+
+def write(workspace, fact, **more):
+    daemon, root = workspace
+    written = daemon.call("extract_memory", workspace=str(root), **fact, **more)
+    assert written["indexed"]
+    time.sleep(1.1 - time.time() % 1)  # the time of an entry is in whole seconds
+    return written
+
+
+def today():
+    return datetime.now().astimezone().date().isoformat()
+
+
+def review(workspace, **params):
+    daemon, root = workspace
+    return daemon.call("review", workspace=str(root), **params)["entries"]
+
+
+def test_entries_come_by_age_with_a_newer_similar_one(workspace):
+    """Only those of agents, and no conversations; a superseded one names its successor in place of that."""
+    daemon, root = workspace
+    first, second = write(workspace, OLD), write(workspace, AGAIN)
+    write(workspace, OTHER | {"title": "By a person"}, source={"origin": "human"})
+    third = write(workspace, OTHER, derived_from="external")
+    page = Path(root, "memory/archives/claude-code/2026/2026-05-01-talk-123456.md")
+    page.parent.mkdir(parents=True)
+    page.write_text(
+        "---\nid: 0123456789abcdef\nsource: {origin: agent}\n---\nThe heron relay listens on port 4711.\n"
+    )
+    daemon.call("index", workspace=str(root))
+    found = review(workspace)
+    assert [one["path"] for one in found] == [first["path"], second["path"], third["path"]]
+    assert [one["id"] for one in found] == [first["id"], second["id"], third["id"]]
+    assert found[0]["similar"]["path"] == second["path"]
+    assert "similar" not in found[1]
+    assert [one.get("derived_from") for one in found] == [None, None, "external"]
+    assert [one["path"] for one in review(workspace, field="derived_from=external")] == [third["path"]]
+    daemon.call("extract_memory", workspace=str(root), content=AGAIN["content"], update=second["id"],
+                supersedes=first["path"])  # fmt: skip
+    found = {one["path"]: one for one in review(workspace)}
+    assert found[first["path"]]["superseded_by"] == [second["path"]]
+    assert "similar" not in found[first["path"]]
+    assert all(Path(root, one["path"]).exists() for one in (first, second, third))
+
+
+def test_what_an_agent_got_is_not_unused(workspace):
+    """By recall, whoever asks, and by a search of an agent; not by a search of a person."""
+    daemon, root = workspace
+    relay, tea = write(workspace, OLD), write(workspace, OTHER)
+    daemon.call("search", workspace=str(root), query="heron relay port")
+    assert [one["recalled"] for one in review(workspace)] == [None, None]
+    daemon.call("recall", workspace=str(root), query="heron relay port", mode="keyword")
+    assert {one["path"]: one["recalled"] for one in review(workspace)} == {
+        relay["path"]: today(),
+        tea["path"]: None,
+    }
+    assert [one["path"] for one in review(workspace, unused=True)] == [tea["path"]]
+    in_a_session(daemon, root, ("search_memory", {"query": "tea milk", "mode": "keyword"}))
+    assert review(workspace, unused=True) == []
+
+
+def test_the_record_of_recalls_has_days_and_ids(workspace):
+    """No text, title or path; it outlives the index and a restart, and one line a day is enough."""
+    daemon, root = workspace
+    relay = write(workspace, OLD)
+    for _ in range(3):
+        daemon.call("recall", workspace=str(root), query="heron relay port", mode="keyword")
+    lines = [line for file in daemon.state.rglob("*.recalls") for line in
+             file.read_text().splitlines() if relay["id"] in line]  # fmt: skip
+    assert lines == [f"{today()} {relay['id']}"]
+    daemon.stop()
+    daemon.start()
+    daemon.call("index", workspace=str(root), rebuild=True)
+    assert review(workspace)[0]["recalled"] == today()
+
+
+def test_the_command_prints_a_line_for_each(workspace):
+    """And says how many more there are; an answer without entries has exit code 1."""
+    daemon, root = workspace
+    assert daemon.memctl("review", cwd=root).returncode == exits.NONE
+    first, second = write(workspace, OLD), write(workspace, AGAIN, derived_from="external")
+    done = daemon.memctl("review", cwd=root)
+    lines = done.stdout.splitlines()
+    assert lines[0] == f"{first['created'][:10]}  never recalled       {first['path']}  {OLD['title']}"
+    assert lines[1].startswith("    newer and similar (")
+    assert lines[1].endswith(f": {second['path']}")
+    assert lines[3] == "    from an external source"
+    short = daemon.memctl("review", "--limit", "1", "--unused", cwd=root)
+    assert "1 newer ones: --limit N shows them" in short.stderr
+    assert json.loads(daemon.memctl("review", "--json", cwd=root).stdout)["entries_total"] == 2
+
+
+def test_an_agent_sees_no_entry_that_is_hidden_from_it(workspace):
+    """Neither listed nor named as similar."""
+    daemon, root = workspace
+    first, second = write(workspace, OLD), write(workspace, AGAIN)
+    file = Path(root, second["path"])
+    file.write_text(file.read_text().replace("---\n", "---\nprivate: true\n", 1))
+    daemon.call("sync", workspace=str(root))
+    [seen] = review(workspace, agent=True)
+    assert (seen["path"], seen.get("similar")) == (first["path"], None)
+    assert len(review(workspace)) == 2
