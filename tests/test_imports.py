@@ -99,7 +99,7 @@ ONE_IMPORTER = {
     "pathspec": {"memd.sources.gitignore"},
     "re2": {"memd.entries.secrets", "memd.search.globs", "memd.sources.ignore"},
     "rapidfuzz": {"memd.search.spelling"},
-    "rich": {"memctl.find.screen", "memctl.output.terminal", "memctl.progress"},
+    "rich": {"memctl.find.screen", "memctl.progress"},
     "safetensors": set(),
     "textual": {"memctl.find.screen"},
     "tokenizers": {"memd.embedding.tokenizer"},

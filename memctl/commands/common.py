@@ -175,17 +175,14 @@ def status_of(answer: dict[str, Any]) -> int:
 
 
 def show(kind: Literal["status", "health", "workspaces"], answer: dict[str, Any], *, as_json: bool) -> None:
-    """Print an answer as JSON, as a table on a terminal, or as plain text; *kind* is the renderer's name."""
+    """Print an answer as JSON, or as the page of this *kind*."""
     if as_json:
         print_json(answer)
-    elif width := terminal_width():
-        from memctl.output import terminal  # imports rich
+        return
+    from memctl.output import status
 
-        sys.stdout.write(getattr(terminal, kind)(answer, width=width, colour=wants_colour()))
-    else:
-        from memctl.output import status
-
-        sys.stdout.write(getattr(status, kind)(answer))
+    page = getattr(status, kind)(answer, width=terminal_width(), colour=wants_colour())
+    sys.stdout.write(page)
 
 
 def print_answer(answer: dict[str, Any], line: str, *, as_json: bool) -> None:

@@ -14,9 +14,9 @@ from memctl import exits, versions
 from memctl.arguments import seconds
 from memctl.client import Client, MustMendError, NoDaemonError, RpcError, Unreachable, older_daemon
 from memctl.commands import common
-from memctl.output.text import safe, terminal_width, wants_colour
+from memctl.output.text import folded, safe, terminal_width, wants_colour
 
-PLAIN_TERMS = ("dumb", "unknown")  # terminals on which rich can't redraw in place
+PLAIN_TERMS = ("dumb", "unknown")  # terminals on which no page can be redrawn in place
 EVERY_S = 2.0  # as watch(1): often enough to see progress
 
 
@@ -101,18 +101,19 @@ def _watch(every_s: float, *, as_json: bool) -> NoReturn:
         _repeat(every_s, lambda seen, _: common.print_json(seen.answer), time.sleep)
     elif terminal_width() is None or os.environ.get("TERM") in PLAIN_TERMS:
         _repeat(every_s, _print_block, time.sleep)
-    from memctl.output.terminal import LiveStatus
+    from memctl.output import page, status
+    from memctl.output.live_page import LivePage
 
-    with LiveStatus(colour=wants_colour()) as page:
+    with LivePage() as live:
 
         def draw(seen: Seen, news: list[str]) -> None:
             above = [f"{time.strftime('%H:%M:%S')}, every {every_s:g} s until Ctrl-C", *news, ""]
-            if seen.trouble:
-                page.draw([*above, safe(seen.trouble)])
-            else:
-                page.draw(above, seen.answer)
+            above += safe(seen.trouble).splitlines()
+            blocks = [] if seen.trouble else status.status_blocks(seen.answer)
+            below = page.lines(blocks, width=live.width, colour=wants_colour())
+            live.draw([*(part for line in above for part in folded(line, live.width)), *below])
 
-        _repeat(every_s, draw, page.pause)
+        _repeat(every_s, draw, live.pause)
 
 
 def _repeat(

@@ -24,9 +24,9 @@ from memctl.filter_keys import FILTER_KEYS
 from memctl.find.live_search import Found, LiveSearch
 from memctl.last_hits import HitPlace
 from memctl.output import hits
-from memctl.output.excerpt import end_of, fitted, width
+from memctl.output.excerpt import end_of, fitted
 from memctl.output.marker import pattern_of
-from memctl.output.text import one_line, safe
+from memctl.output.text import one_line, safe, width_of
 
 HINT = "words, or " + " ".join(f"{one.key}:" for one in FILTER_KEYS if one.option)
 KEYS = (
@@ -204,7 +204,7 @@ class Finder(App[None]):
         if line.lstrip("# ") == called.rpartition(" > ")[2]:
             line = ""  # the heading itself
         before = Content.assemble(_marked(title, marks), "  " if title else "", (place, PLACE), "  ")
-        shown = one_line(_about_match(line, marks, columns - width(before.plain)))
+        shown = one_line(_about_match(line, marks, columns - width_of(before.plain)))
         return before + _marked(shown, marks)
 
     def _called(self, hit: Hit) -> str:
@@ -249,7 +249,7 @@ class Finder(App[None]):
         if scroll:
             pane = self.query_one("#section", VerticalScroll)
             columns = max(1, pane.size.width - 2)
-            above = sum(max(1, -(-width(line) // columns)) for line in [*map(str, head), *lines[:at]])
+            above = sum(max(1, -(-width_of(line) // columns)) for line in [*map(str, head), *lines[:at]])
             pane.scroll_to(y=max(0, above - pane.size.height // 2), animate=False)
 
     def _head(self, hit: Hit, note: str) -> list[Content]:

@@ -5,6 +5,7 @@ from shlex import quote
 from typing import Any
 
 from memctl.output.marker import FAINT, HEADING, PATH
+from memctl.output.page import painted
 from memctl.output.status import counted
 from memctl.output.text import one_line
 
@@ -21,7 +22,7 @@ NAME_WIDTH = 8  # of the longest arm
 def people(report: Fields, *, colour: bool) -> str:
     """Return the report: what was asked, a row of measures for each arm, the differences between arms."""
     titles = "".join(title.rjust(width) for title, width in COLUMNS)
-    head = _painted(f"{'':<{NAME_WIDTH}}{titles}", HEADING, colour=colour)
+    head = painted(f"{'':<{NAME_WIDTH}}{titles}", HEADING, colour=colour)
     lines = [*_questions(report["questions"], len(report["results"])), "", head]
     lines += [_row(arm, facts) for arm, facts in report["arms"].items() if "@" not in arm]
     if compared := report.get("compared"):
@@ -118,18 +119,14 @@ def _failure(result: Fields, *, colour: bool) -> Iterator[str]:
     yield f'"{one_line(result["query"])}"'
     for answer in result["answers"]:
         line = f":{answer['line']}" if answer["line"] else ""
-        yield f"    {_painted(one_line(answer['path']), PATH, colour=colour)}{line}"
+        yield f"    {painted(one_line(answer['path']), PATH, colour=colour)}{line}"
     ranks = [f"{one_line(arm)} {known['rank'] or '-'}" for arm, known in result["arms"].items()]
     first = result["arms"]["hybrid"]["paths"][:1]
     instead = f"; first of hybrid: {one_line(first[0])}" if first else "; hybrid found nothing"
     sentence = f"ranks: {', '.join(ranks)}{instead}"
-    yield f"    {_painted(sentence, FAINT, colour=colour)}"
+    yield f"    {painted(sentence, FAINT, colour=colour)}"
     if verdict := result.get("why"):
         yield f"    {one_line(verdict['stage'])}: {one_line(verdict['text'])}"
     place, query = result["answers"][0]["path"], result["query"]
     dashes = "-- " if query.startswith("-") else ""
     yield f"    memctl why {quote(one_line(place))} {dashes}{quote(one_line(query))}"
-
-
-def _painted(text: str, sgr: str, *, colour: bool) -> str:
-    return f"\x1b[{sgr}m{text}\x1b[0m" if colour else text

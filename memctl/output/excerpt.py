@@ -4,16 +4,14 @@ Fence lines of Markdown code blocks are left out; the lines between them are col
 """
 
 import re
-import unicodedata
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 from memctl.output.marker import CODE, SENTENCE, Marker
-from memctl.output.text import safe
+from memctl.output.text import safe, width_of
 
 _FENCE = r"\s*(?:`{3,}|~{3,})"
 _SENTENCE_END = r"(?<=[.!?])\s+|(?<=[。！？])"  # noqa: RUF001 - Chinese and Japanese punctuation
-_WIDE = {"W", "F"}  # values of Unicode's East Asian Width that take two columns of a terminal
 
 
 class ExcerptLine(NamedTuple):
@@ -37,7 +35,7 @@ def excerpt(hit: dict[str, Any], marker: Marker, *, rows: int, columns: int | No
     lines = [line for line in _rendered(safe(hit.get("snippet") or "")) if _says_more(line, heading)]
     best = max(range(len(lines)), key=lambda at: _worth(lines[at].text, match, marker), default=0)
     first = max(min(best, len(lines) - rows), 0)
-    if columns is not None and any(width(line.text.strip()) > columns for line in lines[first:best]):
+    if columns is not None and any(width_of(line.text.strip()) > columns for line in lines[first:best]):
         first = best  # a wrapped line before the best one would take its row
     shown: list[str] = []
     for line in lines[first:]:
@@ -49,31 +47,22 @@ def excerpt(hit: dict[str, Any], marker: Marker, *, rows: int, columns: int | No
     return shown
 
 
-def width(text: str) -> int:
-    """Return the width of *text* in columns of a terminal."""
-    if text.isascii():
-        return len(text)
-    return sum(
-        0 if unicodedata.combining(one) else 1 + (unicodedata.east_asian_width(one) in _WIDE) for one in text
-    )
-
-
 def fitted(text: str, columns: int, *, ellipsis: str = "…") -> str:
     """Return *text*; if it is wider than *columns*, its beginning and an *ellipsis*."""
-    if width(text) <= columns:
+    if width_of(text) <= columns:
         return text
     room, end = columns - len(ellipsis), 0
-    while end < len(text) and (room := room - width(text[end])) >= 0:
+    while end < len(text) and (room := room - width_of(text[end])) >= 0:
         end += 1
     return f"{text[:end]}{ellipsis}" if columns > 0 else ""
 
 
 def shortened(text: str, columns: int) -> str:
     """Return *text*; if it is wider than *columns*, its first third, "…" and its end."""
-    if width(text) <= columns:
+    if width_of(text) <= columns:
         return text
     start = fitted(text, (columns - 1) // 3, ellipsis="")
-    return f"{start}{end_of(text, columns - width(start))}"
+    return f"{start}{end_of(text, columns - width_of(start))}"
 
 
 def end_of(text: str, columns: int) -> str:
@@ -108,7 +97,7 @@ def _worth(line: str, match: str, marker: Marker) -> tuple[int, int]:
 
 def _wrapped(text: str, marker: Marker, rows: int, columns: int) -> list[str]:
     """Wrap a line; if it needs more than *rows*, return the part around the query's first word."""
-    if width(text) > rows * columns:
+    if width_of(text) > rows * columns:
         before = max(marker.first(text) - columns // 3, 0)
         start = text.rfind(" ", 0, before) + 1 if before else 0
         text = f"… {text[start:]}" if start else text

@@ -8,7 +8,7 @@ from typing import Any
 
 from memctl.output.caveats import DEGRADED, corrected
 from memctl.output.marker import FAINT, HEADING, Marker
-from memctl.output.text import one_line
+from memctl.output.text import one_line, width_of
 
 Fields = dict[str, Any]
 
@@ -184,9 +184,9 @@ def _term_lines(keyword: Fields) -> list[str]:
     shares = keyword["shares"]
     # Of an older daemon terms have no forms.
     names = [_term(", ".join(term.get("forms") or [term["term"]]), prefix=term["prefix"]) for term in found]
-    width = max([6, *map(_columns, names)])  # "counts" is six wide
+    width = max([6, *map(width_of, names)])  # "counts" is six wide
     rows = [
-        f"{name}{' ' * (width - _columns(name))}  {term['idf']:5.2f}  {term['document_frequency']:>6,}"
+        f"{name}{' ' * (width - width_of(name))}  {term['idf']:5.2f}  {term['document_frequency']:>6,}"
         f"  {term['times']:>5}  {term['count']:>4}  {term['first_count']:>8}  {term['file_count']:>7}"
         f"  {_added(term, shares):6.3f}"
         for name, term in zip(names, found, strict=True)
@@ -211,16 +211,9 @@ def _added(term: Fields, shares: Fields) -> float:
 
 def _term(text: str, *, prefix: bool) -> str:
     shown = one_line(text)
-    while _columns(shown) > TERM_COLUMNS:
+    while width_of(shown) > TERM_COLUMNS:
         shown = f"{shown.rstrip('…')[:-1]}…"
     return f"{shown}*" if prefix else shown
-
-
-def _columns(text: str) -> int:
-    """Return the width of *text* in columns of a terminal; characters of Han, kana and Hangul take two."""
-    from unicodedata import east_asian_width
-
-    return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
 
 
 def labelled(label: str, text: str, marker: Marker) -> str:

@@ -10,9 +10,9 @@ from memctl import last_hits
 from memctl.exits import CommandError
 from memctl.last_hits import HitPlace
 from memctl.output import caveats
-from memctl.output.excerpt import excerpt, fitted, shortened, width
+from memctl.output.excerpt import excerpt, fitted, shortened
 from memctl.output.marker import FAINT, HEADING, LINE, PATH, Marker
-from memctl.output.text import ascii_only, one_line, terminal_width, to_json, wants_colour
+from memctl.output.text import ascii_only, one_line, terminal_width, to_json, wants_colour, width_of
 from memctl.relative_path import seen_from, shown
 
 Answer = dict[str, Any]
@@ -192,9 +192,9 @@ def _entry(rank: int, hit: Hit, workspace: str, marker: Marker, style: PageStyle
     title = one_line(hit.get("heading") or hit.get("title") or "")
     if style.columns is not None:
         room = style.columns - len(f"{rank:>2}  :{number}  {score}")
-        date = date if width(f"{path}  {date}") <= room else ""
+        date = date if width_of(f"{path}  {date}") <= room else ""
         path = shortened(path, room)
-        title = fitted(title, room - width(f"{path}  {date}  " if date else f"{path}  "))
+        title = fitted(title, room - width_of(f"{path}  {date}  " if date else f"{path}  "))
     place = marker.paint(path, PATH)
     if style.link:
         place = link(style.link, f"{workspace}/{hit['path']}", number, place)

@@ -1,6 +1,6 @@
-"""The answers of `status`, `health` and `workspaces` as facts, and as plain text.
+"""The pages of `status`, `health` and `workspaces`, described as titles, facts and tables.
 
-A fact is a (label, value) pair. The plain page and the tables of memctl.output.terminal print the same facts.
+A fact is a (label, value) pair. memctl.output.page draws the same description on a terminal and elsewhere.
 """
 
 from collections.abc import Iterable
@@ -8,12 +8,30 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from memctl.output.caveats import RENEWED, embedding, reasons
+from memctl.output.marker import FAINT, HEADING
+from memctl.output.page import Block, Cell, drawn
 from memctl.output.text import one_line
 
 SKIPPED_SHOWN = 5  # --json has all that memd stores
 NUMBERS = ("files", "chunks", "vectors", "pending")
-COLUMNS = ("workspace", "state", *NUMBERS, "model")  # of the table of workspaces
-_ORDINARY = {"last scan", "last index", "last check", "size"}
+COLUMNS = ("workspace", "state", *NUMBERS, "model")  # of the table of several workspaces
+LISTED = ("workspace", "state", "sources", "chunks")  # of the table of `memctl workspaces`
+_LABEL_WIDTH = 10  # of the longest label, so that the facts of all sections are aligned
+
+# SGR numbers: green, yellow, bold red.
+_GOOD, _BUSY, _BAD = "32", "33", "1;31"
+_STATE_STYLES = {
+    "ready": _GOOD,
+    "busy": _BUSY,
+    "scanning": _BUSY,
+    "starting": _BUSY,
+    "missing": _BAD,
+    "error": _BAD,
+    "stuck": _BAD,
+}
+_LABEL_STYLES = {"error": _BAD, "degraded": _BUSY}
+
+NO_WORKSPACES = "no workspaces yet. Make one: memctl init DIR"
 
 
 class StatusSection(NamedTuple):
@@ -21,6 +39,77 @@ class StatusSection(NamedTuple):
 
     title: str
     facts: list[tuple[str, str]]
+
+
+def status(answer: dict[str, Any], *, width: int | None = None, colour: bool = False) -> str:
+    """Return the page of `status`; *width* and *colour* as for `page.drawn`."""
+    return drawn(status_blocks(answer), width=width, colour=colour)
+
+
+def status_blocks(answer: dict[str, Any]) -> list[Block]:
+    """Return the facts of the daemon and of each workspace; several workspaces are compared in a table."""
+    known = answer["workspaces"]
+    if len(known) <= 1:
+        below = [_section(workspace(one)) for one in known] or [Block("", [(Cell(NO_WORKSPACES),)])]
+        return [_section(server(answer)), *below]
+    table = Block("", [_row(one) for one in known], COLUMNS, frozenset(NUMBERS))
+    sections = [_section(section) for one in known if (section := _beyond_row(one)).facts]
+    return [_section(server(answer)), table, *sections]
+
+
+def health(answer: dict[str, Any], *, width: int | None = None, colour: bool = False) -> str:
+    """Return the page of `health`: a row for each check, then the verdict."""
+    ok = bool(answer["ok"])
+    verdict = Cell("healthy", f"{HEADING};{_GOOD}") if ok else Cell("not healthy", _BAD)
+    rows = [
+        (
+            Cell("ok  ", _GOOD) if check["ok"] else Cell("FAIL", _BAD),
+            Cell(one_line(check["name"])),
+            Cell(one_line(str(check.get("detail") or "")), FAINT),
+        )
+        for check in answer["checks"]
+    ]
+    page = [drawn([Block("", part)], width=width, colour=colour) for part in (rows, [(verdict,)])]
+    return "".join(page)
+
+
+def workspaces(answer: dict[str, Any], *, width: int | None = None, colour: bool = False) -> str:
+    """Return a table of the workspaces on a terminal, and elsewhere a line with tabs for each of them."""
+    known = answer["workspaces"]
+    if not known:
+        return f"{NO_WORKSPACES}\n"
+    if width is None:
+        return "".join(
+            f"{one_line(one['root'])}\t{one_line(one['state'])}"
+            f"\t{counted(one.get('sources'), 'source')}\t{counted(one.get('chunks'), 'chunk')}\n"
+            for one in known
+        )
+    rows = [
+        (
+            Cell(one_line(one["root"])),
+            _state_cell(one_line(one["state"])),
+            *(Cell(f"{one.get(key) or 0:,}") for key in ("sources", "chunks")),
+        )
+        for one in known
+    ]
+    return drawn([Block("", rows, LISTED, frozenset(LISTED[2:]))], width=width, colour=colour)
+
+
+def _section(section: StatusSection) -> Block:
+    return Block(
+        section.title,
+        [
+            (
+                Cell(f"{label:<{_LABEL_WIDTH}}", FAINT),
+                _state_cell(value) if label == "state" else Cell(value, _LABEL_STYLES.get(label, "")),
+            )
+            for label, value in section.facts
+        ],
+    )
+
+
+def _state_cell(text: str) -> Cell:
+    return Cell(text, _STATE_STYLES.get(text.partition(",")[0], ""))
 
 
 def server(status: dict[str, Any]) -> StatusSection:
@@ -63,31 +152,23 @@ def workspace(known: dict[str, Any]) -> StatusSection:
     return StatusSection(one_line(known["root"]), facts + errors + _beside(known))
 
 
-def row(known: dict[str, Any]) -> tuple[str, ...]:
+def _row(known: dict[str, Any]) -> tuple[Cell, ...]:
     """Return a workspace as a row under `COLUMNS`; its numbers are empty if it could not be opened."""
     numbers = [
         f"{known.get(key) or 0:,}" if "sources" in known else ""
         for key in ("sources", "chunks", "vectors", "pending")
     ]
     state = one_line(str(known.get("state") or "unknown"))
-    return one_line(known["root"]), state, *numbers, model_of(known)
+    return Cell(one_line(known["root"])), _state_cell(state), *map(Cell, numbers), Cell(model_of(known))
 
 
-def beyond_row(known: dict[str, Any], *, ordinary: bool) -> StatusSection:
-    """Return the facts that a row lacks; *ordinary*: also those that every healthy workspace has."""
-    told = {"content", "model"} | (set() if ordinary else _ORDINARY)
-    told |= set() if known.get("pending") else {"pending"}
-    told |= set() if known.get("lag_ms") else {"state"}
+def _beyond_row(known: dict[str, Any]) -> StatusSection:
+    """Return the facts that a row under `COLUMNS` lacks."""
+    in_row = {"content", "model"}
+    in_row |= set() if known.get("pending") else {"pending"}
+    in_row |= set() if known.get("lag_ms") else {"state"}
     section = workspace(known)
-    return StatusSection(section.title, [fact for fact in section.facts if fact[0] not in told])
-
-
-def checks(health: dict[str, Any]) -> list[tuple[bool, str, str]]:
-    """Return each check of `health` as (passed, name, detail)."""
-    return [
-        (bool(check["ok"]), one_line(check["name"]), one_line(str(check.get("detail") or "")))
-        for check in health["checks"]
-    ]
+    return StatusSection(section.title, [fact for fact in section.facts if fact[0] not in in_row])
 
 
 def duration(seconds: float) -> str:
@@ -242,39 +323,6 @@ def _skipped(known: dict[str, Any]) -> list[tuple[str, str]]:
 SET_ASIDE = "an older index, with the text of notes at that time; memctl index --purge deletes it"
 NOT_READ = "the model does not read their script; found by words only"
 TOO_FAR = "beyond the first parts of a long note; found by words only"
-_LABEL_WIDTH = 12  # longest label and two spaces
-
-
-def status(answer: dict[str, Any]) -> str:
-    """Return the plain page of `status`, a line a fact."""
-    sections = [server(answer), *map(workspace, answer["workspaces"])]
-    return "\n".join(map(_section, sections)) + ("" if answer["workspaces"] else f"\n{NO_WORKSPACES}\n")
-
-
-def health(answer: dict[str, Any]) -> str:
-    """Return one line for each check, then the verdict."""
-    lines = [f"{'ok  ' if ok else 'FAIL'}  {name}  {detail}".rstrip() for ok, name, detail in checks(answer)]
-    return "\n".join([*lines, "healthy" if answer["ok"] else "not healthy", ""])
-
-
-def workspaces(answer: dict[str, Any]) -> str:
-    """Return one line for each workspace: root, state, sources, chunks, separated by tabs."""
-    if not answer["workspaces"]:
-        return f"{NO_WORKSPACES}\n"
-    return "".join(
-        f"{one_line(known['root'])}\t{one_line(known['state'])}"
-        f"\t{counted(known.get('sources'), 'source')}\t{counted(known.get('chunks'), 'chunk')}\n"
-        for known in answer["workspaces"]
-    )
-
-
-NO_WORKSPACES = "no workspaces yet. Make one: memctl init DIR"
-
-
-def _section(section: StatusSection) -> str:
-    return "\n".join(
-        [section.title, *(f"  {label:<{_LABEL_WIDTH}}{value}" for label, value in section.facts), ""]
-    )
 
 
 class Sightings:

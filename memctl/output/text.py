@@ -18,6 +18,7 @@ _FILLERS = "\u115f\u1160\u3164\uffa0"  # Hangul fillers: invisible, but as wide 
 _UNSAFE = f"[\x80-\x9f{_DIRECTIONS}{_FILLERS}\ud800-\udfff]"
 _LINE_ENDS = str.maketrans({"\t": " ", "\n": "\u240a", "\u2028": " ", "\u2029": " "})
 _JSON_UNSAFE = f"[\x7f-\x9f\u2028\u2029{_DIRECTIONS}{_FILLERS}]"
+_WIDE = {"W", "F"}  # values of Unicode's East Asian Width that take two columns of a terminal
 _SURROGATE = "[\ud800-\udfff]"
 
 
@@ -51,6 +52,29 @@ def safe(text: str) -> str:
 def one_line(text: str) -> str:
     """Return *text* made safe and on one line, as paths and quickfix entries must be."""
     return safe(text.rstrip("\r\n")).translate(_LINE_ENDS)
+
+
+def width_of(text: str) -> int:
+    """Return the width of *text* in columns of a terminal."""
+    if text.isascii():
+        return len(text)
+    from unicodedata import combining, east_asian_width
+
+    return sum(0 if combining(one) else 1 + (east_asian_width(one) in _WIDE) for one in text)
+
+
+def folded(text: str, columns: int | None) -> list[str]:
+    """Return *text* in parts of at most *columns*, cut at spaces if there are any; None: in one part."""
+    parts = []
+    while columns is not None and width_of(text) > columns:
+        end = 1  # also of a wide character in a single column
+        while width_of(text[: end + 1]) <= columns:
+            end += 1
+        space = text.rfind(" ", 1, end + 1)
+        end = space if space > 0 else end
+        parts.append(text[:end])
+        text = text[end:].lstrip(" ")
+    return [*parts, text] if text or not parts else parts
 
 
 def any_text(raw: str) -> str:

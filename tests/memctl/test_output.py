@@ -7,12 +7,12 @@ import pytest
 from sample_answers import found, hit, known, status
 
 from memctl.exits import CommandError
-from memctl.output import caveats, hits, terminal
+from memctl.output import caveats, hits
 from memctl.output import status as facts
 from memctl.output import status as pages
 from memctl.output.hits import form_of
 from memctl.output.marker import pattern_of
-from memctl.output.text import any_text, one_line, safe, to_json
+from memctl.output.text import any_text, one_line, safe, to_json, width_of
 from memctl.relative_path import shown
 
 CWD = "/home/ada/work/notes"
@@ -400,11 +400,10 @@ def test_status_page_names_all_that_matters():
 
 
 def test_status_says_which_share_is_found_by_meaning_and_how_long_the_rest_takes():
-    """As `search` does, in the page and on a terminal."""
+    """As `search` does."""
     waiting = known(pending=66, pending_vectors=66, embedded=0.34, left_s={"words": None, "vectors": 118.0})
     told = "0 files, 66 vectors; meaning: 34 % of the notes, about 2 min left"
     assert told in pages.status(status(waiting))
-    assert told in terminal.status(status(waiting), width=120, colour=False)
     few = known(pending_files=1, pending_vectors=2, embedded=0.998)
     assert "1 file, 2 vectors; 2 chunks found by words only until embedded" in pages.status(status(few))
 
@@ -412,7 +411,7 @@ def test_status_says_which_share_is_found_by_meaning_and_how_long_the_rest_takes
 def test_status_without_workspaces_says_how_to_make_one():
     """A fresh daemon's page ends with the next step."""
     assert "memctl init DIR" in pages.status(status())
-    assert "memctl init DIR" in terminal.status(status(), width=80)
+    assert "memctl init DIR" in pages.status(status(), width=80)
 
 
 def test_a_workspace_that_could_not_be_opened_shows_its_error_alone():
@@ -423,32 +422,45 @@ def test_a_workspace_that_could_not_be_opened_shows_its_error_alone():
     )
     for page in (
         pages.workspaces({"workspaces": [broken]}),
-        terminal.workspaces({"workspaces": [broken]}, width=80),
+        pages.workspaces({"workspaces": [broken]}, width=80),
     ):
         assert "error" in page
 
 
-def test_the_terminals_status_shows_the_same_facts_as_the_page():
-    """Each value of the plain page is in the terminal's tables; the amounts are figures of a row there."""
-    answer = status(known(skipped=[{"path": "[red]x.md", "reason": "binary"}], skipped_total=1))
-    drawn = terminal.status(answer, width=200, colour=False)
-    shown = [*facts.server(answer).facts, *facts.workspace(answer["workspaces"][0]).facts]
-    for label, value in shown:
-        if label not in {"content", "pending"}:
-            assert value in drawn
-    row = next(line.split() for line in drawn.splitlines() if "9,001" in line)
-    assert row == ["/home/ada/work", "ready", "1,864", "9,001", "9,000", "0"]
+@pytest.mark.parametrize("amount", [0, 1, 2])
+def test_a_terminal_shows_the_page_that_a_pipe_gets(amount):
+    """The same lines of text; a terminal that is wide enough adds only colours."""
+    skipped = [{"path": "[red]x.md", "reason": "binary"}]
+    answer = status(*[known(root=f"/{number}", skipped=skipped) for number in range(amount)])
+    drawn = pages.status(answer, width=200, colour=True)
+    assert re.sub("\x1b\\[[0-9;]*m", "", drawn) == pages.status(answer) != drawn
 
 
-def test_the_terminals_tables_fit_its_width():
-    """A long root is folded, not cut."""
-    root = "/home/ada/" + "x" * 100
-    drawn = terminal.status(status(known(root=root, errors=["ä" * 100])), width=60, colour=False)
-    assert max(map(len, drawn.splitlines())) <= 60
-    assert drawn.count("ä") == 100
+def test_the_page_of_several_workspaces_has_every_fact_of_each():
+    """As the figures of a row, or below the table."""
+    both = [known(root="/a", last_scan=0.0, provider="onnx"), known(root="/b", sources=7, size_bytes=5000)]
+    page = pages.status(status(*both))
+    rows = [line.split() for line in page.splitlines()]
+    assert ["/a", "ready", "1,864", "9,001", "9,000", "0", "onnx"] in rows
+    assert ["/b", "ready", "7", "9,001", "9,000", "0"] in rows
+    for one in both:
+        for label, value in facts.workspace(one).facts:
+            assert label in {"state", "content", "pending"} or value in page
 
 
-@pytest.mark.parametrize("draw", [pages.health, lambda answer: terminal.health(answer, width=80)])
+def test_the_page_fits_the_terminal():
+    """A long root is folded, not cut, in a table, too; in a narrow window the table becomes lists."""
+    root = "/home/ada/" + "語" * 50
+    answer = status(known(root=root, errors=["ä" * 100]), known())
+    for width in (20, 60, 100):
+        drawn = pages.status(answer, width=width)
+        assert max(map(width_of, drawn.splitlines())) <= width
+        assert drawn.count("語") == 100
+        assert drawn.count("ä") == 100
+        assert ("workspace " in drawn) == (width > 60)
+
+
+@pytest.mark.parametrize("draw", [pages.health, lambda answer: pages.health(answer, width=80)])
 def test_health_names_each_check_and_the_verdict(draw):
     """A failed check is seen at a glance."""
     checks = [
@@ -459,7 +471,7 @@ def test_health_names_each_check_and_the_verdict(draw):
     assert all(part in text for part in ("search", "1 hit", "model", "gone", "not healthy"))
 
 
-@pytest.mark.parametrize("draw", [pages.workspaces, lambda answer: terminal.workspaces(answer, width=80)])
+@pytest.mark.parametrize("draw", [pages.workspaces, lambda answer: pages.workspaces(answer, width=80)])
 def test_workspaces_are_listed_with_their_state(draw):
     """Root, state and counts of each; where there is none, how to make one."""
     text = draw({"workspaces": [{"root": "/a", "state": "ready", "sources": 1, "chunks": 2000}]})
