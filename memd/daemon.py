@@ -223,7 +223,8 @@ async def _live(
             """End, or, with *if_idle*, only if the daemon is unused; return whether it ends."""
             if if_idle and (server.in_flight > 1 or not workspaces.is_idle):
                 return False
-            _soon(lambda: _finish(end, EXIT_OK))
+            # After a moment, so that the reply to the request can be sent first.
+            asyncio.get_running_loop().call_later(0.05, _finish, end, EXIT_OK)
             return True
 
         dispatcher = Dispatcher(workspaces, shut_down=shut_down)
@@ -310,11 +311,6 @@ async def _look_at_itself(reach: Reachability, end: asyncio.Future[int]) -> None
 def _finish(end: asyncio.Future[int], code: int) -> None:
     if not end.done():
         end.set_result(code)
-
-
-def _soon(end: Callable[[], None]) -> None:
-    """End after a moment, so that the reply to the request can be sent first."""
-    asyncio.get_running_loop().call_later(0.05, end)
 
 
 async def _stop(server: Server, workspaces: "Workspaces") -> None:

@@ -168,10 +168,10 @@ def _written(
         )
         return written, ()
     revised = asked.update and _noted(opened, asked.update, "$.update", agent=agent)
-    named = {
-        key: None if given is None else [_noted(opened, one, f"$.{key}", agent=agent) for one in _each(given)]
-        for key, given in (("supersedes", asked.supersedes), ("related", asked.related))
-    }
+    named: dict[str, list[str] | None] = {}
+    for key, given in (("supersedes", asked.supersedes), ("related", asked.related)):
+        names = [given] if isinstance(given, str) else given  # one may be given alone, as in front matter
+        named[key] = names and [_noted(opened, name, f"$.{key}", agent=agent) for name in names]
     if revised and revised in (named["supersedes"] or ()):
         raise InvalidError(f"$.supersedes: {revised} is the entry itself")
     if revised:
@@ -204,11 +204,6 @@ def _written(
         force=asked.force,
     )
     return written, named["supersedes"] or ()
-
-
-def _each(given: str | Sequence[str]) -> Sequence[str]:
-    """Return a list of names; one may be given alone, as in front matter."""
-    return [given] if isinstance(given, str) else given
 
 
 def _noted(opened: OpenWorkspace, named: str, place: str, *, agent: bool) -> str:

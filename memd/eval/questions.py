@@ -22,7 +22,7 @@ from typing import Any
 
 from memd.errors import InvalidError, NotFoundError
 from memd.search.filters import BY_KEY
-from memd.sources.markdown import MAX_TITLE_CHARS, Block, closing_line, plain_title, read_blocks, split_lines
+from memd.sources.markdown import MAX_TITLE_CHARS, closing_line, plain_title, read_blocks, split_lines
 
 ERRORS_SHOWN = 5  # a page; a user with more errors has the wrong file
 KEYS = ("query", "path", "line", "note")  # a note is the author's own comment and ignored
@@ -195,7 +195,11 @@ def front_matter_end(lines: Sequence[str]) -> int:
 def headings(lines: Sequence[str]) -> list[Heading]:
     """Return the outermost headings of a text that are not empty, in order."""
     blocks, _ = read_blocks(split_lines("\n".join(lines)), front_matter_end(lines))
-    return [heading for block in blocks if block.level and (heading := _heading(block)).text]
+    return [
+        Heading(block.level, text, block.start, block.end)
+        for block in blocks
+        if block.level and (text := _plain(block.title))
+    ]
 
 
 def visible(markup: str) -> str:
@@ -295,10 +299,6 @@ def _relative(path: str, root: str) -> str:
     if pure.is_absolute() or ".." in pure.parts:
         raise _BadLineError(f'"path": {path!r} is not below the workspace {root}')
     return str(pure)
-
-
-def _heading(block: Block) -> Heading:
-    return Heading(block.level, _plain(block.title), block.start, block.end)
 
 
 def _plain(title: str) -> str:

@@ -202,7 +202,9 @@ class Indexer:
             reading = Reading(path, next(self._orders), now_ns)
             reading.found = self._read(path, now_ns)
             if not large_too and isinstance(reading.found, SourceText):
-                reading.put_off = path in self.suspects or not _is_tame(reading.found.text)
+                text = reading.found.text
+                is_tame = len(text) <= TAME_CHARS and text.count("\n") <= TAME_LINES
+                reading.put_off = path in self.suspects or not is_tame
             readings.append(reading)
             if time.monotonic() > stop:
                 break
@@ -392,10 +394,6 @@ class Suspects:
 
     def _file(self, lane: str) -> Path:
         return self._folder / f"parsing.{lane}"
-
-
-def _is_tame(text: str) -> bool:
-    return len(text) <= TAME_CHARS and text.count("\n") <= TAME_LINES
 
 
 def _kept_stamp(reading: Reading) -> FileStamp:

@@ -249,7 +249,6 @@ def _terms(view: View, query: Query) -> tuple[list[tuple[Term, Postings]], froze
 
 
 def _forms(view: View, query: Query, word: Term) -> tuple[Term, Postings]:
-    """Return the forms of a word as one term."""
     assert query.language is not None
     forms = query.forms[word.text]
     postings = postings_of_forms(view, word.text, forms, query.language)

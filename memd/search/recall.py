@@ -180,7 +180,7 @@ class Markdown:
         see = f", see {', '.join(one.entries)}" if one.entries else ""
         told = f"{one.day.isoformat()}, written by {_writer(one)}{newer}{old}{see}{weak}{cut}"
         place = f"{one.path}:{sent.passage.start_line}-{sent.passage.end_line}"
-        lines = [_line(f"Source: {place} ({told})"), "", fence, text, fence]
+        lines = [_line(f"Source: {place} ({facts})"), "", fence, text, fence]
         # A text that begins with a heading needs no other heading.
         return "\n".join(lines if text.startswith("#") else [f"### {_line(one.about)}", *lines])
 
@@ -212,8 +212,10 @@ class Xml:
             "match": "weak" if one.confidence == "weak" else "",
             "cut": "true" if sent.is_cut else "",
         }
-        told = " ".join(_attribute(key, value) for key, value in values.items() if value)
-        return f"<note {told}>\n{_content(shown.text)}\n</note>"
+        attributes = " ".join(
+            f'{key}="{html.escape(_line(_xml(value)))}"' for key, value in values.items() if value
+        )
+        return f"<note {attributes}>\n{_content(shown.text)}\n</note>"
 
     def remark(self, text: str) -> str:
         """Format a remark by memd itself."""
@@ -384,10 +386,6 @@ def _line(text: str) -> str:
 
 def _xml(text: str) -> str:
     return _NOT_XML.sub("\ufffd", text)
-
-
-def _attribute(key: str, value: str) -> str:
-    return f'{key}="{html.escape(_line(_xml(value)))}"'
 
 
 def _content(text: str) -> str:

@@ -115,7 +115,6 @@ def _unranked(request: PreparedQuery, judged: Judgement, chunks: Sequence[Stored
 
 
 def _ranked(view: View, request: PreparedQuery, judged: Judgement, chunks: Sequence[StoredChunk]) -> Verdict:
-    """Return the outcome for chunks that are ranked."""
     above, found = standing(view, request, judged)
     by_id = {chunk.id: chunk for chunk in chunks}
     ours = [candidate for candidate in above if candidate.id in by_id]  # best first

@@ -136,7 +136,10 @@ class EmbedLoop:
                 if self.held and self._next is None:  # the batch in progress is committed first
                     await self._pause.over()
                     continue
-                if await self._adopt_some(embedder) or await self._embed_some(embedder):
+                # Vectors that need no model come first.
+                if await self._adopt_old(embedder) or await self._adopt_sidecars(embedder):
+                    continue
+                if await self._embed_some(embedder):
                     continue
                 if self.held:
                     continue
