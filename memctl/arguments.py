@@ -204,23 +204,23 @@ def filter_options(parser: argparse.ArgumentParser, *, ranking: bool = True) -> 
 
 def source_options(group: argparse._ArgumentGroup, *, without: Sequence[str] = ()) -> None:
     """Add the filters on sources, except those for the keys in *without*."""
-    for one in OPTIONS:
-        if one.key in without:
+    for filter_key in OPTIONS:
+        if filter_key.key in without:
             continue
-        from_here = _FROM_HERE if one.key == "path" else ""
-        repeated = " (repeatable)" if one.several in REPEATABLE else ""
+        from_here = _FROM_HERE if filter_key.key == "path" else ""
+        repeated = " (repeatable)" if filter_key.several in REPEATABLE else ""
         group.add_argument(
-            f"--{one.key}",
+            f"--{filter_key.key}",
             type=any_text,
             action="append" if repeated else "store",
-            metavar=one.value,
-            help=f"{one.help}{from_here}{repeated}",
+            metavar=filter_key.value,
+            help=f"{filter_key.help}{from_here}{repeated}",
         )
 
 
 def filters_of(args: argparse.Namespace) -> dict[str, Any]:
     """Return the given search parameters, with paths as typed; the daemon has the defaults."""
-    names = (*(one.key for one in OPTIONS), "min_score", "mode", "fusion", "limit")
+    names = (*(filter_key.key for filter_key in OPTIONS), "min_score", "mode", "fusion", "limit")
     given = {name: value for name in names if (value := getattr(args, name, None)) is not None}
     return given | ({"sync": True} if args.sync else {}) | ({"wait": False} if args.no_wait else {})
 

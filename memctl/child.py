@@ -18,7 +18,7 @@ _LAST = frozenset({"report", "nothing", "error"})
 
 
 def report(
-    command: Sequence[str], what: str, heard: Callable[[dict[str, Any]], None] | None = None
+    command: Sequence[str], what: str, handle: Callable[[dict[str, Any]], None] | None = None
 ) -> dict[str, Any]:
     """
     Run a program and return its report; notes and progress go to stderr.
@@ -26,7 +26,7 @@ def report(
     Args:
         command: the module and its arguments.
         what: the name of the work, for the error if the program ends without a report.
-        heard: gets each line that is neither a note nor progress nor the last line.
+        handle: gets each line that is neither a note nor progress nor the last line.
 
     Raises:
         CommandError: the program had nothing to report, or failed.
@@ -36,24 +36,24 @@ def report(
     with Popen(argv, stdin=PIPE, stdout=PIPE, env=launch.environment()) as process, Progress() as progress:
         assert process.stdin is not None
         assert process.stdout is not None
-        told: dict[str, Any] = {}
+        message: dict[str, Any] = {}
         try:
             for line in process.stdout:
-                told = json.loads(line)
-                if "note" in told:
-                    common.note(told["note"])
-                elif "progress" in told:
-                    progress(told["progress"])
-                elif heard and told.keys().isdisjoint(_LAST):
-                    heard(told)
+                message = json.loads(line)
+                if "note" in message:
+                    common.note(message["note"])
+                elif "progress" in message:
+                    progress(message["progress"])
+                elif handle and message.keys().isdisjoint(_LAST):
+                    handle(message)
         finally:
             process.stdin.close()
             process.wait()
-    if "nothing" in told:
-        raise CommandError(told["nothing"], exits.NONE)
-    if "error" in told:
-        raise CommandError(told["error"]["message"], exits.of(told["error"]["code"]))
-    if "report" not in told:
+    if "nothing" in message:
+        raise CommandError(message["nothing"], exits.NONE)
+    if "error" in message:
+        raise CommandError(message["error"]["message"], exits.of(message["error"]["code"]))
+    if "report" not in message:
         raise CommandError(f"{what} ended with exit code {process.returncode}", exits.INTERNAL)
-    found: dict[str, Any] = told["report"]
+    found: dict[str, Any] = message["report"]
     return found

@@ -175,13 +175,13 @@ def _starting(deadline: float) -> Iterator[Client | None]:
 def _start_by_hand(command: Sequence[str], deadline: float) -> Client:
     if connected := _connected():  # another client was faster
         return connected
-    seen: list[Holder | None] = []
+    holders: list[Holder | None] = []
     while not _spawn(command, deadline):
         # Another daemon holds the lock: it is starting, stopping, or cannot be reached from here.
         holder = holder_of(state_dir())
-        if holder in seen:
+        if holder in holders:
             raise Unreachable(_not_reached(holder))
-        seen.append(holder)  # None: it has taken the lock, but not written to it yet
+        holders.append(holder)  # None: it has taken the lock, but not written to it yet
         if holder and (connected := _outlast(holder, deadline)):
             return connected
     return _connect_until(deadline)

@@ -77,13 +77,13 @@ def globs_of_each(typed: Sequence[str], named: Sequence[str]) -> list[list[str] 
     if not typed:
         return [[] for _ in named]
     roots = [root_of(workspace) for workspace in named]
-    found = [[_within(one, root) for one in typed] for root in roots]
-    for number, one in enumerate(typed):
+    found = [[_within(pattern, root) for pattern in typed] for root in roots]
+    for number, pattern in enumerate(typed):
         if all(of_root[number] is None for of_root in found):
             outside = f"the workspace {roots[0]}" if len(roots) == 1 else "all workspaces that are searched"
             raise CommandError(
-                f"--path {one}: {workspaces.absolute(one)} is outside of {outside}. It counts from the "
-                f"current folder; path:{one} in a query counts from a workspace's root"
+                f"--path {pattern}: {workspaces.absolute(pattern)} is outside of {outside}. It counts from "
+                f"the current folder; path:{pattern} in a query counts from a workspace's root"
             )
     return [_joined(of_root) for of_root in found]
 
@@ -123,10 +123,10 @@ def seen_from(workspace: str, path: str, cwd: str) -> str:
 
 
 def _joined(patterns: Sequence[list[str] | None]) -> list[str] | None:
-    meant = [one for one in patterns if one is not None]
+    meant = [globs for globs in patterns if globs is not None]
     if not meant:
         return None
-    return [] if [] in meant else list(dict.fromkeys(glob for one in meant for glob in one))
+    return [] if [] in meant else list(dict.fromkeys(glob for globs in meant for glob in globs))
 
 
 def _within(typed: str, root: str) -> list[str] | None:

@@ -86,10 +86,10 @@ def status() -> dict[str, Any]:
     """Return {"installed", "units", "enabled", "socket", "service"}, with states as systemd names them."""
     places = [unit_dir() / SOCKET, unit_dir() / SERVICE, systemd.drop_in(unit_dir())]
     paths = [str(path) for path in places if path.exists()]
-    asked = manager_runs()
+    has_manager = manager_runs()
 
     def ask(verb: str, unit: str) -> str:
-        return (systemctl(verb, unit, check=False) if asked else "") or "unknown"
+        return (systemctl(verb, unit, check=False) if has_manager else "") or "unknown"
 
     return {
         "installed": bool(paths),

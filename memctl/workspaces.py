@@ -30,16 +30,16 @@ def find(named: str | None) -> str:
     """
     if root := if_any(named):
         return root
-    here, known = current_directory(), registered()
-    if len(known) == 1:
+    here, roots = current_directory(), registered()
+    if len(roots) == 1:
         # Tell the user, who may expect notes of the current folder.
-        print(f"memctl: workspace {safe(known[0])}, the only one: none is in {safe(here)} or above it",
+        print(f"memctl: workspace {safe(roots[0])}, the only one: none is in {safe(here)} or above it",
               file=sys.stderr)  # fmt: skip
-        return known[0]
+        return roots[0]
     from shlex import quote  # rarely needed
 
-    listed = f"Registered: {', '.join(known)}. " if known else ""
-    every = ", or search all of them: memctl search --all" if known else ""
+    listed = f"Registered: {', '.join(roots)}. " if roots else ""
+    every = ", or search all of them: memctl search --all" if roots else ""
     raise CommandError(
         f"no workspace in {here} or above it. {listed}Make one: memctl init {quote(here)}. "
         f"Or name one: --workspace DIR, or MEMD_WORKSPACE=DIR{every}",

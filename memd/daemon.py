@@ -43,7 +43,7 @@ class Reachability:
     def __init__(
         self, listeners: Sequence[socket.socket], *, lock_fd: int, lock_path: Path, instance_id: str
     ) -> None:
-        self._sockets = {path: _identity(path) for path in (one.getsockname() for one in listeners)}
+        self._sockets = {path: _identity(path) for path in (listener.getsockname() for listener in listeners)}
         self._lock = lock_fd
         self._lock_path = str(lock_path)
         self._instance_id = instance_id
@@ -62,7 +62,7 @@ class Reachability:
         """Return whether this daemon answers at *path*; True also without an answer in time."""
         try:
             async with asyncio.timeout(PING_S):
-                answer = await _asked(path)
+                answer = await _ping(path)
         except TimeoutError:
             return True
         except (OSError, ProtocolError):
@@ -73,7 +73,7 @@ class Reachability:
         return isinstance(answer.result, dict) and answer.result.get("instance_id") == self._instance_id
 
 
-async def _asked(path: str) -> Response | None:
+async def _ping(path: str) -> Response | None:
     """Ping the daemon at *path*; None if the connection is closed without an answer, or must wait."""
     connected = socket.socket(socket.AF_UNIX)
     connected.settimeout(0)
@@ -283,7 +283,7 @@ def _summary(workspaces: "Workspaces") -> str:
     starting = len(workspaces.roots) - opened.total() - len(workspaces.faults)
     states = opened + Counter(error=len(workspaces.faults), starting=starting)
     known = [opened.sync.known for opened in workspaces.opened]
-    pending = sum(one.pending_files + one.pending_vectors for one in known)
+    pending = sum(state.pending_files + state.pending_vectors for state in known)
     by_state = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
     return f"workspaces: {by_state or 'none'}" + (f"; {pending:,} files and vectors wait" if pending else "")
 

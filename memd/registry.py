@@ -22,14 +22,14 @@ from memd import fsio
 from memd.errors import StorageError, UnsafeError, WorkspaceError, storage_error
 
 CONFIG_TEMPLATE = """\
-# What memd does in this folder. Every line is optional; what stands here are the defaults.
-# Take the "# " off a line to change it; memd reads the file again when it is saved.
+# The settings of memd for this folder. Every line is optional and shows the default.
+# Remove the "# " before a setting to change it; memd reads the file again when it is saved.
 
-# Which files are searched, and which of them are not (gitignore patterns, relative to the workspace).
+# Which files are searched, and which of them are left out (gitignore patterns, relative to the workspace).
 # sources = ["**/*.md", "**/*.markdown"]
 # ignore = []
 
-# Notes that no agent may see (the same kind of patterns), beside those that say private: true at their head.
+# Notes that no agent may see (patterns of the same kind), besides those with private: true in front matter.
 # agents_ignore = []
 
 # How long a chunk is, and how much of it is repeated in the next one, in words.
@@ -37,7 +37,7 @@ CONFIG_TEMPLATE = """\
 # chunk_overlap = 50
 
 # Which model turns text into vectors: "onnx" is in-process and offline; "ollama" asks a local server,
-# "openai" one that speaks the OpenAI embeddings API (llama.cpp, LM Studio, vLLM, TEI);
+# "openai" one with the OpenAI embeddings API (llama.cpp, LM Studio, vLLM, TEI);
 # "none" searches by keyword only. A model folder or another address must also be named in your own
 # ~/.config/memd/config.toml, because this file may arrive with a git clone.
 # provider = "onnx"
@@ -48,20 +48,20 @@ CONFIG_TEMPLATE = """\
 # Dropbox embeds nothing again.
 # sidecars = false
 
-# The languages of the notes: in these a word finds its other forms, too ("inhibits" finds "inhibition"). The
-# first one is taken for a question that shows no other. [] looks for words as they were typed.
+# The languages of the notes, in which a word also finds its other forms ("inhibits" finds "inhibition"). A
+# question that shows none of them is read in the first one. [] searches words exactly as typed.
 # languages = ["english"]
 
 # How the two arms are merged: "weighted" (scores) or "rrf" (ranks).
 # fusion = "weighted"
 # weights = { vector = 0.7, keyword = 0.3 }
 
-# A file whose name starts with a day (2026-05-01.md) keeps this share of its score for good, and of the rest
-# half in so many days.
+# A file whose name starts with a day (2026-05-01.md) always keeps the share decay_floor of its score, and
+# loses half of the rest every half_life_days.
 # decay_floor = 0.5
 # half_life_days = 30
 
-# Hits whose score before that decay is lower are not shown; how many are shown by default.
+# Hits with a lower score before that decay are not shown; the default number of hits.
 # min_score = 0.1
 # max_results = 10
 

@@ -83,8 +83,8 @@ def _restrict_files(libc: ctypes.CDLL, read: list[Path], write: list[Path]) -> b
         return False
     try:
         for path, allowed in [
-            *((one, READ_FILE | READ_DIR) for one in read),
-            *((one, rights) for one in write),
+            *((path, READ_FILE | READ_DIR) for path in read),
+            *((path, rights) for path in write),
         ]:
             _allow(libc, rules, path, allowed)
         return bool(libc.syscall(LANDLOCK_RESTRICT_SELF, rules, 0) == 0)

@@ -243,8 +243,8 @@ def normalized(form: Literal["NFC", "NFKC"], text: str) -> str:
     """Return the same as `unicodedata.normalize`, in linear time for long runs of marks."""
     if text.isascii():
         return text
-    looked_at = "".join("m" if unicodedata.combining(one) else "." for one in text[::_STRIDE])
-    return unicodedata.normalize(form, _runs().sub(_in_order, text) if "mmm" in looked_at else text)
+    sample = "".join("m" if unicodedata.combining(character) else "." for character in text[::_STRIDE])
+    return unicodedata.normalize(form, _runs().sub(_in_order, text) if "mmm" in sample else text)
 
 
 def _in_order(run: re.Match[str]) -> str:
@@ -254,7 +254,9 @@ def _in_order(run: re.Match[str]) -> str:
 
 @functools.cache
 def _runs() -> re.Pattern[str]:
-    marks = "".join(one for one in map(chr, range(_LAST_MARK)) if unicodedata.combining(one))
+    marks = "".join(
+        character for character in map(chr, range(_LAST_MARK)) if unicodedata.combining(character)
+    )
     return re.compile(f"[{marks}]{{{LONG_RUN},}}")
 
 

@@ -46,7 +46,10 @@ def write(root, content="It is 5433.", **more):
 
 def revise(root, path, content="It is 5434 now.", *, seen="", **more):
     return revise_entry(
-        root, path, Revision(content, **{"origin": {"client": "other"}, "now": LATER, **more}), seen=seen
+        root,
+        path,
+        Revision(content, **{"origin": {"client": "other"}, "now": LATER, **more}),
+        expected_hash=seen,
     )
 
 

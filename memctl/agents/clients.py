@@ -151,8 +151,8 @@ def _is_plugin_entry(value: Any) -> bool:
 BOTH = "tools and hooks"
 TOOLS = "tools"
 CLIENTS = {
-    one.name: one
-    for one in (
+    client.name: client
+    for client in (
         AgentClient("claude-code", "Claude Code", _claude_code, BOTH),
         AgentClient(
             "codex", "Codex", _codex, BOTH, "codex asks you at its next start to trust the new hooks"

@@ -32,7 +32,7 @@ def arguments(parser: ArgumentParser) -> None:
         action.add_argument("--json", action="store_true", help="one object; never asks")
     shown = actions.add_parser("list", help="print which clients are registered (the default)")
     shown.add_argument("--json", action="store_true", help="one object")
-    titles = "\n".join(f"  {one.name:<12} {one.title}: {one.what}" for one in CLIENTS.values())
+    titles = "\n".join(f"  {client.name:<12} {client.title}: {client.what}" for client in CLIENTS.values())
     parser.epilog = f"""\
 clients:
 {titles}

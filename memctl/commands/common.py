@@ -31,7 +31,7 @@ def query_of(args: Namespace) -> str:
         CommandError: there is neither a query nor a filter, or the shell expanded the pattern of --path.
     """
     query = words_of(args)
-    is_narrowed = any(getattr(args, one.key) for one in OPTIONS)  # filters alone list the newest notes
+    is_narrowed = any(getattr(args, option.key) for option in OPTIONS)  # filters alone list the newest notes
     if not query.strip() and not is_narrowed:
         raise CommandError("no query was given: memctl search WORD… (--help has examples)")
     if pattern := relative_path.expanded_by_the_shell(args.path or (), args.words):

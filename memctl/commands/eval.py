@@ -37,11 +37,11 @@ Fields = dict[str, Any]
 
 def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl eval`."""
-    asked = parser.add_argument_group("questions").add_mutually_exclusive_group()
-    asked.add_argument(
+    questions = parser.add_argument_group("questions").add_mutually_exclusive_group()
+    questions.add_argument(
         "--golden", type=Path, metavar="FILE", help='JSON lines: {"query": …, "path": …, "line": …}'
     )
-    asked.add_argument(
+    questions.add_argument(
         "--headings", type=count, nargs="?", const=QUESTIONS, metavar="N",
         help=f"N headings of your notes, which are held out (the default, N = {QUESTIONS})",
     )  # fmt: skip
@@ -130,7 +130,7 @@ def run(args: Namespace) -> int:
         for metric, wanted in args.fail_under
     ]
     _show(measured, args)
-    return exits.OK if all(one["ok"] for one in measured["gates"]) else exits.UNHEALTHY
+    return exits.OK if all(gate["ok"] for gate in measured["gates"]) else exits.UNHEALTHY
 
 
 def _command(args: Namespace, workspace: str) -> list[str]:
@@ -195,9 +195,9 @@ def _show(measured: Fields, args: Namespace) -> None:
     else:
         sys.stdout.write(people(measured, colour=colour))
         if args.failures:
-            asked = len(measured["results"])
+            total = len(measured["results"])
             held = measured["questions"]["from"] == "headings"
-            sys.stdout.write(failures(failed(measured), asked, held_out=held, colour=colour))
+            sys.stdout.write(failures(failed(measured), total, held_out=held, colour=colour))
     if args.plot:
         try:
             plot.write(measured, args.plot)
@@ -208,7 +208,7 @@ def _show(measured: Fields, args: Namespace) -> None:
         if facts["degraded"]:
             amount = max(facts["degraded"].values())
             common.note(f"{arm}: {counted(amount, 'answer')} degraded: {reasons(facts['degraded'])}")
-    for one in measured["gates"]:
-        if not one["ok"]:
-            shown = SHOWN[one["metric"]]
-            common.note(f"{shown} of hybrid is {one['found']:.3f}, below {one['wanted']:g}")
+    for gate in measured["gates"]:
+        if not gate["ok"]:
+            shown = SHOWN[gate["metric"]]
+            common.note(f"{shown} of hybrid is {gate['found']:.3f}, below {gate['wanted']:g}")

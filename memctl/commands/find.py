@@ -71,7 +71,7 @@ def _requests(args: Namespace) -> list[dict[str, Any]]:
                 client
             )
             requests = multi_search.narrowed({}, named, args)
-            multi_search.ask_each(client, [one | CHECKED for one in requests], args)
+            multi_search.ask_each(client, [request | CHECKED for request in requests], args)
             return requests
         root = workspaces.find(next(iter(args.workspace), None))
         request = {"workspace": root, **common.filters(args, root)}

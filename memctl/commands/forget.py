@@ -71,9 +71,9 @@ def run(args: Namespace) -> int:
             named = [{"id": args.entry}]
         else:
             named = [{"path": relative_path.source(args.entry, root)}]
-        for one in named:
+        for entry in named:
             source = {"origin": "human", "client": "memctl"}
-            params = {"workspace": root, "source": source, **one, **options}
+            params = {"workspace": root, "source": source, **entry, **options}
             with common.shows_older(client, root):
                 answer = common.ask(client, "forget", params, timeout_s=None)
             _tell(answer, args)

@@ -76,14 +76,14 @@ def _link_lines(answer: dict[str, Any], cwd: str) -> list[str]:
     """Return one line for each link from and to a note: the line of the link, and the other note."""
     links, root = answer["links"], answer["workspace"]
     found = []
-    for one in links["outgoing"]:
-        to = one_line(one["target"]) if one["path"] is None else shown(root, one["path"], cwd)
-        missing = "  (no such note)" if one["path"] is None else ""
-        found.append(f"out  {_where(one):<12}{to}{missing}")
-    found += [f"in   {_where(one):<12}{shown(root, one['path'], cwd)}" for one in links["incoming"]]
-    for way, said in (("outgoing", "out"), ("incoming", "in")):
+    for link in links["outgoing"]:
+        to = one_line(link["target"]) if link["path"] is None else shown(root, link["path"], cwd)
+        missing = "  (no such note)" if link["path"] is None else ""
+        found.append(f"out  {_where(link):<12}{to}{missing}")
+    found += [f"in   {_where(link):<12}{shown(root, link['path'], cwd)}" for link in links["incoming"]]
+    for way, label in (("outgoing", "out"), ("incoming", "in")):
         if hidden := links[f"{way}_total"] - len(links[way]):
-            found.append(f"{said:<5}{hidden} more")
+            found.append(f"{label:<5}{hidden} more")
     return found
 
 

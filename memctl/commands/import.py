@@ -171,8 +171,8 @@ def _page(report: dict[str, Any]) -> str:
 
 def _notes(report: dict[str, Any]) -> Iterator[str]:
     """Yield the files that were left alone, then the skipped ones, each with the reason."""
-    yield from _some([f"left alone: {one_line(one['path'])} {one['why']}" for one in report["left_alone"]])
-    yield from _some([_skipped(one) for one in report["skipped"]])
+    yield from _some([f"left alone: {one_line(file['path'])} {file['why']}" for file in report["left_alone"]])
+    yield from _some([_skipped(file) for file in report["skipped"]])
 
 
 def _skipped(row: dict[str, Any]) -> str:

@@ -103,11 +103,11 @@ def _added(client: Client, params: dict[str, Any]) -> dict[str, Any]:
     return answer
 
 
-def _confirmed(said: str) -> bool:
+def _confirmed(advice: str) -> bool:
     """Ask the user at the terminal; False if there is none."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
-    common.note(said.rpartition(". ")[0])  # without the last sentence, which names a command to run
+    common.note(advice.rpartition(". ")[0])  # without the last sentence, which names a command to run
     return common.confirmed("Go on?")
 
 
@@ -130,17 +130,19 @@ def _index_soon(client: Client, root: str) -> dict[str, Any]:
         client.call("index", {"workspace": root, "vectors": False}, timeout_s=ESTIMATE_S)
     give_up = time.monotonic() + MODEL_S
     while True:
-        [known] = client.call("status", {"workspace": root}, timeout_s=common.SEARCH_TIMEOUT_S)["workspaces"]
-        if _knows_its_model(known) or time.monotonic() > give_up:
-            index: dict[str, Any] = known
+        [workspace] = client.call("status", {"workspace": root}, timeout_s=common.SEARCH_TIMEOUT_S)[
+            "workspaces"
+        ]
+        if _knows_its_model(workspace) or time.monotonic() > give_up:
+            index: dict[str, Any] = workspace
             return index
         time.sleep(POLL_S)
 
 
-def _knows_its_model(known: dict[str, Any]) -> bool:
+def _knows_its_model(workspace: dict[str, Any]) -> bool:
     """Return whether memd knows which scripts the model reads, or that there is no model."""
-    is_failed = {"model-failed", "numpy-missing"} & set(known.get("degraded") or ())
-    return bool(known.get("provider") in {None, "none"} or known.get("model_id") or is_failed)
+    is_failed = {"model-failed", "numpy-missing"} & set(workspace.get("degraded") or ())
+    return bool(workspace.get("provider") in {None, "none"} or workspace.get("model_id") or is_failed)
 
 
 def _proposed_languages(client: Client, root: str) -> list[str]:

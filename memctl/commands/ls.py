@@ -48,20 +48,22 @@ def run(args: Namespace) -> int:
     inside = relative_path.inside(common.here(), relative_path.root_of(root)) is not None
     typed = args.paths or (["."] if inside else [])
     globs = relative_path.globs(typed, root)
-    given = {one.key: value for one in OPTIONS if (value := getattr(args, one.key, None)) is not None}
+    given = {
+        option.key: value for option in OPTIONS if (value := getattr(args, option.key, None)) is not None
+    }
     params = {"workspace": root, "limit": PAGE, **given} | ({"glob": globs} if globs else {})
     notes = chunks = vectors = skipped = 0
     here = common.here()
     with common.daemon() as memd:
         for answer in () if args.skipped else _pages(memd, params):
-            for one in answer["sources"]:
-                notes, chunks, vectors = notes + 1, chunks + one["chunks"], vectors + one["vectors"]
-                common.print_json(one) if args.json else print(_line(one, answer["workspace"], here))
+            for entry in answer["sources"]:
+                notes, chunks, vectors = notes + 1, chunks + entry["chunks"], vectors + entry["vectors"]
+                common.print_json(entry) if args.json else print(_line(entry, answer["workspace"], here))
         for answer in () if given else _pages(memd, params | {"skipped": True}):
-            for one in answer["skipped"]:
+            for entry in answer["skipped"]:
                 skipped += 1
-                path = shown(answer["workspace"], one["path"], here)
-                common.print_json(one) if args.json else print(f"skipped: {path} {one_line(one['text'])}")
+                path = shown(answer["workspace"], entry["path"], here)
+                common.print_json(entry) if args.json else print(f"skipped: {path} {one_line(entry['text'])}")
     if not args.skipped:
         common.note(f"{notes:,} notes, {chunks:,} chunks, {vectors:,} of them found by meaning")
     if not given:

@@ -35,8 +35,8 @@ def search(params: dict[str, Any], args: Namespace) -> int:
     sys.stdout.flush()  # keep stderr below the hits if both go to one file
     if not args.json:
         for answer in shown:
-            if said := caveats.notes(answer):
-                common.note(f"{answer['workspace']}: {said}")
+            if caveat := caveats.notes(answer):
+                common.note(f"{answer['workspace']}: {caveat}")
             common.note(caveats.not_utf8(answer, ABSOLUTE))
             if (args.vimgrep or args.files) and (
                 left_out := hits.unnamed(answer, cwd=ABSOLUTE, colons=args.files)
@@ -66,8 +66,8 @@ def _print(merged: list[Hit], answers: list[Answer], query: str, args: Namespace
             b"".join(dict.fromkeys(hits.files0(_alone(hit), cwd=ABSOLUTE) for hit in merged))
         )
     elif hits.is_page(args):
-        said = {answer["confidence"] for answer in answers if answer["hits"]}
-        best = next((word for word in ("strong", "weak") if word in said), "none")
+        levels = {answer["confidence"] for answer in answers if answer["hits"]}
+        best = next((word for word in ("strong", "weak") if word in levels), "none")
         answer = {"workspace": "", "hits": merged, "confidence": best}
         hits.show_page(answer, query, args, cwd=ABSOLUTE)
     else:
@@ -76,8 +76,8 @@ def _print(merged: list[Hit], answers: list[Answer], query: str, args: Namespace
 
 def registered(client: Client) -> list[str]:
     """Return the roots of all registered workspaces, without temporary copies by `memctl eval`."""
-    known = client.call("workspace.list", {}, timeout_s=common.SEARCH_TIMEOUT_S)["workspaces"]
-    roots = [str(one["root"]) for one in known]
+    listed = client.call("workspace.list", {}, timeout_s=common.SEARCH_TIMEOUT_S)["workspaces"]
+    roots = [str(workspace["root"]) for workspace in listed]
     if not roots:
         raise CommandError("no workspace is registered. Make one: memctl init DIR", exits.WORKSPACE)
     return [root for root in roots if not workspaces.is_copy(root)]

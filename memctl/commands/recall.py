@@ -56,7 +56,7 @@ def run(args: Namespace) -> int:
         common.note(caveats.notes(answer, cwd=common.here()))
         common.note(caveats.NO_GOOD_MATCH if is_hidden else _omitted(answer))
     return common.status_of(
-        {**answer, "hits": [one for one in answer["sources"] if one["score"] is not None]}
+        {**answer, "hits": [source for source in answer["sources"] if source["score"] is not None]}
     )
 
 

@@ -27,7 +27,9 @@ def arguments(parser: ArgumentParser) -> None:
         "-i", "--interactive", action="store_true", help="search as you type: memctl find with these options"
     )
     parser.add_argument("--explain", action="store_true", help="explain the score of each hit")
-    filters = "\n".join(f"  {f'{one.key}:{one.value}':<20}{one.help}" for one in FILTER_KEYS)
+    filters = "\n".join(
+        f"  {f'{filter_key.key}:{filter_key.value}':<20}{filter_key.help}" for filter_key in FILTER_KEYS
+    )
     parser.epilog = f"""\
 In a query, "quoted words" match as a phrase, and -word excludes (after --; flags like -rf are words).
 Filters: {filters}

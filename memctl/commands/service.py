@@ -32,13 +32,13 @@ def run(args: Namespace) -> int:
     if args.action == "uninstall":
         print("removed" if service.uninstall() else "no unit of memd was installed")
         return exits.OK
-    known: dict[str, Any] = service.status()
+    state: dict[str, Any] = service.status()
     if args.json:
-        common.print_json(known)
-    elif known["installed"]:
-        print("".join(f"{one_line(path)}\n" for path in known["units"]), end="")
-        enabled = "at each login" if known["enabled"] else "not at login"
-        print(f"socket {known['socket']}, service {known['service']}, starts {enabled}")
+        common.print_json(state)
+    elif state["installed"]:
+        print("".join(f"{one_line(path)}\n" for path in state["units"]), end="")
+        enabled = "at each login" if state["enabled"] else "not at login"
+        print(f"socket {state['socket']}, service {state['service']}, starts {enabled}")
     else:
         print("not installed (memctl service install); memctl starts memd itself if needed")
-    return exits.OK if known["installed"] else exits.NONE
+    return exits.OK if state["installed"] else exits.NONE

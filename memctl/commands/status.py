@@ -20,7 +20,7 @@ PLAIN_TERMS = ("dumb", "unknown")  # terminals on which no page can be redrawn i
 EVERY_S = 2.0  # as watch(1): often enough to see progress
 
 
-class Seen(NamedTuple):
+class Outcome(NamedTuple):
     """The result of asking the daemon once: its answer, or why there is none."""
 
     answer: dict[str, Any]
@@ -57,21 +57,21 @@ def run(args: Namespace) -> int:
     """Print the status; the daemon answers at once, also while it indexes."""
     if args.watch is not None:
         _watch(args.watch, as_json=args.json)
-    seen = look()
+    outcome = look()
     if args.json:
-        common.print_json(seen.answer)
-    elif seen.trouble:
-        print(seen.trouble)
+        common.print_json(outcome.answer)
+    elif outcome.trouble:
+        print(outcome.trouble)
     else:
-        common.show("status", seen.answer, as_json=False)
-    if not seen.trouble:
+        common.show("status", outcome.answer, as_json=False)
+    if not outcome.trouble:
         older = older_daemon()
-        version = str(seen.answer["server"].get("version") or "unknown")
+        version = str(outcome.answer["server"].get("version") or "unknown")
         common.note(versions.older_line(older) if older else versions.warning(version))
-    return seen.status
+    return outcome.status
 
 
-def look() -> Seen:
+def look() -> Outcome:
     """
     Ask the daemon once, over a new connection.
 
@@ -88,17 +88,17 @@ def look() -> Seen:
         raise
     except Unreachable as error:  # also if it accepts no more connections
         return _nobody("stuck", f"memd is running but gives no status: {error}", exits.BUSY)
-    return Seen(answer, "", exits.OK)
+    return Outcome(answer, "", exits.OK)
 
 
-def _nobody(state: str, trouble: str, status: int) -> Seen:
-    return Seen({"server": {"state": state}, "workspaces": []}, trouble, status)
+def _nobody(state: str, trouble: str, status: int) -> Outcome:
+    return Outcome({"server": {"state": state}, "workspaces": []}, trouble, status)
 
 
 def _watch(every_s: float, *, as_json: bool) -> NoReturn:
     """Show the status repeatedly, until Ctrl-C."""
     if as_json:
-        _repeat(every_s, lambda seen, _: common.print_json(seen.answer), time.sleep)
+        _repeat(every_s, lambda outcome, _: common.print_json(outcome.answer), time.sleep)
     elif terminal_width() is None or os.environ.get("TERM") in PLAIN_TERMS:
         _repeat(every_s, _print_block, time.sleep)
     from memctl.output import page, status
@@ -106,10 +106,10 @@ def _watch(every_s: float, *, as_json: bool) -> NoReturn:
 
     with LivePage() as live:
 
-        def draw(seen: Seen, news: list[str]) -> None:
+        def draw(outcome: Outcome, news: list[str]) -> None:
             above = [f"{time.strftime('%H:%M:%S')}, every {every_s:g} s until Ctrl-C", *news, ""]
-            above += safe(seen.trouble).splitlines()
-            blocks = [] if seen.trouble else status.status_blocks(seen.answer)
+            above += safe(outcome.trouble).splitlines()
+            blocks = [] if outcome.trouble else status.status_blocks(outcome.answer)
             below = page.lines(blocks, width=live.width, colour=wants_colour())
             live.draw([*(part for line in above for part in folded(line, live.width)), *below])
 
@@ -117,7 +117,7 @@ def _watch(every_s: float, *, as_json: bool) -> NoReturn:
 
 
 def _repeat(
-    every_s: float, show: Callable[[Seen, list[str]], None], pause: Callable[[float], None]
+    every_s: float, show: Callable[[Outcome, list[str]], None], pause: Callable[[float], None]
 ) -> NoReturn:
     """Forever: ask, show the answer and the daemon's starts and stops, and pause."""
     from memctl.output.status import Sightings
@@ -125,13 +125,13 @@ def _repeat(
     sightings = Sightings()
     while True:
         began_s = time.monotonic()
-        seen = _look_on()
-        show(seen, sightings.after(seen.answer, time.time()))
+        outcome = _look_on()
+        show(outcome, sightings.after(outcome.answer, time.time()))
         sys.stdout.flush()  # do not wait until the buffer of a pipe is full
         pause(max(0.0, began_s + every_s - time.monotonic()))
 
 
-def _look_on() -> Seen:
+def _look_on() -> Outcome:
     """Ask once; return errors as a state of the daemon, because the next attempt may succeed."""
     try:
         return look()
@@ -143,8 +143,8 @@ def _look_on() -> Seen:
         return _nobody("stuck", str(error), exits.UNSAFE)
 
 
-def _print_block(seen: Seen, news: list[str]) -> None:
+def _print_block(outcome: Outcome, news: list[str]) -> None:
     from memctl.output import status
 
-    page = f"{safe(seen.trouble)}\n" if seen.trouble else status.status(seen.answer)
+    page = f"{safe(outcome.trouble)}\n" if outcome.trouble else status.status(outcome.answer)
     print("\n".join([time.strftime("%Y-%m-%d %H:%M:%S"), *news, page]))

@@ -114,13 +114,13 @@ def _forget_workspaces() -> list[str]:
     try:
         with launch.ensure_daemon() as client:
             listed = client.call("workspace.list", {}, timeout_s=REMOVE_TIMEOUT_S)["workspaces"]
-            for known in listed:
-                client.call("workspace.remove", {"path": known["root"]}, timeout_s=REMOVE_TIMEOUT_S)
+            for workspace in listed:
+                client.call("workspace.remove", {"path": workspace["root"]}, timeout_s=REMOVE_TIMEOUT_S)
     except (Unreachable, RpcError) as error:
         # The indexes are below the state folder, which is deleted as a whole.
         common.note(f"memd could not forget its workspaces itself: {error}")
         return []
-    return [str(known["root"]) for known in listed]
+    return [str(workspace["root"]) for workspace in listed]
 
 
 def _delete(folder: Path) -> None:

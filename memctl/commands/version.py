@@ -16,10 +16,10 @@ def run(_args: Namespace) -> int:
     print(f"memctl {versions.own()}")
     try:
         with Client.connect(timeout_s=common.AT_ONCE_S) as client:
-            theirs = str(client.call("memd.hello", {}, timeout_s=common.AT_ONCE_S)["server_version"])
+            daemon_version = str(client.call("memd.hello", {}, timeout_s=common.AT_ONCE_S)["server_version"])
     except (Unreachable, RpcError):
         print("memd   not running")
         return exits.OK
-    print(f"memd   {theirs} (running)")
-    common.note(versions.warning(theirs))
+    print(f"memd   {daemon_version} (running)")
+    common.note(versions.warning(daemon_version))
     return exits.OK

@@ -75,8 +75,8 @@ def _what(kind: str, event: dict[str, Any]) -> str:
             return one_line(str(event.get("text")))
         case "lost":
             return f"{counted(event.get('count'), 'event')}: memctl status shows the current state"
-    known = {"event", "at", "workspace", "generation"}
-    return one_line(", ".join(f"{key} {value}" for key, value in event.items() if key not in known))
+    common_keys = {"event", "at", "workspace", "generation"}
+    return one_line(", ".join(f"{key} {value}" for key, value in event.items() if key not in common_keys))
 
 
 def _paths(event: dict[str, Any]) -> str:

@@ -77,9 +77,11 @@ def page(answer: dict[str, Any], *, cwd: str, colour: bool) -> str:
     """Return the verdict with the note's path relative to *cwd*; *colour*: with SGR sequences."""
     marker = Marker("", colour=colour)
     facts = answer["facts"]
-    lines = [f"{marker.paint(one_line(answer['stage']), HEADING)}: {_seen(answer, 'text', cwd)}"]
+    lines = [
+        f"{marker.paint(one_line(answer['stage']), HEADING)}: {_with_relative_path(answer, 'text', cwd)}"
+    ]
     if answer["advice"]:
-        lines.append(_seen(answer, "advice", cwd))
+        lines.append(_with_relative_path(answer, "advice", cwd))
     if explanation := facts.get("explanation"):
         found = score_lines(explanation, marker)
         found += [labelled(name, listed(facts[name]), marker) for name in ("has", "lacks") if facts.get(name)]
@@ -89,7 +91,7 @@ def page(answer: dict[str, Any], *, cwd: str, colour: bool) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _seen(answer: dict[str, Any], key: str, cwd: str) -> str:
+def _with_relative_path(answer: dict[str, Any], key: str, cwd: str) -> str:
     """Return a text of the verdict with the note's path relative to *cwd*."""
     path, text = answer["path"], one_line(answer[key])
     if path.startswith("/"):  # it is outside of the workspace

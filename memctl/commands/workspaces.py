@@ -86,15 +86,15 @@ def _remove(args: Namespace) -> int:
 def _agreed(client: Client, folder: str, *, may_ask: bool) -> bool:
     """Ask before an index is deleted; without a terminal, refuse to delete a large one."""
     try:
-        known = client.call("index", {"workspace": folder, "wait": False}, timeout_s=SCAN_TIMEOUT_S)
+        index = client.call("index", {"workspace": folder, "wait": False}, timeout_s=SCAN_TIMEOUT_S)
     except RpcError as error:
         if error.code == "MEMD_WORKSPACE":
             return True  # workspace.remove reports what is wrong with the name
         count = None
     else:
-        if known["workspace"] not in {folder, os.path.realpath(folder)}:
+        if index["workspace"] not in {folder, os.path.realpath(folder)}:
             return True  # workspace.remove refuses a folder that is not a root
-        count = known["sources"]
+        count = index["sources"]
     held = "its index, which cannot be opened" if count is None else f"its index of {count:,} sources"
     if may_ask:
         return common.confirmed(f"Forget {one_line(folder)} and delete {held}? Its notes stay.")

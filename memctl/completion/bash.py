@@ -109,7 +109,7 @@ def script(commands: list[Page]) -> str:
             for flag in option.flags
         ]
         name = " ".join(page.path)
-        lines.append(_case(name, flags, valued, page.places, [one.path[-1] for one in page.actions]))
+        lines.append(_case(name, flags, valued, page.places, [action.path[-1] for action in page.actions]))
         for option in page.options:
             if option.value and option.value.kind != "text":
                 patterns = "|".join(quote(f"{name} {flag}") for flag in option.flags)

@@ -34,7 +34,7 @@ def script(commands: list[Page]) -> str:
         lines.append(f"complete -c memctl -n __memctl_next {_spelled(flags)} -d {_quoted(text)}")
     for page in flat(commands):
         lines += [_option(page.path, option) for option in page.options]
-        lines += [_action(page.path, one.path[-1], one.help) for one in page.actions]
+        lines += [_action(page.path, action.path[-1], action.help) for action in page.actions]
         lines += [f"complete -c memctl -n {_at(page.path)} {_values(place)}" for place in page.places if
                   place.kind != "text"]  # fmt: skip
     return "\n".join([_HEAD, *lines, ""])

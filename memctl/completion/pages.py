@@ -61,7 +61,7 @@ def page_of(path: tuple[str, ...], summary: str, parser: argparse.ArgumentParser
         if action.help == argparse.SUPPRESS:
             continue
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 (the same)
-            helps = {one.dest: one.help or "" for one in action._choices_actions}  # noqa: SLF001 (the same)
+            helps = {choice.dest: choice.help or "" for choice in action._choices_actions}  # noqa: SLF001 (the same)
             below += [
                 page_of((*path, name), helps.get(name, ""), inner) for name, inner in action.choices.items()
             ]
@@ -74,7 +74,7 @@ def page_of(path: tuple[str, ...], summary: str, parser: argparse.ArgumentParser
 
 def flat(found: list[Page]) -> list[Page]:
     """Return all pages, each before the pages of its actions."""
-    return [page for one in found for page in (one, *flat(list(one.actions)))]
+    return [page for outer in found for page in (outer, *flat(list(outer.actions)))]
 
 
 def _option(action: argparse.Action) -> Option:

@@ -62,7 +62,7 @@ def _function(page: Page) -> str:
         specs += [_place(number, place) for number, place in enumerate(page.places, 1)]
         return f"{name}() {{\n    _arguments -S {_continued(specs)}\n}}"
     actions = "\n".join(
-        " " * 16 + _quoted(f"{one.path[-1]}:{_escaped(one.help, ':')}") for one in page.actions
+        " " * 16 + _quoted(f"{action.path[-1]}:{_escaped(action.help, ':')}") for action in page.actions
     )
     text = _PARENT.replace("@specs@", _continued(specs)).replace("@actions@", actions)
     return text.replace("@name@", name)

@@ -109,11 +109,11 @@ class LiveSearch:
         )
         return answer["text"]
 
-    async def _answer(self, asked: asyncio.Event, *, by_meaning: bool) -> None:
-        """Forever: wait for *asked*, and search for the latest text, by words or by meaning."""
+    async def _answer(self, changed: asyncio.Event, *, by_meaning: bool) -> None:
+        """Forever: wait for *changed*, and search for the latest text, by words or by meaning."""
         while True:
-            await asked.wait()
-            asked.clear()
+            await changed.wait()
+            changed.clear()
             typed, client = self._typed, self._client
             if client is None:
                 continue  # `_stay_connected` asks again after connecting
@@ -138,17 +138,21 @@ class LiveSearch:
         questions = [{**quick, **request, **how} for request in self._requests]
         if by_meaning:  # there is time to ask also which filters memd understood
             questions += [{**request, "query": typed, **SEEN} for request in self._requests]
-        asked = (client.call("search", params, timeout_s=TIMEOUT_S) for params in questions)
-        outcomes = await asyncio.gather(*asked, return_exceptions=True)
-        searched, seen = outcomes[: len(self._requests)], outcomes[len(self._requests) :]
-        failures = [one for one in searched if isinstance(one, BaseException)]
-        answers = [one for one in searched if not isinstance(one, BaseException)]
+        calls = (client.call("search", params, timeout_s=TIMEOUT_S) for params in questions)
+        outcomes = await asyncio.gather(*calls, return_exceptions=True)
+        searched, understood = outcomes[: len(self._requests)], outcomes[len(self._requests) :]
+        failures = [outcome for outcome in searched if isinstance(outcome, BaseException)]
+        answers = [outcome for outcome in searched if not isinstance(outcome, BaseException)]
         for error in failures:
             if not answers or not isinstance(error, RpcError):
                 raise error
         found = _merged(typed, answers, failures, limit=self._limit, by_meaning=by_meaning)
-        explained = [one["explanation"] for one in seen if not isinstance(one, BaseException)]
-        filters = [filter_text(one) for explanation in explained for one in explanation["filters"]]
+        explained = [
+            outcome["explanation"] for outcome in understood if not isinstance(outcome, BaseException)
+        ]
+        filters = [
+            filter_text(condition) for explanation in explained for condition in explanation["filters"]
+        ]
         return found._replace(filters=tuple(dict.fromkeys(filters)))
 
     async def _stay_connected(self) -> None:
@@ -192,7 +196,7 @@ def _merged(
     # Corrections and the quality of matches change with each key: notes about them would make the screen
     # jump.
     steady = [answer | {"corrected": {}} for answer in answers]
-    steady = [one | {"confidence": "strong"} if caveats.is_weak(one) else one for one in steady]
+    steady = [answer | {"confidence": "strong"} if caveats.is_weak(answer) else answer for answer in steady]
     notes = [note for answer in steady if (note := caveats.notes(answer))]
     notes += [str(error) for error in failures]
     corrected = [term for answer in answers for term in answer["corrected"].values()]

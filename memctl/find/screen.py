@@ -28,7 +28,7 @@ from memctl.output.excerpt import end_of, fitted
 from memctl.output.marker import pattern_of
 from memctl.output.text import one_line, safe, width_of
 
-HINT = "words, or " + " ".join(f"{one.key}:" for one in FILTER_KEYS if one.option)
+HINT = "words, or " + " ".join(f"{filter_key.key}:" for filter_key in FILTER_KEYS if filter_key.option)
 KEYS = (
     "enter open", "esc quit", "↑↓ choose", "^y copy place", "^t copy text", "shift+↑↓ scroll",
 )  # fmt: skip
@@ -282,11 +282,11 @@ class Finder(App[None]):
         else:
             count = len(found.hits)
             if found.typed.strip() or count:
-                said = f"{count} hit{'' if count == 1 else 's'}" if count else "no hits"
-                parts.append(Content(f"{said}{'' if found.by_meaning else ' by words'}"))
-            parts += [Content.styled(f"≈ {one_line(one)}", FAINT) for one in found.corrected]
-            parts += [Content.styled(one_line(one), FILTER) for one in found.filters]
-            parts += [Content.styled(one_line(one), FAINT) for one in found.notes]
+                amount = f"{count} hit{'' if count == 1 else 's'}" if count else "no hits"
+                parts.append(Content(f"{amount}{'' if found.by_meaning else ' by words'}"))
+            parts += [Content.styled(f"≈ {one_line(term)}", FAINT) for term in found.corrected]
+            parts += [Content.styled(one_line(text), FILTER) for text in found.filters]
+            parts += [Content.styled(one_line(note), FAINT) for note in found.notes]
         self.query_one("#state", Static).update(Content(" · ").join(parts) if parts else Content(" "))
 
     # What keys do

@@ -116,14 +116,14 @@ class _Progress:
         self._report = report
         self._stage = ""
         self._before = 0.0  # the count at the start of this stage
-        self._told = 0.0
+        self._reported = 0.0
 
-    def take(self, said: dict[str, Any]) -> None:
+    def take(self, progress: dict[str, Any]) -> None:
         """Process one progress notification of the daemon."""
-        stage, done, total = said.get("stage", ""), said.get("done", 0), said.get("total", 0)
+        stage, done, total = progress.get("stage", ""), progress.get("done", 0), progress.get("total", 0)
         if stage != self._stage:
-            self._stage, self._before = stage, self._told
+            self._stage, self._before = stage, self._reported
         now = self._before + done
-        if now > self._told:
-            self._told = now
+        if now > self._reported:
+            self._reported = now
             self._report(now, self._before + max(total, done), stage)

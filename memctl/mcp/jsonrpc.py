@@ -105,8 +105,8 @@ def result(id_: Id, answer: dict[str, Any]) -> bytes:
 
 def failure(id_: Id | None, error: JsonRpcError) -> bytes:
     """Return the line of an error."""
-    said = {"code": error.code, "message": str(error)} | ({"data": error.data} if error.data else {})
-    return _line({"id": id_, "error": said})
+    fields = {"code": error.code, "message": str(error)} | ({"data": error.data} if error.data else {})
+    return _line({"id": id_, "error": fields})
 
 
 def notification(method: str, params: dict[str, Any]) -> bytes:

@@ -37,10 +37,10 @@ def get(params: dict[str, Any], asking: Asking) -> dict[str, Any]:
     answer = asking.call("recall", {"query": query, "budget_tokens": budget_tokens})
     note = asking.note(answer)
     text = FRAME.format(query=query, text=answer["text"] or "Nothing relevant is in memory.")
-    said = f"{text}\n\nmemd: {note}" if note else text
+    content = f"{text}\n\nmemd: {note}" if note else text
     return {
         "description": f"Notes about {query}",
-        "messages": [{"role": "user", "content": {"type": "text", "text": said}}],
+        "messages": [{"role": "user", "content": {"type": "text", "text": content}}],
     }
 
 

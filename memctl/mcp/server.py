@@ -101,8 +101,8 @@ class McpServer:
     def _take(self, request: JsonRpcRequest) -> None:
         try:
             _check_version(request)
-            if known := self._known.get(request.method):
-                self._write(_answered(request, known(request)))
+            if handler := self._known.get(request.method):
+                self._write(_answered(request, handler(request)))
             else:
                 self._start(request)
         except JsonRpcError as error:
@@ -193,14 +193,14 @@ class McpServer:
             return None
 
         def report(progress: float, total: float, message: str) -> None:
-            said = {"progressToken": token, "progress": progress, "total": total, "message": message}
-            self._write(jsonrpc.notification("notifications/progress", said))
+            params = {"progressToken": token, "progress": progress, "total": total, "message": message}
+            self._write(jsonrpc.notification("notifications/progress", params))
 
         return report
 
-    def _cancel(self, said: JsonRpcNotification) -> None:
+    def _cancel(self, notification: JsonRpcNotification) -> None:
         """Cancel a request; ids of answered or unknown requests are ignored."""
-        id_ = said.params.get("requestId")
+        id_ = notification.params.get("requestId")
         if not isinstance(id_, str | int):
             return
         with self._lock:

@@ -53,7 +53,7 @@ def call(params: dict[str, Any], asking: Asking) -> dict[str, Any]:
     try:
         if "fields" in arguments:
             schema = _with_fields(schema, arguments["fields"])
-            arguments = {key: one for key, one in arguments.items() if key != "fields"}
+            arguments = {key: value for key, value in arguments.items() if key != "fields"}
         if name == "get" and isinstance(arguments.get("path"), list):
             return _several(arguments, schema, asking)
         answer = asking.call(entry["method"], arguments | source)
@@ -64,10 +64,10 @@ def call(params: dict[str, Any], asking: Asking) -> dict[str, Any]:
 
 def _with_fields(schema: dict[str, Any], fields: Any) -> dict[str, Any]:
     """Return the schema of a search's answer with only the keys *fields* of each hit; raises ValueError."""
-    known = schema["properties"]["hits"]["items"]["properties"]
-    if not isinstance(fields, list) or not fields or not set(map(str, fields)) <= known.keys():
-        raise ValueError(f"fields must be a list of some of {', '.join(known)}; not {fields!r:.200}")
-    kept = {key: known[key] for key in fields}
+    properties = schema["properties"]["hits"]["items"]["properties"]
+    if not isinstance(fields, list) or not fields or not set(map(str, fields)) <= properties.keys():
+        raise ValueError(f"fields must be a list of some of {', '.join(properties)}; not {fields!r:.200}")
+    kept = {key: properties[key] for key in fields}
     hits = {"type": "array", "items": {"type": "object", "properties": kept}}
     return schema | {"properties": schema["properties"] | {"hits": hits}}
 
@@ -128,9 +128,9 @@ def shaped(value: Any, schema: dict[str, Any]) -> Any:
         return value if value is None else shaped(value, schema["anyOf"][0])
     if isinstance(value, dict) and "properties" in schema:
         promised = schema["properties"]
-        return {key: shaped(one, promised[key]) for key, one in value.items() if key in promised}
+        return {key: shaped(item, promised[key]) for key, item in value.items() if key in promised}
     if isinstance(value, list) and "items" in schema:
-        return [shaped(one, schema["items"]) for one in value]
+        return [shaped(item, schema["items"]) for item in value]
     return value
 
 

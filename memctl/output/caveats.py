@@ -89,7 +89,7 @@ def standing(note: dict[str, Any], cwd: str) -> str | None:
 
 def _without(answer: Answer, cwd: str | None) -> str:
     """Return the words excluded by a minus; if that left no hits, also the count of hits without it."""
-    words = ", ".join(f'"{one}"' if " " in one else one for one in map(one_line, answer["without"]))
+    words = ", ".join(f'"{word}"' if " " in word else word for word in map(one_line, answer["without"]))
     instead = answer.get("without_minus")
     if not instead:
         return f"without: {words}"
@@ -109,7 +109,7 @@ def _lags(index: dict[str, Any]) -> bool:
 def not_utf8(answer: Answer, cwd: str) -> str | None:
     """Return one line with the notes that are not searched because they are not UTF-8; None without any."""
     paths = answer.get("not_utf8") or ()
-    named = ", ".join(shown(answer["workspace"], one, cwd) for one in paths[:NOT_UTF8_NAMED])
+    named = ", ".join(shown(answer["workspace"], path, cwd) for path in paths[:NOT_UTF8_NAMED])
     more = ", … (memctl status)" if len(paths) > NOT_UTF8_NAMED else ""
     return f"not searched, as it is not UTF-8 text: {named}{more}" if paths else None
 
@@ -139,7 +139,7 @@ def is_weak(answer: Answer) -> bool:
 def _has_hits(answer: Answer) -> bool:
     """Return whether the query found something; the core notes of every recall have no score."""
     found = answer.get("hits") or answer.get("sources") or ()
-    return any(one["score"] is not None for one in found)
+    return any(source["score"] is not None for source in found)
 
 
 def corrected(corrections: dict[str, str]) -> str:

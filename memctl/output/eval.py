@@ -67,13 +67,13 @@ def failures(failed: Sequence[Fields], total: int, *, held_out: bool, colour: bo
     return "".join(f"{line}\n" for line in lines)
 
 
-def _questions(about: Fields, asked: int) -> Iterator[str]:
+def _questions(about: Fields, amount: int) -> Iterator[str]:
     """Yield lines on the questions and on the notes they were asked of."""
     if about["from"] == "golden":
-        yield f"{counted(asked, 'question')} of {one_line(about['file'])}, asked of your notes as they are"
+        yield f"{counted(amount, 'question')} of {one_line(about['file'])}, asked of your notes as they are"
         return
     notes = counted(about["notes"], "note")
-    yield f"{counted(asked, 'question')} from headings of {notes}, asked of a copy without these headings"
+    yield f"{counted(amount, 'question')} from headings of {notes}, asked of a copy without these headings"
     reasons = [f"{count:,} {reason}" for reason, count in about["left_out"].items()]
     yield (
         f"of {counted(about['headings'], 'heading')}, {', '.join(reasons) or 'none'} left out; "
@@ -120,7 +120,7 @@ def _failure(result: Fields, *, colour: bool) -> Iterator[str]:
     for answer in result["answers"]:
         line = f":{answer['line']}" if answer["line"] else ""
         yield f"    {painted(one_line(answer['path']), PATH, colour=colour)}{line}"
-    ranks = [f"{one_line(arm)} {known['rank'] or '-'}" for arm, known in result["arms"].items()]
+    ranks = [f"{one_line(arm)} {judged['rank'] or '-'}" for arm, judged in result["arms"].items()]
     first = result["arms"]["hybrid"]["paths"][:1]
     instead = f"; first of hybrid: {one_line(first[0])}" if first else "; hybrid found nothing"
     sentence = f"ranks: {', '.join(ranks)}{instead}"

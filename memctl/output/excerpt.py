@@ -118,9 +118,9 @@ def _marked(text: str, marker: Marker, *, is_code: bool) -> str:
         return marker.mark(text, CODE)
     ends = [0, *(end.end() for end in re.finditer(_SENTENCE_END, text)), len(text)]
     sentences = [text[start:end] for start, end in pairwise(ends)]
-    found = [marker.count(one) for one in sentences]
+    found = [marker.count(sentence) for sentence in sentences]
     # A single sentence needs no emphasis.
     best = found.index(max(found)) if any(found) and len(found) > 1 else -1
     return "".join(
-        marker.mark(one, SENTENCE if number == best else "") for number, one in enumerate(sentences)
+        marker.mark(sentence, SENTENCE if number == best else "") for number, sentence in enumerate(sentences)
     )

@@ -50,12 +50,12 @@ def score_lines(explanation: Fields, marker: Marker) -> list[str]:
     if vector is not None:
         facts += [("meaning", _product(vector)), *(("", line) for line in _meaning_lines(vector))]
     if keyword is not None:
-        said = f", tier {one_line(keyword['tier'])}" if keyword["bm25"] else "; none of them is in this chunk"
-        facts.append(("words", f"{_product(keyword)}{said}"))
+        more = f", tier {one_line(keyword['tier'])}" if keyword["bm25"] else "; none of them is in this chunk"
+        facts.append(("words", f"{_product(keyword)}{more}"))
         facts += [("", line) for line in _term_lines(keyword)]
     if (named := explanation["named"]) is not None:
-        said = f"comes first; {named['score']:.4f} by what is named alone"
-        facts.append(("named", f"{listed(named['words'])}: {said}"))
+        more = f"comes first; {named['score']:.4f} by what is named alone"
+        facts.append(("named", f"{listed(named['words'])}: {more}"))
     if ahead_of := explanation.get("ahead_of"):
         facts.append(("newer", f"takes the place of {one_line(ahead_of)}, which it supersedes"))
     if newer := explanation.get("superseded_by"):
@@ -98,9 +98,9 @@ def off(code: str) -> str:
 
 def listed(words: Iterable[str]) -> str:
     """Return words separated by commas; of many, the first and the number of the others."""
-    known = list(words)
-    more = len(known) - WORDS_SHOWN
-    shown = ", ".join(_term(word, prefix=False) for word in known[:WORDS_SHOWN])
+    names = list(words)
+    more = len(names) - WORDS_SHOWN
+    shown = ", ".join(_term(word, prefix=False) for word in names[:WORDS_SHOWN])
     return f"{shown} and {more} more" if more > 0 else shown
 
 
@@ -135,9 +135,9 @@ def _reading(made: Fields) -> str:
     return f"the model reads {made['read']:.0%} of the query, not {unread}: so meaning counts less"
 
 
-def _arm(made: Fields, pool: str, said: str) -> str:
+def _arm(made: Fields, pool: str, note: str) -> str:
     if made[pool] is not None:
-        return f"{made[pool]} candidates of {made['pool']} at most; {said}"
+        return f"{made[pool]} candidates of {made['pool']} at most; {note}"
     return f"not looked for: {off(made['vector_arm'] or 'mode') if pool == 'vector_pool' else 'mode vector'}"
 
 

@@ -224,8 +224,8 @@ def line_of(hit: Hit) -> int:
 
 def written(hit: Hit) -> str:
     """Return a hit's date and its kind, as in "updated 2026-05-01"; "" without a date."""
-    said = DATE_OF.get(hit.get("date_of", ""), "")
-    return f"{said} {hit['date']}".strip() if hit.get("date") else ""
+    kind = DATE_OF.get(hit.get("date_of", ""), "")
+    return f"{kind} {hit['date']}".strip() if hit.get("date") else ""
 
 
 def _span(workspace: str, place: dict[str, Any], cwd: str) -> str:

@@ -47,8 +47,8 @@ def as_object(record: Record) -> dict[str, Any]:
     """Return a record for programs: the object that memd wrote, or a plain line with its known facts."""
     if record.fields is not None:
         return record.fields
-    known = {"timestamp": record.at.isoformat() if record.at else "", "by": record.by, "text": record.text}
-    return {key: value for key, value in known.items() if value or key == "text"}
+    fields = {"timestamp": record.at.isoformat() if record.at else "", "by": record.by, "text": record.text}
+    return {key: value for key, value in fields.items() if value or key == "text"}
 
 
 def line(record: Record, marker: Marker) -> str:

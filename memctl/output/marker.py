@@ -61,7 +61,7 @@ def pattern_of(query: str, more: Sequence[str] = ()) -> re.Pattern[str] | None:
 
     composed = unicodedata.normalize("NFC", re.sub(_FILTER, " ", query))
     # Most queries have no such character, and the ranges take longest to compile.
-    has_runs = any(one >= _FIRST_UNSPACED for one in composed)
+    has_runs = any(character >= _FIRST_UNSPACED for character in composed)
     runs = re.findall(_RUN, composed) if has_runs else []
     spaced = re.sub(_RUN, " ", composed) if has_runs else composed
     words = sorted({word for word in re.findall(r"\w+", spaced) if len(word) > 1}, key=len, reverse=True)

@@ -56,11 +56,11 @@ def figure(report: Fields) -> "Figure":
 def headline(report: Fields) -> str:
     """Return one line with the number of questions and their origin."""
     amount = len(report["results"])
-    asked = f"{amount:,} question{'' if amount == 1 else 's'}"
+    questions = f"{amount:,} question{'' if amount == 1 else 's'}"
     starred = f"; * with {report['compared']['model']}" if "compared" in report else ""
     if report["questions"]["from"] == "headings":
-        return f"{asked} from headings of {report['questions']['notes']:,} notes, held out{starred}"
-    return f"{asked} of a golden file{starred}"
+        return f"{questions} from headings of {report['questions']['notes']:,} notes, held out{starred}"
+    return f"{questions} of a golden file{starred}"
 
 
 def standing(report: Fields, arm: str) -> dict[str, int]:

@@ -50,10 +50,10 @@ def status_blocks(answer: dict[str, Any]) -> list[Block]:
     """Return the facts of the daemon and of each workspace; several workspaces are compared in a table."""
     known = answer["workspaces"]
     if len(known) <= 1:
-        below = [_section(workspace(one)) for one in known] or [Block("", [(Cell(NO_WORKSPACES),)])]
+        below = [_section(workspace(entry)) for entry in known] or [Block("", [(Cell(NO_WORKSPACES),)])]
         return [_section(server(answer)), *below]
-    table = Block("", [_row(one) for one in known], COLUMNS, frozenset(NUMBERS))
-    sections = [_section(section) for one in known if (section := _beyond_row(one)).facts]
+    table = Block("", [_row(entry) for entry in known], COLUMNS, frozenset(NUMBERS))
+    sections = [_section(section) for entry in known if (section := _beyond_row(entry)).facts]
     return [_section(server(answer)), table, *sections]
 
 
@@ -80,17 +80,17 @@ def workspaces(answer: dict[str, Any], *, width: int | None = None, colour: bool
         return f"{NO_WORKSPACES}\n"
     if width is None:
         return "".join(
-            f"{one_line(one['root'])}\t{one_line(one['state'])}"
-            f"\t{counted(one.get('sources'), 'source')}\t{counted(one.get('chunks'), 'chunk')}\n"
-            for one in known
+            f"{one_line(entry['root'])}\t{one_line(entry['state'])}"
+            f"\t{counted(entry.get('sources'), 'source')}\t{counted(entry.get('chunks'), 'chunk')}\n"
+            for entry in known
         )
     rows = [
         (
-            Cell(one_line(one["root"])),
-            _state_cell(one_line(one["state"])),
-            *(Cell(f"{one.get(key) or 0:,}") for key in ("sources", "chunks")),
+            Cell(one_line(entry["root"])),
+            _state_cell(one_line(entry["state"])),
+            *(Cell(f"{entry.get(key) or 0:,}") for key in ("sources", "chunks")),
         )
-        for one in known
+        for entry in known
     ]
     return drawn([Block("", rows, LISTED, frozenset(LISTED[2:]))], width=width, colour=colour)
 
@@ -305,8 +305,8 @@ def _warnings(known: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _beside(known: dict[str, Any]) -> list[tuple[str, str]]:
     """Return skipped files, template folders, copies of sync conflicts, and files with a warning."""
-    folders = [("left out", f"{one_line(one)} (templates)") for one in known.get("templates") or ()]
-    copies = [("copy", f"{one_line(one)} (of a sync conflict)") for one in known.get("copies") or ()]
+    folders = [("left out", f"{one_line(folder)} (templates)") for folder in known.get("templates") or ()]
+    copies = [("copy", f"{one_line(path)} (of a sync conflict)") for path in known.get("copies") or ()]
     more = (known.get("copies_total") or 0) - SKIPPED_SHOWN
     copies[SKIPPED_SHOWN:] = [("copy", f"{more} more: memctl status --json")] if more > 0 else []
     return [*_skipped(known), *folders, *copies, *_warnings(known)]

@@ -60,7 +60,9 @@ def width_of(text: str) -> int:
         return len(text)
     from unicodedata import combining, east_asian_width
 
-    return sum(0 if combining(one) else 1 + (east_asian_width(one) in _WIDE) for one in text)
+    return sum(
+        0 if combining(character) else 1 + (east_asian_width(character) in _WIDE) for character in text
+    )
 
 
 def folded(text: str, columns: int | None) -> list[str]:

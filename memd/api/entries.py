@@ -59,7 +59,7 @@ PERHAPS = "the entry may still be written: check before you try again"
 
 
 async def extract_memory(
-    workspaces: Workspaces, asked: ExtractMemoryParams, call: Call
+    workspaces: Workspaces, params: ExtractMemoryParams, call: Call
 ) -> ExtractMemoryResult:
     """``extract_memory``: write one entry, durable when the reply comes; `indexed`: it is searchable, too.
 
@@ -69,19 +69,19 @@ async def extract_memory(
     and `similar` names up to five of the most similar notes. Otherwise the index follows by itself: the entry
     must not be written again.
     """
-    if asked.force and asked.source.origin != "human":
+    if params.force and params.source.origin != "human":
         raise InvalidError(
             "$.force: only a person may keep what looks like a secret: source.origin is not human"
         )
-    if asked.daily and (other := next((name for name in NOT_DAILY if getattr(asked, name)), None)):
+    if params.daily and (other := next((name for name in NOT_DAILY if getattr(params, name)), None)):
         raise InvalidError(f"$.{other}: a daily entry has none: it is a part of a file that many write into")
-    needed = NEEDED[asked.daily :]
-    if asked.update is None and (missing := [name for name in needed if getattr(asked, name) is None]):
+    needed = NEEDED[params.daily :]
+    if params.update is None and (missing := [name for name in needed if getattr(params, name) is None]):
         raise InvalidError(f"$: object missing required field {missing[0]}")
-    if asked.update is None and asked.hash is not None:
+    if params.update is None and params.hash is not None:
         raise InvalidError("$.hash: only a revision has one: expected update beside it")
-    change = await Change.begin(workspaces, asked, call)
-    return await call.to_the_end(_extract(change, asked), PERHAPS)
+    change = await Change.begin(workspaces, params, call)
+    return await call.to_the_end(_extract(change, params), PERHAPS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +96,14 @@ class Change:
 
     @classmethod
     async def begin(
-        cls, workspaces: Workspaces, asked: ExtractMemoryParams | ForgetParams, call: Call
+        cls, workspaces: Workspaces, params: ExtractMemoryParams | ForgetParams, call: Call
     ) -> Self:
         """Find the workspace of a request. Raises WorkspaceError if there is none."""
-        root = await workspaces.root_of(asked.workspace)
+        root = await workspaces.root_of(params.workspace)
         origin = {
-            "origin": asked.source.origin,
-            "client": asked.source.client or str(call.client.get("name", "")),
-            "session": asked.source.session,
+            "origin": params.source.origin,
+            "client": params.source.client or str(call.client.get("name", "")),
+            "session": params.source.session,
         }
         return cls(workspaces, root, call, workspaces.place(root).journal_path, origin)
 
@@ -119,12 +119,12 @@ class Change:
         )
 
 
-async def _extract(change: Change, asked: ExtractMemoryParams) -> ExtractMemoryResult:
+async def _extract(change: Change, params: ExtractMemoryParams) -> ExtractMemoryResult:
     opened = await change.workspaces.find(str(change.root))
 
     def write() -> Written:
-        written, superseded = _written(opened, asked, change.origin)
-        change.record("write" if asked.update is None else "revise", written.id, written.hash)
+        written, superseded = _written(opened, params, change.origin)
+        change.record("write" if params.update is None else "revise", written.id, written.hash)
         for older in superseded:
             change.record("supersede", *identity(change.root, older))
         return written
@@ -133,7 +133,7 @@ async def _extract(change: Change, asked: ExtractMemoryParams) -> ExtractMemoryR
     give_up = time.monotonic() + INDEX_TIMEOUT_S
     if change.call.deadline is not None:
         give_up = min(give_up, change.call.deadline - ANSWER_S)
-    agent = asked.agent or asked.source.origin != "human"
+    agent = params.agent or params.source.origin != "human"
     indexing = _indexed(change.workspaces, change.root, written, give_up, agent=agent)
     similar = await change.workspaces.within(max(give_up - time.monotonic(), 0), indexing)
     return ExtractMemoryResult(
@@ -149,59 +149,59 @@ async def _extract(change: Change, asked: ExtractMemoryParams) -> ExtractMemoryR
 
 
 def _written(
-    opened: OpenWorkspace, asked: ExtractMemoryParams, origin: dict[str, str]
+    opened: OpenWorkspace, params: ExtractMemoryParams, origin: dict[str, str]
 ) -> tuple[Written, Sequence[str]]:
     """Write or revise the entry; also return the paths that it supersedes. Runs in the folder's thread."""
-    root, agent = opened.workspace.root, asked.agent
+    root, agent = opened.workspace.root, params.agent
     now = datetime.now().astimezone()
-    if asked.daily:
-        assert asked.title is not None
+    if params.daily:
+        assert params.title is not None
         written = append_entry(
             root,
-            title=asked.title,
-            content=asked.content,
-            topic=asked.topic or "",
-            tags=asked.tags or (),
+            title=params.title,
+            content=params.content,
+            topic=params.topic or "",
+            tags=params.tags or (),
             origin=origin,
             now=now,
-            force=asked.force,
+            force=params.force,
         )
         return written, ()
-    revised = asked.update and _noted(opened, asked.update, "$.update", agent=agent)
+    revised = params.update and _noted(opened, params.update, "$.update", agent=agent)
     named: dict[str, list[str] | None] = {}
-    for key, given in (("supersedes", asked.supersedes), ("related", asked.related)):
+    for key, given in (("supersedes", params.supersedes), ("related", params.related)):
         names = [given] if isinstance(given, str) else given  # one may be given alone, as in front matter
         named[key] = names and [_noted(opened, name, f"$.{key}", agent=agent) for name in names]
     if revised and revised in (named["supersedes"] or ()):
         raise InvalidError(f"$.supersedes: {revised} is the entry itself")
     if revised:
         revision = Revision(
-            content=asked.content,
+            content=params.content,
             origin=origin,
             now=now,
-            topic=asked.topic,
-            title=asked.title,
-            tags=asked.tags,
-            derived_from=asked.derived_from or "",
-            force=asked.force,
+            topic=params.topic,
+            title=params.title,
+            tags=params.tags,
+            derived_from=params.derived_from or "",
+            force=params.force,
             **named,
         )
-        written = revise_entry(root, revised, revision, seen=asked.hash or "")
+        written = revise_entry(root, revised, revision, expected_hash=params.hash or "")
         return written, named["supersedes"] or ()
-    assert asked.topic is not None
-    assert asked.title is not None
+    assert params.topic is not None
+    assert params.title is not None
     written = write_entry(
         root,
-        topic=asked.topic,
-        title=asked.title,
-        content=asked.content,
-        tags=asked.tags or (),
+        topic=params.topic,
+        title=params.title,
+        content=params.content,
+        tags=params.tags or (),
         supersedes=named["supersedes"] or (),
         related=named["related"] or (),
-        derived_from=asked.derived_from or "",
+        derived_from=params.derived_from or "",
         origin=origin,
         now=now,
-        force=asked.force,
+        force=params.force,
     )
     return written, named["supersedes"] or ()
 
@@ -261,7 +261,7 @@ FILE_GONE = (
 )
 
 
-async def forget(workspaces: Workspaces, asked: ForgetParams, call: Call) -> ForgetResult:
+async def forget(workspaces: Workspaces, params: ForgetParams, call: Call) -> ForgetResult:
     """``forget``: delete an entry; when the reply comes, no file of memd contains any of its text.
 
     An entry that was changed after memd wrote it is kept, unless `force` is set; a changed daily entry is
@@ -269,33 +269,35 @@ async def forget(workspaces: Workspaces, asked: ForgetParams, call: Call) -> For
     excluded from the index by memory/.memdignore. The answer names other places that have lines of the entry;
     they are not changed.
     """
-    if (asked.path is None) == (asked.id is None):
+    if (params.path is None) == (params.id is None):
         raise InvalidError("$: expected either path or id")
-    if asked.agent and (asked.keep_file or asked.force):
+    if params.agent and (params.keep_file or params.force):
         raise InvalidError("$: keep_file and force are a person's word, and an agent asks")
-    change = await Change.begin(workspaces, asked, call)
-    known = await workspaces.using(str(change.root), lambda opened: _known(workspaces, opened, asked, call))
-    if asked.keep_file:
-        if known.is_block:
+    change = await Change.begin(workspaces, params, call)
+    note = await workspaces.using(
+        str(change.root), lambda opened: _find_note(workspaces, opened, params, call)
+    )
+    if params.keep_file:
+        if note.is_block:
             raise InvalidError(
-                f"$.keep_file: {known.path} can only be left out as a whole: name it by its path"
+                f"$.keep_file: {note.path} can only be left out as a whole: name it by its path"
             )
-        indexed = await call.to_the_end(_unindex(change, known), KEPT_PERHAPS)
+        indexed = await call.to_the_end(_unindex(change, note), KEPT_PERHAPS)
     else:
-        indexed = await call.to_the_end(_delete(change, known, force=asked.force), FILE_PERHAPS)
+        indexed = await call.to_the_end(_delete(change, note, force=params.force), FILE_PERHAPS)
     return ForgetResult(
         workspace=str(change.root),
-        path=known.path,
-        title=known.title,
+        path=note.path,
+        title=note.title,
         forgotten=True,
         indexed=indexed,
-        elsewhere=known.elsewhere,
-        in_git=known.in_git,
+        elsewhere=note.elsewhere,
+        in_git=note.in_git,
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _Note:
     """The facts about a note, collected before it is forgotten."""
 
     path: str
@@ -308,11 +310,13 @@ class _Known:
     in_git: bool
 
 
-async def _known(workspaces: Workspaces, opened: OpenWorkspace, asked: ForgetParams, call: Call) -> _Known:
+async def _find_note(
+    workspaces: Workspaces, opened: OpenWorkspace, params: ForgetParams, call: Call
+) -> _Note:
     root = opened.workspace.root
-    path = await asyncio.to_thread(_meant, opened, asked)
-    title, places, indexed = await workspaces.read(_seen, opened, asked, path, call)
-    block_id = asked.id if daily.PATH.fullmatch(path) else None
+    path = await asyncio.to_thread(_named_path, opened, params)
+    title, places, indexed = await workspaces.read(_as_indexed, opened, params, path, call)
+    block_id = params.id if daily.PATH.fullmatch(path) else None
     if block_id is not None:
         title, digest = await asyncio.to_thread(daily_identity, root, path, block_id)
         entry_id = block_id
@@ -321,82 +325,82 @@ async def _known(workspaces: Workspaces, opened: OpenWorkspace, asked: ForgetPar
     if indexed is not None:
         entry_id, digest = entry_id or indexed[0], digest or indexed[1].hex()
     is_in_git = await asyncio.to_thread(in_git, root, path)
-    return _Known(path, block_id is not None, title, indexed is not None, entry_id, digest, places, is_in_git)
+    return _Note(path, block_id is not None, title, indexed is not None, entry_id, digest, places, is_in_git)
 
 
-def _meant(opened: OpenWorkspace, asked: ForgetParams) -> str:
+def _named_path(opened: OpenWorkspace, params: ForgetParams) -> str:
     """Return the path that a request names; an error for an agent if the note is hidden from it."""
     root = opened.workspace.root
-    if asked.id is None:
-        path = below(root, asked.path or "")
+    if params.id is None:
+        path = below(root, params.path or "")
         if path is None:
-            raise InvalidError(f"$.path: {asked.path} is not in the workspace {root}")
-        if not asked.keep_file and daily.PATH.fullmatch(path):
+            raise InvalidError(f"$.path: {params.path} is not in the workspace {root}")
+        if not params.keep_file and daily.PATH.fullmatch(path):
             raise InvalidError(f"$.path: {path} holds the entries of a day: name one of them by its id")
     else:
-        path = find_daily_entry(root, asked.id) or _entry_of(opened, asked.id, agent=asked.agent)
-    if path is None or (asked.agent and not is_known(opened, path)):
-        raise unknown(asked.path or asked.id or "", root)
+        path = find_daily_entry(root, params.id) or _entry_of(opened, params.id, agent=params.agent)
+    if path is None or (params.agent and not is_known(opened, path)):
+        raise unknown(params.path or params.id or "", root)
     return path
 
 
-def _seen(
-    opened: OpenWorkspace, asked: ForgetParams, path: str, call: Call
+def _as_indexed(
+    opened: OpenWorkspace, params: ForgetParams, path: str, call: Call
 ) -> tuple[str, list[Location], tuple[str, bytes] | None]:
     """Return a note's title, the other places of its lines, its id and its hash, as the index has them.
 
     Uses a reading connection: the writing one may be busy for seconds, and nothing is deleted yet.
     """
-    with opened.view(call.is_over, agent=asked.agent) as view:
+    with opened.view(call.is_over, agent=params.agent) as view:
         source = view.snapshot.source_at(path)
-        entry = asked.id or "" if daily.PATH.fullmatch(path) else ""
+        entry = params.id or "" if daily.PATH.fullmatch(path) else ""
         title = source.title if source else PurePosixPath(path).stem
         return title, elsewhere(view, path, entry), view.reader.identity(path)
 
 
-async def _delete(change: Change, known: _Known, *, force: bool) -> bool:
+async def _delete(change: Change, note: _Note, *, force: bool) -> bool:
     """Delete an entry and its traces; False if the index keeps some traces for now."""
 
     def delete() -> None:
-        if known.is_block:
-            remove_entry(change.root, known.path, known.entry_id)
+        if note.is_block:
+            remove_entry(change.root, note.path, note.entry_id)
         else:
             try:
-                delete_entry(change.root, known.path, force=force)
+                delete_entry(change.root, note.path, force=force)
             except NotFoundError:
-                if not known.is_indexed:
+                if not note.is_indexed:
                     raise
-        change.record("forget", known.entry_id, known.hash)
+        change.record("forget", note.entry_id, note.hash)
 
     await change.write(delete)
-    change.call.outlives(BLOCK_GONE if known.is_block else FILE_GONE)
+    change.call.outlives(BLOCK_GONE if note.is_block else FILE_GONE)
 
     async def clean(opened: OpenWorkspace) -> None:
-        await opened.sync.index_loop.index_now(known.path)  # removes the deleted text from all answers
+        await opened.sync.index_loop.index_now(note.path)  # removes the deleted text from all answers
         maintenance = opened.sync.maintenance
-        await (maintenance.erase_now if known.is_block else maintenance.purge_now)(known.path)
+        await (maintenance.erase_now if note.is_block else maintenance.purge_now)(note.path)
 
     return await _cleaned(change, clean)
 
 
-async def _unindex(change: Change, known: _Known) -> bool:
+async def _unindex(change: Change, note: _Note) -> bool:
     """Exclude a file from the index for good, and delete its traces; returns the same as `_delete`."""
-    if not known.is_indexed:
-        raise unknown(known.path, change.root)
-    await change.write(lambda: ignore_file(change.root, known.path))
+    if not note.is_indexed:
+        raise unknown(note.path, change.root)
+    await change.write(lambda: ignore_file(change.root, note.path))
 
     async def clean(opened: OpenWorkspace) -> None:
         rules = await opened.sync.scanner.read_rules()
-        if rules.selects(known.path):
+        if rules.selects(note.path):
             raise InvalidError(
-                f"{known.path} stays indexed: ignore in memory/config.toml takes back what "
+                f"{note.path} stays indexed: ignore in memory/config.toml takes back what "
                 "memory/.memdignore says. Take that pattern out"
             )
-        await opened.sync.index_loop.index_now(known.path)
-        await opened.sync.maintenance.purge_now(known.path)
+        await opened.sync.index_loop.index_now(note.path)
+        await opened.sync.maintenance.purge_now(note.path)
 
     indexed = await _cleaned(change, clean)
-    await change.write(lambda: change.record("unindex", known.entry_id, known.hash))
+    await change.write(lambda: change.record("unindex", note.entry_id, note.hash))
     return indexed
 
 

@@ -47,21 +47,21 @@ MAX_LINKS = 50  # per direction in an answer; arbitrary: an agent reads all of t
 
 
 async def get(
-    workspaces: Workspaces, opened: OpenWorkspace, asked: GetParams, call: Call
+    workspaces: Workspaces, opened: OpenWorkspace, params: GetParams, call: Call
 ) -> Packed[GetResult]:
     """``get``: a source, some of its lines, or the chunk of a hit, read from the current file."""
-    if (asked.path is None) == (asked.id is None):
+    if (params.path is None) == (params.id is None):
         raise InvalidError("$: expected either path or id")
-    return await workspaces.read(_get, opened, asked, call)
+    return await workspaces.read(_get, opened, params, call)
 
 
-def _get(opened: OpenWorkspace, asked: GetParams, call: Call) -> Packed[GetResult]:
-    place = _place(opened, asked, call)
+def _get(opened: OpenWorkspace, params: GetParams, call: Call) -> Packed[GetResult]:
+    place = _place(opened, params, call)
     path, start, end = place.source.path, place.start, place.end
     found = read_source(opened.workspace.root, path, now_ns=time.time_ns())
     if not isinstance(found, SourceText):
         raise NotFoundError(f"{path} cannot be read any more; the index will follow")
-    text = _for_agent(opened, found, asked) if asked.agent else found.text
+    text = _for_agent(opened, found, params) if params.agent else found.text
     lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
     if end is not None and end < start:
         raise InvalidError(f"$.end_line: {end} is before start_line {start}")
@@ -100,10 +100,10 @@ class _Place:
     links: NoteLinks
 
 
-def _for_agent(opened: OpenWorkspace, found: SourceText, asked: GetParams) -> str:
+def _for_agent(opened: OpenWorkspace, found: SourceText, params: GetParams) -> str:
     """Return the text with secrets masked; an error if it became private after it was indexed."""
     if opened.visible_to_agents.keeps(found.path, found.text):
-        raise unknown_chunk(asked.id) if asked.id else unknown(asked.path or "", opened.workspace.root)
+        raise unknown_chunk(params.id) if params.id else unknown(params.path or "", opened.workspace.root)
     return opened.visible_to_agents.masked(found.text)
 
 
@@ -120,17 +120,17 @@ def _named(view: View, root: Path, name: str, *, agent: bool) -> Source:
         raise NotFoundError(f"{error}; near it are {', '.join(paths)}") from None
 
 
-def _place(opened: OpenWorkspace, asked: GetParams, call: Call) -> _Place:
+def _place(opened: OpenWorkspace, params: GetParams, call: Call) -> _Place:
     """Return the requested source and lines; only indexed sources are available."""
-    with opened.view(call.is_over, agent=asked.agent) as view:
-        if asked.id is not None:
-            chunk = chunk_of(view, asked.id)
+    with opened.view(call.is_over, agent=params.agent) as view:
+        if params.id is not None:
+            chunk = chunk_of(view, params.id)
             source = view.source(chunk.source)
             lines: tuple[int, int | None] = chunk.start_line, chunk.end_line
         else:
-            assert asked.path is not None
-            source = _named(view, opened.workspace.root, asked.path, agent=asked.agent)
-            lines = asked.start_line, asked.end_line
+            assert params.path is not None
+            source = _named(view, opened.workspace.root, params.path, agent=params.agent)
+            lines = params.start_line, params.end_line
         superseded_by = view.snapshot.superseded_by(source.id)
         return _Place(source, *lines, superseded_by, view.entries_from(source), note_links(view, source))
 
@@ -168,7 +168,7 @@ def source_of(view: View, root: Path, path: str) -> Source:
 def titled(view: View, title: str) -> Source | None:
     """Return the live source with a shown title, regardless of case, if only one has it."""
     wanted = title.casefold()
-    found = [one.id for one in view.snapshot.sources.values() if one.title.casefold() == wanted]
+    found = [source.id for source in view.snapshot.sources.values() if source.title.casefold() == wanted]
     shown = view.source(found[0]) if len(found) == 1 else None
     # Secrets in titles are masked; finding the note by its title must not confirm a secret.
     return shown if shown is not None and shown.title.casefold() == wanted else None
@@ -221,55 +221,55 @@ def note_links(view: View, source: Source) -> NoteLinks:
     return NoteLinks(
         outgoing=[
             LinkOut(
-                kind=one.kind,
-                target=one.target,
-                path=None if one.to is None else sources[one.to].path,
-                line=one.line,
+                kind=link.kind,
+                target=link.target,
+                path=None if link.to is None else sources[link.to].path,
+                line=link.line,
             )
-            for one in islice(outgoing, MAX_LINKS)
+            for link in islice(outgoing, MAX_LINKS)
         ],
         outgoing_total=len(outgoing),
         incoming=[
             LinkIn(
-                kind=one.kind,
-                path=sources[one.source].path,
-                title=view.source(one.source).title,
-                line=one.line,
+                kind=link.kind,
+                path=sources[link.source].path,
+                title=view.source(link.source).title,
+                line=link.line,
             )
-            for one in islice(incoming, MAX_LINKS)
+            for link in islice(incoming, MAX_LINKS)
         ],
         incoming_total=len(incoming),
     )
 
 
 async def sources(
-    workspaces: Workspaces, opened: OpenWorkspace, asked: SourcesParams, call: Call
+    workspaces: Workspaces, opened: OpenWorkspace, params: SourcesParams, call: Call
 ) -> Packed[SourcesResult]:
     """``sources``: a page of the indexed or skipped files, sorted by path, and the start of the next page."""
-    given = filter_values(asked, datetime.now().astimezone().date())
+    given = filter_values(params, datetime.now().astimezone().date())
     filters = restricted(Query(""), given).filters
-    skipped = {} if asked.agent or not asked.skipped else dict(opened.sync.scanner.skipped)
-    return await workspaces.read(_sources, opened, asked, call, filters, skipped)
+    skipped = {} if params.agent or not params.skipped else dict(opened.sync.scanner.skipped)
+    return await workspaces.read(_sources, opened, params, call, filters, skipped)
 
 
 def _sources(
-    opened: OpenWorkspace, asked: SourcesParams, call: Call, filters: Filters, skipped: dict[str, str]
+    opened: OpenWorkspace, params: SourcesParams, call: Call, filters: Filters, skipped: dict[str, str]
 ) -> Packed[SourcesResult]:
-    result = _skipped(skipped, asked, filters) if asked.skipped else _indexed(opened, asked, call, filters)
+    result = _skipped(skipped, params, filters) if params.skipped else _indexed(opened, params, call, filters)
     return packed(SourcesResult(workspace=str(opened.workspace.root), **result))
 
 
-def _indexed(opened: OpenWorkspace, asked: SourcesParams, call: Call, filters: Filters) -> dict[str, Any]:
-    with opened.view(call.is_over, agent=asked.agent) as view:
-        behind = (source for source in matching(view, filters) if source.path > asked.after)
+def _indexed(opened: OpenWorkspace, params: SourcesParams, call: Call, filters: Filters) -> dict[str, Any]:
+    with opened.view(call.is_over, agent=params.agent) as view:
+        behind = (source for source in matching(view, filters) if source.path > params.after)
         # One more than requested shows whether there is another page.
-        page = heapq.nsmallest(asked.limit + 1, behind, key=lambda one: one.path)
-        shown = [view.source(source.id) for source in page[: asked.limit]]
+        page = heapq.nsmallest(params.limit + 1, behind, key=lambda one: one.path)
+        shown = [view.source(source.id) for source in page[: params.limit]]
         sizes = view.reader.sizes([source.id for source in shown])
     return {
-        "sources": [_entry(opened.workspace.root, one, sizes.get(one.id, (0, 0))) for one in shown],
+        "sources": [_entry(opened.workspace.root, source, sizes.get(source.id, (0, 0))) for source in shown],
         "skipped": [],
-        "next": shown[-1].path if len(page) > asked.limit else None,
+        "next": shown[-1].path if len(page) > params.limit else None,
     }
 
 
@@ -289,20 +289,24 @@ def _entry(root: Path, source: Source, size: SourceSize) -> SourceEntry:
     )
 
 
-def _skipped(skipped: dict[str, str], asked: SourcesParams, filters: Filters) -> dict[str, Any]:
+def _skipped(skipped: dict[str, str], params: SourcesParams, filters: Filters) -> dict[str, Any]:
     """Return a page of skipped files; of their filters only that of the path can be applied."""
     tests = [condition.matcher() for condition in filters if condition.name == "path"]
     # The matcher reads nothing of a source but its path.
     sources = (Source(0, path, "", (), date.min, day_of="changed", origin="") for path in skipped)
-    paths = sorted(one.path for one in sources if one.path > asked.after and all(test(one) for test in tests))
-    shown = paths[: asked.limit]
+    paths = sorted(
+        source.path
+        for source in sources
+        if source.path > params.after and all(test(source) for test in tests)
+    )
+    shown = paths[: params.limit]
     return {
         "sources": [],
         "skipped": [
             SkippedSource(path=path, reason=skipped[path], text=WHY_NOT.get(skipped[path], ""))
             for path in shown
         ],
-        "next": shown[-1] if len(paths) > asked.limit else None,
+        "next": shown[-1] if len(paths) > params.limit else None,
     }
 
 

@@ -21,9 +21,9 @@ REPLY_S = 0.05  # part of a client's timeout reserved for sending the reply
 SEE = "and `memctl status` shows its progress"  # for clients that stopped waiting
 
 
-async def sync(workspaces: Workspaces, asked: SyncParams, _: Call) -> SyncResult:
+async def sync(workspaces: Workspaces, params: SyncParams, _: Call) -> SyncResult:
     """``sync``: wait until changes saved before the call are searchable by words."""
-    give_up = time.monotonic() + (asked.timeout_ms or SYNC_DEFAULT_MS) / 1000 - REPLY_S
+    give_up = time.monotonic() + (params.timeout_ms or SYNC_DEFAULT_MS) / 1000 - REPLY_S
 
     async def synced(opened: OpenWorkspace) -> SyncResult:
         reached = await opened.sync.synced(give_up - time.monotonic())  # less after a reopening
@@ -34,20 +34,20 @@ async def sync(workspaces: Workspaces, asked: SyncParams, _: Call) -> SyncResult
             index=index_state(opened, opened.sync.known, opened.index.snapshot.generation),
         )
 
-    return await workspaces.using(asked.workspace, synced)
+    return await workspaces.using(params.workspace, synced)
 
 
-async def index(workspaces: Workspaces, asked: IndexParams, call: Call) -> IndexResult:
+async def index(workspaces: Workspaces, params: IndexParams, call: Call) -> IndexResult:
     """``index``: compare the folder with the index, and wait until everything is searchable.
 
     With ``vectors`` false, wait only for words.
     """
-    root = await workspaces.root_of(asked.workspace)
-    call.outlives(f"indexing continues, {SEE}" + ("; nothing is purged yet" if asked.purge else ""))
-    report: Report | None = call.progress if asked.progress else None
-    if asked.rebuild:
+    root = await workspaces.root_of(params.workspace)
+    call.outlives(f"indexing continues, {SEE}" + ("; nothing is purged yet" if params.purge else ""))
+    report: Report | None = call.progress if params.progress else None
+    if params.rebuild:
         rebuilding = workspaces.rebuild(root)
-        if asked.wait or asked.purge:
+        if params.wait or params.purge:
             call.outlives(f"the rebuild continues until memd stops, {SEE}")
             await _followed(rebuilding, lambda: workspaces.rebuilding(root), report)
     purged = 0
@@ -55,9 +55,9 @@ async def index(workspaces: Workspaces, asked: IndexParams, call: Call) -> Index
     async def bring_up_to_date(opened: OpenWorkspace) -> OpenWorkspace:
         nonlocal purged
         opened.sync.rescan()
-        if asked.wait or asked.purge:
-            await opened.sync.caught_up(report, vectors=asked.vectors)
-        if asked.purge:
+        if params.wait or params.purge:
+            await opened.sync.caught_up(report, vectors=params.vectors)
+        if params.purge:
             purged += await call.to_the_end(_purged(workspaces, opened), "the purge goes on until memd stops")
         return opened
 
@@ -96,32 +96,34 @@ async def _followed(
     await work
 
 
-async def check(workspaces: Workspaces, opened: OpenWorkspace, asked: CheckParams, call: Call) -> CheckResult:
+async def check(
+    workspaces: Workspaces, opened: OpenWorkspace, params: CheckParams, call: Call
+) -> CheckResult:
     """``check``: compare database, matrix, full text, sidecars and folder; repair differences on request."""
     checking = WorkspaceCheck(
         opened,
         apart=workspaces.apart,
         write=workspaces.write,
         folders=workspaces.folders,
-        report=call.progress if asked.progress else None,
+        report=call.progress if params.progress else None,
     )
-    found = await checking.compare(repair=asked.repair)
+    found = await checking.compare(repair=params.repair)
     return CheckResult(
         workspace=str(opened.workspace.root),
         ok=found["ok"],
-        findings=[CheckFinding(**one) for one in found["findings"]],
+        findings=[CheckFinding(**finding) for finding in found["findings"]],
         checked=found["checked"],
     )
 
 
-async def pause(workspaces: Workspaces, asked: PauseParams, _call: Call) -> PauseResult:
+async def pause(workspaces: Workspaces, params: PauseParams, _call: Call) -> PauseResult:
     """``pause``: embed nothing for a time, or until `resume`."""
-    workspaces.pause.hold(asked.duration_s)
+    workspaces.pause.hold(params.duration_s)
     until = workspaces.pause.until
     assert until is not None
     return PauseResult(paused_until=until)
 
 
-async def resume(workspaces: Workspaces, _asked: NoParams, _call: Call) -> ResumeResult:
+async def resume(workspaces: Workspaces, _params: NoParams, _call: Call) -> ResumeResult:
     """``resume``: end a pause and embed pending chunks."""
     return ResumeResult(resumed=workspaces.pause.end())

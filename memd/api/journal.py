@@ -24,31 +24,31 @@ _FRONT = "SELECT id, front_matter FROM sources WHERE id IN (SELECT value FROM js
 
 
 async def journal(
-    workspaces: Workspaces, opened: OpenWorkspace, asked: JournalParams, call: Call
+    workspaces: Workspaces, opened: OpenWorkspace, params: JournalParams, call: Call
 ) -> Packed[JournalResult]:
     """``journal``: the actions on entries, newest first, with the entries' current paths and titles."""
-    return await workspaces.read(_journal, opened, asked, call)
+    return await workspaces.read(_journal, opened, params, call)
 
 
-def _journal(opened: OpenWorkspace, asked: JournalParams, call: Call) -> Packed[JournalResult]:
-    since = day("since", asked.since, datetime.now().astimezone().date())
+def _journal(opened: OpenWorkspace, params: JournalParams, call: Call) -> Packed[JournalResult]:
+    since = day("since", params.since, datetime.now().astimezone().date())
     found: list[Record] = []
     total = 0
-    for one in newest(opened.workspace.journal_path):
+    for record in newest(opened.workspace.journal_path):
         if call.is_over():
             break
-        if _is_wanted(one, asked, since):
+        if _is_wanted(record, params, since):
             total += 1
-            found += [one] if total <= asked.limit else []
-    with opened.view(call.is_over, agent=asked.agent) as view:
-        named = _named(view, {one.id for one in found if one.id})
+            found += [record] if total <= params.limit else []
+    with opened.view(call.is_over, agent=params.agent) as view:
+        named = _named(view, {record.id for record in found if record.id})
     records = [
         JournalRecord(
-            **asdict(one),
-            path=named[one.id][0] if one.id in named else None,
-            title=named[one.id][1] if one.id in named else None,
+            **asdict(record),
+            path=named[record.id][0] if record.id in named else None,
+            title=named[record.id][1] if record.id in named else None,
         )
-        for one in found
+        for record in found
     ]
     root = str(opened.workspace.root)
     return packed(JournalResult(workspace=root, records=records, records_total=total, took_ms=call.age_ms()))
@@ -57,18 +57,18 @@ def _journal(opened: OpenWorkspace, asked: JournalParams, call: Call) -> Packed[
 def _named(view: View, ids: Collection[str]) -> dict[str, tuple[str, str]]:
     """Return the paths and titles of existing entries: files, or blocks of daily logs."""
     daily = view.daily_entries(ids)
-    named = {name: (view.source(one.source).path, one.heading) for name, one in daily.items()}
-    files = {name: (one.path, view.source(one.id).title) for name, one in view.entries(ids).items()}
+    named = {name: (view.source(chunk.source).path, chunk.heading) for name, chunk in daily.items()}
+    files = {name: (source.path, view.source(source.id).title) for name, source in view.entries(ids).items()}
     return named | files
 
 
-def _is_wanted(one: Record, asked: JournalParams, since: date | None) -> bool:
+def _is_wanted(record: Record, params: JournalParams, since: date | None) -> bool:
     # For a record without a client, memctl shows the origin.
-    if asked.client is not None and (one.client or one.origin) != asked.client:
+    if params.client is not None and (record.client or record.origin) != params.client:
         return False
-    if asked.conversation is not None and one.conversation != asked.conversation:
+    if params.conversation is not None and record.conversation != params.conversation:
         return False
-    return since is None or _day(one.time) >= since
+    return since is None or _day(record.time) >= since
 
 
 def _day(time: str) -> date:
@@ -80,29 +80,29 @@ def _day(time: str) -> date:
 
 
 async def history(
-    workspaces: Workspaces, opened: OpenWorkspace, asked: HistoryParams, call: Call
+    workspaces: Workspaces, opened: OpenWorkspace, params: HistoryParams, call: Call
 ) -> Packed[HistoryResult]:
     """``history``: a note with all notes that it supersedes and all that supersede it, oldest first.
 
     Notes that supersede each other in a circle are sorted by day.
     """
-    return await workspaces.read(_history, opened, asked, call)
+    return await workspaces.read(_history, opened, params, call)
 
 
-def _history(opened: OpenWorkspace, asked: HistoryParams, call: Call) -> Packed[HistoryResult]:
-    with opened.view(call.is_over, agent=asked.agent) as view:
+def _history(opened: OpenWorkspace, params: HistoryParams, call: Call) -> Packed[HistoryResult]:
+    with opened.view(call.is_over, agent=params.agent) as view:
         snapshot = view.snapshot
-        source = source_of(view, opened.workspace.root, asked.path)
+        source = source_of(view, opened.workspace.root, params.path)
         chain = _by_day(snapshot, snapshot.supersession.chain(source.id))
         listed = chain[-MAX_NOTES:]
         links = links_out(view.reader.each, source.id, source.path, snapshot.sources.__contains__)
-        missed = [one for one in links if one.kind == "supersedes" and one.to is None]
+        missed = [link for link in links if link.kind == "supersedes" and link.to is None]
         result = HistoryResult(
             workspace=str(opened.workspace.root),
             path=source.path,
             notes=_notes(view, listed),
             notes_total=len(chain),
-            unresolved=[one.target for one in missed],
+            unresolved=[link.target for link in missed],
             took_ms=call.age_ms(),
         )
     return packed(result)
@@ -111,24 +111,24 @@ def _history(opened: OpenWorkspace, asked: HistoryParams, call: Call) -> Packed[
 def _by_day(snapshot: Snapshot, chain: list[int]) -> list[int]:
     """Sort a chain by day, each note after those it supersedes; notes of a circle by day only."""
     sources, supersession = snapshot.sources, snapshot.supersession
-    over: dict[int, list[int]] = {one: [] for one in chain}
+    over: dict[int, list[int]] = {note: [] for note in chain}
     waits = dict.fromkeys(chain, 0)  # source → number of superseded sources not placed yet
-    step_of = {one: supersession.step(one) for one in chain}
+    step_of = {note: supersession.step(note) for note in chain}
     circles: dict[int, list[int]] = {}
-    for one, step in step_of.items():
-        circles.setdefault(step, []).append(one)
+    for note, step in step_of.items():
+        circles.setdefault(step, []).append(note)
     for above, older in supersession.edges:
         if above in over and older in over and step_of[above] != step_of[older]:
             for newer in circles[step_of[above]]:
                 over[older].append(newer)
                 waits[newer] += 1
-    ready = [(sources[one].day, sources[one].path, one) for one in chain if not waits[one]]
+    ready = [(sources[note].day, sources[note].path, note) for note in chain if not waits[note]]
     heapq.heapify(ready)
     found = []
     while ready:
-        *_, one = heapq.heappop(ready)
-        found.append(one)
-        for newer in over[one]:
+        *_, note = heapq.heappop(ready)
+        found.append(note)
+        for newer in over[note]:
             waits[newer] -= 1
             if not waits[newer]:
                 heapq.heappush(ready, (sources[newer].day, sources[newer].path, newer))
@@ -138,8 +138,8 @@ def _by_day(snapshot: Snapshot, chain: list[int]) -> list[int]:
 def _notes(view: View, listed: list[int]) -> list[HistoryNote]:
     """Return the answer's record for each note of a chain."""
     sources = view.snapshot.sources
-    older: dict[int, list[str]] = {one: [] for one in listed}
-    newer: dict[int, list[str]] = {one: [] for one in listed}
+    older: dict[int, list[str]] = {note: [] for note in listed}
+    newer: dict[int, list[str]] = {note: [] for note in listed}
     for above, below in view.snapshot.supersession.edges:
         if above in older and below in newer:
             older[above].append(sources[below].path)
@@ -147,17 +147,17 @@ def _notes(view: View, listed: list[int]) -> list[HistoryNote]:
     times = _times(view, listed)
     return [
         HistoryNote(
-            path=sources[one].path,
-            title=view.source(one).title,
-            date=sources[one].day.isoformat(),
-            date_of=sources[one].day_of,
-            created=times[one][0],
-            updated=times[one][1],
-            origin=sources[one].origin,
-            supersedes=sorted(older[one]),
-            superseded_by=sorted(newer[one]),
+            path=sources[note].path,
+            title=view.source(note).title,
+            date=sources[note].day.isoformat(),
+            date_of=sources[note].day_of,
+            created=times[note][0],
+            updated=times[note][1],
+            origin=sources[note].origin,
+            supersedes=sorted(older[note]),
+            superseded_by=sorted(newer[note]),
         )
-        for one in listed
+        for note in listed
     ]
 
 

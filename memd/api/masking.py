@@ -33,13 +33,13 @@ def _texts(value: Any) -> list[str]:
     if isinstance(value, str):
         return [value]
     if isinstance(value, dict):
-        return [text for key, one in value.items() if key not in PASSES for text in _texts(one)]
-    return [text for one in value for text in _texts(one)] if isinstance(value, list) else []
+        return [text for key, item in value.items() if key not in PASSES for text in _texts(item)]
+    return [text for item in value for text in _texts(item)] if isinstance(value, list) else []
 
 
 def _masked(value: Any) -> Any:
     if isinstance(value, str):
         return mask(value)
     if isinstance(value, dict):
-        return {key: one if key in PASSES else _masked(one) for key, one in value.items()}
-    return [_masked(one) for one in value] if isinstance(value, list) else value
+        return {key: item if key in PASSES else _masked(item) for key, item in value.items()}
+    return [_masked(item) for item in value] if isinstance(value, list) else value

@@ -307,7 +307,7 @@ def convert(params: dict[str, Any], kind: type[Kind]) -> Kind:
 def _of_paths(kind: type[Params]) -> frozenset[str]:
     """Return the parameters that name files by path, or by path or entry id."""
     fields = msgspec.structs.fields(kind)
-    return NOTES | {one.name for one in fields if Path in (one.type, *get_args(one.type))}
+    return NOTES | {field.name for field in fields if Path in (field.type, *get_args(field.type))}
 
 
 def _check_names(key: str, paths: str | list[str] | None) -> None:

@@ -34,39 +34,41 @@ LEAST_HITS = 10  # some of them repeat text that is sent already
 
 
 async def recall(
-    workspaces: Workspaces, opened: OpenWorkspace, asked: RecallParams, call: Call
+    workspaces: Workspaces, opened: OpenWorkspace, params: RecallParams, call: Call
 ) -> Packed[RecallResult]:
     """``recall``: the core notes and the hits of a search, within a budget of tokens."""
-    if asked.limit is None:
-        enough = min(max(asked.budget_tokens // PIECE_TOKENS, LEAST_HITS), RECALL_HITS)
-        asked = structs.replace(asked, limit=enough)
-    fresh = await wait_for(opened, asked, call)
-    return await workspaces.read(_recall, opened, asked, call, fresh)
+    if params.limit is None:
+        enough = min(max(params.budget_tokens // PIECE_TOKENS, LEAST_HITS), RECALL_HITS)
+        params = structs.replace(params, limit=enough)
+    fresh = await wait_for(opened, params, call)
+    return await workspaces.read(_recall, opened, params, call, fresh)
 
 
 # In a reading thread
 
 
-def _recall(opened: OpenWorkspace, asked: RecallParams, call: Call, fresh: Freshness) -> Packed[RecallResult]:
+def _recall(
+    opened: OpenWorkspace, params: RecallParams, call: Call, fresh: Freshness
+) -> Packed[RecallResult]:
     with opened.view(call.is_over, agent=True) as view:  # the text is for a prompt
-        answer = answered(view, opened, asked, call)
-        instead = without_minus(view, opened, asked, call, answer)
+        answer = answered(view, opened, params, call)
+        instead = without_minus(view, opened, params, call, answer)
         with opened.threads.turn():
-            fitted = _fitted(view, opened.config.core, asked, answer)
+            fitted = _fitted(view, opened.config.core, params, answer)
         record_recalls(view, opened, answer, {one.piece.path for one in fitted.sent})
     made = query_frame(opened, answer, fresh) | {"without_minus": instead, "took_ms": call.age_ms()}
-    return packed(_result(fitted, asked, made))
+    return packed(_result(fitted, params, made))
 
 
-def _fitted(view: View, core: Sequence[str], asked: RecallParams, answer: Answer) -> Recalled:
-    hits = answer.hits if asked.nearest or answer.confidence != "none" else []
-    old = [hit for hit in hits if (hit.superseded_by or hit.expired) and not asked.superseded]
-    wanted = [hit for hit in hits if asked.superseded or not (hit.superseded_by or hit.expired)]
+def _fitted(view: View, core: Sequence[str], params: RecallParams, answer: Answer) -> Recalled:
+    hits = answer.hits if params.nearest or answer.confidence != "none" else []
+    old = [hit for hit in hits if (hit.superseded_by or hit.expired) and not params.superseded]
+    wanted = [hit for hit in hits if params.superseded or not (hit.superseded_by or hit.expired)]
     return fit(
-        _core(view, core, asked.budget_tokens, answer.prepared) if asked.core else [],
+        _core(view, core, params.budget_tokens, answer.prepared) if params.core else [],
         [_piece(view, hit, answer.confidence) for hit in wanted],
-        asked.budget_tokens,
-        style=asked.format,
+        params.budget_tokens,
+        style=params.format,
         preface=PREFACES[answer.confidence],
         left_out=[(_piece(view, hit, answer.confidence), _why_old(hit)) for hit in old],
     )
@@ -87,7 +89,7 @@ def _core(view: View, paths: Sequence[str], budget_tokens: int, request: Prepare
 
     Path filters apply to them, too: a client that may see only one folder must not get notes outside it.
     """
-    places = [one.matcher() for one in request.query.filters if one.name == "path"]
+    places = [condition.matcher() for condition in request.query.filters if condition.name == "path"]
     ids = view.reader.source_ids(paths)
     pieces = []
     for path in paths:
@@ -106,15 +108,15 @@ def _core(view: View, paths: Sequence[str], budget_tokens: int, request: Prepare
     return pieces
 
 
-def _result(fitted: Recalled, asked: RecallParams, made: dict[str, Any]) -> RecallResult:
+def _result(fitted: Recalled, params: RecallParams, made: dict[str, Any]) -> RecallResult:
     """Return the answer of `recall`; *made*: the keys that it shares with `search`."""
     return RecallResult(
         text=fitted.text,
-        format=asked.format,
+        format=params.format,
         tokens=fitted.tokens,
-        budget_tokens=asked.budget_tokens,
+        budget_tokens=params.budget_tokens,
         estimator=ESTIMATOR,
-        sources=[RecallSource(**_recalled(one.piece, one.passage)) for one in fitted.sent],
+        sources=[RecallSource(**_recalled(sent.piece, sent.passage)) for sent in fitted.sent],
         omitted=[
             RecallOmission(**_recalled(one, one.passage), reason=reason) for one, reason in fitted.omitted
         ],
@@ -122,18 +124,18 @@ def _result(fitted: Recalled, asked: RecallParams, made: dict[str, Any]) -> Reca
     )
 
 
-def _recalled(one: Piece, shown: Passage) -> dict[str, Any]:
+def _recalled(piece: Piece, shown: Passage) -> dict[str, Any]:
     return {
-        "id": one.id,
-        "path": one.path,
+        "id": piece.id,
+        "path": piece.path,
         "start_line": shown.start_line,
         "end_line": shown.end_line,
-        "score": rounded(one.score),
-        "confidence": one.confidence,
-        "date": one.day.isoformat(),
-        "origin": one.origin,
-        "superseded_by": list(one.superseded_by),
-        "expired": iso_day(one.expired),
-        "entries": list(one.entries) or UNSET,
-        "derived_from": EXTERNAL if one.external else UNSET,
+        "score": rounded(piece.score),
+        "confidence": piece.confidence,
+        "date": piece.day.isoformat(),
+        "origin": piece.origin,
+        "superseded_by": list(piece.superseded_by),
+        "expired": iso_day(piece.expired),
+        "entries": list(piece.entries) or UNSET,
+        "derived_from": EXTERNAL if piece.external else UNSET,
     }

@@ -16,9 +16,17 @@ from typing import Any, Protocol
 
 from msgspec import UNSET, UnsetType, structs
 
-from memd.api import params
 from memd.api.hits import rounded_record, search_hit
-from memd.api.params import AnyQuery, FieldsParams, ReviewParams, SearchParams, SimilarParams, SourcesParams
+from memd.api.params import (
+    AnyQuery,
+    FieldsParams,
+    FilteredParams,
+    QueryParams,
+    ReviewParams,
+    SearchParams,
+    SimilarParams,
+    SourcesParams,
+)
 from memd.api.results import (
     IndexState,
     LeftSeconds,
@@ -40,7 +48,7 @@ from memd.search.explain import explain
 from memd.search.explanation import AnswerExplanation
 from memd.search.filters import BY_KEY, FIELD
 from memd.search.identifiers import spelled
-from memd.search.keyword import stands_literally
+from memd.search.keyword import occurs_literally
 from memd.search.query import Query, parse, restricted, unfinished
 from memd.search.score import Judgement, PreparedQuery
 from memd.search.search import Answer, begin
@@ -65,41 +73,43 @@ ANSWER_S = 0.5  # part of the deadline reserved for the answer itself
 
 
 async def search(
-    workspaces: Workspaces, opened: OpenWorkspace, asked: SearchParams, call: Call
+    workspaces: Workspaces, opened: OpenWorkspace, params: SearchParams, call: Call
 ) -> Packed[SearchResult]:
     """``search``, ``search_memory``: ranked hits."""
-    if asked.explain and asked.limit is None:
-        asked = structs.replace(asked, limit=min(opened.config.max_results, MAX_EXPLAINED))
-    if asked.explain and asked.limit is not None and asked.limit > MAX_EXPLAINED:
-        raise InvalidError(f"$.limit: at most {MAX_EXPLAINED} hits can be explained, not {asked.limit}")
-    fresh = await wait_for(opened, asked, call)
-    return await workspaces.read(_search, opened, asked, call, fresh)
+    if params.explain and params.limit is None:
+        params = structs.replace(params, limit=min(opened.config.max_results, MAX_EXPLAINED))
+    if params.explain and params.limit is not None and params.limit > MAX_EXPLAINED:
+        raise InvalidError(f"$.limit: at most {MAX_EXPLAINED} hits can be explained, not {params.limit}")
+    fresh = await wait_for(opened, params, call)
+    return await workspaces.read(_search, opened, params, call, fresh)
 
 
 # In a reading thread
 
 
-def _search(opened: OpenWorkspace, asked: SearchParams, call: Call, fresh: Freshness) -> Packed[SearchResult]:
-    with opened.view(call.is_over, agent=asked.agent) as view:
-        answer = answered(view, opened, asked, call)
+def _search(
+    opened: OpenWorkspace, params: SearchParams, call: Call, fresh: Freshness
+) -> Packed[SearchResult]:
+    with opened.view(call.is_over, agent=params.agent) as view:
+        answer = answered(view, opened, params, call)
         explanation: AnswerExplanation | UnsetType = UNSET
-        if asked.explain:
+        if params.explain:
             with opened.threads.turn():
-                told, reasons = explain(view, answer)
-            explanation = rounded_record(told)
+                explained, reasons = explain(view, answer)
+            explanation = rounded_record(explained)
             hits = [
                 search_hit(hit, rounded_record(why)) for hit, why in zip(answer.hits, reasons, strict=True)
             ]
         else:
             hits = [search_hit(hit) for hit in answer.hits]
-        instead = without_minus(view, opened, asked, call, answer)
-        if asked.agent:
+        instead = without_minus(view, opened, params, call, answer)
+        if params.agent:
             record_recalls(view, opened, answer, {hit.source.path for hit in answer.hits})
     return packed(
         SearchResult(
             hits=hits,
             # Notes that cannot be found; none for an agent, because whether they are private is unknown.
-            not_utf8=[] if asked.agent else list(fresh.known.not_utf8),
+            not_utf8=[] if params.agent else list(fresh.known.not_utf8),
             explanation=explanation,
             without_minus=instead,
             **query_frame(opened, answer, fresh),
@@ -108,9 +118,9 @@ def _search(opened: OpenWorkspace, asked: SearchParams, call: Call, fresh: Fresh
     )
 
 
-def answered(view: View, opened: OpenWorkspace, asked: AnyQuery, call: Call) -> Answer:
+def answered(view: View, opened: OpenWorkspace, params: AnyQuery, call: Call) -> Answer:
     """Answer a query."""
-    prepared, judged = _prepared(view, opened, asked, call, excludes_in(view))
+    prepared, judged = _prepared(view, opened, params, call, excludes_in(view))
     with opened.threads.turn():
         return search_view(view, prepared, judged)
 
@@ -141,12 +151,12 @@ def query_frame(opened: OpenWorkspace, answer: Answer, fresh: Freshness) -> Fiel
 
 
 def without_minus(
-    view: View, opened: OpenWorkspace, asked: AnyQuery, call: Call, answer: Answer
+    view: View, opened: OpenWorkspace, params: AnyQuery, call: Call, answer: Answer
 ) -> WithoutMinus | None:
     """Search the excluded words instead; None if the query excludes none or has a good match."""
     if not answer.prepared.query.excluded or _answers(answer):
         return None
-    prepared, judged = _prepared(view, opened, asked, call, lambda _: False)
+    prepared, judged = _prepared(view, opened, params, call, lambda _: False)
     with opened.threads.turn():
         found = search_view(view, prepared, judged)
     if not _answers(found):
@@ -164,11 +174,11 @@ def _answers(answer: Answer) -> bool:
 
 
 def _prepared(
-    view: View, opened: OpenWorkspace, asked: AnyQuery, call: Call, excludes: Excludes
+    view: View, opened: OpenWorkspace, params: AnyQuery, call: Call, excludes: Excludes
 ) -> tuple[PreparedQuery, Judgement | None]:
     """Prepare a query: its words are looked up and scored while the model embeds its text."""
     with opened.threads.turn():
-        plain = parsed(opened, asked, call.is_over, excludes)
+        plain = parsed(opened, params, call.is_over, excludes)
         plain = replace(plain, timings_ms={"wait": call.age_ms()})
         if plain.mode == "keyword":  # nothing to run in parallel
             spelling, judged = begin(view, plain, opened.tokenizer)
@@ -205,27 +215,27 @@ class Freshness:
     synced: bool | UnsetType  # whether earlier saves are searchable; UNSET if the request did not wait
 
 
-async def wait_for(opened: OpenWorkspace, question: params.QueryParams, call: Call) -> Freshness:
+async def wait_for(opened: OpenWorkspace, params: QueryParams, call: Call) -> Freshness:
     """Wait for saved changes, if the request says so, and for a loading model."""
-    synced = await wait_for_sync(opened, question, call, vectors=question.mode == "vector")
-    if question.wait and question.mode != "keyword":
+    synced = await wait_for_sync(opened, params, call, vectors=params.mode == "vector")
+    if params.wait and params.mode != "keyword":
         await wait_for_model(opened, call)
     return Freshness(opened.sync.known, synced)
 
 
 def excludes_in(view: View) -> Excludes:
     """Return a test: a minus is an operator unless a note contains the word with its minus."""
-    return lambda typed: not stands_literally(view, typed)
+    return lambda typed: not occurs_literally(view, typed)
 
 
 def parsed(
-    opened: Askable, asked: AnyQuery | SimilarParams, expired: Expired, excludes: Excludes = lambda _: True
+    opened: Askable, params: AnyQuery | SimilarParams, expired: Expired, excludes: Excludes = lambda _: True
 ) -> PreparedQuery:
     """Parse the query and resolve all settings; the query has no vector yet, see `embedded`.
 
     Args:
         opened: the workspace whose index will be searched.
-        asked: the request; the workspace's settings apply where it has none.
+        params: the request; the workspace's settings apply where it has none.
         expired: whether the request is over.
         excludes: whether the minus of a word is an operator, as for `query.parse`.
 
@@ -233,10 +243,10 @@ def parsed(
         InvalidError: a path pattern is unusable, or a date is invalid.
     """
     config, today = opened.config, datetime.now().astimezone().date()
-    typed = None if isinstance(asked, SimilarParams) else asked
-    query = _filtered(parse(typed.query, today, excludes) if typed else Query(""), asked, today)
-    if isinstance(asked, SearchParams) and asked.prefix:
-        query = unfinished(query, asked.query)
+    typed = None if isinstance(params, SimilarParams) else params
+    query = _filtered(parse(typed.query, today, excludes) if typed else Query(""), params, today)
+    if isinstance(params, SearchParams) and params.prefix:
+        query = unfinished(query, params.query)
     return PreparedQuery(
         query=query,
         query_vec=None,
@@ -246,20 +256,20 @@ def parsed(
         weights=(typed and typed.weights) or config.weights,
         half_life_days=config.half_life_days,
         decay_floor=config.decay_floor,
-        min_score=config.min_score if asked.min_score is None else asked.min_score,
-        limit=asked.limit or config.max_results,
+        min_score=config.min_score if params.min_score is None else params.min_score,
+        limit=params.limit or config.max_results,
         today=today,
         alive=_alive(opened),
         expired=expired,
-        per_source=asked.per_source,
+        per_source=params.per_source,
         languages=config.languages,
     )
 
 
-def _filtered(query: Query, asked: AnyQuery | SimilarParams, today: date) -> Query:
+def _filtered(query: Query, params: AnyQuery | SimilarParams, today: date) -> Query:
     """Return a query with the filters of its request. Raises as `parsed` does."""
-    if asked.glob or asked.tag or asked.field or asked.since or asked.until:
-        query = restricted(query, filter_values(asked, today))
+    if params.glob or params.tag or params.field or params.since or params.until:
+        query = restricted(query, filter_values(params, today))
     for condition in query.filters:
         condition.matcher()  # report invalid values before any wait
     return query
@@ -365,12 +375,12 @@ def index_state(opened: OpenWorkspace, known: SyncState, generation: int) -> Ind
 
 
 async def wait_for_sync(
-    opened: OpenWorkspace, asked: params.FilteredParams, call: Call, *, vectors: bool
+    opened: OpenWorkspace, params: FilteredParams, call: Call, *, vectors: bool
 ) -> bool | UnsetType:
     """Wait, where that is asked for, until what was saved before is searchable; return whether it is."""
-    if not asked.sync:
+    if not params.sync:
         return UNSET
-    timeout_s = SYNC_TIMEOUT_S if asked.sync is True else asked.sync / 1000
+    timeout_s = SYNC_TIMEOUT_S if params.sync is True else params.sync / 1000
     if call.deadline is not None:
         timeout_s = min(timeout_s, call.deadline - time.monotonic() - ANSWER_S)
     stop = time.monotonic() + timeout_s

@@ -43,17 +43,17 @@ VECTOR_POLL_S = 0.02  # a vector takes about 30 ms
 
 
 async def similar(
-    workspaces: Workspaces, opened: OpenWorkspace, asked: SimilarParams, call: Call
+    workspaces: Workspaces, opened: OpenWorkspace, params: SimilarParams, call: Call
 ) -> Packed[SimilarResult]:
     """``similar``: the chunks of other sources most similar to a chunk, given by id or by path and line."""
-    if (asked.path is None) == (asked.id is None):
+    if (params.path is None) == (params.id is None):
         raise InvalidError("$: expected either path or id")
-    if asked.line is not None and asked.path is None:
+    if params.line is not None and params.path is None:
         raise InvalidError("$.line: a line is one of path")
-    synced = await wait_for_sync(opened, asked, call, vectors=True)
-    if asked.wait and opened.sync.first:  # else the vectors are there, and no model is needed
+    synced = await wait_for_sync(opened, params, call, vectors=True)
+    if params.wait and opened.sync.first:  # else the vectors are there, and no model is needed
         await wait_for_model(opened, call)
-    return await workspaces.read(_similar, opened, asked, call, Freshness(opened.sync.known, synced))
+    return await workspaces.read(_similar, opened, params, call, Freshness(opened.sync.known, synced))
 
 
 async def similar_to_entry(
@@ -85,7 +85,7 @@ def _like_entry(
         source = view.snapshot.source_at(entry.path)
         chunks = view.reader.chunks_of(source.id) if source is not None else []
         entry_id = entry.id if daily.PATH.fullmatch(entry.path) else ""
-        chunk = next((one for one in chunks if one.entry == entry_id), None)
+        chunk = next((chunk for chunk in chunks if chunk.entry == entry_id), None)
         if chunk is None:
             return None
         answer = most_similar(view, chunk, request)
@@ -138,12 +138,12 @@ def _similar_note(hit: Hit, entry: str, mode: Mode) -> SimilarNote:
 
 
 def _similar(
-    opened: OpenWorkspace, asked: SimilarParams, call: Call, fresh: Freshness
+    opened: OpenWorkspace, params: SimilarParams, call: Call, fresh: Freshness
 ) -> Packed[SimilarResult]:
-    request = parsed(opened, asked, call.is_over)
-    with opened.view(request.expired, agent=asked.agent) as view:
+    request = parsed(opened, params, call.is_over)
+    with opened.view(request.expired, agent=params.agent) as view:
         waited_ms = call.age_ms()
-        chunk = _named(view, opened, asked)
+        chunk = _named(view, opened, params)
         place = view.snapshot.sources[chunk.source].path
         superseded_by = view.snapshot.superseded_by(chunk.source)
         links = note_links(view, view.snapshot.sources[chunk.source])
@@ -174,14 +174,14 @@ def _similar(
     return packed(result)
 
 
-def _named(view: View, opened: OpenWorkspace, asked: SimilarParams) -> StoredChunk:
+def _named(view: View, opened: OpenWorkspace, params: SimilarParams) -> StoredChunk:
     """Return the chunk that is meant: of a path the first one, or the first at its line."""
-    if asked.id is not None:
-        return chunk_of(view, asked.id)
-    assert asked.path is not None
-    source = source_of(view, opened.workspace.root, asked.path)
+    if params.id is not None:
+        return chunk_of(view, params.id)
+    assert params.path is not None
+    source = source_of(view, opened.workspace.root, params.path)
     for chunk in view.reader.chunks_of(source.id):
-        if asked.line is None or chunk.start_line <= asked.line <= chunk.end_line:
+        if params.line is None or chunk.start_line <= params.line <= chunk.end_line:
             return chunk
-    where = "" if asked.line is None else f" at line {asked.line}"
-    raise NotFoundError(f"{asked.path} has no text that is searched{where}")
+    where = "" if params.line is None else f" at line {params.line}"
+    raise NotFoundError(f"{params.path} has no text that is searched{where}")

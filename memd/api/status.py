@@ -67,9 +67,9 @@ LIMITS = ServerLimits(
 )
 
 
-async def hello(workspaces: Workspaces, asked: HelloParams, call: Call) -> HelloResult:
+async def hello(workspaces: Workspaces, params: HelloParams, call: Call) -> HelloResult:
     """``memd.hello``: versions, features and limits."""
-    call.client.update(name=asked.client[:64], version=asked.version[:64])
+    call.client.update(name=params.client[:64], version=params.version[:64])
     models = [queue.embedder_or_none() for queue in workspaces.embeddings]
     return HelloResult(
         protocol=PROTOCOL,
@@ -81,7 +81,7 @@ async def hello(workspaces: Workspaces, asked: HelloParams, call: Call) -> Hello
         pid=os.getpid(),
         limits=LIMITS,
         model_id=next((model.model_id for model in models if model), None),
-        index_generation=await _generation(workspaces, asked.workspace),
+        index_generation=await _generation(workspaces, params.workspace),
         degraded=sorted({code for queue in workspaces.embeddings if (code := _trouble(queue))}),
     )
 
@@ -93,20 +93,21 @@ async def _generation(workspaces: Workspaces, path: str | None) -> int | None:
     except WorkspaceError:
         return None
     return next(
-        (one.index.snapshot.generation for one in workspaces.opened if one.workspace.root == root), None
+        (opened.index.snapshot.generation for opened in workspaces.opened if opened.workspace.root == root),
+        None,
     )
 
 
-async def ping(workspaces: Workspaces, _asked: NoParams, _call: Call) -> PingResult:
+async def ping(workspaces: Workspaces, _params: NoParams, _call: Call) -> PingResult:
     """``ping``: the identity of the daemon."""
     return PingResult(pong=True, instance_id=workspaces.instance_id, pid=os.getpid())
 
 
-async def status(workspaces: Workspaces, asked: NoParams, _: Call) -> StatusResult:
+async def status(workspaces: Workspaces, params: NoParams, _: Call) -> StatusResult:
     """``status``: the server, and the named workspace or all of them."""
-    chosen = [await workspaces.find(asked.workspace)] if asked.workspace else workspaces.opened
-    others = [] if asked.workspace else not_open(workspaces, WorkspaceStatus)
-    shown = [_for_agent(one) if asked.agent else _workspace(workspaces, one) for one in chosen]
+    chosen = [await workspaces.find(params.workspace)] if params.workspace else workspaces.opened
+    others = [] if params.workspace else not_open(workspaces, WorkspaceStatus)
+    shown = [_for_agent(opened) if params.agent else _workspace(workspaces, opened) for opened in chosen]
     return StatusResult(
         server=_server(workspaces, loop_lag_ms=await _loop_lag_ms()), workspaces=[*shown, *others]
     )
@@ -117,14 +118,14 @@ Summary = TypeVar("Summary", bound=WorkspaceSummary)
 
 def not_open(workspaces: Workspaces, kind: type[Summary]) -> list[Summary]:
     """Return the status of workspaces that are not open: their error, or that they are starting."""
-    opened = {one.workspace.root for one in workspaces.opened}
+    open_roots = {opened.workspace.root for opened in workspaces.opened}
     faults = workspaces.faults
     return [
         kind(root=str(root), state="error", errors=[str(faults[root])])
         if root in faults
         else kind(root=str(root), state="starting", errors=[])
         for root in workspaces.roots
-        if root not in opened
+        if root not in open_roots
     ]
 
 
@@ -261,13 +262,13 @@ def _trouble(queue: EmbeddingQueue) -> str | None:
 PROBE_S = 0.01  # between two measurements of the loop's lag
 
 
-async def debug(workspaces: Workspaces, asked: DebugParams, _: Call) -> DebugResult:
+async def debug(workspaces: Workspaces, params: DebugParams, _: Call) -> DebugResult:
     """``debug``: facts for debugging, without text of notes.
 
     Paths are included only if the request names a workspace, and only that workspace's.
     """
-    root = str(await workspaces.root_of(asked.workspace)) if asked.workspace else None
-    lags_ms = await _lags_ms(asked.lag_s)
+    root = str(await workspaces.root_of(params.workspace)) if params.workspace else None
+    lags_ms = await _lags_ms(params.lag_s)
     return DebugResult(
         version=__version__,
         python=platform.python_version(),
@@ -279,7 +280,7 @@ async def debug(workspaces: Workspaces, asked: DebugParams, _: Call) -> DebugRes
         threads=sorted(thread.name for thread in threading.enumerate()),
         descriptors=_descriptors(),
         loop_lag_ms=LoopLag(p50=_share(lags_ms, 0.5), p99=_share(lags_ms, 0.99), max=lags_ms[-1]),
-        requests=[RecentRequest(**one) for one in diagnostics.REQUESTS],
+        requests=[RecentRequest(**request) for request in diagnostics.REQUESTS],
         watched=[WatchedBatch(**batch) for batch in _watched(root)],
     )
 
@@ -314,17 +315,17 @@ def _descriptors() -> int | None:
         return None
 
 
-async def subscribe(workspaces: Workspaces, asked: SubscribeParams, call: Call) -> SubscribeResult:
+async def subscribe(workspaces: Workspaces, params: SubscribeParams, call: Call) -> SubscribeResult:
     """``subscribe``: send the events of one workspace, or of all, on this connection from now on."""
-    root = str(await workspaces.root_of(asked.workspace)) if asked.workspace else None
+    root = str(await workspaces.root_of(params.workspace)) if params.workspace else None
     call.follow(lambda listener: workspaces.feed.listen(listener, root))
     roots = [root] if root else [str(one) for one in workspaces.roots]
     return SubscribeResult(subscribed=True, workspaces=roots)
 
 
-async def health(workspaces: Workspaces, asked: NoParams, call: Call) -> HealthResult:
+async def health(workspaces: Workspaces, params: NoParams, call: Call) -> HealthResult:
     """``health``: run a real ranked search in each workspace; some damage shows only then."""
-    roots = [await workspaces.root_of(asked.workspace)] if asked.workspace else workspaces.roots
+    roots = [await workspaces.root_of(params.workspace)] if params.workspace else workspaces.roots
     checks = [await _health_of(workspaces, str(root), call) for root in roots]
     return HealthResult(ok=all(check.ok for check in checks), checks=checks)
 

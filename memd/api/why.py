@@ -94,10 +94,10 @@ _RANKED_LOW = frozenset({"outside-pools", "below-floor", "outranked"})
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _Facts:
     """The facts about a path from the index and the disk."""
 
-    asked: PreparedQuery
+    prepared: PreparedQuery
     path: str | None  # relative to the root; None: outside of the workspace, so nothing was examined
     generation: int
     is_there: bool = True  # the workspace's folder exists
@@ -112,82 +112,82 @@ class _Seen:
     degraded: tuple[str, ...] = ()  # codes of what the search could not use
 
 
-async def why(workspaces: Workspaces, opened: OpenWorkspace, question: WhyParams, call: Call) -> WhyResult:
+async def why(workspaces: Workspaces, opened: OpenWorkspace, params: WhyParams, call: Call) -> WhyResult:
     """``why``: the stage that dropped a source from a search."""
-    fresh = await wait_for(opened, question, call)
-    seen = await workspaces.read(_look, opened, question, call)
-    stage = "outside" if seen.path is None else "missing" if seen.is_kept else ""
-    stage = stage or await _stage(workspaces, opened, seen)
-    asked = seen.asked
-    mode = "keyword" if asked.query_vec is None or seen.degraded else asked.mode
+    fresh = await wait_for(opened, params, call)
+    facts = await workspaces.read(_look, opened, params, call)
+    stage = "outside" if facts.path is None else "missing" if facts.is_kept else ""
+    stage = stage or await _stage(workspaces, opened, facts)
+    prepared = facts.prepared
+    mode = "keyword" if prepared.query_vec is None or facts.degraded else prepared.mode
     finding = Diagnosis(
         stage=stage,
         root=str(opened.workspace.root),
-        path=seen.path or question.path,
-        line=question.line,
-        request=asked,
-        off=why_off(asked, mode, seen.degraded),
-        source=seen.source,
-        superseded_by=seen.superseded_by,
-        expired=seen.expired,
-        verdict=seen.verdict,
-        refusal=seen.disk if isinstance(seen.disk, Refusal) else None,
-        reason=_reason(opened, seen),
-        close=seen.close,
-        is_for_agent=question.agent,
+        path=facts.path or params.path,
+        line=params.line,
+        request=prepared,
+        off=why_off(prepared, mode, facts.degraded),
+        source=facts.source,
+        superseded_by=facts.superseded_by,
+        expired=facts.expired,
+        verdict=facts.verdict,
+        refusal=facts.disk if isinstance(facts.disk, Refusal) else None,
+        reason=_reason(opened, facts),
+        close=facts.close,
+        is_for_agent=params.agent,
     )
-    confidence = seen.verdict.confidence if seen.verdict else None
+    confidence = facts.verdict.confidence if facts.verdict else None
     answer = Answer(
-        asked, [], mode, seen.generation, confidence or "none", seen.degraded,
-        {"wait": seen.waited_ms, **asked.timings_ms},
+        prepared, [], mode, facts.generation, confidence or "none", facts.degraded,
+        {"wait": facts.waited_ms, **prepared.timings_ms},
     )  # fmt: skip
     texts = why_texts(finding)
     return WhyResult(
         path=finding.path,
         line=finding.line,
         **texts,
-        superseded_by=list(seen.superseded_by),
-        expired=iso_day(seen.expired),
+        superseded_by=list(facts.superseded_by),
+        expired=iso_day(facts.expired),
         confidence=confidence,
-        corrected=dict(asked.query.corrected),
+        corrected=dict(prepared.query.corrected),
         **frame(opened, answer, fresh),
     )
 
 
-def _look(opened: OpenWorkspace, question: WhyParams, call: Call) -> _Seen:
+def _look(opened: OpenWorkspace, params: WhyParams, call: Call) -> _Facts:
     """Follow an indexed source through the search; check the disk if the search does not return it."""
     root = opened.workspace.root
-    path = below(root, question.path)
-    with opened.view(call.is_over, agent=question.agent) as view:
-        plain = parsed(opened, question, call.is_over, excludes_in(view))
-        asked = embedded(opened, plain)
-        seen = _Seen(
-            asked, path, view.snapshot.generation, waited_ms=call.age_ms() - asked.timings_ms["embed"]
+    path = below(root, params.path)
+    with opened.view(call.is_over, agent=params.agent) as view:
+        plain = parsed(opened, params, call.is_over, excludes_in(view))
+        prepared = embedded(opened, plain)
+        facts = _Facts(
+            prepared, path, view.snapshot.generation, waited_ms=call.age_ms() - prepared.timings_ms["embed"]
         )
         if path is None:
-            return seen
-        found, words = begin(view, asked, opened.tokenizer)
-        seen = replace(seen, asked=respelled(opened, asked, found))
-        seen = _walked(view, seen, words, path, question.line)
+            return facts
+        found, words = begin(view, prepared, opened.tokenizer)
+        facts = replace(facts, prepared=respelled(opened, prepared, found))
+        facts = _walked(view, facts, words, path, params.line)
     is_there = opened.workspace.is_there()
-    if (seen.verdict is not None and seen.verdict.stage == "returned") or not is_there:
-        return replace(seen, is_there=is_there)
+    if (facts.verdict is not None and facts.verdict.stage == "returned") or not is_there:
+        return replace(facts, is_there=is_there)
     rules = Rules.load(root, opened.config.sources, opened.config.ignore)
     disk = look(root, path, rules, now_ns=time.time_ns())
-    if question.agent and seen.source is None:
+    if params.agent and facts.source is None:
         # A folder reveals what is in it, too. For an agent, only what it may read exists.
         is_kept = not isinstance(disk, SourceText) or opened.visible_to_agents.keeps(path, disk.text)
-        return replace(seen, disk=disk, is_kept=is_kept)
-    return replace(seen, disk=disk)
+        return replace(facts, disk=disk, is_kept=is_kept)
+    return replace(facts, disk=disk)
 
 
-def _walked(view: View, seen: _Seen, words: Judgement | None, path: str, line: int | None) -> _Seen:
+def _walked(view: View, facts: _Facts, words: Judgement | None, path: str, line: int | None) -> _Facts:
     """Add what the search does with a path."""
-    request = seen.asked
+    request = facts.prepared
     source = view.snapshot.source_at(path)
     verdict = walk(view, request, source, line, words) if source else None
     return replace(
-        seen,
+        facts,
         source=source,
         superseded_by=view.snapshot.superseded_by(source.id) if source else (),
         expired=source.expired(request.today) if source else None,
@@ -197,21 +197,21 @@ def _walked(view: View, seen: _Seen, words: Judgement | None, path: str, line: i
     )
 
 
-async def _stage(workspaces: Workspaces, opened: OpenWorkspace, seen: _Seen) -> str:
+async def _stage(workspaces: Workspaces, opened: OpenWorkspace, facts: _Facts) -> str:
     """Return the first stage that dropped a path."""
-    if seen.verdict is not None and seen.verdict.stage == "returned":
+    if facts.verdict is not None and facts.verdict.stage == "returned":
         return "returned"
-    if not seen.is_there:
-        return seen.verdict.stage if seen.verdict else "root-missing"
-    if isinstance(seen.disk, Refusal):
+    if not facts.is_there:
+        return facts.verdict.stage if facts.verdict else "root-missing"
+    if isinstance(facts.disk, Refusal):
         return "not-a-source"
-    stored, was_there = await workspaces.write(_stored, opened, seen.path)
-    if seen.disk is None:
-        return "gone" if seen.verdict or was_there else "missing"
+    stored, was_there = await workspaces.write(_stored, opened, facts.path)
+    if facts.disk is None:
+        return "gone" if facts.verdict or was_there else "missing"
     # An empty hash was cleared on purpose: the indexed text is right and will be compared again.
-    if seen.verdict is None or stored not in {b"", seen.disk.hash}:
+    if facts.verdict is None or stored not in {b"", facts.disk.hash}:
         return "not-indexed"
-    return seen.verdict.stage
+    return facts.verdict.stage
 
 
 def _stored(opened: OpenWorkspace, path: str) -> tuple[bytes | None, bool]:
@@ -221,12 +221,12 @@ def _stored(opened: OpenWorkspace, path: str) -> tuple[bytes | None, bool]:
     return stamp[1] if stamp else None, writer.gone_hash(path) is not None
 
 
-def _reason(opened: OpenWorkspace, seen: _Seen) -> str:
+def _reason(opened: OpenWorkspace, facts: _Facts) -> str:
     """Return why a source is not indexed, or why its index is outdated."""
-    sync, path = opened.sync, seen.path or ""
+    sync, path = opened.sync, facts.path or ""
     if sync.scanner.skipped.get(path) == "failed":
         return "failed"
-    if seen.source is not None:
+    if facts.source is not None:
         return "changed"
     if sync.index_loop.waits(path):
         return "waiting"
@@ -238,7 +238,9 @@ def _reason(opened: OpenWorkspace, seen: _Seen) -> str:
 def _close_names(view: View, path: str) -> tuple[str, ...]:
     """Return sources with the same name, ignoring case, the form of accents, and the suffix."""
     wanted = _plain_name(path)
-    found = sorted(one.path for one in view.snapshot.sources.values() if _plain_name(one.path) == wanted)
+    found = sorted(
+        source.path for source in view.snapshot.sources.values() if _plain_name(source.path) == wanted
+    )
     return tuple(found[:CLOSE_NAMES])
 
 
@@ -338,8 +340,8 @@ def _outside(finding: Diagnosis) -> tuple[str, str]:
 
 
 def _missing(finding: Diagnosis) -> tuple[str, str]:
-    looked_for = f"The path is {finding.root}/{finding.path}"
-    close = f"Did you mean {' or '.join(finding.close)}?" if finding.close else looked_for
+    searched = f"The path is {finding.root}/{finding.path}"
+    close = f"Did you mean {' or '.join(finding.close)}?" if finding.close else searched
     which = "or is not searched" if finding.is_for_agent else "and was not indexed"
     return f"{finding.path} does not exist, {which}", close
 

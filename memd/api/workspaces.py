@@ -41,11 +41,11 @@ _LETTERS = re.compile(r"[^\W_]")
 _SPACES = re.compile(r"\s+")
 
 
-async def add(workspaces: Workspaces, asked: WorkspaceAddParams, call: Call) -> WorkspaceAddResult:
+async def add(workspaces: Workspaces, params: WorkspaceAddParams, call: Call) -> WorkspaceAddResult:
     """``workspace.add``: make a folder a workspace."""
-    if not asked.nested:
-        await _refuse_to_take(workspaces, asked.path)
-    adding = workspaces.add(asked.path, force=asked.force)
+    if not params.nested:
+        await _refuse_to_take(workspaces, params.path)
+    adding = workspaces.add(params.path, force=params.force)
     root, created = await call.to_the_end(adding, f"the folder may still be added, {SEE}")
     if created:
         for outer in await _around(workspaces, root):
@@ -66,21 +66,21 @@ async def add(workspaces: Workspaces, asked: WorkspaceAddParams, call: Call) -> 
     )
 
 
-async def remove(workspaces: Workspaces, asked: WorkspaceRemoveParams, call: Call) -> WorkspaceRemoveResult:
+async def remove(workspaces: Workspaces, params: WorkspaceRemoveParams, call: Call) -> WorkspaceRemoveResult:
     """``workspace.remove``: forget a workspace and delete its index, never a note."""
-    root = await call.to_the_end(workspaces.remove(asked.path), f"the workspace may still be removed, {SEE}")
+    root = await call.to_the_end(workspaces.remove(params.path), f"the workspace may still be removed, {SEE}")
     return WorkspaceRemoveResult(root=str(root), removed=True)
 
 
 async def configure(
-    workspaces: Workspaces, asked: WorkspaceConfigureParams, call: Call
+    workspaces: Workspaces, params: WorkspaceConfigureParams, call: Call
 ) -> WorkspaceConfigureResult:
     """``workspace.configure``: replace settings in config.toml, or show them."""
-    root = await workspaces.root_of(asked.workspace)
-    if not isinstance(asked.settings, UnsetType) and asked.settings:
+    root = await workspaces.root_of(params.workspace)
+    if not isinstance(params.settings, UnsetType) and params.settings:
         try:
             await call.to_the_end(
-                _configure(workspaces, root, asked.settings, call),
+                _configure(workspaces, root, params.settings, call),
                 "the settings may still be written: look at config.toml",
             )
         except ConfigError as error:
@@ -100,15 +100,15 @@ def _languages_of(opened: OpenWorkspace, call: Call) -> list[Language]:
     return []
 
 
-async def list_all(workspaces: Workspaces, asked: NoParams, _call: Call) -> WorkspaceListResult:
+async def list_all(workspaces: Workspaces, params: NoParams, _call: Call) -> WorkspaceListResult:
     """``workspace.list``: the registered roots; without counts for an agent, as in `status`."""
     opened = [
         WorkspaceSummary(
-            root=str(one.workspace.root),
-            state=one.sync.state,
-            **({} if asked.agent else counts(one)),
+            root=str(opened.workspace.root),
+            state=opened.sync.state,
+            **({} if params.agent else counts(opened)),
         )
-        for one in workspaces.opened
+        for opened in workspaces.opened
     ]
     return WorkspaceListResult(workspaces=[*opened, *not_open(workspaces, WorkspaceSummary)])
 
@@ -124,7 +124,7 @@ async def _refuse_to_take(workspaces: Workspaces, path: str) -> None:
         return
     for opened in await _around(workspaces, root):
         prefix = f"{root.relative_to(opened.workspace.root).as_posix()}/"
-        taken = sum(one.path.startswith(prefix) for one in opened.index.snapshot.sources.values())
+        taken = sum(source.path.startswith(prefix) for source in opened.index.snapshot.sources.values())
         if taken:
             raise NestedError(
                 f"{root} is inside the workspace {opened.workspace.root}, whose index has {taken:,} of its "

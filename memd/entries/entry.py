@@ -144,19 +144,19 @@ def write_entry(
     raise StorageError(f"memory/{folder}/{name} is taken, and so were {_ATTEMPTS - 1} other names: try again")
 
 
-def revise_entry(root: Path, path: str, revision: Revision, *, seen: str = "") -> Written:
+def revise_entry(root: Path, path: str, revision: Revision, *, expected_hash: str = "") -> Written:
     """Replace the text of an entry, which keeps its path, id and time; on the disk when this returns.
 
     Args:
         root: the workspace.
         path: memory/<topic>/<name>.md.
         revision: the new values.
-        seen: hash of the file as the caller knows it; "" for the file as memd last wrote it.
+        expected_hash: hash of the file as the caller knows it; "" for the file as memd last wrote it.
 
     Raises:
         InvalidError: *path* cannot be an entry, a value is invalid for `write_entry`, or an agent would
             change an entry that a person wrote.
-        ChangedError: the file differs from *seen*, or was written by an older memd, without *force*.
+        ChangedError: the file differs from *expected_hash*, or was written by an older memd, without *force*.
         SecretError: as `write_entry`.
         NotFoundError, UnsafeError, WorkspaceError, NoSpaceError, StorageError: as in memd.entries.place.
     """
@@ -172,13 +172,13 @@ def revise_entry(root: Path, path: str, revision: Revision, *, seen: str = "") -
     kept: dict[str, object] = {}
 
     def revised(raw: bytes) -> bytes:
-        if is_older(raw, name) and not (source["origin"] == "human" and (seen or revision.force)):
+        if is_older(raw, name) and not (source["origin"] == "human" and (expected_hash or revision.force)):
             raise ChangedError(
                 f"{path} was not revised: {BY_OLDER}. An agent writes a new entry that supersedes it; a "
                 "person can check it and confirm: memctl add --update --force"
             )
-        meant = bool(seen) or is_older(raw, name)
-        if (why := "" if meant else flaw(raw, name)) or (seen and hash_of(raw) != seen):
+        meant = bool(expected_hash) or is_older(raw, name)
+        if (why := "" if meant else flaw(raw, name)) or (expected_hash and hash_of(raw) != expected_hash):
             raise ChangedError(
                 f"{path} was not revised: {why or 'it has changed since you read it'}. "
                 "Read it (memctl get) and pass its hash, or write a new entry that supersedes it"

@@ -174,8 +174,8 @@ def read(root: Path, path: str) -> bytes:
     *folders, name = path.split("/")
     with contextlib.ExitStack() as opened:
         folder = opened.enter_context(_closing(os.open(root, os.O_RDONLY | os.O_DIRECTORY)))
-        for one in folders:
-            folder = opened.enter_context(_closing(_open_folder(one, folder, shown=path)))
+        for inner in folders:
+            folder = opened.enter_context(_closing(_open_folder(inner, folder, shown=path)))
         return _read(folder, name, path)
 
 

@@ -104,11 +104,11 @@ def find_secrets(text: str) -> list[Secret]:
     if b";base64," in data:
         data = _IMAGE.sub(lambda image: b" " * len(image[0]), data)
     kept: list[Secret] = []
-    for one in sorted([*_tokens(data), *_framed(data), *_assigned(data)], key=lambda found: found.start):
-        if kept and one.start < kept[-1].end:
-            kept[-1] = Secret(kept[-1].kind, kept[-1].start, max(kept[-1].end, one.end))
+    for secret in sorted([*_tokens(data), *_framed(data), *_assigned(data)], key=lambda found: found.start):
+        if kept and secret.start < kept[-1].end:
+            kept[-1] = Secret(kept[-1].kind, kept[-1].start, max(kept[-1].end, secret.end))
         else:
-            kept.append(one)
+            kept.append(secret)
     return kept if len(data) == len(text) else list(_in_characters(kept, data))
 
 
@@ -124,7 +124,7 @@ def mask(text: str) -> str:
 
 def replacements(text: str) -> list[tuple[int, int, str]]:
     """Return the range [start, end) of each secret in *text*, and its replacement by `mask`."""
-    return [(one.start, one.end, f"[masked: {one.kind}]") for one in find_secrets(text)]
+    return [(secret.start, secret.end, f"[masked: {secret.kind}]") for secret in find_secrets(text)]
 
 
 class _Token:
@@ -167,8 +167,8 @@ class _Shapes:
             for opening in openings:
                 self.tokens.setdefault(opening[:2].encode(), []).append(_Token(kind, opening, rest))
         for tokens in self.tokens.values():
-            tokens.sort(key=lambda one: -len(one.opening))
-        first = b"|".join(re2.escape(one.opening) for tokens in self.tokens.values() for one in tokens)
+            tokens.sort(key=lambda token: -len(token.opening))
+        first = b"|".join(re2.escape(token.opening) for tokens in self.tokens.values() for token in tokens)
         self.openings = _compiled(b"(?:%s)%s" % (first, _BEHIND_OPENING))
         self.frames = [_Frame(*row) for row in FRAMES]
         services = "|".join(map(re2.escape, SERVICES.split()))
@@ -294,7 +294,7 @@ def _looks_random(text: str) -> bool:
     longest = max(_SIGNS.split(text), key=len)
     if len(longest) < MIN_RANDOM_CHARS or sum(map(str.isdigit, text)) < MIN_DIGITS:
         return False
-    kinds = ["0" if one.isdigit() else "a" if one.islower() else "A" for one in longest]
+    kinds = ["0" if character.isdigit() else "a" if character.islower() else "A" for character in longest]
     changes = sum(one != other for one, other in pairwise(kinds))
     return changes >= max(3, len(longest) // 8)
 
@@ -306,11 +306,11 @@ def _is_blank(text: str) -> bool:
 
 def _in_characters(secrets: Iterable[Secret], data: bytes) -> Iterator[Secret]:
     before, characters = 0, 0
-    for one in secrets:
-        characters += len(data[before : one.start].decode("utf-8", "ignore"))
-        length = len(data[one.start : one.end].decode("utf-8", "ignore"))
-        yield Secret(one.kind, characters, characters + length)
-        before, characters = one.end, characters + length
+    for secret in secrets:
+        characters += len(data[before : secret.start].decode("utf-8", "ignore"))
+        length = len(data[secret.start : secret.end].decode("utf-8", "ignore"))
+        yield Secret(secret.kind, characters, characters + length)
+        before, characters = secret.end, characters + length
 
 
 def _is_example(kind: str, secret: str) -> bool:

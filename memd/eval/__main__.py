@@ -66,11 +66,11 @@ def _report(args: argparse.Namespace, send: Send) -> dict[str, Any]:
     paths.make_private_dir(state_dir)
     notes = registered(args.workspace, state_dir, paths.config_dir() / "config.toml")
     root = str(notes.place.root)
-    asked = questions.load(args.golden, root) if args.golden else []
-    if args.need_lines and not any(question.passages for question in asked):
+    topics = questions.load(args.golden, root) if args.golden else []
+    if args.need_lines and not any(question.passages for question in topics):
         raise InvalidError(f"--fail-under passage@10: no line of {args.golden} names a line of a note")
     with process.private_folder(state_dir) as folder:
-        one = run.Run(
+        measurement = run.Run(
             notes,
             folder,
             seed=args.seed,
@@ -82,9 +82,9 @@ def _report(args: argparse.Namespace, send: Send) -> dict[str, Any]:
             compared=notes.with_model(args.compare) if args.compare else None,
         )
         if args.golden:
-            measured = run.of_golden(one, asked, str(args.golden))
+            measured = run.of_golden(measurement, topics, str(args.golden))
         else:
-            measured = run.of_headings(one, wanted=args.headings, max_notes=args.max_notes)
+            measured = run.of_headings(measurement, wanted=args.headings, max_notes=args.max_notes)
     return {"workspace": root, **measured}
 
 

@@ -55,8 +55,8 @@ def memd_arm(index: TemporaryIndex, mode: Mode, own_names: Mapping[str, str]) ->
 
     def ask(query: str) -> Ranking:
         started = time.perf_counter()
-        asked = index.decide(SearchParams(query=query, mode=mode, limit=HITS))
-        answer = index.answer(asked)
+        prepared = index.decide(SearchParams(query=query, mode=mode, limit=HITS))
+        answer = index.answer(prepared)
         took_ms = (time.perf_counter() - started) * 1000
         hits: list[tuple[str, int, int]] = []
         for hit in answer.hits:
@@ -65,7 +65,7 @@ def memd_arm(index: TemporaryIndex, mode: Mode, own_names: Mapping[str, str]) ->
             hits += [(place.path, place.start_line, place.end_line) for place in hit.folded]
         hits = [(own_names.get(path, path), first, last) for path, first, last in hits]
         ranking = tuple(dict.fromkeys(path for path, _, _ in hits))
-        return Ranking(ranking, tuple(hits), took_ms, asked.degraded)
+        return Ranking(ranking, tuple(hits), took_ms, prepared.degraded)
 
     return ask
 
@@ -83,7 +83,7 @@ def grep_arm(root: str, files: Sequence[str], own_names: Mapping[str, str]) -> A
 
 
 def ask_all(
-    questions: Sequence[Topic], arms: Mapping[str, Arm], told: Callable[[int], None]
+    questions: Sequence[Topic], arms: Mapping[str, Arm], note_answered: Callable[[int], None]
 ) -> list[Answers]:
     """
     Ask each question of every arm in turn, so that other load on the machine slows all of them alike.
@@ -91,7 +91,7 @@ def ask_all(
     Args:
         questions: to ask.
         arms: by name.
-        told: called with the number of answered questions.
+        note_answered: called with the number of answered questions.
     """
     for question in questions[:WARM_UP]:
         for arm in arms.values():
@@ -99,5 +99,5 @@ def ask_all(
     answers = []
     for question in questions:
         answers.append({name: arm(question.text) for name, arm in arms.items()})
-        told(len(answers))
+        note_answered(len(answers))
     return answers

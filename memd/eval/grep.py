@@ -53,20 +53,20 @@ def ranked(root: str, files: Sequence[str], query: str) -> list[str]:
     Raises:
         OSError: grep cannot be started.
     """
-    looked_for = words_of(query)
-    if not looked_for:
+    query_words = words_of(query)
+    if not query_words:
         return []
-    lines = Counter(dict(_lines(root, files, looked_for)))
+    lines = Counter(dict(_lines(root, files, query_words)))
     distinct = Counter(lines.keys())
-    if len(looked_for) > 1:
+    if len(query_words) > 1:
         found = sorted(lines)
-        distinct = Counter(path for word in looked_for for path in _with(root, found, word))
+        distinct = Counter(path for word in query_words for path in _with(root, found, word))
     return sorted(lines, key=lambda path: (-distinct[path], -lines[path], path))
 
 
-def _lines(root: str, files: Sequence[str], looked_for: Sequence[str]) -> Iterator[tuple[str, int]]:
+def _lines(root: str, files: Sequence[str], query_words: Sequence[str]) -> Iterator[tuple[str, int]]:
     """Yield each matching file with the number of lines that contain one of the words."""
-    patterns = [argument for word in looked_for for argument in ("-e", word)]
+    patterns = [argument for word in query_words for argument in ("-e", word)]
     for output in _run(root, ["-c", "-H", "--null", *patterns], files):
         for path, count in _COUNT.findall(output):
             if int(count):

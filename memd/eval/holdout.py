@@ -44,18 +44,18 @@ def hold_out(texts: Mapping[str, Sequence[str]], choices: Iterable[Choice]) -> d
     return held
 
 
-def neutral_names(asked: Iterable[str], taken: Iterable[str]) -> dict[str, str]:
+def neutral_names(renamed: Iterable[str], taken: Iterable[str]) -> dict[str, str]:
     """
     Return new names for the asked notes: path → path in the same folder.
 
     Args:
-        asked: paths to rename; a date at the start of a name and its suffix are kept.
+        renamed: paths to rename; a date at the start of a name and its suffix are kept.
         taken: all existing paths; the new names differ from them even when case is ignored.
     """
     used = {path.casefold() for path in taken}
     names: dict[str, str] = {}
     number = 0
-    for path in sorted(asked):
+    for path in sorted(renamed):
         place = PurePosixPath(path)
         day = _DAY.match(place.name)
         while True:

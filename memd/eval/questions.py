@@ -167,7 +167,7 @@ def parse(text: str, name: str, root: str) -> list[Topic]:
     Raises:
         InvalidError: *name* and the number of each invalid line, with what was expected.
     """
-    asked: dict[str, dict[Passage, None]] = {}
+    by_query: dict[str, dict[Passage, None]] = {}
     faults = []
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip() or line.lstrip().startswith("#"):
@@ -177,13 +177,13 @@ def parse(text: str, name: str, root: str) -> list[Topic]:
         except _BadLineError as fault:
             faults.append(f"{name}:{number}: {fault}")
         else:
-            asked.setdefault(question.text, {}).update(dict.fromkeys(question.places))
+            by_query.setdefault(question.text, {}).update(dict.fromkeys(question.places))
     if faults:
         more = [f"and {len(faults) - ERRORS_SHOWN} more"] if len(faults) > ERRORS_SHOWN else []
         raise InvalidError("\n".join([*faults[:ERRORS_SHOWN], *more, f"Example line: {EXAMPLE}"]))
-    if not asked:
+    if not by_query:
         raise InvalidError(f"{name} has no questions. Example line: {EXAMPLE}")
-    return [Topic(query, tuple(places)) for query, places in asked.items()]
+    return [Topic(query, tuple(places)) for query, places in by_query.items()]
 
 
 def front_matter_end(lines: Sequence[str]) -> int:
@@ -222,7 +222,9 @@ def choose(texts: Mapping[str, Sequence[str]], *, wanted: int, seed: int) -> Cho
     """
     found = {path: headings(lines) for path, lines in texts.items()}
     # Counted by notes, not by occurrences: a note may repeat a heading.
-    spread = Counter(title for known in found.values() for title in {words(one.text) for one in known})
+    spread = Counter(
+        title for known in found.values() for title in {words(heading.text) for heading in known}
+    )
     left_out: Counter[str] = Counter()
     best: list[tuple[bytes, Choice]] = []
     for path, known in found.items():

@@ -97,13 +97,13 @@ def _judged(question: Topic, answer: Ranking) -> Fields:
 
 def _arm(judged: Sequence[Fields], given: Sequence[Ranking], *, seed: int) -> Fields:
     times_ms = [answer.took_ms for answer in given]
-    figures = {name: round(scores.mean([one[name] for one in judged]), DIGITS) for name in MEASURES}
-    if passages := [one[PASSAGES] for one in judged if PASSAGES in one]:
+    figures = {name: round(scores.mean([answer[name] for answer in judged]), DIGITS) for name in MEASURES}
+    if passages := [answer[PASSAGES] for answer in judged if PASSAGES in answer]:
         figures[PASSAGES] = round(scores.mean(passages), DIGITS)
     degraded = Counter(code for answer in given for code in answer.degraded)
     return {
         "measures": figures,
-        "interval": _rounded(scores.interval([one["ndcg@10"] for one in judged], seed=seed)),
+        "interval": _rounded(scores.interval([answer["ndcg@10"] for answer in judged], seed=seed)),
         "latency_ms": {
             "p50": round(scores.quantile(times_ms, 0.5), 3),
             "p95": round(scores.quantile(times_ms, 0.95), 3),

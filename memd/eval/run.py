@@ -161,7 +161,7 @@ def _texts(run: Run, max_notes: int | None) -> dict[str, list[str]]:
     """Return path → lines of the sources, or of a sample of them."""
     root = run.notes.place.root
     try:
-        paths = sorted(one[0] for one in walk(root, run.notes.rules) if not isinstance(one, Skipped))
+        paths = sorted(entry[0] for entry in walk(root, run.notes.rules) if not isinstance(entry, Skipped))
     except OSError as error:
         raise StorageError(f"{root} cannot be scanned: {error.strerror}") from error
     if max_notes:
@@ -219,18 +219,18 @@ def _measured(
     modes = [mode for mode in arms.MODES if mode != "vector" or index.config.provider != "none"]
     if len(modes) < len(arms.MODES):  # memd would use keywords, and the table call that vectors
         run.note("config.toml says provider = none: there are no vectors, and hybrid is keyword")
-    asked: dict[str, arms.Arm] = {mode: arms.memd_arm(index, mode, own_names) for mode in modes}
+    by_name: dict[str, arms.Arm] = {mode: arms.memd_arm(index, mode, own_names) for mode in modes}
     if run.with_grep and grep.is_there():
-        asked["grep"] = arms.grep_arm(str(index.workspace.root), sorted(index.sources), own_names)
+        by_name["grep"] = arms.grep_arm(str(index.workspace.root), sorted(index.sources), own_names)
     elif run.with_grep:
         run.note("grep is not installed: it is left out")
     compared = _compared(run, index, other) if other else None
     if other and compared:
         for mode in report.COMPARED:
-            asked[compared.arm(mode)] = arms.memd_arm(other, mode, own_names)
+            by_name[compared.arm(mode)] = arms.memd_arm(other, mode, own_names)
     total = len(questions)
-    run.note(f"asking {_counted(total, 'question')}: {', '.join(asked)}")
-    answers = arms.ask_all(questions, asked, told=lambda done: run.progress("ask", done, total))
+    run.note(f"asking {_counted(total, 'question')}: {', '.join(by_name)}")
+    answers = arms.ask_all(questions, by_name, note_answered=lambda done: run.progress("ask", done, total))
     measured = report.summed_up(questions, answers, about=about, compared=compared)
     for result in report.failures(measured):  # now, because the temporary index will be gone later
         with suppress(NumpyMissingError):
@@ -255,29 +255,29 @@ def _why(
 ) -> dict[str, str]:
     """Return what happened to a source in a search, as in `memctl why`."""
     path = new_names.get(own_path, own_path)
-    asked = index.decide(SearchParams(query=query))
+    prepared = index.decide(SearchParams(query=query))
     with index.index.view() as view:
-        asked, words = index.respelled(view, asked)
+        prepared, words = index.respelled(view, prepared)
         source = view.snapshot.source_at(path)
-        verdict = why(view, asked, source, None, words) if source else None
+        verdict = why(view, prepared, source, None, words) if source else None
     # A path that is not a source is explained from the notes themselves, because a copy has only sources.
     disk = None if verdict else look(run.notes.place.root, own_path, run.notes.rules, now_ns=time.time_ns())
     stage = verdict.stage if verdict else "missing" if disk is None else "not-indexed"
-    told = why_texts(
+    texts = why_texts(
         Diagnosis(
             stage="not-a-source" if isinstance(disk, Refusal) else stage,
             root=str(run.notes.place.root),
             path=path,
             line=None,
-            request=asked,
-            off=why_off(asked, "keyword" if asked.query_vec is None else "hybrid"),
+            request=prepared,
+            off=why_off(prepared, "keyword" if prepared.query_vec is None else "hybrid"),
             source=source,
             verdict=verdict,
             refusal=disk if isinstance(disk, Refusal) else None,
             reason="failed",  # of "not-indexed": the only cause left after indexing is complete
         )
     )
-    return {"stage": told["stage"], "text": str(told["text"]).replace(path, own_path)}
+    return {"stage": texts["stage"], "text": str(texts["text"]).replace(path, own_path)}
 
 
 def _counted(number: int, noun: str) -> str:

@@ -60,7 +60,7 @@ def reciprocal_rank(ranking: Sequence[str], grades: Grades, *, depth: int) -> fl
 
 def first_rank(ranking: Sequence[str], relevant: Collection[str]) -> int | None:
     """Return the rank of the first relevant document, from 1; None if there is none."""
-    return next((rank for rank, one in enumerate(ranking, 1) if one in relevant), None)
+    return next((rank for rank, source in enumerate(ranking, 1) if source in relevant), None)
 
 
 def mean(values: Sequence[float]) -> float:

@@ -48,7 +48,7 @@ PURGE_BATCH = 1000  # sources per commit; arbitrary
 STILL_NS = 1_000_000_000
 FIRST_BATCH = 16  # texts to estimate the remaining time from: they differ in length
 
-Told = Callable[[str, int, int], None]  # (stage, done, total)
+Progress = Callable[[str, int, int], None]  # (stage, done, total)
 Announce = Callable[[int, float], None]  # (chunks without a vector, seconds)
 
 
@@ -126,26 +126,26 @@ class TemporaryIndex:
         with self.index.view() as view:
             return embedded(self, parsed(self, question, lambda: False, excludes_in(view)))
 
-    def answer(self, asked: PreparedQuery) -> Answer:
+    def answer(self, prepared: PreparedQuery) -> Answer:
         """Return the hits."""
         with self.index.view() as view:
-            return search(view, *self.respelled(view, asked))
+            return search(view, *self.respelled(view, prepared))
 
-    def respelled(self, view: View, asked: PreparedQuery) -> tuple[PreparedQuery, Judgement | None]:
+    def respelled(self, view: View, prepared: PreparedQuery) -> tuple[PreparedQuery, Judgement | None]:
         """Return a query with its words corrected, as the daemon does once its vocabulary is read.
 
         And what `begin` made of its words.
         """
         view.vocabulary.read(view.reader, view.snapshot.columns.count, None)
-        found, words = begin(view, asked, self.tokenizer)
-        return respelled(self, asked, found), words
+        found, words = begin(view, prepared, self.tokenizer)
+        return respelled(self, prepared, found), words
 
-    def update(self, rules: Rules, told: Told, announce: Announce) -> None:
+    def update(self, rules: Rules, progress: Progress, announce: Announce) -> None:
         """Bring words and vectors up to date with the folder.
 
         Args:
             rules: select the sources among its files.
-            told: receives the progress.
+            progress: receives the progress.
             announce: called before many vectors are computed, with the expected time.
 
         Raises:
@@ -162,7 +162,7 @@ class TemporaryIndex:
         total = len(paths)
         while paths:
             paths = paths[self._indexer.apply(paths, budget_s=COMMIT_S).handled :]
-            told("index", total - len(paths), total)
+            progress("index", total - len(paths), total)
         # Sources that a copied index has but that are gone must neither be found nor correct a word.
         while self.index.purge(None, PURGE_BATCH):
             pass
@@ -176,7 +176,7 @@ class TemporaryIndex:
                 self.index.learn_cosines(embedder.model_id, measured(embedder))
         waiting = self.index.pending_count()
         announce(waiting, waiting * self._embedding_s(embedder.model_id) if waiting else 0.0)
-        self._embed(embedder, waiting, told)
+        self._embed(embedder, waiting, progress)
 
     def model(self) -> Embedder:
         """Return the model. Raises UnavailableError with the reason if it cannot be used."""
@@ -202,7 +202,7 @@ class TemporaryIndex:
             self._indexer.embed(vectors, model_id=model_id)
         return (time.perf_counter() - started) / len(first)
 
-    def _embed(self, embedder: Embedder, total: int, told: Told) -> None:
+    def _embed(self, embedder: Embedder, total: int, progress: Progress) -> None:
         refused: set[bytes] = set()  # texts that the model rejects
         while True:
             found = self.index.pending(EMBED_BATCH + len(refused))
@@ -213,7 +213,7 @@ class TemporaryIndex:
             refused |= batch.keys() - vectors.keys()
             if vectors:
                 self._indexer.embed(vectors, model_id=embedder.model_id)
-            told("embed", total - self.index.pending_count(), total)
+            progress("embed", total - self.index.pending_count(), total)
         if self.index.building:
             self.index.finish_building(refused)
 
@@ -301,10 +301,10 @@ def _stamps(live: Path) -> dict[str, tuple[int, int]]:
     found = {}
     with os.scandir(live) as entries:
         for entry in entries:
-            ours = entry.name in {DATABASE, f"{DATABASE}-wal"} or any(
+            is_of_index = entry.name in {DATABASE, f"{DATABASE}-wal"} or any(
                 name.fullmatch(entry.name) for name in FILE_NAMES
             )
-            if ours and entry.is_file(follow_symlinks=False):
+            if is_of_index and entry.is_file(follow_symlinks=False):
                 status = entry.stat(follow_symlinks=False)
                 found[entry.name] = (status.st_mtime_ns, status.st_size)
     return found if DATABASE in found else {}

@@ -382,10 +382,10 @@ class Store:
                     raise damaged(self._path, finding)
 
     def _ours(self, error: apsw.Error) -> MemdError | apsw.Error:
-        ours = as_memd(self._path, error)
-        if isinstance(ours, StorageError) and is_of_the_device(error):
-            return self.failure.keep(ours)
-        return ours or error
+        translated_error = as_memd(self._path, error)
+        if isinstance(translated_error, StorageError) and is_of_the_device(error):
+            return self.failure.keep(translated_error)
+        return translated_error or error
 
 
 def open_reader(path: Path) -> apsw.Connection:
@@ -475,10 +475,10 @@ def translated(path: Path | str) -> Iterator[None]:
     try:
         yield
     except apsw.Error as error:
-        ours = as_memd(path, error)
-        if ours is None:
+        translated_error = as_memd(path, error)
+        if translated_error is None:
             raise
-        raise ours from error
+        raise translated_error from error
 
 
 @contextmanager

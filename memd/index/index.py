@@ -383,10 +383,10 @@ class Index:
         self._republish()
         return dropped
 
-    def forget_damaged(self, seen: Rows, damaged: Sequence[int]) -> int:
-        """Drop damaged rows of the matrix that *seen* belongs to, if still in use; return how many."""
+    def forget_damaged(self, rows: Rows, damaged: Sequence[int]) -> int:
+        """Drop damaged rows of the matrix that *rows* belongs to, if still in use; return how many."""
         for held in (self._matrices.active, self._matrices.building):
-            if held is not None and held.file.rows.crcs is seen.crcs:
+            if held is not None and held.file.rows.crcs is rows.crcs:
                 return self.forget_rows(held.number, damaged)
         return 0
 

@@ -103,15 +103,15 @@ class Supersession:
     def of(edges: Iterable[tuple[int, int]], names: Iterable[str] = ()) -> "Supersession":
         """Find chains and cycles in pairs of (newer, older)."""
         pairs = frozenset((newer, older) for newer, older in edges if newer != older)
-        over: dict[int, list[int]] = {one: [] for pair in sorted(pairs) for one in pair}
-        under: dict[int, list[int]] = {one: [] for one in over}
+        over: dict[int, list[int]] = {source: [] for pair in sorted(pairs) for source in pair}
+        under: dict[int, list[int]] = {source: [] for source in over}
         for newer, older in pairs:
             over[older].append(newer)
             under[newer].append(older)
         steps: list[Step] = []
         step_of: dict[int, int] = {}
         for members in _circles(under, over):
-            newer_steps = {step_of[one] for member in members for one in over[member] if one in step_of}
+            newer_steps = {step_of[newer] for member in members for newer in over[member] if newer in step_of}
             step_of.update(dict.fromkeys(members, len(steps)))
             steps.append(_step(members, sorted(newer_steps), steps))
         return Supersession(pairs, frozenset(names), tuple(steps), step_of)
@@ -177,13 +177,13 @@ class _Namesakes:
     """The live sources of one name, indexed by path: a vault may have 10,000 with the same name."""
 
     def __init__(self, named: Iterable[Named]) -> None:
-        ranked = sorted(named, key=lambda one: (len(one.path), one.path))
-        self._files = [one for one in ranked if one.kind == FILE]
-        self.aliased = [one for one in ranked if one.kind == ALIAS]
-        self.entries = [one for one in ranked if one.kind == ENTRY_ID]
+        ranked = sorted(named, key=lambda source: (len(source.path), source.path))
+        self._files = [source for source in ranked if source.kind == FILE]
+        self.aliased = [source for source in ranked if source.kind == ALIAS]
+        self.entries = [source for source in ranked if source.kind == ENTRY_ID]
         self.at: dict[str, list[Named]] = {}  # by `_plain` path
-        for one in self._files:
-            self.at.setdefault(_plain(one.path), []).append(one)
+        for file in self._files:
+            self.at.setdefault(_plain(file.path), []).append(file)
         self._endings: dict[int, dict[str, list[Named]]] = {}
 
     def ending_with(self, plain: str) -> list[Named]:
@@ -193,15 +193,15 @@ class _Namesakes:
             return []
         if parts not in self._endings:
             endings = self._endings[parts] = {}
-            for one in self._files:
-                endings.setdefault("/".join(_plain(one.path).split("/")[-parts:]), []).append(one)
+            for file in self._files:
+                endings.setdefault("/".join(_plain(file.path).split("/")[-parts:]), []).append(file)
         return self._endings[parts].get(plain, [])
 
 
 def _plain(path: str) -> str:
     """Return a path without differences that are ignored: case, Unicode form, suffix of a note."""
     plain = normalized("NFC", path).casefold()
-    return next((plain.removesuffix(one) for one in SUFFIXES if plain.endswith(one)), plain)
+    return next((plain.removesuffix(suffix) for suffix in SUFFIXES if plain.endswith(suffix)), plain)
 
 
 def _step(members: Sequence[int], newer: Sequence[int], steps: Sequence[Step]) -> Step:
@@ -227,19 +227,19 @@ def _circles(under: Mapping[int, Sequence[int]], over: Mapping[int, Sequence[int
     Kosaraju's algorithm (Sharir, 1981), iterative: a chain may be longer than Python's stack.
     """
     finished: dict[int, None] = {}
-    seen: set[int] = set()
+    entered: set[int] = set()
     waiting = [(root, False) for root in under]
     while waiting:
         node, is_done = waiting.pop()
         if is_done:
             finished[node] = None
-        elif node not in seen:
-            seen.add(node)
+        elif node not in entered:
+            entered.add(node)
             waiting += [(node, True), *((older, False) for older in under[node])]
     placed: set[int] = set()
     for root in reversed(finished):
         if root not in placed:
-            part = _walk([root], lambda one: set(over[one]) - placed)
+            part = _walk([root], lambda source: set(over[source]) - placed)
             placed.update(part)
             yield sorted(part)
 
@@ -254,7 +254,7 @@ def names_of(path: str, aliases: Iterable[str], entry_id: str) -> tuple[Name, ..
     found = [Name(FILE, key_of(path)), *(Name(ALIAS, key_of(alias)) for alias in aliases)]
     if entry_id:
         found.append(Name(ENTRY_ID, key_of(entry_id)))
-    return tuple(dict.fromkeys(one for one in found if one.name))
+    return tuple(dict.fromkeys(name for name in found if name.name))
 
 
 class Resolver:
@@ -283,19 +283,19 @@ class Resolver:
         plain = _plain(wanted)
         known = self._namesakes(key_of(wanted))
         if exact := known.at.get(plain):
-            return min(exact, key=lambda one: (one.path != wanted, one.path))
+            return min(exact, key=lambda source: (source.path != wanted, source.path))
         found = known.ending_with(plain)
         if not found and "/" not in plain:
             found = known.aliased or known.entries
         if alone:
-            return found[0] if len({one.id for one in found}) == 1 else None
+            return found[0] if len({source.id for source in found}) == 1 else None
         beside = known.at.get(_plain(posixpath.join(folder, posixpath.basename(wanted))), ())
-        return next((one for one in beside if one in found), found[0] if found else None)
+        return next((source for source in beside if source in found), found[0] if found else None)
 
     def _namesakes(self, name: str) -> "_Namesakes":
         if name not in self._known:
             named = (Named(*row) for row in self._run(WHO, (name,)))
-            self._known[name] = _Namesakes(one for one in named if self._is_seen(one.id))
+            self._known[name] = _Namesakes(source for source in named if self._is_seen(source.id))
         return self._known[name]
 
 

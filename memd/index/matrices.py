@@ -102,7 +102,7 @@ class Matrices:
             self.ledger.refill(made.number)
         left = [self.building, self.active if at_once else None]
         self.active, self.building = (made, None) if at_once else (self.active, made)
-        return [one for one in left if one is not None]
+        return [matrix for matrix in left if matrix is not None]
 
     def measured(self, model_id: str) -> CosineScale | None:
         """Return the stored measurement of a model's cosines, None if there is none."""
@@ -164,8 +164,8 @@ class Matrices:
 
     def retire(self, matrices: Iterable[Held]) -> None:
         """Delete matrices that are no longer in use; after a crash the next start does it."""
-        for one in matrices:
-            one.file.remove()
+        for matrix in matrices:
+            matrix.file.remove()
         for _ in self.drop_waste():
             pass
 
@@ -208,9 +208,9 @@ class Matrices:
 
     def close(self) -> None:
         """Close the files; mappings stay valid while they are referenced."""
-        for one in (self.active, self.building):
-            if one is not None:
-                one.file.close()
+        for matrix in (self.active, self.building):
+            if matrix is not None:
+                matrix.file.close()
 
     def _create_file(self, model_id: str, dim: int) -> Held:
         """Create the file with the next free number; existing files are left unchanged."""
@@ -301,9 +301,9 @@ class Matrices:
         return made
 
     def _remove_strays(self, named: set[int]) -> None:
-        ours = {matrix_name(number) for number in named}
+        named_files = {matrix_name(number) for number in named}
         for path in self._folder.iterdir():
-            if FILE_NAME.fullmatch(path.name) and path.name not in ours:
+            if FILE_NAME.fullmatch(path.name) and path.name not in named_files:
                 log.warning("stray_matrix_removed")
                 with suppress(OSError):  # a folder of that name is not memd's
                     fsio.remove(path)

@@ -501,7 +501,7 @@ def _signature(row: Sequence[Any]) -> bytes:
 
 
 def _copies(paths: Iterable[tuple[int, str]]) -> dict[int, str]:
-    return {one: original for one, path in paths if (original := original_of(path)) is not None}
+    return {source_id: original for source_id, path in paths if (original := original_of(path)) is not None}
 
 
 def _expiring(known: Mapping[int, Source | Row], place: Path) -> dict[int, date]:

@@ -39,7 +39,9 @@ class Snapshot:
 
     def superseded_by(self, source_id: int) -> tuple[str, ...]:
         """Return the paths of the sources that replace *source_id*, the newest first; usually none."""
-        holders = [self.sources[one] for one in self.supersession.holders(source_id) if one in self.sources]
+        holders = [
+            self.sources[holder] for holder in self.supersession.holders(source_id) if holder in self.sources
+        ]
         holders.sort(key=lambda source: (-source.day.toordinal(), source.path))
         return tuple(source.path for source in holders)
 
@@ -127,7 +129,7 @@ class View:
             among: whether a chunk is a candidate.
         """
         wanted = bare(piece)
-        expression = " AND ".join(f'"{one}"' for one in sorted(trigrams(wanted)))
+        expression = " AND ".join(f'"{trigram}"' for trigram in sorted(trigrams(wanted)))
         if not expression:
             return {}
         ids = [number for number in self.matching("trigrams", expression) if among(number)][:limit]

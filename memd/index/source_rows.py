@@ -225,7 +225,7 @@ def compared_words(text: str) -> tuple[list[str], frozenset[str]]:
     In spaceless scripts each pair of characters is a word.
     """
     pieces = pieces_of(fold(text))
-    numbers = frozenset(one for one in filterfalse(str.isalpha, pieces) if any(map(str.isdigit, one)))
+    numbers = frozenset(piece for piece in filterfalse(str.isalpha, pieces) if any(map(str.isdigit, piece)))
     if text.isascii():
         return pieces, numbers
     split = [

@@ -62,14 +62,14 @@ class VectorTable:
         """Return every matrix by its number."""
         found = self._store.run("SELECT number, model_id, dim, next_row, scripts FROM matrices")
         facts = {row[0]: MatrixFacts(*row) for row in found}
-        for one in facts.values():
-            numbers = (one.number, one.dim, one.next_row)
-            if any(type(n) is not int for n in numbers) or type(one.model_id) is not str:
-                raise IndexDamagedError(f"the matrix {one.number!r} has values of wrong types")
-            if one.scripts is not None and not _is_list_of_names(one.scripts):
-                raise IndexDamagedError(f"the matrix {one.number} reads {one.scripts!r:.100}")
-            if not 1 <= one.dim <= MAX_DIM:
-                raise IndexDamagedError(f"the matrix {one.number} has impossible {one.dim} dimensions")
+        for matrix in facts.values():
+            numbers = (matrix.number, matrix.dim, matrix.next_row)
+            if any(type(n) is not int for n in numbers) or type(matrix.model_id) is not str:
+                raise IndexDamagedError(f"the matrix {matrix.number!r} has values of wrong types")
+            if matrix.scripts is not None and not _is_list_of_names(matrix.scripts):
+                raise IndexDamagedError(f"the matrix {matrix.number} reads {matrix.scripts!r:.100}")
+            if not 1 <= matrix.dim <= MAX_DIM:
+                raise IndexDamagedError(f"the matrix {matrix.number} has impossible {matrix.dim} dimensions")
         return facts
 
     def add_matrix(self, facts: MatrixFacts) -> None:

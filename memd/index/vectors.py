@@ -262,12 +262,12 @@ def cosines_at(
     Not by BLAS, whose last digit depends on the position of a row in its block, and which wakes a thread on
     every core for a millisecond of work.
     """
-    asked, places = np.unique(columns.row[np.asarray(ids, np.int64)], return_inverse=True)
+    numbers, places = np.unique(columns.row[np.asarray(ids, np.int64)], return_inverse=True)
     table, query = _table(matrix, rows, dim), np.frombuffer(query_vec, np.float32)
-    found = np.full(len(asked), -1, np.float32)
-    slab = np.empty((min(SLAB_ROWS, len(asked)), dim), np.float32)
-    for start in range(int(np.count_nonzero(asked < 0)), len(asked), SLAB_ROWS):
-        part = asked[start : start + SLAB_ROWS]
+    found = np.full(len(numbers), -1, np.float32)
+    slab = np.empty((min(SLAB_ROWS, len(numbers)), dim), np.float32)
+    for start in range(int(np.count_nonzero(numbers < 0)), len(numbers), SLAB_ROWS):
+        part = numbers[start : start + SLAB_ROWS]
         gathered = np.take(table, part, axis=0, out=slab[: len(part)], mode="clip")  # otherwise buffered
         np.einsum("ij,j->i", gathered, query, out=found[start : start + len(part)])
     return found[places]

@@ -56,7 +56,7 @@ class Visibility:
         """Return the visible part of *snapshot*; *reader* is in a transaction of its generation."""
         with self._lock:
             if self._last is None or self._last[0] is not snapshot:
-                self._last = snapshot, self._seen(snapshot, reader)
+                self._last = snapshot, self._visible(snapshot, reader)
             return self._last[1]
 
     def shown(self, chunks: Mapping[int, StoredChunk], reader: Reader) -> dict[int, StoredChunk]:
@@ -87,8 +87,8 @@ class Visibility:
             self._masked.put(text, known)
         return known
 
-    def _seen(self, snapshot: Snapshot, reader: Reader) -> Snapshot:
-        kept = self._kept(snapshot, reader)
+    def _visible(self, snapshot: Snapshot, reader: Reader) -> Snapshot:
+        kept = self._hidden_ids(snapshot, reader)
         if not kept:
             return snapshot
         found = snapshot.supersession
@@ -96,7 +96,7 @@ class Visibility:
             found = supersession(reader.each, lambda source: source not in kept)
         return snapshot.without(kept, found)
 
-    def _kept(self, snapshot: Snapshot, reader: Reader) -> set[int]:
+    def _hidden_ids(self, snapshot: Snapshot, reader: Reader) -> set[int]:
         """Return the ids of the sources that are kept from agents."""
         kept = {number for [number] in reader.each(PRIVATE)}
         if len(self._patterns):

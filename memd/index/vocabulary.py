@@ -149,7 +149,7 @@ class Vocabulary:
         """Return all terms with this prefix, sorted. The caller holds the lock."""
         if self._ordered is None:
             self._ordered = sorted(chain.from_iterable(self._words.values()))
-        first, end = (bisect_left(self._ordered, one) for one in (start, start + LAST_CHARACTER))
+        first, end = (bisect_left(self._ordered, text) for text in (start, start + LAST_CHARACTER))
         return self._ordered[first:end]
 
     def _start(self) -> None:

@@ -140,7 +140,7 @@ class Writer(Store):
         self.run_many("INSERT INTO names VALUES (?, ?, ?)", ((source_id, *name) for name in new.names))
         self.run_many(
             "INSERT INTO links VALUES (?, ?, ?, ?, ?)",
-            ((source_id, one.kind, one.target, links.key_of(one.target), one.line) for one in new.links),
+            ((source_id, link.kind, link.target, links.key_of(link.target), link.line) for link in new.links),
         )
         self.run_many("INSERT INTO fields VALUES (?, ?, ?)", ((source_id, *field) for field in new.fields))
 

@@ -48,7 +48,7 @@ class Shared:
     @property
     def served(self) -> int:
         """The number of connections, without those that will only be told that there are too many."""
-        return sum(not one.over_limit for one in self.connections)
+        return sum(not connection.over_limit for connection in self.connections)
 
     def has_room(self, descriptor: int) -> bool:
         """Return whether one more connection, with this file descriptor, can be served."""
@@ -58,8 +58,12 @@ class Shared:
 
     def make_room(self) -> "Connection | None":
         """Close the connection that has been idle for longest, and return it; None if none is idle."""
-        since = {one: at for one in self.connections if (at := one.idle_since()) is not None}
-        return next((one for one in sorted(since, key=since.__getitem__) if one.give_way()), None)
+        since = {
+            connection: at for connection in self.connections if (at := connection.idle_since()) is not None
+        }
+        return next(
+            (connection for connection in sorted(since, key=since.__getitem__) if connection.give_way()), None
+        )
 
     def is_full(self, descriptor: int) -> bool:
         """Return whether further clients must wait after the connection with this file descriptor."""
@@ -130,9 +134,9 @@ def is_gone(descriptor: int) -> bool:
 
 
 def _polled(descriptor: int) -> int:
-    asked = select.poll()
-    asked.register(descriptor, select.POLLIN)
-    return next((event for _, event in asked.poll(0)), 0)
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return next((event for _, event in poll.poll(0)), 0)
 
 
 @dataclass(slots=True, eq=False)
@@ -175,10 +179,10 @@ class Reply(NamedTuple):
 class Outgoing:
     """The sending half of one connection. For the event loop's thread."""
 
-    def __init__(self, transport: asyncio.Transport, asked: Sized) -> None:
+    def __init__(self, transport: asyncio.Transport, pending: Sized) -> None:
         self.paused = False  # there are more unsent bytes than the high-water mark
         self._transport = transport
-        self._asked = asked  # the ids without a reply yet; owned and changed by the connection
+        self._pending = pending  # the ids without a reply yet; owned and changed by the connection
         self._replies: deque[Reply] = deque()
         self._events: deque[dict[str, Any]] = deque()
         self._lost = 0  # events dropped since the last one that was sent
@@ -210,7 +214,7 @@ class Outgoing:
         """Send everything that may be sent now."""
         while self._replies and self._open():
             self._send_reply(self._replies.popleft())
-        while self._events and not self._asked and self._open():
+        while self._events and not self._pending and self._open():
             self._send_event()
 
     def clear(self) -> None:

@@ -74,10 +74,10 @@ def _written(text: str, today: date) -> Span:
     if len(text) > MAX_CHARS or not text.isascii() or not _KNOWN.search(plain):
         raise ValueError(text)
     with _LOCK:
-        said = _parser(today).get_date_data(plain)
-    if said.date_obj is None or said.period == "time":
+        parsed = _parser(today).get_date_data(plain)
+    if parsed.date_obj is None or parsed.period == "time":
         raise ValueError(text)
-    return _around(said.date_obj.date(), "day" if _COUNTED.search(plain) else said.period)
+    return _around(parsed.date_obj.date(), "day" if _COUNTED.search(plain) else parsed.period)
 
 
 def _of_calendar(*, year: int, month: int, day: int) -> Span:
@@ -90,8 +90,8 @@ def _plain(text: str) -> str:
     """Rewrite a text in words that dateparser knows."""
     # A value in a query ends at a space, so people write last-week for last week.
     text = re.sub(r"(?<=[a-z])[-_]|[-_](?=[a-z])", " ", text)
-    for written, said in _SAME:
-        text = written.sub(said, text)
+    for written, known in _SAME:
+        text = written.sub(known, text)
     short = _SHORT.fullmatch(text)
     return f"{short[1]} {_UNITS[short[2]]}" if short else text
 

@@ -58,11 +58,11 @@ class Dedup:
     @property
     def into(self) -> dict[int, int]:
         """Folded chunk → the kept chunk that represents it."""
-        return {one: kept for kept, folded in self.folded.items() for one in folded}
+        return {place: kept for kept, folded in self.folded.items() for place in folded}
 
     def beside(self, kept: int) -> list[int]:
         """Return the chunks before and after a kept chunk that are joined to it."""
-        return [one for one in (kept - 1, kept + 1) if self.shown.get(one) == kept]
+        return [place for place in (kept - 1, kept + 1) if self.shown.get(place) == kept]
 
 
 class Comparison(Protocol):
@@ -209,19 +209,19 @@ class Likeness:
         """Yield the *others* whose signatures do not rule out that they duplicate the chunk at *place*."""
         has_row = self._facts.row[others] >= 0
         same_row = (self._facts.row[others] == self._facts.row[place]) & has_row
-        asked = others[~same_row].tolist()
+        different = others[~same_row].tolist()
         yield from ((other, "alike") for other in others[same_row].tolist())  # the model read the same text
-        if not asked:
+        if not different:
             return
-        self._load_signatures([place, *asked])
-        table = np.frombuffer(b"".join([self._signatures[one] for one in [place, *asked]]), SIGNATURE)
+        self._load_signatures([place, *different])
+        table = np.frombuffer(b"".join([self._signatures[one] for one in [place, *different]]), SIGNATURE)
         one, rest = table[0], table[1:]
         possible = (rest["numbers"] == one["numbers"]) & (rest["triples"] > 0)
         triples = rest["triples"].astype(np.float64) + one["triples"]
         possible &= _set_bits(rest["bitmap"] ^ one["bitmap"]) <= MOST_DIFFERING * triples
         equal = (rest["text"] == one["text"])[possible].tolist()
         for at, is_equal in zip(np.flatnonzero(possible).tolist(), equal, strict=True):
-            yield asked[at], "alike" if is_equal else "open"
+            yield different[at], "alike" if is_equal else "open"
 
     def _is_like(self, better: int, other: int, verdict: Verdict) -> bool:
         if verdict == "alike":

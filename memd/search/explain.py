@@ -46,10 +46,10 @@ def explain(view: View, found: Answer) -> tuple[AnswerExplanation, list[Explaine
     request, judged = found.prepared, found.judged
     columns = view.snapshot.columns
     pieces = request.query.pieces
-    looked_for = set(content_words(pieces))
+    content = set(content_words(pieces))
     answer = AnswerExplanation(
         terms=judged.keyword.terms if judged.keyword else (),
-        left_out=tuple(dict.fromkeys(piece for piece in pieces if piece not in looked_for)),
+        left_out=tuple(dict.fromkeys(piece for piece in pieces if piece not in content)),
         spelled=request.spelled,
         read=judged.named.read,
         filters=filters_of(request.query),
@@ -97,7 +97,7 @@ def explain_chunk(view: View, request: PreparedQuery, judged: Judgement, chunk_i
     total = min(1.0, (vector.part if vector else 0.0) + (keyword.part if keyword else 0.0))
     merged = max(total, named.score if named else 0.0)
     decay = _decay(view, request, source_id)
-    candidate = next((one for one in judged.candidates if one.id == chunk_id), None)
+    candidate = next((candidate for candidate in judged.candidates if candidate.id == chunk_id), None)
     order = candidate.order if candidate else None
     behind = judged.ahead_of.get(chunk_id)
     sources = view.snapshot.sources

@@ -78,7 +78,7 @@ def candidates(view: View, request: PreparedQuery) -> tuple[CandidateList, bool]
 
 def knows_a_word(view: View, query: Query) -> bool:
     """Return whether some chunk contains a word of the query."""
-    return any(view.reader.matching("words", one) for one in _expressions(view, query))
+    return any(view.reader.matching("words", expression) for expression in _expressions(view, query))
 
 
 def _allowed(view: View, request: PreparedQuery, sources: dict[int, int]) -> set[int]:
@@ -105,7 +105,9 @@ def _meaning(
     raw = _cosines(rows, query_vec, {row for _, row in live.values() if 0 <= row < rows.count}, expired)
     cosines = {row: snapshot.cosines.score(cosine) for row, cosine in raw.items()}
     near = {number: cosines[live[number][1]] for number in allowed if live[number][1] in cosines}
-    pool = sorted((number for number in near if near[number] > 0), key=lambda one: (-near[one], one))[:POOL]
+    pool = sorted((number for number in near if near[number] > 0), key=lambda chunk: (-near[chunk], chunk))[
+        :POOL
+    ]
     chunks: dict[int, list[int]] = {}
     for number, (source, _) in live.items():
         chunks.setdefault(source, []).append(number)
@@ -139,7 +141,7 @@ def _words(view: View, query: Query, allowed: set[int]) -> dict[int, float]:
     if not expressions:
         return {}
     total = len(list(view.reader.each("SELECT id FROM chunks")))
-    reachable = sum(_idf(total, len(view.reader.matching("words", one))) for one in expressions)
+    reachable = sum(_idf(total, len(view.reader.matching("words", expression))) for expression in expressions)
     ranked = view.reader.each(
         "SELECT rowid, bm25(words) FROM words WHERE words MATCH ? ORDER BY bm25(words), rowid",
         (" OR ".join(expressions),),

@@ -94,8 +94,8 @@ def reading(text: str, words: Sequence[Word]) -> Reading:
     """Return how well the model reads the best word of a query's *text*; *words*: those cut into pieces."""
     if not words:
         return "whole"
-    typed = {one.strip(string.punctuation) for one in text.split()}
-    saying = {one for one in typed if one.casefold() not in STOP_WORDS}
+    typed = {word.strip(string.punctuation) for word in text.split()}
+    saying = {word for word in typed if word.casefold() not in STOP_WORDS}
     spelled_out = {word.text for word in words}
     if saying - spelled_out:
         return "whole"
@@ -116,11 +116,11 @@ def named(view: View, words: Sequence[Word], keyword: KeywordArm, vector: Vector
     parts = {word: _parts(view, word) for word in words[:MAX_WORDS]}
     is_meant = max(vector.scores_of(vector.pool[:1]), default=0.0) >= MEANT
     having: dict[int, list[Word]] = {}  # chunk → words that occur in only a few chunks
-    for word, its in parts.items():
-        if is_meant and word.is_read and not word.is_name and word.pieces <= SYLLABLES and len(its) == 1:
+    for word, terms in parts.items():
+        if is_meant and word.is_read and not word.is_name and word.pieces <= SYLLABLES and len(terms) == 1:
             continue
-        frequencies = [known[part].document_frequency for part in its if part in known]
-        for number in _few(view, word, min(frequencies, default=0), is_alone=len(its) == 1):
+        frequencies = [known[part].document_frequency for part in terms if part in known]
+        for number in _few(view, word, min(frequencies, default=0), is_alone=len(terms) == 1):
             if vector.mask[number]:
                 having.setdefault(number, []).append(word)
     enough = _mass(known.values())
@@ -139,7 +139,7 @@ def named(view: View, words: Sequence[Word], keyword: KeywordArm, vector: Vector
     }
     naming = set().union(*(parts[word] for number in chunks for word in having[number]))
     scores = keyword.only(naming).scores_of(list(chunks)) if chunks else []
-    unread = set().union(*(its for word, its in parts.items() if not word.is_read))
+    unread = set().union(*(terms for word, terms in parts.items() if not word.is_read))
     return Named(_read(keyword, unread), chunks, dict(zip(chunks, scores, strict=True)))
 
 
@@ -164,7 +164,7 @@ def _few(view: View, word: Word, rarest: int, *, is_alone: bool) -> Sequence[int
     ids = view.matching("words", phrase_expression(word.text))
     if not is_alone and len(ids) <= MAX_LITERAL_CHUNKS:
         typed = re.compile(rf"(?<!\w){re.escape(word.text)}(?!\w)", re.IGNORECASE)
-        ids = [number for number, one in view.reader.chunks(ids).items() if typed.search(one.text)] or ids
+        ids = [number for number, chunk in view.reader.chunks(ids).items() if typed.search(chunk.text)] or ids
     is_in_one = len(ids) <= MAX_LITERAL_CHUNKS and len(set(take(view.snapshot.columns.source, ids))) == 1
     return ids if len(ids) <= FEW or is_in_one else ()
 

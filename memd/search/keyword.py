@@ -112,11 +112,11 @@ class KeywordArm:
     def only(self, texts: Collection[str]) -> KeywordArm:
         """Return the judgement by only the words *texts*, given in lower case, without forms."""
         kept = [
-            (term, one)
-            for term, one in zip(self.terms, self._postings, strict=True)
+            (term, postings)
+            for term, postings in zip(self.terms, self._postings, strict=True)
             if term.text.casefold() in texts and not term.forms
         ]
-        named, postings = tuple(term for term, _ in kept), tuple(one for _, one in kept)
+        named, postings = tuple(term for term, _ in kept), tuple(some for _, some in kept)
         scores = ChunkScores(_weighted(named, postings), self._snapshot.columns, K1, B)
         return replace(self, terms=named, _postings=postings, _scores=scores)
 
@@ -186,7 +186,7 @@ def knows_a_word(view: View, query: Query) -> bool:
     return any(term.document_frequency for term, _ in _terms(view, query)[0])
 
 
-def stands_literally(view: View, typed: str) -> bool:
+def occurs_literally(view: View, typed: str) -> bool:
     """Return whether some chunk contains *typed*, a word with a minus, literally: ``find -name``."""
     written = re.compile(rf"(?<![^\s(\[{{`'\"]){re.escape(searched_text(typed))}(?!\w)")
     ids = sorted(view.matching("words", phrase_expression(typed)), reverse=True)[:MAX_LITERAL_CHUNKS]
@@ -202,14 +202,14 @@ def _arm(
     whole: frozenset[int],
 ) -> KeywordArm:
     named = tuple(term for term, _ in found)
-    postings = tuple(one for _, one in found)
+    postings = tuple(some for _, some in found)
     scores = ChunkScores(_weighted(named, postings), view.snapshot.columns, K1, B)
     pool = scores.best(mask, POOL)
     return KeywordArm(pool, named, tier, whole, postings, scores, mask, view.snapshot)
 
 
 def _weighted(named: Sequence[Term], postings: Sequence[Postings]) -> list[tuple[float, Postings]]:
-    return [(term.weight, one) for term, one in zip(named, postings, strict=True)]
+    return [(term.weight, found) for term, found in zip(named, postings, strict=True)]
 
 
 def phrase_expression(phrase: str) -> str:
@@ -317,7 +317,7 @@ class ChunkScores:
         """Add the terms whose postings are held as ids; the other terms are added on demand."""
         self._norms = columns.norms(k1, b)
         self._sums = np.zeros(len(self._norms), np.float32)  # over the terms added so far
-        self._rest = sorted(terms, key=lambda one: -one[1].document_frequency)  # the next is last
+        self._rest = sorted(terms, key=lambda term: -term[1].document_frequency)  # the next is last
         self._columns = columns
         while self._rest and all(part.ids is not None for part in self._rest[-1][1].parts):
             self._add_next()

@@ -127,5 +127,5 @@ def restricted(query: Query, given: Mapping[str, Sequence[Any]]) -> Query:
         query: the parsed query.
         given: name of a filter → its values; empty values are ignored.
     """
-    asked = {name: [value for value in values if value] for name, values in given.items()}
-    return replace(query, filters=joined([*query.filters, *conditions(asked)]))
+    given_values = {name: [value for value in values if value] for name, values in given.items()}
+    return replace(query, filters=joined([*query.filters, *conditions(given_values)]))

@@ -101,11 +101,11 @@ class CandidateList(list[Candidate]):
 
     def numbers(self) -> tuple[list[int], list[int]]:
         """Return the ids, and the source of each."""
-        return [one.id for one in self], [one.source for one in self]
+        return [candidate.id for candidate in self], [candidate.source for candidate in self]
 
     def floor(self, min_score: float) -> "CandidateList":
         """Drop candidates below *min_score* before decay."""
-        return CandidateList(one for one in self if one.merged >= min_score)
+        return CandidateList(candidate for candidate in self if candidate.merged >= min_score)
 
     def worded(self, score: float) -> "CandidateList":
         """Return the candidates with at least *score* without the vector arm."""
@@ -114,7 +114,9 @@ class CandidateList(list[Candidate]):
     def near(self, cosine: float) -> "CandidateList":
         """Return the candidates with weight for the vector arm and a score there of at least *cosine*."""
         return CandidateList(
-            one for one in self if one.weights.vector > 0 and (one.vector_score or 0.0) >= cosine
+            candidate
+            for candidate in self
+            if candidate.weights.vector > 0 and (candidate.vector_score or 0.0) >= cosine
         )
 
     def placed(self, order: Sequence[int], places: Mapping[int, int]) -> "CandidateList":
@@ -164,7 +166,9 @@ def decay_of(source: Source, today: date, half_life_days: float, floor: float) -
 
 def ordered(candidates: Iterable[Candidate]) -> CandidateList:
     """Sort best first, ties by path and line: the ids of a source's chunks rise with their lines."""
-    return CandidateList(sorted(candidates, key=lambda one: (-one.order, one.path, one.id)))
+    return CandidateList(
+        sorted(candidates, key=lambda candidate: (-candidate.order, candidate.path, candidate.id))
+    )
 
 
 def of_hit(hit: Candidate, answer: Confidence, cosines: CosineScale) -> Confidence:

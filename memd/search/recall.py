@@ -141,9 +141,9 @@ def recall(
     """
     filling = _Filling(_FRAMES[style], budget_tokens * BYTES_PER_TOKEN)
     core_bytes = int(filling.most_bytes * CORE_SHARE)
-    omitted = [(one, why) for one in core if (why := filling.add(one, core_bytes))]
+    omitted = [(piece, why) for piece in core if (why := filling.add(piece, core_bytes))]
     filling.add_remark(preface)
-    omitted += [(one, why) for one in hits if (why := filling.add(one, filling.most_bytes))]
+    omitted += [(piece, why) for piece in hits if (why := filling.add(piece, filling.most_bytes))]
     text = filling.text()
     return Recalled(text, count_tokens(text), tuple(filling.sent), (*omitted, *left_out))
 
@@ -171,18 +171,18 @@ class Markdown:
 
     def piece(self, sent: Sent) -> str:
         """Format a piece, including its source."""
-        one, text = sent.piece, sent.passage.text
+        piece, text = sent.piece, sent.passage.text
         fence = "`" * (max((len(run) for run in _TICKS.findall(text)), default=2) + 1)
-        newer = f", superseded by {', '.join(one.superseded_by)}" if one.superseded_by else ""
-        weak = ", weak match" if one.confidence == "weak" else ""
+        newer = f", superseded by {', '.join(piece.superseded_by)}" if piece.superseded_by else ""
+        weak = ", weak match" if piece.confidence == "weak" else ""
         cut = ", cut" if sent.is_cut else ""
-        old = f", valid until {one.expired.isoformat()}" if one.expired else ""
-        see = f", see {', '.join(one.entries)}" if one.entries else ""
-        told = f"{one.day.isoformat()}, written by {_writer(one)}{newer}{old}{see}{weak}{cut}"
-        place = f"{one.path}:{sent.passage.start_line}-{sent.passage.end_line}"
+        old = f", valid until {piece.expired.isoformat()}" if piece.expired else ""
+        see = f", see {', '.join(piece.entries)}" if piece.entries else ""
+        facts = f"{piece.day.isoformat()}, written by {_writer(piece)}{newer}{old}{see}{weak}{cut}"
+        place = f"{piece.path}:{sent.passage.start_line}-{sent.passage.end_line}"
         lines = [_line(f"Source: {place} ({facts})"), "", fence, text, fence]
         # A text that begins with a heading needs no other heading.
-        return "\n".join(lines if text.startswith("#") else [f"### {_line(one.about)}", *lines])
+        return "\n".join(lines if text.startswith("#") else [f"### {_line(piece.about)}", *lines])
 
     def remark(self, text: str) -> str:
         """Format a remark by memd itself."""
@@ -198,18 +198,18 @@ class Xml:
 
     def piece(self, sent: Sent) -> str:
         """Format a piece, including its source."""
-        one, shown = sent.piece, sent.passage
+        piece, shown = sent.piece, sent.passage
         values = {
-            "path": one.path,
+            "path": piece.path,
             "lines": f"{shown.start_line}-{shown.end_line}",
-            "date": one.day.isoformat(),
-            "origin": one.origin,
-            "about": one.about,
-            "derived_from": "external" if one.external else "",
-            "superseded_by": ", ".join(one.superseded_by),
-            "expired": one.expired.isoformat() if one.expired else "",
-            "see": ", ".join(one.entries),
-            "match": "weak" if one.confidence == "weak" else "",
+            "date": piece.day.isoformat(),
+            "origin": piece.origin,
+            "about": piece.about,
+            "derived_from": "external" if piece.external else "",
+            "superseded_by": ", ".join(piece.superseded_by),
+            "expired": piece.expired.isoformat() if piece.expired else "",
+            "see": ", ".join(piece.entries),
+            "match": "weak" if piece.confidence == "weak" else "",
             "cut": "true" if sent.is_cut else "",
         }
         attributes = " ".join(
@@ -249,41 +249,41 @@ class _Filling:
         """Return the whole text."""
         return self.frame.whole(self._parts)
 
-    def add(self, one: Piece, most_bytes: int) -> str:
+    def add(self, piece: Piece, most_bytes: int) -> str:
         """Add the part of a piece that fits and is new; return the reason if nothing is added, or ""."""
-        known = self._lines.get(one.path, set())
-        lines = {line: text for line, text in one.own.items() if line not in known}
+        known = self._lines.get(piece.path, set())
+        lines = {line: text for line, text in piece.own.items() if line not in known}
         own = _passage(lines)
         if own is None:
             return "its lines are sent with another hit"
         # With the first character of the text, which decides whether the markup adds a heading.
-        framed = self.frame.piece(Sent(one, replace(own, text=own.text[:1]), {}))
+        framed = self.frame.piece(Sent(piece, replace(own, text=own.text[:1]), {}))
         room = most_bytes - _size(self._with(framed)) + _size(own.text[:1])
         # Typically ten of fifty hits fit: load nothing for the rest.
         if self.sent and room < min(MIN_CUT_BYTES, _size(own.text)):
-            return self._too_long(one, own, most_bytes)
-        if like := next((before for before in self.sent if self._is_like(one, before)), None):
+            return self._too_long(piece, own, most_bytes)
+        if like := next((before for before in self.sent if self._is_like(piece, before)), None):
             return f"nearly the same as {like.piece.path}:{like.passage.start_line}-{like.passage.end_line}"
-        if any(self._put(sent, most_bytes) for sent in self._forms(one, lines, room, most_bytes)):
+        if any(self._put(sent, most_bytes) for sent in self._forms(piece, lines, room, most_bytes)):
             return ""
-        return self._too_long(one, own, most_bytes)
+        return self._too_long(piece, own, most_bytes)
 
-    def _too_long(self, one: Piece, own: Passage, most_bytes: int) -> str:
+    def _too_long(self, piece: Piece, own: Passage, most_bytes: int) -> str:
         before = _size(self._with())
-        needed = _size(self._with(self.frame.piece(Sent(one, own, {})))) - before
+        needed = _size(self._with(self.frame.piece(Sent(piece, own, {})))) - before
         left = max(most_bytes - before, 0) // BYTES_PER_TOKEN
         return f"over budget: {-(-needed // BYTES_PER_TOKEN)} tokens, {left} left"
 
-    def _is_like(self, one: Piece, before: Sent) -> bool:
+    def _is_like(self, piece: Piece, before: Sent) -> bool:
         """Return whether a piece is a near-duplicate of a sent piece, or is contained in a sent core note.
 
         The search has already compared hits of different sources.
         """
         if before.piece.score is None:
-            return is_in(self._fingerprint(one.passage), self._fingerprint(before.passage))
-        same_source = one.path == before.piece.path
+            return is_in(self._fingerprint(piece.passage), self._fingerprint(before.passage))
+        same_source = piece.path == before.piece.path
         return same_source and is_near(
-            self._fingerprint(one.passage), self._fingerprint(before.piece.passage)
+            self._fingerprint(piece.passage), self._fingerprint(before.piece.passage)
         )
 
     def _fingerprint(self, shown: Passage) -> Fingerprint:
@@ -291,23 +291,23 @@ class _Filling:
             self._fingerprints[shown] = fingerprint(shown.text)
         return self._fingerprints[shown]
 
-    def _forms(self, one: Piece, own: Lines, room: int, most_bytes: int) -> Iterator[Sent]:
+    def _forms(self, piece: Piece, own: Lines, room: int, most_bytes: int) -> Iterator[Sent]:
         """Yield the possible forms of a piece, longest first; context is added only if all of it is new."""
-        known = self._lines.get(one.path, set())
+        known = self._lines.get(piece.path, set())
         most = max(room * SECTION_SHARE, SECTION_BYTES)
         whole = _passage(own)
         if whole is None:
             return
         # If the piece alone does not fit, load no context.
-        for lines in (one.section(), one.beside, own) if _size(whole.text) <= room else ():
+        for lines in (piece.section(), piece.beside, own) if _size(whole.text) <= room else ():
             shown = _passage(lines)
             if shown is None or not known.isdisjoint(lines):
                 continue
-            if lines is own or lines is one.beside or _size(shown.text) <= most:
-                yield Sent(one, shown, lines)
-        cut = self._cut(one, whole, most_bytes)
+            if lines is own or lines is piece.beside or _size(shown.text) <= most:
+                yield Sent(piece, shown, lines)
+        cut = self._cut(piece, whole, most_bytes)
         if cut is not None:
-            yield Sent(one, cut, _lines(cut), is_cut=True)
+            yield Sent(piece, cut, _lines(cut), is_cut=True)
 
     def _put(self, sent: Sent, most_bytes: int) -> bool:
         part = self.frame.piece(sent)
@@ -319,35 +319,35 @@ class _Filling:
         self._lines.setdefault(sent.piece.path, set()).update(sent.lines)
         return True
 
-    def _cut(self, one: Piece, own: Passage, most_bytes: int) -> Passage | None:
+    def _cut(self, piece: Piece, own: Passage, most_bytes: int) -> Passage | None:
         """Return the part of a passage that fits: its beginning, or the lines around the matching line."""
-        shown = self._beginning(one, own, most_bytes)
-        if shown is not None and not shown.end_line < one.match_line <= own.end_line:
+        shown = self._beginning(piece, own, most_bytes)
+        if shown is not None and not shown.end_line < piece.match_line <= own.end_line:
             return shown
-        behind = self._beginning(one, _from_line(own, one.match_line), most_bytes)
+        behind = self._beginning(piece, _from_line(own, piece.match_line), most_bytes)
         if behind is None or behind.end_line < own.end_line:
             return behind or shown
         # The rest fits: add as many earlier lines as fit.
-        starts = range(own.start_line, one.match_line + 1)
+        starts = range(own.start_line, piece.match_line + 1)
         first = bisect_left(
-            starts, 0, key=lambda line: self._fits(one, _from_line(own, line), most_bytes) - 1
+            starts, 0, key=lambda line: self._fits(piece, _from_line(own, line), most_bytes) - 1
         )
         return _from_line(own, starts[first]) if first < len(starts) else behind
 
-    def _beginning(self, one: Piece, whole: Passage, most_bytes: int) -> Passage | None:
+    def _beginning(self, piece: Piece, whole: Passage, most_bytes: int) -> Passage | None:
         """Return the longest beginning of a passage that fits: whole sentences, if these are long enough."""
         for pattern in (_ENDS, _SPACES):
             ends = [match.end() for match in pattern.finditer(whole.text)]
             number = bisect_right(
-                ends, 0, key=lambda end: 1 - self._fits(one, _cut_at(whole, end), most_bytes)
+                ends, 0, key=lambda end: 1 - self._fits(piece, _cut_at(whole, end), most_bytes)
             )
             shown = _cut_at(whole, ends[number - 1]) if number else None
             if shown is not None and shown.text and (not self.sent or _size(shown.text) >= MIN_CUT_BYTES):
                 return shown
         return None
 
-    def _fits(self, one: Piece, shown: Passage, most_bytes: int) -> bool:
-        return _size(self._with(self.frame.piece(Sent(one, shown, {}, is_cut=True)))) <= most_bytes
+    def _fits(self, piece: Piece, shown: Passage, most_bytes: int) -> bool:
+        return _size(self._with(self.frame.piece(Sent(piece, shown, {}, is_cut=True)))) <= most_bytes
 
     def _with(self, *parts: str) -> str:
         return self.frame.whole([*self._parts, *filter(None, [self._remark]), *parts])

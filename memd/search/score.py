@@ -172,13 +172,13 @@ class FusedCandidates:
     sources: NDArray[np.int32]
     vector_ranks: Ids  # 0 outside the arm's pool
     vector_scores: Floats  # 0 if the arm could not score the chunk
-    seen: Mask  # chunks that the vector arm could score
+    has_vector: Mask  # chunks that the vector arm could score
     keyword_ranks: Ids
     keyword_scores: Floats
     decays: Floats
     merged: Floats
     orders: Floats
-    weights: tuple[Weights, Weights]  # for chunks not seen, and for chunks seen
+    weights: tuple[Weights, Weights]  # for chunks that it could not score, and for the others
     keyword: KeywordArm | None  # None: the arm did not run
     known_sources: Mapping[int, Any]
 
@@ -188,18 +188,22 @@ class FusedCandidates:
 
     def __getitem__(self, place: int) -> Candidate:
         """Return the candidate at a place; the best has place 0."""
-        number, source, seen = int(self.ids[place]), int(self.sources[place]), bool(self.seen[place])
+        number, source, has_vector = (
+            int(self.ids[place]),
+            int(self.sources[place]),
+            bool(self.has_vector[place]),
+        )
         return Candidate(
             id=number,
             source=source,
             path=self.known_sources[source].path,
             vector_rank=int(self.vector_ranks[place]) or None,
-            vector_score=float(self.vector_scores[place]) if seen else None,
+            vector_score=float(self.vector_scores[place]) if has_vector else None,
             keyword_rank=int(self.keyword_ranks[place]) or None,
             keyword_score=float(self.keyword_scores[place]) if self.keyword else None,
             tier=self.keyword.tier_of(number) if self.keyword else None,
             decay=float(self.decays[place]),
-            weights=self.weights[seen],
+            weights=self.weights[has_vector],
             merged=float(self.merged[place]),
             order=float(self.orders[place]),
         )
@@ -218,11 +222,13 @@ class FusedCandidates:
 
     def worded(self, score: float) -> FusedCandidates:
         """Return the candidates with at least *score* without the vector arm."""
-        return self.taken(np.flatnonzero(np.where(self.seen, self.keyword_scores, self.merged) >= score))
+        return self.taken(
+            np.flatnonzero(np.where(self.has_vector, self.keyword_scores, self.merged) >= score)
+        )
 
     def near(self, cosine: float) -> FusedCandidates:
         """Return the candidates with weight for the vector arm and a score there of at least *cosine*."""
-        counts = np.array([one.vector > 0 for one in self.weights])[self.seen.astype(np.intp)]
+        counts = np.array([weights.vector > 0 for weights in self.weights])[self.has_vector.astype(np.intp)]
         return self.taken(np.flatnonzero(counts & (self.vector_scores >= cosine)))
 
     def placed(self, order: Sequence[int], places: Mapping[int, int]) -> FusedCandidates:
@@ -235,7 +241,7 @@ class FusedCandidates:
         """Return the candidates at the places *at*, in that order."""
         return FusedCandidates(
             self.ids[at], self.sources[at],
-            self.vector_ranks[at], self.vector_scores[at], self.seen[at],
+            self.vector_ranks[at], self.vector_scores[at], self.has_vector[at],
             self.keyword_ranks[at], self.keyword_scores[at],
             self.decays[at], self.merged[at], self.orders[at],
             self.weights, self.keyword, self.known_sources,
@@ -261,15 +267,15 @@ def fused(
     named = np.fromiter(names.words, np.int64)
     ids = np.unique(np.concatenate([named, *(arm.pool for arm in (vector, keyword) if arm is not None)]))
     chunks = grouped(snapshot, ids)
-    meaning, seen = np.zeros(len(ids)), np.zeros(len(ids), np.bool_)
+    meaning, has_vector = np.zeros(len(ids)), np.zeros(len(ids), np.bool_)
     if vector is not None:
-        meaning, _, seen = meaning_of(snapshot, vector, chunks)
+        meaning, _, has_vector = meaning_of(snapshot, vector, chunks)
     words = keyword.evidence_of(chunks) if keyword else np.zeros(len(ids))
-    ranks = [_ranks(snapshot, arm, chunks, said) for arm, said in ((vector, meaning), (keyword, words))]
+    ranks = [_ranks(snapshot, arm, chunks, scores) for arm, scores in ((vector, meaning), (keyword, words))]
     weights = ranking.weights_read(request.weights, names.read)
     has_words = keyword is not None
     used = tuple(ranking.weights_seen(weights, vector=sees, keyword=has_words) for sees in (False, True))
-    shares = np.array([(one.vector, one.keyword) for one in used])[seen.astype(np.intp)]
+    shares = np.array([(weights.vector, weights.keyword) for weights in used])[has_vector.astype(np.intp)]
     merged = np.minimum(1.0, shares[:, 0] * meaning + shares[:, 1] * words)
     decay = _decays(chunks.days, request)[chunks.group]
     at = np.searchsorted(ids, named)
@@ -279,7 +285,7 @@ def fused(
     if expired := snapshot.expired(request.today):
         order[np.isin(chunks.sources, list(expired))] *= ranking.EXPIRED_SHARE
     found = FusedCandidates(
-        ids, chunks.sources, ranks[0], meaning, seen, ranks[1], words, decay, merged, order,
+        ids, chunks.sources, ranks[0], meaning, has_vector, ranks[1], words, decay, merged, order,
         (used[0], used[1]), keyword, snapshot.sources,
     )  # fmt: skip
     best_first = found.taken(_best_first(snapshot, chunks, order))
@@ -300,12 +306,12 @@ def meaning_of(snapshot: Snapshot, vector: VectorArm, chunks: Grouped) -> tuple[
     return scores, means, there[: len(chunks.ids)]
 
 
-def _ranks(snapshot: Snapshot, arm: VectorArm | KeywordArm | None, chunks: Grouped, said: Floats) -> Ids:
-    """Sort an arm's pool by the scores *said*; return each chunk's rank in it, 0 outside the pool."""
+def _ranks(snapshot: Snapshot, arm: VectorArm | KeywordArm | None, chunks: Grouped, scores: Floats) -> Ids:
+    """Sort an arm's pool by *scores*; return each chunk's rank in it, 0 outside the pool."""
     ranks = np.zeros(len(chunks.ids), np.int64)
     if arm is not None:
         at = np.searchsorted(chunks.ids, arm.pool)
-        at = at[_best_first(snapshot, chunks, said[at], at)]
+        at = at[_best_first(snapshot, chunks, scores[at], at)]
         arm.pool[:] = chunks.ids[at]
         ranks[at] = np.arange(1, len(at) + 1)
     return ranks
@@ -420,9 +426,9 @@ def lifted(candidates: Candidates, snapshot: Snapshot) -> Lifted:
 def _with_copies(snapshot: Snapshot, found: set[int]) -> Supersession:
     """Return the supersession, extended by original → conflict copy where both are among *found*."""
     known, sources = snapshot.supersession, snapshot.sources
-    copies = {one: sources.copies[one] for one in found if one in sources.copies}
+    copies = {source: sources.copies[source] for source in found if source in sources.copies}
     if not copies:
         return known
-    at = {sources.path(one): one for one in found}
+    at = {sources.path(source): source for source in found}
     pairs = {(at[original], copy) for copy, original in copies.items() if original in at}
     return Supersession.of(known.edges | pairs, known.names) if pairs else known

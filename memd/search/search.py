@@ -104,10 +104,10 @@ def search(view: View, prepared: PreparedQuery, words: Judgement | None = None) 
     timer = _Timer(prepared, words)
     judged = judge(view, prepared, timer.lap, words)
     terms = judged.keyword.words if judged.keyword else ()
-    looked_for = wanted(prepared.query, {term.text: term.idf * term.share for term in terms})
+    wanted_words = wanted(prepared.query, {term.text: term.idf * term.share for term in terms})
     has_vectors = judged.vector is not None
     answer = _answer(
-        view, prepared, judged.candidates, timer, looked_for, has_vectors=has_vectors, knows=judged.knows
+        view, prepared, judged.candidates, timer, wanted_words, has_vectors=has_vectors, knows=judged.knows
     )
     answer.judged = judged
     return answer
@@ -119,9 +119,9 @@ def _without_numpy(view: View, prepared: PreparedQuery) -> Answer:
     candidates = lifted(found, view.snapshot).candidates
     timer.lap("keyword")  # includes vectors, which are read in the same step
     knows = fallback.knows_a_word(view, prepared.query)
-    looked_for = wanted(prepared.query, {})
+    wanted_words = wanted(prepared.query, {})
     return _answer(
-        view, prepared, candidates, timer, looked_for,
+        view, prepared, candidates, timer, wanted_words,
         has_vectors=has_vectors, knows=knows, compared=fallback.NothingAlike,
     )  # fmt: skip
 
@@ -131,7 +131,7 @@ def _answer(
     prepared: PreparedQuery,
     candidates: Candidates,
     timer: "_Timer",
-    looked_for: Wanted,
+    wanted_words: Wanted,
     *,
     has_vectors: bool,
     knows: bool,
@@ -142,7 +142,7 @@ def _answer(
     timer.lap("fuse")
     alive = functools.cache(prepared.alive)
     found = fold(view, kept, prepared.limit, prepared.per_source, alive, compared=compared)
-    hits = _load(view, found, looked_for, prepared.today)
+    hits = _load(view, found, wanted_words, prepared.today)
     timer.lap("load")
     mode: Mode = prepared.mode if has_vectors else "keyword"
     sure = sureness(view, prepared, candidates, alive, knows=knows)
@@ -175,18 +175,18 @@ def why_off(prepared: PreparedQuery, mode: str, missing: tuple[str, ...] = ()) -
     return "other-model" if mode == "keyword" else ""
 
 
-def _load(view: View, found: Dedup, looked_for: Wanted, today: date) -> list[Hit]:
+def _load(view: View, found: Dedup, wanted_words: Wanted, today: date) -> list[Hit]:
     """Load the shown texts, and the locations of folded chunks."""
-    beside = {one.id: found.beside(one.id) for one in found.kept}
+    beside = {candidate.id: found.beside(candidate.id) for candidate in found.kept}
     chunks = view.shown([number for kept in beside for number in (kept, *beside[kept])])
-    places = _places(view, [one for many in found.folded.values() for one in many])
+    places = _places(view, [number for many in found.folded.values() for number in many])
     shown: dict[int, set[Line]] = {}  # by source: the lines of better hits
     hits = []
     for candidate in found.kept:
         source, better = candidate.source, shown.setdefault(candidate.source, set())
         chunk, *others = (chunks[number] for number in (candidate.id, *beside[candidate.id]))
-        others = [one for one in others if one.entry == chunk.entry]  # not those of other daily entries
-        parts = [Part(found.ranks[one.id], lines_of(one, better)) for one in (chunk, *others)]
+        others = [other for other in others if other.entry == chunk.entry]  # not those of other daily entries
+        parts = [Part(found.ranks[part.id], lines_of(part, better)) for part in (chunk, *others)]
         passages = [passage([part]) for part in parts]
         if passages[0] is None:
             # A chunk has lines that its neighbours lack, unless it is half of a chunk that was too long for
@@ -203,8 +203,8 @@ def _load(view: View, found: Dedup, looked_for: Wanted, today: date) -> list[Hit
                 chunk,
                 tuple(parts),
                 whole,
-                _snippet(filter(None, passages), looked_for),
-                _joined([places[one] for one in same]) if same else (),
+                _snippet(filter(None, passages), wanted_words),
+                _joined([places[number] for number in same]) if same else (),
                 view.snapshot.superseded_by(source),
                 record.expired(today),
                 view.entries_from(record),
@@ -214,23 +214,26 @@ def _load(view: View, found: Dedup, looked_for: Wanted, today: date) -> list[Hit
     return hits
 
 
-def _snippet(shown: Iterable[Passage], looked_for: Wanted) -> Snippet:
+def _snippet(shown: Iterable[Passage], wanted_words: Wanted) -> Snippet:
     """Return the snippet with the highest weight of query words, the first among equals."""
-    found = [snippet(one.text, one.start_line, looked_for, start_byte=one.start_byte) for one in shown]
-    return max(found, key=lambda one: one.weight)
+    found = [
+        snippet(passage.text, passage.start_line, wanted_words, start_byte=passage.start_byte)
+        for passage in shown
+    ]
+    return max(found, key=lambda made: made.weight)
 
 
 def _joined(places: list[Place]) -> tuple[Place, ...]:
     """Return the places, best first, with consecutive chunks of a source merged into one."""
     ranks = {place.id: rank for rank, place in enumerate(places)}
     runs: list[list[Place]] = []
-    for place in sorted(places, key=lambda one: one.id):
+    for place in sorted(places, key=lambda place: place.id):
         before = runs[-1][-1] if runs else None
         if before and (before.path, before.id + 1) == (place.path, place.id):
             runs[-1].append(place)
         else:
             runs.append([place])
-    runs.sort(key=lambda run: min(ranks[one.id] for one in run))
+    runs.sort(key=lambda run: min(ranks[part.id] for part in run))
     return tuple(Place(run[0].id, run[0].path, run[0].start_line, run[-1].end_line) for run in runs)
 
 

@@ -96,13 +96,13 @@ def wanted(query: Query, weights: Mapping[str, float]) -> Wanted:
     # Quoted phrases have the weight of all words: a chunk is a hit only because it has each of them.
     phrases = [_phrase(typed, weighed, every) for typed in query.phrases]
     phrases += [_phrase(typed, weighed, 0.0) for typed in dict.fromkeys(query.words)]
-    some = tuple(one for one in phrases if len(one.words) > 1)
-    in_phrases = {word for one in some for word in one.words}
-    told = {word for word in words if weighed[word] != STOP_WORD_WEIGHT or word in in_phrases} - {""}
+    some = tuple(phrase for phrase in phrases if len(phrase.words) > 1)
+    in_phrases = {word for phrase in some for word in phrase.words}
+    content = {word for word in words if weighed[word] != STOP_WORD_WEIGHT or word in in_phrases} - {""}
     forms = {form: word for word, its in query.forms.items() for form in its if form not in words}
     weighed |= {form: FORMS_SHARE * weighed.get(word, 1.0) for form, word in forms.items()}
-    stop_words = frozenset(words.keys() - told - {""})
-    return Wanted(frozenset(told), stop_words, tuple(runs), weighed, some, forms)
+    stop_words = frozenset(words.keys() - content - {""})
+    return Wanted(frozenset(content), stop_words, tuple(runs), weighed, some, forms)
 
 
 def snippet(text: str, start_line: int, query: Wanted, *, start_byte: int = 0) -> Snippet:
@@ -214,7 +214,7 @@ def _any_marks(text: str, words: frozenset[str], runs: tuple[str, ...]) -> list[
                 wanted = [run for run in runs if run in piece]
             else:
                 wanted = [plain for plain in (_plain(piece),) if plain in words]
-            found += [(stretch.start() + _place(raw, one), one) for one in wanted]
+            found += [(stretch.start() + _place(raw, word), word) for word in wanted]
     return found
 
 
@@ -225,9 +225,9 @@ def _inner_marks(text: str, words: Iterable[str]) -> list[tuple[int, str]]:
         if place := re.search(re.escape(word), text, re.IGNORECASE):
             found.append((place.start(), word))
         elif not text.isascii():
-            others = (one for one in _STRETCH.finditer(text) if not one[0].isascii())
-            within = (one for one in others if word in _plain(searched_text(one[0])))
-            found += [(one.start() + _place(one[0], word), word) for one in islice(within, 1)]
+            others = (run for run in _STRETCH.finditer(text) if not run[0].isascii())
+            within = (run for run in others if word in _plain(searched_text(run[0])))
+            found += [(run.start() + _place(run[0], word), word) for run in islice(within, 1)]
     return found
 
 
@@ -251,14 +251,14 @@ def _tightest(text: str, marks: list[_Mark]) -> list[_Mark]:
     for number, first in enumerate(marks):
         if first.what == "".join(mark.what for mark in marks[number + 1 : number + 2]):
             continue  # the span that starts at the next mark is shorter
-        seen: set[str] = set()
+        counted: set[str] = set()
         weight, end = 0.0, first.end
         for count, mark in enumerate(marks[number : number + MAX_MARKS], 1):
             if mark.start >= first.start + SNIPPET_CHARS:
                 break
-            if mark.what in seen:
+            if mark.what in counted:
                 continue
-            seen.add(mark.what)
+            counted.add(mark.what)
             weight, end = weight + mark.weight, max(end, mark.end)
             length = end - first.start + LINE_CHARS * text.count("\n", first.start, end)
             value = weight - cost * length
@@ -340,16 +340,16 @@ def lines_of(chunk: StoredChunk, without: Container[Line] = ()) -> dict[Line, st
 def passage(parts: Iterable[Part]) -> Passage | None:
     """Return parts of a source as a passage, without blank lines at its ends; None if nothing is left."""
     lines = {line: text for part in parts for line, text in part.lines.items()}
-    told = sorted(line for line, text in lines.items() if text.strip())
-    if not told:
+    filled = sorted(line for line, text in lines.items() if text.strip())
+    if not filled:
         return None
-    text, last, end = "", told[0], told[0]
-    for line in sorted(line for line in lines if told[0] <= line <= told[-1]):
+    text, last, end = "", filled[0], filled[0]
+    for line in sorted(line for line in lines if filled[0] <= line <= filled[-1]):
         # Neither chunk has the blank lines between two chunks, or the space between two parts of a line.
         text += "\n" * (line[0] - last[0]) or " " * (line > end)
         text += lines[line]
         last, end = line, (line[0], line[1] + len(lines[line].encode(errors="replace")))
-    return Passage(told[0][0], last[0], told[0][1], text)
+    return Passage(filled[0][0], last[0], filled[0][1], text)
 
 
 def section(view: View, chunk: StoredChunk) -> dict[Line, str]:
@@ -361,7 +361,7 @@ def section(view: View, chunk: StoredChunk) -> dict[Line, str]:
     # A source's chunks have consecutive ids, in the order of its lines. The stored headings are compared: the
     # headings shown to an agent may be masked.
     near = view.reader.chunks(ids)
-    beside = {number for number, one in near.items() if _is_of(one, near[chunk.id])}
+    beside = {number for number, other in near.items() if _is_of(other, near[chunk.id])}
     first = last = chunk.id
     while first - 1 in beside:
         first -= 1
@@ -374,18 +374,18 @@ def beginning(view: View, source: Source, most_bytes: int) -> tuple[StoredChunk 
     """Return a source's first chunk, if any, and its first lines, up to just over *most_bytes*."""
     ids: list[int] = []
     chunks = view.reader.chunks_of(source.id, FIRST_CHUNKS)
-    for one in chunks:
-        ids.append(one.id)
-        most_bytes -= len(one.text.encode(errors="replace"))
+    for chunk in chunks:
+        ids.append(chunk.id)
+        most_bytes -= len(chunk.text.encode(errors="replace"))
         if most_bytes < 0:
             break
     return next(iter(chunks), None), _shown(view, ids)
 
 
-def _is_of(one: StoredChunk, chunk: StoredChunk) -> bool:
-    if (one.source, one.entry) != (chunk.source, chunk.entry):
+def _is_of(other: StoredChunk, chunk: StoredChunk) -> bool:
+    if (other.source, other.entry) != (chunk.source, chunk.entry):
         return False
-    return one.heading == chunk.heading or one.heading.startswith(f"{chunk.heading} > ")
+    return other.heading == chunk.heading or other.heading.startswith(f"{chunk.heading} > ")
 
 
 def _shown(view: View, ids: Sequence[int]) -> dict[Line, str]:

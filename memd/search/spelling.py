@@ -111,9 +111,9 @@ def corrected(query: Query, terms: Mapping[str, str]) -> Query:
 
 def near_paths(view: View, path: str) -> list[str]:
     """Return the paths of sources that are spelled similarly to *path*, nearest first."""
-    paths = [one.path for one in view.snapshot.sources.values()]
+    paths = [source.path for source in view.snapshot.sources.values()]
     found = process.extract(path, paths, scorer=fuzz.WRatio, limit=NEAR_PATHS, score_cutoff=NEAR_SCORE)
-    return [one for one, _, _ in found]
+    return [name for name, _, _ in found]
 
 
 def plain_words(query: Query) -> Iterator[str]:
@@ -160,7 +160,7 @@ def _begun(view: View, word: str) -> str | None:
 def _completed(view: View, start: str) -> str | None:
     """Return the most frequent term in some chunk that begins with *start*."""
     candidates = view.vocabulary.beginning_with(start, CANDIDATES)
-    return next((one for one in candidates if view.postings(one, prefix=False).document_frequency), None)
+    return next((term for term in candidates if view.postings(term, prefix=False).document_frequency), None)
 
 
 def _nearest(view: View, term: str, edits: int) -> str | None:
@@ -180,5 +180,7 @@ def _at_distance(view: View, term: str, edits: int) -> str | None:
         score_cutoff=edits,
         limit=None,
     )
-    ranked = sorted((one for one, _, _ in near), key=lambda one: (-vocabulary.document_frequency(one), one))
-    return next((one for one in ranked if view.postings(one, prefix=False).document_frequency), None)
+    ranked = sorted(
+        (word for word, _, _ in near), key=lambda word: (-vocabulary.document_frequency(word), word)
+    )
+    return next((word for word in ranked if view.postings(word, prefix=False).document_frequency), None)

@@ -110,8 +110,8 @@ class VectorArm:
     def _cosines_at(self, ids: Sequence[int] | Ids) -> Scores:
         rows, columns = self._snapshot.rows, self._snapshot.columns
         each = (
-            cosines_at(rows.buffer, rows.count, rows.dim, one, columns=columns, ids=ids)
-            for one in self._query_vecs
+            cosines_at(rows.buffer, rows.count, rows.dim, query_vec, columns=columns, ids=ids)
+            for query_vec in self._query_vecs
         )
         return scored(reduce(np.maximum, each), self._snapshot.cosines)
 

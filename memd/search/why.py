@@ -117,12 +117,12 @@ def _unranked(request: PreparedQuery, judged: Judgement, chunks: Sequence[Stored
 def _ranked(view: View, request: PreparedQuery, judged: Judgement, chunks: Sequence[StoredChunk]) -> Verdict:
     above, found = standing(view, request, judged)
     by_id = {chunk.id: chunk for chunk in chunks}
-    ours = [candidate for candidate in above if candidate.id in by_id]  # best first
+    own = [candidate for candidate in above if candidate.id in by_id]  # best first
     ranks = {candidate.id: rank for rank, candidate in enumerate(found.kept, 1)}
     shown = found.kept[: request.limit]
     last = shown[-1] if shown else None
-    in_hits = (one.id for one in ours if one.id in found.shown)
-    best = min(in_hits, key=lambda one: ranks[found.shown[one]], default=ours[0].id)
+    in_hits = (candidate.id for candidate in own if candidate.id in found.shown)
+    best = min(in_hits, key=lambda number: ranks[found.shown[number]], default=own[0].id)
     hit = found.shown.get(best, found.into.get(best))
     if hit is not None:
         into = None if hit == best else _place(view, hit)
@@ -131,7 +131,7 @@ def _ranked(view: View, request: PreparedQuery, judged: Judgement, chunks: Seque
             stage = "folded"
         return Verdict(stage, by_id[best], rank=ranks[hit], last=last, into=into)
     if best in found.crowded:
-        better = tuple(ranks[one.id] for one in found.kept if one.source == ours[0].source)
+        better = tuple(ranks[candidate.id] for candidate in found.kept if candidate.source == own[0].source)
         return Verdict("per-source", by_id[best], last=last, better=better)
     return Verdict("gone", by_id[best], last=last)
 

@@ -56,12 +56,12 @@ def with_forms(view: View, query: Query, languages: Sequence[Language]) -> tuple
     if language is None:
         return query, True
     terms = [view.reader.terms(prepare(query.corrected.get(word, word))) for word in plain_words(query)]
-    asked = dict.fromkeys(its[0] for its in terms if len(its) == 1)
-    if not asked:
+    single_terms = dict.fromkeys(its[0] for its in terms if len(its) == 1)
+    if not single_terms:
         return query, True
     if not view.vocabulary.read(view.reader, view.snapshot.columns.count, 0.0):
         return query, False
-    found = {term: _forms(view, term, language) for term in list(asked)[:MAX_WORDS]}
+    found = {term: _forms(view, term, language) for term in list(single_terms)[:MAX_WORDS]}
     forms = {term: its for term, its in found.items() if its}
     return replace(query, forms=forms, language=language), True
 
@@ -81,7 +81,7 @@ def languages_of(view: View) -> tuple[Language, ...]:
     candidates = _frequent_languages(view)
     if not candidates:
         return ()
-    signs = np.stack([_signs(view, FUNCTION_WORDS[one]) for one in candidates])
+    signs = np.stack([_signs(view, FUNCTION_WORDS[language]) for language in candidates])
     is_told = (signs.max(axis=0) >= SIGNS) & (view.snapshot.columns.source != DEAD)
     chunks = np.bincount(signs.argmax(axis=0)[is_told], minlength=len(candidates))
     ranked = sorted(zip(chunks.tolist(), candidates, strict=True), reverse=True)
@@ -94,7 +94,7 @@ def postings_of_forms(view: View, term: str, forms: tuple[str, ...], language: L
     key = (language, term, forms)
     found = kept.get(key)
     if found is None:
-        some = [view.postings(one, prefix=False) for one in forms]
+        some = [view.postings(form, prefix=False) for form in forms]
         word = view.postings(term, prefix=False)
         found = united(some, word, _foreign(view, language), view.snapshot.columns)
         kept.put(key, found, found.parts[0].size_bytes)
@@ -107,7 +107,7 @@ def _forms(view: View, term: str, language: Language) -> tuple[str, ...]:
     if view.postings(term, prefix=False).document_frequency > common:
         return ()
     forms = view.vocabulary.forms(term, language)
-    return tuple(one for one in forms if view.postings(one, prefix=False).document_frequency)
+    return tuple(form for form in forms if view.postings(form, prefix=False).document_frequency)
 
 
 def _foreign(view: View, language: Language) -> Mask | None:
@@ -116,7 +116,7 @@ def _foreign(view: View, language: Language) -> Mask | None:
     known = masks.get(language)
     if known is not None:
         return known
-    others = [one for one in _frequent_languages(view) if one != language]
+    others = [name for name in _frequent_languages(view) if name != language]
     if not others:
         return None
     least = np.maximum(_signs(view, FUNCTION_WORDS.get(language, frozenset())) + 1, SIGNS)

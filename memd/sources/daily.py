@@ -28,12 +28,12 @@ def parse_daily(text: str, *, tokenizer: Tokenizer, limits: ChunkLimits, plain: 
         tags = merged_tags(tags, document.tags)
     return replace(
         documents[0],
-        title=next((one.title for one in documents if one.title), ""),
+        title=next((entry.title for entry in documents if entry.title), ""),
         tags=tags,
         chunks=tuple(chunk for document in documents for chunk in document.chunks),
         warnings=tuple(warning for document in documents for warning in document.warnings),
         links=tuple(
-            {one[:2]: one for document in reversed(documents) for one in document.links[::-1]}.values()
+            {link[:2]: link for document in reversed(documents) for link in document.links[::-1]}.values()
         )[::-1],
     )
 
@@ -73,6 +73,8 @@ def _moved(document: Document, lines: int, block: daily.Block | None) -> Documen
             )
             for chunk in document.chunks
         ),
-        links=tuple(one._replace(line=one.line + lines) for one in document.links if one.line is not None),
+        links=tuple(
+            link._replace(line=link.line + lines) for link in document.links if link.line is not None
+        ),
         warnings=warnings if document.warnings else (),
     )

@@ -134,8 +134,8 @@ class Patterns:
     def _matched(self, path: bytes) -> tuple[int | None, int | None]:
         above = None
         give_up = time.monotonic() + MAX_MATCH_S
-        for one in reversed(self._sets):
-            named, over = one.last(path)
+        for patterns in reversed(self._sets):
+            named, over = patterns.last(path)
             above = over if above is None else above
             if time.monotonic() > give_up:
                 self._expect_quick(path)
@@ -146,8 +146,8 @@ class Patterns:
     def _expect_quick(self, path: bytes) -> None:
         """Match again, measured by this thread's CPU time: other threads may have used the processor."""
         give_up = time.thread_time() + MAX_MATCH_S
-        for one in reversed(self._sets):
-            one.last(path)
+        for patterns in reversed(self._sets):
+            patterns.last(path)
             if time.thread_time() > give_up:
                 raise UnusableError
 
@@ -178,9 +178,9 @@ class _Set:
             raise UnusableError
         if len(found) == 1:
             return None, None
-        met = [self._meanings[place] for place in found if place]
-        named = max((number for number, is_named in met if is_named), default=None)
-        return named, max((number for number, is_named in met if not is_named), default=None)
+        matching = [self._meanings[place] for place in found if place]
+        named = max((number for number, is_named in matching if is_named), default=None)
+        return named, max((number for number, is_named in matching if not is_named), default=None)
 
     def _add(self, expression: str, number: int, *, is_named: bool) -> None:
         self._set.Add(expression.encode("latin-1"))
@@ -366,7 +366,7 @@ class Rules:
             self._folders[path] = self._enter(parent, name) if parent is not None else None
         return self._folders[path]
 
-    def met(self, path: str) -> bool:
+    def is_cached(self, path: str) -> bool:
         """Return whether a folder is cached as searched, whatever is on the disk now."""
         return self._folders.get(path) is not None
 
@@ -403,15 +403,19 @@ class Rules:
         """Return the template folders ("a/b/") that are left out, of all vaults seen so far."""
         folders = [folder for folder in list(self._folders.values()) if folder is not None]
         named = {template for folder in folders for template, _ in folder.templates}
-        return sorted(one for one in named if not self.met(one) and (self._root / one).is_dir())
+        return sorted(
+            folder for folder in named if not self.is_cached(folder) and (self._root / folder).is_dir()
+        )
 
     def unusable(self, below: str = "") -> list[str]:
         """Return the ignore files that cannot be used, of all seen so far in folder *below* ("a/b/")."""
         folders = [folder for folder in list(self._folders.values()) if folder is not None]
-        met = {patterns.file for folder in folders for _, patterns in folder.ignores if patterns.is_unusable}
+        files = {
+            patterns.file for folder in folders for _, patterns in folder.ignores if patterns.is_unusable
+        }
         if self._own.is_unusable:
-            met.add(OWN_FILE)
-        return sorted(file for file in met if file.startswith(below))
+            files.add(OWN_FILE)
+        return sorted(file for file in files if file.startswith(below))
 
     def _unwanted(self, folder: Folder, name: str) -> str:
         """Return why a file is not a source, a key of REFUSALS; "" if it is one."""
@@ -441,8 +445,8 @@ class Rules:
 
     def _rule(self, folder: Folder, path: str) -> str:
         """Return the pattern that ignores a path, with its place; or the ignore file that cannot be used."""
-        said = (patterns.rule(path[cut:]) for cut, patterns in _speaking(folder, path))
-        return self._own.rule(path) or next(filter(None, said), "")
+        rules = (patterns.rule(path[cut:]) for cut, patterns in _speaking(folder, path))
+        return self._own.rule(path) or next(filter(None, rules), "")
 
     def _enter(self, parent: Folder, name: str) -> Folder | None:
         if self._closed(parent, name):

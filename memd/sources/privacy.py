@@ -38,12 +38,12 @@ def is_private(text: str) -> bool:
     while lines:
         end = next((number for number, line in enumerate(lines) if closing.fullmatch(line)), None)
         document = lines[:end] if end is not None else list(_unclosed(lines)) if is_fenced else []
-        said = None if is_toml else _said_as_yaml(document)
-        if said is None and is_fenced:
-            said = _said_by_a_line(document)
+        private = None if is_toml else _said_as_yaml(document)
+        if private is None and is_fenced:
+            private = _said_by_a_line(document)
         is_blank = not any(map(str.strip, document))
-        if said or end is None or is_toml or not (is_fenced or is_blank):
-            return bool(said)
+        if private or end is None or is_toml or not (is_fenced or is_blank):
+            return bool(private)
         is_fenced = is_blank
         lines = lines[end + 1 :]
     return False
@@ -54,12 +54,12 @@ def _head(text: str) -> tuple[list[str], bool]:
     size = 0
     for line in text[:HEAD_CHARS].splitlines(keepends=True):
         size += len(line)
-        seen = (line if line.isascii() else _UNSEEN.sub("", line)).rstrip()
-        if fence := _OPENING.match(seen):
-            beside = seen[fence.end() :].strip()
+        visible = (line if line.isascii() else _UNSEEN.sub("", line)).rstrip()
+        if fence := _OPENING.match(visible):
+            beside = visible[fence.end() :].strip()
             lines = text[size : size + HEAD_CHARS].splitlines()
             return [beside, *lines] if beside else lines, fence[1] is not None
-        if not _PASSED.fullmatch(seen):
+        if not _PASSED.fullmatch(visible):
             break
     return [], False
 

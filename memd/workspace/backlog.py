@@ -126,7 +126,9 @@ class Backlog:
 
     def take_large(self, last: Container[str] = ()) -> str | None:
         """Take a large file, one in *last* only if there is no other. Followed by `done_large`."""
-        path = next((one for one in self._large if one not in last), next(iter(self._large), None))
+        path = next(
+            (waiting for waiting in self._large if waiting not in last), next(iter(self._large), None)
+        )
         if path is not None:
             self._large_in_hand = {path: self._large.pop(path)}
             self._changed()
@@ -144,7 +146,7 @@ class Backlog:
         return self._hints, self._found, self._in_hand, self._large, self._large_in_hand
 
     def _look_since(self) -> None:
-        self.since = min(chain.from_iterable(one.values() for one in self._all()), default=None)
+        self.since = min(chain.from_iterable(times.values() for times in self._all()), default=None)
         self._changed()
 
     def _note(self, paths: list[str], at: float) -> None:

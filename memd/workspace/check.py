@@ -66,7 +66,10 @@ class WorkspaceCheck:
         await self._write(self._note_checked)
         return {
             "ok": not left,
-            "findings": [{"kind": one.kind, "text": one.text, "repaired": one in repaired} for one in found],
+            "findings": [
+                {"kind": finding.kind, "text": finding.text, "repaired": finding in repaired}
+                for finding in found
+            ],
             "checked": dict(self._counts),
             "took_ms": round((time.perf_counter() - started) * 1000),
         }
@@ -76,7 +79,11 @@ class WorkspaceCheck:
         if OF_FILES.isdisjoint(finding.kind for finding in found):
             return found
         again = {(finding.kind, finding.names) for finding in await self._find()}
-        return [one for one in found if one.kind not in OF_FILES or (one.kind, one.names) in again]
+        return [
+            finding
+            for finding in found
+            if finding.kind not in OF_FILES or (finding.kind, finding.names) in again
+        ]
 
     async def _find(self) -> list[Finding]:
         sync = self._sync

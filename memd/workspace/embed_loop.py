@@ -218,11 +218,11 @@ class EmbedLoop:
         old = self.old
         if old is None or not self.pending:
             return False
-        looked_at: bool = await self._context.write(
+        examined: bool = await self._context.write(
             lambda: old_vectors.adopt(self._index, old, model_id=embedder.model_id)
         )
         await self.count()
-        return looked_at
+        return examined
 
     async def _adopt_sidecars(self, embedder: Embedder) -> bool:
         """Take vectors from sidecars; return False if there are none."""
@@ -267,9 +267,9 @@ class EmbedLoop:
         self._tried.clear()
 
     async def _export(self, sidecars: SidecarFolder, embedder: Embedder) -> None:
-        looked_at = SIDECARS_AT_ONCE
-        while looked_at:
-            looked_at = await self._context.write(
+        examined = SIDECARS_AT_ONCE
+        while examined:
+            examined = await self._context.write(
                 lambda: export_sidecars(
                     self._index, sidecars, model_id=embedder.model_id, dim=embedder.dim,
                     done=self._kept, limit=SIDECARS_AT_ONCE,

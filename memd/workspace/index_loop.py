@@ -138,7 +138,7 @@ class IndexLoop:
         await self._context.write(indexer.sift, readings)
 
         def prepare() -> None:
-            indexer.in_hand.mark(lane.name, [one.path for one in readings if one.wanted])
+            indexer.in_hand.mark(lane.name, [reading.path for reading in readings if reading.wanted])
             indexer.prepare(readings, parse=lane.parse)
 
         def commit() -> Applied:
@@ -146,7 +146,7 @@ class IndexLoop:
             indexer.in_hand.clear(lane.name)
             return done
 
-        if any(one.wanted for one in readings):
+        if any(reading.wanted for reading in readings):
             await lane.run(prepare)
             while not await self._context.write(indexer.stage, readings):  # saves run between slices
                 pass
@@ -162,7 +162,7 @@ class IndexLoop:
         read = skipped.keys() & {*done.indexed, *done.removed}
         if read or done.skipped:
             kept = {path: reason for path, reason in skipped.items() if path not in read}
-            self._scanner.note_skipped(kept | {one.path: one.reason for one in done.skipped})
+            self._scanner.note_skipped(kept | {file.path: file.reason for file in done.skipped})
         if self._indexer.has_waste:
             self._large_work.set()
         if done.unsettled:

@@ -210,7 +210,7 @@ class Scanner:
         self._folders = {path: at for path, at in self._folders.items() if at > began}
         self.found_sources = compared.sources
         kept = {path: reason for path, reason in self.skipped.items() if path in self._backlog}
-        self.note_skipped(kept | {one.path: one.reason for one in compared.skipped})
+        self.note_skipped(kept | {file.path: file.reason for file in compared.skipped})
         self.last = time.time()
 
     async def _scan_folders(self) -> None:
@@ -244,7 +244,7 @@ class Scanner:
             return False
         self._backlog.hint(compared.differing, since)
         kept = {path: reason for path, reason in self.skipped.items() if not path.startswith(folder)}
-        self.note_skipped(kept | {one.path: one.reason for one in compared.skipped})
+        self.note_skipped(kept | {file.path: file.reason for file in compared.skipped})
         return True
 
 

@@ -170,7 +170,7 @@ class WorkspaceWatcher:
         The file that excludes a folder is reported like any other file in it, and must not be filtered out.
         """
         rules = self._scanning.rules
-        return rules is None or rules.met(folder) or rules.look(folder) is not None
+        return rules is None or rules.is_cached(folder) or rules.look(folder) is not None
 
     async def _take(self, dirty: Dirty) -> None:
         self.armed = True
@@ -262,8 +262,8 @@ def _slice(meanings: Iterator[tuple[HintKind, str]]) -> list[tuple[HintKind, str
     """Return the next items within a slice of time; [] at the end."""
     stop = time.monotonic() + SLICE_S
     some = []
-    for one in meanings:
-        some.append(one)
+    for meaning in meanings:
+        some.append(meaning)
         if time.monotonic() > stop:
             break
     return some

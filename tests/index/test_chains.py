@@ -23,7 +23,7 @@ def reachable(edges, start):
 
 
 def really(edges):
-    """Return newer → what it holds in the place of: what it reaches and is not reached by."""
+    """Return newer → the notes that it supersedes: those it reaches and that do not reach it."""
     under = {one: reachable(edges, one) for one in range(1, 8)}
     return {one: {other for other in under[one] if one not in under[other]} - {one} for one in under}
 
@@ -64,7 +64,7 @@ def test_a_chain_that_is_longer_than_the_stack_is_walked():
 
 @given(EDGES, st.permutations(range(1, 8)), st.integers(0, 7))
 def test_in_every_order_what_holds_comes_before_what_it_supersedes(edges, order, matching):
-    """Whatever supersedes whom: nobody is behind what he supersedes, and without need nobody moves."""
+    """No note ranks below one that it supersedes, and no note moves without need."""
     supersession = Supersession.of(edges)
     under = really(edges)
     places = {source: place for place, source in enumerate(order[:matching])}
@@ -84,7 +84,7 @@ def test_in_every_order_what_holds_comes_before_what_it_supersedes(edges, order,
 
 @given(EDGES)
 def test_who_is_superseded_names_the_ends_of_its_chains(edges):
-    """A holder is superseded by nobody; who is superseded has one."""
+    """No note supersedes a holder; each superseded note has one."""
     supersession = Supersession.of(edges)
     under = really(edges)
     over = {one: {other for other in under if one in under[other]} for one in under}

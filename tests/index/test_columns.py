@@ -14,7 +14,7 @@ def columns(count: int, rng: random.Random):
 
 
 def test_a_change_removes_adds_and_embeds():
-    """What is removed has nothing any more; counts and lengths are those of what is live."""
+    """A removed chunk has no entry any more; counts and lengths are those of live chunks."""
     table = columns(10, random.Random(7))
     changed = table.changed(removed=[3, 7], added=[(12, 2, -1, 11)], embedded=[(8, 99)])
     assert (changed.source[3], changed.row[3], changed.length[3]) == (0, -1, 0)
@@ -25,7 +25,7 @@ def test_a_change_removes_adds_and_embeds():
 
 
 def test_a_change_leaves_the_old_columns_alone():
-    """A snapshot taken before a change still sees what it saw."""
+    """A snapshot taken before a change does not change."""
     old = columns(10, random.Random(1))
     old.changed(removed=[2], added=[], embedded=[(4, 77)])
     assert (old.source[2], old.row[4], old.count) == (3, -1, 9)

@@ -46,7 +46,7 @@ def faults(monkeypatch):
 
 
 def test_after_a_failed_sync_nothing_is_written_any_more(notes, monkeypatch):
-    """What was indexed answers; every change is refused with the reason until the index is opened anew."""
+    """Indexed notes are found; every change is refused with the reason until the index is opened again."""
     notes.save(NOTES)
     with monkeypatch.context() as patch:
         patch.setattr(fsio, "sync", _raising(errno.EIO))
@@ -70,7 +70,7 @@ def test_after_a_failed_sync_nothing_is_written_any_more(notes, monkeypatch):
 
 
 def test_a_full_disk_is_no_failure_of_the_disk(notes, monkeypatch):
-    """The change is refused, what was there answers, and the next one works when there is space."""
+    """The change is refused, earlier notes are found, and the next change works once there is space."""
     notes.save(NOTES, embed=False)
     with monkeypatch.context() as patch:
         patch.setattr(fsio, "write_at", _raising(errno.ENOSPC))
@@ -83,7 +83,7 @@ def test_a_full_disk_is_no_failure_of_the_disk(notes, monkeypatch):
 
 
 def test_a_sync_that_fails_for_want_of_space_counts_as_a_failure(notes, monkeypatch):
-    """What the kernel could not write then is lost without another word."""
+    """Data that the kernel could not write then is lost silently."""
     notes.save(NOTES, embed=False)
     with monkeypatch.context() as patch:
         patch.setattr(fsio, "sync", _raising(errno.ENOSPC))
@@ -130,7 +130,7 @@ def test_each_call_of_the_disk_may_fail_once(notes, faults, tmp_path, error):
 
 
 class FailingVFS(apsw.VFS):
-    """SQLite's own files on a disk that fails when it is told to."""
+    """SQLite's own files on a disk that fails on request."""
 
     armed = False
 
@@ -211,7 +211,7 @@ def test_a_matrix_that_could_not_be_recorded_leaves_no_file(failing_sqlite, note
 
 
 def test_an_index_opens_on_a_full_disk(failing_sqlite, notes):
-    """What is indexed answers, though not even a note that it is open can be written."""
+    """Its notes are found, even if no mark that it is open can be written."""
     notes.save(NOTES)
     notes.index.close()
     failing_sqlite.armed = "full"
@@ -248,7 +248,7 @@ def test_who_waits_for_a_reader_ends_at_the_deadline(notes):
 
 
 def test_the_log_is_cut_when_nobody_reads(notes):
-    """A checkpoint writes back what readers allow, at once, and never waits for them."""
+    """A checkpoint writes back as much as the readers allow, at once, and never waits for them."""
     notes.save(NOTES)
     log = notes.state / "index.db-wal"
     with notes.index.view():
@@ -307,7 +307,7 @@ def test_a_value_of_a_source_that_cannot_be_there_is_damage_where_it_is_read(not
     ],
 )
 def test_a_value_that_cannot_be_there_is_damage_at_the_start(notes, table, change):
-    """The index is not opened with it, where it is read: chunks and vectors to make the columns anew."""
+    """The index is not opened if the chunks or vectors that the columns are made from have it."""
     notes.save(NOTES)
     notes.index.close()
     _without_types(notes, table, change)
@@ -353,7 +353,7 @@ def _raising(number):
 
 
 def _without_types(notes, table, change):
-    """Write what only a flipped bit could: past the types of the table."""
+    """Write a value that only a flipped bit could cause: against the types of the table."""
     path = str(notes.state / "index.db")
     for statement in (None, change):
         database = apsw.Connection(path)

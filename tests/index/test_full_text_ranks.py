@@ -20,7 +20,7 @@ DAMAGE = [
 
 @pytest.fixture
 def damaged(tmp_path):
-    """Return what damages an index under its open connections, after they have answered."""
+    """Return a function that damages an index under its open connections, after a query of each."""
     notes = Notes(tmp_path)
     notes.save({f"n{number}.md": f"heron{number} weir\n" for number in range(40)})
     notes.found("weir")

@@ -42,7 +42,7 @@ def test_a_note_that_comes_back_with_other_bytes_is_another_one(notes):
 
 
 def test_gone_notes_do_not_weigh_words(notes, tmp_path):
-    """Scores are those of an index that never had them: document frequencies count live chunks alone."""
+    """Scores equal those of an index without them: document frequencies count live chunks alone."""
     other = Notes(_made(tmp_path / "other"))
     kept = {path: text for path, text in WORDS.items() if path < "n4"}
     other.save(kept)
@@ -90,7 +90,7 @@ def test_the_first_time_counts(notes):
 
 
 def test_a_purged_note_can_come_back(notes):
-    """Nothing is left that would be in its way; its vector is garbage that is found again."""
+    """No trace of it is in the way; its vector is garbage that is found again."""
     notes.save(WORDS)
     notes.remove("n1.md")
     notes.index.purge(None, 10)
@@ -100,7 +100,7 @@ def test_a_purged_note_can_come_back(notes):
 
 
 def test_gone_notes_wait_for_no_vector(notes):
-    """The model works for what can be found; a note that comes back waits again."""
+    """Only notes that can be found are embedded; a note that comes back waits again."""
     notes.save(WORDS, embed=False)
     notes.remove("n1.md")
     assert notes.index.pending_count() == 7
@@ -110,7 +110,7 @@ def test_gone_notes_wait_for_no_vector(notes):
 
 
 def test_a_comparison_names_what_is_gone(notes):
-    """And how many are known, in the whole folder or in one of its folders."""
+    """Together with the number of known sources, of the whole folder or of one of its folders."""
     notes.save({"a/1.md": "one\n", "a/2.md": "two\n", "a0.md": "x\n", "b/3.md": "three\n"})
     (notes.root / "a/1.md").unlink()
     (notes.root / "b/3.md").unlink()
@@ -127,7 +127,7 @@ def test_a_comparison_names_what_is_gone(notes):
 
 
 def test_a_folder_that_is_gone_has_no_sources_left(notes):
-    """Its comparison names all of them, and none of a folder that begins alike."""
+    """Its comparison names all of them, and none of a folder whose name begins alike."""
     notes.save({"a/1.md": "one\n", "a/b/2.md": "two\n", "ab/3.md": "three\n"})
     (notes.root / "a/1.md").unlink()
     (notes.root / "a/b/2.md").unlink()
@@ -138,7 +138,7 @@ def test_a_folder_that_is_gone_has_no_sources_left(notes):
 
 
 def test_the_chunks_of_a_fresh_save_go_first(notes):
-    """A save does not wait behind a bulk run that goes on; without one the newest come first."""
+    """A save does not wait for a bulk run; without one, the newest chunks come first."""
     notes.save(WORDS, embed=False)
     assert next(iter(notes.index.pending(1).values())).count("word7") == 1
     first = list(notes.index.pending(3, {"n2.md", "n5.md"}).values())

@@ -55,7 +55,7 @@ def test_equal_texts_share_a_vector(notes):
 
 
 def test_a_view_sees_one_moment(notes):
-    """A query that began before a commit goes on with what there was."""
+    """A query that began before a commit does not see it."""
     notes.save({"a.md": "alpha zebra\n"})
     with notes.index.view() as view:
         notes.save({"a.md": "alpha giraffe\n"})
@@ -66,7 +66,7 @@ def test_a_view_sees_one_moment(notes):
 
 
 def test_snapshot_and_transaction_are_of_the_same_generation(notes):
-    """Whatever the writer does meanwhile, every view holds one generation in both of its parts."""
+    """Whatever the writer does, both parts of every view have one generation."""
     notes.save({"a.md": "start\n"})
     stop = threading.Event()
     wrong = []
@@ -104,7 +104,7 @@ def test_a_failed_change_leaves_everything_as_it_was(notes, monkeypatch):
 
 
 def test_an_index_opened_again_answers_the_same(notes):
-    """What was committed is there after a restart, vectors and all."""
+    """Committed notes are found after a restart, with their vectors."""
     notes.save({f"n{number}.md": f"word{number} zebra lion\n" for number in range(20)})
     before = [
         (hit.source.path, hit.candidate.score) for hit in notes.search("zebra word7", mode="hybrid").hits
@@ -134,7 +134,7 @@ def test_a_damaged_row_is_embedded_again_and_no_other(notes):
 
 
 def test_vectors_of_another_model_are_never_mixed_in(notes):
-    """While another model's vectors are wanted, those of the old one are refused; what there is answers."""
+    """While another model's vectors are wanted, those of the old model are refused; stored ones answer."""
     notes.save({"a.md": "alpha zebra\n"})
     notes.index.begin_model("another", 64)
     assert notes.index.snapshot.model_id == "word-hash"
@@ -161,7 +161,7 @@ def test_a_change_of_chunk_limits_cuts_everything_again(notes):
 
 
 def test_a_closed_index_tells_who_comes_late(notes):
-    """A query that was waiting while its workspace was reopened gets an error and hangs nobody."""
+    """A query that waited while its workspace was reopened gets an error, and does not hang."""
     notes.save({"a.md": "alpha\n"})
     old = notes.index
     notes.reopen()
@@ -171,7 +171,7 @@ def test_a_closed_index_tells_who_comes_late(notes):
 
 
 def test_a_note_that_memd_fails_on_keeps_no_other_out(notes, monkeypatch):
-    """It is skipped with a reason, what is known of it stays, and the rest of the slice is indexed."""
+    """It is skipped with a reason, its indexed text stays, and the rest of the slice is indexed."""
     notes.save({"a.md": "alpha\n"})
     real = notes.indexer._prepared
 

@@ -1,4 +1,4 @@
-"""What links mean: targets are resolved among the notes that are there when somebody asks."""
+"""The meaning of links: targets are resolved among the notes that exist at the time of the request."""
 
 import time
 
@@ -71,7 +71,7 @@ def test_a_target_is_resolved_as_obsidian_does(notes, path, target, means):
 
 
 def test_a_key_of_the_front_matter_names_one_alone(notes):
-    """Of several notes of a name `related` and `supersedes` name none; a path tells which."""
+    """If several notes have the name, `related` and `supersedes` name none; a path is unambiguous."""
     front = "---\nrelated: [weir, river/weir.md, stork]\n---\nSee [[weir]]."
     notes.save({**FOLDERS, "x.md": front}, embed=False)
     with notes.index.view() as view:
@@ -89,7 +89,7 @@ def test_a_key_of_the_front_matter_names_one_alone(notes):
 
 
 def test_links_come_in_with_path_and_line(notes):
-    """Those of the text with their line, those of the front matter without; none of the note itself."""
+    """Links of the text have a line, those of the front matter none; links to itself are left out."""
     notes.save(
         {
             **FOLDERS,
@@ -112,7 +112,7 @@ def test_links_come_in_with_path_and_line(notes):
 
 
 def test_a_link_follows_the_files(notes):
-    """A note that comes, moves or goes changes what others' links mean, without a look at these."""
+    """A note that appears, moves or goes changes the meaning of links; their notes are not read again."""
     notes.save({"x.md": "See [[weir]]."}, embed=False)
     assert out(notes, "x.md") == {"weir": None}
     notes.save({"river/weir.md": "weir"}, embed=False)
@@ -126,7 +126,7 @@ def test_a_link_follows_the_files(notes):
 
 
 def test_very_many_notes_of_one_name_are_told_apart(notes):
-    """Each links to the one beside it, by a name that all of them have: none is compared with all."""
+    """Each links to its neighbour by a name that all share, and none is compared with all others."""
     last = 1_500
     texts = {f"d{one}/README.md": f"[[readme]] [[d{last - one}/readme]]" for one in range(last)}
     notes.save({**texts, "z.md": "[[README]]"}, embed=False)

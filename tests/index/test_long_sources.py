@@ -12,7 +12,7 @@ PLACES = ("weir", "pond", "canal", "marsh", "delta")
 
 
 def part(word: str) -> str:
-    """A section that is a chunk of its own."""
+    """Return a section that is a chunk of its own."""
     return f"# {word}\n\n{f'the heron by the {word} ' * 30}\n\n"
 
 
@@ -26,7 +26,7 @@ def three(monkeypatch):
 
 
 def counts(notes):
-    """Chunks, vectors, those that wait, those beyond; the check finds nothing to say."""
+    """Return the numbers of chunks, vectors, waiting chunks and those beyond; the check finds nothing."""
     assert notes.findings(root=notes.root, rules=notes.rules()) == []
     columns = notes.index.snapshot.columns
     live = [number for number, source in enumerate(columns.source) if source]
@@ -35,7 +35,7 @@ def counts(notes):
 
 
 def test_the_first_chunks_are_embedded_and_words_find_the_others(notes):
-    """They do not wait, and the source says from which line on."""
+    """The others do not wait, and the source has the line from which on they begin."""
     notes.save({"long.md": LONG}, embed=False)
     assert counts(notes) == (5, 0, 3, 2)
     notes.embed()
@@ -48,7 +48,7 @@ def test_the_first_chunks_are_embedded_and_words_find_the_others(notes):
 
 
 def test_what_moves_is_decided_anew_and_no_text_is_embedded_twice(notes):
-    """A part in front pushes another one behind the bound, which keeps the vector that is there."""
+    """A new part at the beginning pushes another beyond the bound; that keeps its vector."""
     notes.save({"long.md": LONG})
     notes.save({"long.md": part("brook") + LONG}, embed=False)
     assert counts(notes) == (6, 3, 1, 2)
@@ -102,7 +102,7 @@ def test_another_model_is_complete_without_them(notes):
 
 
 def test_a_chunk_is_left_out_for_one_reason(tmp_path):
-    """What the model does not read counts as that, wherever it is."""
+    """A script that the model does not read is the reason, wherever the chunk is."""
     notes = Notes(tmp_path, embedder=LatinEmbedder())
     notes.save({"long.md": LONG + f"# река\n\n{'цапля у реки ' * 50}\n"})
     assert counts(notes) == (6, 3, 0, 2)

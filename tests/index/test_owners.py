@@ -1,4 +1,4 @@
-"""The chunks that a row belongs to, where texts repeat, leave and wait for their vectors."""
+"""The chunks that a row belongs to, when texts repeat, are removed, or wait for their vectors."""
 
 import random
 
@@ -18,7 +18,7 @@ def mask(columns, *without: int) -> np.ndarray:
 
 
 def test_every_chunk_of_a_row_is_found():
-    """Also where a text stands in several notes."""
+    """Even if several notes have the text."""
     columns = table({1: 0, 2: 2, 3: 0, 4: -1, 5: 0, 6: 1})
     owners = columns.owners(3)
     everything = mask(columns)
@@ -39,7 +39,7 @@ def test_a_row_is_allowed_if_one_of_its_chunks_is():
 
 
 def test_rows_of_nobody_are_not_allowed():
-    """Garbage, and rows beyond those that are asked for."""
+    """Garbage, and rows beyond the requested ones."""
     columns = table({1: 0, 2: 1, 3: 5}).changed(removed=[1], added=[], embedded=[])
     assert columns.owners(2).allowed(mask(columns)).tolist() == [False, True]
 

@@ -1,4 +1,4 @@
-"""An index of today's tables can be moved with its notes; one of other tables is built anew."""
+"""An index of the current schema can be moved with its notes; one of another schema is rebuilt."""
 
 import shutil
 from pathlib import Path
@@ -73,12 +73,12 @@ def test_another_schema_is_said_so_and_built_anew(moved, version):
 
 
 def old_vectors(folder: Path, notes: Notes) -> OldVectors:
-    """Return what can be had of the index in *folder*."""
+    """Return the vectors that can be taken from the index in *folder*."""
     return OldVectors([folder], DATABASE, model_id=notes.embedder.model_id, dim=notes.embedder.dim)
 
 
 def test_a_damaged_vector_is_not_taken_over(moved):
-    """Of an old index what has its checksum is taken, the rest is embedded."""
+    """Vectors with a valid checksum are taken from an old index; the rest is embedded."""
     (moved / "state").rename(moved / "old")
     [matrix] = (moved / "old").glob("vectors.*.f32")
     raw = bytearray(matrix.read_bytes())

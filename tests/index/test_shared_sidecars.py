@@ -132,7 +132,7 @@ def test_a_commit_takes_a_limited_number_of_sources(machines, first):
 
 
 def test_damaged_and_foreign_sidecars_are_embedded_anew_and_replaced(machines, first):
-    """Each is ignored and counted once; what the model makes of them takes their place."""
+    """Each is ignored and counted once; vectors of the model replace it."""
     second = machines(first)
     for file in second.files[:4]:
         file.write_bytes(file.read_bytes()[:-1] + b"?")
@@ -176,7 +176,7 @@ def test_half_embedded_sources_are_not_left(first):
 
 
 def test_a_row_that_the_disk_damaged_does_not_travel(first):
-    """No sidecar calls it right: it stays with the machine that will notice at its next start."""
+    """No sidecar is written with it: it stays on this machine, which notices it at its next start."""
     for file in first.files:
         file.unlink()
     rows = first.notes.index.snapshot.rows
@@ -221,7 +221,7 @@ def test_a_model_that_is_built_takes_its_sidecars_too(machines, first):
 
 
 def test_a_folder_that_cannot_be_used_is_no_obstacle(machines, first, tmp_path):
-    """A link in its place: nothing is taken, nothing is left, nothing is raised; it is counted."""
+    """For a link in its place nothing is read, written or raised; it is counted."""
     second = machines(first)
     vectors = second.notes.root / "memory" / "index" / "vectors"
     vectors.rename(tmp_path / "elsewhere")
@@ -273,7 +273,7 @@ def test_sidecars_that_nobody_needs_are_pruned(first):
 
 
 def test_what_was_forgotten_leaves_no_sidecar(first):
-    """After a purge that somebody asked for, its vectors go at once, however new they are."""
+    """After a requested purge its vectors are deleted at once, however new they are."""
     notes = first.notes
     notes.index.note_complete()
     (notes.root / "1.md").unlink()
@@ -290,7 +290,7 @@ MIXED = {
 
 
 def test_a_note_that_the_model_reads_in_part_travels_with_what_it_reads(machines):
-    """What gets no vector keeps no sidecar from being written, nor from being taken or kept."""
+    """Chunks without a vector do not keep a sidecar from being written, adopted or kept."""
     first = machines(embedder=LatinEmbedder())
     first.notes.save(MIXED)
     assert first.notes.index.unreadable_count() == 3
@@ -305,7 +305,7 @@ def test_a_note_that_the_model_reads_in_part_travels_with_what_it_reads(machines
 
 
 def test_a_long_note_travels_with_the_chunks_that_are_embedded(machines, monkeypatch):
-    """Those beyond keep no sidecar from being written, nor from being taken."""
+    """The other chunks do not keep a sidecar from being written or adopted."""
     monkeypatch.setattr(source_rows, "EMBEDDED_CHUNKS", 1)
     note = {
         "long.md": "".join(

@@ -1,4 +1,4 @@
-"""A .vec file gives back what was put in, and nothing else, whatever its bytes are."""
+"""A .vec file gives back the vectors that were put in, and nothing else, whatever its bytes are."""
 
 import array
 import hashlib
@@ -93,7 +93,7 @@ def test_a_name_stays_what_it_is():
 
 
 def test_its_size_is_known_before_it_is_opened():
-    """From what the source needs, so that a file that can't be right is not read."""
+    """It follows from the source, so that a file of another size is not read."""
     least, most = sidecar_sizes(MODEL, DIM, 3)
     assert least == len(BODY)
     assert most == len(BODY) - len(JSON) + 64 * 1024
@@ -156,7 +156,7 @@ def test_what_is_not_exactly_it_is_refused_with_a_reason(body: bytes, reason: st
 
 
 def test_keys_that_a_later_version_adds_are_passed_over():
-    """As long as what is known says the same."""
+    """If the known keys are right."""
     assert read(built(JSON[:-1] + b',"made_by":"memd 9"}')) == ROWS
 
 
@@ -184,7 +184,7 @@ def test_what_a_file_claims_is_not_allocated():
     ],
 )
 def test_a_wrong_vector_is_not_written(vectors, reason: str):
-    """What no reader would take is refused where it is made."""
+    """A vector that no reader would accept is refused by the writer."""
     with pytest.raises(SidecarError) as caught:
         encode(MODEL, vectors, DIM)
     assert caught.value.reason == reason

@@ -1,4 +1,4 @@
-"""The folder of sidecars gives only what belongs there, whatever a clone has put into it."""
+"""The folder of sidecars returns only valid vectors, whatever a clone has put into it."""
 
 import array
 import os
@@ -73,7 +73,7 @@ def names(root: Path) -> list[str]:
 
 @contextmanager
 def as_nobody() -> Iterator[None]:
-    """Go without the right to read everything, which tests may run with."""
+    """Drop the right to read everything, which the tests may have."""
     if os.geteuid() == 0:
         os.seteuid(65534)
     try:
@@ -98,7 +98,7 @@ def test_what_one_machine_left_another_finds(root: Path):
 
 
 def test_it_is_not_written_twice(root: Path):
-    """What is there stays, also where this machine's vectors are not the same to the last bit."""
+    """An existing file stays, even if this machine's vectors differ in the last bit."""
     assert write(SidecarFolder(root))
     assert not write(SidecarFolder(root), rows=OTHER_ROWS)
     assert names(root) == [file_for()[0]]
@@ -158,7 +158,7 @@ def test_a_file_that_is_gone_is_no_fault(root: Path):
 
 
 def test_no_memory_folder_no_sidecar(tmp_path: Path):
-    """Where the disk is not mounted nothing is made."""
+    """Nothing is created while the disk is not mounted."""
     folder = SidecarFolder(tmp_path)
     assert find(folder) is None
     with pytest.raises(StorageError, match="was not written"):
@@ -280,7 +280,7 @@ def test_a_damaged_file_goes_when_a_right_one_is_there(root: Path):
 
 
 def test_a_file_that_was_cut_off_is_written_anew_though_nobody_read_it(root: Path):
-    """As a power cut leaves it: its size tells."""
+    """As after a power cut: its size shows it."""
     right, body = file_for()
     (vectors(root) / right).write_bytes(body[:20])
     folder = SidecarFolder(root)
@@ -290,7 +290,7 @@ def test_a_file_that_was_cut_off_is_written_anew_though_nobody_read_it(root: Pat
 
 
 def test_among_several_a_right_one_is_found(root: Path):
-    """Two machines embedded at the same time, one of the files was damaged on the way."""
+    """Two machines embedded at the same time, and one of the files was damaged in transit."""
     first, second = sorted([file_for(), file_for(rows=OTHER_ROWS)])
     (vectors(root) / first[0]).write_bytes(first[1][:-1] + b"?")
     (vectors(root) / second[0]).write_bytes(second[1])
@@ -310,7 +310,7 @@ def test_only_a_few_files_are_tried_for_one_source(root: Path):
 
 
 def test_what_may_not_be_read_is_ignored():
-    """A file or the folder without permission: counted, left where it is, and memd goes on."""
+    """A file or the folder without permission is counted, not changed, and memd continues."""
     with tempfile.TemporaryDirectory() as place:
         root = Path(place)
         root.chmod(0o755)
@@ -438,7 +438,7 @@ def test_only_its_owner_may_read_what_is_written(root: Path):
 
 
 def test_what_a_killed_process_left_is_in_nobodys_way(root: Path):
-    """Half a file has a name that is no sidecar's; the next one to write it takes its place."""
+    """A partial file has another name than a sidecar; the next writer replaces it."""
     right, body = file_for()
     (vectors(root) / f".~{right}.tmp").write_bytes(body[:30])
     folder = SidecarFolder(root)
@@ -448,7 +448,7 @@ def test_what_a_killed_process_left_is_in_nobodys_way(root: Path):
 
 
 def test_a_link_at_the_temporary_name_is_not_followed(root: Path, tmp_path: Path):
-    """A clone may bring it: what it names stays as it is."""
+    """A clone may contain it: its target does not change."""
     right, _ = file_for()
     victim = tmp_path / "victim"
     victim.write_text("precious")
@@ -474,7 +474,7 @@ def test_a_write_that_breaks_off_leaves_nothing_half(root: Path):
 
 
 def test_a_full_disk_is_named(root: Path, monkeypatch):
-    """The caller can tell it from a failing one."""
+    """The caller can distinguish it from a failing disk."""
 
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
@@ -513,7 +513,7 @@ def test_what_no_source_needs_goes_after_a_day(root: Path):
 
 
 def test_it_never_becomes_a_source(root: Path):
-    """Whatever the patterns say: nothing in memory/index/ is searched, and its events mean nothing."""
+    """Whatever the patterns are: nothing in memory/index/ is searched, and its events are ignored."""
     write(SidecarFolder(root))
     (vectors(root) / "README.md").write_text("not a note\n")
     (root / "note.md").write_text("a note\n")

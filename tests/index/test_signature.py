@@ -28,7 +28,7 @@ TEXTS = st.lists(st.sampled_from(WORDS), max_size=60).map(" ".join)
 
 
 def rejects(one: bytes, other: bytes) -> bool:
-    """Tell whether two signatures say that the texts are no near-duplicates."""
+    """Return whether two signatures exclude that the texts are near-duplicates."""
     _, numbers, triples, bitmap = FORM.unpack(one)
     _, other_numbers, other_triples, other_bitmap = FORM.unpack(other)
     differing = int.from_bytes(bitmap, "little") ^ int.from_bytes(other_bitmap, "little")
@@ -58,7 +58,7 @@ def test_texts_of_the_same_few_words_are_rejected_unless_they_stand_alike():
 
 
 def test_a_signature_is_the_same_in_every_process_and_release():
-    """It is stored: another one means another version of the tables."""
+    """It is stored: another one requires another schema version."""
     assert signature("Birds", "The heron nests by the weir in 2026, as it did before.").hex() == GOLDEN
 
 

@@ -20,7 +20,7 @@ def test_a_row_becomes_its_record_when_it_is_asked_for():
 
 
 def test_a_change_leaves_the_generation_before_as_it_was():
-    """What is removed and put is seen by the next one alone."""
+    """Only the next generation has the removed and added sources."""
     old = Sources(Path("index.db"), dict(ROWS))
     put = {
         2: Sources(

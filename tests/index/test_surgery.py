@@ -20,7 +20,7 @@ TEXTS = {f"d/n{number}.md": f"# Note {number}\n\nword{number} zebra lion 浅草�
 
 @pytest.fixture(scope="module")
 def foreign(tmp_path_factory):
-    """The index of another workspace, whose notes have the same names and say other things; with its log."""
+    """The index of another workspace, whose notes have the same names and other texts; with its log."""
     other = Notes(tmp_path_factory.mktemp("foreign"), state="of-another")
     other.save({path: text.replace("zebra", "giraffe") for path, text in TEXTS.items()})
     yield other.state
@@ -65,7 +65,7 @@ def closed(made_closed, tmp_path):
 
 
 def opened(folder) -> tuple[Notes, bool]:
-    """Open an index as the service does: one that can't be read is built anew. True: it was."""
+    """Open an index as the service does: one that cannot be read is rebuilt. Return whether it was."""
     try:
         return Notes(folder), False
     except IndexDamagedError:
@@ -74,7 +74,7 @@ def opened(folder) -> tuple[Notes, bool]:
 
 
 def wrong_answers(notes: Notes) -> list[str]:
-    """What an index says that its notes never said; an answer from before a save is not wrong yet."""
+    """Return the answers that no note ever contained; those from before a save are not wrong yet."""
     wrong = []
     for query in ("zebra", '"word3 zebra"', "ebra", "浅草", "word7", "giraffe"):
         for hit in notes.search(query, mode="hybrid", limit=100, min_score=0.0).hits:
@@ -93,7 +93,7 @@ def brought_up_to_date(notes: Notes) -> None:
 
 
 def is_true(notes: Notes) -> bool:
-    """Tell whether every note is found by both arms, and nothing else."""
+    """Return whether both arms find every note, and nothing else."""
     for path in notes.root.rglob("*.md"):
         name = path.relative_to(notes.root).as_posix()
         text = path.read_text().split("\n\n")[-1]
@@ -159,7 +159,7 @@ def test_surgery_costs_time_and_no_truth(request, foreign, how, case):
 
 
 def test_the_index_of_another_workspace_is_not_opened(closed, tmp_path):
-    """A workspace's database names the folder that it belongs to: its words are for no other one."""
+    """A database stores the name of its folder, so that its words answer for no other workspace."""
     shutil.move(closed / "state", closed / "state2")
     (closed / "state").mkdir()
     shutil.copy(closed / "state2" / DATABASE, closed / "state")

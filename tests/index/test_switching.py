@@ -15,7 +15,7 @@ class LongEmbedder(WordHashEmbedder):
 
 
 def asked_with(notes, embedder, text, **settings):
-    """What is found by a query that *embedder* has made a vector of."""
+    """Return the hits of a query that *embedder* has embedded."""
     return notes.found(
         text, mode="vector", model_id=embedder.model_id, query_vec=embedder.embed_query(text), **settings
     )
@@ -53,7 +53,7 @@ def test_a_query_goes_on_with_the_old_rows_while_the_model_is_switched(notes):
 
 
 def test_building_goes_on_after_a_restart(notes):
-    """What is embedded already is not asked for again."""
+    """Texts that are embedded already are not embedded again."""
     notes.save(NOTES)
     notes.switch(OtherHashEmbedder())
     notes.embed_some(notes.index.pending(4))
@@ -109,7 +109,7 @@ def test_refused_texts_do_not_hold_the_switch_up(notes):
 
 
 def test_a_model_is_active_at_once_where_there_are_no_vectors_yet(notes):
-    """Nothing is built beside what is empty."""
+    """There is nothing to build it next to."""
     notes.save(NOTES, embed=False)
     notes.switch(OtherHashEmbedder())
     assert notes.index.building == ""
@@ -138,7 +138,7 @@ def test_notes_that_change_while_a_model_is_built_are_true_in_both(notes):
 
 @pytest.mark.parametrize("moment", ["begun", "half", "complete", "switched"])
 def test_a_crash_while_a_model_is_built_costs_nothing(notes, tmp_path, moment):
-    """Whenever it comes: one of the two models answers, whole, and the other goes on."""
+    """At any moment: one of the two models answers, complete, and the other is continued."""
     notes.save(NOTES)
     notes.switch(OtherHashEmbedder())
     if moment != "begun":

@@ -41,7 +41,7 @@ def latin(tmp_path):
 
 
 def counts(notes):
-    """Chunks, vectors, those that wait, those that get none; the check finds nothing to say."""
+    """Return the numbers of chunks, vectors, waiting chunks and those without; the check finds nothing."""
     assert notes.findings(root=notes.root, rules=notes.rules()) == []
     columns = notes.index.snapshot.columns
     live = [number for number, source in enumerate(columns.source) if source]
@@ -75,7 +75,7 @@ def test_its_words_find_it(latin):
 
 
 def test_a_model_that_reads_everything_gets_everything(notes):
-    """Nothing is left out where nobody said what a model reads."""
+    """Nothing is left out if it is unknown what a model reads."""
     notes.save(NOTES)
     assert counts(notes) == (7, 7, 0, 0)
 
@@ -103,7 +103,7 @@ def test_a_restart_keeps_it(latin):
 
 
 def test_when_the_model_is_said_to_read_more_the_rest_waits(latin):
-    """What has a vector keeps it."""
+    """Chunks with a vector keep it."""
     latin.save(NOTES)
     latin.switch(CyrillicToo())
     assert counts(latin) == (7, 3, 1, 3)
@@ -128,7 +128,7 @@ def test_when_the_model_is_said_to_read_less_its_vectors_go(notes):
 
 
 def test_another_model_decides_for_itself(notes):
-    """The old one answers with all of its vectors until the new one has all that it reads."""
+    """The old model answers with all of its vectors until the new one has all that it can read."""
     notes.save(NOTES)
     notes.switch(OtherLatinEmbedder())
     assert counts(notes) == (7, 7, 3, 4)
@@ -142,7 +142,7 @@ def test_another_model_decides_for_itself(notes):
 
 
 def test_two_copies_of_a_text_are_both_left_out(latin):
-    """A text is decided once, wherever it stands."""
+    """The decision is made once for a text, in whichever notes it is."""
     latin.save({"a.md": NOTES["zh.md"], "b.md": NOTES["zh.md"]})
     assert counts(latin) == (2, 0, 0, 2)
 
@@ -167,14 +167,14 @@ def test_the_check_finds_who_is_left_out_wrongly(latin, damage):
 
 
 def test_the_check_finds_a_chunk_with_a_wrong_script(latin):
-    """What it is in is derived again from its text."""
+    """The script is derived from its text again."""
     latin.save(NOTES)
     _run_outside(latin, "UPDATE chunks SET scripts = 'Greek' WHERE scripts = 'Cyrillic'")
     assert latin.findings() == ["chunk: chunks of ru.md are not what their text says"]
 
 
 def test_a_list_of_scripts_that_is_none_is_damage(latin):
-    """It is not guessed what the model reads."""
+    """The scripts that the model reads are not guessed."""
     latin.save(NOTES)
     latin.index.close()
     database = apsw.Connection(str(latin.state / DATABASE))

@@ -60,7 +60,7 @@ def test_a_vector_of_another_length_is_refused(matrix):
 
 
 def test_a_full_disk_is_a_clean_error(matrix):
-    """Where no space can be had, the rows before stay and the error says so."""
+    """Earlier rows stay, and the error names the full disk."""
     matrix.append([row(1, 2)])
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (9 * 1024 * 1024, hard))

@@ -53,7 +53,7 @@ def seen(notes, visibility, query, **settings):
 
 @pytest.mark.parametrize("mode", ["keyword", "hybrid", "vector"])
 def test_a_private_note_is_in_no_answer_to_an_agent(notes, mode):
-    """Neither its words nor its meaning find it; whoever is no agent finds it."""
+    """Neither its words nor its meaning find it; a person finds it."""
     notes.save(NOTES)
     everything = {"mode": mode, "min_score": 0.0}
     assert seen(notes, visible(), "weir", **everything) == ["letters/ada.md", "letters/open.md", "weir.md"]
@@ -71,7 +71,7 @@ def test_a_private_note_is_in_no_answer_to_an_agent(notes, mode):
     ],
 )
 def test_patterns_keep_notes_from_agents(notes, patterns, left):
-    """As in a .gitignore; no pattern shows a note that says it is private."""
+    """As in a .gitignore; no pattern reveals a note with `private: true`."""
     notes.save(NOTES)
     assert seen(notes, visible(*patterns), "weir") == left
 
@@ -84,7 +84,7 @@ def test_what_cannot_be_known_is_kept(notes):
 
 
 def test_a_limit_is_filled_with_what_may_be_seen(notes):
-    """A private note takes nobody's place: it is left out before the cut, and folds nothing into itself."""
+    """A private note takes no place: it is left out before the cut, and nothing is folded into it."""
     notes.save(NOTES | {f"pay{number}.md": NOTES["pay.md"] for number in range(30)})
     notes.save({"same.md": NOTES["pay.md"].replace("private: true\n", "")})
     assert len(seen(notes, visible(), "weir", limit=3)) == 3
@@ -124,7 +124,7 @@ def test_a_note_becomes_private_and_open_again_with_its_next_commit(notes):
 
 
 def test_where_nothing_is_kept_the_snapshot_is_the_same(notes):
-    """It costs nothing, and where something is kept it is made once a generation."""
+    """That costs nothing; if some notes are hidden, it is made once a generation."""
     notes.save({"weir.md": NOTES["weir.md"]})
     visibility = visible()
     with notes.index.view(visible=visibility) as view:
@@ -183,7 +183,7 @@ def test_a_token_that_is_cut_in_a_long_line_is_masked_in_each_part(finely_cut):
 
 
 def test_a_private_note_holds_in_the_place_of_none_that_agents_see(notes):
-    """They are not told of it, and find what it supersedes as if it were not there."""
+    """Agents do not learn of it, and find what it supersedes as if it did not exist."""
     newer = "---\nprivate: true\nsupersedes: weir.md\n---\n# Weir\n\nThe weir was mended in June.\n"
     notes.save({"weir.md": NOTES["weir.md"], "newer.md": newer})
     [hit] = shown(notes, "mended May", visible())

@@ -12,7 +12,7 @@ from memd.index.vocabulary import FEW_NEW_CHUNKS
 
 
 def words(notes: Notes, *, timeout_s: float | None = None) -> tuple[bool, dict[str, int]]:
-    """Return whether all terms were read, and those there are with their document frequencies."""
+    """Return whether all terms were read, and the terms with their document frequencies."""
     with notes.index.view() as view:
         done = view.vocabulary.read(view.reader, view.snapshot.columns.count, timeout_s)
         found = view.vocabulary.words(range(40))
@@ -28,13 +28,13 @@ def many(monkeypatch):
 
 
 def test_only_words_of_a_language_are_terms_of_it(notes):
-    """No numbers, no short ones, no pairs of characters; of each in how many chunks it stands."""
+    """No numbers, short words or pairs of characters; each with the number of chunks that have it."""
     notes.save({"name.md": "Heron ЗДРАВСТВУЙТЕ x1234 4711 of 乳房検診 Žluťoučký heron\n", "b.md": "heron\n"})
     assert words(notes) == (True, {"heron": 2, "name": 1, "zlutoucky": 1, "здравствуйте": 1})
 
 
 def test_what_is_saved_later_is_read_by_itself(notes):
-    """And says the same as an index that is read anew."""
+    """The result equals that of an index that is read again."""
     notes.save({f"{number}.md": f"heron weir word{'abcdefghij'[number % 10]}\n" for number in range(150)})
     words(notes)
     for number in range(3):
@@ -46,7 +46,7 @@ def test_what_is_saved_later_is_read_by_itself(notes):
 
 
 def test_what_is_read_ahead_is_there_for_the_first_word(notes, many):
-    """No query has to wait for it; one that was is not read again."""
+    """No query waits for it, and it is not read again."""
     notes.save({f"{number}.md": f"heron {number}\n" for number in range(30)})
     notes.reopen()
     notes.index.read_vocabulary()
@@ -84,7 +84,7 @@ def test_a_burst_is_read_little_by_little_and_said_to_be_unread(notes):
 
 
 def test_a_large_index_is_read_in_a_thread_that_no_query_waits_for(notes, many, monkeypatch):
-    """The first query is answered without, and says so."""
+    """The first query is answered without it, and reports that."""
     notes.save({"a.md": "heron\n"})
     may_read = threading.Event()
     read = vocabulary._all
@@ -97,7 +97,7 @@ def test_a_large_index_is_read_in_a_thread_that_no_query_waits_for(notes, many, 
 
 
 def test_a_stop_ends_the_reading(notes, many):
-    """Its thread is gone when the index is closed, and none begins after that."""
+    """Its thread ends when the index is closed, and none starts after that."""
     notes.save({"a.md": "heron\n"})
     words(notes, timeout_s=0)
     notes.index.close()

@@ -52,7 +52,7 @@ OWN = (
 
 @dataclass(slots=True)
 class Outcome:
-    """What a run of queries showed."""
+    """The results of a run of queries."""
 
     asked: Counter[str] = field(default_factory=Counter)  # by kind
     answered: Counter[str] = field(default_factory=Counter)  # with a hit, by kind
@@ -61,7 +61,7 @@ class Outcome:
 
 
 def filled(notes: Notes, seed: int = 1) -> list[Note]:
-    """Save the known notes; return what the model knows of them."""
+    """Save the known notes; return the model's facts about them."""
     draw = random.Random(seed)
     known, texts = [], {}
     for number in range(NOTES):
@@ -77,7 +77,7 @@ def filled(notes: Notes, seed: int = 1) -> list[Note]:
 
 
 def run(notes: Notes, known: list[Note], count: int, seed: int) -> Outcome:
-    """Ask *count* queries; every one must be answered, with exactly the notes that the model says."""
+    """Ask *count* queries; each must be answered with exactly the notes that the model returns."""
     outcome = Outcome()
     for kind, raw in queries(count, seed):
         outcome.asked[kind] += 1

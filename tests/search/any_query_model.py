@@ -60,7 +60,7 @@ def understood(raw: str) -> Understood:
 
 
 def _read(query: Understood, text: str, at: int) -> int:
-    """Read what begins at an offset; return where the next begins."""
+    """Read the part that begins at an offset; return the offset of the next one."""
     begins = at == 0 or text[at - 1].isspace()
     minus = begins and text[at] == "-"
     if (close := _closing(text, at + minus)) is not None:
@@ -86,14 +86,14 @@ def _read(query: Understood, text: str, at: int) -> int:
 
 
 def is_flag(word: str) -> bool:
-    """Tell whether a word with a minus is a flag of a command: one or two letters, or none, and a number."""
+    """Return whether a word with a minus is a flag of a command: at most two letters, or a number."""
     name = word.rstrip(".,;:!?)")
     letters = name.rstrip("0123456789")
     return name.isascii() and len(letters) <= 2 and all(one.isalpha() for one in letters)
 
 
 def _closing(text: str, at: int) -> int | None:
-    """Return where the quotes end that begin at an offset; None where none do, or nothing is in them."""
+    """Return the offset at which the quotes opened at an offset end; None if they do not, or are empty."""
     close = text.find('"', at + 1) if text.startswith('"', at) else -1
     return close if close > at + 1 else None
 
@@ -175,7 +175,7 @@ def _is_below(path: str, pattern: str) -> bool:
 
 
 def _has_phrase(note: Note, phrase: str) -> bool:
-    """Tell whether the words of a phrase follow each other; at its ends, runs may go on."""
+    """Return whether the words of a phrase follow each other; at its ends, a longer run matches, too."""
     wanted = [bare(piece) for piece in pieces_of(phrase)]
     last = len(wanted) - 1
     for start in range(len(note.parts) - last):

@@ -65,7 +65,7 @@ Different spellings. *Same* tells whether memd finds one by the other.
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What four searches for one word in one place found: a tier each, or NOT_FOUND."""
+    """The results of four searches for one word in one place: the tier of each, or NOT_FOUND."""
 
     tiers: tuple[str, ...]  # file NFC, query NFC; file NFC, query NFD; file NFD, query NFC; …
     misplaced: int = 0  # answers that show another place than the word's
@@ -167,7 +167,7 @@ def _answers(
 
 
 def _asked(view: View, text: str, source: int) -> tuple[str, bool]:
-    """Look for a word in one note only: no other may hide it."""
+    """Search for a word in one note only, so that no other note can hide it."""
     query = parse(text)
     arm = keyword_arm(view, query, mask_of(view.snapshot.columns, [source]))
     if not len(arm.pool):
@@ -208,7 +208,7 @@ def _table(lines: list[list[str]]) -> str:
 
 
 def _visible(text: str) -> str:
-    """Return *text* with what nobody sees as its code point."""
+    """Return *text* with invisible characters as their code points."""
     return "".join(f"<{ord(one):04X}>" if unicodedata.category(one) in {"Cf", "Cc"} else one for one in text)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A script, words of it with what they mean, and what stands around them."""
+    """A script, some of its words with their meanings, and the text around them."""
 
     name: str
     words: tuple[tuple[str, str], ...]  # (word, meaning)
@@ -104,7 +104,7 @@ SCRIPTS = (
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """What a note says, what is typed, and whether that is the same to somebody who searches."""
+    """A word in a note, the word in the query, and whether a user expects the one to find the other."""
 
     about: str
     note: str
@@ -113,7 +113,7 @@ class Variant:
 
 
 def both(about: str, one: str, other: str) -> tuple[Variant, Variant]:
-    """Either may be in the note."""
+    """Either word may be the one in the note."""
     return Variant(about, one, other), Variant(about, other, one)
 
 

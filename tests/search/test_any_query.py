@@ -16,7 +16,7 @@ def known(notes):
 
 @pytest.mark.timeout(3600 if QUERIES > 10_000 else 120)
 def test_any_text_finds_its_words_and_nothing_else(notes, known):
-    """No error, no operator of FTS5 or SQL, no word swallowed: every answer is what the model says."""
+    """No error, no operator of FTS5 or SQL, no lost word: each answer equals that of the model."""
     outcome = run(notes, known, QUERIES, seed=7)
     assert outcome.faults == []
     assert outcome.answered["words"] > 0
@@ -51,7 +51,7 @@ def test_every_kind_of_query_is_asked():
     ],
 )
 def test_operators_of_others_are_text(notes, raw):
-    """The notes with one of the words are found, whatever stands between: none is required, none excluded."""
+    """The notes with one of the words are found; the text between requires and excludes nothing."""
     notes.save({"a.md": "alpha\n", "b.md": "beta\n", "c.md": "gamma near\n", "d.md": "gamma words text\n"})
     found = set(notes.found(raw, min_score=0.0))
     assert {"a.md", "b.md"} <= found
@@ -60,7 +60,7 @@ def test_operators_of_others_are_text(notes, raw):
 
 
 def test_the_model_knows_an_injected_operator_from_a_word():
-    """What would be found if NOT were an operator is not what the model says."""
+    """With NOT as an operator, other notes would be found than the model returns."""
     words = ("heron", "heron-weir", "not")
     notes = [Note(f"{word}.md", FIRST_DAY, (), tuple(word.split("-"))) for word in words]
     assert expected_of(notes, "heron NOT weir") == {"heron.md", "heron-weir.md"}

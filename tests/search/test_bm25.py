@@ -1,4 +1,4 @@
-"""BM25 of the best chunks is what a sum over all chunks says, to the last bit."""
+"""BM25 of the best chunks equals the sum over all chunks, to the last bit."""
 
 import numpy as np
 import pytest
@@ -58,7 +58,7 @@ def test_the_best_are_those_of_the_sum_over_all(seed, allowed):
 
 
 def test_frequent_terms_are_not_looked_for_where_they_cannot_matter():
-    """What they could add at most brings no other chunk among the best."""
+    """The most that they could add brings no other chunk among the best."""
     chance = np.random.default_rng(3)
     table = columns(chance)
     terms = [(w, held(drawn(chance, s), CHUNKS)) for w, s in ((0.1, 0.9), (0.2, 0.8), (6.0, 0.01))]

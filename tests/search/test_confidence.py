@@ -28,7 +28,7 @@ def test_a_high_score_is_strong_in_every_mode(weights):
 
 
 def test_one_word_of_the_question_is_enough_for_weak():
-    """However little it says: a short note that answers in other words has no more."""
+    """Even an unimportant one, because a short note that answers in other words has no more."""
     assert said(candidate(0.01)) == "weak"
 
 
@@ -40,7 +40,7 @@ def test_without_a_word_the_meaning_must_be_near():
 
 
 def test_what_the_model_reads_by_pieces_must_be_nearer():
-    """Its vector says less than that of words which the model has."""
+    """Its vector tells less than that of words which the model knows."""
     below, at = (candidate(0.1, meaning=NEAR_IN_PIECES - less) for less in (0.01, 0.0))
     assert said(below, knows=False) == said(at, knows=False, reads="pieces") == "weak"
     assert said(below, knows=False, reads="pieces") == "none"
@@ -52,13 +52,13 @@ def test_what_nobody_can_read_is_no_match():
 
 
 def test_an_answer_is_as_good_as_its_best_candidate():
-    """In whatever order they stand."""
+    """The order of the candidates does not matter."""
     assert said(candidate(0.1), candidate(0.7), candidate(0.4)) == "strong"
     assert said() == "none"
 
 
 def test_what_left_the_disk_is_no_match():
-    """The word is that of what can be read."""
+    """The confidence is that of the notes which can be read."""
     found = CandidateList([candidate(0.9, path="gone.md"), candidate(0.4)])
     assert confidence(found, lambda path: path != "gone.md", knows=True, reads="whole") == "weak"
     assert (
@@ -70,7 +70,7 @@ def test_what_left_the_disk_is_no_match():
 @pytest.mark.parametrize("fusion", ["weighted", "rrf"])
 @pytest.mark.parametrize("mode", ["keyword", "vector", "hybrid"])
 def test_the_word_does_not_depend_on_limit_or_order(notes, mode, fusion):
-    """Nor on how old the note is: it is no worse a match."""
+    """It does not depend on the age of the note either, which is no worse a match."""
     old = (DAY - timedelta(days=400)).isoformat()
     notes.save({f"{old}.md": "the heron nests by the weir\n", "other.md": "heron pond lake\n", **FILLER})
     settings = {"mode": mode, "fusion": fusion}
@@ -87,7 +87,7 @@ def test_hits_are_given_although_none_is_a_good_match(notes):
 
 @pytest.mark.parametrize("mode", ["keyword", "vector", "hybrid"])
 def test_a_known_word_is_weak_in_every_mode(notes, mode):
-    """Also where words were not looked for."""
+    """Including vector mode, which does not search for words."""
     notes.save({"a.md": "heron in passing " + "and very much else besides " * 30 + "\n", **FILLER})
     assert notes.search("heron weir sluice pond", mode=mode, min_score=0.0).confidence == "weak"
 

@@ -35,7 +35,7 @@ DAMAGE: dict[str, Callable[[bytes], bytes]] = {
 
 
 def overwrite(notes: Notes, change: Callable[[bytes], bytes], *, only: int | None = None) -> None:
-    """Change each row, or the one of that number, through another handle, as a stray program would."""
+    """Change each row, or the row with a number, through another handle, as a stray program would."""
     path = notes.index.matrices.active.file.path
     rows = notes.index.snapshot.rows
     size = rows.dim * FLOAT_BYTES
@@ -69,7 +69,7 @@ def test_words_answer_where_the_matrix_was_overwritten(notes, damage, mode):
 
 
 def test_one_row_that_a_keyword_hit_has_is_enough(notes):
-    """Also where the vector arm itself would not have brought the chunk."""
+    """Even if the vector arm itself would not have returned the chunk."""
     notes.save(TEXTS | {f"{number}.md": f"heron {number} weir\n" for number in range(200)})
     notes.save({"zeros.md": "oystercatcher\n"})
     overwrite(notes, lambda row: bytes(len(row)), only=notes.index.snapshot.rows.count - 1)
@@ -79,7 +79,7 @@ def test_one_row_that_a_keyword_hit_has_is_enough(notes):
 
 
 def test_an_answer_without_meaning_is_said_each_time(notes):
-    """The same question says the same again, and is answered whole as soon as the rows are."""
+    """The same question has the same caveat again, until the rows are repaired."""
     notes.save(TEXTS)
     overwrite(notes, lambda row: bytes(len(row)))
     assert [notes.search("heron weir", mode="hybrid").degraded for _ in range(3)] == [(VECTORS_CORRUPT,)] * 3
@@ -88,7 +88,7 @@ def test_an_answer_without_meaning_is_said_each_time(notes):
 
 
 def test_likeness_by_a_damaged_vector_is_likeness_by_words(notes):
-    """The vector of the note that is asked about counts as those that are compared with it."""
+    """Both the vector of the given note and those compared with it are checked."""
     notes.save(TEXTS)
     rows = notes.index.snapshot.rows
     basil = rows.buffer[2 * rows.dim * FLOAT_BYTES : 3 * rows.dim * FLOAT_BYTES]
@@ -132,7 +132,7 @@ def test_the_index_tells_who_repairs_it(notes):
 
 
 def test_another_matrix_loses_nothing(notes):
-    """What was found in one that was compacted away meanwhile does not name rows of the next."""
+    """Damage found in a matrix that was compacted meanwhile is not attributed to rows of the next one."""
     notes.save(TEXTS)
     notes.remove("rye.md", at_s=0)
     notes.index.purge(None, 10)
@@ -155,7 +155,7 @@ def test_a_hit_is_compared_before_any_scrub(notes, damage):
 
 
 def test_checksums_are_looked_up_by_chunk(notes):
-    """Not by a walk through all vectors, which takes seconds where there are many."""
+    """A pass over all vectors would take seconds for a large index."""
     notes.save(TEXTS)
     with notes.index.view() as view:
         plan = " ".join(row[3] for row in view.reader.each(f"EXPLAIN QUERY PLAN {CHECKSUMS}", ("[1]",)))

@@ -58,7 +58,7 @@ TODAY = date(2026, 11, 22)
     ],
 )
 def test_what_people_write_is_a_span_of_days(text, first, last):
-    """Weeks from Monday to Sunday; so long ago is a day; what has no year is in the past."""
+    """Weeks last from Monday to Sunday; "2 weeks ago" is one day; a date without a year is in the past."""
     found = span(text, TODAY)
     assert (found.first.isoformat(), found.last.isoformat()) == (first, last)
 
@@ -76,7 +76,7 @@ def test_what_people_write_is_a_span_of_days(text, first, last):
     ],
 )
 def test_spans_reach_over_the_ends_of_months_and_years(text, today, first):
-    """What there is no such day for is the nearest before."""
+    """A day that does not exist becomes the nearest earlier one."""
     assert span(text, date.fromisoformat(today)).first.isoformat() == first
 
 
@@ -86,7 +86,7 @@ def test_spans_reach_over_the_ends_of_months_and_years(text, today, first):
      "99999999d", "01/05/2026", "the release of may or later, whenever that is", "märz", "\0", "1.2.3"],
 )  # fmt: skip
 def test_what_is_no_day_or_could_be_two_is_none(text):
-    """A version, an hour, a day that there is not, one that two countries read differently."""
+    """A version, an hour, a day that does not exist, a date that two countries read differently."""
     with pytest.raises((ValueError, OverflowError)):
         span(text, TODAY)
 
@@ -133,7 +133,7 @@ def test_any_text_is_a_span_or_none(text):
 
 
 def test_the_library_is_loaded_for_what_needs_it_alone():
-    """Neither by an import, nor for dates of ISO, months, years and words."""
+    """An import does not load it, and neither do ISO dates, months, years or words."""
     script = """
 import sys
 from datetime import date

@@ -26,7 +26,7 @@ def test_a_copy_takes_no_place_and_is_named(notes, embed):
 
 @pytest.mark.parametrize("embed", [True, False])
 def test_a_text_with_a_few_other_words_is_folded(notes, embed):
-    """Seven of two hundred, about: it says the same."""
+    """About seven of two hundred words differ."""
     notes.save(
         {"a.md": f"heron {LONG}\n", "b.md": f"heron {LONG.replace('wordcb', 'changed')}\n"}, embed=embed
     )
@@ -40,7 +40,7 @@ def test_texts_that_differ_in_a_number_are_two(notes):
 
 
 def test_short_notes_of_one_pattern_are_two(notes):
-    """One word of ten is another fact."""
+    """If one of ten words differs, it is another fact."""
     notes.save(
         {
             "a.md": "Meeting with Ann about the heron by the weir: she will pay\n",
@@ -57,7 +57,7 @@ def test_what_says_less_than_its_name_is_not_folded(notes):
 
 
 def test_equal_logs_of_two_days_are_two(notes):
-    """The day is what they state; two of one day are folded."""
+    """They report about different days; two of one day are folded."""
     days = ("2026-05-01.md", "2026-05-02.md", "2026-05-02-copy.md")
     notes.save(dict.fromkeys(days, f"heron {LONG}\n"))
     assert folded(notes, "heron", mode="hybrid") == {
@@ -67,7 +67,7 @@ def test_equal_logs_of_two_days_are_two(notes):
 
 
 def test_the_same_text_under_another_title_is_another_note(notes):
-    """What stands below "Alice" is not what stands below "Bob"."""
+    """The text below "Alice" means something else than the same text below "Bob"."""
     said = "the heron was seen at the weir again this week\n"
     filler = "what else there is to say of it " * 22
     notes.save({f"{who}.md": f"# {who}\n\n{filler}\n\n## Seen\n\n{said}" for who in ("Alice", "Bob")})
@@ -75,7 +75,7 @@ def test_the_same_text_under_another_title_is_another_note(notes):
 
 
 def test_chunks_of_one_source_are_not_folded(notes):
-    """Each is at its own place."""
+    """Each has a place of its own."""
     between = f"## Between\n\n{'weir ' * 180}"
     notes.save({"a.md": f"## One\n\nheron {LONG} {LONG}\n\n{between}\n\n## Two\n\nheron {LONG} {LONG}\n"})
     hits = notes.search("heron", mode="keyword").hits
@@ -144,7 +144,7 @@ def test_an_answer_with_its_folded_places_begins_every_longer_one(notes, how, li
 
 
 def test_a_source_has_as_many_hits_as_it_may_and_the_limit_counts_what_is_left(notes):
-    """With one of each, so many files as are wanted, where a long note has the best of all chunks."""
+    """With one hit a source, the answer has as many files as asked for, even beside a long note."""
     sections = "\n".join(f"# Part {number}\n\nheron heron {'filler ' * 200}\n" for number in range(9))
     notes.save({"long.md": sections, **{f"{name}.md": f"{name} saw a heron\n" for name in ("ann", "bob")}})
 

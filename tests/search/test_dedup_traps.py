@@ -1,4 +1,4 @@
-"""Dedup tells texts of any script apart, at a cost that does not grow with their square."""
+"""Dedup distinguishes texts of every script, at a cost below the square of their number."""
 
 import random
 
@@ -43,7 +43,7 @@ def test_texts_without_a_latin_letter_are_not_all_the_same(script):
 
 
 def test_texts_without_any_word_are_not_all_the_same():
-    """Emoji and signs alone: nothing says that they are alike."""
+    """Texts of emoji and signs alone have nothing that makes them alike."""
     assert not is_near(fingerprint("🦩🦩🦩 🎉"), fingerprint("🍅🍅 → ☀️"))
 
 
@@ -96,7 +96,7 @@ LONG = (
 
 @pytest.mark.parametrize("embed", [True, False])
 def test_the_texts_of_copies_are_not_read(notes, read, embed):
-    """Nor of what has as many words and other ones: signatures tell. The hits are read, and no more."""
+    """Neither are texts of equal length with other words: signatures suffice. Only the hits are read."""
     copies = {f"copy{number}.md": f"{LONG}\n" for number in range(6)}
     others = {
         f"other{number}.md": f"heron {' '.join(random.Random(number).sample(LONG.split() * 2, 20))}\n"
@@ -109,7 +109,7 @@ def test_the_texts_of_copies_are_not_read(notes, read, embed):
 
 
 def test_a_text_in_other_letters_is_read(notes, read):
-    """Signatures say that it may be alike, and the texts that it is not written alike."""
+    """By signature it may be alike; the texts show that its spelling differs."""
     notes.save({"a.md": f"{LONG}\n", "b.md": f"{LONG.upper()}\n", "c.md": f"{LONG} now\n"}, embed=False)
     hits = notes.search("heron", mode="keyword", min_score=0.0).hits
     assert [(hit.source.path, [one.path for one in hit.folded]) for hit in hits] == [

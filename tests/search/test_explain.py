@@ -29,7 +29,7 @@ MIXED = {
 
 
 def explained(notes: Notes, text: str, **changes):
-    """Return answer and explanation of one view, and those of the hits."""
+    """Return the answer and the explanation of one view, and those of the hits."""
     request = notes.request(text, **changes)
     with notes.index.view() as view:
         answer = search(view, request)
@@ -37,7 +37,7 @@ def explained(notes: Notes, text: str, **changes):
 
 
 def score_of(one: Explained, fusion: str) -> tuple[float, float]:
-    """Return score and order from the parts alone, as docs/searching.md and docstrings say they are made."""
+    """Return score and order from the parts alone, by the formulas of docs/searching.md."""
     merged, ranks = 0.0, []
     if one.vector:
         meaning = one.vector
@@ -128,7 +128,7 @@ ASKED = st.fixed_dictionaries(
 @settings(max_examples=many(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=st.lists(TEXTS, min_size=1, max_size=12), query=TEXTS, asked=ASKED, embed=st.booleans())
 def test_random_notes_and_queries_add_up(tmp_path_factory, texts, query, asked, embed):
-    """Also where the vectors are not there yet."""
+    """Including notes that have no vectors yet."""
     notes = Notes(tmp_path_factory.mktemp("notes"))
     notes.save({f"{number % 5}/{number}.md": text for number, text in enumerate(texts)}, embed=embed)
     assert_adds_up(notes, query, mode="hybrid", **asked)
@@ -176,7 +176,7 @@ def test_an_arm_that_had_no_say_is_named(notes, changes, embed, unseen):
 
 
 def test_age_half_life_and_floor_are_named(notes):
-    """With how much is left after them; a note without a day in its name does not decay."""
+    """With the share that is left; a note without a day in its name does not decay."""
     day = (DAY - timedelta(days=60)).isoformat()
     notes.save({f"{day}.md": "heron weir\n", "b.md": "heron weir pond\n"})
     answer, explanation, explained_hits = explained(notes, "heron", min_score=0.0, decay_floor=0.4)
@@ -216,7 +216,7 @@ def test_what_each_stage_dropped_is_counted(notes):
 
 
 def test_filters_are_named_as_they_were_meant(notes):
-    """Those that were typed and those of the request."""
+    """Those in the query and those of the request."""
     query = restricted(
         parse('heron path:a/** path:b tag:x since:2026-01-02 "two words" -not'),
         {"path": ["c/*"], "tag": ["y"]},

@@ -1,4 +1,4 @@
-"""Everything that names the filters of a query names those of the one table."""
+"""All parts that name the filters of a query take them from one table."""
 
 import inspect
 from datetime import date
@@ -18,7 +18,7 @@ OPTIONS = {one.key for one in FILTER_KEYS if one.option}
 
 @pytest.mark.parametrize("page", ["docs/searching.md", "memctl/editors/nvim/doc/memd.txt"])
 def test_every_key_is_explained_to_users(page):
-    """Where they read how a query is written."""
+    """On the page about the syntax of queries."""
     text = (ROOT / page).read_text(encoding="utf-8")
     assert [one.key for one in FILTER_KEYS if f"{one.key}:" not in text] == []
 
@@ -31,7 +31,7 @@ def test_every_filter_of_an_explanation_is_documented():
 
 
 def test_every_option_is_a_parameter_of_requests_and_of_the_tools():
-    """What a user can narrow, a program and an agent can."""
+    """Programs and agents can narrow a search as users can."""
     for takes in (params.SearchParams, params.RecallParams):
         assert set(inspect.signature(takes).parameters) >= OPTIONS
     given = {tool["name"]: tool["inputSchema"]["properties"].keys() for tool in tools.listed()}

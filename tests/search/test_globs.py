@@ -1,4 +1,4 @@
-"""Globs of paths mean what fnmatch says, and none keeps a search busy."""
+"""Globs match as in fnmatch, and no glob keeps a search busy."""
 
 import fnmatch
 import random
@@ -51,7 +51,7 @@ def test_a_glob_matches_what_fnmatch_matches_and_what_is_in_a_folder_of_its_name
 
 
 def test_any_of_several_globs_suffices():
-    """And both forms of a letter with an accent are the same one."""
+    """Both Unicode forms of a letter with an accent are equal."""
     matches = globs.matching(("a/*.md", "cafe\u0301/"))
     assert matches("a/x.md")
     assert matches("caf\u00e9/x.txt")
@@ -74,7 +74,7 @@ def test_what_cannot_be_matched_is_refused(paths):
 
 
 def test_a_search_whose_globs_take_too_long_is_given_up():
-    """Each name may need some milliseconds, and a workspace has many."""
+    """Each name may take some milliseconds, and a workspace has many names."""
     matches = globs.matching(tuple(f"*a{'?' * 14}z{number}" for number in range(450)))
     chance = random.Random(1)
     names = ("".join(chance.choices("ab", k=250)) for _ in range(5000))

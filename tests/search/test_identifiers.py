@@ -79,7 +79,7 @@ def test_what_falls_into_syllables_or_words_is_read(pieces, text):
     ],
 )  # fmt: skip
 def test_a_query_is_read_as_well_as_its_best_word(pieces, text, how_well):
-    """Two characters a piece are what letters by chance have, too: that is not read."""
+    """Pieces of two characters also result from random letters, so such a word is not read."""
     assert reading(text, spelled(text, pieces)) == how_well
 
 
@@ -90,7 +90,7 @@ def test_whole_words_and_other_alphabets_are_not_judged(pieces, text):
 
 
 def test_each_word_is_judged_once_and_where_it_stands(pieces):
-    """A word inside of another one, and one that is asked twice."""
+    """A word inside another one, and a word that occurs twice."""
     found = spelled("54081 x54081 54081 (x54081)", pieces)
     assert [word.text for word in found] == ["54081", "x54081"]
 
@@ -112,7 +112,7 @@ def test_the_only_note_with_an_identifier_is_the_first_hit(named_notes):
 
 
 def test_questions_in_other_words_are_answered_as_well_as_without_the_rule(sample_index):
-    """Rare words of a language fall into pieces, too: hardly a question loses its place by that."""
+    """Rare words of a language are split into pieces, too; hardly any question loses rank by that."""
     pairs = [json.loads(line) for line in (TESTS / "pairs.jsonl").read_text(encoding="utf-8").splitlines()]
 
     def places(**changes: object) -> list[int]:
@@ -129,7 +129,7 @@ def test_questions_in_other_words_are_answered_as_well_as_without_the_rule(sampl
 
 @pytest.mark.parametrize("fusion", ["weighted", "rrf"])
 def test_a_named_note_comes_first_however_old_and_long(notes, fusion):
-    """Neither decay nor the question around the name, nor the floor, keeps it behind others."""
+    """Neither decay, nor the other words of the question, nor the floor ranks it below others."""
     question = f"nothing of interest stands in here about {NAME}"
     notes.save(FILLER | {"2020-01-01.md": f"{NAME} " + "other matters of that day " * 30 + "\n"})
     found = notes.found(question, mode="hybrid", fusion=fusion, min_score=0.05)
@@ -153,7 +153,7 @@ def test_what_stands_in_many_chunks_names_none(notes):
 
 
 def test_a_word_is_named_where_it_is_written_as_it_was_typed(notes):
-    """However many chunks have its parts side by side; where none has it so, its parts name those."""
+    """However many chunks have its parts side by side; without the exact spelling, the parts name those."""
     prose = {f"{number}.md": f"Is it a query? SQL number {number} is none\n" for number in range(FEW + 2)}
     notes.save(FILLER | prose | {"z.md": "# Heroku\n\npsql < query.sql\n"})
     hits = notes.search("query.sql", mode="hybrid").hits
@@ -171,7 +171,7 @@ def test_a_word_of_one_note_names_it_however_often_it_is_there(notes):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_name_is_first_within_a_question_also_where_the_model_reads_it(name, sample_index):
-    """Its form says that it is one; a stop word in it is a part of it."""
+    """Its form marks it as a name; a stop word in it is a part of it."""
     for question in ("what happened with {}", "why did {} stop working on the server"):
         [hit, *_] = sample_index.ask(question.format(name)).hits
         assert hit.source.path == f"{name}.md"
@@ -179,7 +179,7 @@ def test_a_name_is_first_within_a_question_also_where_the_model_reads_it(name, s
 
 
 def test_a_filter_keeps_a_named_note_out(notes):
-    """It comes first only where it may answer."""
+    """It comes first only if the filters allow it."""
     notes.save(FILLER | {"private/a.md": f"{NAME}\n"})
     assert "private/a.md" in notes.found(NAME, mode="hybrid")
     assert "private/a.md" not in notes.found(f"{NAME} path:filler", mode="hybrid")

@@ -14,7 +14,7 @@ def diary(notes):
 
 
 def test_the_newest_come_first(diary):
-    """Each source once, by its first chunk; what has no text is no hit."""
+    """Each source once, by its first chunk; a source without text is no hit."""
     tagged = ["daily/2026-11-20.md", "daily/2026-05-01.md", "daily/2026-02-03.md"]
     assert diary.found("tag:alpha") == tagged
     assert diary.found("path:daily/") == ["daily/2026-11-21.md", *tagged]
@@ -41,6 +41,6 @@ def test_words_beside_a_filter_are_searched_as_ever(diary):
 
 
 def test_what_is_gone_from_the_disk_is_in_no_list(diary):
-    """Between its removal and the next look at the folder."""
+    """Even before the next scan of the folder."""
     (diary.root / "daily/2026-11-20.md").unlink()
     assert diary.found("tag:alpha", limit=1) == ["daily/2026-05-01.md"]

@@ -1,11 +1,11 @@
-"""Phrases, exclusions and filters do what they promise: alone, together, in any script and form."""
+"""Phrases, exclusions and filters work as documented: alone, together, in any script and form."""
 
 import unicodedata
 from datetime import date
 
 import pytest
 
-from memd.search.keyword import stands_literally
+from memd.search.keyword import occurs_literally
 from memd.search.query import parse, restricted
 
 FORMS = ("NFC", "NFD")
@@ -32,7 +32,7 @@ def found(notes, text, **settings):
 
 @pytest.mark.parametrize("mode", ["keyword", "vector", "hybrid"])
 def test_the_words_of_a_phrase_follow_each_other(four, mode):
-    """In every mode: what does not hold the phrase is no answer."""
+    """In every mode: a note without the phrase is no answer."""
     assert found(four, 'heron "status code"', mode=mode) == [FIRST, THIRD]
     assert found(four, '"status code"', mode=mode) == [FIRST, THIRD]
 
@@ -135,11 +135,11 @@ def test_a_minus_that_is_no_operator_is_text(notes):
 )
 @pytest.mark.parametrize("form", FORMS)
 def test_a_note_that_has_a_word_with_its_minus_is_known(notes, text, typed, stands, form):
-    """Behind a space or what opens, and as a whole; where some note has it the minus is no operator."""
+    """After a space or an opening bracket, as a whole word; if a note has it, the minus is no operator."""
     many = {f"{number}.md": "a name, no clobber, über\n" for number in range(70)}
     notes.save({"a.md": unicodedata.normalize(form, text) + "\n", **many})
     with notes.index.view() as view:
-        assert stands_literally(view, unicodedata.normalize(form, typed)) is stands
+        assert occurs_literally(view, unicodedata.normalize(form, typed)) is stands
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_filters_alone_and_together(four, query, paths):
 
 
 def test_since_and_until_include_the_day_and_after_and_before_do_not():
-    """As the words say."""
+    """As in ordinary English."""
     day = "2026-05-10"
     assert parse(f"x since:{day}").filters == parse("x after:2026-05-09").filters
     assert parse(f"x until:{day}").filters == parse("x before:2026-05-11").filters
@@ -211,7 +211,7 @@ def test_tags_and_paths_are_the_same_in_either_form(notes, form):
 
 
 def test_filters_of_a_request_are_joined_to_those_that_are_typed(four):
-    """Both must hold; what is typed can't widen what a caller allows."""
+    """Both must match; a typed filter cannot widen the caller's."""
     query = restricted(parse("heron path:work"), {"path": ["work/deep", "home"], "tag": [], "since": [None]})
     assert found(four, "", query=query) == [THIRD]
     query = restricted(parse("heron since:2026-03-01"), {"since": [date(2026, 3, 4)]})

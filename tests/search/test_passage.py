@@ -1,4 +1,4 @@
-"""Lines of chunks become a passage as it stands in the file."""
+"""Lines of chunks become a passage, as in the file."""
 
 import pytest
 
@@ -23,13 +23,13 @@ def chunk(number, start_line, text, start_byte=0):
     ],
 )
 def test_chunks_that_follow_each_other_are_joined(chunks, expected):
-    """What two of them have stands there once, in whichever order they come."""
+    """Lines that both have occur once, whatever the order of the chunks."""
     for given in (chunks, chunks[::-1]):
         assert passage([Part(0, lines_of(one)) for one in given]) == expected
 
 
 def test_lines_of_others_are_left_out():
-    """With blank ones that would stand at an end then; nothing may be left."""
+    """Together with blank lines that would then be at an end; nothing may be left."""
     one = chunk(1, 3, "a\n\n  b\n\nc")
     assert passage([Part(0, lines_of(one, without={(3, 0), (7, 0)}))]) == Passage(5, 5, 0, "  b")
     assert passage([Part(0, lines_of(one, without={(3, 0), (5, 0), (7, 0)}))]) is None

@@ -46,7 +46,7 @@ def fill(notes, seed):
 @FEW
 @given(how=HOW, query=st.sampled_from(QUERIES), limit=st.integers(1, 100), seed=st.just(7))
 def test_an_answer_with_its_lines_begins_every_longer_one(notes, how, query, limit, seed):
-    """Neighbours are looked for in the whole pool, so that the lines of a hit do not tell of the limit."""
+    """Neighbours come from the whole pool, so the lines of a hit do not depend on the limit."""
     fill(notes, seed)
     longest = notes.search(query, limit=100, min_score=0.0, **how).hits
     assert notes.search(query, limit=limit, min_score=0.0, **how).hits == longest[:limit]
@@ -55,7 +55,7 @@ def test_an_answer_with_its_lines_begins_every_longer_one(notes, how, query, lim
 @FEW
 @given(how=HOW, query=st.sampled_from(QUERIES), seed=st.just(7))
 def test_no_line_is_in_two_hits(notes, how, query, seed):
-    """A hit shows lines as they stand in the file, and no other hit has one of them."""
+    """A hit shows lines as in the file, and no other hit has one of them."""
     fill(notes, seed)
     shown = {}
     for hit in notes.search(query, limit=100, min_score=0.0, **how).hits:
@@ -74,7 +74,7 @@ def test_no_line_is_in_two_hits(notes, how, query, seed):
 @FEW
 @given(how=HOW, query=st.sampled_from(QUERIES), budget=st.integers(50, 20_000), seed=st.just(7))
 def test_recall_has_no_line_twice(notes, how, query, budget, seed):
-    """Nor a part of a line that is split over chunks; and it is within its budget."""
+    """Nor a part of a line that is split over chunks; it stays within its budget."""
     fill(notes, seed)
     hits = notes.search(query, limit=50, min_score=0.0, **how).hits
     with notes.index.view() as view:
@@ -88,7 +88,7 @@ def test_recall_has_no_line_twice(notes, how, query, budget, seed):
 
 @pytest.mark.parametrize("limit", [1, 2, 10])
 def test_at_most_one_neighbour_on_each_side_is_merged(notes, limit):
-    """What lies further away is a place of its own; the score and the snippet are the best chunk's."""
+    """A chunk further away is a place of its own; score and snippet are those of the best chunk."""
     parts = [f"# Part {n}\n\n{'heron ' * (20 + 30 * (n == 3))}{'other ' * 150}end{n}" for n in range(7)]
     notes.save({"a.md": "\n\n".join(parts)})
     first, *others = notes.search("heron", mode="keyword", min_score=0.0, limit=limit).hits

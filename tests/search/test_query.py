@@ -21,7 +21,7 @@ def test_a_quoted_phrase_is_required_and_read():
 
 
 def test_a_minus_excludes_a_word_or_a_phrase():
-    """-word and -"a phrase" must not stand in a hit."""
+    """No hit has the word of -word, or the phrase of -"a phrase"."""
     assert parse('pasta -tomato -"olive oil"').excluded == ("tomato", "olive oil")
 
 
@@ -42,7 +42,7 @@ def test_another_word_with_a_minus_is_excluded_wherever_it_stands(word):
 
 
 def test_a_minus_that_the_notes_know_is_no_operator():
-    """Who parses says which: then the word or phrase is looked for."""
+    """The caller of the parser decides; then the word or phrase is searched."""
     asked: list[str] = []
     query = parse('find -name -"a b" -i', excludes=lambda typed: bool(asked.append(typed)))
     assert asked == ["-name", '-"a b"']

@@ -36,13 +36,13 @@ def test_reciprocal_rank_sums_over_the_ranks_that_exist():
 
 
 def test_a_half_life_halves():
-    """After one half-life half is left, after two a quarter, where the floor is 0."""
+    """With a floor of 0, one half is left after one half-life, and a quarter after two."""
     assert ranking.half_life_decay(30, 30, 0) == pytest.approx(0.5)
     assert ranking.half_life_decay(60, 30, 0) == pytest.approx(0.25)
 
 
 def test_age_leaves_the_floor():
-    """What is above the floor halves; a floor of 1 is no decay."""
+    """The part above the floor halves; a floor of 1 means no decay."""
     assert ranking.half_life_decay(30, 30, 0.5) == pytest.approx(0.75)
     assert ranking.half_life_decay(36_500, 30, 0.4) == pytest.approx(0.4)
     assert ranking.half_life_decay(36_500, 30, 1) == 1.0

@@ -1,4 +1,4 @@
-"""What goes into a prompt: within its budget, framed, whole sections, nothing twice."""
+"""The text for a prompt: within its budget, framed, in whole sections, without repetitions."""
 
 import dataclasses
 import math
@@ -24,7 +24,7 @@ def hits(notes, texts):
 
 
 def pieces(notes, query="zebra"):
-    """Return what may be sent of the hits of a query."""
+    """Return the pieces that the hits of a query may send."""
     found = notes.search(query, min_score=0.0, limit=50).hits
     with notes.index.view() as view:
         made = [piece_of(hit, "strong", partial(section, view, hit.chunk)) for hit in found]
@@ -55,7 +55,7 @@ def core_piece(text, path="MEMORY.md", **more):
 
 
 def test_one_hit_that_is_too_long_does_not_end_it(notes):
-    """It is cut at the end of a sentence, and says so; shorter ones after it are sent while there is room."""
+    """It is cut at the end of a sentence and marked; shorter hits after it are sent while there is room."""
     long = "Zebra zebra are many. " * 30
     found = hits(notes, [long, "short"])
     result = recall([], found, 160)
@@ -75,7 +75,7 @@ def test_the_first_piece_is_never_too_long(notes):
 
 
 def test_what_is_cut_shows_the_line_that_matches(notes):
-    """Of a long text not the beginning, where nothing was found."""
+    """Rather than the beginning of a long text, where nothing was found."""
     notes.save({"a.md": "grass is green.\n" * 100 + "The zebra stands here.\n"})
     result = recall([], pieces(notes), 100)
     assert "The zebra stands here." in result.text
@@ -84,7 +84,7 @@ def test_what_is_cut_shows_the_line_that_matches(notes):
 
 
 def test_a_section_is_sent_whole_where_it_leaves_room(notes):
-    """With the chunks around a hit that match nothing; else the hit alone, with its own lines."""
+    """With the chunks around a hit that match nothing; otherwise the hit alone, with its own lines."""
     parts = [
         f"# Part {n}\n\n" + "\n\n".join(f"{word * 120}" for word in ("zebra ", "grass ", "water "))
         for n in (1, 2)
@@ -98,7 +98,7 @@ def test_a_section_is_sent_whole_where_it_leaves_room(notes):
 
 
 def test_no_line_is_sent_twice(notes):
-    """Two hits of one section: it is sent once, and the second says where its lines are."""
+    """Two hits of one section: it is sent once, and the second hit names the place of its lines."""
     text = "# One\n\n" + "\n\n".join(
         f"zebra {word} {f'{word} ' * 90}" for word in ("grass", "water", "stone")
     )
@@ -110,7 +110,7 @@ def test_no_line_is_sent_twice(notes):
 
 
 def test_what_is_nearly_the_same_in_one_file_is_sent_once():
-    """As two entries of a daily file may say; the reason names the lines that are sent."""
+    """Such as two entries of a daily file; the reason names the lines that are sent."""
     said = "The staging machine is reached through the tunnel of the office in town"
     one, two = piece(said), piece(f"{said}!", id=2, own=lines(f"{said}!", 9))
     result = recall([], [one, two], 1000)
@@ -121,7 +121,7 @@ def test_what_is_nearly_the_same_in_one_file_is_sent_once():
 
 
 def test_the_core_goes_first_within_its_share():
-    """All of it where it is short; else its beginning, and hits have the rest."""
+    """If it is short, all of it; otherwise its beginning, and the hits have the rest."""
     short = core_piece("Tea, never coffee.")
     result = recall([short], [piece("A hit of some words.", "b.md")], 500)
     assert [one.piece.path for one in result.sent] == ["MEMORY.md", "b.md"]
@@ -139,7 +139,7 @@ def test_the_core_goes_first_within_its_share():
 
 
 def test_a_hit_that_stands_in_the_core_is_not_sent_again():
-    """Neither its own lines nor another note that says the same; what was cut from the core may be found."""
+    """Neither its own lines nor a note with the same text; the part cut from the core may be found."""
     facts = "We deploy on Mondays at the office, and never on a Friday afternoon.\nTea, never coffee."
     core = core_piece(facts)
     own = piece("Tea, never coffee.", "MEMORY.md", id=2, own=lines("Tea, never coffee.", 2))
@@ -156,7 +156,7 @@ def test_a_hit_that_stands_in_the_core_is_not_sent_again():
 
 
 def test_every_piece_names_its_source(notes):
-    """Path, lines, date, who wrote it, what holds in its place; as Markdown and as XML."""
+    """Path, lines, date, author, and the note that supersedes it; as Markdown and as XML."""
     one = piece("A fact.", "dir/a.md", superseded_by=("b.md",))
     text = recall([], [one], 500).text
     assert "Source: dir/a.md:1-1 (2026-05-01, written by an agent, superseded by b.md)" in text
@@ -173,7 +173,7 @@ def test_every_piece_names_its_source(notes):
 
 
 def test_a_weak_piece_says_so_in_either_form():
-    """Beside where it is from; one that matches well, or is always known, says nothing."""
+    """Next to its source; a piece that matches well, or is of the core, has no such mark."""
     found = [
         core_piece("Tea."),
         piece("A fact.", "b.md", id=2),
@@ -190,7 +190,7 @@ def test_a_weak_piece_says_so_in_either_form():
 
 @pytest.mark.parametrize("style", ["markdown", "xml"])
 def test_a_remark_stands_in_front_of_the_hits(style):
-    """It takes room from them, stands behind the core, and nowhere where no hit is sent."""
+    """It takes room from them, comes after the core, and is left out if no hit is sent."""
     preface = "No good match: these are only the nearest notes."
     found = [piece("one two three " * 9, "b.md"), piece("four five six " * 9, "c.md", id=2)]
     for budget in (10, 14, 45, 60, 1000):
@@ -239,7 +239,7 @@ def test_the_budget_holds_and_no_text_closes_its_frame(texts, core, budget, styl
 
 
 def plain(text, style):
-    """Return a text as its frame can hold it."""
+    """Return a text in the form that its frame can hold."""
     if style == "xml":
         text = "".join(
             char if char in "\t\n\r" or (char >= " " and char not in "\ufffe\uffff") else "\ufffd"
@@ -255,7 +255,7 @@ def in_xml(text):
 
 
 def in_markdown(text):
-    """Return what stands in its fences, as CommonMark has them; outside are only lines of ours."""
+    """Return the content of the fences by CommonMark; outside of them are only lines of memd."""
     found, fence = [], ""
     for line in text.split("\n"):
         if not fence and re.fullmatch("`{3,}", line):
@@ -292,7 +292,7 @@ def test_the_beginning_of_a_note_is_what_the_core_sends(notes):
     style=st.sampled_from(["markdown", "xml"]),
 )
 def test_what_is_over_budget_needs_more_than_is_left(texts, budget, style):
-    """Its frame counted: what fits is sent, however short it is."""
+    """Including its frame: a piece that fits is sent, however short it is."""
     given_pieces = [
         piece(f"{start}{number} {'word ' * count}", f"{number}.md", about=f"About {number}")
         for number, (start, count) in enumerate(texts)

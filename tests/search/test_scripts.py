@@ -1,4 +1,4 @@
-"""The keyword arm is right for every script: the matrix, held against what must be."""
+"""The keyword arm is right for every script, compared with a matrix of expected results."""
 
 import unicodedata
 from pathlib import Path
@@ -30,7 +30,7 @@ def made():
 
 
 def test_the_published_page_says_what_memd_does(made):
-    """Otherwise: python -m tests.search.scripts_matrix > docs/scripts.md, and read what changed."""
+    """If it fails: python -m tests.search.scripts_matrix > docs/scripts.md, and review the difference."""
     assert page(made) == PAGE.read_text(encoding="utf-8")
 
 
@@ -93,7 +93,7 @@ def test_the_word_ranks_above_its_characters_in_another_order(notes, word):
 
 
 def test_what_is_shown_is_the_place_of_the_word(made):
-    """The line and the column of an answer are those of the word, whatever its form in the file."""
+    """Line and column of an answer are those of the word, whatever its Unicode form in the file."""
     cells = [(row.word, place, row.cells[place]) for row in made.rows for place in row.cells]
     shown = [cell for cell in cells if cell[1] != OTHER_ORDER]
     shown += [(one.note, one.query, cell) for one, cell in made.variants]

@@ -1,4 +1,4 @@
-"""What must hold of every search, traps of other systems first."""
+"""Rules for every search, beginning with errors of other systems."""
 
 import unicodedata
 from datetime import UTC, datetime, timedelta
@@ -49,7 +49,7 @@ def test_an_old_note_that_alone_has_all_the_words_is_first(notes, name):
 
 
 def test_decay_is_half_after_one_half_life_and_only_for_dated_notes(notes):
-    """A name that starts with a day decays to half of what is above the floor; another does not decay."""
+    """If the name starts with a day, the part of the score above the floor halves."""
     day = (DAY - timedelta(days=30)).isoformat()
     notes.save({f"{day}-standup.md": "heron weir\n", "evergreen.md": "heron weir\n"})
     decays = {hit.source.path: hit.candidate.decay for hit in notes.search("heron").hits}
@@ -182,7 +182,7 @@ def test_a_reversed_cjk_word_is_not_found(notes):
 
 
 def test_a_cjk_question_that_stands_nowhere_whole_still_finds(notes):
-    """The n-gram relaxation ranks; a run that stands whole says so in its tier."""
+    """The n-gram relaxation ranks; a run that occurs whole is named in its tier."""
     notes.save({"a.md": "潘淑是会稽句章人,吴大帝孙权的皇后。\n", "b.md": "天气很好。\n"})
     [hit] = notes.search("潘淑是哪里人?").hits
     assert (hit.source.path, hit.candidate.tier) == ("a.md", "ngram")
@@ -293,7 +293,7 @@ def test_the_same_query_gives_the_same_answer(notes):
 
 
 def test_vector_mode_ranks_by_meaning_alone(notes):
-    """The keyword arm has no say, and says so."""
+    """The keyword arm has no influence, and the answer reports that."""
     notes.save({"a.md": "heron weir\n", **FILLER})
     hit = notes.search("heron weir", mode="vector").hits[0]
     assert hit.candidate.weights == Weights(1.0, 0.0)

@@ -30,7 +30,7 @@ def paths(answer: Answer) -> list[str]:
 
 @pytest.mark.parametrize(("embed", "mode"), [(True, "vector"), (False, "keyword")])
 def test_what_says_nearly_the_same_is_first_and_the_note_itself_is_not_there(notes, embed, mode):
-    """By its stored vector; by its words where that is not there."""
+    """By its stored vector; by its words if it has none."""
     notes.save(NOTES, embed=embed)
     answer = like(notes, "a.md")
     assert (paths(answer)[0], answer.mode) == ("b.md", mode)
@@ -55,7 +55,7 @@ def test_a_long_note_leaves_room_for_others(notes):
 
 
 def test_filters_and_limit_narrow_it(notes):
-    """As those of a search."""
+    """In the same way as a search."""
     notes.save(NOTES)
     only = restricted(Query(""), {"path": ["d.md"]})
     assert paths(like(notes, "a.md", query=only)) in (["d.md"], [])

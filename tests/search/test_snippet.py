@@ -25,7 +25,7 @@ def test_the_place_with_the_most_words_wins():
 
 
 def test_without_a_match_the_first_line_with_text_is_named():
-    """A hit of meaning alone stands at its chunk's first line."""
+    """A hit by meaning alone has its chunk's first line."""
     shown = shown_of("\n\nBRCA1 mutation analysis\n", 4, "breast cancer")
     assert (shown.match_line, shown.match_column, shown.match_text) == (6, 1, "BRCA1 mutation analysis")
 
@@ -54,7 +54,7 @@ def test_a_line_without_end_is_cut():
 
 
 def test_a_match_in_a_part_of_a_long_line_has_the_column_of_the_file():
-    """What stands before the chunk in its line counts."""
+    """The text before the chunk in its line counts."""
     assert shown_of("a heron here", 7, "heron", start_byte=5000).match_column == 5003
     assert shown_of("a weir\nheron", 7, "heron", start_byte=5000).match_column == 1
 
@@ -72,13 +72,13 @@ Ask the painter at the RAL shop.
     "query", ['"RAL 6150"', "RAL 6150", '"RAL 6150" painter shop', "which doors have RAL 6150"]
 )
 def test_a_phrase_names_its_own_line(query):
-    """And not the first line with a word of it, nor one with more words that were asked for beside it."""
+    """Not the first line with one of its words, and not a line with more words of the rest of the query."""
     shown = shown_of(CHART, 1, query)
     assert (shown.match_line, shown.match_column) == (5, 1)
 
 
 def test_an_identifier_is_not_named_where_its_parts_are():
-    """Its parts side by side come before the same parts in other lines, also where these are more."""
+    """Its parts side by side win over the same parts in other lines, even if those are more."""
     text = "git has a todo for each rebase.\nEdit the todo of a git rebase.\n\n    vim .git/git-rebase-todo\n"
     shown = shown_of(text, 1, "git-rebase-todo")
     assert shown.match_text[shown.match_column - 1 :] == "git-rebase-todo"
@@ -93,13 +93,13 @@ def test_what_is_written_as_it_was_typed_comes_first():
 
 
 def test_the_tightest_span_is_the_match():
-    """The same words in one line come before the same words in two."""
+    """The same words in one line win over the same words in two lines."""
     text = "The heron is grey.\nIt flies over the weir.\nA heron at the weir.\n"
     assert shown_of(text, 1, "heron weir").match_line == 3
 
 
 def test_a_rare_word_says_more_than_common_ones():
-    """How much each says comes with the query."""
+    """The weight of each word comes with the query."""
     text = "notes of the day\n" + "filler\n" * 60 + "gasket\n"
     assert shown_of(text, 1, "notes day gasket", notes=0.5, day=0.5, gasket=6.0).match_line == 62
     assert shown_of(text, 1, "notes day gasket", notes=3.5, day=3.5, gasket=6.0).match_line == 1
@@ -107,7 +107,7 @@ def test_a_rare_word_says_more_than_common_ones():
 
 @pytest.mark.parametrize("query", ["what is this", "nowhere this"])
 def test_the_line_has_a_word_of_the_query_wherever_one_is(query):
-    """Also where that is a stop word."""
+    """Even if the only one is a stop word."""
     assert shown_of("Nothing here.\n\nOnly this.\n", 1, query).match_text == "Only this."
     assert shown_of("Nothing here.\n\nOnly this gasket.\n", 1, f"{query} gasket").match_column == 11
 

@@ -1,4 +1,4 @@
-"""What a source says for its chunks."""
+"""The share of the score that a source adds to its chunks."""
 
 import math
 
@@ -26,7 +26,7 @@ def best_of(notes, path, query, **settings):
 
 @pytest.mark.parametrize("path", ["a.md", "2026-05-01.md"])
 def test_a_source_of_one_chunk_is_judged_by_that_alone(notes, path):
-    """Nothing is added to what its words and its vector say."""
+    """Nothing is added to the scores of its words and its vector."""
     notes.save({path: "the heron nests by the weir\n", **FILLER})
     found = judged(notes, "heron weir pond", mode="hybrid")
     [one] = [candidate for candidate in found.candidates if candidate.path == path]
@@ -70,7 +70,7 @@ def test_the_first_matter_of_a_day_says_nothing_of_the_others(notes):
 
 
 def test_the_ranks_of_an_arm_follow_its_scores(notes):
-    """What a source says counts for the rank, too, so that both fusions rest on the same judgement."""
+    """The share of a source counts for the rank, too, so both fusions use the same judgement."""
     notes.save(
         {
             f"n{number}.md": "".join(
@@ -101,7 +101,7 @@ def test_a_chunk_whose_source_has_only_some_vectors_is_judged_by_those(notes):
 
 @pytest.mark.parametrize("word", ["東京都庁", "検索機能", "ทะเลสาบ", "데이터베이스"])
 def test_a_word_that_stands_whole_comes_first(notes, word):
-    """Not the chunk that has its pairs of characters most often."""
+    """Not the chunk with the most of its pairs of characters."""
     torn = " ".join(word[at : at + 2] for at in range(len(word) - 1))
     notes.save(
         {

@@ -1,4 +1,4 @@
-"""Words that are typed wrong: what is corrected, what never is, and what a correction is worth."""
+"""Misspelled words: which are corrected, which never are, and the score of a correction."""
 
 from dataclasses import replace
 
@@ -27,7 +27,7 @@ def pieces() -> WordPieces:
 
 @pytest.fixture
 def spelled(notes, pieces):
-    """What the words of a query are taken for, of the notes as they are saved then."""
+    """Return what the words of a query are taken for, given the saved notes."""
 
     def of(text: str) -> dict[str, str]:
         return dict(looked_up(notes, text, pieces).corrected)
@@ -94,7 +94,7 @@ def test_a_word_that_nobody_knows_is_taken_for_the_nearest_term(notes, spelled, 
     ],
 )
 def test_the_last_word_of_a_query_that_is_being_typed_is_completed(notes, pieces, text, taken):
-    """Where no chunk has it as it stands: by the most frequent term that begins with it."""
+    """If no chunk has it, by the most frequent term that begins with it."""
     notes.save(MEDICAL)
     with notes.index.view() as view:
         found = spelling(view, unfinished(parse(text), text), pieces, lambda: False)
@@ -121,7 +121,7 @@ def test_the_last_word_of_a_query_that_is_being_typed_is_completed(notes, pieces
     ],
 )
 def test_what_is_known_or_may_be_meant_is_left_alone(notes, spelled, text):
-    """Whatever stands in the notes, in the model's vocabulary, in quotes, or is no plain word."""
+    """Words of the notes or of the model's vocabulary, quoted words, and words that are not plain."""
     notes.save(MEDICAL | {"other.md": "kinse\n"})
     assert spelled(text) == {}
 
@@ -144,7 +144,7 @@ def test_of_several_terms_the_nearest_then_the_most_frequent_one_is_taken(notes,
 
 
 def test_each_part_of_a_word_with_a_hyphen_is_looked_up(notes, spelled):
-    """And what stands around it stays."""
+    """The text around it does not change."""
     notes.save(MEDICAL)
     found = spelled("breast-kinasse (neurodegeneratoin)!")
     assert found == {"kinasse": "kinase", "neurodegeneratoin": "neurodegeneration"}
@@ -154,14 +154,14 @@ def test_each_part_of_a_word_with_a_hyphen_is_looked_up(notes, spelled):
 
 
 def test_a_pasted_page_is_looked_up_in_part(notes, spelled):
-    """So that it does not take seconds."""
+    """Otherwise it would take seconds."""
     notes.save({"a.md": " ".join(f"kinase{'abcdefghij'[n % 10]}{'klmnop'[n // 10]}" for n in range(40))})
     text = " ".join(f"kinase{'abcdefghij'[n % 10]}{'klmnop'[n // 10]}q" for n in range(40))
     assert len(spelled(text)) == MAX_WORDS
 
 
 def test_terms_come_and_go_with_the_notes(notes, spelled):
-    """What was saved a moment ago corrects, what no note has any more does not."""
+    """A note saved a moment ago corrects words; a term that no note has any more does not."""
     notes.save(MEDICAL)
     assert spelled("angiogenisis") == {}
     notes.save({"new.md": "angiogenesis\n"})
@@ -176,7 +176,7 @@ def test_terms_come_and_go_with_the_notes(notes, spelled):
 
 @pytest.mark.parametrize("mode", ["keyword", "vector", "hybrid"])
 def test_a_misspelled_query_finds_what_the_right_one_does(notes, pieces, mode):
-    """In every mode; and its snippet shows the word."""
+    """In every mode; its snippet shows the word."""
     notes.save(MEDICAL | {f"filler/{n}.md": f"other matters {n}\n" for n in range(30)})
     right = [hit.source.path for hit in asked(notes, "neurodegeneration kinase", pieces, mode=mode).hits]
     answer = asked(notes, "neurodegeneratoin kinasse", pieces, mode=mode)
@@ -188,7 +188,7 @@ def test_a_misspelled_query_finds_what_the_right_one_does(notes, pieces, mode):
 
 
 def test_a_correction_counts_for_less_than_the_word_itself(notes, pieces):
-    """Else a guess would look as sure as what was asked for."""
+    """Otherwise a guess would have the confidence of the typed word."""
     notes.save(MEDICAL)
     [right, *_] = asked(notes, "phosphorylation", pieces).hits
     [guessed, *_] = asked(notes, "phosphorilation", pieces).hits
@@ -197,7 +197,7 @@ def test_a_correction_counts_for_less_than_the_word_itself(notes, pieces):
 
 
 def test_the_higher_cosine_of_both_texts_counts(notes, pieces):
-    """A chunk is found by what was typed and by what was meant."""
+    """A chunk is found by the typed text and by the corrected text."""
     notes.save({"a.md": "kinase\n", "b.md": "unrelated\n"})
     request = notes.request("unrelated", mode="vector", min_score=0.0)
     both = replace(request, corrected_vec=notes.embedder.embed_query("kinase"))
@@ -215,6 +215,6 @@ def test_a_vector_of_another_model_corrects_nothing(notes, pieces):
 
 
 def test_a_deadline_ends_the_corrections(notes, pieces):
-    """What was not looked up by then stays as it was typed."""
+    """Words that were not looked up by then stay as typed."""
     notes.save(MEDICAL)
     assert looked_up(notes, "breats", pieces, expired=lambda: True).corrected == {}

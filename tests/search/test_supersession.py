@@ -1,4 +1,4 @@
-"""What is superseded ranks behind what holds in its place, in every answer, and says so."""
+"""A superseded note ranks after the one that supersedes it, in every answer, which reports that."""
 
 import dataclasses
 import os
@@ -35,7 +35,7 @@ def ranked(notes, query="deploy staging", **changes):
 
 
 def newer(notes, query="deploy staging", **changes):
-    """Return path → what holds in its place, of the hits."""
+    """Return path → the notes that supersede it, of the hits."""
     found = notes.search(query, min_score=0.0, **changes).hits
     return {hit.source.path: hit.superseded_by for hit in found}
 
@@ -43,7 +43,7 @@ def newer(notes, query="deploy staging", **changes):
 @pytest.mark.parametrize("mode", ["keyword", "hybrid", "vector"])
 @pytest.mark.parametrize("fusion", ["weighted", "rrf"])
 def test_the_newer_note_comes_before_the_older_one_and_that_says_so(notes, mode, fusion):
-    """A person's note is superseded by the front matter of another one."""
+    """A person's note is superseded by the front matter of another note."""
     notes.save({"old.md": OLD, "other.md": OTHER, "new.md": NEW})
     assert ranked(notes, mode=mode, fusion=fusion)[0] == "old.md"
     assert set(newer(notes, mode=mode).values()) == {()}
@@ -53,7 +53,7 @@ def test_the_newer_note_comes_before_the_older_one_and_that_says_so(notes, mode,
 
 
 def test_where_the_newer_note_does_not_match_the_older_one_keeps_its_place_and_says_so(notes):
-    """No answer loses its best match; it says where to look."""
+    """No answer loses its best match; the hit names the newer note."""
     notes.save({"old.md": OLD, "other.md": OTHER, "new.md": superseding("old.md")})
     assert newer(notes, "fridays") == {"old.md": ("new.md",)}
 
@@ -79,7 +79,7 @@ def test_the_older_note_comes_back_when_its_successor_is_gone(notes, how):
     "name", ["old.md", "notes/old.md", "'[[old]]'", "'[[Older way|x]]'", "0123456789abcdef"]
 )
 def test_the_older_note_is_named_by_path_name_alias_or_id(notes, name):
-    """Whatever is written names it, also where it comes after its successor."""
+    """Each form names it, even if it is saved after its successor."""
     notes.save({"new.md": superseding(name)})
     notes.save({"notes/old.md": f"---\naliases: Older way\nid: 0123456789abcdef\n---\n{OLD}"})
     assert newer(notes)["notes/old.md"] == ("new.md",)
@@ -88,7 +88,7 @@ def test_the_older_note_is_named_by_path_name_alias_or_id(notes, name):
 
 
 def test_a_name_of_two_notes_supersedes_neither(notes):
-    """A path tells which is meant; a guess would demote somebody's note."""
+    """A path is unambiguous; a guess would demote somebody's note."""
     notes.save({"a/old.md": OLD, "b/old.md": OLD + "More.", "new.md": superseding("old")})
     assert set(newer(notes).values()) == {()}
     notes.remove("b/old.md")
@@ -96,7 +96,7 @@ def test_a_name_of_two_notes_supersedes_neither(notes):
 
 
 def test_of_a_chain_the_newest_is_first_and_named(notes):
-    """Also where one in the middle does not match, or is gone: then the chain is cut there."""
+    """Even if a middle note does not match; if it is gone, the chain is cut there."""
     notes.save(
         {
             "a.md": OLD,
@@ -127,7 +127,7 @@ def test_notes_that_supersede_each_other_demote_each_other_not(notes):
 
 
 def test_the_newest_notes_of_a_filter_know_their_succession(notes):
-    """A query of filters alone lists by day, and what holds before what it supersedes."""
+    """A query of filters alone is sorted by day, with each note before those it supersedes."""
     notes.save({"2026-05-02.md": OLD, "2026-05-01.md": superseding("2026-05-02.md"), "2026-04-01.md": OTHER})
     assert notes.found("path:*") == ["2026-05-01.md", "2026-05-02.md", "2026-04-01.md"]
 
@@ -199,7 +199,7 @@ def test_a_higher_limit_only_adds_whoever_supersedes_whom(tmp_path_factory, text
 
 
 def test_a_request_without_supersession_is_answered_as_before(notes):
-    """Nothing is copied or sorted again where nobody supersedes anybody."""
+    """Nothing is copied or sorted again if no note supersedes another."""
     notes.save({"old.md": OLD, "other.md": OTHER, "new.md": NEW})
     request = notes.request("deploy staging", mode="hybrid")
     with notes.index.view() as view:
@@ -225,7 +225,7 @@ def test_a_note_of_very_many_chunks_supersedes_as_a_short_one(notes):
 
 
 def test_the_check_finds_an_order_that_is_not_what_the_files_say(notes):
-    """What queries see is compared with what is stored."""
+    """The order that queries use is compared with the stored one."""
     notes.save({"old.md": OLD, "new.md": superseding("old.md")}, embed=False)
     seen = notes.index.snapshot
     notes.index._published = dataclasses.replace(seen, supersession=NOBODY)

@@ -1,4 +1,4 @@
-"""What went wrong elsewhere in silence: starved filters, foreign vectors, budgets, substrings."""
+"""Silent errors of other systems: starved filters, foreign vectors, budgets, substrings."""
 
 from datetime import timedelta
 
@@ -25,7 +25,7 @@ def crowd(tmp_path_factory):
     ["path:small", "path:small/*.md", "tag:rare", "before:2001-01-01", '"once among"', "-everyday"],
 )
 def test_a_filter_never_starves_what_it_allows(crowd, mode, filtered):
-    """However many better matches it shuts out: the one note that passes is found."""
+    """However many better matches it excludes: the one note that passes is found."""
     [hit] = crowd.search(f"heron {filtered}", mode=mode, min_score=0.0).hits
     assert hit.source.path == "small/2000-01-01.md"
     arms = {"keyword": (None, 1), "vector": (1, None), "hybrid": (1, 1)}
@@ -75,7 +75,7 @@ def test_substring_hits_are_ordered_by_how_much_they_say(notes):
 
 
 def test_a_rare_piece_says_more_than_a_common_one(notes):
-    """Two pieces that are no words: the note with the rarer one is first."""
+    """Two substrings that are no words: the note with the rarer one is first."""
     common = {f"common/{number}.md": f"catalogue{number}\n" for number in range(30)}
     notes.save({**common, "rare.md": "xylophone1\n"})
     assert notes.found("ylophon atalogu", min_score=0.0)[0] == "rare.md"
@@ -98,7 +98,7 @@ def test_a_piece_is_found_inside_one_word_only(notes):
 
 
 def test_a_word_beside_a_whole_run_may_be_a_part_of_one(notes):
-    """A query of both scripts is whole where its run stands and its word is inside of another."""
+    """A query of both scripts is whole if its run occurs and its word is inside another one."""
     notes.save(
         {
             "whole.md": "\u91d1\u95a3\u5bfa and capital letters\n",

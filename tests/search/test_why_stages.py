@@ -63,7 +63,7 @@ def test_a_line_outside_of_every_chunk_is_empty(notes):
     ],
 )  # fmt: skip
 def test_each_filter_is_named_that_keeps_a_source_out(notes, query, filters):
-    """With its value; those that it passes are not."""
+    """With its value; filters that the source passes are not."""
     notes.save({"a/2026-01-10.md": "---\ntags: [x]\n---\nthe heron nests by the weir\n"})
     verdict = verdict_on(notes, "a/2026-01-10.md", query)
     assert verdict.stage == "filtered"
@@ -71,7 +71,7 @@ def test_each_filter_is_named_that_keeps_a_source_out(notes, query, filters):
 
 
 def test_filters_of_the_request_are_named_too(notes):
-    """Beside those that were typed."""
+    """Together with those in the query."""
     notes.save({"a.md": "heron\n"})
     query = restricted(parse("heron path:a.md"), {"path": ["b/*"], "since": [date(2999, 1, 1)]})
     verdict = verdict_on(notes, "a.md", "heron", query=query)
@@ -87,7 +87,7 @@ def test_a_source_without_any_word_of_the_query_is_unmatched(notes):
 
 
 def test_a_source_whose_vector_is_not_there_yet_says_so(notes):
-    """Nothing of its words, and its meaning cannot be looked for."""
+    """It has none of the words, and its meaning cannot be compared."""
     notes.save({"b.md": "heron\n"})
     notes.save({"a.md": "pond\n"}, embed=False)
     verdict = verdict_on(notes, "a.md", "heron", mode="hybrid")
@@ -143,7 +143,7 @@ def test_a_source_that_left_the_disk_a_moment_ago_is_gone(notes):
 
 
 def test_a_copy_is_folded_into_the_better_one(notes):
-    """Which is named, with its rank."""
+    """The better one is named, with its rank."""
     notes.save({"a.md": SAME, "b.md": SAME})
     assert notes.found("heron weir spring") == ["a.md"]
     verdict = verdict_on(notes, "b.md", "heron weir spring")
@@ -161,7 +161,7 @@ def test_a_chunk_is_cut_where_its_file_has_its_places(notes):
 
 
 def test_a_neighbour_of_a_better_chunk_is_returned_with_that_ones_rank(notes):
-    """Which is named; a line of both is that of the best chunk."""
+    """The better chunk is named; a line of both is attributed to it."""
     parts = [f"# Part {n}\n\n{'heron ' * (100 - n)}{'other ' * (80 + n)} n{n}\n" for n in range(2)]
     notes.save({"a.md": "\n".join(parts), "b.md": "heron\n", **FILLER})
     rank = notes.found("heron").index("a.md") + 1

@@ -1,4 +1,4 @@
-"""Without numpy the same index gives the same vector ranking, and a daemon lives, answers and says so."""
+"""Without numpy, the vector ranking is the same, and the daemon runs, answers and reports it."""
 
 import json
 import random
@@ -85,7 +85,7 @@ def asked(how: str, folder: Path) -> dict:
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory) -> tuple[dict, dict]:
-    """What one index, built with numpy, answers with and without it."""
+    """Return the answers of one index, built with numpy, with and without it."""
     folder = tmp_path_factory.mktemp("index")
     notes = Notes(folder)
     notes.save(many_notes(300))
@@ -122,7 +122,7 @@ def test_words_find_what_has_them(both, query):
 
 
 def test_both_arms_are_merged(both):
-    """What has the words and the meaning has both shares in its score."""
+    """A note with the words and the meaning has both shares in its score."""
     answer = both[1]["hybrid heron weir"]
     assert answer["mode"] == "hybrid"
     assert answer["hits"][0][2] > 0
@@ -215,7 +215,7 @@ assert asyncio.run(maintenance.purge_now()) == 1
 
 
 def test_what_needs_numpy_says_so(daemon, tmp_path):
-    """Explanations and likeness: an error that names what is missing and how to get it."""
+    """Explanations and `similar`: the error names the missing package and how to install it."""
     root = tmp_path / "notes"
     root.mkdir()
     (root / "heron.md").write_text("# Heron\n\nA grey bird that stands by the weir.\n")

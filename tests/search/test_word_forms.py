@@ -1,4 +1,4 @@
-"""Word forms: which words of a query have some, which chunks they find, and what they count for."""
+"""Word forms: which words of a query have some, which chunks they find, and their share of the score."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -76,14 +76,14 @@ def test_a_note_is_found_by_another_form_of_a_word(notes):
 
 
 def test_a_note_that_has_the_word_is_scored_as_without_forms(notes):
-    """Its other forms beside it change nothing."""
+    """Other forms in the same note change nothing."""
     notes.save(MEDICAL | {"both.md": "it inhibits, and such inhibition is inhibitory\n"})
     for path in ("word.md", "both.md"):
         assert bm25(notes, path, "inhibits") == bm25(notes, path, "inhibits", ())
 
 
 def test_forms_count_as_one_term_for_less_than_the_word(notes):
-    """Whichever of them stands there, and however many do."""
+    """Whichever forms occur, and however many."""
     notes.save({"a.md": "connected wires\n", "b.md": "connecting wires\n", "c.md": "connection wires\n"})
     of_word, *of_forms = (bm25(notes, path, "connected") for path in ("a.md", "b.md", "c.md"))
     assert of_forms[0] == of_forms[1]
@@ -123,13 +123,13 @@ def test_in_a_source_that_has_the_word_its_forms_count_as_the_word(notes):
     ],
 )
 def test_words_have_forms_that_are_neither_quoted_nor_names_nor_foreign(notes, query, expected):
-    """What is meant exactly as it was typed is looked for so."""
+    """A word that is meant exactly as typed is searched exactly."""
     notes.save(MEDICAL | {"more.md": "growths inhibited\n"})
     assert sorted(forms(notes, query)) == expected
 
 
 def test_a_language_is_that_of_the_query_among_those_that_are_named(notes):
-    """Where nothing tells, the first one is taken."""
+    """If the query does not show it, the first one is used."""
     notes.save({"a.md": "Häuser Hauses houses housing\n"})
     both: tuple[Language, ...] = ("english", "german")
     assert forms(notes, "Haus", both) == {"haus": ("hauses",)}
@@ -152,7 +152,7 @@ def test_a_chunk_of_another_language_is_not_found_by_forms(notes):
 
 
 def test_forms_are_known_of_notes_that_are_saved_later_and_not_of_those_that_are_gone(notes):
-    """The answer is that of an index which was opened a moment ago."""
+    """The answer equals that of an index opened a moment ago."""
     notes.save(MEDICAL)
     assert forms(notes, "growing") == {"growing": ("grows",)}
     notes.save({"new.md": "they grow\n"})
