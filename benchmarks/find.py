@@ -44,7 +44,7 @@ def main() -> None:
     place = Home(home)
     place.start()
     try:
-        with place.client() as client:  # opens the index: its derived files are made, and its vocabulary read
+        with place.client() as client:  # opens the index: its derived data is made, and its vocabulary read
             client.call("search", {"workspace": str(place.notes), "query": "memdfind", "prefix": True})
         settled(place)
         first, *times = typed(place, texts)

@@ -117,7 +117,7 @@ def first(place: Home, client: Client, text: str) -> float:
 
 
 def settled(place: Home) -> None:
-    """Wait until the derived files of both arms are made and the daemon is at rest."""
+    """Wait until the derived data of both arms is made and the daemon is at rest."""
     quiet, started = 0, perf_counter()
     while quiet < QUIET_LOOKS or perf_counter() - started < SETTLES_S:
         before = place.processor_s()

@@ -4,6 +4,7 @@ import ast
 import functools
 from collections import defaultdict
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -218,6 +219,31 @@ def test_a_planted_import_is_found(module, planted):
     """The check fails where an import breaks the table."""
     table = modules() | {module: modules()[module] | {planted}}
     assert any(fault.startswith(module) for fault in faults(table))
+
+
+def circle(table: dict[str, set[str]]) -> list[str]:
+    """Return modules of *table* that import each other, at run time or for their types; usually none."""
+    graph = {
+        name: {one for one in imported & table.keys() if not _is_way_to(one, imported & table.keys())}
+        for name, imported in table.items()
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_no_modules_import_each_other():
+    """A newcomer can read each module after those that it imports, types included."""
+    assert circle({name: found for name, found in modules().items() if name.startswith("memd.")}) == []
+
+
+def test_a_planted_circle_is_found():
+    """Though it leads through a third module."""
+    table = {"a": {"b"}, "b": {"c"}, "c": set()}
+    assert circle(table) == []
+    assert circle(table | {"c": {"a"}}) != []
 
 
 def bound(source: str, known: set[str]) -> dict[str, str]:
