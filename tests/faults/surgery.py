@@ -62,22 +62,22 @@ def _scribbled(path: Path, _: Path) -> None:
 
 
 def _rotted(path: Path, _: Path) -> None:
-    """Flip a bit in each row of postings, which SQLite cannot notice."""
+    """Flip a bit of every count in the rows of postings, which SQLite cannot notice."""
     raw = bytearray(path.read_bytes())
     database = apsw.Connection(
         f"file:{path}?immutable=1", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     )
     places = [
-        found.start()
+        range(found.start(), found.start() + len(counts))
         for counts, crc in database.execute("SELECT counts, crc FROM postings")
         for found in re.finditer(re.escape(counts) + b"(\0\0)?" + re.escape(crc.to_bytes(4)), raw)
     ]
     database.close()
     assert places
     with path.open("r+b") as file:
-        for at in places:
-            file.seek(at)
-            file.write(bytes([raw[at] ^ 1]))
+        for place in places:
+            file.seek(place.start)
+            file.write(bytes(raw[at] ^ 1 for at in place))
 
 
 OPERATIONS: dict[str, Operation] = {

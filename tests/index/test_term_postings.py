@@ -7,7 +7,7 @@ from postings_support import damage, keys, made, truth, untruths
 
 from memd.errors import MemdError, NoSpaceError
 from memd.index import postings_table
-from memd.index.check import Finding, repair
+from memd.index.check import Finding, Repair, repair
 from memd.index.postings import row_of, up_to
 
 WORDS = [f"word{number}" for number in range(12)]
@@ -122,7 +122,10 @@ def test_a_view_of_before_a_replacement_does_not_use_a_row_that_was_made_since(n
     notes.save(texts(0, 30), embed=False)
     with notes.index.view() as old:
         notes.save({"n3.md": "lion\n"}, embed=False)
-        assert made(notes)
+        building = notes.index.postings.begin()
+        while "zebra" not in keys(notes):
+            assert notes.index.postings.put(building, building.step(0.0))
+        assert not building.is_done, "both views have the same cache until then"
         with notes.index.view() as new:
             assert new.postings("zebra", prefix=False).document_frequency == 29
         assert old.postings("zebra", prefix=False).document_frequency == 30
@@ -321,6 +324,20 @@ def test_words_that_are_made_anew_have_no_rows(filed):
     assert not filed.index.postings.put(building, rows)
     assert made(filed)
     assert keys(filed)
+    assert wrong(filed) == []
+
+
+def test_rows_that_are_stored_while_the_words_are_made_anew_are_deleted(filed):
+    """They were read from the words that were damaged."""
+    mending = Repair(filed.index, [Finding("words", "as if it was damaged")])
+    while keys(filed):
+        mending.step(0.0)
+    assert made(filed)
+    assert keys(filed)
+    while not mending.step(60.0):
+        pass
+    assert keys(filed) == {}
+    assert filed.index.writer.get("postings_covered") is None
     assert wrong(filed) == []
 
 
