@@ -30,6 +30,10 @@ def arguments(parser: ArgumentParser) -> None:
     removed.add_argument("folder", metavar="DIR", help="its root, as list prints it")
     removed.add_argument("--yes", action="store_true", help="do not ask")
     removed.add_argument("--json", action="store_true", help="one object; never asks")
+    moved = actions.add_parser("move", help="keep the index of a folder that you have moved")
+    moved.add_argument("folder", metavar="DIR", help="its old root, as list prints it")
+    moved.add_argument("target", metavar="NEW", help="where the folder is now")
+    moved.add_argument("--json", action="store_true", help="one object: moved")
     configured = actions.add_parser("configure", help="change its memory/config.toml")
     configured.add_argument(
         "settings", nargs="+", metavar="KEY=VALUE", help="the value as TOML, as min_score=0.2"
@@ -40,13 +44,14 @@ def arguments(parser: ArgumentParser) -> None:
 examples:
   memctl workspaces
   memctl workspaces remove ~/old-notes
+  mv ~/notes ~/texts && memctl workspaces move ~/notes ~/texts
   memctl workspaces configure -w ~/notes half_life_days=60 'ignore=["drafts/"]'
 """
 
 
 def run(args: Namespace) -> int:
     """Run the named action; the default is list."""
-    actions = {"add": run_init, "remove": _remove, "configure": _configure}
+    actions = {"add": run_init, "remove": _remove, "move": _move, "configure": _configure}
     return actions.get(args.action, _list)(args)
 
 
@@ -103,6 +108,21 @@ def _agreed(client: Client, folder: str, *, may_ask: bool) -> bool:
             f"this would forget {folder} and delete {held}: pass --yes to confirm without a terminal"
         )
     return True
+
+
+def _move(args: Namespace) -> int:
+    """Let the index follow a moved folder; no daemon may run meanwhile."""
+    from memctl import child, launch  # which only this action needs
+
+    folder, target = workspaces.absolute(args.folder), workspaces.absolute(args.target)
+    launch.stop_daemon()
+    answer = child.report(["memd.move", "--", folder, target], "the move")
+    common.daemon().close()  # it compares the folder with the index
+    lines = [
+        f"{one_line(one['from'])}: now {one_line(one['root'])}, with its index" for one in answer["moved"]
+    ]
+    common.print_answer(answer, "\n".join(lines), as_json=args.json)
+    return exits.OK
 
 
 def _configure(args: Namespace) -> int:

@@ -417,6 +417,20 @@ def open_writer(path: Path) -> apsw.Connection:
     return database
 
 
+def follow_folder(path: Path) -> None:
+    """Write the name of its folder, which was renamed, into a database that nobody has open.
+
+    Raises:
+        IndexDamagedError: it cannot be written.
+    """
+    try:
+        with closing(open_writer(path)) as database:
+            place = path.parent.name.partition(".")[0]
+            database.execute("UPDATE meta SET value = ? WHERE key = 'place'", (place,))
+    except apsw.Error as error:
+        raise damaged(path, error) from error
+
+
 @contextmanager
 def open_other(path: Path) -> Iterator[apsw.Connection]:
     """Open the database of an unused index read-only, whatever its schema.
