@@ -51,18 +51,18 @@ def run(args: Namespace) -> int:
             print(f"kept: {one_line(root)}/memory")
     if args.purge and (models := paths.data_dir() / "models").is_dir():
         print(f"kept: {one_line(str(models))}, which `memctl models add` downloaded")
-    print(f"done; to remove the program: {_removal()}")
+    print(f"done; to remove the program: {program_removal()}")
     return status
 
 
-def _removal() -> str:
+def program_removal() -> str:
     """Return the command that removes this installation's package."""
     parts = Path(sys.prefix).parts
     if "pipx" in parts:
         return f"pipx uninstall {DISTRIBUTION}"
     if "uv" in parts and "tools" in parts:
         return f"uv tool uninstall {DISTRIBUTION}"
-    return f"{Path(sys.executable)} -m pip uninstall {DISTRIBUTION}"
+    return f"{sys.executable} -m pip uninstall {DISTRIBUTION}"
 
 
 def _confirmed(what: str) -> bool:

@@ -211,7 +211,7 @@ def fish_offers(scripts, typed):
         ("memctl search --mod", ["--mode"]),
         ("memctl search --mode ", ["hybrid", "keyword", "vector"]),
         ("memctl search --fusion=", ["--fusion=rrf", "--fusion=weighted"]),
-        ("memctl workspaces ", ["add", "configure", "list", "remove"]),
+        ("memctl workspaces ", ["add", "configure", "list", "move", "remove"]),
         ("memctl workspaces remove --f", []),
         ("memctl workspaces add --f", ["--force"]),
         ("memctl search index --re", []),

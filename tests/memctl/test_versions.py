@@ -8,6 +8,7 @@ import pytest
 
 from memctl import exits
 from memctl.__main__ import main
+from memctl.commands.uninstall import program_removal
 
 HEALTHY = {"ok": True, "checks": [], "server": {}}
 
@@ -47,3 +48,17 @@ def test_nobody_looks_for_it_at_a_start():
     check = "; print('importlib.metadata' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script + check], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "False"
+
+
+@pytest.mark.parametrize(
+    ("prefix", "command"),
+    [
+        ("/home/me/.local/share/pipx/venvs/memd-search", "pipx uninstall memd-search"),
+        ("/home/me/.local/share/uv/tools/memd-search", "uv tool uninstall memd-search"),
+        ("/home/me/memd/.venv", f"{sys.executable} -m pip uninstall memd-search"),
+    ],
+)
+def test_uninstall_names_the_command_that_removes_the_package(monkeypatch, prefix, command):
+    """Of whatever installed it."""
+    monkeypatch.setattr(sys, "prefix", prefix)
+    assert program_removal() == command
