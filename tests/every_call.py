@@ -85,6 +85,7 @@ def _entries(word: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Return the calls that change entries, and those that tell of it."""
     yield "extract_memory", {
         "topic": "facts", "title": "one", "content": "a fact", "tags": ["t"], "source": {"client": "test"},
+        "derived_from": "external",
     }  # fmt: skip
     yield "extract_memory", {"title": "said", "content": "a thing of the day", "daily": True}
     yield "extract_memory", {"topic": f"../{word}", "title": "one", "content": "a fact"}

@@ -20,7 +20,6 @@ MAX_BYTES = 16 * 1024 * 1024  # read at most; entries of a lifetime have a hundr
 SPARE_LINES = 1_000  # outdated lines at which the file is written anew; arbitrary
 
 _APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-_READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _KNOWN: dict[Path, dict[str, str]] = {}  # file → entry id → ISO day
 _LOCK = threading.Lock()  # protects `_KNOWN` and the order of lines
 
@@ -70,7 +69,8 @@ def _loaded(path: Path) -> dict[str, str]:
 
 def _lines(path: Path) -> list[str]:
     try:
-        with os.fdopen(os.open(path, _READ), "rb") as file:
+        flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+        with os.fdopen(os.open(path, flags), "rb") as file:
             return file.read(MAX_BYTES).decode(errors="replace").splitlines()
     except OSError:  # nothing was recalled yet
         return []

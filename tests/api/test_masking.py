@@ -20,7 +20,7 @@ MASKED = {
     "snippet", "sources", "sqlite", "system", "tags", "target", "term", "templates", "text",
     "threads", "timings_ms",
     "title", "trouble", "unresolved", "value", "vector_arm", "version", "warning", "watching", "without",
-    "words",
+    "words", "written",
 }  # fmt: skip
 
 
