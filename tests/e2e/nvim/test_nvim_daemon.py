@@ -272,14 +272,14 @@ def test_the_status_follows_what_happens(own_house, editor):
           eventually(function() return vim.fn.search(text, 'nw') > 0 end)
         end
         vim.cmd('MemStatus')
-        shows('2 sources, ')
+        shows('ready  *2  ')
         out.name = vim.fn.bufname()
         vim.fn.writefile({'A new note'}, garden .. '/new.md')
-        shows('3 sources, ')
+        shows('ready  *3  ')
         vim.fn.system({'memctl', 'stop'})
         shows('memd is not running')
         vim.fn.system({'memctl', 'start'})
-        shows('3 sources, ')
+        shows('ready  *3  ')
         out.text = table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\\n')
         """,
     )
