@@ -2,6 +2,10 @@
 
 It starts as a copy of the workspace's own index if that is not being written, so that only differences are
 read and embedded; the live database itself is never opened. Searches run the same code as in the daemon.
+
+A private daemon was tried and is no better. It reads the model from the user's folder, so it could not
+compare two models there; it would write sidecars into that folder and follow saves during the measurement;
+and an index belongs to the path of its folder, so a copy of the notes would be embedded from the start.
 """
 
 import math
