@@ -3,6 +3,8 @@
 The first follow grep (0 found, 1 nothing found, 2 wrong usage); then each class of error has a code.
 """
 
+from memctl import paths
+
 OK = 0
 NONE = 1  # nothing found
 USAGE = 2  # an option or parameter is wrong
@@ -16,7 +18,7 @@ UNHEALTHY = 9  # `health` found something broken
 INCOMPLETE = 10  # nothing found, but not everything could be searched: stderr has the reason
 BY_HAND = 11  # a file that memctl does not edit: the lines for it are printed
 INTERNAL = 70  # EX_SOFTWARE of sysexits.h: a bug
-UNSAFE = 78  # EX_CONFIG of sysexits.h, as for memd: a folder or path must be fixed first
+UNSAFE = paths.EXIT_UNSAFE  # a folder or path must be fixed first
 STORAGE = 74  # EX_IOERR of sysexits.h: the disk is full, or reading or writing failed
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 PIPE = 141  # 128 + SIGPIPE: the reader of the output has ended

@@ -15,8 +15,16 @@ from typing import TYPE_CHECKING
 
 from memctl import systemd
 from memctl.client import Client, MustMendError, NoDaemonError, RpcError, Unreachable, older_daemon
-from memctl.lock import Holder, holder_of, installation
-from memctl.paths import PathError, make_private_dir, open_own, reason_and_cure, socket_path, state_dir
+from memctl.lock import EXIT_RUNNING, Holder, holder_of, installation
+from memctl.paths import (
+    EXIT_UNSAFE,
+    PathError,
+    make_private_dir,
+    open_own,
+    reason_and_cure,
+    socket_path,
+    state_dir,
+)
 
 if TYPE_CHECKING:
     from subprocess import Popen
@@ -25,8 +33,6 @@ if TYPE_CHECKING:
 START_TIMEOUT_S = 10.0
 STOP_TIMEOUT_S = 20.0  # memd ends within 10 s in any case
 
-EXIT_ALREADY_RUNNING = 73  # another daemon holds the lock of the state directory
-EXIT_UNSAFE = 78  # a folder or path must be fixed first; the message has the command
 
 LOG_NAME = "memd.log"
 LOG_BYTES = 1 << 20  # a longer log is rotated at the next start; one older file is kept
@@ -268,10 +274,10 @@ def _outcome(process: "Popen[bytes]", from_daemon: int, deadline: float) -> bool
         raise NotReadyError(
             f"memd (pid {process.pid}) is not ready yet. See {log_path}, or: memctl status"
         ) from None
-    if status == EXIT_ALREADY_RUNNING:
+    if status == EXIT_RUNNING:
         return False
     reason = output.decode(errors="replace").strip() or _last_line(log_path)
-    if status == EXIT_UNSAFE:
+    if status == EXIT_UNSAFE:  # the reason has the command that fixes it
         raise MustMendError(f"memd did not start: {reason}")
     raise Unreachable(f"memd did not start (exit code {status}): {reason}. Its log: {log_path}")
 

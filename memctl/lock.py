@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LOCK_NAME = "lock"
+EXIT_RUNNING = 73  # of a memd that another one keeps from the lock: clients just connect
 _MOST_BYTES = 16 << 10  # above a pid, a time, and three paths of maximum length
 
 

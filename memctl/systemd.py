@@ -13,8 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from memctl.client import Unreachable
-from memctl.paths import PathError, config_dir, socket_path
-from memctl.workspaces import CONFIG
+from memctl.paths import WORKSPACE_CONFIG, PathError, config_dir, socket_path
 
 SOCKET = "memd.socket"
 SERVICE = "memd.service"
@@ -170,6 +169,6 @@ def _registered(state_dir: Path) -> list[Path]:
 
 def _setting(root: Path, key: str) -> str:
     try:
-        return str(tomllib.loads((root / CONFIG).read_text(encoding="utf-8-sig")).get(key, ""))
+        return str(tomllib.loads((root / WORKSPACE_CONFIG).read_text(encoding="utf-8-sig")).get(key, ""))
     except (OSError, ValueError):
         return ""

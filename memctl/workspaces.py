@@ -12,8 +12,6 @@ from memctl import exits, paths
 from memctl.exits import CommandError
 from memctl.output.text import safe
 
-CONFIG = "memory/config.toml"
-
 
 def find(named: str | None) -> str:
     """
@@ -77,7 +75,7 @@ def above(start: str | os.PathLike[str]) -> str | None:
     """Return *start*, an absolute path, or the nearest folder above it that holds memory/config.toml."""
     folder = os.fspath(start)
     # os.path instead of Path, which raises for folders that the user may not enter.
-    while not os.path.isfile(os.path.join(folder, CONFIG)):  # noqa: PTH113, PTH118
+    while not os.path.isfile(os.path.join(folder, paths.WORKSPACE_CONFIG)):  # noqa: PTH113, PTH118
         inner, folder = folder, os.path.dirname(folder)  # noqa: PTH120
         if folder == inner:
             return None

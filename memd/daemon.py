@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from memctl import lock, paths
-from memctl.lock import LOCK_NAME
+from memctl.lock import EXIT_RUNNING, LOCK_NAME
 from memctl.protocol import Decoder, ProtocolError, Request, Response, pack
 from memd import diagnostics, logs, process, systemd
 from memd.errors import AlreadyRunningError, MemdError, UnsafeError
@@ -146,9 +146,7 @@ log = structlog.get_logger()
 
 EXIT_OK = 0
 EXIT_HURRIED = 1  # a second signal, or a hang while stopping
-EXIT_RUNNING = 73  # another daemon holds the lock; clients should just connect
 EXIT_LOST = 75  # clients cannot reach it any more; the next one starts another (EX_TEMPFAIL)
-EXIT_UNSAFE = 78  # a folder or socket path must be fixed first (EX_CONFIG)
 LOOK_S = 20.0  # between checks of clocks, socket and faults; also the maximum age of a status line. Arbitrary
 # The interval at which Python threads switch: with 5 ms, the default, a ping waits for each search.
 SWITCH_S = 0.0005
@@ -175,13 +173,13 @@ def run(tell_starter: Callable[[str], None], *, by_memctl: bool = False) -> int:
         return EXIT_RUNNING
     except (paths.PathError, MemdError) as error:
         tell_starter(str(error))
-        return EXIT_UNSAFE
+        return paths.EXIT_UNSAFE
     runner = asyncio.Runner()
     try:
         return runner.run(_live(state_dir, lock_fd, holder, tell_starter))
     except (paths.PathError, MemdError) as error:
         tell_starter(str(error))
-        return EXIT_UNSAFE
+        return paths.EXIT_UNSAFE
     finally:
         # All data is written and closed. asyncio would start a thread to shut down its own threads, for which
         # a bounded address space (ulimit -v) may have no room.

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import structlog
 
-from memctl.paths import PathError, open_own, reason_and_cure
+from memctl.paths import WORKSPACE_CONFIG, PathError, open_own, reason_and_cure
 from memd import fsio
 from memd.errors import StorageError, UnsafeError, WorkspaceError, storage_error
 
@@ -80,7 +80,7 @@ class Workspace:
     @property
     def config_path(self) -> Path:
         """The file that makes the folder a workspace."""
-        return self.root / "memory" / "config.toml"
+        return self.root / WORKSPACE_CONFIG
 
     @property
     def journal_path(self) -> Path:
@@ -137,7 +137,7 @@ def create(root: Path, *, force: bool) -> bool:
         raise WorkspaceError(f"{root} is not a folder. {advice}")
     if root in {Path("/"), Path.home().resolve()} and not force:
         raise UnsafeError(f"{root} holds far more than notes. Name a folder of notes, or use --force")
-    config_path = root / "memory" / "config.toml"
+    config_path = root / WORKSPACE_CONFIG
     _refuse_outside(root, config_path.parent)
     try:
         config_path.parent.mkdir(exist_ok=True)

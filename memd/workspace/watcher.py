@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from pathlib import Path
 
+from memctl.paths import WORKSPACE_CONFIG
 from memd import diagnostics
 from memd.registry import is_folder
 from memd.sources.scan import Rules
@@ -22,7 +23,6 @@ from memd.workspace.scanner import Scanner
 
 # Files that decide which others are sources; each scan starts by checking whether the configuration changed.
 RULE_FILES = frozenset({".gitignore", ".memdignore", "pyvenv.cfg"})
-CONFIG = "memory/config.toml"  # the workspace's, or one that makes a folder below a separate workspace
 
 
 class HintKind(Enum):
@@ -45,7 +45,7 @@ def meaning(absolute: str, root: Path, rules: Rules, has_below: Callable[[str], 
     """
     path = below(root, absolute)
     folder, _, name = path.rpartition("/")
-    if not path or name in RULE_FILES or f"/{path}".endswith(f"/{CONFIG}"):  # "": the root itself
+    if not path or name in RULE_FILES or f"/{path}".endswith(f"/{WORKSPACE_CONFIG}"):  # "": the root itself
         return HintKind.RULES
     if folder and rules.folder(f"{folder}/") is None:
         return HintKind.NOTHING  # node_modules and similar folders change all day

@@ -11,11 +11,12 @@ import pytest
 from daemon_process import Daemon, until
 from patience import PATIENCE
 
-from memctl import launch
+from memctl.lock import EXIT_RUNNING
+from memctl.paths import EXIT_UNSAFE
 from memd import daemon as life
 
 UNIT = Path(__file__).parents[2] / "systemd" / "memd.service"
-CODES = {life.EXIT_OK, life.EXIT_HURRIED, life.EXIT_RUNNING, life.EXIT_LOST, life.EXIT_UNSAFE}
+CODES = {life.EXIT_OK, life.EXIT_HURRIED, EXIT_RUNNING, life.EXIT_LOST, EXIT_UNSAFE}
 
 # Its loop stands still while it stops, as if a library in C never came back.
 STUCK = """
@@ -60,8 +61,7 @@ def test_every_code_is_documented(home):
     said = " ".join(done.stdout.split()).partition("exit codes: ")[2]
     assert {int(code) for code in re.findall(r"(?:^|, )(\d+) ", said)} == CODES
     [prevented] = re.findall(r"(?m)^RestartPreventExitStatus=(.*)$", UNIT.read_text())
-    assert prevented.split() == [str(life.EXIT_RUNNING), str(life.EXIT_UNSAFE)]
-    assert launch.EXIT_ALREADY_RUNNING == life.EXIT_RUNNING
+    assert prevented.split() == [str(EXIT_RUNNING), str(EXIT_UNSAFE)]
 
 
 def test_a_folder_that_others_may_write_is_refused(home):
@@ -69,7 +69,7 @@ def test_a_folder_that_others_may_write_is_refused(home):
     home.state.mkdir(parents=True)
     home.state.chmod(0o777)
     done = run(home)
-    assert done.returncode == life.EXIT_UNSAFE
+    assert done.returncode == EXIT_UNSAFE
     assert f"chmod 700 {home.state}" in done.stderr
     assert list(home.state.iterdir()) == []
 
@@ -82,7 +82,7 @@ def test_the_socket_of_a_living_process_is_not_taken(home):
         listener.listen()
         done = run(home)
         assert home.socket.is_socket()
-    assert done.returncode == life.EXIT_UNSAFE
+    assert done.returncode == EXIT_UNSAFE
     assert "belongs to another living process" in done.stderr
 
 
