@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 START_TIMEOUT_S = 10.0
 STOP_TIMEOUT_S = 20.0  # memd ends within 10 s in any case
 
-
 LOG_NAME = "memd.log"
 LOG_BYTES = 1 << 20  # a longer log is rotated at the next start; one older file is kept
 

@@ -13,6 +13,12 @@ REPOSITORY = str(Path(exits.__file__).parents[1])
 
 
 @pytest.fixture
+def daemon(shared_daemon):
+    """One for all tests of this file."""
+    return shared_daemon
+
+
+@pytest.fixture
 def asked(daemon: Daemon, tmp_path: Path):
     """Return a function that runs memctl in one of two diaries."""
     for name, days in (("one", ("2026-05-01", "2026-05-03")), ("two", ("2026-05-02",))):

@@ -14,6 +14,12 @@ NOTES = {
 
 
 @pytest.fixture
+def daemon(shared_daemon):
+    """One for all tests of this file."""
+    return shared_daemon
+
+
+@pytest.fixture
 def vault(daemon, tmp_path):
     """A workspace of three notes that link to each other."""
     root = tmp_path / "vault"

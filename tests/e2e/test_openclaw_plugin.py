@@ -107,6 +107,12 @@ def plugin(
 
 
 @pytest.fixture
+def daemon(shared_daemon):
+    """One for all tests of this file."""
+    return shared_daemon
+
+
+@pytest.fixture
 def root(tmp_path):
     """A folder with notes that no daemon knows yet."""
     root = tmp_path / "claw"

@@ -13,6 +13,12 @@ QUERY = "how do we deploy staging"
 
 
 @pytest.fixture
+def daemon(shared_daemon):
+    """One for all tests of this file."""
+    return shared_daemon
+
+
+@pytest.fixture
 def ops(daemon: Daemon, tmp_path: Path) -> tuple[Daemon, Path]:
     """A workspace in which a person wrote how it is, and later how it is now."""
     root = tmp_path / "ops"

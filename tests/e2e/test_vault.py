@@ -23,6 +23,12 @@ FILES = {
 
 
 @pytest.fixture
+def daemon(shared_daemon):
+    """One for all tests of this file."""
+    return shared_daemon
+
+
+@pytest.fixture
 def vault(daemon: Daemon, tmp_path: Path) -> tuple[Daemon, str]:
     """A daemon with a vault."""
     root = tmp_path / "vault"
