@@ -237,11 +237,18 @@ def framed(text: str) -> str:
 
 
 def archive(client: str, sessions: list[str], root: str) -> None:
-    """Replace this process by `memctl import` of session files."""
+    """Replace this process by `memctl import` of session files.
+
+    The client's own notes are imported again, too, if they have been imported before.
+    """
     from memctl import launch
 
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    command = [*launch.python_module("memctl"), "import", client, *sessions, "--workspace", root]
+    program = launch.python_module("memctl")
+    command = [*program, "import", client, *sessions, "--workspace", root]
+    if os.path.isdir(f"{root}/memory/archives/{client}-memory"):  # noqa: PTH112 - pathlib is slower to load
+        notes = [*program, "import", client, "--memory", "--workspace", root]
+        os.spawnve(os.P_NOWAIT, notes[0], notes, launch.environment())  # noqa: S606 - as below
     os.execve(command[0], command, launch.environment())  # noqa: S606 - no shell is intended
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -155,6 +156,23 @@ def test_an_end_brings_the_conversation_into_the_archive(daemon, notes, tmp_path
     assert hook(daemon, client, "SessionEnd", told=told).stdout == b""
     (page,) = until(lambda: archived(notes))
     assert "Where does the weir stand?" in page.read_text()
+
+
+def test_an_end_brings_the_clients_own_notes_up_to_date(daemon, notes, tmp_path):
+    """If they have been imported before: nobody gets them without having asked once."""
+    clients = {"CLAUDE_CONFIG_DIR": str(tmp_path / "claude")}
+    project = tmp_path / "claude/projects" / re.sub("[^a-zA-Z0-9]", "-", str(notes))
+    (project / "memory").mkdir(parents=True)
+    (project / "memory/MEMORY.md").write_text("- The weir is upstream.\n")
+    told = {"cwd": str(notes), "transcript_path": session(project / "s.jsonl", began=notes)}
+    hook(daemon, "claude-code", "SessionEnd", told=told, env=clients)
+    until(lambda: archived(notes))
+    copies = notes / "memory/archives/claude-code-memory"
+    assert not copies.exists()
+    daemon.memctl("import", "claude-code", "--memory", cwd=notes, env=clients)
+    (project / "memory/MEMORY.md").write_text("- The weir is downstream.\n")
+    hook(daemon, "claude-code", "SessionEnd", told=told, env=clients)
+    until(lambda: ["downstream" in page.read_text() for page in copies.glob("*.md")] == [True])
 
 
 def test_a_conversation_is_archived_where_it_began(daemon, notes, tmp_path):
