@@ -62,22 +62,24 @@ def _scribbled(path: Path, _: Path) -> None:
 
 
 def _rotted(path: Path, _: Path) -> None:
-    """Flip a bit of every count in the rows of postings, which SQLite cannot notice."""
+    """Flip a bit of every id, or count of an id, in the rows of postings, which SQLite cannot notice."""
     raw = bytearray(path.read_bytes())
     database = apsw.Connection(
         f"file:{path}?immutable=1", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     )
-    places = [
-        range(found.start(), found.start() + len(counts))
-        for counts, crc in database.execute("SELECT counts, crc FROM postings")
-        for found in re.finditer(re.escape(counts) + b"(\0\0)?" + re.escape(crc.to_bytes(4)), raw)
-    ]
+    rows = list(database.execute("SELECT ifnull(ids, x''), counts, crc FROM postings"))
     database.close()
-    assert places
-    with path.open("r+b") as file:
-        for place in places:
-            file.seek(place.start)
-            file.write(bytes(raw[at] ^ 1 for at in place))
+    flipped = 0
+    for ids, counts, crc in rows:
+        stored = re.escape(ids + counts) + b"(\0\0)?" + re.escape(crc.to_bytes(4))
+        for found in re.finditer(stored, bytes(raw)):
+            end, step = (len(ids), 4) if ids else (len(counts), 1)
+            for at in range(found.start(), found.start() + end, step):
+                raw[at] ^= 1
+                flipped += 1
+    assert flipped > len(rows) / 2, "the others are in the log"
+    with path.open("r+b") as file:  # never cut: a running daemon may have mapped it
+        file.write(raw)
 
 
 OPERATIONS: dict[str, Operation] = {
