@@ -43,7 +43,7 @@ TAIL_SHARE = 1 / 20
 BUSY_TAIL_SHARE = 1 / 4  # while there is other work: a first import makes ten passes
 TERMS_AT_ONCE = 2_000  # counted by one statement; FTS5 reads all of their positions for it, 0.1 s per million
 CHUNKS_AT_ONCE = 50_000  # ids listed by one statement
-WRITTEN_BYTES = 512 * 1024  # of rows in one transaction: 5 to 10 ms
+WRITTEN_BYTES = 512 * 1024  # of rows in one transaction: a millisecond of the processor, and a sync
 DROPPED_ROWS = 100  # in one transaction, some 300 kB
 COMPARED = (
     200  # random rows that a check compares with FTS5: a checksum says nothing about how a row was made
