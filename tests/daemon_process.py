@@ -93,7 +93,12 @@ class Daemon:
         if not self.listens():
             return []
         roots = [one["root"] for one in self.call("status")["workspaces"] if one["state"] != "error"]
-        return [found["text"] for root in roots for found in self.call("check", workspace=root)["findings"]]
+        with self.client() as client:
+            checks = [
+                client.call("check", {"workspace": root}, timeout_s=60 * PATIENCE)["findings"]
+                for root in roots
+            ]
+        return [found["text"] for findings in checks for found in findings]
 
     def memctl(self, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
         """Run memctl as a process in this home."""

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from patience import PATIENCE
+
 from live.game import game
 
 # Copies slower than a disk could: about as fast as a checkout, so that it lasts as long as the saves.
@@ -19,7 +21,7 @@ for number in range(count):
     text = f"Heron {number} stands by the weir. " * 30
     (folder / f"{number}.md").write_text(f"# Bird {number}\\n\\n{text}\\n")
 """
-TIMEOUT_MS = 2_000  # of each search with sync
+TIMEOUT_MS = 2_000 * PATIENCE  # of each search with sync
 
 
 @dataclass
