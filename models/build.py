@@ -305,8 +305,8 @@ def build(content: bytes, folder: Path) -> None:
     small = quantise(smoothed)
     demand("int8", run(small, inputs), recorded, MIN_COSINE_INT8)
     graph, beside = with_external(small, "model.onnx_data")
-    (folder / "model.onnx").write_bytes(graph)
-    (folder / "model.onnx_data").write_bytes(beside)
+    _replace(folder / "model.onnx", graph)
+    _replace(folder / "model.onnx_data", beside)
     (folder / "config.json").write_text(f'{{"max_position_embeddings": {MAX_SEQUENCE}}}\n')
     settings: dict[str, object] = {
         "name": MODEL_NAME, "query_prefix": QUERY_PREFIX, "document_prefix": DOCUMENT_PREFIX,
@@ -318,6 +318,13 @@ def build(content: bytes, folder: Path) -> None:
         raise BuildError("the built model does not tell memd's questions and notes apart.")
     found = {"cosine_zero": cosines.zero, "cosine_scale": cosines.scale, "random_sd": cosines.random_sd}
     _write_settings(folder, settings | {key: round(value, 4) for key, value in found.items()})
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write a file anew under its name: a daemon may have mapped the old one, and must not see it cut."""
+    made = path.with_suffix(".new")
+    made.write_bytes(content)
+    made.replace(path)
 
 
 def _write_settings(folder: Path, settings: dict[str, object]) -> None:

@@ -105,6 +105,7 @@ ONE_IMPORTER = {
     "safetensors": set(),
     "textual": {"memctl.find.screen"},
     "tokenizers": {"memd.embedding.tokenizer"},
+    "sentencepiece": {"memd.embedding.tokenizer"},
     "huggingface_hub": {"memctl.commands.models"},
     "tomlkit": {"memd.config", "memctl.model_store"},
     "watchfiles": {"memd.sources.watch"},
