@@ -1,0 +1,84 @@
+"""A note past its `valid_until` says so in every answer, and is left out of recall."""
+
+from datetime import datetime, timedelta
+
+import pytest
+from agent_session import in_a_session
+
+QUERY = "is the office open"
+
+
+@pytest.fixture
+def daemon(shared_daemon):
+    """One for all tests of this file: each makes a workspace of its own."""
+    return shared_daemon
+
+
+@pytest.fixture
+def office(daemon, tmp_path):
+    """A workspace without a model: a note that held until yesterday, and one that holds until today."""
+    root = tmp_path / "notes"
+    today = datetime.now().astimezone().date()
+    last = (today - timedelta(days=1)).isoformat()
+    for path, text in {
+        "closed.md": f"---\nvalid_until: {last}\n---\n# Office\n\nThe office is closed, and not open.\n",
+        "door.md": f"---\nvalid_until: {today}\n---\n# Door\n\nThe office door is open.\n",
+        "broken.md": "---\nvalid_until: soon\n---\n# Tea\n\nTea is drunk without milk.\n",
+        "memory/config.toml": 'provider = "none"\n',
+    }.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    daemon.add(root)
+    return daemon, root, last
+
+
+def test_every_answer_says_until_when_a_note_held(office):
+    """Search with its explanation, similar, why, get, memctl; a note on its last day just holds."""
+    daemon, root, last = office
+    found = daemon.call("search", workspace=str(root), query=QUERY, explain=True)
+    assert {hit["path"]: hit.get("expired") for hit in found["hits"]} == {"door.md": None, "closed.md": last}
+    assert [hit["path"] for hit in found["hits"]] == ["door.md", "closed.md"]
+    assert [hit["explanation"]["expired"] for hit in found["hits"]] == [None, last]
+    near = daemon.call("similar", workspace=str(root), path="door.md", min_score=0.0)
+    assert {hit["path"]: hit.get("expired") for hit in near["hits"]}["closed.md"] == last
+    why = daemon.call("why", workspace=str(root), path="closed.md", query=QUERY)
+    assert (why["stage"], why["expired"]) == ("returned", last)
+    assert f"it held until {last}, and notes that match half as well come before it" in why["text"]
+    assert daemon.call("get", workspace=str(root), path="closed.md")["expired"] == last
+    assert "expired" not in daemon.call("get", workspace=str(root), path="door.md")
+    assert f"valid until {last}" in daemon.memctl("search", QUERY, cwd=root).stdout
+    assert f"valid until {last}" in daemon.memctl("get", "closed.md", cwd=root).stderr
+    explained = daemon.memctl("search", "--explain", QUERY, cwd=root).stdout
+    assert f"it held until {last}: it is ranked as with half of its score" in explained
+
+
+def test_recall_leaves_it_out_unless_it_is_asked_for(office):
+    """As a superseded note: named among what was left out; asked for, its text says until when."""
+    daemon, root, last = office
+    recalled = daemon.call("recall", workspace=str(root), query=QUERY)
+    assert "closed" not in recalled["text"]
+    [left_out] = [one for one in recalled["omitted"] if one["path"] == "closed.md"]
+    assert (left_out["reason"], left_out["expired"]) == (f"valid until {last}", last)
+    every = daemon.call("recall", workspace=str(root), query=QUERY, superseded=True)
+    assert f"written by a person, valid until {last}" in every["text"]
+    xml = daemon.call("recall", workspace=str(root), query=QUERY, superseded=True, format="xml")["text"]
+    assert f'expired="{last}"' in xml
+
+
+def test_a_tool_tells_an_agent(office):
+    """In the hits of search_memory, and by get."""
+    daemon, root, last = office
+    found, read = in_a_session(
+        daemon, root, ("search_memory", {"query": QUERY}), ("get", {"path": "closed.md"})
+    )
+    assert {hit["path"]: hit.get("expired") for hit in found.structured_content["hits"]}["closed.md"] == last
+    assert read.structured_content["expired"] == last
+
+
+def test_status_names_a_note_whose_day_is_none(office):
+    """With what a day looks like, and without a word of the note."""
+    daemon, root, _ = office
+    [told] = daemon.call("status", workspace=str(root))["workspaces"]
+    assert told["warnings"] == [
+        {"path": "broken.md", "warning": "valid_until is not a day like 2026-05-31, and is ignored"}
+    ]
