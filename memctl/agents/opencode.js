@@ -26,7 +26,11 @@ function hook(event, told) {
 
 export const MemdPlugin = async ({ directory }) => {
   const begun = new Set()
+  const compacted = new Set()
   return {
+    event: async ({ event }) => {
+      if (event.type === "session.compacted") compacted.add(event.properties.sessionID)
+    },
     "chat.message": async (input, output) => {
       try {
         const prompt = output.parts
@@ -34,9 +38,11 @@ export const MemdPlugin = async ({ directory }) => {
           .map((part) => part.text)
           .join("\n")
         const told = { cwd: directory, session_id: input.sessionID, prompt }
-        const events = begun.has(input.sessionID) ? ["prompt"] : ["start", "prompt"]
+        const starts = compacted.delete(input.sessionID) ? { ...told, source: "compact" } : told
+        const events = begun.has(input.sessionID) && starts === told ? [] : [["start", starts]]
         begun.add(input.sessionID)
-        for (const text of await Promise.all(events.map((event) => hook(event, told)))) {
+        for (const [event, given] of [...events, ["prompt", told]]) {
+          const text = await hook(event, given) // in turn: a prompt does not repeat what the start said
           if (!text) continue
           output.parts.push({
             id: `prt_memd${Date.now().toString(36)}${Math.random().toString(36).slice(2, 10)}`,

@@ -25,9 +25,6 @@ BUDGET_TOKENS = 500  # for each prompt; arbitrary: some notes, and a very small 
 # Recalled at the start of a conversation, before the first prompt: recent entries and daily notes.
 # Not the archive: each conversation would begin with the previous one.
 RECENT = {"query": "", "since": "7d", "path": ["MEMORY.md", "memory/*.md", "memory/*/*.md"]}
-# docs/confidence.md: most questions on subjects that no note covers have no hit of this score; most questions
-# in a note's own words have one. Most prompts are about code and need no note.
-MIN_SCORE = 0.3
 # A prompt of one or two of these words asks for no information, whatever the notes contain.
 FEW_WORDS = 2
 COMMON_WORDS = frozenset(
@@ -64,6 +61,10 @@ EVENTS = {
     "codex": {"SessionStart": "start", "UserPromptSubmit": "prompt", "SessionEnd": "end"},
     "opencode": {"start": "start", "prompt": "prompt"},
 }
+# Values of a start's "source": the conversation goes on with what it contains, or without it. A sub-agent has
+# its own "agent_id" and contains nothing of the conversation that started it.
+CONTINUED = ("resume", "fork")
+EMPTIED = ("compact", "clear")
 # client: the folder of its session files, and their pattern below it.
 SESSIONS = {"claude-code": ("projects", "*/*.jsonl"), "codex": ("sessions", "*/*/*/*.jsonl")}
 UNTOLD_S = 7 * 86_400.0  # arbitrary: sessions that ended without a hook are archived up to this age
@@ -111,17 +112,28 @@ def main(argv: list[str]) -> NoReturn:
 
 
 def _answer(client: str, kind: str, fields: dict[str, Any]) -> None:
+    from memctl import recalled
+
     root = _workspace(fields["cwd"])
     if root is None:
         return
     if kind == "start" and client in SESSIONS:
         _in_background(lambda: _sweep(client, fields["transcript_path"], root))
-    if fields.get("source") == "resume":  # it still contains the notes recalled at its first start
+    source = fields.get("source")
+    if source in CONTINUED:  # it still contains the notes recalled at its first start
         return
-    text = framed(_recalled(root, fields["prompt"] if kind == "prompt" else None))
+    place = recalled.place(client, fields.get("session_id"), fields.get("agent_id"))
+    if source in EMPTIED:
+        recalled.forget(place)
+    if kind == "start":
+        recalled.remove_old()
+    known = recalled.keys(place)
+    text, keys = _recalled(root, fields["prompt"] if kind == "prompt" else None, known)
+    text = framed(text)
     signal.setitimer(signal.ITIMER_REAL, 0)  # a partly written answer would leave the frame open
     if text:
         os.write(1, text.encode("utf-8", "replace"))
+        recalled.keep(place, [*known, *keys])
 
 
 def _end(client: str) -> None:
@@ -170,23 +182,33 @@ def _workspace(folder: str) -> str | None:
     return workspaces.above(os.path.realpath(folder))
 
 
-def _recalled(root: str, prompt: str | None) -> str:
-    """Return the text of `recall` for a prompt, or of recent notes for None; "" without a good match."""
+def _recalled(root: str, prompt: str | None, known: list[str]) -> tuple[str, list[str]]:
+    """
+    Return the text of `recall` for a prompt, or of recent notes for None, and the keys of its passages.
+
+    Both are empty without a good match. Passages with the keys *known* are left out.
+    """
     from memctl.client import Client, NoDaemonError, older_daemon
 
-    params: dict[str, Any] = {"workspace": root, "agent": True, "budget_tokens": BUDGET_TOKENS, "wait": False}
+    params: dict[str, Any] = {
+        "workspace": root,
+        "agent": True,
+        "budget_tokens": BUDGET_TOKENS,
+        "wait": False,
+        "known": known,
+    }
     if prompt is None:
         params |= RECENT
     elif query := as_words(prompt):
         # The core notes were given at the start of the conversation.
-        params |= {"query": query, "min_score": MIN_SCORE, "core": False}
+        params |= {"query": query, "sure": True, "core": False}
     else:
-        return ""
+        return "", []
     try:
         connected = Client.connect(timeout_s=_left_s())
     except NoDaemonError:
         _in_background(_start_daemon)
-        return ""
+        return "", []
     with connected as memd:
         try:
             answer = memd.call("recall", params, timeout_s=_left_s())
@@ -195,8 +217,8 @@ def _recalled(root: str, prompt: str | None) -> str:
                 _in_background(_start_daemon)  # replaces the older daemon, if that is possible
     # The daemon answers for an outer workspace if it does not know the inner one.
     if answer["workspace"] != root or answer["confidence"] == "none" or not answer["sources"]:
-        return ""
-    return str(answer["text"])
+        return "", []
+    return str(answer["text"]), answer["keys"]
 
 
 def as_words(prompt: str) -> str:

@@ -17,6 +17,7 @@ MAX_PATH_CHARS = 4096  # PATH_MAX of Linux
 MAX_NAME_BYTES = 255  # NAME_MAX of Linux: of a file or folder in a path
 # 64 KiB: far more than a prompt can want at once, far less than the wire's cap on answers.
 MAX_BUDGET_TOKENS = 65_536
+MAX_KNOWN = 1000  # keys of `recall`; arbitrary: some hundred answers of a hook
 
 # Lua's {} arrives as an empty array, which is accepted for these parameters, the only maps.
 MAPS = frozenset({"weights", "source", "settings"})
@@ -25,6 +26,7 @@ NOTES = frozenset({"supersedes", "related"})  # each of several notes: its path 
 Share = Annotated[float, Meta(ge=0, le=1)]
 Globs = str | list[str]  # of paths relative to the workspace's root; one match is enough
 Path = Annotated[str, Meta(min_length=1, max_length=MAX_PATH_CHARS)]
+Key = Annotated[str, Meta(pattern="^[0-9a-f]{16}$")]  # of a passage, as `recall` returns it
 
 
 class Params(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -98,6 +100,10 @@ class RecallParams(QueryParams, frozen=True, kw_only=True):
     format: Literal["markdown", "xml"] = "markdown"
     core: bool = True  # the core notes that `path` allows come first; false: only hits
     nearest: bool = True  # include hits if none is a good match; false: then only the core
+    sure: bool = False  # only hits that are most probably about the query, for a reader who did not ask
+    # Keys of passages that the reader has already and that are left out; given, even if it is empty, the
+    # answer has `keys`.
+    known: Annotated[list[Key], Meta(max_length=MAX_KNOWN)] | None = None
 
     @property
     def glob(self) -> Globs:

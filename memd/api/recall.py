@@ -1,7 +1,7 @@
 """``recall``: the core notes and the hits of a search, as text for a prompt."""
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import UNSET, structs
@@ -14,11 +14,12 @@ from memd.index.snapshot import View
 from memd.index.source_rows import EXTERNAL
 from memd.records import Confidence
 from memd.rpc.context import Call, Packed, packed
+from memd.search.ranking import is_sure
 from memd.search.recall import BYTES_PER_TOKEN, ESTIMATOR, Piece, Recalled, piece_of
 from memd.search.recall import recall as fit
 from memd.search.score import PreparedQuery
 from memd.search.search import Answer, Hit
-from memd.search.snippet import Passage, beginning, section
+from memd.search.snippet import Line, Passage, around, beginning, lines_of, section
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
 
@@ -51,19 +52,31 @@ def _recall(
     opened: OpenWorkspace, params: RecallParams, call: Call, fresh: Freshness
 ) -> Packed[RecallResult]:
     with opened.view(call.is_over, agent=True) as view:  # the text is for a prompt
-        answer = answered(view, opened, params, call)
+        known = view.keyed(params.known or [])
+        answer = answered(view, opened, params, call, known)
         instead = without_minus(view, opened, params, call, answer)
         with opened.threads.turn():
-            fitted = _fitted(view, opened.config.core, params, answer)
-        record_recalls(view, opened, answer, {one.piece.path for one in fitted.sent})
-    made = query_frame(opened, answer, fresh) | {"without_minus": instead, "took_ms": call.age_ms()}
+            fitted = _fitted(view, opened.config.core, params, answer, _lines_by_path(view, known))
+            keys = UNSET if params.known is None else _keys(view, fitted)
+        record_recalls(view, opened, answer, {sent.piece.path for sent in fitted.sent})
+    made = query_frame(opened, answer, fresh) | {
+        "without_minus": instead,
+        "keys": keys,
+        "took_ms": call.age_ms(),
+    }
     return packed(_result(fitted, params, made))
 
 
-def _fitted(view: View, core: Sequence[str], params: RecallParams, answer: Answer) -> Recalled:
+def _fitted(
+    view: View, core: Sequence[str], params: RecallParams, answer: Answer, known: Mapping[str, set[Line]]
+) -> Recalled:
     hits = answer.hits if params.nearest or answer.confidence != "none" else []
     old = [hit for hit in hits if (hit.superseded_by or hit.expired) and not params.superseded]
     wanted = [hit for hit in hits if params.superseded or not (hit.superseded_by or hit.expired)]
+    if params.sure:
+        # What replaces a sure note comes in its place, whatever its own words are.
+        newer = {path for hit in hits if is_sure(hit.candidate) for path in hit.superseded_by}
+        wanted = [hit for hit in wanted if is_sure(hit.candidate) or hit.source.path in newer]
     return fit(
         _core(view, core, params.budget_tokens, answer.prepared) if params.core else [],
         [_piece(view, hit, answer.confidence) for hit in wanted],
@@ -71,6 +84,7 @@ def _fitted(view: View, core: Sequence[str], params: RecallParams, answer: Answe
         style=params.format,
         preface=PREFACES[answer.confidence],
         left_out=[(_piece(view, hit, answer.confidence), _why_old(hit)) for hit in old],
+        known=known,
     )
 
 
@@ -78,6 +92,28 @@ def _why_old(hit: Hit) -> str:
     if hit.superseded_by:
         return f"superseded by {', '.join(hit.superseded_by)}"
     return f"valid until {hit.expired}"
+
+
+def _lines_by_path(view: View, ids: Sequence[int]) -> dict[str, set[Line]]:
+    """Return path → lines of chunks, so that a section or a neighbour does not show them again."""
+    found: dict[str, set[Line]] = {}
+    for chunk in view.reader.chunks(ids).values() if ids else ():
+        path = view.snapshot.sources[chunk.source].path
+        found.setdefault(path, set()).update(lines_of(chunk))
+    return found
+
+
+def _keys(view: View, fitted: Recalled) -> list[str]:
+    """Return the keys of the chunks that were sent: the chunk of each piece, and those shown around it."""
+    ids: dict[int, None] = {}
+    for sent in fitted.sent:
+        beside = around(view, sent.piece.id)
+        ids |= {
+            chunk.id: None
+            for chunk in beside
+            if chunk.id == sent.piece.id or sent.lines.keys() >= lines_of(chunk).keys()
+        }
+    return list(dict.fromkeys(view.reader.keys(list(ids)).values()))
 
 
 def _piece(view: View, hit: Hit, answer: Confidence) -> Piece:

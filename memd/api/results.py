@@ -198,6 +198,7 @@ class RecallResult(SearchedResult, frozen=True, kw_only=True):
     budget_tokens: int
     estimator: str  # the formula of the token count
     sources: list[RecallSource]
+    keys: list[str] | UnsetType = UNSET  # with `known`: keys of the passages in `text`, for the next `known`
     omitted: list[RecallOmission]
     confidence: Confidence
     corrected: dict[str, str]

@@ -118,9 +118,11 @@ def _search(
     )
 
 
-def answered(view: View, opened: OpenWorkspace, params: AnyQuery, call: Call) -> Answer:
-    """Answer a query."""
-    prepared, judged = _prepared(view, opened, params, call, excludes_in(view))
+def answered(
+    view: View, opened: OpenWorkspace, params: AnyQuery, call: Call, without: Sequence[int] = ()
+) -> Answer:
+    """Answer a query, as if the chunks *without* did not exist."""
+    prepared, judged = _prepared(view, opened, params, call, excludes_in(view), without=without)
     with opened.threads.turn():
         return search_view(view, prepared, judged)
 
@@ -174,12 +176,18 @@ def _answers(answer: Answer) -> bool:
 
 
 def _prepared(
-    view: View, opened: OpenWorkspace, params: AnyQuery, call: Call, excludes: Excludes
+    view: View,
+    opened: OpenWorkspace,
+    params: AnyQuery,
+    call: Call,
+    excludes: Excludes,
+    *,
+    without: Sequence[int] = (),
 ) -> tuple[PreparedQuery, Judgement | None]:
     """Prepare a query: its words are looked up and scored while the model embeds its text."""
     with opened.threads.turn():
         plain = parsed(opened, params, call.is_over, excludes)
-        plain = replace(plain, timings_ms={"wait": call.age_ms()})
+        plain = replace(plain, timings_ms={"wait": call.age_ms()}, without=tuple(without))
         if plain.mode == "keyword":  # nothing to run in parallel
             spelling, judged = begin(view, plain, opened.tokenizer)
             return respelled(opened, embedded(opened, plain), spelling), judged

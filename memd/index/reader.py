@@ -54,6 +54,12 @@ DAILY_ENTRIES = """
     SELECT entry, min(id) FROM chunks
     WHERE entry != '' AND entry IN (SELECT value FROM json_each(?)) GROUP BY entry
 """
+# A key of a chunk is the first 8 bytes of its hash, in hex.
+KEYS = "SELECT id, hex(substr(hash, 1, 8)) FROM chunks WHERE id IN (SELECT value FROM json_each(?))"
+KEYED = """
+    SELECT chunks.id FROM json_each(?) AS asked
+    CROSS JOIN chunks ON hash BETWEEN unhex(asked.value) AND unhex(asked.value || 'ffffffffffffffff')
+"""
 SEARCHED = """
     SELECT chunks.id, path, context, text,
         chunks.id = (SELECT min(id) FROM chunks AS other WHERE other.source = chunks.source)
@@ -212,6 +218,17 @@ class Reader:
         with decoded(self._path):
             found = self._db.execute(f"SELECT id, signature FROM chunks WHERE id IN ({marks})", tuple(ids))
             return {row[0]: _signature(row) for row in found}
+
+    def keys(self, ids: Sequence[int]) -> dict[int, str]:
+        """Return the keys of the chunks that exist: of the text that the model reads, not of their place."""
+        with decoded(self._path):
+            found = self._db.execute(KEYS, (json.dumps(list(ids)),))
+            return {number: str(key).lower() for number, key in found}
+
+    def keyed(self, keys: Sequence[str]) -> list[int]:
+        """Return the ids of the chunks that have one of these keys, dead chunks included."""
+        with decoded(self._path):
+            return [int(number) for (number,) in self._db.execute(KEYED, (json.dumps(list(keys)),))]
 
     def source_ids(self, paths: Sequence[str]) -> dict[str, int]:
         """Return path → id of the sources at *paths*, including gone ones."""

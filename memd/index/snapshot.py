@@ -120,6 +120,10 @@ class View:
         """Return the ids of the live chunks that match an FTS5 expression made by memd."""
         return only_living(self.reader.matching(table, expression), self.snapshot.columns)
 
+    def keyed(self, keys: Sequence[str]) -> list[int]:
+        """Return the ids of the live chunks that have one of these keys; see `Reader.keys`."""
+        return only_living(self.reader.keyed(keys), self.snapshot.columns) if keys else []
+
     def inside(self, piece: str, limit: int, among: Callable[[int], object] = bool) -> dict[int, int]:
         """Return how often *piece*, of three or more characters, occurs within words, per chunk.
 

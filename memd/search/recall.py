@@ -9,9 +9,10 @@ is sent twice.
 import html
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
+from types import MappingProxyType
 from typing import Literal, Protocol
 
 from memd.records import SHIPPED_COSINES, Confidence, CosineScale
@@ -126,6 +127,7 @@ def recall(
     style: Format = "markdown",
     preface: str = "",
     left_out: Sequence[tuple[Piece, str]] = (),
+    known: Mapping[str, set[Line]] = MappingProxyType({}),
 ) -> Recalled:
     """Fill the budget; a piece that is too long is omitted, and shorter pieces after it are still tried.
 
@@ -138,8 +140,9 @@ def recall(
         style: the format of the text.
         preface: a remark before the hits.
         left_out: pieces that must not be sent, with the reason.
+        known: path → lines that the reader has already.
     """
-    filling = _Filling(_FRAMES[style], budget_tokens * BYTES_PER_TOKEN)
+    filling = _Filling(_FRAMES[style], budget_tokens * BYTES_PER_TOKEN, _lines={**known})
     core_bytes = int(filling.most_bytes * CORE_SHARE)
     omitted = [(piece, why) for piece in core if (why := filling.add(piece, core_bytes))]
     filling.add_remark(preface)
@@ -238,7 +241,7 @@ class _Filling:
     sent: list[Sent] = field(default_factory=list)
     _parts: list[str] = field(default_factory=list)
     _remark: str = ""  # added before the next piece, if one follows
-    _lines: dict[str, set[Line]] = field(default_factory=dict)  # sent lines by path
+    _lines: dict[str, set[Line]] = field(default_factory=dict)  # lines that the reader has, by path
     _fingerprints: dict[Passage, Fingerprint] = field(default_factory=dict)  # those computed so far
 
     def add_remark(self, remark: str) -> None:
@@ -255,7 +258,7 @@ class _Filling:
         lines = {line: text for line, text in piece.own.items() if line not in known}
         own = _passage(lines)
         if own is None:
-            return "its lines are sent with another hit"
+            return "its lines are sent with another hit, or known"
         # With the first character of the text, which decides whether the markup adds a heading.
         framed = self.frame.piece(Sent(piece, replace(own, text=own.text[:1]), {}))
         room = most_bytes - _size(self._with(framed)) + _size(own.text[:1])

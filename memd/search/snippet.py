@@ -370,6 +370,12 @@ def section(view: View, chunk: StoredChunk) -> dict[Line, str]:
     return _shown(view, range(first, last + 1))
 
 
+def around(view: View, chunk_id: int) -> list[StoredChunk]:
+    """Return a chunk and those of its source that `section` may show with it."""
+    found = view.reader.chunks(range(chunk_id - AROUND, chunk_id + AROUND + 1))
+    return [one for one in found.values() if one.source == found[chunk_id].source]
+
+
 def beginning(view: View, source: Source, most_bytes: int) -> tuple[StoredChunk | None, dict[Line, str]]:
     """Return a source's first chunk, if any, and its first lines, up to just over *most_bytes*."""
     ids: list[int] = []

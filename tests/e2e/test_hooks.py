@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 
 import forked
 import pytest
@@ -32,9 +33,10 @@ def hook(
     return done
 
 
-def said(daemon, cwd, prompt=QUESTION, *, client="claude-code", env=PATIENT) -> str:
-    """What a hook adds to a prompt."""
-    told = {"cwd": str(cwd), "prompt": prompt, "session_id": "s", "transcript_path": "/nowhere"}
+def said(daemon, cwd, prompt=QUESTION, *, client="claude-code", env=PATIENT, **fields) -> str:
+    """What a hook adds to a prompt, of a new conversation unless *fields* name one."""
+    told = {"cwd": str(cwd), "prompt": prompt, "session_id": str(uuid.uuid4()), "transcript_path": "/nowhere"}
+    told |= fields
     return hook(daemon, client, "UserPromptSubmit", told=told, env=env).stdout.decode()
 
 
@@ -72,7 +74,7 @@ def test_a_prompt_about_something_else_gets_nothing(daemon, notes):
     daemon.call("sync", workspace=str(notes))
     for prompt in ("continue", "Continue!", "go on", "run tests", "try again", "Yes, please."):
         assert said(daemon, notes, prompt) == "", prompt
-    assert "list.md" in said(daemon, notes, "walk on")
+    assert "list.md" in said(daemon, notes, "weir walk")
     for prompt in ("Refactor this function to take a dict.", "ok, go on", "qqxyzzy", "", "   "):
         assert said(daemon, notes, prompt) == ""
 
@@ -118,6 +120,109 @@ def test_a_private_note_is_not_recalled(daemon, notes):
     daemon.call("sync", workspace=str(notes))
     assert daemon.found(QUESTION, workspace=str(notes)) == ["port.md"]
     assert said(daemon, notes) == ""
+
+
+def begun(daemon, cwd, *, client="claude-code", **fields) -> str:
+    """What a hook says at the start of a conversation."""
+    told = {"cwd": str(cwd), "transcript_path": "/nowhere", "source": "startup"} | fields
+    return hook(daemon, client, "SessionStart", told=told, env=PATIENT).stdout.decode()
+
+
+@pytest.mark.parametrize("client", ["claude-code", "codex"])
+def test_a_note_comes_once_in_a_conversation(daemon, notes, client):
+    """The same prompt gets nothing the second time; the next conversation gets the note."""
+    assert "port.md" in said(daemon, notes, client=client, session_id="one")
+    assert said(daemon, notes, client=client, session_id="one") == ""
+    assert said(daemon, notes, "Which port has the staging database?", client=client, session_id="one") == ""
+    assert "port.md" in said(daemon, notes, client=client, session_id="two")
+
+
+def test_a_note_that_was_changed_comes_again(daemon, notes):
+    """What counts is the text that the conversation has got, not its file, nor its number in the index."""
+    assert "5433" in said(daemon, notes, session_id="changed")
+    (notes / "port.md").rename(notes / "below" / "port.md")
+    daemon.call("index", workspace=str(notes), rebuild=True)
+    assert daemon.found(QUESTION, workspace=str(notes)) == ["below/port.md"]
+    assert said(daemon, notes, session_id="changed") == ""
+    (notes / "below" / "port.md").write_text(NOTE.replace("5433", "5434"))
+    daemon.call("index", workspace=str(notes))
+    assert "5434" in said(daemon, notes, session_id="changed")
+
+
+@pytest.mark.parametrize("source", ["compact", "clear"])
+@pytest.mark.parametrize("client", ["claude-code", "codex"])
+def test_after_a_compaction_a_note_may_come_again(daemon, notes, client, source):
+    """The conversation has lost it; a resumed one has not, and gets it no more."""
+    assert said(daemon, notes, client=client, session_id=source)
+    begun(daemon, notes, client=client, session_id=source, source="resume")
+    assert said(daemon, notes, client=client, session_id=source) == ""
+    begun(daemon, notes, client=client, session_id=source, source=source)
+    assert "port.md" in said(daemon, notes, client=client, session_id=source)
+
+
+def test_a_sub_agent_has_not_got_what_its_conversation_has(daemon, notes):
+    """And the other way round: each contains what it got itself; a compaction of one leaves the other."""
+    assert said(daemon, notes, session_id="parent")
+    child = {"session_id": "parent", "agent_id": "a1", "agent_type": "Explore"}
+    assert "port.md" in said(daemon, notes, **child)
+    assert said(daemon, notes, **child) == ""
+    assert "port.md" in said(daemon, notes, **child | {"agent_id": "a2"})
+    begun(daemon, notes, source="compact", **child)
+    assert said(daemon, notes, session_id="parent") == ""
+    assert "port.md" in said(daemon, notes, **child)
+
+
+def test_what_began_a_conversation_does_not_come_again(daemon, notes):
+    """The recent entries of its start are in it, until it is compacted: then they come at once."""
+    kept = {
+        "topic": "infra",
+        "title": "Mirror of packages",
+        "content": "The mirror of packages moved to Oslo.",
+    }
+    daemon.call("extract_memory", workspace=str(notes), **kept)
+    daemon.call("index", workspace=str(notes))
+    asked = "where is the mirror of packages?"
+    assert "Oslo" in said(daemon, notes, asked)
+    assert "Oslo" in begun(daemon, notes, session_id="begun")
+    assert said(daemon, notes, asked, session_id="begun") == ""
+    assert "Oslo" in begun(daemon, notes, session_id="begun", source="compact")
+
+
+def test_what_a_conversation_got_is_kept_privately_and_not_for_ever(daemon, notes):
+    """One file of hashes in the state folder, for its owner alone; a month later a start removes it."""
+    assert said(daemon, notes, session_id="../../s p\u00e4t")
+    (kept,) = daemon.state.glob("recalled/*s_p_t")
+    assert kept.stat().st_mode & 0o777 == 0o600
+    assert kept.parent.stat().st_mode & 0o777 == 0o700
+    assert re.fullmatch(r"([0-9a-f]{16}\n)+", kept.read_text())
+    begun(daemon, notes, session_id="other")
+    assert kept.exists()
+    month_ago = time.time() - 31 * 86_400
+    os.utime(kept, (month_ago, month_ago))
+    begun(daemon, notes, session_id="other")
+    assert not kept.exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"nonsense\n", b"\xff\0\n", b"0123456789abcdef\n" * 100_000])
+def test_a_damaged_file_of_a_conversation_is_passed_over(daemon, notes, content):
+    """Its notes may come twice; the hook goes on, and the file gets its usual size."""
+    assert said(daemon, notes, session_id="damaged")
+    kept = daemon.state / "recalled" / "claude-code.damaged"
+    kept.write_bytes(content)
+    assert "port.md" in said(daemon, notes, session_id="damaged")
+    assert kept.stat().st_size <= 17 * 600
+    kept.unlink()
+
+
+def test_a_prompt_in_a_script_that_the_model_does_not_read_gets_its_note(daemon, notes):
+    """Then the words decide."""
+    (notes / "japan.md").write_text(
+        "# 検証用データベース\n\n検証用データベースのポート番号は五四三三です。\n"
+    )
+    (notes / "tea.md").write_text("# お茶\n\n京都の宇治で買った玉露はとても甘い。\n")
+    daemon.call("index", workspace=str(notes))
+    assert "japan.md" in said(daemon, notes, "検証用データベースのポート番号は?")
+    assert said(daemon, notes, "この関数を書き直してください") == ""
 
 
 def session(path, *, began, client="claude-code", text="Where does the weir stand?"):

@@ -5,6 +5,8 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from memctl.client import RpcError
+
 
 @pytest.fixture
 def daemon(shared_daemon):
@@ -128,3 +130,50 @@ def test_an_agent_is_sent_no_secret_and_no_private_note(home):
     assert token not in text
     (root / "MEMORY.md").write_text("---\nprivate: true\n---\nThe user drinks tea.\n")
     assert "drinks tea" not in recalled(home, query="storks", sync=True)["text"]
+
+
+def test_what_the_reader_has_is_not_sent_again(home):
+    """With the keys of each answer given back, every line of a note comes once, and then nothing."""
+    daemon, workspace, root = home
+    lines = [
+        f"The kingfisher number {n} dives for minnows near stone {n} of the old ford." for n in range(60)
+    ]
+    (root / "birds.md").write_text("# Kingfishers\n\n" + "\n".join(lines) + "\n")
+    daemon.call("index", workspace=workspace)
+    known, sent = [], []
+    while sources := (answer := recalled(home, "kingfisher", known=known, core=False))["sources"]:
+        assert answer["keys"]
+        known += answer["keys"]
+        sent += [(one["path"], line) for one in sources for line in lines_of(one)]
+    assert len(sent) == len(set(sent))
+    assert {line for path, line in sent if path == "birds.md"} == set(range(1, 63))
+    assert "keys" not in recalled(home, core=False)
+
+
+def lines_of(one):
+    return range(one["start_line"], one["end_line"] + 1)
+
+
+def test_only_what_is_sure_is_sent_where_nobody_asked(home):
+    """A prompt that shares its words with a note is not about it, and the note that answers is sent."""
+    answer = recalled(home, "What does the otter eat at the weir?", sure=True, core=False)
+    assert paths(answer) == ["otter.md"]
+    assert paths(recalled(home, "Write a test for the weir function", sure=True, core=False)) == []
+    assert paths(recalled(home, "Write a test for the weir function", core=False))
+
+
+def test_a_note_that_replaces_a_sure_one_is_sent_in_its_place(home):
+    """Whatever its own words are: the correction is what the prompt needs."""
+    daemon, workspace, root = home
+    (root / "newer.md").write_text("---\nsupersedes: otter.md\n---\nIt is a vegetarian now.\n")
+    daemon.call("index", workspace=workspace)
+    answer = recalled(home, "What does the otter eat at the weir?", sure=True, core=False)
+    assert paths(answer) == ["newer.md"]
+
+
+@pytest.mark.parametrize("key", ["", "0123", "0123456789ABCDEF", "g" * 16, "0" * 17])
+def test_a_key_that_is_none_is_refused(home, key):
+    """With its place in the request."""
+    daemon, workspace, _ = home
+    with pytest.raises(RpcError, match="known"):
+        daemon.call("recall", workspace=workspace, query="x", known=["0" * 16, key])

@@ -105,7 +105,7 @@ def test_no_line_is_sent_twice(notes):
     notes.save({"a.md": text})
     result = recall([], pieces(notes), 4000)
     assert result.text.count("grass") == text.count("grass")
-    assert {reason for _, reason in result.omitted} <= {"its lines are sent with another hit"}
+    assert {reason for _, reason in result.omitted} <= {"its lines are sent with another hit, or known"}
     assert len(result.sent) == 1
 
 
@@ -147,7 +147,7 @@ def test_a_hit_that_stands_in_the_core_is_not_sent_again():
     result = recall([core], [own, same], 1000)
     assert [one.piece.path for one in result.sent] == ["MEMORY.md"]
     assert [reason for _, reason in result.omitted] == [
-        "its lines are sent with another hit",
+        "its lines are sent with another hit, or known",
         "nearly the same as MEMORY.md:1-2",
     ]
     long = core_piece("Tea, never coffee.\n" * 300 + "The zebra stands here.")

@@ -1,0 +1,91 @@
+"""The passages that a conversation has got from `memctl hook`, so that none comes twice.
+
+One small file for each conversation, and for each of its sub-agents, in the state folder: keys of passages
+as `recall` returns them, one per line, without text and paths. If a file cannot be read or written, a passage
+may come twice.
+"""
+
+import os
+import time
+from contextlib import suppress
+
+from memctl.paths import PathError, check_private_dir, open_own, state_place
+
+FOLDER = "recalled"
+MOST_KEYS = 600  # of the newest passages; `recall` takes 1,000, and a long conversation gets some hundred
+MOST_BYTES = 17 * MOST_KEYS
+MOST_CHARS = 100  # of a part of a file's name; ids of the clients have 36
+KEPT_S = 30 * 86_400.0  # arbitrary: a conversation that goes on after a month may get a passage again
+
+
+def place(client: str, session: object, agent: object) -> str:
+    """
+    Return the path of the file of a conversation; "" if the client does not name the conversation.
+
+    Args:
+        client: the name of the agent's client.
+        session: its id of the conversation.
+        agent: its id of the sub-agent; None: the conversation itself.
+    """
+    import re  # already loaded by json
+
+    if not isinstance(session, str) or not session:
+        return ""
+    parts = (client, session, agent) if isinstance(agent, str) and agent else (client, session)
+    names = (re.sub(r"[^0-9A-Za-z_-]", "_", part)[:MOST_CHARS] for part in parts)
+    return f"{_folder()}/{'.'.join(names)}"
+
+
+def keys(path: str) -> list[str]:
+    """Return the keys of the passages that a conversation has got; [] if it has none."""
+    import re  # as above
+
+    if not path:
+        return []
+    try:
+        check_private_dir(_folder())
+        descriptor = open_own(path, os.O_RDONLY)
+    except (OSError, PathError):
+        return []
+    try:
+        text = os.pread(descriptor, MOST_BYTES, 0).decode("ascii", "replace")
+    finally:
+        os.close(descriptor)
+    return re.findall(r"^[0-9a-f]{16}$", text, re.MULTILINE)
+
+
+def keep(path: str, known: list[str]) -> None:
+    """Store the keys of the passages that a conversation has got, oldest first."""
+    if not path:
+        return
+    raw = "".join(f"{key}\n" for key in known[-MOST_KEYS:]).encode()
+    with suppress(OSError, PathError):
+        with suppress(FileExistsError):
+            os.mkdir(_folder(), 0o700)  # noqa: PTH102 - pathlib is slow
+        check_private_dir(_folder())
+        descriptor = open_own(path, os.O_WRONLY | os.O_CREAT)
+        try:
+            # One write, then truncate: a reader sees the old or the new keys.
+            os.pwrite(descriptor, raw, 0)
+            os.ftruncate(descriptor, len(raw))
+        finally:
+            os.close(descriptor)
+
+
+def forget(path: str) -> None:
+    """Drop the keys of a conversation that does not contain the passages any more."""
+    if path:
+        with suppress(OSError):
+            os.unlink(path)  # noqa: PTH108 - pathlib is slow
+
+
+def remove_old() -> None:
+    """Remove the files of conversations that got nothing for KEPT_S."""
+    with suppress(OSError):
+        for entry in os.scandir(_folder()):
+            if entry.stat(follow_symlinks=False).st_mtime < time.time() - KEPT_S:
+                os.unlink(entry)  # noqa: PTH108 - a DirEntry is no Path
+
+
+def _folder() -> str:
+    return f"{state_place()}/{FOLDER}"
