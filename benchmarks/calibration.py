@@ -97,7 +97,7 @@ def main() -> None:
     options = _options()
     sets = [beir.load(folder) for folder in options.sets]
     if options.pairs:
-        sets.append(_pairs(*options.pairs))
+        sets.append(pairs(*options.pairs))
     if options.headings:
         sets.append(headings(options.headings))
     shares: list[dict[str, object]] = []
@@ -133,7 +133,7 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _pairs(notes: Path, queries: Path) -> Beir:
+def pairs(notes: Path, queries: Path) -> Beir:
     """Return a folder of notes, and questions that each name one of them, as a set."""
     lines = [json.loads(line) for line in queries.read_text(encoding="utf-8").splitlines()]
     documents = [

@@ -7,6 +7,7 @@ Chat Completions.
 
 import json
 import threading
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -109,9 +110,11 @@ def _messages(body: dict[str, Any], call: Called) -> Iterator[str]:
         else {"type": "text", "text": SAID}
     )
     reason = "tool_use" if call else "end_turn"
+    # Claude Code takes answers with the same id for one, and compacts no conversation of one.
     message = {
-        "id": "msg_1", "type": "message", "role": "assistant", "model": body.get("model", "m"),
-        "content": [], "stop_reason": None, "stop_sequence": None, "usage": usage,
+        "id": f"msg_{uuid.uuid4().hex}", "type": "message", "role": "assistant",
+        "model": body.get("model", "m"), "content": [], "stop_reason": None, "stop_sequence": None,
+        "usage": usage,
     }  # fmt: skip
     if not body.get("stream"):
         yield json.dumps(message | {"content": [block], "stop_reason": reason})

@@ -43,6 +43,9 @@ def installed() -> Path:
         (CACHE / "package.json").write_text(wanted)
         # OpenClaw needs a newer node than npm's own; it comes with the packages.
         subprocess.run([*INSTALL, "--engine-strict=false"], cwd=CACHE, check=True, timeout=INSTALL_TIMEOUT_S)
+        # Its script after the installation, which puts its program in place.
+        script = CACHE / "node_modules" / "@anthropic-ai" / "claude-code" / "install.cjs"
+        subprocess.run(["node", script], cwd=script.parent, check=True, timeout=INSTALL_TIMEOUT_S)
     return CACHE / "node_modules" / ".bin"
 
 
@@ -165,6 +168,64 @@ def test_a_real_client_stores_finds_supersedes_and_forgets(installed, daemon):
     daemon.call("sync", workspace=str(root))
     held = [path for one in (daemon.state, root) for path in one.rglob("*") if path.is_file()]
     assert [str(path) for path in held if TAIL.encode() in path.read_bytes().lower()] == []
+
+
+class Conversation:
+    """A conversation with Claude Code in one process, prompt by prompt."""
+
+    def __init__(self, installed: Path, daemon: Daemon, api: ModelApi) -> None:
+        command, environment = claude_code(daemon, api)
+        self.api = api
+        self.process = subprocess.Popen(
+            [str(installed / command[0]), "-p", "--verbose", "--input-format", "stream-json",
+             "--output-format", "stream-json", "--allowedTools", "Agent"],
+            cwd=daemon.home / "notes", env=daemon.environment | environment | {"MEMD_HOOK_MS": "5000"},
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    def say(self, prompt: str) -> list[str]:
+        """Send a prompt; return the messages of each request to the model for it, as JSON text."""
+        before = len(self.api.requests)
+        assert self.process.stdin
+        assert self.process.stdout
+        said = {"type": "user", "message": {"role": "user", "content": prompt}}
+        self.process.stdin.write(json.dumps(said) + "\n")
+        self.process.stdin.flush()
+        for line in self.process.stdout:
+            if (told := json.loads(line))["type"] == "result":
+                assert told["subtype"] == "success", told
+                return [json.dumps(one.get("messages")) for one in self.api.requests[before:]]
+        raise AssertionError("Claude Code ended")
+
+    def close(self) -> None:
+        """End the client."""
+        self.process.communicate(timeout=RUN_TIMEOUT_S)
+
+
+@pytest.mark.timeout(300)
+def test_a_real_client_gets_a_note_once_until_it_compacts(installed, daemon):
+    """And its sub-agent's conversation, asked the same, neither has the note nor takes it from the first."""
+    told = {"description": "look", "prompt": QUESTION, "subagent_type": "general-purpose"}
+    api = ModelApi([("Agent", told)])
+    assert daemon.memctl("agents", "install", "claude-code", "--yes").returncode == 0
+    kept = daemon.state / "recalled"
+    conversation = Conversation(installed, daemon, api)
+    try:
+        first, *inner, last = conversation.say(QUESTION)
+        assert inner
+        assert [one.count("<memd-recall>") for one in (first, last)] == [1, 1]
+        assert not any("<memd-recall>" in one for one in inner)
+        assert len(list(kept.iterdir())) == 1
+        [again] = conversation.say(QUESTION)
+        assert again.count("<memd-recall>") == 1  # that of the first prompt
+        conversation.say("/compact")
+        assert list(kept.iterdir()) == []
+        *_, later = conversation.say(QUESTION)
+        assert later.count("<memd-recall>") == 1
+        assert "5433" in later
+    finally:
+        conversation.close()
+        api.close()
 
 
 @pytest.mark.timeout(300)

@@ -1,0 +1,263 @@
+"""Precision and silence of what a hook adds to prompts that did not ask for it.
+
+Each set's index gets three kinds of prompts: the set's own questions, twice as many of sets about something
+else ("foreign"), and talk ("continue", "thanks", "run the tests again"). The gate is chosen on the even
+prompts of each kind (`memd.search.ranking.is_sure`), and reported on the odd ones.
+
+Columns: injected, of all prompts; precision, the share of the injections whose first note is judged relevant;
+notes, the same share of all injected notes; silence, the share of the foreign prompts and of talk that get
+nothing; talk, the same of talk alone; found, the share of the own questions with a relevant note in the first
+place; got, of these, the share that gets it. The goal is a precision of .8 at a silence of .9 and .7 got. The
+judgements name one note for most questions: another note that answers counts as wrong.
+
+The rows "mean" are of the retrieval sets and the headings, without the pairs. The curves, which a kept run
+has, vary each limit of the gate, and those of two gates that were rejected: a score, and the meaning alone.
+"""
+
+import argparse
+import random
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks import beir, calibration, report
+from benchmarks.beir import Beir
+from benchmarks.indexed import Indexed, indexed
+from benchmarks.recall import some
+from memctl.commands.hook import BUDGET_TOKENS, as_words
+from memd.api.recall import LEAST_HITS, PIECE_TOKENS
+from memd.embedding.onnx import OnnxEmbedder
+from memd.search.ranking import BOTH_MEAN_IT, MEANS_IT, Candidate, is_sure
+from memd.text import is_readable
+
+SEED = 7
+FOREIGN = 2  # for each own question
+ALL = 1 << 30
+HITS = max(BUDGET_TOKENS // PIECE_TOKENS, LEAST_HITS)  # as for the hook's budget
+LIMITS = tuple(number / 50 for number in range(15, 36))  # of curves, .3 to .7
+TALK = """
+continue
+thanks
+run the tests again
+go on
+yes, do it
+no, the other one
+looks good, commit it
+commit this with a good message and push
+ok now fix the failing test
+why did that fail?
+try again with more memory
+what do you think?
+undo the last change
+please explain what you just did
+show me the diff
+can you simplify this function?
+rename this variable to something clearer
+add a docstring to this function
+write a unit test for the new class
+refactor this into two functions
+make the error message clearer
+there is a typo in the readme
+it still doesn't work, same error as before
+the build is red, have a look
+revert that and try the first idea
+use a dataclass instead of a dict here
+remove the debug prints
+add type hints to this module
+what does this line do?
+is there a simpler way to write this?
+split this file, it is too long
+move this helper next to its caller
+great, let's continue with the next step
+stop, that is not what I asked for
+do the same for the other two files
+let me see the whole file again
+sort the imports and run the linter
+catch the exception and log it
+make this async
+why is this loop so slow?
+bump the version and update the changelog
+open a pull request for this branch
+rebase onto main and resolve the conflicts
+what is left to do?
+summarize what we did so far
+that's wrong, look at line 42 again
+replace the regex with a parser
+you forgot to handle the empty list
+return early if the argument is None
+add a flag --verbose to the command line
+print the response before you parse it
+does this handle unicode?
+write the function in one line
+check if there are other places with the same bug
+I restarted it, now it prints nothing at all
+delete the old code, we don't need it any more
+can we cache the result of this call?
+good, but use a set instead of a list
+ok, merge it
+Traceback (most recent call last): File "main.py", line 12, in <module> KeyError: 'name'
+hm, are you sure about that?
+make the button blue and a bit larger
+convert this callback to async/await
+""".strip().splitlines()
+
+Gate = Callable[[Candidate], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A prompt, and what the search finds for it."""
+
+    kind: str  # "own", "foreign" or "talk"
+    is_even: bool
+    hits: list[tuple[Candidate, bool]]  # with whether the note is relevant
+
+
+def main() -> None:
+    options = _options()
+    whole = [beir.load(folder) for folder in options.sets]
+    parts = zip(whole, options.documents, options.questions, strict=True)
+    sets = [some(data, documents, questions) for data, documents, questions in parts]
+    # A folder of notes may answer the questions to another one.
+    notes = [calibration.headings(options.headings)] if options.headings else []
+    notes += [calibration.pairs(*options.pairs)] if options.pairs else []
+    others = {
+        data.name: [one for other in whole + notes if other.name != data.name for one in other.queries]
+        for data in whole
+    }
+    others |= {data.name: [one for other in whole for one in other.queries] for data in notes}
+    rows: list[dict[str, Any]] = []
+    curves: list[dict[str, Any]] = []
+    for data in sets + notes:
+        texts = [query.text for query in others[data.name]]
+        prompts = asked(data, texts, options.kept, f"{data.name}-{len(data.documents)}-{len(data.queries)}")
+        for name, gate in GATES.items():
+            rows += [figures(data.name, name, prompts, gate, half) for half in ("even", "odd")]
+        for name, gate in _curve():
+            curves += [figures(data.name, name, prompts, gate, half) for half in ("even", "odd")]
+    asides = options.pairs[0].name if options.pairs else ""
+    curves += means(curves, asides)
+    report.show("injection", rows + means(rows, asides), options, curves=curves)
+
+
+def _options() -> argparse.Namespace:
+    parser = report.arguments(__doc__)
+    parser.add_argument("sets", nargs="+", type=Path, metavar="SET", help="folder in BEIR's form")
+    for what in ("documents", "questions"):
+        text = f"so many of each set, at most (default: all {what})"
+        parser.add_argument(f"--{what}", type=int, nargs="+", metavar="N", help=text)
+    parser.add_argument("--headings", type=Path, metavar="NOTES", help="notes, asked for their own headings")
+    parser.add_argument(
+        "--pairs", nargs=2, type=Path, metavar=("NOTES", "JSONL"), help="notes; queries, each with its path"
+    )
+    parser.add_argument("--kept", type=Path, help="where indexes are kept for later runs")
+    options = parser.parse_args()
+    for what in ("documents", "questions"):
+        given = getattr(options, what) or [ALL] * len(options.sets)
+        if len(given) != len(options.sets):
+            parser.error(f"--{what}: {len(given)} numbers for {len(options.sets)} sets")
+        setattr(options, what, given)
+    return options
+
+
+def asked(data: Beir, foreign: Sequence[str], kept: Path | None, name: str) -> list[Prompt]:
+    """Index a set, and ask it all prompts as the hook does."""
+    drawn = random.Random(SEED).sample(foreign, min(FOREIGN * len(data.queries), len(foreign)))
+    with tempfile.TemporaryDirectory() as folder:
+        ids = beir.export(data.documents, Path(folder))
+        readable = any(is_readable(query.text, OnnxEmbedder().scripts) for query in data.queries[:50])
+        with indexed(Path(folder), name, kept, embed=readable) as index:
+            prompts = [
+                Prompt("own", number % 2 == 0, _hits(index, query.text, ids, data.judgements[query.id]))
+                for number, query in enumerate(data.queries)
+            ]
+            for kind, texts in (("foreign", drawn), ("talk", TALK)):
+                prompts += [
+                    Prompt(kind, number % 2 == 0, _hits(index, text, ids, {}))
+                    for number, text in enumerate(texts)
+                ]
+    return prompts
+
+
+def _hits(
+    index: Indexed, prompt: str, ids: dict[str, str], judged: dict[str, int]
+) -> list[tuple[Candidate, bool]]:
+    words = as_words(prompt)
+    hits = index.ask(words, limit=HITS).hits if words else []
+    return [(hit.candidate, judged.get(ids[hit.source.path], 0) > 0) for hit in hits]
+
+
+def figures(data: str, gate_name: str, prompts: Sequence[Prompt], gate: Gate, half: str) -> dict[str, Any]:
+    """Return the row of one gate for one half of the prompts of a set."""
+    each = [one for one in prompts if one.is_even == (half == "even")]
+    sent = [(one, [relevant for hit, relevant in one.hits if gate(hit)]) for one in each]
+    injected = [notes for _, notes in sent if notes]
+    other = [(one, notes) for one, notes in sent if one.kind != "own"]
+    found = [(one, notes) for one, notes in sent if one.hits and one.hits[0][1]]
+    return {
+        "set": data,
+        "gate": gate_name,
+        "half": half,
+        "prompts": len(each),
+        "injected": len(injected),
+        "precision": _share(notes[0] for notes in injected),
+        "notes": _share(relevant for notes in injected for relevant in notes),
+        "silence": _share(not notes for _, notes in other),
+        "talk": _share(not notes for one, notes in other if one.kind == "talk"),
+        "found": _share(bool(one.hits and one.hits[0][1]) for one in each if one.kind == "own"),
+        "got": _share(gate(one.hits[0][0]) for one, _ in found),
+    }
+
+
+def _share(values: Iterator[bool]) -> float:
+    every = list(values)
+    return round(sum(every) / len(every), 4) if every else 0.0
+
+
+def means(rows: Sequence[dict[str, Any]], without: str) -> list[dict[str, Any]]:
+    """Return for each gate and half the means over the sets, except one set."""
+    kept = [row for row in rows if row["set"] != without]
+    found = []
+    for name, half in dict.fromkeys((row["gate"], row["half"]) for row in kept):
+        same = [row for row in kept if (row["gate"], row["half"]) == (name, half)]
+        found.append(
+            {"set": "mean", "gate": name, "half": half}
+            | {
+                key: sum(value) if key in COUNTS else round(sum(value) / len(value), 4)
+                for key, value in ((key, [row[key] for row in same]) for key in list(rows[0])[3:])
+            }
+        )
+    return found
+
+
+def _score(limit: float) -> Gate:
+    return lambda one: one.merged >= limit
+
+
+def _meaning(limit: float, if_both_first: float) -> Gate:
+    return lambda one: (
+        (one.vector_score or 0.0) >= (if_both_first if one.vector_rank == one.keyword_rank == 1 else limit)
+    )
+
+
+def _words(limit: float) -> Gate:
+    return lambda one: one.keyword_rank == 1 and (one.keyword_score or 0.0) >= limit
+
+
+def _curve() -> Iterator[tuple[str, Gate]]:
+    for limit in LIMITS:
+        yield f"score {limit}", _score(limit)
+        yield f"meaning {limit}", _meaning(limit, limit)
+        yield f"meaning {limit}, both {BOTH_MEAN_IT}", _meaning(limit, min(limit, BOTH_MEAN_IT))
+        yield f"meaning {MEANS_IT}, both {limit}", _meaning(MEANS_IT, min(limit, MEANS_IT))
+        yield f"words {limit}", _words(limit)
+
+
+COUNTS = ("prompts", "injected")
+GATES: dict[str, Gate] = {"score .3": _score(0.3), "sure": is_sure}  # before, and as it is
+
+
+if __name__ == "__main__":
+    main()
