@@ -229,6 +229,32 @@ def test_a_real_client_gets_a_note_once_until_it_compacts(installed, daemon):
 
 
 @pytest.mark.timeout(300)
+def test_codex_gets_a_note_once_until_it_compacts(installed, daemon):
+    """A resumed conversation has the note; one that is compacted on the way gets it with the next prompt."""
+    api = ModelApi([])
+    assert daemon.memctl("agents", "install", "codex", "--yes").returncode == 0
+    _, _, *options, question = codex(daemon, api)[0]
+    environment = daemon.environment | {"LOCAL_KEY": "dummy", "MEMD_HOOK_MS": "5000"}
+
+    def last_message(*command: str) -> str:
+        done = subprocess.run(
+            [str(installed / "codex"), "exec", *command, *options, question],
+            cwd=daemon.home / "notes", env=environment, stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, timeout=RUN_TIMEOUT_S, check=False,
+        )  # fmt: skip
+        assert SAID in done.stdout, done.stdout + done.stderr
+        return json.dumps(api.requests[-1]["input"][-1])
+
+    try:
+        assert "5433" in last_message()
+        resume = ("resume", "--last")
+        assert "5433" not in last_message(*resume)
+        assert "5433" in last_message(*resume, "-c", "model_auto_compact_token_limit=1")
+    finally:
+        api.close()
+
+
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("name", "run"), [("claude-code", claude_code), ("codex", codex), ("opencode", opencode)]
 )
