@@ -45,7 +45,7 @@ NEAR_IN_PIECES = 0.25
 # and with talk. On the odd ones .80 of the injections begin with a relevant note, .99 of the prompts without
 # a relevant note get nothing, and .78 of those whose note is found first get it. With a score of .3 alone
 # that was .54, .78 and 1.0: a score says how many words match, which every prompt about code has in common.
-MEANS_IT = 0.58  # of the meaning alone
+MEANS_IT = 0.6  # of the meaning alone
 BOTH_MEAN_IT = 0.42  # of the meaning, if both arms have the passage first
 # Of the words of the first passage by words, where words have more weight than the meaning: the model does
 # not read the prompt, or is not there. Without any vectors .77 of the injections begin with a relevant note,

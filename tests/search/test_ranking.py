@@ -76,9 +76,9 @@ def judged(vector, keyword, *, ranks=(1, 1), weights=None):
 @pytest.mark.parametrize(
     ("one", "is_sure"),
     [
-        (judged(0.58, 0.0, ranks=(9, None)), True),
-        (judged(0.57, 0.9, ranks=(1, 2)), False),
-        (judged(0.57, 0.9, ranks=(2, 1)), False),
+        (judged(0.6, 0.0, ranks=(9, None)), True),
+        (judged(0.59, 0.9, ranks=(1, 2)), False),
+        (judged(0.59, 0.9, ranks=(2, 1)), False),
         (judged(0.42, 0.1), True),
         (judged(0.41, 0.9), False),
         (judged(None, 0.5, weights=Weights(0.0, 1.0)), True),
