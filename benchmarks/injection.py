@@ -11,7 +11,7 @@ place; got, of these, the share that gets it. The goal is a precision of .8 at a
 judgements name one note for most questions: another note that answers counts as wrong.
 
 The rows "mean" are of the retrieval sets and the headings, without the pairs. The curves, which a kept run
-has, vary each limit of the gate, and those of two gates that were rejected: a score, and the meaning alone.
+has, vary each limit of the gate, and those of gates that were rejected: a score, or a meaning, alone.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from benchmarks.recall import some
 from memctl.commands.hook import BUDGET_TOKENS, as_words
 from memd.api.recall import LEAST_HITS, PIECE_TOKENS
 from memd.embedding.onnx import OnnxEmbedder
-from memd.search.ranking import BOTH_MEAN_IT, MEANS_IT, Candidate, is_sure
+from memd.search.ranking import SURE_MEANING, SURE_MEANING_OF_FIRST, SURE_SCORE, Candidate, is_sure
 from memd.text import is_readable
 
 SEED = 7
@@ -236,9 +236,10 @@ def _score(limit: float) -> Gate:
     return lambda one: one.merged >= limit
 
 
-def _meaning(limit: float, if_both_first: float) -> Gate:
+def _gate(score: float, meaning: float, of_first: float) -> Gate:
     return lambda one: (
-        (one.vector_score or 0.0) >= (if_both_first if one.vector_rank == one.keyword_rank == 1 else limit)
+        one.merged >= score
+        and (one.vector_score or 0.0) >= (of_first if one.vector_rank == one.keyword_rank == 1 else meaning)
     )
 
 
@@ -249,9 +250,11 @@ def _words(limit: float) -> Gate:
 def _curve() -> Iterator[tuple[str, Gate]]:
     for limit in LIMITS:
         yield f"score {limit}", _score(limit)
-        yield f"meaning {limit}", _meaning(limit, limit)
-        yield f"meaning {limit}, both {BOTH_MEAN_IT}", _meaning(limit, min(limit, BOTH_MEAN_IT))
-        yield f"meaning {MEANS_IT}, both {limit}", _meaning(MEANS_IT, min(limit, MEANS_IT))
+        yield f"meaning {limit}", _gate(0.0, limit, limit)
+        yield f"gate, score {limit}", _gate(limit, SURE_MEANING, SURE_MEANING_OF_FIRST)
+        yield f"gate, meaning {limit}", _gate(SURE_SCORE, limit, min(limit, SURE_MEANING_OF_FIRST))
+        yield f"gate, of first {limit}", _gate(SURE_SCORE, SURE_MEANING, min(limit, SURE_MEANING))
+        yield f"meaning {limit}, of first {SURE_MEANING_OF_FIRST}", _gate(0.0, limit, SURE_MEANING_OF_FIRST)
         yield f"words {limit}", _words(limit)
 
 

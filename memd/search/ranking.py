@@ -41,16 +41,15 @@ NEAR = 0.18
 NEAR_IN_PIECES = 0.25
 
 # The gate for notes that nobody asked for, as in a hook (`is_sure`). Chosen by benchmarks/injection.py on the
-# even questions of scifact, psdocs-en and the headings of 1,864 notes, each mixed with two foreign questions
-# and with talk. On the odd ones .80 of the injections begin with a relevant note, .99 of the prompts without
-# a relevant note get nothing, and .78 of those whose note is found first get it. With a score of .3 alone
-# that was .54, .78 and 1.0: a score says how many words match, which every prompt about code has in common.
-MEANS_IT = 0.6  # of the meaning alone
-BOTH_MEAN_IT = 0.42  # of the meaning, if both arms have the passage first
-# Of the words of the first passage by words, where words have more weight than the meaning: the model does
-# not read the prompt, or is not there. Without any vectors .77 of the injections begin with a relevant note,
-# .97 of the other prompts get nothing, and .61 of the found notes come.
-WORDS_MEAN_IT = 0.5
+# even prompts: questions to scifact, psdocs-en and the headings of 1,864 notes, each with two foreign
+# questions, and talk. FIGURES
+SURE_SCORE = 0.55  # before decay
+SURE_MEANING = 0.54  # of the vector arm
+SURE_MEANING_OF_FIRST = 0.42  # if both arms have the passage first
+# Of the keyword arm, for its first passage, where words have more weight than the meaning: the model does not
+# read the prompt, or is not there. Without any vectors .77 of the injections begin with a relevant note, .97
+# of the other prompts get nothing, and .61 of the found notes come.
+SURE_WORDS = 0.5
 
 
 class Candidate(NamedTuple):
@@ -185,14 +184,11 @@ def ordered(candidates: Iterable[Candidate]) -> CandidateList:
 
 def is_sure(candidate: Candidate) -> bool:
     """Return whether a candidate is so probably about the query that it may be shown to who did not ask."""
-    meaning, words = candidate.vector_score or 0.0, candidate.keyword_score or 0.0
-    if meaning >= MEANS_IT:
-        return True
-    if candidate.keyword_rank != 1:
-        return False
-    if candidate.vector_rank == 1 and meaning >= BOTH_MEAN_IT:
-        return True
-    return candidate.weights.vector < candidate.weights.keyword and words >= WORDS_MEAN_IT
+    if candidate.weights.vector < candidate.weights.keyword and candidate.keyword_rank == 1:
+        return (candidate.keyword_score or 0.0) >= SURE_WORDS
+    is_first = candidate.vector_rank == candidate.keyword_rank == 1
+    least = SURE_MEANING_OF_FIRST if is_first else SURE_MEANING
+    return candidate.merged >= SURE_SCORE and (candidate.vector_score or 0.0) >= least
 
 
 def of_hit(hit: Candidate, answer: Confidence, cosines: CosineScale) -> Confidence:

@@ -65,29 +65,33 @@ def test_the_floor_is_inclusive():
     assert some.floor(0.1) == [candidate(1, 0.1)]
 
 
-def judged(vector, keyword, *, ranks=(1, 1), weights=None):
+def judged(merged, vector, keyword, *, ranks=(1, 1), weights=None):
     """A candidate with the scores and ranks of both arms."""
-    return candidate(1, 0.5)._replace(
+    return candidate(1, merged)._replace(
         vector_score=vector, keyword_score=keyword, vector_rank=ranks[0], keyword_rank=ranks[1],
         weights=weights or Weights(0.7, 0.3),
     )  # fmt: skip
 
 
+WORDS = Weights(0.0, 1.0)
+
+
 @pytest.mark.parametrize(
     ("one", "is_sure"),
     [
-        (judged(0.6, 0.0, ranks=(9, None)), True),
-        (judged(0.59, 0.9, ranks=(1, 2)), False),
-        (judged(0.59, 0.9, ranks=(2, 1)), False),
-        (judged(0.42, 0.1), True),
-        (judged(0.41, 0.9), False),
-        (judged(None, 0.5, weights=Weights(0.0, 1.0)), True),
-        (judged(None, 0.9, ranks=(None, 2), weights=Weights(0.0, 1.0)), False),
-        (judged(None, 0.49, weights=Weights(0.0, 1.0)), False),
-        (judged(0.1, 0.5, weights=Weights(0.3, 0.7)), True),
-        (judged(None, None, ranks=(None, None), weights=Weights(0.0, 1.0)), False),
+        (judged(0.55, 0.54, 0.6, ranks=(9, 2)), True),
+        (judged(0.54, 0.7, 0.2, ranks=(1, 1)), False),
+        (judged(0.9, 0.53, 0.9, ranks=(1, 2)), False),
+        (judged(0.9, 0.53, 0.9, ranks=(2, 1)), False),
+        (judged(0.55, 0.42, 0.9), True),
+        (judged(0.55, 0.41, 0.9), False),
+        (judged(0.5, None, 0.5, weights=WORDS), True),
+        (judged(0.9, None, 0.9, ranks=(None, 2), weights=WORDS), False),
+        (judged(0.49, None, 0.49, weights=WORDS), False),
+        (judged(0.4, 0.1, 0.5, weights=Weights(0.3, 0.7)), True),
+        (judged(0.0, None, None, ranks=(None, None), weights=WORDS), False),
     ],
 )
 def test_a_note_is_sure_by_its_meaning_by_both_arms_or_by_words_alone(one, is_sure):
-    """A near meaning suffices, or one that both arms have first; or words, if the model reads little."""
+    """By score and meaning, less of it if both arms have it first; by words, if the model reads little."""
     assert ranking.is_sure(one) == is_sure
