@@ -187,7 +187,7 @@ def ordered(candidates: Iterable[Candidate]) -> CandidateList:
 
 
 def is_sure(candidate: Candidate) -> bool:
-    """Return whether a candidate is so probably about the query that it may be shown to who did not ask."""
+    """Return whether a candidate is so probably about the query that a hook may show it unasked."""
     if candidate.weights.vector < candidate.weights.keyword and candidate.keyword_rank == 1:
         return (candidate.keyword_score or 0.0) >= SURE_WORDS
     is_first = candidate.vector_rank == candidate.keyword_rank == 1
