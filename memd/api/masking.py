@@ -15,7 +15,7 @@ PASSES = frozenset({
     "path", "root", "workspace", "workspaces", "within", "config", "close", "place", "not_utf8",
     "superseded_by", "supersedes", "next", "paths", "id", "entry", "hash", "model_id", "conversation",
     "degraded", "state", "date", "created", "updated", "time", "kind", "origin", "estimator", "stage",
-    "tier", "entries", "expired", "recalled",
+    "tier", "entries", "expired", "recalled", "keys",
 })  # fmt: skip
 
 
