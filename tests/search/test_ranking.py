@@ -85,10 +85,10 @@ WORDS = Weights(0.0, 1.0)
         (judged(0.9, 0.53, 0.9, ranks=(2, 1)), False),
         (judged(0.55, 0.42, 0.9), True),
         (judged(0.55, 0.41, 0.9), False),
-        (judged(0.5, None, 0.5, weights=WORDS), True),
+        (judged(0.44, None, 0.44, weights=WORDS), True),
         (judged(0.9, None, 0.9, ranks=(None, 2), weights=WORDS), False),
-        (judged(0.49, None, 0.49, weights=WORDS), False),
-        (judged(0.4, 0.1, 0.5, weights=Weights(0.3, 0.7)), True),
+        (judged(0.43, None, 0.43, weights=WORDS), False),
+        (judged(0.4, 0.1, 0.44, weights=Weights(0.3, 0.7)), True),
         (judged(0.0, None, None, ranks=(None, None), weights=WORDS), False),
     ],
 )
