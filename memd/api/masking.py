@@ -13,7 +13,8 @@ from memd.rpc.context import Packed
 # token in a file's name stays), and values that memd makes itself. Texts under any other key are masked.
 PASSES = frozenset({
     "path", "root", "workspace", "workspaces", "within", "config", "close", "place", "not_utf8",
-    "superseded_by", "supersedes", "next", "paths", "id", "entry", "hash", "model_id", "conversation",
+    "superseded_by", "supersedes", "next", "paths", "id", "entry", "hash", "keys", "model_id",
+    "conversation",
     "degraded", "state", "date", "created", "updated", "time", "kind", "origin", "estimator", "stage",
     "tier", "entries", "expired", "recalled", "keys",
 })  # fmt: skip
