@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from memd.config import OpenAIServer, UserConfig, Weights, WorkspaceConfig
+from memd.config import InputType, OpenAIServer, UserConfig, Weights, WorkspaceConfig
 
 ROOT = Path(__file__).parents[1]
 COMMAND = ".venv/bin/python -m tools.configuration"
@@ -54,7 +54,14 @@ MEANINGS: dict[type, dict[str, str]] = {
         "api_key_env": "the environment variable with the key, which goes before `api_key`",
         "query_prefix": "text before each question, which some models need",
         "document_prefix": "text before each chunk",
+        "query_model": "the server's name of the model for questions, instead of `model`",
+        "document_model": "that for chunks; both must put texts into the same vector space",
+        "input_type": "values of a request's `input_type`, for a server that adds prefixes itself; not sent without it",
         "max_tokens": "tokens of one text that the model reads",
+    },
+    InputType: {
+        "query": "for questions",
+        "document": "for chunks",
     },
 }
 HEAD = f"""# Configuration
@@ -98,7 +105,8 @@ def page() -> str:
     """Return docs/configuration.md."""
     server = '\n### `[openai."http://127.0.0.1:8080"]`\n'
     parts = [HEAD, _table(WorkspaceConfig), "\n### `[weights]`\n", _table(Weights), USER, _table(UserConfig)]
-    return "".join([*parts, server, _table(OpenAIServer), OTHERS])
+    kinds = '\n### `[openai."http://127.0.0.1:8080".input_type]`\n'
+    return "".join([*parts, server, _table(OpenAIServer), kinds, _table(InputType), OTHERS])
 
 
 def schema(kind: type) -> str:
@@ -154,6 +162,8 @@ def _bounded(value: str, meta: msgspec.Meta) -> str:
 
 def _default(field: Any) -> str:
     default = field.default
+    if field.required:
+        return "required"
     if default is msgspec.NODEFAULT:
         default = field.default_factory()
     if isinstance(default, msgspec.Struct) or default == {}:
