@@ -41,9 +41,11 @@ def parse(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Name
     # argparse forgets which words came after "--" once options may be among the words.
     typed = list(argv)
     cut = typed.index("--") if "--" in typed else len(typed)
-    takes_words = any(action.dest == "words" for action in parser._actions)  # noqa: SLF001 (no public way to ask)
+    lists = [action.dest for action in parser._actions if action.nargs == "*" and not action.option_strings]  # noqa: SLF001 (no public way to ask)
+    takes_words = any(action.dest == "words" for action in parser._actions)  # noqa: SLF001 (the same)
     if not takes_words:
-        return parser.parse_args(typed)
+        is_mixed = lists and cut == len(typed)  # `import chatgpt --dry-run FILE`, which parse_args refuses
+        return parser.parse_intermixed_args(typed) if is_mixed else parser.parse_args(typed)
     args = parser.parse_intermixed_args(typed[:cut])
     args.words = [any_text(word) for word in [*args.words, *typed[cut + 1 :]]]
     return args

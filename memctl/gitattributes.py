@@ -27,8 +27,8 @@ def is_missing(root: str) -> bool:
         return False
 
 
-def add(root: str) -> None:
-    """Append the line once.
+def add(root: str) -> bool:
+    """Append the line once; return whether it was missing.
 
     Raises:
         CommandError: the file is a link or not a file, is too large, or cannot be written.
@@ -42,7 +42,7 @@ def add(root: str) -> None:
                 raise CommandError(f"{path} is not a file that memctl changes. Add the line yourself: {LINE}")
             before = os.pread(opened, _MAX_BYTES, 0)
             if _has_line(before):
-                return
+                return False
             torn = "" if not before or before.endswith(b"\n") else "\n"
             os.write(opened, f"{torn}{LINE}\n".encode())
             os.fsync(opened)
@@ -52,6 +52,7 @@ def add(root: str) -> None:
         raise CommandError(
             f"{path} was not changed: {error.strerror}. Add the line yourself: {LINE}"
         ) from error
+    return True
 
 
 def _path(root: str) -> Path:

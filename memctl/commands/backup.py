@@ -75,5 +75,5 @@ def _write(target: Path, text: str) -> None:
         raise CommandError(f"{target} exists, and is not replaced: name a new file") from None
     except OSError as error:
         raise CommandError(
-            f"can't write {target}: {paths.reason_and_cure(target, error)}", exits.STORAGE
+            f"can't write {target}: {error.strerror}. Name another file", exits.STORAGE
         ) from error

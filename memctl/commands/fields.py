@@ -56,6 +56,12 @@ def run(args: Namespace) -> int:
         sys.stdout.writelines(f"{_line(one)}\n" for one in answer["fields"])
         if more := answer["fields_total"] - len(answer["fields"]):
             common.note(f"{more:,} more: --limit N shows them")
+        if not answer["fields"]:
+            common.note(
+                f"no note has a value for {args.key}: memctl fields lists the keys"
+                if args.key
+                else "no front matter"
+            )
     return exits.OK if answer["fields"] else exits.NONE
 
 

@@ -18,6 +18,7 @@ from memctl.output.text import one_line
 ESTIMATE_S = 1.0  # of indexing are enough to estimate the rest; a small folder is done by then
 MODEL_S = 2.0  # the shipped model has loaded by then, which shows what scripts it reads
 POLL_S = 0.05  # a status costs a millisecond
+_DIFF3 = "        Each machine also needs: git config merge.conflictStyle diff3"
 SCAN_TIMEOUT_S = 120.0  # registering counts the sources of a folder, which may be large or slow
 
 
@@ -59,8 +60,7 @@ def run(args: Namespace) -> int:
             answer = _added(client, {**params, "nested": True})
         index = {} if args.json else _index_soon(client, answer["root"])
         languages = [] if args.json else _proposed_languages(client, answer["root"])
-    if args.gitattributes:
-        gitattributes.add(answer["root"])
+    is_added = args.gitattributes and gitattributes.add(answer["root"])
     if args.json:
         common.print_json(answer)
         return exits.OK
@@ -80,6 +80,8 @@ def run(args: Namespace) -> int:
             f"words:  these notes are in {', '.join(map(str.capitalize, languages))}. To find words in all "
             f"their forms: memctl workspaces configure -w {quote(root)} {quote(f'languages={named}')}"
         )
+    if is_added:
+        print(f"git:    added the line to {root}/.gitattributes\n{_DIFF3}")
     _merged_by_git(answer["root"])
     if answer["created"]:
         print(f"next:   cd {quote(root)} && memctl search WORD…")
@@ -117,8 +119,7 @@ def _merged_by_git(root: str) -> None:
         return
     print(
         f"git:    to join what two machines add to the same day, {one_line(root)}/.gitattributes needs this "
-        f"line (--gitattributes adds it):\n        {gitattributes.LINE}\n"
-        "        and each machine: git config merge.conflictStyle diff3"
+        f"line (--gitattributes adds it):\n        {gitattributes.LINE}\n{_DIFF3}"
     )
     if sys.stdin.isatty() and sys.stderr.isatty() and common.confirmed("Add the line?"):
         gitattributes.add(root)

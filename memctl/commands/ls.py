@@ -10,6 +10,7 @@ from memctl.arguments import source_options, workspace_option
 from memctl.client import Client
 from memctl.commands import common
 from memctl.filter_keys import OPTIONS
+from memctl.output.status import counted
 from memctl.output.text import any_text, one_line
 from memctl.relative_path import shown
 
@@ -32,7 +33,8 @@ def arguments(parser: ArgumentParser) -> None:
     parser.epilog = """\
 Prints one line for each note: its day, its chunks, how many of them are found by meaning, the time of its
 change, its path and its title. Then one line for each file that matches the patterns of sources and is not
-indexed, with the reason; filters leave these out. memctl why PATH WORDS explains the case of one file.
+indexed, with the reason; filters leave these out. Files that an ignore pattern excludes are not listed.
+memctl why PATH WORDS explains the case of one file.
 
 examples:
   memctl ls
@@ -65,9 +67,13 @@ def run(args: Namespace) -> int:
                 path = shown(answer["workspace"], entry["path"], here)
                 common.print_json(entry) if args.json else print(f"skipped: {path} {one_line(entry['text'])}")
     if not args.skipped:
-        common.note(f"{notes:,} notes, {chunks:,} chunks, {vectors:,} of them found by meaning")
+        common.note(
+            f"{counted(notes, 'note')}, {counted(chunks, 'chunk')}, {vectors:,} of them found by meaning"
+        )
     if not given:
-        common.note(f"{skipped:,} files skipped")
+        common.note(f"{counted(skipped, 'file')} skipped")
+        if args.paths and not notes and not skipped:
+            common.note("memctl why PATH WORDS says why a file is not searched")
     return exits.OK if notes or skipped else exits.NONE
 
 

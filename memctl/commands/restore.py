@@ -105,9 +105,7 @@ def _parsed(path: Path) -> dict[str, Any]:
     try:
         kept = json.loads(path.read_bytes())
     except OSError as error:
-        raise CommandError(
-            f"can't read {path}: {paths.reason_and_cure(path, error)}", exits.NOT_FOUND
-        ) from error
+        raise CommandError(f"can't read {path}: {error.strerror}", exits.NOT_FOUND) from error
     except (ValueError, RecursionError) as error:
         raise CommandError(f"{path} is not a backup: {error}") from error
     if isinstance(kept, dict) and isinstance(kept.get("format"), int) and kept["format"] > FORMAT:

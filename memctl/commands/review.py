@@ -50,6 +50,8 @@ def run(args: Namespace) -> int:
             print("\n".join(_lines(entry, answer["workspace"], here)))
         if more := answer["entries_total"] - len(answer["entries"]):
             common.note(f"{more:,} newer ones: --limit N shows them")
+        if not answer["entries"]:
+            common.note("no entry of an agent's")
     return exits.OK if answer["entries"] else exits.NONE
 
 

@@ -32,7 +32,8 @@ def arguments(parser: ArgumentParser) -> None:
     )
     parser.epilog = f"""\
 In a query, "quoted words" match as a phrase, and -word excludes (after --; flags like -rf are words).
-Filters: {filters}
+Filters:
+{filters}
 
 If no note is a good match, nothing is printed and the exit code is 1; --nearest shows the closest hits
 anyway. In --json, "confidence" is strong, weak or none. memctl why explains why a note is not among the hits.

@@ -116,7 +116,7 @@ def server(status: dict[str, Any]) -> StatusSection:
     """Return the facts of the daemon itself."""
     about = status["server"]
     memory_mb, lag_ms = about.get("memory_mb"), about.get("loop_lag_ms")
-    until = about.get("paused_until")
+    until, limits = about.get("paused_until"), about.get("parser_sandbox")
     return StatusSection(
         f"memd {one_line(str(about.get('version', '')))}",
         [
@@ -124,9 +124,19 @@ def server(status: dict[str, Any]) -> StatusSection:
             ("memory", "not known on this system" if memory_mb is None else f"{memory_mb:.0f} MB"),
             *([("loop lag", f"{lag_ms:.1f} ms")] if lag_ms is not None else []),
             *(("model", _model(model)) for model in about.get("models") or ()),
+            *([("sandbox", _sandbox(limits))] if limits is not None else []),
             *([("embedding", f"paused until {moment(until)}: memctl resume ends it")] if until else []),
             *(("error", one_line(str(error))) for error in about.get("errors") or ()),
         ],
+    )
+
+
+def _sandbox(limits: list[str]) -> str:
+    """Return the limits that hold for the process that parses long notes."""
+    return (
+        f"the parser of long notes is limited: {', '.join(limits)}"
+        if limits
+        else "none for the parser of long notes"
     )
 
 

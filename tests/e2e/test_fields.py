@@ -97,7 +97,9 @@ def test_the_command_lists_keys_and_values(birds):
     assert [line.split() for line in lines] == [["1", "hidden"], ["1", "published"]]
     answer = json.loads(daemon.memctl("fields", "--json", "-n", "1", cwd=root).stdout)
     assert (answer["fields"], answer["fields_total"]) == ([{"name": "status", "notes": 4, "values": 4}], 5)
-    assert daemon.memctl("fields", "nothing", cwd=root).returncode == exits.NONE
+    done = daemon.memctl("fields", "nothing", cwd=root)
+    assert done.returncode == exits.NONE
+    assert "no note has a value for nothing" in done.stderr
 
 
 def test_completions_come_from_the_notes(birds):

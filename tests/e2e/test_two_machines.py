@@ -162,8 +162,10 @@ def test_init_names_the_line_in_a_repository_that_lacks_it(daemon: Daemon, tmp_p
     )
     assert not (root / ".gitattributes").exists()
     (root / ".gitattributes").write_text("*.png binary")
-    for _ in range(2):
-        assert "merge=union" not in daemon.memctl("init", str(root), "--gitattributes").stdout
+    for is_new in (True, False):
+        said = daemon.memctl("init", str(root), "--gitattributes").stdout
+        assert "merge=union" not in said
+        assert ("git config merge.conflictStyle diff3" in said) == is_new  # no entry is whole without it
     assert (root / ".gitattributes").read_text() == f"*.png binary\n{gitattributes.LINE}\n"
     attribute = git(root, "check-attr", "merge", "memory/2026-05-01.md", "memory/2026-05-01-standup.md")
     assert attribute == (

@@ -102,6 +102,15 @@ def test_a_backup_is_not_written_over_a_file(first, tmp_path):
     assert (tmp_path / "kept.json").read_text() == "mine\n"
 
 
+@pytest.mark.parametrize(("command", "status"), [("backup", exits.STORAGE), ("restore", exits.NOT_FOUND)])
+def test_a_file_in_no_folder_is_named_with_the_reason(first, tmp_path, command, status):
+    """And no advice about memd's own paths, which would not help."""
+    done = first.memctl(command, str(tmp_path / "none/kept.json"))
+    assert done.returncode == status
+    assert "none/kept.json: No such file or directory" in done.stderr
+    assert "export" not in done.stderr
+
+
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [

@@ -64,6 +64,21 @@ def test_the_daemon_says_how_late_it_comes_where_it_knows():
 
 
 @pytest.mark.parametrize(
+    ("limits", "text"),
+    [
+        (None, None),
+        (["privileges", "files"], "the parser of long notes is limited: privileges, files"),
+        ([], "none for the parser of long notes"),
+    ],
+)
+def test_the_daemon_says_which_limits_its_sandbox_has(limits, text):
+    """Not before the first long note; an older memd says nothing."""
+    answer = status()
+    answer["server"]["parser_sandbox"] = limits
+    assert dict(facts.server(answer).facts).get("sandbox") == text
+
+
+@pytest.mark.parametrize(
     ("changes", "model"),
     [
         ({"provider": "onnx"}, "onnx"),

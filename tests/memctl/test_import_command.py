@@ -138,6 +138,7 @@ def test_two_sessions_of_one_name_have_a_page_each_and_a_link_leads_nowhere(daem
     ("argv", "status", "said"),
     [
         (["claude-code", "nowhere"], exits.NOT_FOUND, "nowhere does not exist"),
+        (["chatgpt", "--dry-run", "nowhere"], exits.NOT_FOUND, "nowhere does not exist"),
         (["claude-code", "."], exits.NONE, "no file of claude-code's in"),
         (["chatgpt", "foreign.md"], exits.NONE, "skipped: "),
         (["nobody"], exits.USAGE, "claude-code"),
