@@ -27,7 +27,12 @@ def arguments(parser: ArgumentParser) -> None:
     clients = tuple(dict.fromkeys(CLIENTS + MEMORIES))
     parser.add_argument("client", choices=clients, metavar="CLIENT", help=", ".join(clients))
     parser.add_argument(
-        "paths", nargs="*", type=Path, metavar="PATH", help="its files, or folders of them (see below)"
+        "paths",
+        nargs="*",
+        default=[],  # otherwise argparse names it among what is required
+        type=Path,
+        metavar="PATH",
+        help="its files, or folders of them (see below)",
     )
     parser.add_argument("--dry-run", action="store_true", help="write nothing; print what would be written")
     parser.add_argument(

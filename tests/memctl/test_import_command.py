@@ -143,6 +143,7 @@ def test_two_sessions_of_one_name_have_a_page_each_and_a_link_leads_nowhere(daem
         (["chatgpt", "foreign.md"], exits.NONE, "skipped: "),
         (["nobody"], exits.USAGE, "claude-code"),
         (["chatgpt"], exits.USAGE, "which export?"),
+        ([], exits.USAGE, "are required: CLIENT\n"),
         (["chatgpt", "x.zip", "--follow"], exits.USAGE, "files that grow"),
         (["claude-code", "--follow", "--dry-run"], exits.USAGE, "files that grow"),
         (["openclaw", "--project", "."], exits.USAGE, "claude-code, codex"),
