@@ -47,7 +47,17 @@ def calls(root: str, word: str) -> Iterator[tuple[str, dict[str, Any]]]:
     yield "search", {"query": word[:6], "prefix": True}
     yield "search", {"query": "the same sentence", "per_source": 1, **everything}
     yield "recall", {"query": "the same sentence", "budget_tokens": 60_000, "superseded": True}
-    yield "recall", {"query": "the same", "format": "xml", "core": False, "nearest": False}
+    yield (
+        "recall",
+        {
+            "query": "the same",
+            "format": "xml",
+            "core": False,
+            "nearest": False,
+            "sure": True,
+            "known": ["0" * 16],
+        },
+    )
     yield from _sources()
     yield "index", {"wait": True, "vectors": False}
     yield "index", {"rebuild": True, "progress": True}

@@ -8,6 +8,11 @@ from typing import Any, Literal
 
 from daemon_process import Daemon
 
+from memd.embedding.cosines import PAIRS_FILE
+
+# Texts by which memd measures the cosines of a model.
+MEASURED = {text for pair in json.loads(PAIRS_FILE.read_text(encoding="utf-8"))["pairs"] for text in pair}
+
 
 class ModelServer:
     """Speaks the requests of Ollama and of the OpenAI API that memd makes, and behaves as it is told."""
@@ -17,10 +22,10 @@ class ModelServer:
         self.hanging = threading.Event()  # somebody waits
         self.only_queries = False  # what is to be embedded hangs, queries are answered
         self.refuses_documents = False  # as an error, and answers queries
-        self.documents: list[str] = []  # that were asked for, in order, by its readers' prefix
+        self.documents: list[str] = []  # of notes that were asked for, in order, by its readers' prefix
         self.rows: list[Any] | None = None  # instead of those of the OpenAI API
         self.authorizations: list[str | None] = []  # header of each POST
-        self.asked: list[dict[str, Any]] = []  # body of each POST
+        self.asked: list[dict[str, Any]] = []  # body of each POST, but for those of a measurement
         self.dims: dict[str, int] = {}  # of the models that do not have 2
         self._go_on = threading.Event()
         server = self
@@ -33,9 +38,14 @@ class ModelServer:
                 asked = self.rfile.read(int(self.headers["Content-Length"])).decode()
                 body = json.loads(asked)
                 texts = body["input"]
-                server.asked.append(body)
+                if not _is_measurement(texts):
+                    server.asked.append(body)
                 server.authorizations.append(self.headers["Authorization"])
-                documents = [text for text in texts if text.startswith("search_document: ")]
+                documents = [
+                    text
+                    for text in texts
+                    if text.startswith("search_document: ") and not _is_measurement([text])
+                ]
                 server.documents += documents
                 if server.behaviour == "hang" or (server.only_queries and documents):
                     server.hanging.set()
@@ -102,3 +112,8 @@ class ModelServer:
         (root / "memory" / "config.toml").write_text(
             f'provider = "{provider}"\nmodel = "nomic-embed-text"\naddress = "{self.address}"\n'
         )
+
+
+def _is_measurement(texts: str | list[str]) -> bool:
+    listed = [texts] if isinstance(texts, str) else texts
+    return all(text.partition(": ")[2] in MEASURED or text in MEASURED for text in listed)
