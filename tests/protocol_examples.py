@@ -50,8 +50,8 @@ STAND_INS: dict[str, Any] = {
     "threads": ["MainThread", "reader_0", "writer_0"],
     "took_ms": 3.4,
     "uptime_s": 61.0,
-    "version": "0.1.0",
-    "server_version": "0.1.0",
+    "version": "0.2.0",
+    "server_version": "0.2.0",
     "watched": [],
     "watching": "inotify",
 }

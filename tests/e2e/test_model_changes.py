@@ -265,7 +265,7 @@ def test_a_server_that_dies_and_comes_back_is_named_and_used_again(workspace: Wo
     assert of_one_model(workspace.search(), server.cosines()) == 0
     server.stop()
     until(lambda: answers_by_keyword(workspace.search(), "model-failed"))
-    assert "model-failed" in workspace.status()["degraded"]
+    until(lambda: "model-failed" in workspace.status()["degraded"])
     (workspace.root / "late.md").write_text("A pangolin, while nobody can embed it.\n")
     until(lambda: workspace.daemon.found("pangolin", workspace=str(workspace.root)) == ["late.md"])
     assert answers_by_keyword(workspace.search(), "model-failed")

@@ -45,6 +45,7 @@ def status_of(daemon, root):
 def test_status_counts_what_gets_no_vector(notes):
     """All chunks are vectors, pending or unreadable; what the model reads is wholly embedded."""
     daemon, root = notes
+    until(lambda: not status_of(daemon, root)["first"])  # it is noted a moment after the last vector
     known = status_of(daemon, root)
     assert (known["chunks"], known["vectors"], known["pending"], known["unreadable"]) == (6, 2, 0, 4)
     assert (known["state"], known["embedded"], known["first"]) == ("ready", 1.0, False)

@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -276,15 +277,28 @@ def test_memory_does_not_grow_with_a_session(workspace, tmp_path):
     assert took[1] - took[0] < 30 * 1024  # KiB
 
 
+def opened_by(pid):
+    """Return the paths that a process has open; one may be closed while they are read."""
+    found = set()
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(OSError):
+            found.add(str(link.readlink()))
+    return found
+
+
 def test_two_imports_at_once_wait_for_each_other(workspace):
     """Whoever comes second finds what the first has written."""
     path = workspace.session(typed("first"))
     first = Archive(workspace.root, "claude-code", dry_run=False, again=False)
     second = subprocess.Popen([sys.executable, "-c", IMPORT, str(workspace.root), str(path)])
     top = str(workspace.root / "memory/archives/claude-code")
-    until(lambda: any(os.path.realpath(one) == top for one in Path(f"/proc/{second.pid}/fd").iterdir()))
-    time.sleep(1)  # it would have written by then
-    assert workspace.pages() == {}
-    first.close()
-    assert second.wait(30 * PATIENCE) == 0
+    try:
+        until(lambda: top in opened_by(second.pid))
+        time.sleep(1)  # it would have written by then
+        assert workspace.pages() == {}
+        first.close()
+        assert second.wait(30 * PATIENCE) == 0
+    finally:
+        second.kill()
+        second.wait()
     assert len(workspace.pages()) == 1

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from memctl import __version__
+
 # Of `index`, with everything searchable.
 READY = {
     "state": "ready",
@@ -92,7 +94,7 @@ def status(*workspaces: dict[str, Any]) -> dict[str, Any]:
     """Return a status answer."""
     model = {"provider": "onnx", "state": "ready", "id": "0123456789abcdef", "error": None}
     server = {
-        "version": "0.1.0",
+        "version": __version__,
         "pid": 4711,
         "uptime_s": 3700.2,
         "instance_id": "i",

@@ -6,6 +6,7 @@ import re
 import pytest
 from sample_answers import found, hit, known, status
 
+from memctl import __version__
 from memctl.exits import CommandError
 from memctl.output import caveats, hits
 from memctl.output import status as facts
@@ -381,7 +382,7 @@ def test_status_page_names_all_that_matters():
         )
     )
     for part in (
-        "memd 0.1.0",
+        f"memd {__version__}",
         "4711, up 1 h 1 min",
         "105 MB",
         "ready, onnx, 0123456789abcdef",

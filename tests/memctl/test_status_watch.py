@@ -17,7 +17,7 @@ from patience import PATIENCE
 from sample_answers import known, status
 from scripted_peer import AS_IN_A_TERMINAL, Peer, refuse
 
-from memctl import exits
+from memctl import __version__, exits
 from memctl.__main__ import main
 from memctl.output.status import Sightings
 
@@ -148,7 +148,7 @@ def test_each_look_is_drawn_over_the_one_before(peer, terminal):
     watching = terminal("0.05")
     lines = watching.until("995 files")
     assert lines[0].endswith("every 0.05 s until Ctrl-C")
-    assert [line for line in lines if "memd 0.1.0" in line] == [lines[2]]
+    assert [line for line in lines if f"memd {__version__}" in line] == [lines[2]]
     assert "1,000 files" not in "\n".join(lines)
     assert "\x1b[2J" not in watching.written
     assert "\x1b[?1049h" not in watching.written
@@ -266,7 +266,7 @@ def test_without_a_terminal_each_look_is_a_block(peer, piped):
     stamps = [at for at, line in enumerate(lines) if re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", line)]
     assert stamps[0] == 0
     assert len(stamps) > 1
-    assert lines[1] == "memd 0.1.0"
+    assert lines[1] == f"memd {__version__}"
     assert lines[stamps[1] - 1] == ""
     assert "\x1b" not in "".join(lines)
 
