@@ -144,9 +144,9 @@ class ParseProcess:
             if self._closed:
                 raise IndexClosedError("memd stops")
             self._rest()
-            if self._tokenizer != tokenizer:
+            if self._tokenizer != tokenizer or (self._process and self._process.poll() is not None):
                 self._end()
-            if self._process is None or self._process.poll() is not None:
+            if self._process is None:
                 # -P: ignore a folder `memd` in the working directory.
                 self._process = subprocess.Popen(  # noqa: S603 - our own program and a path as its argument
                     [sys.executable, "-P", "-m", "memd.workspace.parse_worker", tokenizer],
