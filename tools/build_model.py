@@ -287,9 +287,9 @@ def build(weights_dir: Path) -> tuple[bytes, bytes]:
     return canonical(small), tokenizer
 
 
-def reference() -> tuple[list[str], Array]:
-    """Return the recorded texts and their vectors from sentence-transformers, rows of length 1."""
-    rows = json.loads(REFERENCE_FILE.read_text(encoding="utf-8"))["rows"]
+def reference(recorded: Path = REFERENCE_FILE) -> tuple[list[str], Array]:
+    """Return the recorded texts and their vectors from the model's own program, rows of length 1."""
+    rows = json.loads(recorded.read_text(encoding="utf-8"))["rows"]
     vectors = np.stack([np.frombuffer(base64.b64decode(row["vector"]), "<f2") for row in rows])
     wide = vectors.astype(np.float32)
     unit: Array = wide / np.linalg.norm(wide, axis=1, keepdims=True)
