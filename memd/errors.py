@@ -136,6 +136,12 @@ class ModelMismatchError(EmbedderError):
     """Vectors of one model were given to an index of another model."""
 
 
+class StoreError(MemdError):
+    """The team's store did not answer, or refused; local searches are not affected."""
+
+    code = "MEMD_STORE"
+
+
 NUMPY_MISSING: Final = "numpy-missing"  # the code of an answer that was made without it
 
 

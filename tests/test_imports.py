@@ -36,6 +36,7 @@ MAY_IMPORT = {
     "memd.index": VOCABULARY | {"memd.sources"},
     "memd.rpc": VOCABULARY | {"memctl.protocol"},
     "memd.search": VOCABULARY | {"memd.index"},
+    "memd.stores": VOCABULARY | {"memd.index", "memd.search", "memd.entries"},
     "memd.entries": VOCABULARY | {"memctl.paths"},
     "memd.workspace": VOCABULARY
     | {"memd.sources", "memd.embedding", "memd.index", "memd.entries", "memctl.paths"},

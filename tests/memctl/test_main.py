@@ -104,6 +104,7 @@ def test_no_wait_takes_the_first_answer(peer, capsys):
         ("MEMD_SECRET", 7),
         ("MEMD_CONFIG", 8),
         ("MEMD_EMBEDDER", 9),
+        ("MEMD_STORE", 9),
         ("MEMD_INTERNAL", 70),
         ("MEMD_BRAND_NEW", 70),
         ("MEMD_NOSPACE", 74),
