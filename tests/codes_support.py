@@ -35,9 +35,11 @@ def the_file(notes):
     return path
 
 
-def answers(notes, text: str, *, exact: bool = False, **settings: object) -> list[tuple[int, float]]:
+def answers(
+    notes, text: str, *, exact: bool = False, limit: int = 200, **settings: object
+) -> list[tuple[int, float]]:
     """Return (chunk, cosine) of the hits of a search by meaning; *exact*: without codes."""
-    request = notes.request(text, mode="vector", limit=200, min_score=0.0, **settings)
+    request = notes.request(text, mode="vector", limit=limit, min_score=0.0, **settings)
     with notes.index.view() as view:
         without = replace(view, snapshot=replace(view.snapshot, codes=None))
         hits = search(without if exact else view, request).hits

@@ -42,6 +42,4 @@ def notes(tmp_path: Path) -> Iterator[Notes]:
     """An empty folder of notes with an empty index; whatever a test does, its index is sound at the end."""
     notes = Notes(tmp_path)
     yield notes
-    found = notes.findings()
-    notes.index.close()
-    assert found == []
+    assert notes.closed() == []

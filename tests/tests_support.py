@@ -6,7 +6,7 @@ import math
 import os
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
 
@@ -146,9 +146,18 @@ class Notes:
         assert scrub.step(math.inf)
         return scrub.forget()
 
-    def crashed(self, folder: Path) -> "Notes":
-        """Open what the disk holds now, as after kill -9, in another place; this one goes on."""
-        shutil.copytree(self.root, folder / "notes")
+    def closed(self) -> list[str]:
+        """Close the index; return what the check found before."""
+        found = self.findings()
+        self.index.close()
+        return found
+
+    def crashed(self, folder: Path, copy: Callable[[str, str], object] = shutil.copy2) -> "Notes":
+        """Open what the disk holds now, as after kill -9, in another place; this one goes on.
+
+        *copy* takes the notes there, of which a copy costs more than all else if there are hundreds.
+        """
+        shutil.copytree(self.root, folder / "notes", copy_function=copy)
         shutil.copytree(self.state, folder / "state")
         return Notes(folder, embedder=self.embedder)
 

@@ -28,14 +28,16 @@ WORDS = "heron weir badger sett otter river lamp oil bread rye salt kiln clay gl
 QUERIES = ["heron weir", "bread rye salt", "clay wheel kiln glaze", "word7", "path:n1*.md otter lamp"]
 
 
-@pytest.fixture(autouse=True)
-def _small(monkeypatch):
+@pytest.fixture(autouse=True, scope="module")
+def _small():
     """Files for a handful of rows, and candidates that are few among them."""
-    monkeypatch.setattr(codes, "MIN_ROWS", 40)
-    monkeypatch.setattr(codes, "CANDIDATES", 150)
-    monkeypatch.setattr(codes, "SLICE_ROWS", 32)
-    monkeypatch.setattr("memd.search.vector.GATHERED", 3)
-    monkeypatch.setattr("memd.search.vector.POOL", 20)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(codes, "MIN_ROWS", 40)
+        patch.setattr(codes, "CANDIDATES", 150)
+        patch.setattr(codes, "SLICE_ROWS", 32)
+        patch.setattr("memd.search.vector.GATHERED", 3)
+        patch.setattr("memd.search.vector.POOL", 20)
+        yield
 
 
 def texts(count: int, first: int = 0, seed: int = 1) -> dict[str, str]:
@@ -49,8 +51,8 @@ def texts(count: int, first: int = 0, seed: int = 1) -> dict[str, str]:
 def agree(notes) -> bool:
     """Tell whether the ten best of every search by meaning have the cosines of the scan of all vectors."""
     return all(
-        [cosine for _, cosine in answers(notes, text)[:10]]
-        == [cosine for _, cosine in answers(notes, text, exact=True)[:10]]
+        [cosine for _, cosine in answers(notes, text, limit=10)]
+        == [cosine for _, cosine in answers(notes, text, limit=10, exact=True)]
         for text in QUERIES
     )
 
@@ -69,13 +71,24 @@ def mend(notes) -> None:
     repair(notes.index, list(check.findings(notes.index)))
 
 
-@pytest.fixture
-def many(notes):
-    """Two hundred notes with a file of codes."""
+@pytest.fixture(scope="module")
+def made_many(tmp_path_factory):
+    """Two hundred notes with a file of codes; closed."""
+    notes = Notes(tmp_path_factory.mktemp("many"))
     notes.save(texts(200))
     assert made(notes)
     assert way(notes) == "codes"
+    notes.index.close()
     return notes
+
+
+@pytest.fixture
+def many(made_many, tmp_path):
+    """A copy of them, with the codes in use; whatever a test does, its index is sound at the end."""
+    notes = made_many.crashed(tmp_path, copy=os.link)  # no test changes a note of these in place
+    assert loaded(notes)
+    yield notes
+    assert notes.closed() == []
 
 
 def test_the_nearest_are_those_of_the_scan(many):

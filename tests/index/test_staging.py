@@ -3,9 +3,21 @@
 import pytest
 from postings_support import keys, made, untruths
 
-from memd.index.transaction import CHUNKS_AT_ONCE, STAGED_CHUNKS
+from memd.index import postings_table
 
-CHUNKS = STAGED_CHUNKS + 200
+STAGED_CHUNKS = 100  # memd stages 1,000, and stores 100 at once
+CHUNKS_AT_ONCE = 10
+CHUNKS = STAGED_CHUNKS + 20
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch):
+    """A note of 120 chunks is large here, and a term of 20 documents has its row of postings."""
+    monkeypatch.setattr("memd.index.indexer.STAGED_CHUNKS", STAGED_CHUNKS)
+    monkeypatch.setattr("memd.index.transaction.STAGED_CHUNKS", STAGED_CHUNKS)
+    monkeypatch.setattr("memd.index.transaction.CHUNKS_AT_ONCE", CHUNKS_AT_ONCE)
+    monkeypatch.setattr("memd.index.index.WASTE_CHUNKS", STAGED_CHUNKS)
+    monkeypatch.setattr(postings_table, "MIN_DOCUMENTS", 20)
 
 
 def large(word: str) -> str:
@@ -77,7 +89,7 @@ def test_words_that_were_asked_for_between_two_slices_are_found_in_all_chunks(no
 @pytest.mark.parametrize("stored_first", [True, False])
 def test_rows_of_postings_made_between_two_slices_hide_no_chunk(notes, stored_first):
     """They end before the first chunk of the note, whose other chunks are stored under reserved ids later."""
-    notes.save({f"note{number}.md": f"heron {number}" for number in range(300)})
+    notes.save({f"note{number}.md": f"heron {number}" for number in range(30)})
     notes.write("big.md", large("heron"))
     readings = begun(notes, "big.md", slices=1)
     notes.save({"later.md": "a later heron"})
@@ -89,10 +101,10 @@ def test_rows_of_postings_made_between_two_slices_hide_no_chunk(notes, stored_fi
         rows = building.step(60.0)
         ended(notes, readings)
         assert notes.index.postings.put(building, rows)
-    assert keys(notes)["heron"] == 300
+    assert keys(notes)["heron"] == 30
     with notes.index.view() as view:
         assert untruths(view) == []
-        assert view.postings("heron", prefix=False).document_frequency >= CHUNKS + 301
+        assert view.postings("heron", prefix=False).document_frequency >= CHUNKS + 31
     notes.reopen()
     with notes.index.view() as view:
         assert untruths(view) == []

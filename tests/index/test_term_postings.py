@@ -4,6 +4,7 @@ import random
 
 import pytest
 from postings_support import damage, keys, made, truth, untruths
+from tests_support import Notes
 
 from memd.errors import MemdError, NoSpaceError
 from memd.index import postings_table
@@ -23,22 +24,34 @@ def texts(first: int, count: int) -> dict[str, str]:
     }
 
 
-@pytest.fixture(autouse=True)
-def _frequent_is_twice(monkeypatch):
-    monkeypatch.setattr(postings_table, "MIN_DOCUMENTS", 2)
-    monkeypatch.setattr(postings_table, "TERMS_AT_ONCE", 5)
-    monkeypatch.setattr(postings_table, "CHUNKS_AT_ONCE", 7)
-    monkeypatch.setattr(postings_table, "WRITTEN_BYTES", 100)
-    monkeypatch.setattr(postings_table, "DROPPED_ROWS", 3)
+@pytest.fixture(autouse=True, scope="module")
+def _frequent_is_twice():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(postings_table, "MIN_DOCUMENTS", 2)
+        patch.setattr(postings_table, "TERMS_AT_ONCE", 5)
+        patch.setattr(postings_table, "CHUNKS_AT_ONCE", 7)
+        patch.setattr(postings_table, "WRITTEN_BYTES", 100)
+        patch.setattr(postings_table, "DROPPED_ROWS", 3)
+        yield
 
 
-@pytest.fixture
-def filed(notes):
-    """Notes of which the first 30 are in the table of postings and 5 came later."""
+@pytest.fixture(scope="module")
+def made_filed(tmp_path_factory):
+    """Notes of which the first 30 are in the table of postings and 5 came later; closed."""
+    notes = Notes(tmp_path_factory.mktemp("filed"))
     notes.save(texts(0, 30), embed=False)
     assert made(notes)
     notes.save(texts(30, 5), embed=False)
+    notes.index.close()
     return notes
+
+
+@pytest.fixture
+def filed(made_filed, tmp_path):
+    """A copy of them, open; whatever a test does, its index is sound at the end."""
+    notes = made_filed.crashed(tmp_path)
+    yield notes
+    assert notes.closed() == []
 
 
 def wrong(notes) -> list[str]:
