@@ -24,6 +24,17 @@ from typing import Any, NamedTuple
 
 PROGRAMS = ("memctl", "memd")
 AS_HERE = {("PYTHONPATH", str(Path(__file__).parents[1])), ("PYTHONUTF8", "1")}  # tells nothing new
+MODULES = {
+    "memctl": ("memctl.__main__", "memctl.arguments"),
+    # With what a daemon imports once it listens, once it has a workspace, and for its first answer: a quarter
+    # of a second of the processor, in each of some hundred daemons.
+    "memd": (
+        "memd.daemon", "memd.api.dispatch", "memd.api.methods", "memd.workspace.workspaces",
+        "memd.workspace.open", "memd.embedding.onnx", "memd.search.search", "memd.search.why",
+        "memd.search.recall", "memd.search.similar", "memd.sources.chunk", "memd.sources.daily", "numpy.ma",
+        "onnxruntime", "snowballstemmer.english_stemmer", "tokenizers", "watchfiles", "yaml",
+    ),
+}  # fmt: skip
 MAX_REQUEST_BYTES = 100_000  # a packet's; what is larger starts the interpreter
 
 
@@ -170,7 +181,7 @@ def _tell_ends(children: dict[int, int]) -> None:
 
 def load(program: str) -> None:
     """Import what the program may need, before anything is forked."""
-    for name in {"memctl": ("memctl.__main__", "memctl.arguments"), "memd": ("memd.daemon",)}[program]:
+    for name in MODULES[program]:
         importlib.import_module(name)
     if program == "memctl":
         import httpx2  # noqa: F401 - what takes most of a download's start
@@ -179,9 +190,6 @@ def load(program: str) -> None:
 
         for module in pkgutil.iter_modules(memctl.commands.__path__):
             importlib.import_module(f"memctl.commands.{module.name}")
-    else:
-        import memd.embedding.onnx
-        import memd.search.search  # noqa: F401
 
 
 def become(request: Request, files: list[int]) -> None:
