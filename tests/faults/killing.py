@@ -23,6 +23,9 @@ from faults.steps import NOTHING, Truth, base, next_step
 from faults.verdict import Report, Verdict
 
 TESTS = Path(__file__).resolve().parent.parent
+OPENING_SHARE = 0.1  # of the children, killed while they open the index
+OPENS_S = 0.05  # what that takes, more or less
+LOOK_S = 0.002
 
 
 class Nursery:
@@ -71,7 +74,7 @@ def nursery(log: Path) -> Iterator[Nursery]:
 
 
 def loop(
-    folder: Path, *, kills: int, seed: int, notes: int = 0, longest_s: float = 0.15, bug: str = ""
+    folder: Path, *, kills: int, seed: int, notes: int = 0, most_steps: int = 30, bug: str = ""
 ) -> Report:
     """Kill a process that works on an index, again and again.
 
@@ -80,13 +83,14 @@ def loop(
         kills: how often.
         seed: of the steps and of the moments.
         notes: what the index holds before the first kill.
-        longest_s: a child lives for up to so long, on a quiet machine.
+        most_steps: a child is killed after up to so many acknowledged steps, however long these take, or
+            while it opens the index.
         bug: a mistake that the killed process makes; the loop then ends with the first flaw.
     """
     chance = random.Random(seed)
     report = Report()
     truth = _prepare(folder / "work", notes)
-    number, lives_s = 1, longest_s
+    number = 1
     errors = folder / "errors"
     with nursery(errors) as children:
         while report.rounds < kills and not (bug and report.flaws):
@@ -96,13 +100,31 @@ def loop(
                 "live": dict(truth.live), "gone": dict(truth.gone),
             }  # fmt: skip
             child = children.start(job)
-            time.sleep(chance.uniform(0.0, lives_s))
+            _live(child, log, chance, most_steps)
             if (code := children.kill(child)) != -signal.SIGKILL:
                 report.flaws.append(f"the child ended by itself with {code}: {errors.read_text()[-2000:]}")
-            # On a loaded machine a child may not even open the index in the time in which others write much.
-            lives_s = max(lives_s * 0.9, longest_s) if log.exists() else lives_s * 1.3
             truth, number = _looked_after(folder, log, seed=seed, first=number, truth=truth, report=report)
     return report
+
+
+def _live(child: int, log: Path, chance: random.Random, most_steps: int) -> None:
+    """Wait until *child* has done some steps, and then for some moment of the next one."""
+    began = time.monotonic()
+    if chance.random() < OPENING_SHARE:
+        time.sleep(chance.uniform(0.0, OPENS_S))
+        return
+    steps = chance.randint(0, most_steps)
+    while (done := log.read_bytes().count(b"\n") if log.exists() else 0) <= steps and _is_alive(child):
+        time.sleep(LOOK_S)
+    time.sleep(chance.uniform(0.0, 2 * (time.monotonic() - began) / max(done, 1)))
+
+
+def _is_alive(child: int) -> bool:
+    try:
+        os.kill(child, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def _prepare(folder: Path, notes: int) -> Truth:
