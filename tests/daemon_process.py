@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +83,13 @@ class Daemon:
         with self.client() as client:
             client.call("index", {"workspace": str(root)}, timeout_s=60 * PATIENCE)
         return str(root)
+
+    def add_notes(self, root: Path, notes: Mapping[str, str]) -> str:
+        """Write *notes*, a text for each path, and make *root* a workspace of them without a model."""
+        for path, text in {"memory/config.toml": 'provider = "none"\n', **notes}.items():
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(text)
+        return self.add(root)
 
     def found(self, query: str, **params: Any) -> list[str]:
         """Return the paths of a search's hits."""

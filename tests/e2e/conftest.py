@@ -15,12 +15,11 @@ SAMPLE = Path(__file__).parents[1] / "sample"
 
 
 @pytest.fixture
-def own_daemon(tmp_path: Path) -> Iterator[Daemon]:
-    """A running daemon without workspaces, in a home where no other test was."""
+def unstarted(tmp_path: Path) -> Iterator[Daemon]:
+    """A daemon that the test starts, in a home where no other test was."""
     home = tmp_path / "home"
     home.mkdir()
     daemon = Daemon(home)
-    daemon.start()
     yield daemon
     try:
         assert daemon.untruths() == []
@@ -29,9 +28,20 @@ def own_daemon(tmp_path: Path) -> Iterator[Daemon]:
 
 
 @pytest.fixture
-def daemon(own_daemon: Daemon) -> Daemon:
-    """The same. Files whose tests need no home of their own have `shared_daemon` instead."""
-    return own_daemon
+def own_daemon(unstarted: Daemon) -> Daemon:
+    """A running daemon without workspaces, in a home where no other test was."""
+    return unstarted.start()
+
+
+@pytest.fixture
+def daemon(request: pytest.FixtureRequest) -> Daemon:
+    """The same; in a file that is marked `usefixtures("shared_daemon")`, the one that its tests share.
+
+    It is so marked where the tests need no home of their own: each makes a workspace of its own.
+    """
+    is_shared = "shared_daemon" in request.fixturenames
+    daemon: Daemon = request.getfixturevalue("shared_daemon" if is_shared else "own_daemon")
+    return daemon
 
 
 @pytest.fixture(scope="module")

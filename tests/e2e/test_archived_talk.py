@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from agent_session import TREE, in_a_session
 
+pytestmark = pytest.mark.usefixtures("shared_daemon")
+
 SESSION = "2937150d-7ca7-4ca4-87ce-1c96abd092c3"
 PAGE = """\
 ---
@@ -31,23 +33,11 @@ QUERY = "which port does the heron relay use"
 
 
 @pytest.fixture
-def daemon(shared_daemon):
-    """One for all tests of this file: each makes a workspace of its own."""
-    return shared_daemon
-
-
-@pytest.fixture
 def talk(daemon, tmp_path):
     """A workspace without a model, with one conversation in its archive."""
     root = tmp_path / "notes"
     path = "memory/archives/claude-code/2026/2026-05-01-relay-730859.md"
-    for name, text in {
-        path: PAGE.format(session=SESSION),
-        "memory/config.toml": 'provider = "none"\n',
-    }.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text)
-    daemon.add(root)
+    daemon.add_notes(root, {path: PAGE.format(session=SESSION)})
     return daemon, root, path
 
 

@@ -11,13 +11,9 @@ from daemon_process import Daemon
 
 from memctl.client import RpcError
 
+pytestmark = pytest.mark.usefixtures("shared_daemon")
+
 HALF = 128 * 1024
-
-
-@pytest.fixture
-def daemon(shared_daemon):
-    """One for all tests of this file: each makes a workspace of its own."""
-    return shared_daemon
 
 
 def front_of(text: str) -> dict:

@@ -7,18 +7,14 @@ from agent_session import in_a_session
 
 from memctl.client import RpcError
 
+pytestmark = pytest.mark.usefixtures("shared_daemon")
+
 FACT = {
     "topic": "relay",
     "title": "Port of the relay",
     "content": "A web page says: the relay uses port 4711.",
 }
 QUERY = "port of the relay"
-
-
-@pytest.fixture
-def daemon(shared_daemon):
-    """One for all tests of this file: each makes a workspace of its own."""
-    return shared_daemon
 
 
 def marks(workspace):

@@ -9,13 +9,9 @@ from daemon_process import Daemon, until
 
 from memctl import exits
 
+pytestmark = pytest.mark.usefixtures("shared_daemon")
+
 REPOSITORY = str(Path(exits.__file__).parents[1])
-
-
-@pytest.fixture
-def daemon(shared_daemon):
-    """One for all tests of this file."""
-    return shared_daemon
 
 
 @pytest.fixture

@@ -14,6 +14,8 @@ import pytest
 from daemon_process import Daemon, until
 from patience import PATIENCE
 
+pytestmark = pytest.mark.usefixtures("shared_daemon")
+
 QUESTION = "on which port does the staging database listen?"
 NOTE = "The staging database listens on 5433, because 5432 is taken.\n"
 HANG_S = 80  # a hook that is not gone by then waits for what it must not wait for
@@ -38,12 +40,6 @@ def said(daemon, cwd, prompt=QUESTION, *, client="claude-code", env=PATIENT, **f
     told = {"cwd": str(cwd), "prompt": prompt, "session_id": str(uuid.uuid4()), "transcript_path": "/nowhere"}
     told |= fields
     return hook(daemon, client, "UserPromptSubmit", told=told, env=env).stdout.decode()
-
-
-@pytest.fixture
-def daemon(shared_daemon):
-    """One for all tests of this file: each makes a workspace of its own."""
-    return shared_daemon
 
 
 @pytest.fixture

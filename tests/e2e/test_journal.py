@@ -13,18 +13,14 @@ from patience import PATIENCE
 from memctl import exits
 from memctl.client import RpcError
 
+pytestmark = pytest.mark.usefixtures("shared_daemon")
+
 CANARY = "xylophantasm"
 FACT = {
     "topic": "odd",
     "title": f"The {CANARY}",
     "content": f"The {CANARY} sings at the weir each evening.\n",
 }
-
-
-@pytest.fixture
-def daemon(shared_daemon):
-    """One for all tests of this file: each makes a workspace of its own."""
-    return shared_daemon
 
 
 @pytest.fixture

@@ -4,6 +4,8 @@ import pytest
 
 from memctl.client import RpcError
 
+pytestmark = pytest.mark.usefixtures("shared_daemon")
+
 NOTES = {
     "birds/heron.md": "---\naliases: [grey bird]\n---\n# Heron\n\n"
     "It fishes at the [[weir|old weir]].\n\nSee `[[code]]`.\n",
@@ -11,12 +13,6 @@ NOTES = {
     "index.md": "---\nrelated: [river/weir.md, nobody.md]\n---\n# All\n\n"
     "- [[birds/heron#Food]]\n- [[weir]]\n",
 }
-
-
-@pytest.fixture
-def daemon(shared_daemon):
-    """One for all tests of this file."""
-    return shared_daemon
 
 
 @pytest.fixture

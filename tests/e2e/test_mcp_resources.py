@@ -5,17 +5,13 @@ import pytest
 from agent_session import agent
 from mcp.shared.exceptions import MCPError
 
+pytestmark = pytest.mark.usefixtures("shared_daemon")
+
 NAMES = ["a.md", "b c/d & é.md", "b c/100%.md", "MEMORY.md", "plain.txt", "q?#.md"]
 OUTSIDE = [
     "../outside.md", "%2e%2e/outside.md", "..%2Foutside.md", "b%20c/../../outside.md", "/etc/passwd",
     "%2Fetc%2Fpasswd", ".env", "memory/config.toml", "link.md", "a.md%00", "nothing.md", "b%20c",
 ]  # fmt: skip
-
-
-@pytest.fixture
-def daemon(shared_daemon):
-    """One for all tests of this file: each makes a workspace of its own."""
-    return shared_daemon
 
 
 @pytest.fixture

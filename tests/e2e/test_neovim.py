@@ -45,11 +45,7 @@ def keyword_only(sample, tmp_path):
 
     def make(**notes):
         root = tmp_path / "words"
-        (root / "memory").mkdir(parents=True)
-        (root / "memory" / "config.toml").write_text('provider = "none"\n')
-        for name, text in notes.items():
-            (root / f"{name}.md").write_text(text)
-        made.append(daemon.add(root))
+        made.append(daemon.add_notes(root, {f"{name}.md": text for name, text in notes.items()}))
         return root
 
     yield make

@@ -65,6 +65,8 @@ for (const [name, ...given] of calls) {
 # reads in the file that the second one names.
 FAKE = """
 import json, sys, time
+
+pytestmark = pytest.mark.usefixtures("shared_daemon")
 what, kept = sys.argv[1:3]
 def say(**message):
     print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
@@ -104,12 +106,6 @@ def plugin(
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.split("\n")[:-1]]  # splitlines knows other ends
-
-
-@pytest.fixture
-def daemon(shared_daemon):
-    """One for all tests of this file."""
-    return shared_daemon
 
 
 @pytest.fixture

@@ -11,6 +11,8 @@ from patience import PATIENCE
 
 from memctl.client import RpcError
 
+pytestmark = pytest.mark.usefixtures("shared_daemon")
+
 TOKEN = "ghp_" + "aB3dE5fG7hJ9" * 3  # put together here, so that no scanner takes it for a leak
 # An agent asks for the first word; the second one is told by no answer that it makes up itself.
 TEXT = "# About zephyrineword\n\nThe same sentence, zephyrineword and quinceword.\n"
@@ -18,12 +20,6 @@ PRIVATE = f"---\nprivate: true\ntags: [shared]\n---\n{TEXT}"
 DIARY = f"---\ntags: [shared]\n---\n{TEXT}\nDear diary, nothing else happened today.\n"
 OPEN = "---\ntags: [shared]\n---\n# About heronword\n\nThe same sentence, and heronword.\n"
 READS = {"search", "search_memory", "recall", "similar", "why", "get", "extract_memory"}
-
-
-@pytest.fixture
-def daemon(shared_daemon):
-    """One for all tests of this file: each makes a workspace of its own."""
-    return shared_daemon
 
 
 @pytest.fixture

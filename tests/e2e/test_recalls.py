@@ -7,11 +7,7 @@ import pytest
 
 from memctl.client import RpcError
 
-
-@pytest.fixture
-def daemon(shared_daemon):
-    """One for all tests of this file: each makes a workspace of its own."""
-    return shared_daemon
+pytestmark = pytest.mark.usefixtures("shared_daemon")
 
 
 @pytest.fixture

@@ -10,6 +10,8 @@ from agent_session import in_a_session
 
 from memctl import exits
 
+pytestmark = pytest.mark.usefixtures("shared_daemon")
+
 OLD = {
     "topic": "relay",
     "title": "Port of the heron relay",
@@ -17,12 +19,6 @@ OLD = {
 }
 AGAIN = {"topic": "relay", "title": "Heron relay port", "content": "The heron relay listens on port 4712."}
 OTHER = {"topic": "tea", "title": "Tea", "content": "The user drinks tea without milk."}
-
-
-@pytest.fixture
-def daemon(shared_daemon):
-    """One for all tests of this file: each makes a workspace of its own."""
-    return shared_daemon
 
 
 def write(workspace, fact, **more):

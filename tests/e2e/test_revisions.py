@@ -9,6 +9,8 @@ from agent_session import in_a_session
 from memctl import exits
 from memctl.client import RpcError
 
+pytestmark = pytest.mark.usefixtures("shared_daemon")
+
 FACT = {"topic": "deploy", "title": "How staging is deployed", "content": "Run make stage on a Friday."}
 NEWER = {
     "topic": "deploy",
@@ -16,12 +18,6 @@ NEWER = {
     "content": "The pipeline brings a tag to staging.",
 }
 QUERY = "how is staging deployed"
-
-
-@pytest.fixture
-def daemon(shared_daemon):
-    """One for all tests of this file: each makes a workspace of its own."""
-    return shared_daemon
 
 
 def error_of(daemon, method, **params):

@@ -13,11 +13,7 @@ from patience import PATIENCE
 
 from memctl import exits
 
-
-@pytest.fixture
-def daemon(shared_daemon):
-    """One for all tests of this file: each makes a workspace of its own."""
-    return shared_daemon
+pytestmark = pytest.mark.usefixtures("shared_daemon")
 
 
 @pytest.fixture

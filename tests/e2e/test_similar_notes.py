@@ -6,11 +6,7 @@ import pytest
 
 from memctl.client import RpcError
 
-
-@pytest.fixture
-def daemon(shared_daemon):
-    """One for all tests of this file: each makes a workspace of its own."""
-    return shared_daemon
+pytestmark = pytest.mark.usefixtures("shared_daemon")
 
 
 def test_a_hit_and_its_place_have_the_same_neighbours(sample):
@@ -50,12 +46,8 @@ def test_what_cannot_be_compared_is_named(sample, params, code, told):
 
 def test_without_a_model_words_are_compared_and_it_says_so(daemon, tmp_path):
     """As in a search."""
-    root = tmp_path / "notes"
-    (root / "memory").mkdir(parents=True)
-    (root / "memory" / "config.toml").write_text('provider = "none"\n')
-    for name, text in {"a": "heron and weir", "b": "a heron by the weir", "c": "garlic"}.items():
-        (root / f"{name}.md").write_text(f"{text}\n")
-    workspace = daemon.add(root)
+    notes = {"a.md": "heron and weir\n", "b.md": "a heron by the weir\n", "c.md": "garlic\n"}
+    workspace = daemon.add_notes(tmp_path / "notes", notes)
     answer = daemon.call("similar", workspace=workspace, path="a.md")
     assert [hit["path"] for hit in answer["hits"]] == ["b.md"]
     assert (answer["mode"], answer["degraded"]) == ("keyword", ["no-provider"])

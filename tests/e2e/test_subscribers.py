@@ -15,10 +15,7 @@ from memctl.client import RpcError
 def notes(daemon: Daemon, tmp_path):
     """A daemon and a workspace that is found by words alone, with one note in it."""
     root = tmp_path / "notes"
-    (root / "memory").mkdir(parents=True)
-    (root / "memory" / "config.toml").write_text('provider = "none"\n')
-    (root / "first.md").write_text("# Weirs\n\nThe weir was mended in May.\n")
-    daemon.add(root)
+    daemon.add_notes(root, {"first.md": "# Weirs\n\nThe weir was mended in May.\n"})
     return daemon, root
 
 

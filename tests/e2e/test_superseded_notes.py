@@ -6,16 +6,12 @@ from pathlib import Path
 import pytest
 from daemon_process import Daemon
 
+pytestmark = pytest.mark.usefixtures("shared_daemon")
+
 OLD = "# Deploys\n\nTo deploy staging run make stage. Deploys to staging are on Fridays.\n"
 NEW = "---\nsupersedes: ops/deploy.md\n---\n# Pipeline\n\nA pushed tag deploys staging, on any day.\n"
 OTHER = "# Garden\n\nThe hose lies behind the shed.\n"
 QUERY = "how do we deploy staging"
-
-
-@pytest.fixture
-def daemon(shared_daemon):
-    """One for all tests of this file."""
-    return shared_daemon
 
 
 @pytest.fixture

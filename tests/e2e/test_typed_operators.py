@@ -4,11 +4,7 @@ import pytest
 
 from memctl.client import RpcError
 
-
-@pytest.fixture
-def daemon(shared_daemon):
-    """One for all tests of this file: each makes a workspace of its own."""
-    return shared_daemon
+pytestmark = pytest.mark.usefixtures("shared_daemon")
 
 
 def paths(daemon, root, query, **params):

@@ -5,13 +5,9 @@ from datetime import datetime, timedelta
 import pytest
 from agent_session import in_a_session
 
+pytestmark = pytest.mark.usefixtures("shared_daemon")
+
 QUERY = "is the office open"
-
-
-@pytest.fixture
-def daemon(shared_daemon):
-    """One for all tests of this file: each makes a workspace of its own."""
-    return shared_daemon
 
 
 @pytest.fixture
@@ -20,15 +16,12 @@ def office(daemon, tmp_path):
     root = tmp_path / "notes"
     today = datetime.now().astimezone().date()
     last = (today - timedelta(days=1)).isoformat()
-    for path, text in {
+    notes = {
         "closed.md": f"---\nvalid_until: {last}\n---\n# Office\n\nThe office is closed, and not open.\n",
         "door.md": f"---\nvalid_until: {today}\n---\n# Door\n\nThe office door is open.\n",
         "broken.md": "---\nvalid_until: soon\n---\n# Tea\n\nTea is drunk without milk.\n",
-        "memory/config.toml": 'provider = "none"\n',
-    }.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text)
-    daemon.add(root)
+    }
+    daemon.add_notes(root, notes)
     return daemon, root, last
 
 

@@ -8,6 +8,8 @@ from daemon_process import Daemon, until
 
 from memctl import exits
 
+pytestmark = pytest.mark.usefixtures("shared_daemon")
+
 REPOSITORY = Path(exits.__file__).parents[1]
 FILES = {
     "Herons.md": "---\naliases: [Ardea cinerea, Grey Bird]\n---\nIt waits. #project/alpha #Wetland\n",
@@ -20,12 +22,6 @@ FILES = {
     ".obsidian/plugins/x/README.md": "A heron of a plugin. #project\n",
     ".trash/Deleted.md": "A heron that was thrown away. #project\n",
 }
-
-
-@pytest.fixture
-def daemon(shared_daemon):
-    """One for all tests of this file."""
-    return shared_daemon
 
 
 @pytest.fixture

@@ -13,6 +13,8 @@ from tests_support import many
 from memctl.client import RpcError
 from memd.api.why import STAGES
 
+pytestmark = pytest.mark.usefixtures("shared_daemon")
+
 COPIED = "The heron nests by the weir each spring and leaves it when the water falls in autumn again.\n"
 NOTES = {
     "birds/heron.md": "# Herons\n\nThe grey heron stands in the shallows and waits.\n",
@@ -26,12 +28,6 @@ NOTES = {
     "table.csv": "heron,1\n",
     "latin1.md": b"caf\xe9 heron\n",
 }
-
-
-@pytest.fixture
-def daemon(shared_daemon):
-    """One for all tests of this file: each makes a workspace of its own."""
-    return shared_daemon
 
 
 @pytest.fixture(scope="module")
