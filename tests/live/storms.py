@@ -7,29 +7,39 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests_support import LONG
+
 from live.game import Game, game
 from live.planted import STORM, launched
+from memd.sources.watch import LOST_S
 
 QUEUE = Path("/proc/sys/fs/inotify/max_queued_events")
-EVENTS_A_FILE = 3  # made, written, closed
+OTHERS = 500  # files that are no notes: who opens them in turn fills the queue
+NOTES = 20_000 if LONG else 100
 FOLDERS = 50
-LOOK_S = 0.05
+LOOK_S = 0.2
 SEEN_TWICE_S = 2.0  # a new folder is looked into again after half a second; a slow machine may be late
 
 
 def overrun(played: Game) -> int:
-    """Make more files while the daemon stands still than its queue has room for; return how many."""
-    files = int(QUEUE.read_text()) // EVENTS_A_FILE + 1_000
-    for number in range(FOLDERS):
-        (played.root / f"bulk{number}").mkdir()
+    """Save notes while the daemon stands still and its queue is full; return how many."""
+    folders = [played.root / f"bulk{number}" for number in range(FOLDERS)]
+    others = [played.root / f"{number}.bin" for number in range(OTHERS)]
+    for folder in folders:
+        folder.mkdir()
+    for path in others:
+        path.touch()
     played.check()  # known as folders, or it would look through them as new ones
     time.sleep(SEEN_TWICE_S)
     played.stand()
-    for number in range(files):
-        text = f"The q{number}z stands there.\n" if number % 1_000 == 0 else f"Bird {number}.\n"
-        (played.root / f"bulk{number % FOLDERS}" / f"{number}.md").write_text(text)
+    for path in others * (int(QUEUE.read_text()) // OTHERS + 2):
+        os.close(os.open(path, os.O_RDONLY))
+    for number in range(NOTES):
+        text = f"The q{number}z stands there.\n" if number % (NOTES // 10) == 0 else f"Bird {number}.\n"
+        (folders[number % FOLDERS] / f"{number}.md").write_text(text)
+    time.sleep(2 * LOST_S)  # a shorter stop is none that the watch suspects
     played.go()
-    return files
+    return NOTES
 
 
 def knows(played: Game, files: int, *, patience_s: float) -> bool:

@@ -8,7 +8,7 @@ STORM_S = 14.0  # longer than the first pause between two scans, shorter than th
 
 
 def test_what_the_full_queue_lost_is_found(played):
-    """The daemon stands still while thousands of files are made, and knows them all afterwards."""
+    """The daemon stands still while notes are saved without an event, and knows them all afterwards."""
     files = overrun(played)
     assert knows(played, files, patience_s=60)
     played.check()
