@@ -59,6 +59,12 @@ def daemon(tmp_path_factory):
     # Enough notes that a signal comes before the end.
     shutil.copytree(SAMPLE, home / "sample")
     daemon.large = Path(daemon.add(home / "sample"))
+    # The notes that answer the first questions.
+    daemon.asked = [json.loads(line) for line in PAIRS.read_text().splitlines()[:20]]
+    for path in {one["path"] for one in daemon.asked}:
+        (home / "answers" / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(SAMPLE / path, home / "answers" / path)
+    daemon.answers = Path(daemon.add(home / "answers"))
     yield daemon
     daemon.close()
 
@@ -86,7 +92,7 @@ def told_of(root):
 def left_behind(daemon):
     """Return what there is beyond the one workspace: folders of copies, their indexes, registrations."""
     registered = {one["root"] for one in daemon.call("workspace.list")["workspaces"]}
-    own = {str(daemon.root), str(daemon.large)}
+    own = {str(daemon.root), str(daemon.large), str(daemon.answers)}
     indexes = {hashlib.sha256(root.encode()).hexdigest()[:16] for root in own}
     return [*(registered - own), *({path.name for path in daemon.state.iterdir() if path.is_dir()} - indexes)]
 
@@ -153,10 +159,9 @@ def models(daemon):
 @pytest.mark.usefixtures("models")
 def test_another_model_is_held_against_the_own_one(memctl, daemon, tmp_path):
     """Both answer the same questions about the same notes; what it costs stands beside it."""
-    pairs = [json.loads(line) for line in PAIRS.read_text().splitlines()]
-    asked = [{"query": one["query"], "path": one["path"]} for one in pairs[:40]]
+    asked = [{"query": one["query"], "path": one["path"]} for one in daemon.asked]
     (tmp_path / "golden.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in asked))
-    where = ("--golden", str(tmp_path / "golden.jsonl"), "-w", str(daemon.large))
+    where = ("--golden", str(tmp_path / "golden.jsonl"), "-w", str(daemon.answers))
     done = memctl("eval", *where, "--compare", "misled", "--no-grep", "--json")
     assert done.returncode == exits.OK, done.stderr
     assert re.search(r"embedding \d+ chunks with misled: roughly", done.stderr)
@@ -247,13 +252,20 @@ def test_a_golden_file_asks_the_notes_as_they_are(of_golden):
     assert "passage@10" not in queue["arms"]["hybrid"]
 
 
-def test_paths_that_are_no_sources_are_named_and_count_as_not_found(memctl, golden):
-    """Ignored, missing, and beside one that is right."""
+@pytest.fixture(scope="module")
+def of_missed(daemon, tmp_path_factory):
+    """One measurement whose second question names no source, with a gate missed and one reached."""
+    golden = tmp_path_factory.mktemp("missed") / "golden.jsonl"
     missed = '{"query": "memoirs", "path": ["drafts/secret.md", "gone.md"]}'
-    text = '{"query": "kafka", "path": "queue.md"}\n' + missed
-    done = memctl("eval", "--json", "--golden", golden(text))
-    assert "no sources, so not found: drafts/secret.md, gone.md" in done.stderr
-    told = json.loads(done.stdout)
+    golden.write_text('{"query": "kafka", "path": "queue.md"}\n' + missed)
+    gates = ("--fail-under", "recall@10=0.9", "--fail-under", "0.1")
+    return daemon.memctl("eval", "--json", "--golden", str(golden), *gates, cwd=daemon.root)
+
+
+def test_paths_that_are_no_sources_are_named_and_count_as_not_found(of_missed):
+    """Ignored, missing, and beside one that is right."""
+    assert "no sources, so not found: drafts/secret.md, gone.md" in of_missed.stderr
+    told = json.loads(of_missed.stdout)
     assert told["questions"]["no_sources"] == ["drafts/secret.md", "gone.md"]
     assert told["arms"]["hybrid"]["measures"]["recall@10"] == 0.5
     assert told["arms"]["grep"]["measures"]["recall@10"] == 0.5  # though grep sees drafts/
@@ -281,15 +293,11 @@ def test_gates_that_are_reached_are_0(of_golden):
     assert [one["metric"] for one in gates] == ["ndcg@10", "recall@10", "mrr@10", "passage@10"]
 
 
-def test_a_gate_that_is_missed_is_9_and_named(memctl, golden):
+def test_a_gate_that_is_missed_is_9_and_named(of_missed):
     """The report is printed all the same."""
-    text = GOLDEN + '{"query": "memoirs", "path": "drafts/secret.md"}\n'
-    done = memctl(
-        "eval", "--json", "--golden", golden(text), "--fail-under", "recall@10=0.9", "--fail-under", "0.1"
-    )
-    assert done.returncode == exits.UNHEALTHY
-    assert "recall@10 of hybrid is 0.667, below 0.9" in done.stderr
-    assert [one["ok"] for one in json.loads(done.stdout)["gates"]] == [False, True]
+    assert of_missed.returncode == exits.UNHEALTHY
+    assert "recall@10 of hybrid is 0.500, below 0.9" in of_missed.stderr
+    assert [one["ok"] for one in json.loads(of_missed.stdout)["gates"]] == [False, True]
 
 
 @pytest.mark.parametrize("wrong", ["1.5", "-1", "x", "recall@7=0.5", "=", "ndcg@10="])
@@ -362,12 +370,6 @@ def test_without_a_model_there_is_no_vector_arm(daemon, tmp_path):
     assert "provider = none" in done.stderr
 
 
-def test_grep_can_be_left_out(memctl, golden):
-    """The others stay."""
-    told = json.loads(memctl("eval", "--json", "--no-grep", "--golden", golden()).stdout)
-    assert set(told["arms"]) == {"hybrid", "vector", "keyword"}
-
-
 def test_without_grep_on_the_system_the_others_are_measured(memctl, golden, tmp_path):
     """With a word about it."""
     (tmp_path / "bin").mkdir()
@@ -389,7 +391,7 @@ def test_notes_without_a_heading_that_says_something_end_with_1(daemon, tmp_path
     assert "golden file" in done.stderr
 
 
-def test_without_a_daemon_it_works_and_starts_none(daemon, tmp_path):
+def test_without_a_daemon_it_works_and_starts_none(daemon, of_headings, tmp_path):
     """It indexes all by itself, with the same figures."""
     root = tmp_path / "own"
     shutil.copytree(daemon.root, root)
@@ -397,12 +399,11 @@ def test_without_a_daemon_it_works_and_starts_none(daemon, tmp_path):
     try:
         own.start()
         own.add(root)
-        with_daemon = own.memctl("eval", "--json", cwd=root)
         own.stop()
-        alone = own.memctl("eval", "--json", cwd=root)
+        alone = own.memctl("eval", "--json", "--seed", "7", cwd=root)
         assert alone.returncode == exits.OK, alone.stderr
         assert not own.listens()
-        ours, theirs = (json.loads(done.stdout)["arms"] for done in (alone, with_daemon))
+        ours, theirs = (told["arms"] for told in (json.loads(alone.stdout), of_headings))
         assert {arm: facts["measures"] for arm, facts in ours.items()} == {
             arm: facts["measures"] for arm, facts in theirs.items()
         }
@@ -441,12 +442,18 @@ def folders(daemon):
 
 def started(daemon, *argv):
     """Start memctl eval as a terminal would, and wait until its index is being made."""
+    before = folders(daemon)
     process = subprocess.Popen(
         [*AS_IN_A_TERMINAL, "eval", *argv],
         env=daemon.environment | {"PYTHONPATH": str(Path(exits.__file__).parents[1])},
         cwd=daemon.large, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
-    until(lambda: list(daemon.state.glob("eval-*/*/index.db")) or process.poll() is not None)
+    until(
+        lambda: (
+            {path.parents[1] for path in daemon.state.glob("eval-*/*/index.db")} - {*before}
+            or process.poll() is not None
+        )
+    )
     assert process.poll() is None, process.communicate()
     assert [folder.stat().st_mode & 0o077 for folder in folders(daemon)] == [0]  # nobody else may enter it
     return process
@@ -508,13 +515,6 @@ def test_a_signal_to_the_measuring_process_ends_it_orderly(daemon, memctl, sent)
     assert folders(daemon) == []
 
 
-def test_what_a_killed_run_left_is_removed_by_the_next(daemon, memctl):
-    """Nobody can answer kill -9."""
-    old = killed(daemon)
-    assert memctl("eval").returncode == exits.OK
-    assert not old.exists()
-
-
 def test_what_a_killed_run_left_is_removed_when_the_daemon_starts(tmp_path):
     """A copy of notes must not lie about until somebody measures again."""
     root = tmp_path / "notes"
@@ -540,9 +540,11 @@ def killed(daemon):
     return old
 
 
-def test_the_folder_of_a_run_that_is_alive_stays(daemon, memctl):
-    """Two runs at once do not disturb each other."""
-    running = started(daemon)
+def test_the_next_run_removes_what_a_killed_one_left_and_nothing_of_one_that_is_alive(daemon, memctl):
+    """Nobody can answer kill -9; two runs at once do not disturb each other."""
+    old = killed(daemon)
+    running = started(daemon, "--max-notes", "20")
+    assert not old.exists()
     pid = measuring(running)
     os.kill(pid, signal.SIGSTOP)
     [folder] = folders(daemon)
