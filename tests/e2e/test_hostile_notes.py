@@ -13,16 +13,14 @@ from patience import PATIENCE
 from benchmarks.pathological import text
 from memd.index.source_rows import EMBEDDED_CHUNKS
 
-MIB = 1024 * 1024
+MIB = 1024 * 1024  # an eighth of it takes the parser as long as any text: then its work is given up
 
 
 @pytest.fixture
 def hostile(daemon, tmp_path):
-    """A workspace with one small note."""
+    """A workspace with one small note; without a model, which would embed 1,500 parts of a hostile one."""
     root = tmp_path / "notes"
-    root.mkdir()
-    (root / "calm.md").write_text("The heron stands still.\n")
-    daemon.add(root)
+    daemon.add_notes(root, {"calm.md": "The heron stands still.\n"})
     return daemon, root
 
 
@@ -43,9 +41,9 @@ def worker(daemon: Daemon) -> int | None:
 
 
 def test_beside_a_hostile_note_saves_pings_and_searches_go_on(hostile):
-    """While a mebibyte of lists is parsed, a save is found at once, and pings are answered."""
+    """While lists are parsed for a second, a save is found at once, and pings are answered."""
     daemon, root = hostile
-    (root / "hostile.md").write_text(text("changing lists", MIB) + "\nzebra\n")
+    (root / "hostile.md").write_text(text("changing lists", MIB // 8) + "\nzebra\n")
     until(lambda: facts(daemon)["pending_files"] == 1 and worker(daemon))
     slowest = 0.0
     for number in range(5):
@@ -72,7 +70,7 @@ def test_a_short_note_of_many_lines_is_parsed_apart(hostile):
 def test_what_is_too_complex_is_plain_text_and_named(hostile):
     """Its words are found, and status says why its headings are not."""
     daemon, root = hostile
-    (root / "hostile.md").write_text(text("lazy quotes", MIB // 2) + "\nzebra\n")
+    (root / "hostile.md").write_text(text("lazy quotes", MIB // 16) + "\nzebra\n")
     assert until(lambda: daemon.found("zebra", mode="keyword"), timeout_s=60) == ["hostile.md"]
     [warning] = until(lambda: facts(daemon)["warnings"])
     assert warning["path"] == "hostile.md"
@@ -88,11 +86,11 @@ def test_what_is_too_complex_is_plain_text_and_named(hostile):
 def test_a_parser_that_dies_costs_the_note_its_structure_at_most(hostile):
     """The note is parsed by another process, as plain text; its words are found."""
     daemon, root = hostile
-    (root / "hostile.md").write_text(text("changing lists", MIB) + "\nzebra\n")
+    (root / "hostile.md").write_text(text("changing lists", MIB // 8) + "\nzebra\n")
     os.kill(until(lambda: worker(daemon)), signal.SIGKILL)
     until(lambda: daemon.found("zebra", mode="keyword"), timeout_s=60)
     [warning] = until(lambda: facts(daemon)["warnings"])
-    assert warning["warning"].startswith("too-complex: all is indexed as plain text; long-note: from line ")
+    assert warning["warning"] == "too-complex: all is indexed as plain text"
 
 
 def test_of_a_very_long_note_the_first_parts_are_embedded(daemon, tmp_path):
@@ -149,7 +147,7 @@ def test_a_stop_does_not_wait_for_a_hostile_note(hostile):
 def test_what_was_being_parsed_when_the_daemon_died_comes_last(hostile):
     """After kill -9 all other notes are searchable before it, and it is parsed apart."""
     daemon, root = hostile
-    (root / "hostile.md").write_text(text("changing lists", MIB) + "\nzebra\n")
+    (root / "hostile.md").write_text(text("changing lists", MIB // 8) + "\nzebra\n")
     until(lambda: list(daemon.state.rglob("parsing.large")))
     parser = worker(daemon)
     daemon.process.kill()
@@ -168,5 +166,5 @@ def test_the_daemon_holds_no_more_after_a_hostile_note(hostile):
     daemon, root = hostile
     before = daemon.call("status")["server"]["memory_mb"]
     (root / "hostile.md").write_text(text("tables of the report", MIB) + "\nzebra\n")
-    until(lambda: daemon.found("zebra", mode="keyword"), timeout_s=60)
+    until(lambda: daemon.found("zebra", mode="keyword"), timeout_s=120)
     assert daemon.call("status")["server"]["memory_mb"] - before < 150

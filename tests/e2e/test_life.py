@@ -87,7 +87,7 @@ def test_a_second_daemon_leaves_at_once(daemon):
 def test_sigterm_with_idle_clients_and_indexing_under_way_ends_it_cleanly(daemon, root):
     """Exit code 0 and not 1, as by force; the database's log is written back, the socket is gone."""
     workspace = daemon.add(root)
-    for number in range(1500):
+    for number in range(500):
         (root / f"{number}.md").write_text(f"# Note {number}\n\nThe weir of {number} was mended.\n")
     clients = [daemon.client() for _ in range(64)]
     for client in clients:
@@ -355,11 +355,11 @@ def test_a_config_saved_together_with_a_rule_file_hangs_nothing(daemon, root):
 def test_who_waits_for_an_index_goes_on_when_it_is_reopened(daemon, root):
     """A configuration saved during `index` does not leave its caller waiting."""
     workspace = daemon.add(root)
-    for number in range(200):
+    for number in range(80):
         (root / f"{number}.md").write_text(f"note {number}\n" * 20)
     with daemon.client() as client:
         (root / "memory" / "config.toml").write_text("chunk_words = 100\n")
-        assert client.call("index", {"workspace": workspace}, timeout_s=60 * PATIENCE)["sources"] == 201
+        assert client.call("index", {"workspace": workspace}, timeout_s=60 * PATIENCE)["sources"] == 81
 
 
 def test_a_folder_that_comes_back_brings_its_own_rules(daemon, root, tmp_path):

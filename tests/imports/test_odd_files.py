@@ -105,7 +105,7 @@ def test_an_empty_session_is_named(workspace):
     assert workspace.pages() == {}
 
 
-MINUTES_S = 120  # a machine that is loaded takes seconds; looking for each end anew would take hours
+GIVEN_UP_S = 60  # a machine that is loaded takes seconds; looking for each end anew would take hours
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ def patience():
         raise TimeoutError
 
     before = signal.signal(signal.SIGALRM, give_up)
-    signal.alarm(MINUTES_S)
+    signal.alarm(GIVEN_UP_S)
     yield
     signal.alarm(0)
     signal.signal(signal.SIGALRM, before)
@@ -132,9 +132,9 @@ def patience():
         ("chatgpt", "\ue200"),
     ],
 )  # fmt: skip
-def test_8_megabytes_of_what_opens_and_never_closes_are_read_in_one_pass(workspace, client, opening):
+def test_4_megabytes_of_what_opens_and_never_closes_are_read_in_one_pass(workspace, client, opening):
     """Somebody's session may hold them, and a hook starts the import by itself."""
-    said = opening * (8 * 1024 * 1024 // len(opening.encode()))
+    said = opening * (4 * 1024 * 1024 // len(opening.encode()))
     if client == "chatgpt":
         node = gpt_node("u", "root", "user", gpt_text(f"kept {said}"))
         path = written(workspace.home / "conversations.json", [gpt_conversation(node)])

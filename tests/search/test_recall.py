@@ -217,7 +217,7 @@ PLACE = st.text(
 )
 
 
-@settings(max_examples=many(300), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=many(160), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     texts=st.lists(st.tuples(TEXT.filter(str.strip), PLACE, PLACE), max_size=5),
     core=st.lists(TEXT.filter(str.strip), max_size=2),

@@ -166,7 +166,7 @@ def test_chunks_cover_any_text_under_any_limits(text, size, overlap, pieces):
         "a" + " " * 100_000 + "b",
         "# " + "x" * 50_000 + "\ntext",
         "# h\n" + "\n" * 50_000 + "text",
-        "- a\n" * 20_000,
+        "- a\n" * 5_000,
         "| a | b |\n" * 8_000,
         "```\n" + "code = 1\n" * 8_000,
         "> " * 5_000 + "a",
