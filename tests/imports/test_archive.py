@@ -224,7 +224,7 @@ def test_an_import_that_is_killed_at_any_moment_ends_with_the_same_files_when_it
     assert len(whole) == SESSIONS
     rng = random.Random(14)
     cut_short = 0
-    for _ in range(3):
+    for _ in range(6):
         _empty(workspace)
         while True:
             _kill_soon(command, workspace, rng)
