@@ -408,6 +408,7 @@ class Sources(Mapping[int, Source]):
         # The sources that hold until some day → that day.
         self.expiring = _expiring(known, place) if expiring is None else expiring
         self._made = False  # whether all rows have been replaced by records
+        self._decay_days: dict[int, int] = {}  # of the sources that were asked for
 
     def __getitem__(self, source_id: int) -> Source:
         """Return the record.
@@ -447,6 +448,15 @@ class Sources(Mapping[int, Source]):
         """Return the path of a source without making its record."""
         found = self._known[source_id]
         return cast("str", found[1]) if isinstance(found, tuple) else found.path
+
+    def decay_days(self, source_ids: Sequence[int]) -> list[int]:
+        """Return the ordinal of each source's day; 0 for one whose score does not decay."""
+        known = self._decay_days
+        for source_id in source_ids:
+            if source_id not in known:
+                source = self[source_id]
+                known[source_id] = source.day.toordinal() if source.dated else 0
+        return [known[source_id] for source_id in source_ids]
 
     def changed(self, *, removed: AbstractSet[int], put: Mapping[int, Source]) -> "Sources":
         """Return the sources of the next generation: without *removed*, with *put* added or replaced."""

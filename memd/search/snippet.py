@@ -53,6 +53,7 @@ class Wanted:
     """The words and phrases that are marked in a text."""
 
     words: frozenset[str]  # content words, and all words of phrases
+    marked: frozenset[str]  # these, and the other forms of words
     stop_words: frozenset[str]  # other words, used only if no content word occurs
     runs: tuple[str, ...]  # of spaceless scripts, in pairs of characters
     weights: Mapping[str, float]  # of words and runs
@@ -101,8 +102,15 @@ def wanted(query: Query, weights: Mapping[str, float]) -> Wanted:
     content = {word for word in words if weighed[word] != STOP_WORD_WEIGHT or word in in_phrases} - {""}
     forms = {form: word for word, its in query.forms.items() for form in its if form not in words}
     weighed |= {form: FORMS_SHARE * weighed.get(word, 1.0) for form, word in forms.items()}
-    stop_words = frozenset(words.keys() - content - {""})
-    return Wanted(frozenset(content), stop_words, tuple(runs), weighed, some, forms)
+    return Wanted(
+        frozenset(content),
+        frozenset(content.union(forms)),
+        frozenset(words.keys() - content - {""}),
+        tuple(runs),
+        weighed,
+        some,
+        forms,
+    )
 
 
 def snippet(text: str, start_line: int, query: Wanted, *, start_byte: int = 0) -> Snippet:
@@ -149,7 +157,7 @@ def _runs(piece: str) -> list[str]:
 def _marks(text: str, query: Wanted) -> list[_Mark]:
     """Return all occurrences of the query's words and phrases, in order."""
     found = (
-        _word_marks(text, query, query.words.union(query.forms))
+        _word_marks(text, query, query.marked)
         or _inner_marks(text, query.words)
         or _word_marks(text, query, query.stop_words)
     )
@@ -220,11 +228,14 @@ def _any_marks(text: str, words: frozenset[str], runs: tuple[str, ...]) -> list[
 
 def _inner_marks(text: str, words: Iterable[str]) -> list[tuple[int, str]]:
     """Return the first occurrence of each word as a substring, like the keyword arm's ``like`` tier."""
+    if text.isascii():  # then no word beyond ASCII is in it, and a search without expressions does the same
+        lower = text.lower()
+        return [(at, word) for word in words if (at := lower.find(word)) >= 0]
     found = []
     for word in words:
         if place := re.search(re.escape(word), text, re.IGNORECASE):
             found.append((place.start(), word))
-        elif not text.isascii():
+        else:
             others = (run for run in _STRETCH.finditer(text) if not run[0].isascii())
             within = (run for run in others if word in _plain(searched_text(run[0])))
             found += [(run.start() + _place(run[0], word), word) for run in islice(within, 1)]
@@ -248,13 +259,14 @@ def _tightest(text: str, marks: list[_Mark]) -> list[_Mark]:
     """Return the marks of the span with the highest weight minus a cost for its length."""
     cost = _weight(marks) * LENGTH_COST / SNIPPET_CHARS  # per character
     best, best_value = marks[:1], float("-inf")
+    every = len({mark.what for mark in marks})
     for number, first in enumerate(marks):
-        if first.what == "".join(mark.what for mark in marks[number + 1 : number + 2]):
+        if number + 1 < len(marks) and first.what == marks[number + 1].what:
             continue  # the span that starts at the next mark is shorter
         counted: set[str] = set()
         weight, end = 0.0, first.end
         for count, mark in enumerate(marks[number : number + MAX_MARKS], 1):
-            if mark.start >= first.start + SNIPPET_CHARS:
+            if mark.start >= first.start + SNIPPET_CHARS or len(counted) == every:
                 break
             if mark.what in counted:
                 continue
@@ -329,27 +341,33 @@ class Part:
 
 def lines_of(chunk: StoredChunk, without: Container[Line] = ()) -> dict[Line, str]:
     """Return the lines of a chunk, except the lines *without*."""
-    found = {}
-    for number, text in enumerate(chunk.text.split("\n")):
-        line = chunk.start_line + number, 0 if number else chunk.start_byte
-        if line not in without:
-            found[line] = text
-    return found
+    texts = chunk.text.split("\n")
+    found: dict[Line, str] = {(chunk.start_line, chunk.start_byte): texts[0]}
+    for number, text in enumerate(texts[1:], chunk.start_line + 1):
+        found[number, 0] = text
+    return {line: text for line, text in found.items() if line not in without} if without else found
 
 
 def passage(parts: Iterable[Part]) -> Passage | None:
     """Return parts of a source as a passage, without blank lines at its ends; None if nothing is left."""
     lines = {line: text for part in parts for line, text in part.lines.items()}
-    filled = sorted(line for line, text in lines.items() if text.strip())
-    if not filled:
+    places = sorted(lines)
+    while places and not lines[places[-1]].strip():
+        places.pop()
+    start = next((place for place, line in enumerate(places) if lines[line].strip()), 0)
+    places = places[start:]
+    if not places:
         return None
-    text, last, end = "", filled[0], filled[0]
-    for line in sorted(line for line in lines if filled[0] <= line <= filled[-1]):
+    first, last = places[0], places[-1]
+    if last[0] - first[0] == len(places) - 1 and not any(byte for _, byte in places[1:]):
+        return Passage(first[0], last[0], first[1], "\n".join([lines[line] for line in places]))
+    text, last, end = "", first, first
+    for line in places:
         # Neither chunk has the blank lines between two chunks, or the space between two parts of a line.
         text += "\n" * (line[0] - last[0]) or " " * (line > end)
         text += lines[line]
         last, end = line, (line[0], line[1] + len(lines[line].encode(errors="replace")))
-    return Passage(filled[0][0], last[0], filled[0][1], text)
+    return Passage(first[0], last[0], first[1], text)
 
 
 def section(view: View, chunk: StoredChunk) -> dict[Line, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from memd.index.columns import Columns, stretches
@@ -42,8 +42,8 @@ def shares_of(*, dated: bool) -> Shares:
 
 def shares_by(days: Ids) -> NDArray[np.float64]:
     """Return the shares of each source by its day (see `Grouped`): columns chunk, first, file."""
-    table: NDArray[np.float64] = np.array([astuple(EVERGREEN), astuple(DATED)])[(days != 0).astype(np.intp)]
-    return table
+    table = np.array([(one.chunk, one.first, one.file) for one in (EVERGREEN, DATED)])
+    return table[(days != 0).astype(np.intp)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +62,8 @@ def grouped(snapshot: Snapshot, ids: Sequence[int] | Ids) -> Grouped:
     ids = np.asarray(ids, np.int64)
     sources = snapshot.columns.source[ids]
     each, one, group = np.unique(sources, return_index=True, return_inverse=True)
-    known = map(snapshot.sources.__getitem__, each.tolist())
-    days = [source.day.toordinal() if source.dated else 0 for source in known]
-    return Grouped(ids, sources, group, ids[one], np.array(days, np.int64))
+    days = np.array(snapshot.sources.decay_days(each.tolist()), np.int64)
+    return Grouped(ids, sources, group, ids[one], days)
 
 
 def vector_scores(

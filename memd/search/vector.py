@@ -49,6 +49,7 @@ class VectorArm:
         """
         self._snapshot = snapshot
         self._compare = compare
+        self._verified: set[int] = set()  # ids
         self._query_vecs = (query_vec,) if corrected_vec is None else (query_vec, corrected_vec)
         self.mask = mask  # which chunks may answer
         self._all: Scores | None = None  # each chunk's cosine, if all were computed
@@ -69,8 +70,11 @@ class VectorArm:
         return self._cosines_at(ids) if self._all is None else self._all[ids]
 
     def verify(self, ids: Sequence[int] | Ids) -> None:
-        """Verify the checksums of the chunks' vectors."""
-        self._compare(np.asarray(ids, np.int64).tolist())
+        """Verify the checksums of the chunks' vectors, unless this arm has verified them."""
+        wanted = set(np.asarray(ids, np.int64).tolist()) - self._verified
+        self._verified |= wanted
+        if wanted:
+            self._compare(list(wanted))
 
     def place(self, chunk_id: int) -> tuple[int, float]:
         """Return a chunk's rank under the mask, from 1, and its cosine; scans all vectors."""
