@@ -8,8 +8,9 @@ import importlib.util
 import re
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from typing import Literal, cast
 
@@ -56,6 +57,11 @@ _TABLE = """
 """  # noqa: RUF001 - Cyrillic and Greek are meant
 _ROWS = (row.partition(":") for row in re.split(r"\n {4}(?! )", _TABLE.strip("\n")[4:]))
 FUNCTION_WORDS = {cast("Language", language): frozenset(words.split()) for language, _, words in _ROWS}
+STEMS_KEPT = 10_000  # words per language whose stems are cached, 0.2 kB each; one takes 20 µs to compute
+_LANGUAGES_OF = {
+    word: tuple(language for language, its in FUNCTION_WORDS.items() if word in its)
+    for word in frozenset().union(*FUNCTION_WORDS.values())
+}
 
 
 def spoken(words: Collection[str], languages: Sequence[Language]) -> Language | None:
@@ -65,9 +71,9 @@ def spoken(words: Collection[str], languages: Sequence[Language]) -> Language | 
         words: terms of the query.
         languages: candidates; the first one is returned if nothing distinguishes them.
     """
-    signs = {language: len(own.intersection(words)) for language, own in FUNCTION_WORDS.items()}
-    most = max(signs.values())
-    return next((one for one in languages if signs.get(one, 0) == most), None)
+    signs = Counter(language for word in set(words) for language in _LANGUAGES_OF.get(word, ()))
+    most = max(signs.values(), default=0)
+    return next((one for one in languages if signs[one] == most), None)
 
 
 @cache
@@ -83,6 +89,7 @@ def stemmer(language: Language) -> Callable[[str], str]:
     one = getattr(module, f"{language.capitalize()}Stemmer")()
     lock = threading.Lock()  # the stemmer keeps its state in attributes
 
+    @lru_cache(STEMS_KEPT)
     def stem(word: str) -> str:
         with lock:
             found: str = one.stemWord(word)

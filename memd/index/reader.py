@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from datetime import date
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
 
@@ -92,6 +92,8 @@ LEFT_OUT = """
 LeftOut = Literal["script", "long"]  # why a chunk gets no vector
 
 READERS = 2  # queries that run at once in one workspace; the machine has only a few cores
+# Words whose terms are cached, per reader, 0.2 kB each, and their greatest length; both arbitrary.
+WORDS_KEPT, MAX_WORD_CHARS = 1_000, 40
 WAIT_S = 0.05  # between two checks of the deadline while all readers are in use
 Expired = Callable[[], bool]
 
@@ -122,9 +124,13 @@ class Reader:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self.generation = -1  # that the transaction sees
         with translated(path):
             self._db = open_reader(path)
-        self._terms = terms_of(self._db, of_query=True)
+        terms = terms_of(self._db, of_query=True)
+        self._terms = lambda prepared: tuple(terms(prepared))
+        # Several steps of a search ask for the terms of the same words.
+        self._word_terms = lru_cache(WORDS_KEPT)(self._terms)
         self._indexed_terms = terms_of(self._db, of_query=False)
         self._noted = array("q")  # postings noted by the function, for `part_of`
         self._db.register_fts5_function("note", _noting(self._noted))
@@ -140,6 +146,7 @@ class Reader:
             found = self._db.execute("SELECT value FROM meta WHERE key = 'generation'").get
             if type(found) is not int:
                 raise damaged(self._path, f"generation is {found!r:.50}")
+            self.generation = found
             return found
 
     def end(self) -> None:
@@ -152,9 +159,9 @@ class Reader:
         if self._db.in_transaction:
             self._db.execute("ROLLBACK")
 
-    def terms(self, prepared: str) -> list[str]:
+    def terms(self, prepared: str) -> tuple[str, ...]:
         """Return the terms of a prepared text as FTS5 splits a query."""
-        return self._terms(prepared)
+        return (self._word_terms if len(prepared) <= MAX_WORD_CHARS else self._terms)(prepared)
 
     def counted(self, term: Term, after: int = 0) -> Part:
         """Return the postings of a term in chunks with ids above *after*, dead chunks included.

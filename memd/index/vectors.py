@@ -31,9 +31,9 @@ FLOAT_BYTES = 4
 CAPACITY_STEP_BYTES = 8 * 1024 * 1024  # a new mapping per 5,000 rows of 384 dimensions
 SLAB_BYTES = 1024 * 1024  # read at once; fits into a core's cache
 SLAB_ROWS = 1_024  # gathered at once; 1.5 MB for 384 dimensions fit into a core's cache
-# A product of so many values BLAS computes in the calling thread. A larger one it divides among all cores, and
-# waits for each: on a busy machine 10 ms for 4,000 rows, with three times the processor time, instead of 0.5;
-# on an idle one 0.07 instead of 0.16. So only long scans, which are worth it, are left to it.
+# BLAS computes a product of so many values in the calling thread, divides a larger one among all cores, and
+# waits for each: on a busy machine that took 10 ms for 4,000 rows instead of 0.5, with three times the
+# processor time; on an idle one 0.07 instead of 0.16. So only long scans are divided.
 ALONE_VALUES = 1_024 * 384
 ALONE_ROWS = 16_384
 _NO_FILE = frozenset({errno.ENOENT, errno.ELOOP, errno.EISDIR, errno.ENXIO})  # gone; a link, folder or pipe

@@ -70,6 +70,7 @@ class Vocabulary:
         # (language, word) → number of terms examined, and the forms among them
         self._forms: LruCache[tuple[Language, str], tuple[int, tuple[str, ...]]] = LruCache(FORMS_KEPT)
         self._last = 0  # highest chunk id read
+        self._complete_at = -2  # the last generation of which all chunks were read
         self._thread: threading.Thread | None = None  # reads all terms
         self._closed = False
 
@@ -84,6 +85,8 @@ class Vocabulary:
         Raises:
             DeadlineError: the query's deadline passed.
         """
+        if self._complete_at == reader.generation:
+            return True
         with self._lock:
             last = _number(reader, LAST)
             unread = last - self._last
@@ -98,7 +101,10 @@ class Vocabulary:
             thread = self._thread
         if thread is not None and self._last < last:
             thread.join(timeout_s)
-        return self._last >= last
+        if self._last < last:
+            return False
+        self._complete_at = reader.generation
+        return True
 
     def words(self, letters: Iterable[int]) -> list[str]:
         """Return the terms with one of these lengths, as far as they were read."""
@@ -166,6 +172,7 @@ class Vocabulary:
             ordered = sorted(chain.from_iterable(words.values()))
             with self._lock:
                 self._words, self._last, self._ordered = words, last, ordered
+                self._complete_at = -2
                 self._forms = LruCache(FORMS_KEPT)
         except MemdError as error:  # it is closed, or the database cannot be read: queries will say so
             log.warning("vocabulary_not_read", kind=type(error).__name__)

@@ -194,9 +194,11 @@ class Likeness:
 
     def keep(self, place: int) -> None:
         """Note that a candidate is shown, and which lower candidates may be near-duplicates of it."""
-        others = self._facts.comparable(place, cosine=self._min_cosine, share=MIN_LENGTH_SHARE)
+        others = self._facts.comparable(place, cosine=self._min_cosine)
+        if not len(others):
+            return
         day = self._day(place)
-        for other, verdict in self._compared(place, others) if len(others) else ():
+        for other, verdict in self._compared(place, others):
             if self._day(other) == day:
                 self._better.setdefault(other, []).append((place, verdict))
 
@@ -250,7 +252,7 @@ class Likeness:
         return source.day if source.dated else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Facts:
     """The facts in memory that tell whether candidates may be near-duplicates."""
 
@@ -258,6 +260,10 @@ class _Facts:
     row: NDArray[np.int32]
     length: NDArray[np.int32]
     vectors: NDArray[np.float32]  # arbitrary for chunks without a row
+    least: NDArray[np.float64] = field(init=False)  # length of a near-duplicate; infinite below MIN_TERMS
+
+    def __post_init__(self) -> None:
+        self.least = np.where(self.length >= MIN_TERMS, MIN_LENGTH_SHARE * self.length, np.inf)
 
     @staticmethod
     def of(view: View, ids: Ids) -> _Facts:
@@ -268,26 +274,29 @@ class _Facts:
         vectors = table[np.maximum(row, 0)] if rows.count else np.zeros((len(ids), 0), np.float32)
         return _Facts(columns.source[ids], row, columns.length[ids], vectors)
 
-    def comparable(self, place: int, *, cosine: float, share: float) -> Ids:
+    def comparable(self, place: int, *, cosine: float) -> Ids:
         """Return the places after *place*, of other sources, that may be near-duplicates of the chunk there.
 
-        These are chunks with the same row, and chunks where the shorter text has at least *share* of the
-        longer one's length and, if both have a row, the cosine of the rows is at least *cosine*. A chunk
+        These are chunks with the same row, and chunks where the shorter text has at least MIN_LENGTH_SHARE of
+        the longer one's length and, if both have a row, the cosine of the rows is at least *cosine*. A chunk
         below MIN_TERMS has no near-duplicates.
         """
         row, length = self.row[place], self.length[place]
         if length < MIN_TERMS:
             return np.zeros(0, np.int64)
         behind = slice(place + 1, None)
-        lengths, rows = self.length[behind], self.row[behind]
-        alike = np.minimum(lengths, length) >= share * np.maximum(lengths, length)
+        alike = (self.length[behind] >= self.least[place]) & (self.least[behind] <= length)
         if row >= 0:
-            # Not with BLAS, which wakes a thread on every core and on a busy machine waits for all of them.
-            cosines = np.einsum("ij,j->i", self.vectors[behind], self.vectors[place])
-            alike &= (rows < 0) | (cosines >= np.float32(cosine))
-            alike |= rows == row
-        alike &= (self.source[behind] != self.source[place]) & (lengths >= MIN_TERMS)
-        return np.flatnonzero(alike) + place + 1
+            alike |= (self.row[behind] == row) & (self.length[behind] >= MIN_TERMS)
+        alike &= self.source[behind] != self.source[place]
+        others: Ids = np.flatnonzero(alike) + place + 1
+        if row < 0 or not len(others):
+            return others
+        rows = self.row[others]
+        # Not with BLAS, whose last digit depends on the position of a row in its block.
+        cosines = np.einsum("ij,j->i", self.vectors[others], self.vectors[place])
+        near: Ids = others[(rows < 0) | (rows == row) | (cosines >= np.float32(cosine))]
+        return near
 
 
 def _set_bits(words: NDArray[np.uint64]) -> Ids:

@@ -43,7 +43,8 @@ def shares_of(*, dated: bool) -> Shares:
 def shares_by(days: Ids) -> NDArray[np.float64]:
     """Return the shares of each source by its day (see `Grouped`): columns chunk, first, file."""
     table = np.array([(one.chunk, one.first, one.file) for one in (EVERGREEN, DATED)])
-    return table[(days != 0).astype(np.intp)]
+    shares: NDArray[np.float64] = table[(days != 0).astype(np.intp)]
+    return shares
 
 
 @dataclass(frozen=True, slots=True)

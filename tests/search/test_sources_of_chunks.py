@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from memd.index.columns import Columns, stretches, take
 from memd.index.postings import counted
-from memd.search.dedup import MIN_TERMS, _Facts
+from memd.search.dedup import MIN_LENGTH_SHARE, MIN_TERMS, _Facts
 from memd.search.keyword import ChunkScores, bm25_of_sources
 from memd.search.source_scores import keyword_scores, places, vector_scores
 
@@ -82,8 +82,8 @@ def test_a_source_adds_to_its_chunks():
     assert keyword_scores(own, group, shares, first, file, reachable=0.0).tolist() == [0.0] * 3
 
 
-@given(sources=SOURCES, seed=st.integers(0, 99), cosine=st.floats(0.3, 0.9), share=st.floats(0.0, 1.0))
-def test_the_same_pairs_may_be_alike(sources, seed, cosine, share):
+@given(sources=SOURCES, seed=st.integers(0, 99), cosine=st.floats(0.3, 0.9))
+def test_the_same_pairs_may_be_alike(sources, seed, cosine):
     """By row, by cosine and length, or by length where there is no row; never two of one source."""
     rng = random.Random(seed)
     table, ids = columns(sources, rng)
@@ -101,18 +101,18 @@ def test_the_same_pairs_may_be_alike(sources, seed, cosine, share):
             return False
         if either_row[0] == either_row[1] >= 0:
             return True
-        if min(lengths[one], lengths[two]) < share * max(lengths[one], lengths[two]):
+        if min(lengths[one], lengths[two]) < MIN_LENGTH_SHARE * max(lengths[one], lengths[two]):
             return False
         return min(either_row) < 0 or np.dot(units[either_row[0]], units[either_row[1]]) >= cosine
 
     for place, one in enumerate(every):
         behind = range(place + 1, len(every))
         expected = [two for two in behind if owner[one] != owner[every[two]] and alike(one, every[two])]
-        assert facts.comparable(place, cosine=cosine, share=share).tolist() == expected
+        assert facts.comparable(place, cosine=cosine).tolist() == expected
 
 
 def test_chunks_of_one_row_are_alike_whatever_their_lengths():
     """The name of a file counts for the length of its first chunk."""
     source, row, length = (np.array(one, np.int32) for one in ([1, 2, 3], [0, 0, 1], [10, 30, 10]))
     facts = _Facts(source, row, length, np.array([[1, 0], [1, 0], [0, 1]], np.float32))
-    assert facts.comparable(0, cosine=0.9, share=0.8).tolist() == [1]
+    assert facts.comparable(0, cosine=0.9).tolist() == [1]
