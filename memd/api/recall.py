@@ -97,9 +97,9 @@ def _why_old(hit: Hit) -> str:
 def _lines_by_path(view: View, ids: Sequence[int]) -> dict[str, set[Line]]:
     """Return path → lines of chunks, so that a section or a neighbour does not show them again."""
     found: dict[str, set[Line]] = {}
-    for chunk in view.reader.chunks(ids).values() if ids else ():
-        path = view.snapshot.sources[chunk.source].path
-        found.setdefault(path, set()).update(lines_of(chunk))
+    for source, first, first_byte, last in view.reader.stretches(ids) if ids else ():
+        lines = [(first, first_byte), *((line, 0) for line in range(first + 1, last + 1))]
+        found.setdefault(view.snapshot.sources.path(source), set()).update(lines)
     return found
 
 

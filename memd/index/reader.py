@@ -28,6 +28,7 @@ from memd.sources.conflict import original_of
 STEPS = 10_000
 # In the order of StoredChunk's fields.
 CHUNK_COLUMNS = "id, source, start_line, end_line, start_byte, heading, text, entry, origin"
+CHUNK_TYPES = (int, int, int, int, int, str, str, str, str)
 # The function `note` runs for each row at the position in the full-text index: 0.5 µs, without reading the
 # chunk. count() avoids returning rows one by one.
 NOTED = """
@@ -56,6 +57,9 @@ DAILY_ENTRIES = """
 """
 # A key of a chunk is the first 8 bytes of its hash, in hex.
 KEYS = "SELECT id, hex(substr(hash, 1, 8)) FROM chunks WHERE id IN (SELECT value FROM json_each(?))"
+STRETCHES = """
+    SELECT source, start_line, start_byte, end_line FROM chunks WHERE id IN (SELECT value FROM json_each(?))
+"""
 KEYED = """
     SELECT chunks.id FROM json_each(?) AS asked
     CROSS JOIN chunks ON hash BETWEEN unhex(asked.value) AND unhex(asked.value || 'ffffffffffffffff')
@@ -218,6 +222,12 @@ class Reader:
                 f"SELECT id, source, start_line, end_line FROM chunks WHERE id IN ({marks})", tuple(ids)
             )
             return {row[0]: _numbers(row) for row in found}
+
+    def stretches(self, ids: Sequence[int]) -> list[tuple[int, int, int, int]]:
+        """Return (source, first line, offset in it, last line) of the chunks that exist."""
+        with decoded(self._path):
+            found = self._db.execute(STRETCHES, (json.dumps(list(ids)),))
+            return [(source, first, first_byte, last) for source, first, first_byte, last in found]
 
     def signatures(self, ids: Sequence[int]) -> dict[int, bytes]:
         """Return the signatures of the chunks that exist."""
@@ -514,8 +524,7 @@ def _pair(row: Any, crc: Any) -> tuple[int, int]:
 
 
 def _stored(row: Sequence[Any]) -> StoredChunk:
-    numbers, texts = row[:5], row[5:]
-    if any(type(n) is not int for n in numbers) or any(type(text) is not str for text in texts):
+    if tuple(map(type, row)) != CHUNK_TYPES:
         raise TypeError(f"the chunk {row[0]!r:.20} has values of wrong types")
     return StoredChunk(*row)
 

@@ -218,7 +218,8 @@ class FusedCandidates:
 
     def floor(self, min_score: float) -> FusedCandidates:
         """Drop candidates below *min_score* before decay: a note does not vanish because it is old."""
-        return self.taken(np.flatnonzero(self.merged >= min_score))
+        kept = self.merged >= min_score
+        return self if kept.all() else self.taken(np.flatnonzero(kept))
 
     def worded(self, score: float) -> FusedCandidates:
         """Return the candidates with at least *score* without the vector arm."""
@@ -279,9 +280,11 @@ def fused(
     merged = np.minimum(1.0, shares[:, 0] * meaning + shares[:, 1] * words)
     decay = _decays(chunks.days, request)[chunks.group]
     at = np.searchsorted(ids, named)
-    merged[at] = np.maximum(merged[at], [names.scores[number] for number in names.words])
+    if names.words:
+        merged[at] = np.maximum(merged[at], [names.scores[number] for number in names.words])
     order = decay * (merged if request.fusion == "weighted" else sum(map(_reciprocal, ranks)))
-    order[at] += [len(some) for some in names.words.values()]
+    if names.words:
+        order[at] += [len(some) for some in names.words.values()]
     if expired := snapshot.expired(request.today):
         order[np.isin(chunks.sources, list(expired))] *= ranking.EXPIRED_SHARE
     found = FusedCandidates(
@@ -332,6 +335,8 @@ def _best_first(snapshot: Snapshot, chunks: Grouped, scores: Floats, at: Ids | N
     order = np.lexsort((ids, -scores))
     following = scores[order]
     ties = np.flatnonzero(following[1:] == following[:-1])
+    if not len(ties):
+        return order
     tied = np.unique(sources[order[np.union1d(ties, ties + 1)]])
     if len(tied) < 2:  # noqa: PLR2004 - of one source
         return order
@@ -349,6 +354,8 @@ def _reciprocal(ranks: Ids) -> Floats:
 
 def _decays(days: Ids, request: PreparedQuery) -> Floats:
     """Return the decay factor for each day ordinal; 1 for day 0, which means undated."""
+    if not days.any():
+        return np.ones(len(days))
     different, place = np.unique(days, return_inverse=True)
     today, half_life, floor = request.today.toordinal(), request.half_life_days, request.decay_floor
     each = [

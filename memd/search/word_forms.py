@@ -115,9 +115,10 @@ def _foreign(view: View, language: Language) -> Mask | None:
     masks = view.snapshot.postings.masks
     known = masks.get(language)
     if known is not None:
-        return known
+        return known if len(known) else None
     others = [name for name in _frequent_languages(view) if name != language]
     if not others:
+        masks.put(language, np.zeros(0, np.bool_))
         return None
     least = np.maximum(_signs(view, FUNCTION_WORDS.get(language, frozenset())) + 1, SIGNS)
     found = np.zeros(len(view.snapshot.columns.source), np.bool_)
