@@ -23,11 +23,10 @@ import numpy as np
 from benchmarks import report
 from memd.index.ann import Codes
 from memd.index.codes import CodesBuild
-from memd.index.columns import Columns, Mask, mask_of, take
+from memd.index.columns import Columns, Mask, best, mask_of, take
 from memd.index.postings import TermPostings
 from memd.index.snapshot import Snapshot
 from memd.index.vectors import Rows, by_chunk, cosines
-from memd.search.top_k import best
 from memd.search.vector import VectorArm
 
 SEED = 7

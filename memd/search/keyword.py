@@ -21,13 +21,24 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from memd.index.columns import Columns, Ids, Mask, Scores, mask_size, stretches, take
+from memd.index.columns import (
+    Columns,
+    Ids,
+    Mask,
+    Scores,
+    best,
+    best_of,
+    count_above,
+    lower_bound,
+    mask_size,
+    stretches,
+    take,
+)
 from memd.index.postings import Part, PostingIds, Postings, counted, known
 from memd.index.snapshot import Snapshot, View
 from memd.search.explanation import Shares, Term
 from memd.search.query import FORMS_SHARE, Query, content_words
 from memd.search.source_scores import Grouped, grouped, keyword_scores, shares_by, shares_of
-from memd.search.top_k import best, best_of, count_above, lower_bound
 from memd.search.word_forms import postings_of_forms
 from memd.text import is_spaceless, pairs_of, pieces_of, searched_text
 

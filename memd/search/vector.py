@@ -12,12 +12,11 @@ from contextlib import suppress
 from functools import reduce
 from typing import Literal
 
-from memd.index.columns import Mask, Scores, mask_size, take
+from memd.index.columns import Mask, Scores, best, count_above, mask_size, take
 from memd.index.snapshot import Snapshot, View
 from memd.index.vectors import FLOAT_BYTES, Ids, best_of, by_chunk, cosines, cosines_at, ids_of
 from memd.records import KNEE, CosineScale
 from memd.search.keyword import POOL
-from memd.search.top_k import best, count_above
 
 with suppress(ImportError):  # then search.fallback answers, and nothing here is called
     import numpy as np

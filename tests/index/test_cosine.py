@@ -6,9 +6,8 @@ import random
 import numpy as np
 import pytest
 
-from memd.index.columns import Columns, mask_of, restrict
+from memd.index.columns import Columns, best, mask_of, restrict
 from memd.index.vectors import SLAB_ROWS, best_of, by_chunk, cosines, cosines_at, ids_of, with_newest
-from memd.search.top_k import best
 
 DIM = 16
 ROWS = 40

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from memd.index.columns import Columns, mask_of
+from memd.index.columns import Columns, best, mask_of
 from memd.index.postings import Part, Postings, row_of, stored_in
 from memd.search.keyword import ChunkScores
-from memd.search.top_k import best
 
 K1, B = 1.2, 0.75
 CHUNKS = 6_000

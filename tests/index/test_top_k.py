@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.index.columns import Columns, mask_of
+from memd.index.columns import Columns, best, mask_of
 from memd.index.postings import counted
 from memd.index.vectors import by_chunk, cosines
 from memd.search.keyword import ChunkScores
-from memd.search.top_k import best
 
 
 def columns(count: int, rng: random.Random):
