@@ -1,4 +1,4 @@
-"""Links between sources: resolution of link targets, and which source supersedes which.
+"""Links between sources: resolution of link targets, which source supersedes which, and conflict copies.
 
 Targets are resolved as in Obsidian. A source is named by its path, by the end of its path, by its file name,
 by an alias, by the title in its front matter or by an entry id. The database stores these names and the links
@@ -11,6 +11,7 @@ them replace what they supersede outside of the cycle.
 """
 
 import posixpath
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -22,6 +23,16 @@ SUFFIXES = (".md", ".markdown")  # omitted in links
 MAX_PARTS = 16  # of a target that is a partial path; arbitrary
 # Holders reported per source: a chain has one end, only branches and cycles have more. Arbitrary.
 MAX_HOLDERS = 5
+# Dropbox, Nextcloud and Obsidian Sync; Seafile; Syncthing; ownCloud.
+_COPY = re.compile(
+    r"(?P<stem>.+?)(?:"
+    r" \([^()]*conflicted copy[^()]*(?:\(\d+\))?\)"
+    r"| \(SFConflict [^()]*\)"
+    r"|\.sync-conflict-\d{8}-\d{6}(?:-[a-z0-9]{7})?"
+    r"|_conflict-\d{8}-\d{6}"
+    r")(?P<suffix>(?:\.[^./]+)?)",
+    re.IGNORECASE | re.DOTALL,
+)
 FILE, ALIAS, ENTRY_ID = "file", "alias", "id"  # kinds of names
 
 WHO = """
@@ -329,3 +340,12 @@ def supersession(run: Run, is_seen: IsSeen = lambda _: True) -> Supersession:
         if is_exact or found is not None:
             edges.add((source, found.id if found else exact))
     return Supersession.of(edges, names)
+
+
+def original_of(path: str) -> str | None:
+    """Return the path of the file that *path* is a conflict copy of; None if its name is not a copy's."""
+    if "conflict" not in path.casefold():
+        return None
+    folder, slash, name = path.rpartition("/")
+    found = _COPY.fullmatch(name)
+    return f"{folder}{slash}{found['stem']}{found['suffix']}" if found else None

@@ -19,10 +19,10 @@ from typing import Any, Literal, TypeAlias, cast
 
 from memd.errors import DeadlineError, IndexClosedError
 from memd.index.database import Match, damaged, decoded, open_reader, terms_of, translated
+from memd.index.links import original_of
 from memd.index.postings import COUNT_BITS, Part, Stored, StoredRow, Term, key_of, part_of, stored_in
 from memd.index.source_rows import FORM, SESSION, read_by_model, searchable
 from memd.records import Source
-from memd.sources.conflict import original_of
 
 # SQLite VM instructions between two checks of the deadline: about half a millisecond.
 STEPS = 10_000

@@ -1,6 +1,6 @@
 import pytest
 
-from memd.sources.conflict import original_of
+from memd.index.links import original_of
 
 
 @pytest.mark.parametrize(
