@@ -3,6 +3,7 @@
 Frozen records only: no I/O, no clock, no defaults that hide a decision.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Literal, NamedTuple, Protocol
@@ -94,6 +95,12 @@ class Document:
     aliases: tuple[str, ...] = field(default=())
     entry_id: str = ""  # of the front matter
     links: tuple[Link, ...] = field(default=())  # each target once per kind
+
+
+def origin_of(front_matter: Mapping[str, object]) -> Literal["human", "agent"]:
+    """Return who wrote a note, by its front matter."""
+    source = front_matter.get("source")
+    return "agent" if isinstance(source, dict) and source.get("origin") == "agent" else "human"
 
 
 class Tokenizer(Protocol):

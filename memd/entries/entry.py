@@ -25,6 +25,7 @@ from typing import Literal
 from memd.entries import place
 from memd.entries.secrets import find_secrets
 from memd.errors import ChangedError, InvalidError, MemdError, NotFoundError, SecretError, StorageError
+from memd.records import origin_of
 from memd.text import is_ignorable
 
 MAX_CONTENT_BYTES = 256 * 1024  # an entry is a fact with its reasons, not a document
@@ -184,7 +185,7 @@ def revise_entry(root: Path, path: str, revision: Revision, *, expected_hash: st
                 "Read it (memctl get) and pass its hash, or write a new entry that supersedes it"
             )
         kept.update(_front_of(raw, path))
-        if source["origin"] != "human" and _origin(kept) == "human":
+        if source["origin"] != "human" and origin_of(kept) == "human":
             raise InvalidError(
                 f"$.update: a person wrote {path}, and an agent does not change it: write a new entry that "
                 "supersedes it"
@@ -462,12 +463,6 @@ def _front_of(raw: bytes, path: str) -> dict[str, object]:
             "supersedes it"
         )
     return {key: value for key, value in front.items() if key != "sha256"}
-
-
-def _origin(front: Mapping[str, object]) -> str:
-    """Return the origin of an entry by the rules of the index."""
-    source = front.get("source")
-    return "agent" if isinstance(source, dict) and source.get("origin") == "agent" else "human"
 
 
 def _revised(kept: Mapping[str, object], revision: Revision) -> dict[str, object]:

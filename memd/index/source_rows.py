@@ -24,7 +24,17 @@ from zlib import crc32
 
 from memd import daily
 from memd.index.links import Name, names_of
-from memd.records import Chunk, ChunkLimits, DayOf, Document, FileStamp, Link, SourceText, Tokenizer
+from memd.records import (
+    Chunk,
+    ChunkLimits,
+    DayOf,
+    Document,
+    FileStamp,
+    Link,
+    SourceText,
+    Tokenizer,
+    origin_of,
+)
 from memd.sources.privacy import is_private
 from memd.text import (
     fold,
@@ -143,7 +153,7 @@ def prepare(
         tags=document.tags,
         day=day,
         day_of=day_of,
-        origin=_origin(document),
+        origin=origin_of(document.front_matter),
         front_matter=front,
         warnings=document.warnings + warnings + _length_warning(document.chunks),
         private=is_private(source.text),
@@ -345,11 +355,6 @@ def _sessions(source: SourceText) -> frozenset[tuple[str, str]]:
         return frozenset()
     named = (_text(block.session)[:MAX_FIELD_CHARS] for block in daily.blocks(source.text.encode()))
     return frozenset((SESSION, one) for one in named if one)
-
-
-def _origin(document: Document) -> str:
-    source = document.front_matter.get("source")
-    return "agent" if isinstance(source, dict) and source.get("origin") == "agent" else "human"
 
 
 def _bitmap(found: Sequence[str]) -> bytes:
