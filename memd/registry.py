@@ -94,7 +94,7 @@ class Workspace:
 
     def is_there(self) -> bool:
         """Return whether the workspace exists; without its configuration, its disk may not be mounted."""
-        return os.path.isfile(self.config_path)  # noqa: PTH113 - as is_folder
+        return os.path.isfile(f"{self.root}/{WORKSPACE_CONFIG}")  # noqa: PTH113 - as is_folder
 
 
 def workspace_at(root: Path, state_dir: Path) -> Workspace:

@@ -304,6 +304,8 @@ def filter_values(
 
 def respelled(opened: Askable, prepared: PreparedQuery, found: Spelling) -> PreparedQuery:
     """Return *prepared* with the corrections and forms *found*; the corrected text is embedded, too."""
+    if found.is_complete and not (found.corrected or found.forms or found.took_ms):
+        return prepared
     query, vector = corrected(prepared.query, found.corrected), None
     query = replace(query, forms=found.forms, language=found.language)
     if query.corrected and prepared.query_vec is not None:

@@ -8,6 +8,8 @@ any thread.
 A source with ``supersedes: OLDER`` replaces the older one and everything that this one supersedes. Sources
 that supersede each other in a cycle form one step of a chain: none of them replaces another one, and all of
 them replace what they supersede outside of the cycle.
+
+A conflict copy is a file that a sync program wrote because a note was changed in two places. Its name tells.
 """
 
 import posixpath

@@ -41,6 +41,7 @@ WINDOW = 100  # best candidates that are compared with each hit, whatever the li
 MIN_COSINE = 0.95  # 94 of 100 pairs of near-duplicate manual pages reach it; others differ in title
 MIN_LENGTH_SHARE = 0.8  # a shorter text can't reach MIN_JACCARD
 MIN_TERMS = 8  # a shorter text says little beyond the name of its file; arbitrary
+BLOCK = 32  # places whose lengths are compared at once: an answer shows about as many; arbitrary
 ROUGHLY = 0.5  # share of unnormalised words in common below which triples need no counting
 ROUGHLY_FROM = 10  # words; spaceless text has too few
 
@@ -260,10 +261,8 @@ class _Facts:
     row: NDArray[np.int32]
     length: NDArray[np.int32]
     vectors: NDArray[np.float32]  # arbitrary for chunks without a row
-    least: NDArray[np.float64] = field(init=False)  # length of a near-duplicate; infinite below MIN_TERMS
-
-    def __post_init__(self) -> None:
-        self.least = np.where(self.length >= MIN_TERMS, MIN_LENGTH_SHARE * self.length, np.inf)
+    # Number of a block of BLOCK places → which places the lengths, rows and sources allow for each of them.
+    tables: dict[int, NDArray[np.bool_]] = field(default_factory=dict)
 
     @staticmethod
     def of(view: View, ids: Ids) -> _Facts:
@@ -281,15 +280,11 @@ class _Facts:
         the longer one's length and, if both have a row, the cosine of the rows is at least *cosine*. A chunk
         below MIN_TERMS has no near-duplicates.
         """
-        row, length = self.row[place], self.length[place]
-        if length < MIN_TERMS:
-            return np.zeros(0, np.int64)
-        behind = slice(place + 1, None)
-        alike = (self.length[behind] >= self.least[place]) & (self.least[behind] <= length)
-        if row >= 0:
-            alike |= (self.row[behind] == row) & (self.length[behind] >= MIN_TERMS)
-        alike &= self.source[behind] != self.source[place]
-        others: Ids = np.flatnonzero(alike) + place + 1
+        number, at = divmod(place, BLOCK)
+        if number not in self.tables:
+            self.tables[number] = self._table(slice(number * BLOCK, (number + 1) * BLOCK))
+        others: Ids = np.flatnonzero(self.tables[number][at, place + 1 :]) + place + 1
+        row = self.row[place]
         if row < 0 or not len(others):
             return others
         rows = self.row[others]
@@ -297,6 +292,17 @@ class _Facts:
         cosines = np.einsum("ij,j->i", self.vectors[others], self.vectors[place])
         near: Ids = others[(rows < 0) | (rows == row) | (cosines >= np.float32(cosine))]
         return near
+
+    def _table(self, block: slice) -> NDArray[np.bool_]:
+        """Return, for each place of a block, which places may be near-duplicates, whatever their cosines."""
+        length, row = self.length, self.row
+        least = np.where(length >= MIN_TERMS, MIN_LENGTH_SHARE * length, np.inf)
+        alike = (length >= least[block, None]) & (least <= length[block, None])
+        same = (row == row[block, None]) & (row >= 0) & (length >= MIN_TERMS)
+        alike |= same & (length[block, None] >= MIN_TERMS)
+        alike &= self.source != self.source[block, None]
+        table: NDArray[np.bool_] = alike
+        return table
 
 
 def _set_bits(words: NDArray[np.uint64]) -> Ids:
