@@ -106,3 +106,13 @@ def test_rows_from_the_middle_on_are_scanned(matrix, query):
     everything = cosines(matrix, ROWS, DIM, query)
     tail = cosines(matrix, ROWS, DIM, query, 30)
     assert list(tail) == pytest.approx(list(everything)[30:], abs=1e-6)
+
+
+def test_a_scan_in_parts_gives_each_row_its_cosine():
+    """Of a matrix that is scanned in several parts, from any row on."""
+    rng = np.random.default_rng(5)
+    table = rng.standard_normal((2_501, 384)).astype(np.float32)
+    table /= np.linalg.norm(table, axis=1, keepdims=True)
+    for first in (0, 1_200):
+        found = cosines(table.tobytes(), len(table), 384, table[7].tobytes(), first)
+        assert found == pytest.approx(table[first:] @ table[7], abs=1e-6)
