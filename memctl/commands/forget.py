@@ -15,8 +15,8 @@ from memctl.relative_path import root_of, shown
 
 OFFERED = 5  # entries offered for a query: as many as people read before deleting
 INDEX_LAGS = (
-    "no query finds it any more, but its text stays in the index until the disk has space, or until "
-    "memctl index --purge; memctl status says more"
+    "no query finds it any more, but its text stays in the index while a check or an older query reads it, "
+    "or while the disk is full, which memctl status says. memctl index --purge waits until it is erased"
 )
 _ENTRY = re.compile(r"memory/[^/]+/[^/]+-[0-9a-f]{6}\.md")  # the path of an entry's file
 _ID = re.compile(r"[0-9a-f]{16}")  # never the path of an entry
@@ -47,8 +47,8 @@ def arguments(parser: ArgumentParser) -> None:
     parser.epilog = """\
 Forgets only entries that memd wrote and that were not changed since. The file is deleted at once; from a
 daily file only the text of the entry is deleted, which leaves a blank line. When the command returns, neither
-the index nor a log holds a word of it. Other notes with lines of the entry, and a git repository that tracks
-it, are reported and not changed.
+the index nor a log holds a word of it, or it says that a check still reads the index, or that the disk is
+full. Other notes with lines of the entry, and a git repository that tracks it, are reported and not changed.
 
 --keep-file deletes nothing: it adds the file to memory/.memdignore.
 

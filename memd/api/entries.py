@@ -53,6 +53,8 @@ T = TypeVar("T")
 # For indexing and embedding a new entry while an agent waits: takes 0.1 s on an idle daemon.
 INDEX_TIMEOUT_S = 5.0
 ENTRY_ID = re.compile(r"[0-9a-f]{6,16}")
+# For queries that began before an entry was forgotten; they take milliseconds, but a check takes minutes.
+ERASED_TIMEOUT_S = 5.0
 NEEDED = ("topic", "title")  # for a new entry; for a daily entry only the last
 NOT_DAILY = ("update", "hash", "supersedes", "related", "derived_from")
 PERHAPS = "the entry may still be written: check before you try again"
@@ -264,6 +266,8 @@ FILE_GONE = (
 async def forget(workspaces: Workspaces, params: ForgetParams, call: Call) -> ForgetResult:
     """``forget``: delete an entry; when the reply comes, no file of memd contains any of its text.
 
+    Unless the reply says that the index still does: a full disk, or a long reader of an earlier state.
+
     An entry that was changed after memd wrote it is kept, unless `force` is set; a changed daily entry is
     always kept, because its end is unknown. With `keep_file` the file stays, whoever wrote it, and is
     excluded from the index by memory/.memdignore. The answer names other places that have lines of the entry;
@@ -375,10 +379,11 @@ async def _delete(change: Change, note: _Note, *, force: bool) -> bool:
     await change.write(delete)
     change.call.outlives(BLOCK_GONE if note.is_block else FILE_GONE)
 
-    async def clean(opened: OpenWorkspace) -> None:
+    async def clean(opened: OpenWorkspace) -> bool:
         await opened.sync.index_loop.index_now(note.path)  # removes the deleted text from all answers
         maintenance = opened.sync.maintenance
-        await (maintenance.erase_now if note.is_block else maintenance.purge_now)(note.path)
+        erase = maintenance.erase_now if note.is_block else maintenance.purge_now
+        return (await erase(note.path, timeout_s=ERASED_TIMEOUT_S)).is_erased
 
     return await _cleaned(change, clean)
 
@@ -389,7 +394,7 @@ async def _unindex(change: Change, note: _Note) -> bool:
         raise unknown(note.path, change.root)
     await change.write(lambda: ignore_file(change.root, note.path))
 
-    async def clean(opened: OpenWorkspace) -> None:
+    async def clean(opened: OpenWorkspace) -> bool:
         rules = await opened.sync.scanner.read_rules()
         if rules.selects(note.path):
             raise InvalidError(
@@ -397,20 +402,20 @@ async def _unindex(change: Change, note: _Note) -> bool:
                 "memory/.memdignore says. Take that pattern out"
             )
         await opened.sync.index_loop.index_now(note.path)
-        await opened.sync.maintenance.purge_now(note.path)
+        purged = await opened.sync.maintenance.purge_now(note.path, timeout_s=ERASED_TIMEOUT_S)
+        return purged.is_erased
 
     indexed = await _cleaned(change, clean)
     await change.write(lambda: change.record("unindex", note.entry_id, note.hash))
     return indexed
 
 
-async def _cleaned(change: Change, clean: Callable[[OpenWorkspace], Awaitable[None]]) -> bool:
-    """Remove the traces of a forgotten note; False if an error, like a full disk, keeps some for now."""
+async def _cleaned(change: Change, clean: Callable[[OpenWorkspace], Awaitable[bool]]) -> bool:
+    """Remove the traces of a forgotten note; False if a full disk or a long reader keeps some for now."""
     try:
-        await change.workspaces.clean(change.root, clean)
+        return await change.workspaces.clean(change.root, clean)
     except InvalidError:
         raise
     except MemdError as error:
         log.warning("traces_stay", code=error.code)
         return False
-    return True

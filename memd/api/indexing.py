@@ -82,7 +82,7 @@ async def _purged(workspaces: Workspaces, opened: OpenWorkspace) -> int:
     """Delete all traces of deleted sources, and older indexes; return the number of sources."""
     purged = await opened.sync.maintenance.purge_now()
     await workspaces.apart(opened.aside.delete)
-    return purged
+    return purged.sources
 
 
 async def _followed(

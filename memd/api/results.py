@@ -444,7 +444,7 @@ class ForgetResult(TimedResult, frozen=True, kw_only=True):
     path: str
     title: str
     forgotten: bool
-    indexed: bool  # the index has no trace of it; false: a full disk keeps unused traces
+    indexed: bool  # the index has no trace of it; false: a full disk, or a long reader, still keeps some
     elsewhere: list[Location]  # other notes, archives and daily files with lines of it, which are not changed
     in_git: bool  # a git repository tracks the file, and its history may contain the entry
 

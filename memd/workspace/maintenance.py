@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from typing import NamedTuple
 
 import structlog
 
@@ -135,6 +136,16 @@ PURGE_S = 3600.0  # so that one compaction, which takes seconds for a large inde
 CHECK_S = 24 * 3600  # a flipped bit in the database is found within a day
 PURGE_AT_ONCE = 64  # sources per commit, some 50 ms
 COMPACT_BUDGET_S = 0.1  # of the writer thread at a time
+# Between two tries to empty SQLite's log, the first doubled up to the second: a query ends in milliseconds,
+# a check after minutes.
+LOG_RETRIES_S = (0.002, 0.5)
+
+
+class Purged(NamedTuple):
+    """What `Maintenance.purge_now` did."""
+
+    sources: int  # that were deleted
+    is_erased: bool  # False: a query or check that began earlier still reads them; erased when it ends
 
 
 def held(gone: int, live: int) -> str:
@@ -158,6 +169,7 @@ class Maintenance:
         self._is_idle = is_idle
         self._postings = PostingsUpkeep(context)
         self._codes = CodesUpkeep(context)
+        self._log_is_due = asyncio.Event()  # SQLite's log has what was purged
 
     @property
     def held(self) -> str:
@@ -184,6 +196,7 @@ class Maintenance:
                 if await self._purge(int(time.time()) - KEEP_GONE_S):
                     await self._compact()  # as in `purge_now`
                     await self._postings.clean()
+                    self._log_is_due.set()
             if is_worth_it(*await self._context.write(self._index.garbage)):
                 await self._compact()
             await self._context.write(self._index.checkpoint)
@@ -198,19 +211,41 @@ class Maintenance:
             with self._index.writer.transaction():
                 self._index.writer.set("checked_at", int(time.time()))
 
-    async def purge_now(self, path: str | None = None) -> int:
-        """Delete every trace of the deleted sources, or of the source at *path*; return how many."""
+    async def keep_erasing(self) -> None:
+        """Empty SQLite's log after each purge, as soon as nobody reads what was purged, for ever."""
+        while True:
+            await self._log_emptied(math.inf)  # a start may follow a purge, too
+            await self._log_is_due.wait()
+            self._log_is_due.clear()
+
+    async def purge_now(self, path: str | None = None, *, timeout_s: float = math.inf) -> Purged:
+        """Delete every trace of the deleted sources, or of the source at *path*.
+
+        Waits at most *timeout_s* for those who began to read before; `keep_erasing` does the rest.
+        """
         purged = await self._purge(None, path)
         await self._vectors.prune(math.inf)
         await self._compact()  # until then the full-text tables have the words, and the matrix the vectors
         await self._postings.clean()
-        await self._context.write(self._index.checkpoint)
-        return purged
+        self._log_is_due.set()
+        return Purged(purged, await self._log_emptied(timeout_s))
 
-    async def erase_now(self, path: str) -> None:
+    async def erase_now(self, path: str, *, timeout_s: float) -> Purged:
         """Delete every trace of text that was removed from the source at *path*, which stays."""
         await self._context.write(self._index.note_forgotten)
-        await self.purge_now(path)  # remains of its many chunks are a deleted source with the same path
+        # Remains of its many chunks are a deleted source with the same path.
+        return await self.purge_now(path, timeout_s=timeout_s)
+
+    async def _log_emptied(self, timeout_s: float) -> bool:
+        """Write SQLite's log back and empty it; False if somebody still reads an older state then."""
+        give_up = time.monotonic() + timeout_s
+        pause_s, longest_s = LOG_RETRIES_S
+        while not await self._context.write(self._index.checkpoint):
+            if time.monotonic() > give_up:
+                return False
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, longest_s)
+        return True
 
     async def _purge(self, before_s: int | None, path: str | None = None) -> int:
         purged = 0

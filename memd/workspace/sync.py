@@ -167,7 +167,8 @@ class WorkspaceSync:
         if self.place.is_there():
             self.scanner.rules = await self.context.write(self.context.load_rules)
         loops = [self.watcher.run, self.scanner.run, self.index_loop.run]
-        loops += [self.index_loop.run_large, self.maintenance.run, self._damaged_rows.run]
+        loops += [self.index_loop.run_large, self.maintenance.run, self.maintenance.keep_erasing]
+        loops += [self._damaged_rows.run]
         pauses_s: dict[Callable[[], Awaitable[None]], Sequence[float]] = dict.fromkeys(loops, RETRY_S)
         if self.vectors.wanted:
             pauses_s[self._keep_embedding] = EMBED_RETRY_S

@@ -245,20 +245,22 @@ class Workspaces:
                 self.reopen_soon(opened.workspace.root, ReopenReason.DAMAGED)
                 raise
 
-    async def clean(self, root: Path, work: Callable[[OpenWorkspace], Awaitable[None]]) -> None:
+    async def clean(self, root: Path, work: Callable[[OpenWorkspace], Awaitable[bool]]) -> bool:
         """Run *work*, which removes purged text, on every index that may contain it.
 
-        These are the index and one that is being rebuilt; indexes that were set aside are deleted.
+        These are the index and one that is being rebuilt; indexes that were set aside are deleted. Returns
+        whether *work* returned True for each.
         """
-        await self.using(str(root), work)
+        done = await self.using(str(root), work)
         rebuild = self._rebuilds.get(root)
         if rebuild is not None and rebuild.task is not None and rebuild.opened is not None:
             try:
-                await work(rebuild.opened)
+                done = await work(rebuild.opened) and done
             except IndexClosedError:  # it is complete, and replaces the old one right now
                 await asyncio.wait({rebuild.task})
-                await self.using(str(root), work)
+                done = await self.using(str(root), work)
         await self.apart((await self.find(str(root))).aside.delete)
+        return done
 
     async def check(self, root: Path) -> None:
         """Compare an index with the disk and repair it."""

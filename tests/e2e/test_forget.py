@@ -1,7 +1,9 @@
 """What was forgotten is really gone."""
 
 import json
+from contextlib import closing
 
+import apsw
 import pytest
 from daemon_process import until
 from model_server import ModelServer
@@ -9,6 +11,7 @@ from patience import PATIENCE
 
 from memctl import exits
 from memctl.client import RpcError
+from memd.index.database import READ_ONLY
 
 # Full text stores a word without what it shares with the word before it: the end of each is looked for, too.
 CANARY = "xylophantasm"
@@ -55,6 +58,22 @@ def test_no_file_holds_a_trace_of_a_forgotten_entry(daemon, root):
     assert daemon.found(CANARY, workspace=workspace, mode="keyword") == []
     assert daemon.found("otter", workspace=workspace)[0] == other["path"]
     assert daemon.call("status")["workspaces"][0]["vectors"] == vectors - 1
+
+
+def test_what_a_long_reader_holds_is_erased_when_it_ends(daemon, root):
+    """`forget` does not claim what is not true yet; another program reads the index, as a check does."""
+    workspace = daemon.add(root)
+    path = write(daemon, workspace)["path"]
+    until(lambda: daemon.call("status")["workspaces"][0]["state"] == "ready")
+    [database] = daemon.state.glob("*/index.db")
+    with closing(apsw.Connection(f"file:{database}?mode=ro", flags=READ_ONLY)) as reader:
+        reader.execute("BEGIN")
+        assert reader.execute("SELECT count(*) FROM sources").get
+        done = daemon.memctl("forget", "-w", workspace, str(root / path))
+        assert done.returncode == exits.OK
+        assert "memctl index --purge waits until it is erased" in done.stderr
+        assert traces(daemon.state)
+    until(lambda: traces(daemon.state) == [], timeout_s=5)  # before the housekeeping, a minute later
 
 
 def test_a_note_of_a_person_is_not_deleted(daemon, root):

@@ -205,7 +205,7 @@ notes.remove("facts/10.md")
 assert notes.findings() == []
 context = context_of(notes)
 maintenance = Maintenance(context, EmbedLoop(context, Backlog()), is_idle=lambda: True)
-assert asyncio.run(maintenance.purge_now()) == 1
+assert asyncio.run(maintenance.purge_now()).sources == 1
 """
     done = run(purge, str(tmp_path))
     assert done.returncode == 0, done.stderr

@@ -51,7 +51,7 @@ class Keeper:
         asyncio.run(looking())
 
     def purge_now(self) -> int:
-        return asyncio.run(self.maintenance.purge_now())
+        return asyncio.run(self.maintenance.purge_now()).sources
 
     def _is_idle(self) -> bool:
         self._left -= 1
