@@ -56,7 +56,7 @@ def private_folder(state_dir: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
         os.close(lock)
         if folder.exists():
-            raise StorageError(f"{folder} cannot be deleted; it holds a copy of notes: rm -r {folder}")
+            raise StorageError(f"{folder} cannot be deleted; it holds private copies: rm -r {folder}")
 
 
 def remove_abandoned(state_dir: Path) -> None:

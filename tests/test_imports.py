@@ -32,7 +32,7 @@ VOCABULARY = {
 # Package → what it may import beside itself.
 MAY_IMPORT = {
     "memd.sources": VOCABULARY,
-    "memd.embedding": VOCABULARY,
+    "memd.embedding": VOCABULARY | {"memctl.paths"},
     "memd.index": VOCABULARY | {"memd.sources"},
     "memd.rpc": VOCABULARY | {"memctl.protocol"},
     "memd.search": VOCABULARY | {"memd.index"},

@@ -22,6 +22,8 @@ OWN_FILE = "memd.json"
 # Where exporters put the graph, the preferred one first.
 MODEL_FILES = ("model.onnx", "onnx/model.onnx", "onnx/model_quantized.onnx", "model_quantized.onnx")
 TOKENIZER_FILES = ("tokenizer.json", "onnx/tokenizer.json", "memd.sentencepiece")
+# Appended to the name of the graph's file: that of its weights, by the convention and by PyTorch's exporter.
+WEIGHTS_ENDINGS = ("_data", ".data")
 # tokenizer_config.json has 10**30 for "no limit".
 SANE_SEQUENCE = 100_000
 DEFAULT_SEQUENCE = 512  # the length of BERT and its relatives
@@ -45,6 +47,13 @@ class ModelFolder:
     beyond: tuple[str, ...]  # modules after pooling, which memd can use only as part of the graph
     cosines: CosineScale | None = None  # None: not measured
 
+    @property
+    def weights(self) -> tuple[Path, ...]:
+        """The files beside the graph that have its weights, as graphs above 2 GB need."""
+        name = self.model_file.name
+        files = (self.model_file.with_name(f"{name}{ending}") for ending in WEIGHTS_ENDINGS)
+        return tuple(path for path in files if path.is_file())
+
     def fingerprint(self) -> str:
         """Return a name that changes whenever the vectors would change."""
         digest = hashlib.sha256(
@@ -52,12 +61,9 @@ class ModelFolder:
                 (self.pooling, self.max_sequence, self.query_prefix, self.document_prefix, self.lower_case)
             ).encode()
         )
-        # Graphs above 2 GB keep their weights in a separate file.
-        weights = self.model_file.with_name(f"{self.model_file.name}_data")
-        for path in (self.tokenizer_file, self.model_file, weights):
-            if path.exists():
-                with path.open("rb") as opened:
-                    digest.update(hashlib.file_digest(opened, "sha256").digest())
+        for path in (self.tokenizer_file, self.model_file, *self.weights):
+            with path.open("rb") as opened:
+                digest.update(hashlib.file_digest(opened, "sha256").digest())
         return f"{self.name}:{digest.hexdigest()[:16]}"
 
 

@@ -12,14 +12,18 @@ vector (cosine .997).
 
 import os
 import platform
-from collections.abc import Callable, Sequence
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from memd.embedding import MODEL_FAILED, UnavailableError
 from memd.embedding.model_folder import SHIPPED, ModelFolder, read_folder
 from memd.embedding.tokenizer import Pieces, tokenizer_at
-from memd.errors import NUMPY_MISSING
+from memd.errors import NUMPY_MISSING, StorageError
+from memd.process import private_folder
 from memd.records import Tokenizer
 
 # The graph inputs that memd can fill. Any other name means another kind of model.
@@ -36,11 +40,18 @@ class OnnxEmbedder:
     remote = False
 
     def __init__(
-        self, folder: Path | None = None, tokenizer: Callable[[Path], Pieces] = tokenizer_at
+        self,
+        folder: Path | None = None,
+        tokenizer: Callable[[Path], Pieces] = tokenizer_at,
+        *,
+        copies: Path | None = None,
     ) -> None:
         """Load the export in *folder*, or the shipped model. Raises UnavailableError.
 
-        *tokenizer* returns the one in a file, which others may share.
+        Args:
+            folder: of the export; None: the shipped model.
+            tokenizer: returns the one in a file, which others may share.
+            copies: folder for a copy of weights that another program may overwrite; None: nobody does.
         """
         self._numpy, onnxruntime = _libraries()
         self._folder = SHIPPED if folder is None else read_folder(folder)
@@ -53,10 +64,15 @@ class OnnxEmbedder:
         self._document_pieces = self._folder.max_sequence - pieces.special_tokens
         prefixes = (self._folder.document_prefix, self._folder.query_prefix)
         self.max_tokens = self._document_pieces - max(pieces.count(prefix) for prefix in prefixes)
-        self._session: Any = _session(onnxruntime, self._folder.model_file)
+        with ExitStack() as kept:
+            loaded = self._folder
+            if copies is not None and loaded.weights:
+                with suppress(StorageError, OSError):  # no space: as they are, as long as nobody writes them
+                    loaded = kept.enter_context(_copied(loaded, copies))
+            self._session: Any = _session(onnxruntime, loaded.model_file, self._folder.model_file)
+            self.model_id = loaded.fingerprint()
         self._inputs = _inputs(self._session, self._folder)
         self._output = _output(self._session, self._folder)
-        self.model_id = self._folder.fingerprint()
         self.dim = len(self._vector("memd"))  # the first run also allocates memory for later ones
 
     def embed_documents(self, texts: Sequence[str]) -> list[bytes]:
@@ -134,7 +150,23 @@ def _libraries() -> tuple[Any, Any]:
     return numpy, onnxruntime
 
 
-def _session(onnxruntime: Any, model_file: Path) -> Any:
+@contextmanager
+def _copied(folder: ModelFolder, copies: Path) -> Iterator[ModelFolder]:
+    """Provide *folder* with its graph and weights in files that no other program can open afterwards.
+
+    onnxruntime maps the weights: a file that is overwritten in place would change the vectors, and one that
+    becomes shorter ends the process by SIGBUS. Weights that are read into memory instead took 65 MB more
+    (multilingual-e5-small: 166 instead of 101), and twice the size of the file while they are loaded. The
+    copy takes space on the disk until the model is freed.
+    """
+    with private_folder(copies) as private:
+        for path in (folder.model_file, *folder.weights):
+            shutil.copyfile(path, private / path.name)
+        yield replace(folder, model_file=private / folder.model_file.name)
+
+
+def _session(onnxruntime: Any, model_file: Path, named: Path) -> Any:
+    """Load a graph; an error calls it *named*."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
@@ -152,7 +184,7 @@ def _session(onnxruntime: Any, model_file: Path) -> Any:
             str(model_file), options, providers=["CPUExecutionProvider"], disabled_optimizers=SLOW_FUSIONS
         )
     except Exception as error:  # onnxruntime's errors have no common base but this
-        raise UnavailableError(MODEL_FAILED, f"{model_file} cannot be loaded: {error}") from error
+        raise UnavailableError(MODEL_FAILED, f"{named} cannot be loaded: {error}") from error
 
 
 def _saturates() -> bool:

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from memd.config import BUILTIN_MODEL, SERVED, OpenAIServer, UserConfig, WorkspaceConfig
+from memctl import paths
+from memd.config import BUILTIN_MODEL, SERVED, OpenAIServer, UserConfig, WorkspaceConfig, is_installed_name
 from memd.embedding import Embedder, UnavailableError
 from memd.embedding.model import MAX_SEQUENCE, SPECIAL_TOKENS
 from memd.embedding.model_folder import SHIPPED, ModelFolder, read_folder
@@ -100,7 +101,9 @@ class Providers:
         tokenizer = self._tokenizers.at
         if config.model == BUILTIN_MODEL:
             return lambda: OnnxEmbedder(None, tokenizer)
-        return lambda: OnnxEmbedder(_path(config.model), tokenizer)
+        # A package manager replaces files, and never writes into them.
+        copies = None if is_installed_name(config.model) else paths.state_dir()
+        return lambda: OnnxEmbedder(_path(config.model), tokenizer, copies=copies)
 
 
 def _openai_server(config: WorkspaceConfig, user: UserConfig) -> OpenAIServer:

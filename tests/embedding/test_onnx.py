@@ -237,6 +237,16 @@ def configure(
         (folder / name).write_text(json.dumps(content))
 
 
+def with_weights_apart(folder: Path, ending: str) -> Path:
+    """Put the constants of an export into a file of their own, which is mapped; return that."""
+    graph = folder / "model.onnx"
+    onnx.save(
+        onnx.load(graph), graph,
+        save_as_external_data=True, location=f"model.onnx{ending}", size_threshold=0,
+    )  # fmt: skip
+    return folder / f"model.onnx{ending}"
+
+
 def numbers(vector: bytes) -> list[float]:
     return list(array.array("f", vector))
 
@@ -316,3 +326,41 @@ def test_an_export_that_cannot_be_used_is_named(tmp_path: Path, spoil, words: st
         OnnxEmbedder(folder)
     assert caught.value.reason == "model-failed"
     assert str(folder) in str(caught.value)
+
+
+@pytest.mark.parametrize("ending", ["_data", ".data"])
+def test_weights_that_are_overwritten_change_nothing(tmp_path: Path, ending: str):
+    """Longer, shorter or other content: the model was loaded from a copy, of which nothing is left to see."""
+    folder, state = export(tmp_path / "tiny"), tmp_path / "state"
+    weights = with_weights_apart(folder, ending)
+    state.mkdir()
+    script = f"""
+import pathlib
+from memd.embedding.onnx import OnnxEmbedder
+embedder = OnnxEmbedder(pathlib.Path({str(folder)!r}), copies=pathlib.Path({str(state)!r}))
+before = embedder.embed_query("red")
+for content in (b"", b"\\0" * 4, b"x" * 65536):
+    pathlib.Path({str(weights)!r}).write_bytes(content)
+    assert embedder.embed_query("red") == before
+print(embedder.model_id)
+"""
+    known = OnnxEmbedder(folder).model_id
+    assert run_python(script) == known
+    assert list(state.iterdir()) == []
+
+
+def test_weights_are_used_as_they_are_where_no_copy_can_be_made(tmp_path: Path):
+    """A full disk costs no search by meaning."""
+    folder = export(tmp_path / "tiny")
+    with_weights_apart(folder, "_data")
+    embedder = OnnxEmbedder(folder, copies=tmp_path / "none")
+    assert embedder.embed_query("red") == OnnxEmbedder(folder).embed_query("red")
+
+
+def test_other_weights_are_another_model(tmp_path: Path):
+    """Also those in a file of their own."""
+    folder = export(tmp_path / "tiny")
+    weights = with_weights_apart(folder, ".data")
+    known = OnnxEmbedder(folder).model_id
+    weights.write_bytes(bytes(reversed(weights.read_bytes())))
+    assert OnnxEmbedder(folder).model_id != known

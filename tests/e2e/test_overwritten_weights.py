@@ -1,0 +1,45 @@
+"""A model's file that is overwritten while memd has it loaded."""
+
+import shutil
+
+import onnx
+import pytest
+from daemon_process import until
+
+from memd.embedding.model import FOLDER
+
+
+def test_memd_outlives_an_overwritten_model(daemon, tmp_path):
+    """Its weights are mapped, and a shorter file would end the process: the vectors stay the same."""
+    model = tmp_path / "model"
+    model.mkdir()
+    shutil.copy(FOLDER / "tokenizer.json", model)
+    onnx.save(
+        onnx.load(FOLDER / "model.onnx"), model / "model.onnx",
+        save_as_external_data=True, location="model.onnx_data",
+    )  # fmt: skip
+    weights = model / "model.onnx_data"
+    assert weights.stat().st_size > 1e7
+    config = daemon.home / "config/memd/config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text(f"models = ['{model}']\n")
+    root = tmp_path / "notes"
+    (root / "memory").mkdir(parents=True)
+    (root / "memory/config.toml").write_text(f"model = '{model}'\n")
+    (root / "heron.md").write_text("A grey bird that stands by the weir.\n")
+    workspace = daemon.add(root)
+    until(lambda: daemon.call("status")["workspaces"][0]["state"] == "ready")
+    before = daemon.call("search", query="which animal fishes here", mode="vector", workspace=workspace)
+    assert [hit["path"] for hit in before["hits"]] == ["heron.md"]
+    assert list(daemon.state.glob("eval-*")) == []
+
+    process = daemon.call("memd.hello")["pid"]
+    with weights.open("r+b") as overwritten:
+        overwritten.truncate(1000)
+    (root / "otter.md").write_text("An otter sleeps among the reeds beside the weir.\n")
+    until(lambda: daemon.call("status")["workspaces"][0]["vectors"] == 2)
+    after = daemon.call("search", query="which animal fishes here", mode="vector", workspace=workspace)
+    scores = {hit["path"]: hit["score"] for hit in after["hits"]}
+    assert scores["heron.md"] == pytest.approx(before["hits"][0]["score"], abs=1e-5)
+    assert "otter.md" in scores
+    assert daemon.call("memd.hello")["pid"] == process
