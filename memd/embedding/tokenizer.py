@@ -58,19 +58,19 @@ class WordPieces:
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Return [start, end) character offsets of each word piece, special tokens excluded."""
         # Batches of one: `encode` would hold the GIL until it is done, 30 ms for 32 kB.
-        [encoding] = self._tokenizer.encode_batch([_encodable(text)], add_special_tokens=False)
+        [encoding] = self._tokenizer.encode_batch([encodable(text)], add_special_tokens=False)
         offsets: list[tuple[int, int]] = encoding.offsets
         return offsets
 
     def count(self, text: str) -> int:
         """Return the number of word pieces of *text*, special tokens excluded."""
         # Fast, because it does not compute the offsets.
-        [encoding] = self._tokenizer.encode_batch_fast([_encodable(text)], add_special_tokens=False)
+        [encoding] = self._tokenizer.encode_batch_fast([encodable(text)], add_special_tokens=False)
         return len(encoding)
 
     def ids(self, text: str, max_tokens: int) -> list[int]:
         """Return the ids of the first *max_tokens* word pieces of *text*, between the special tokens."""
-        read = _encodable(text[:READ_CHARACTERS])
+        read = encodable(text[:READ_CHARACTERS])
         [encoding] = self._tokenizer.encode_batch([read], add_special_tokens=False)
         encoding.truncate(max_tokens)
         return list(self._tokenizer.post_process(encoding).ids)
@@ -105,18 +105,18 @@ class SentencePieces:
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Return [start, end) character offsets of each word piece, special tokens excluded."""
-        found = self._processor.encode(_encodable(text), return_type="offset_mapping")
+        found = self._processor.encode(encodable(text), return_type="offset_mapping")
         offsets: list[tuple[int, int]] = found["offsets"]
         return offsets
 
     def count(self, text: str) -> int:
         """Return the number of word pieces of *text*, special tokens excluded."""
-        return len(self._processor.encode(_encodable(text)))
+        return len(self._processor.encode(encodable(text)))
 
     def ids(self, text: str, max_tokens: int) -> list[int]:
         """Return the ids of the first *max_tokens* word pieces of *text*, between the special tokens."""
         processor = self._processor
-        ids = processor.encode(_encodable(text[:READ_CHARACTERS]))[:max_tokens]
+        ids = processor.encode(encodable(text[:READ_CHARACTERS]))[:max_tokens]
         return [processor.bos_id(), *ids, processor.eos_id()]
 
     @property
@@ -157,7 +157,7 @@ class Tokenizers:
             return pieces
 
 
-def _encodable(text: str) -> str:
+def encodable(text: str) -> str:
     """Return *text* without lone surrogates, at unchanged offsets."""
     try:
         text.encode("utf-8")

@@ -150,7 +150,7 @@ async def _open_with(
                 index=index,
                 aside=aside,
                 indexer=indexer,
-                lanes=_lanes(daemon, tokenizer.path, limits),
+                lanes=_lanes(daemon, tokenizer, limits),
                 embedding=embedding,
                 sidecars=SidecarFolder(place.root) if config.sidecars else None,
             )
@@ -173,8 +173,8 @@ def visible_to_agents(config: WorkspaceConfig) -> Visibility:
     return Visibility(patterns, replacements)
 
 
-def _lanes(daemon: DaemonContext, tokenizer: Path, limits: ChunkLimits) -> Lanes:
-    parse = partial(daemon.process.prepare, tokenizer=str(tokenizer), limits=limits)
+def _lanes(daemon: DaemonContext, tokenizer: Tokenizer, limits: ChunkLimits) -> Lanes:
+    parse = partial(daemon.process.prepare, tokenizer=tokenizer, limits=limits)
     return Lanes(Lane("small", daemon.threads.parse), Lane("large", daemon.threads.parse_large, parse))
 
 

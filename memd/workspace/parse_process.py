@@ -1,7 +1,7 @@
 """The daemon's side of the parser process, which is started for a large note and ended when idle.
 
-A note that kills the process is parsed by the next process as plain text. `prepare` is for one thread,
-`close` is thread-safe.
+It answers the process's questions about word pieces, in the thread that waits for the note. A note that kills
+the process is parsed by the next process as plain text. `prepare` is for one thread, `close` is thread-safe.
 """
 
 import signal
@@ -15,10 +15,10 @@ from typing import BinaryIO, cast
 import msgspec
 import structlog
 
-from memd.errors import IndexClosedError, InterruptedParseError
+from memd.errors import EmbedderError, IndexClosedError, InterruptedParseError
 from memd.index.source_rows import NewChunk, NewSource
-from memd.records import ChunkLimits, FileStamp, SandboxLimit, SourceText
-from memd.workspace.parse_worker import Job, Outcome, receive, send
+from memd.records import ChunkLimits, FileStamp, SandboxLimit, SourceText, Tokenizer
+from memd.workspace.parse_worker import Job, Outcome, Question, receive, send
 
 log = structlog.get_logger()
 
@@ -40,7 +40,6 @@ class ParseProcess:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
-        self._tokenizer = ""  # path of that of the running process, which may open no other file
         self.sandbox: list[SandboxLimit] | None = None  # limits of the last process; None: there was none
         self._timer: threading.Timer | None = None
         self._closed = False
@@ -52,19 +51,21 @@ class ParseProcess:
         return process.pid if process is not None else None
 
     def prepare(
-        self, source: SourceText, stamp: FileStamp, *, tokenizer: str, limits: ChunkLimits
+        self, source: SourceText, stamp: FileStamp, *, tokenizer: Tokenizer, limits: ChunkLimits
     ) -> NewSource:
-        """Return what to store of a source; *tokenizer* is the path of its file.
+        """Return what to store of a source.
 
         Raises:
             ParseFailedError: both attempts failed.
+            UnavailableError: the tokenizer cannot be read.
             InterruptedParseError: the process was ended from outside; the note may be fine.
             IndexClosedError: the daemon is stopping.
         """
         why = ""
         for plain in (False, True):
             try:
-                made, why = self._ask(Job(source, stamp, limits, plain), tokenizer)
+                job = Job(source, stamp, limits, plain, tokenizer.parts_at_spaces)
+                made, why = self._ask(job, tokenizer)
             except InterruptedParseError as error:
                 if plain:
                     raise
@@ -84,9 +85,9 @@ class ParseProcess:
             process.kill()
             process.wait()
 
-    def _ask(self, job: Job, tokenizer: str) -> tuple[NewSource | None, str]:
+    def _ask(self, job: Job, tokenizer: Tokenizer) -> tuple[NewSource | None, str]:
         """Have one note parsed; return the result, or None and the reason why there is none."""
-        process = self._started(tokenizer)
+        process = self._started()
         gave_up = threading.Event()
 
         def give_up() -> None:
@@ -97,7 +98,11 @@ class ParseProcess:
         patience.daemon = True
         patience.start()
         try:
-            made, why = self._exchange(process, job)
+            made, why = self._exchange(process, job, tokenizer)
+        except EmbedderError:
+            with self._lock:
+                self._end()  # it waits for an answer
+            raise
         except OSError:  # the process has ended
             made, why = None, ""
         except msgspec.MsgspecError as error:
@@ -121,13 +126,19 @@ class ParseProcess:
             self._timer.start()
         return made, ""
 
-    def _exchange(self, process: "subprocess.Popen[bytes]", job: Job) -> tuple[NewSource | None, str]:
-        send(cast("BinaryIO", process.stdin), job)
-        answers = cast("BinaryIO", process.stdout)
-        frame = receive(answers)
-        if frame is None:
-            return None, ""
-        outcome = msgspec.msgpack.decode(frame, type=Outcome)
+    def _exchange(
+        self, process: "subprocess.Popen[bytes]", job: Job, tokenizer: Tokenizer
+    ) -> tuple[NewSource | None, str]:
+        jobs, answers = cast("BinaryIO", process.stdin), cast("BinaryIO", process.stdout)
+        send(jobs, job)
+        outcome: Outcome | Question | None = None
+        while not isinstance(outcome, Outcome):
+            if (frame := receive(answers)) is None:
+                return None, ""
+            outcome = msgspec.msgpack.decode(frame, type=Outcome | Question)
+            if isinstance(outcome, Question):
+                text = outcome.text
+                send(jobs, tokenizer.count(text) if outcome.is_count else tokenizer.spans(text))
         self.sandbox = outcome.sandbox
         if outcome.source is None:
             return None, outcome.failed
@@ -139,21 +150,20 @@ class ParseProcess:
             chunks += some
         return None, ""
 
-    def _started(self, tokenizer: str) -> "subprocess.Popen[bytes]":
+    def _started(self) -> "subprocess.Popen[bytes]":
         with self._lock:
             if self._closed:
                 raise IndexClosedError("memd stops")
             self._rest()
-            if self._tokenizer != tokenizer or (self._process and self._process.poll() is not None):
+            if self._process and self._process.poll() is not None:
                 self._end()
             if self._process is None:
                 # -P: ignore a folder `memd` in the working directory.
-                self._process = subprocess.Popen(  # noqa: S603 - our own program and a path as its argument
-                    [sys.executable, "-P", "-m", "memd.workspace.parse_worker", tokenizer],
+                self._process = subprocess.Popen(
+                    [sys.executable, "-P", "-m", "memd.workspace.parse_worker"],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                 )
-                self._tokenizer = tokenizer
             return self._process
 
     def _rest(self) -> None:

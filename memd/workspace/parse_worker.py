@@ -1,8 +1,8 @@
 """The parser process: parses notes for the daemon, one at a time; reads and writes frames.
 
-Started as `python -m memd.workspace.parse_worker TOKENIZER`. It imports neither numpy nor onnxruntime, may
-open no file except the tokenizer's (`memd.sandbox`), and ends with its standard input. A note that crashes or
-hangs it affects only this process.
+Started as `python -m memd.workspace.parse_worker`. It imports neither numpy nor onnxruntime, may open no file
+of anybody (`memd.sandbox`), and ends with its standard input. A note that crashes or hangs it affects only
+this process. It has no tokenizer, which takes up to 50 MB: it asks the daemon for the pieces of a text.
 """
 
 import faulthandler
@@ -19,7 +19,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from memd.embedding.tokenizer import Pieces, tokenizer_at
+from memd.embedding.tokenizer import encodable
 from memd.index.source_rows import NewChunk, NewSource, prepare
 from memd.records import ChunkLimits, FileStamp, SandboxLimit, SourceText
 from memd.sandbox import restrict
@@ -42,9 +42,17 @@ class Job(msgspec.Struct):
     stamp: FileStamp
     limits: ChunkLimits
     plain: bool
+    parts_at_spaces: bool  # of the model's tokenizer
 
 
-class Outcome(msgspec.Struct):
+class Question(msgspec.Struct, tag="question"):
+    """A text whose word pieces are asked for; the answer is a frame, too."""
+
+    text: str
+    is_count: bool  # only their number
+
+
+class Outcome(msgspec.Struct, tag="outcome"):
     """The result of a job; frames of its chunks follow, and then an empty one."""
 
     source: NewSource | None  # without its chunks
@@ -70,6 +78,29 @@ def receive(stream: BinaryIO) -> bytes | None:
     return payload if len(payload) == size else None
 
 
+class AskedTokenizer:
+    """The tokenizer of the daemon, over the pipes."""
+
+    def __init__(self, questions: BinaryIO, answers: BinaryIO) -> None:
+        self.parts_at_spaces = False
+        self._questions = questions
+        self._answers = answers
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Return [start, end) character offsets of each word piece."""
+        return msgspec.msgpack.decode(self._ask(text, is_count=False), type=list[tuple[int, int]])
+
+    def count(self, text: str) -> int:
+        """Return the number of word pieces of *text*."""
+        return msgspec.msgpack.decode(self._ask(text, is_count=True), type=int)
+
+    def _ask(self, text: str, *, is_count: bool) -> bytes:
+        send(self._questions, Question(encodable(text), is_count))
+        if (answer := receive(self._answers)) is None:
+            raise SystemExit  # the daemon is gone
+        return answer
+
+
 def main() -> None:
     """Parse notes until standard input ends."""
     faulthandler.enable()  # prints places in the code, but no values
@@ -78,16 +109,15 @@ def main() -> None:
         os.nice(5)  # a lower priority than interactive work; a service may lack the permission
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # accidental output must not get between the frames
-    path = Path(sys.argv[1])
-    sandbox = restrict(read=[path, Path("/proc/self/statm")])
-    tokenizer = tokenizer_at(path)
+    sandbox = restrict(read=[Path("/proc/self/statm")])
+    tokenizer = AskedTokenizer(answers, sys.stdin.buffer)
     limited = False
     while (frame := receive(sys.stdin.buffer)) is not None:
         job = msgspec.msgpack.decode(frame, type=Job)
         if not limited:
-            tokenizer.load()
             _limit_memory()
             limited = True
+        tokenizer.parts_at_spaces = job.parts_at_spaces
         signal.setitimer(signal.ITIMER_PROF, PLAIN_PROCESSOR_S if job.plain else PROCESSOR_S)
         outcome, chunks = _done(job, tokenizer, sandbox)
         signal.setitimer(signal.ITIMER_PROF, 0)
@@ -98,7 +128,9 @@ def main() -> None:
             send(answers, [])
 
 
-def _done(job: Job, tokenizer: Pieces, sandbox: list[SandboxLimit]) -> tuple[Outcome, tuple[NewChunk, ...]]:
+def _done(
+    job: Job, tokenizer: AskedTokenizer, sandbox: list[SandboxLimit]
+) -> tuple[Outcome, tuple[NewChunk, ...]]:
     try:
         made = prepare(job.source, job.stamp, tokenizer=tokenizer, limits=job.limits, plain=job.plain)
         outcome = Outcome(replace(made, chunks=()), sandbox)

@@ -1,7 +1,6 @@
 """The parser process: what a note is worth whose parsing somebody ended."""
 
 import os
-import shutil
 import signal
 import threading
 from contextlib import suppress
@@ -9,12 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from memd.embedding import UnavailableError
 from memd.embedding.model import TOKENIZER_FILE
+from memd.embedding.tokenizer import WordPieces
 from memd.errors import InterruptedParseError
+from memd.index.source_rows import prepare
 from memd.records import ChunkLimits, FileStamp, SourceText
 from memd.workspace.parse_process import ParseProcess
 
 LIMITS = ChunkLimits(200, 50, 254)
+PIECES = WordPieces(TOKENIZER_FILE)
+STAMP = FileStamp(mtime_ns=1, ctime_ns=1, size_bytes=6, inode=1)
 
 
 @pytest.fixture
@@ -27,10 +31,12 @@ def parser():
         parser.close()
 
 
-def parsed(parser, tokenizer=TOKENIZER_FILE):
-    stamp = FileStamp(mtime_ns=1, ctime_ns=1, size_bytes=6, inode=1)
-    source = SourceText(path="a.md", text="heron\n", hash=b"0" * 32, stamp=stamp, settled=True)
-    return parser.prepare(source, stamp, tokenizer=str(tokenizer), limits=LIMITS)
+def source(text):
+    return SourceText(path="a.md", text=text, hash=b"0" * 32, stamp=STAMP, settled=True)
+
+
+def parsed(parser, text="heron\n", tokenizer=PIECES):
+    return parser.prepare(source(text), STAMP, tokenizer=tokenizer, limits=LIMITS)
 
 
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM])
@@ -79,12 +85,40 @@ def test_the_process_is_in_a_sandbox(parser):
     assert ("Seccomp:\t2" in status) == ("sockets" in parser.sandbox)
 
 
-def test_another_tokenizer_is_read_by_another_process(parser, tmp_path):
-    """The running one may not open its file."""
-    copied = shutil.copy(TOKENIZER_FILE, tmp_path)
+class JoiningPieces(WordPieces):
+    """Is taken for a tokenizer whose pieces may go on over white space."""
+
+    parts_at_spaces = False
+
+
+@pytest.mark.parametrize("tokenizer", [PIECES, JoiningPieces(TOKENIZER_FILE)])
+def test_a_note_is_cut_as_the_daemon_would(parser, tokenizer):
+    """By the pieces of the model, which the same process asks for, whatever the model is."""
     before = parser.pid
-    assert [chunk.text for chunk in parsed(parser, copied).chunks] == ["heron"]
-    assert parser.pid != before
+    text = (
+        '---\ntitle: "A \\ud800 heron"\n---\n'
+        + "## Störche\n\nAntidisestablishmentarianism 水鳥 of reeds.\n" * 900
+    )
+    made = parsed(parser, text, tokenizer)
+    here = prepare(source(text), STAMP, tokenizer=tokenizer, limits=LIMITS)
+    assert [(chunk.text, chunk.hash) for chunk in made.chunks] == [
+        (chunk.text, chunk.hash) for chunk in here.chunks
+    ]
+    assert len(made.chunks) > 20
+    assert parser.pid == before
+
+
+def test_the_process_holds_no_tokenizer(parser):
+    """Neither its file nor its library: a multilingual one takes 50 MB."""
+    assert "tokenizers" not in Path(f"/proc/{parser.pid}/maps").read_text()
+
+
+def test_a_tokenizer_that_cannot_be_read_is_named(parser, tmp_path):
+    """As for a short note; the next note is parsed by another process."""
+    broken = JoiningPieces(tmp_path / "tokenizer.json")
+    with pytest.raises(UnavailableError, match="not a tokenizer that can be read"):
+        parsed(parser, tokenizer=broken)
+    assert [chunk.text for chunk in parsed(parser).chunks] == ["heron"]
 
 
 def test_an_interrupted_note_is_named_for_another_try(notes):
