@@ -27,7 +27,11 @@ class Providers:
         self._queues: dict[Key, EmbeddingQueue] = {}
         self._users: dict[EmbeddingQueue, int] = {}
         self._tokenizers = Tokenizers()
-        self._shipped = self._tokenizers.at(SHIPPED.tokenizer_file)
+
+    @property
+    def _shipped(self) -> Pieces:
+        """The shipped tokenizer; not kept, since with another model nothing uses it, and it takes 15 MB."""
+        return self._tokenizers.at(SHIPPED.tokenizer_file)
 
     @property
     def queues(self) -> list[EmbeddingQueue]:

@@ -115,6 +115,7 @@ class Keeper:
     def _keep(self) -> None:
         """Run the thread: load until it succeeds, wait until the model is doubted, repeat."""
         while self._load_until_it_works():
+            return_memory()
             while self._sleep_until_doubted():
                 if not self._probe():
                     break
@@ -183,6 +184,9 @@ def as_unavailable(error: Exception) -> UnavailableError:
 PIECE_TEXTS = 2
 # A running piece has this long to finish when the daemon stops; a server that takes longer is abandoned.
 CLOSE_S = 5.0
+# Of one thread, after which freed memory is returned when no more wait. Not after each save: it takes 1 to
+# 3 ms, and the next text must ask the system for the memory again. Arbitrary otherwise.
+MANY_PIECES = 16
 # Of threads that embed notes: lower priority than interactive work, as the process that parses long notes. At
 # 10, a busy machine gives them so little time that one stalls while it holds the GIL, and stalls a ping with
 # it.
@@ -356,6 +360,7 @@ class EmbeddingQueue:
         for thread in self._threads:
             thread.join(max(0.0, stop - time.monotonic()))
         self._keeper.close(max(0.0, stop - time.monotonic()))
+        return_memory()
 
     def _refuse_if_closed(self) -> None:
         if self._closed:
@@ -364,6 +369,7 @@ class EmbeddingQueue:
     # The threads
 
     def _serve(self, *queues: "deque[_Work]") -> None:
+        done_count = 0  # since memory was returned
         while (work := self._next(*queues)) is not None:
             embedder = self._keeper.embedder_or_none() if work.is_bulk else None
             if embedder is not None and not embedder.remote and _step_back():
@@ -372,6 +378,11 @@ class EmbeddingQueue:
             self._do(work)
             with self._waiting:
                 self._hangs = False
+                is_last = not self._documents
+            done_count += work.is_bulk
+            if done_count >= MANY_PIECES and is_last:
+                return_memory()
+                done_count = 0
 
     def _next(self, *queues: "deque[_Work]") -> _Work | None:
         """Return the first work of the first queue that is not empty; None once closed."""
@@ -430,6 +441,14 @@ def _documents_of(model_id: str, texts: list[str]) -> Callable[[Embedder], list[
         return embedder.embed_documents(texts)
 
     return call
+
+
+def return_memory() -> None:
+    """Return memory that a model has freed to the system: glibc keeps it, 20 to 30 MB after many texts."""
+    import ctypes  # noqa: PLC0415 - a search does not need it
+
+    with suppress(OSError, AttributeError):  # another C library
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _step_back() -> bool:

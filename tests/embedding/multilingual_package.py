@@ -113,9 +113,10 @@ def test_unrelated_questions_are_not_strong(daemon: Daemon):
 
 
 def test_it_is_light(daemon: Daemon):
-    """The daemon, and the process that parses a long note, stay below the limit together."""
-    daemon.stop()  # until now it has also loaded the shipped model, whose memory is in pieces
-    daemon.start()
+    """The daemon, and the process that parses a long note, stay below the limit together.
+
+    Also in a daemon that has changed from the shipped model to this one.
+    """
     root = str(daemon.home / "notes")
     with daemon.client() as client:
         client.call("index", {"workspace": root}, timeout_s=600)

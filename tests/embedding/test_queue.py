@@ -1,8 +1,10 @@
 """Queries overtake indexing, and a model that fails heals by itself."""
 
+import platform
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 import pytest
 from patience import PATIENCE
@@ -10,7 +12,7 @@ from tests_support import WordHashEmbedder
 
 from memd.embedding import UnavailableError
 from memd.embedding.onnx import OnnxEmbedder
-from memd.embedding.queue import EmbeddingQueue
+from memd.embedding.queue import MANY_PIECES, PIECE_TEXTS, EmbeddingQueue
 from memd.errors import EmbedderError, ModelMismatchError
 
 RETRY_S = (0.02, 0.1)
@@ -339,3 +341,36 @@ def test_close_while_loading_frees_the_model():
     queue.close()
     assert embedder.closed
     assert queue.embedder_or_none() is None
+
+
+class Wasteful(WordHashEmbedder):
+    """Frees much memory below something that stays, as onnxruntime does: the allocator alone keeps it."""
+
+    def __init__(self) -> None:
+        self.wasted = False
+        self.stays = b""
+
+    def embed_documents(self, texts: Sequence[str]) -> list[bytes]:
+        if not self.wasted:
+            self.wasted = True
+            waste = [bytes(1000) for _ in range(100_000)]
+            self.stays = bytes(1000)
+            del waste
+        return super().embed_documents(texts)
+
+
+def resident_mb() -> int:
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    return next(int(line.split()[1]) // 1024 for line in lines if line.startswith("VmRSS"))
+
+
+@pytest.mark.skipif(
+    platform.libc_ver()[0] != "glibc", reason="what another allocator keeps is its own affair"
+)
+def test_memory_is_returned_after_many_texts(made):
+    """What the model freed while it indexed does not stay with memd until its end."""
+    queue = made(Wasteful, 1)
+    queue.embed_documents(["heron"])
+    before = resident_mb()
+    queue.embed_documents(["heron"] * PIECE_TEXTS * MANY_PIECES)
+    until(lambda: resident_mb() < before - 50)

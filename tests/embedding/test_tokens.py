@@ -2,12 +2,15 @@
 
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 
 import pytest
 
+from memd.config import UserConfig, WorkspaceConfig
 from memd.embedding import UnavailableError
 from memd.embedding.model import TOKENIZER_FILE
+from memd.embedding.provider import Providers
 from memd.embedding.tokenizer import READ_CHARACTERS, WordPieces
 
 PIECES = WordPieces(TOKENIZER_FILE)
@@ -80,3 +83,13 @@ def test_the_hub_client_is_never_imported():
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_tokenizer_that_nothing_uses_is_not_kept():
+    """Nor is the shipped one, after a workspace has changed to another model."""
+    providers, config = Providers(), WorkspaceConfig()
+    pieces = providers.tokenizer_for(config, UserConfig())[0].load()
+    assert providers.tokenizer_for(config, UserConfig())[0] is pieces
+    known = weakref.ref(pieces)
+    del pieces
+    assert known() is None
