@@ -228,6 +228,7 @@ class EmbeddingQueue:
         self.provider = provider
         self._keeper = Keeper(load, retry_s)
         self._waiting = threading.Condition()
+        self._measuring = threading.Lock()
         self._queries: deque[_Work] = deque()
         self._documents: deque[_Work] = deque()
         self._deadlines: list[tuple[float, int, Future[list[bytes]]]] = []
@@ -340,7 +341,7 @@ class EmbeddingQueue:
     def measure(self) -> "Future[CosineScale]":
         """Return the future of the model's cosines. Raises UnavailableError if it is loading or failed."""
         self._keeper.embedder()
-        work = _Work(_measured, Future(), is_bulk=True)
+        work = _Work(self._measured, Future(), is_bulk=True)
         with self._waiting:
             self._refuse_if_closed()
             self._documents.append(work)
@@ -384,6 +385,14 @@ class EmbeddingQueue:
                 return_memory()
                 done_count = 0
 
+    def _measured(self, embedder: Embedder) -> CosineScale:
+        from memd.embedding.cosines import measured  # noqa: PLC0415 - most models know theirs
+
+        with self._measuring:  # all workspaces of the model ask at once, and one measurement is for all
+            if embedder.cosines is None:
+                embedder.cosines = measured(embedder)
+            return embedder.cosines
+
     def _next(self, *queues: "deque[_Work]") -> _Work | None:
         """Return the first work of the first queue that is not empty; None once closed."""
         with self._waiting:
@@ -419,14 +428,6 @@ class EmbeddingQueue:
                     # model returns.
                     self._hangs = _settle(heapq.heappop(self._deadlines)[2], late) or self._hangs
                 self._waiting.wait(self._deadlines[0][0] - now if self._deadlines else None)
-
-
-def _measured(embedder: Embedder) -> CosineScale:
-    from memd.embedding.cosines import measured  # noqa: PLC0415 - most models know theirs
-
-    if embedder.cosines is None:
-        embedder.cosines = measured(embedder)
-    return embedder.cosines
 
 
 def _documents_of(model_id: str, texts: list[str]) -> Callable[[Embedder], list[bytes]]:

@@ -343,6 +343,23 @@ def test_close_while_loading_frees_the_model():
     assert queue.embedder_or_none() is None
 
 
+class Unmeasured(Slow):
+    """Does not state its cosines."""
+
+    cosines = None
+
+
+def test_a_model_is_measured_once_for_all_workspaces(made):
+    """They all ask when they are opened, before the first has the answer."""
+    embedder = Unmeasured(pause_s=0.005)
+    queue = made(lambda: embedder)
+    queue.ready()
+    found = [future.result(10 * PATIENCE) for future in [queue.measure() for _ in range(5)]]
+    assert len(set(found)) == 1
+    assert embedder.cosines == found[0]
+    assert len(embedder.order) == len(set(embedder.order))
+
+
 class Wasteful(WordHashEmbedder):
     """Frees much memory below something that stays, as onnxruntime does: the allocator alone keeps it."""
 
