@@ -28,6 +28,21 @@ def test_it_tells_versions_lag_requests_and_file_events(daemon, root):
     assert told["descriptors"] > 3
 
 
+def test_it_can_be_read(daemon, root):
+    """A part, a request or a batch of events is a line, and the whole is still one object."""
+    workspace = daemon.add(root)
+    for _ in range(3):
+        daemon.call("search", query="weir heron", workspace=workspace)
+    lines = daemon.memctl("debug", "--lag", "0").stdout.splitlines()
+    told = json.loads("\n".join(lines))
+    assert len(told["requests"]) >= 4
+    for request in told["requests"]:
+        assert any(line.strip().rstrip(",") == json.dumps(request) for line in lines)
+    starts = [line.strip().partition(":")[0].strip('"') for line in lines]
+    assert {"packages", "loop_lag_ms", "descriptors"} <= set(starts)
+    assert max(map(len, lines)) < 2_000
+
+
 def test_it_names_no_file_unless_one_workspace_is_asked_about(daemon, root):
     """Nor a word of a query or a note, ever."""
     workspace = daemon.add(root)
