@@ -1,6 +1,7 @@
 """`memctl fields`: the keys in the front matter of the notes, or the values of one key, with their counts."""
 
 import argparse
+import re
 import sys
 from argparse import ArgumentParser, Namespace
 from contextlib import suppress
@@ -15,6 +16,7 @@ from memctl.filter_keys import OPTIONS
 from memctl.output.text import any_text, one_line
 
 OFFERED = 50  # completions, at most: more are no choice
+_CONDITION = re.compile(r"([^=<>!]+)(!=|>=|<=|=)")  # what values may follow
 OFFER_TIMEOUT_S = 1.0  # a completion that takes longer is in the way
 
 
@@ -72,8 +74,9 @@ def _line(field: dict[str, Any]) -> str:
 
 def _offer(args: Namespace) -> int:
     """Print what may follow a typed --field, one a line; nothing if that cannot be found out at once."""
-    key, equals, _ = args.offers.partition("=")
-    params: dict[str, Any] = {"limit": OFFERED} | ({"key": key} if equals else {})
+    typed = args.offers.lstrip("'\"").replace("\\", "")  # a shell wants ">" quoted
+    condition = _CONDITION.match(typed)
+    params: dict[str, Any] = {"limit": OFFERED} | ({"key": condition[1]} if condition else {})
     # Never starts a daemon, and says nothing: the user is typing.
     with suppress(CommandError, RpcError, Unreachable):
         root = workspaces.if_any(args.workspace) or next(iter(workspaces.registered()), None)
@@ -81,7 +84,7 @@ def _offer(args: Namespace) -> int:
             with Client.connect() as client:
                 answer = client.call("fields", params | {"workspace": root}, timeout_s=OFFER_TIMEOUT_S)
             names = [one["name"] for one in answer["fields"]]
-            offers = [f"{key}={name}" for name in names] if equals else [f"{name}=" for name in names]
-            fitting = (one for one in offers if one.startswith(args.offers) and one_line(one) == one)
+            offers = [f"{condition[0]}{name}" if condition else f"{name}=" for name in names]
+            fitting = (one for one in offers if one.startswith(typed) and one_line(one) == one)
             sys.stdout.writelines(f"{one}\n" for one in fitting)
     return exits.OK

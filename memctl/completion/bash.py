@@ -72,7 +72,7 @@ _memctl() {
     i=$((COMP_CWORD - 2))
     [[ $cur == "=" ]] && i=$((COMP_CWORD - 1)) && cur=""
     if ((i > 1)) && [[ ${COMP_WORDS[i + 1]} == "=" && ${COMP_WORDS[i - 1]} == --field ]]; then
-        option=--field known=${COMP_WORDS[i]}=
+        option=--field known=${COMP_WORDS[i]//\\/}=
     fi
     if [[ -z $option && -z $ended && $cur == --*=* ]]; then
         option=${cur%%=*} prefix=${cur%%=*}= cur=${cur#*=}

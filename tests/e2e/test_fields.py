@@ -103,12 +103,15 @@ def test_the_command_lists_keys_and_values(birds):
 
 
 def test_completions_come_from_the_notes(birds):
-    """Keys, then the values of the typed key; nothing outside of a workspace or for another word."""
+    """Keys, then the values of the typed key behind any operator; nothing for another word."""
     daemon, root = birds
     offers = {typed: daemon.memctl("fields", "--offers", typed, cwd=root).stdout.split() for typed in
-              ("", "st", "status=d", "nothing=", "x")}  # fmt: skip
+              ("", "st", "status=d", "status!=d", "status>=p", "status<=p", "nothing=", "x")}  # fmt: skip
     assert offers.pop("") == ["status=", "priority=", "due=", "private=", "token="]
-    assert offers == {"st": ["status="], "status=d": ["status=draft"], "nothing=": [], "x": []}
+    assert offers == {
+        "st": ["status="], "status=d": ["status=draft"], "status!=d": ["status!=draft"],
+        "status>=p": ["status>=published"], "status<=p": ["status<=published"], "nothing=": [], "x": [],
+    }  # fmt: skip
 
 
 def test_bash_offers_them(birds, tmp_path):
@@ -122,6 +125,9 @@ def test_bash_offers_them(birds, tmp_path):
         (["search", "--field", "status", "=", "pu"], ["published"]),
         (["search", "--field=st"], ["--field=status="]),
         (["search", "--field", "status", "=", "draft", "--fus"], ["--fusion"]),
+        (["search", "--field", "status!", "=", "pu"], ["published"]),
+        (["search", "--field", "'status>=pu"], ["status>=published"]),
+        (["search", "--field", "status\\>", "=", "pu"], ["published"]),
     ):
         done = subprocess.run(
             ["bash", "--norc", "--noprofile", "-c", IN_BASH, "test", str(script), "memctl", *words],
