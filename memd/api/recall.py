@@ -14,6 +14,7 @@ from memd.index.snapshot import View
 from memd.index.source_rows import EXTERNAL
 from memd.records import Confidence
 from memd.rpc.context import Call, Packed, packed
+from memd.search.filters import OF_PATHS
 from memd.search.ranking import is_sure
 from memd.search.recall import BYTES_PER_TOKEN, ESTIMATOR, Piece, Recalled, piece_of
 from memd.search.recall import recall as fit
@@ -125,7 +126,7 @@ def _core(view: View, paths: Sequence[str], budget_tokens: int, request: Prepare
 
     Path filters apply to them, too: a client that may see only one folder must not get notes outside it.
     """
-    places = [condition.matcher() for condition in request.query.filters if condition.name == "path"]
+    places = [condition.matcher() for condition in request.query.filters if condition.name in OF_PATHS]
     ids = view.reader.source_ids(paths)
     pieces = []
     for path in paths:

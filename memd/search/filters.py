@@ -25,6 +25,7 @@ V = TypeVar("V")  # the type of a key's parsed value
 Matches = Callable[[Source], bool]
 DAY: Final = timedelta(days=1)
 FIELD: Final = "field"
+OF_PATHS: Final = ("path", "-path")  # filters that read nothing of a source but its path
 # Words and phrases filter chunks, not sources, and have no key: name → why a chunk is excluded.
 OF_WORDS: Final = {
     "phrase": "{value!r} does not stand in it",
@@ -66,7 +67,7 @@ class Condition:
     def matcher(self, view: "View | None" = None) -> Matches:
         """Return a function that tests whether a source of *view* meets the condition.
 
-        Without a view, a condition on the front matter is met by no source.
+        Without a view, no source has front matter.
 
         Raises:
             InvalidError: a value cannot be used.
@@ -164,6 +165,18 @@ def _to_day(days: Sequence[date], _view: "View | None") -> Matches:
     return lambda source: source.day <= last
 
 
+def _not(
+    matcher: Callable[[Sequence[V], "View | None"], Matches],
+) -> Callable[[Sequence[V], "View | None"], Matches]:
+    """Return a matcher for the sources that *matcher* excludes."""
+
+    def negated(values: Sequence[V], view: "View | None") -> Matches:
+        matches = matcher(values, view)
+        return lambda source: not matches(source)
+
+    return negated
+
+
 def _as_it_is(text: str, _today: date | None) -> str:
     return text
 
@@ -214,6 +227,12 @@ FILTER_KEYS: Final[tuple[FilterKey[Any], ...]] = (
               "only notes of a later day", option=False),
     FilterKey("before", "until", _before, _to_day, "earliest", _LATE, _DATE,
               "only notes of an earlier day", option=False),
+    FilterKey("-path", "-path", _as_it_is, _not(_by_path), "all", "its path matches {value!r}", "GLOB",
+              "no notes whose path matches", option=False, completes="paths"),
+    FilterKey("-tag", "-tag", _as_it_is, _not(_by_tag), "all", "it has the tag {value!r}", "TAG",
+              "no notes with this tag", option=False),
+    FilterKey(f"-{FIELD}", f"-{FIELD}", _field, _not(_by_field), "all", "its front matter meets {value!r}",
+              "KEY=VALUE", "no notes with this front matter", option=False),
 )  # fmt: skip
 BY_KEY: Final = {one.key: one for one in FILTER_KEYS}
 BY_NAME: Final = {one.name: BY_KEY[one.name] for one in FILTER_KEYS}

@@ -1,8 +1,8 @@
 """The query language: any text is a valid query. Pure.
 
 Words are searched, ``"a phrase"`` must occur in the chunk, ``-word`` must not, and ``key:value`` with a key
-of `FILTER_KEYS` is a filter. Anything else counts as words: there are no syntax errors. The flags of commands
-(``-i``, ``-rf``, ``-n10``, ``--name``) are words, too.
+of `FILTER_KEYS`, some of which begin with a minus, is a filter. Anything else counts as words: there are no
+syntax errors. The flags of commands (``-i``, ``-rf``, ``-n10``, ``--name``) are words, too.
 """
 
 import re

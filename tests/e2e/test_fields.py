@@ -171,6 +171,8 @@ def test_an_agent_learns_nothing_of_hidden_notes_and_masked_values(birds):
     assert "token.md" not in found(f"token={TOKEN}")
     assert "token.md" in found(f"token!={TOKEN}")
     assert found("token") == ["token.md"]
+    query = f"heron -field:token={TOKEN}"  # leaves out nothing, as for any other value
+    assert "token.md" in [hit["path"] for hit in asked("search", query=query, min_score=0.0)["hits"]]
     counts = {one["name"]: (one["notes"], one["values"]) for one in asked("fields")["fields"]}
     assert counts == {"status": (2, 2), "priority": (1, 1), "due": (1, 1), "token": (1, 1)}
     assert [one["name"] for one in asked("fields", key="status")["fields"]] == ["draft", "published"]

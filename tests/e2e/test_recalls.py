@@ -66,6 +66,7 @@ def test_filters_of_tag_and_time_do_not_hide_the_core_and_those_of_path_do(home)
     assert paths(recalled(home, tag="none")) == ["MEMORY.md"]
     assert paths(recalled(home, path="otter.md")) == ["otter.md"]
     assert paths(recalled(home, query="path:otter.md fish")) == ["otter.md"]
+    assert "MEMORY.md" not in paths(recalled(home, query="-path:MEMORY.md fish"))
 
 
 def test_a_core_that_is_deleted_or_ignored_is_in_no_answer(home):

@@ -42,7 +42,9 @@ def test_every_option_is_a_parameter_of_requests_and_of_the_tools():
 @pytest.mark.parametrize("one", FILTER_KEYS, ids=lambda one: one.key)
 def test_each_filter_says_what_it_keeps_out(notes, one):
     """By the name of the filter that the key makes, with the value that it asks for."""
-    value = "2026-05-01" if one.value == "DATE" else "none-such"
+    notes.save({"a.md": "heron\n"})
+    excluded_by = {"-path": "*.md", "-tag": "b", "-field": "!none-such"}
+    value = "2026-05-01" if one.value == "DATE" else excluded_by.get(one.key, "none-such")
     note = date(2026, 1, 1) if BY_NAME[one.name].several == "latest" else date(2026, 12, 31)
     source = Source(1, "a.md", "A", ("b",), note, day_of="name", origin="")
     with notes.index.view() as view:
@@ -51,3 +53,40 @@ def test_each_filter_says_what_it_keeps_out(notes, one):
     assert condition.name == one.name
     assert condition.shown in sentence
     assert "{" not in sentence
+
+
+NOTES = {
+    "archive/old.md": "heron\n",
+    "draft.md": "---\ntags: [draft/one]\nstatus: open\n---\nheron\n",
+    "my notes/plan.md": "---\nstatus: [open, In Review]\n---\nheron\n",
+    "fact.md": "---\nstatus: done\n---\nheron\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("typed", "left_out"),
+    [
+        ("-path:archive/", {"archive/old.md"}),
+        ('-path:"my notes/"', {"my notes/plan.md"}),
+        ("-path:archive/ -path:draft.md", {"archive/old.md", "draft.md"}),
+        ("-tag:draft", {"draft.md"}),
+        ("-field:status=open", {"draft.md", "my notes/plan.md"}),
+        ('-field:"status=in review"', {"my notes/plan.md"}),
+        ("-field:status", NOTES.keys() - {"archive/old.md"}),
+        ("-field:!status", {"archive/old.md"}),
+        ("-field:status=open -field:status=done", NOTES.keys() - {"archive/old.md"}),
+        ("path:*.md -tag:draft field:status", {"archive/old.md", "draft.md"}),
+        ("-tag:none", set()),
+    ],
+)
+def test_a_minus_leaves_out_what_a_filter_keeps(notes, typed, left_out):
+    """Each of several does; with words, and alone."""
+    notes.save(NOTES)
+    for words in ("heron ", ""):
+        assert set(notes.found(words + typed, limit=9)) == NOTES.keys() - left_out, words
+
+
+def test_a_minus_before_another_key_is_a_word():
+    """Days are limits on both sides already; the text is searched as before."""
+    query = parse("heron -since:2026-05-01")
+    assert (query.filters, query.excluded) == ((), ("since:2026-05-01",))
