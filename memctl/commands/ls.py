@@ -32,9 +32,9 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="one object a line")
     parser.epilog = """\
 Prints one line for each note: its day, its chunks, how many of them are found by meaning, the time of its
-change, its path and its title. Then one line for each file that matches the patterns of sources and is not
-indexed, with the reason; filters leave these out. Files that an ignore pattern excludes are not listed.
-memctl why PATH WORDS explains the case of one file.
+change, its path and its title; of an entry also the last day on which an agent was given it. Then one line
+for each file that matches the patterns of sources and is not indexed, with the reason; filters leave these
+out. Files that an ignore pattern excludes are not listed. memctl why PATH WORDS explains the case of a file.
 
 examples:
   memctl ls
@@ -91,4 +91,5 @@ def _line(note: dict[str, Any], root: str, here: str) -> str:
     vectors = "" if note["vectors"] == note["chunks"] else f"/{note['vectors']}"
     sizes = f"{note['chunks']}{vectors}"
     path, title = shown(root, note["path"], here), one_line(note["title"])
-    return f"{note['date']}  {sizes:>7}  {changed:16}  {path}  {title}"
+    recalled = f"  (recalled {note['recalled']})" if note.get("recalled") else ""
+    return f"{note['date']}  {sizes:>7}  {changed:16}  {path}  {title}{recalled}"

@@ -30,6 +30,7 @@ from memd.api.results import (
     SourcesResult,
 )
 from memd.api.search import filter_values
+from memd.entries import recalls
 from memd.errors import InvalidError, NotFoundError
 from memd.index.links import links_in, links_out
 from memd.index.reader import SourceSize, StoredChunk
@@ -260,20 +261,27 @@ def _sources(
 
 
 def _indexed(opened: OpenWorkspace, params: SourcesParams, call: Call, filters: Filters) -> dict[str, Any]:
+    last = recalls.last(opened.workspace.recalls_path)
     with opened.view(call.is_over, agent=params.agent) as view:
         behind = (source for source in matching(view, filters) if source.path > params.after)
         # One more than requested shows whether there is another page.
         page = heapq.nsmallest(params.limit + 1, behind, key=lambda one: one.path)
         shown = [view.source(source.id) for source in page[: params.limit]]
         sizes = view.reader.sizes([source.id for source in shown])
+        ids = view.reader.entry_ids([source.id for source in shown])
     return {
-        "sources": [_entry(opened.workspace.root, source, sizes.get(source.id, (0, 0))) for source in shown],
+        "sources": [
+            _entry(
+                opened.workspace.root, source, sizes.get(source.id, (0, 0)), last.get(ids.get(source.id, ""))
+            )
+            for source in shown
+        ],
         "skipped": [],
         "next": shown[-1].path if len(page) > params.limit else None,
     }
 
 
-def _entry(root: Path, source: Source, size: SourceSize) -> SourceEntry:
+def _entry(root: Path, source: Source, size: SourceSize, recalled: str | None) -> SourceEntry:
     modified = None
     with suppress(OSError):  # it was deleted a moment ago
         modified = (root / source.path).stat().st_mtime
@@ -286,6 +294,7 @@ def _entry(root: Path, source: Source, size: SourceSize) -> SourceEntry:
         chunks=size[0],
         vectors=size[1],
         modified=modified,
+        recalled=recalled,
     )
 
 

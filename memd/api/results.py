@@ -350,6 +350,7 @@ class SourceEntry(Result, frozen=True, kw_only=True):
     chunks: int
     vectors: int  # chunks that are found by meaning, too
     modified: float | None  # unix seconds: the file's time of change; null if it is gone
+    recalled: str | None  # YYYY-MM-DD: when an entry was last given to an agent; null: never, or no entry
 
 
 class SkippedSource(Result, frozen=True, kw_only=True):

@@ -16,6 +16,6 @@ def test_pages_hold_every_source_once_in_the_order_of_paths(workspace):
     assert second["next"] is None
     assert second["sources"][1] == {
         "path": "b.md", "title": "Second", "tags": ["x"], "date": "2026-05-01", "origin": "human",
-        "chunks": 1, "vectors": 1, "modified": (root / "b.md").stat().st_mtime,
+        "chunks": 1, "vectors": 1, "modified": (root / "b.md").stat().st_mtime, "recalled": None,
     }  # fmt: skip
     assert daemon.call("sources", workspace=str(root), after="zzz")["sources"] == []

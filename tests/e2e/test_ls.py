@@ -1,8 +1,10 @@
 """`memctl ls` and the method `sources`: what is indexed, and what is not, with the reason."""
 
 import json
+from datetime import datetime
 
 import pytest
+from daemon_process import until
 
 from memctl import exits
 from memctl.client import RpcError
@@ -111,3 +113,24 @@ def test_a_filter_that_is_wrong_is_refused(listed):
     daemon, root = listed
     with pytest.raises(RpcError, match="since"):
         daemon.call("sources", workspace=str(root), since="someday")
+
+
+def test_an_entry_says_when_an_agent_was_last_given_it(listed):
+    """A person's search does not count, and other notes have no such day."""
+    daemon, root = listed
+    entry = daemon.call(
+        "extract_memory", workspace=str(root), topic="birds", title="Kestrels", content="They hover.\n"
+    )
+
+    def recalled():
+        _, lines, _ = ls(listed, "--json")
+        return {one["path"]: one["recalled"] for one in map(json.loads, lines) if "recalled" in one}
+
+    daemon.call("search", workspace=str(root), query="hover")
+    assert set(recalled().values()) == {None}
+    daemon.call("search", workspace=str(root), query="hover", agent=True)
+    day = f"{datetime.now().astimezone():%Y-%m-%d}"
+    until(lambda: recalled()[entry["path"]] == day)
+    assert list(recalled().values()).count(None) == len(recalled()) - 1
+    assert any(line.endswith(f"Kestrels  (recalled {day})") for line in ls(listed)[1])
+    daemon.call("forget", workspace=str(root), path=entry["path"])
