@@ -82,7 +82,9 @@ class Indexed:
 
 
 @contextmanager
-def indexed(notes: Path, name: str, kept: Path | None, *, embed: bool) -> Iterator[Indexed]:
+def indexed(
+    notes: Path, name: str, kept: Path | None, *, embed: bool, model: Path | None = None
+) -> Iterator[Indexed]:
     """Yield the index of a folder of notes.
 
     Args:
@@ -90,12 +92,13 @@ def indexed(notes: Path, name: str, kept: Path | None, *, embed: bool) -> Iterat
         name: of the index.
         kept: the folder for kept indexes; None: a temporary index.
         embed: whether to compute vectors.
+        model: the folder of another model than the shipped one.
     """
     with ExitStack() as opened:
         folder = kept / name if kept else Path(opened.enter_context(tempfile.TemporaryDirectory())) / name
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         index = opened.enter_context(closing(Index(folder)))
-        embedder = OnnxEmbedder()
+        embedder = OnnxEmbedder(model)
         limits = ChunkLimits(200, 50, embedder.max_tokens)  # as WorkspaceConfig has them
         indexer = Indexer(index, notes, tokenizer=embedder.tokenizer, limits=limits)
         indexer.begin()

@@ -1,9 +1,13 @@
 """nDCG@10 and recall of each arm and of hybrid search, on sets in BEIR's format.
 
-Documents are indexed as Markdown files by a real daemon; a document has the rank of its best chunk.
+Documents are indexed as Markdown files by a real daemon; a document has the rank of its best chunk. With
+`--model` or `--indexes`, they are indexed in this process instead, as a daemon would, with another model, or
+into a folder that later runs use again.
 """
 
+import argparse
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import perf_counter
@@ -12,6 +16,7 @@ from typing import Any
 from benchmarks import beir, report
 from benchmarks.beir import Beir, Query
 from benchmarks.home import home
+from benchmarks.indexed import indexed
 from benchmarks.scorer import evaluate
 
 # 3 chunks of a source at most come back, so this is enough for 100 documents.
@@ -34,6 +39,8 @@ def main() -> None:
     )
     parser.add_argument("--arms", nargs="+", choices=ARMS, default=list(ARMS))
     parser.add_argument("--min-score", type=float, help="floor of the answers (default: the workspace's own)")
+    parser.add_argument("--model", type=Path, metavar="FOLDER", help="another model than the shipped one")
+    parser.add_argument("--indexes", type=Path, help="where indexes of the model are kept for later runs")
     options = parser.parse_args()
     rows: list[dict[str, object]] = []
     raw: dict[str, object] = {}
@@ -41,7 +48,11 @@ def main() -> None:
         chosen = {arm: ARMS[arm] for arm in options.arms}
         if options.min_score is not None:
             chosen = {arm: {**params, "min_score": options.min_score} for arm, params in chosen.items()}
-        found, raw[folder.name] = measure(beir.load(folder), chosen)
+        data = beir.load(folder)
+        if options.model or options.indexes:
+            found, raw[folder.name] = measure_here(data, chosen, options)
+        else:
+            found, raw[folder.name] = measure(data, chosen)
         rows += found
     report.show("quality", rows, options, runs=raw)
 
@@ -60,6 +71,23 @@ def measure(data: Beir, arms: dict[str, dict[str, Any]]) -> tuple[list[dict[str,
 
             rows, rankings = score(data, ids, arms, search)
     return rows, {"index": indexed, "rankings": rankings}
+
+
+def measure_here(
+    data: Beir, arms: dict[str, dict[str, Any]], options: argparse.Namespace
+) -> tuple[list[dict[str, object]], dict[str, object]]:
+    """Index one set in this process and score each arm."""
+    with tempfile.TemporaryDirectory() as folder:
+        ids = beir.export(data.documents, Path(folder))
+        with indexed(Path(folder), data.name, options.indexes, embed=True, model=options.model) as built:
+
+            def search(text: str, params: dict[str, Any]) -> tuple[list[str], list[str]]:
+                answer = built.ask(text, limit=HITS, **params)
+                return [hit.source.path for hit in answer.hits], list(answer.degraded)
+
+            rows, rankings = score(data, ids, arms, search)
+            count = built.index.snapshot.columns.count
+    return rows, {"model": built.embedder.model_id, "chunks": count, "rankings": rankings}
 
 
 def score(
