@@ -52,7 +52,7 @@ def bin_dir(tmp_path):
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory):
     """A running daemon with the sample workspace, its notes as old as the example on top says."""
-    day = re.search(r"\d{4}-\d\d-\d\d", block("console", "breast cancer gene"))
+    day = re.search(r"\d{4}-\d\d-\d\d", block("console", "why do we not use kubernetes"))
     noon_s = datetime.fromisoformat(f"{day[0]}T12:00").timestamp()
     home = tmp_path_factory.mktemp("readme")
     root = home / "notes"
@@ -90,12 +90,12 @@ def user(sample, bin_dir):
     return run
 
 
-def test_the_first_command_finds_the_gene(tmp_path):
+def test_the_first_command_finds_the_decision(tmp_path):
     """The command on top and the one that takes it all away, without a terminal.
 
     Venv and pip do nothing here, because tests are offline.
     """
-    command = block("sh", "memctl init", "breast cancer gene")
+    command = block("sh", "memctl init", "why do we not use kubernetes")
     clone = tmp_path / "clone"
     (clone / ".venv/bin").mkdir(parents=True)
     shutil.copytree(REPOSITORY / "tests/sample", clone / "tests/sample")
@@ -119,7 +119,7 @@ def test_the_first_command_finds_the_gene(tmp_path):
         assert done.returncode == 0, done.stderr
         assert "made a workspace, 65 sources found" in done.stdout
         hits = re.findall(r"(?m)^ *\d+  /\S+?/(\S+):\d+  \d\.\d\d", done.stdout)
-        assert hits[0].endswith("research/brca1.md")
+        assert hits[0].endswith("decisions/no-kubernetes.md")
         removal = re.search(r"goes away with `([^`]+)`", README)
         gone = subprocess.run(
             ["sh", "-c", removal[1]], env=environment, cwd=clone, stdin=subprocess.DEVNULL,
@@ -134,7 +134,7 @@ def test_the_first_command_finds_the_gene(tmp_path):
 
 def test_the_example_on_top_is_what_memctl_prints(user):
     """The first hit of the console block; its score may differ a little, as processors round."""
-    command, shown = block("console", "breast cancer gene").split("\n", 1)
+    command, shown = block("console", "why do we not use kubernetes").split("\n", 1)
     printed = user("sh", "-c", f"{command.removeprefix('$ ')} 2>&1").stdout
     score = r"\b0\.\d\d\b"
     assert re.sub(score, "S", printed).startswith(re.sub(score, "S", shown))
