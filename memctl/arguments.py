@@ -150,7 +150,7 @@ def workspaces_option(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         action="append",
         default=[],
-        help=f"{_WORKSPACE_HELP}; more than one are searched one after the other (repeatable)",
+        help=f"{_WORKSPACE_HELP}; several are searched one after the other (repeatable)",
     )
     which.add_argument("--all", action="store_true", help="search every registered workspace")
 
@@ -280,5 +280,5 @@ def seconds(raw: str) -> float:
     except ValueError:
         value = math.nan
     if not 0 < value <= MAX_SECONDS:
-        raise argparse.ArgumentTypeError(f"{raw!r} is not a number of seconds, as 2.5")
+        raise argparse.ArgumentTypeError(f"{raw!r} is not a number of seconds such as 2.5")
     return value

@@ -53,9 +53,9 @@ exit codes:
   3  daemon not reachable      8  configuration is wrong
   4  no such workspace         9  not healthy
   10 no hits, but not everything could be searched (yet): stderr says what was missing
-  11 a file is not edited: put in, or take out, the lines that are printed
+  11 a file must be edited by hand: add or remove the lines that are printed
   70 internal error            74 storage failed
-  78 a folder or path of memd's must be mended first"""
+  78 one of memd's folders or paths must be fixed first"""
 
 
 class CommandError(Exception):

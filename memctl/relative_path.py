@@ -31,7 +31,7 @@ def source(typed: str, workspace: str, *, outside: bool = False, titled: bool = 
         titled: whether *typed* may also be a title, which is returned unchanged.
 
     Raises:
-        CommandError: the path is outside of the workspace, or exists only relative to the root.
+        CommandError: the path is outside the workspace, or exists only relative to the root.
     """
     root = root_of(workspace)
     full = workspaces.absolute(typed)
@@ -46,7 +46,7 @@ def source(typed: str, workspace: str, *, outside: bool = False, titled: bool = 
     if titled and not exists(full) and not _PATH.search(typed):
         return typed
     if path is None and not outside:
-        raise CommandError(f"{full} is outside of the workspace {root}: paths count from the current folder")
+        raise CommandError(f"{full} is outside the workspace {root}: paths count from the current folder")
     return full if path is None else path or "."
 
 
@@ -82,7 +82,7 @@ def globs_of_each(typed: Sequence[str], named: Sequence[str]) -> list[list[str] 
         if all(of_root[number] is None for of_root in found):
             outside = f"the workspace {roots[0]}" if len(roots) == 1 else "all workspaces that are searched"
             raise CommandError(
-                f"--path {pattern}: {workspaces.absolute(pattern)} is outside of {outside}. It counts from "
+                f"--path {pattern}: {workspaces.absolute(pattern)} is outside {outside}. It counts from "
                 f"the current folder; path:{pattern} in a query counts from a workspace's root"
             )
     return [_joined(of_root) for of_root in found]

@@ -19,7 +19,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--topic",
         type=any_text,
-        help="the entry's folder below memory/, as deploy; its first tag with --daily",
+        help="the entry's folder below memory/, e.g. deploy; with --daily, its first tag",
     )
     parser.add_argument("--title", type=any_text, help="one line that states the content")
     parser.add_argument(
@@ -54,7 +54,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--external",
         action="store_true",
-        help="it comes from outside, as from the web: it is marked so, and revisions keep the mark",
+        help="it comes from outside (e.g. the web): it is marked as such, and revisions keep the mark",
     )
     parser.add_argument(
         "--session",

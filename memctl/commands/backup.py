@@ -19,7 +19,7 @@ JOURNALS = "journal"  # below the state folder
 
 def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl backup`."""
-    parser.add_argument("file", metavar="FILE", help="a new file, as memd-backup.json")
+    parser.add_argument("file", metavar="FILE", help="a new file, e.g. memd-backup.json")
     parser.epilog = """\
 The file has your own config.toml, the list of workspaces, each workspace's memory/config.toml and
 memory/.memdignore, and the journals (who stored and forgot what). It has no note and no index: notes are

@@ -104,6 +104,6 @@ def _tell(answer: dict[str, Any], args: Namespace) -> None:
     here, root = common.here(), root_of(answer["workspace"])
     for place in answer.get("elsewhere") or ():
         where = f"{shown(root, place['path'], here)}:{place['start_line']}"
-        common.note(f"lines of it occur in {where}, which is not changed")
+        common.note(f"some of its lines are also in {where}, which is not changed")
     if answer.get("in_git"):
         common.note(f"git lists the file, and its history may have it: git log -- {one_line(answer['path'])}")

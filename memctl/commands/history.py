@@ -15,7 +15,9 @@ def arguments(parser: ArgumentParser) -> None:
         "note", type=any_text, metavar="PATH", help="from the current folder, as search prints it"
     )
     workspace_option(parser)
-    parser.add_argument("--json", action="store_true", help="one object: the notes, with who names whom")
+    parser.add_argument(
+        "--json", action="store_true", help="one object: the notes, and which note names which"
+    )
     parser.epilog = """\
 Prints one line for each note, the oldest first, with "*" at the note you named. A note supersedes another one
 if its front matter has `supersedes: PATH`, which memctl add --supersedes PATH writes.

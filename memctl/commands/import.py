@@ -54,7 +54,7 @@ def arguments(parser: ArgumentParser) -> None:
         "--again", action="store_true", help="also write conversations that you have deleted from the archive"
     )
     workspace_option(parser)
-    parser.add_argument("--json", action="store_true", help="one object; with --follow one for each time")
+    parser.add_argument("--json", action="store_true", help="one object; with --follow, one for each pass")
     parser.epilog = _EPILOG
 
 
@@ -63,22 +63,22 @@ Writes each conversation into the workspace as a Markdown file, memory/archives/
 with a heading for each turn. The files are searched like all notes.
 
 CLIENT       PATH
-claude-code  its sessions; if not named: ~/.claude/projects
-codex        its sessions; if not named: ~/.codex/sessions and archived_sessions
+claude-code  its sessions; default: ~/.claude/projects
+codex        its sessions; default: ~/.codex/sessions and archived_sessions
 chatgpt      the export that chatgpt.com sends: a zip, or the conversations.json in it
 claude       the export that claude.ai sends: the same
 discord      JSON of DiscordChatExporter, one file for each channel, or a zip of them
-openclaw     a workspace with MEMORY.md and memory/; if not named: ~/.openclaw/workspace
-cowagent     the same; if not named: ~/cow
+openclaw     a workspace with MEMORY.md and memory/; default: ~/.openclaw/workspace
+cowagent     the same; default: ~/cow
 
 With --memory: the client's own notes, as copies in memory/archives/CLIENT-memory/. A note that is deleted
 there is deleted here, too. Only notes of the workspace's folder and those below it, or of --project DIR.
 
 CLIENT       PATH
-claude-code  if not named: ~/.claude/projects/PROJECT/memory
-codex        if not named: ~/.codex/memories
-gemini       if not named: ~/.gemini/GEMINI.md and ~/.gemini/tmp/PROJECT/memory
-cursor       if not named: .cursor/rules in the project and below it
+claude-code  default: ~/.claude/projects/PROJECT/memory
+codex        default: ~/.codex/memories
+gemini       default: ~/.gemini/GEMINI.md and ~/.gemini/tmp/PROJECT/memory
+cursor       default: .cursor/rules in the project and below it
 
 The import can be repeated: conversations that have grown are updated; files that you have changed or deleted
 since are left alone and listed. The client's files are only read. Secrets of a known form are masked. Text

@@ -25,9 +25,9 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--conversation", type=any_text, metavar="ID", help="only what was done in this conversation"
     )
-    parser.add_argument("--since", type=any_text, metavar="DATE", help="only from this day on, as 7d")
+    parser.add_argument("--since", type=any_text, metavar="DATE", help="only from this day on, e.g. 7d")
     parser.add_argument(
-        "--limit", type=count, default=DEFAULT_LIMIT, metavar="N", help="at most so many (100)"
+        "--limit", type=count, default=DEFAULT_LIMIT, metavar="N", help="at most N lines (default: 100)"
     )
     workspace_option(parser)
     parser.add_argument("--json", action="store_true", help="one object a line, with id and hash")

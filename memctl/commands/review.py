@@ -17,14 +17,17 @@ REVIEW_TIMEOUT_S = 35.0  # the daemon's own deadline is 30
 def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl review`."""
     parser.add_argument("-n", "--limit", type=count, metavar="N", help="at most N entries (default: 50)")
-    parser.add_argument("--unused", action="store_true", help="only entries that no agent ever got")
+    parser.add_argument(
+        "--unused", action="store_true", help="only entries that were never given to an agent"
+    )
     source_options(parser.add_argument_group("filters"))
     workspace_option(parser)
     parser.add_argument("--json", action="store_true", help="one object: entries, entries_total")
     parser.epilog = """\
 Prints the entries that agents wrote, the oldest first, and deletes nothing: the day of the last revision, the
-day on which an agent last got it, its path and title; below it a newer note that says nearly the same, what
-supersedes it, when it expired, and whether it is from an external source. memctl forget PATH deletes one.
+day on which it was last given to an agent, its path and its title. Below it: a newer note that says nearly
+the same, what supersedes it, when it expired, whether it is from an external source. memctl forget PATH
+deletes one.
 Entries of daily files and archived conversations are not listed.
 
 examples:
@@ -51,7 +54,7 @@ def run(args: Namespace) -> int:
         if more := answer["entries_total"] - len(answer["entries"]):
             common.note(f"{more:,} newer ones: --limit N shows them")
         if not answer["entries"]:
-            common.note("no entry of an agent's")
+            common.note("no entry was written by an agent")
     return exits.OK if answer["entries"] else exits.NONE
 
 

@@ -80,7 +80,7 @@ def standing(note: dict[str, Any], cwd: str) -> str | None:
     origin = note.get("derived_from") or (note.get("source") or {}).get("derived_from")
     parts = [
         f"superseded by {places}" if places else "",
-        f"valid until {one_line(note['expired'])}" if note.get("expired") else "",
+        f"expired (was valid until {one_line(note['expired'])})" if note.get("expired") else "",
         f"written from this conversation: {entries}" if entries else "",
         f"from an {one_line(origin)} source" if origin else "",
     ]

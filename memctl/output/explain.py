@@ -61,7 +61,7 @@ def score_lines(explanation: Fields, marker: Marker) -> list[str]:
     if newer := explanation.get("superseded_by"):
         facts.append(("older", f"ranked below what supersedes it: {listed(newer)}"))
     if last := explanation.get("expired"):
-        facts.append(("expired", f"it held until {one_line(last)}: it is ranked as with half of its score"))
+        facts.append(("expired", f"was valid until {one_line(last)}: ranked as if its score were half"))
     facts += [("", _UNSEEN.get(code, one_line(code))) for code in explanation["unseen"]]
     return [labelled(label, text, marker) for label, text in facts]
 
@@ -137,7 +137,7 @@ def _reading(made: Fields) -> str:
 
 def _arm(made: Fields, pool: str, note: str) -> str:
     if made[pool] is not None:
-        return f"{made[pool]} candidates of {made['pool']} at most; {note}"
+        return f"{made[pool]} candidate{'' if made[pool] == 1 else 's'} (at most {made['pool']}); {note}"
     return f"not looked for: {off(made['vector_arm'] or 'mode') if pool == 'vector_pool' else 'mode vector'}"
 
 

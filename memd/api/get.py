@@ -178,9 +178,7 @@ def titled(view: View, title: str) -> Source | None:
 def unknown(path: str, root: Path) -> NotFoundError:
     """Return the error for the path of a missing or hidden source; it is the same for both."""
     named = below(root, path) or path
-    return NotFoundError(
-        f"{named} is not an indexed source of {root}; memctl why says which rule or state it is"
-    )
+    return NotFoundError(f"{named} is not an indexed source of {root}; memctl why explains the reason")
 
 
 def on_disk(opened: OpenWorkspace, path: str, *, agent: bool) -> SourceText | None:

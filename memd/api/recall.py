@@ -92,7 +92,7 @@ def _fitted(
 def _why_old(hit: Hit) -> str:
     if hit.superseded_by:
         return f"superseded by {', '.join(hit.superseded_by)}"
-    return f"valid until {hit.expired}"
+    return f"expired (was valid until {hit.expired})"
 
 
 def _lines_by_path(view: View, ids: Sequence[int]) -> dict[str, set[Line]]:

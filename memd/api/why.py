@@ -327,14 +327,14 @@ def why_texts(finding: Diagnosis) -> dict[str, Any]:
         text += f"; superseded by {' and '.join(finding.superseded_by)}"
         text += ", which comes before it" * (finding.stage in _RANKED)
     elif finding.expired:
-        text += f"; it held until {finding.expired.isoformat()}"
+        text += f"; it expired (was valid until {finding.expired.isoformat()})"
         text += ", and notes that match half as well come before it" * (finding.stage in _RANKED)
     return {"stage": finding.stage, "text": text, "advice": advice, "facts": facts(finding)}
 
 
 def _outside(finding: Diagnosis) -> tuple[str, str]:
     return (
-        f"{finding.path} is outside of the workspace {finding.root}",
+        f"{finding.path} is outside the workspace {finding.root}",
         "Search in its own workspace (--workspace DIR), or make its folder a workspace: memctl init DIR",
     )
 

@@ -25,9 +25,9 @@ from memd.imports.page import Settings
 
 EMPTY = "has no turns to keep"
 UNREADABLE = "cannot be read: "
-ELSEWHERE = "session of an agent that did not work in"
-ELSEWHERE_MEMORY = "of another project than {}, or of one that is not known for certain (--all-projects)"
-MANY_GONE = "has lost its file with many others, so it was not deleted: is their disk mounted?"
+ELSEWHERE = "the session did not take place in"
+ELSEWHERE_MEMORY = "from a project other than {}, or from one that is not known for certain (--all-projects)"
+MANY_GONE = "its file is gone together with many others, so the copy was kept: is their disk mounted?"
 
 # More deletions at once than both may be a folder that is not mounted, as in a scan of the notes.
 GONE_PAGES, GONE_SHARE = 20, 0.5

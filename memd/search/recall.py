@@ -179,7 +179,7 @@ class Markdown:
         newer = f", superseded by {', '.join(piece.superseded_by)}" if piece.superseded_by else ""
         weak = ", weak match" if piece.confidence == "weak" else ""
         cut = ", cut" if sent.is_cut else ""
-        old = f", valid until {piece.expired.isoformat()}" if piece.expired else ""
+        old = f", expired (was valid until {piece.expired.isoformat()})" if piece.expired else ""
         see = f", see {', '.join(piece.entries)}" if piece.entries else ""
         facts = f"{piece.day.isoformat()}, written by {_writer(piece)}{newer}{old}{see}{weak}{cut}"
         place = f"{piece.path}:{sent.passage.start_line}-{sent.passage.end_line}"

@@ -55,7 +55,7 @@ def test_a_path_outside_of_the_workspace_is_wrong_usage(asked):
     ):
         done = asked("notes", *argv)
         assert (done.returncode, done.stdout) == (exits.USAGE, "")
-        assert "is outside of the workspace" in done.stderr
+        assert "is outside the workspace" in done.stderr
         assert done.stderr.count("\n") == 1
     done = asked("notes", "search", "-w", "../log", "--path", "sub", "heron")
     assert done.returncode == exits.USAGE

@@ -100,7 +100,7 @@ def test_the_command_prints_a_line_for_each(workspace):
     """And says how many more there are; an answer without entries has exit code 1."""
     daemon, root = workspace
     done = daemon.memctl("review", cwd=root)
-    assert (done.returncode, "no entry of an agent" in done.stderr) == (exits.NONE, True)
+    assert (done.returncode, "no entry was written by an agent" in done.stderr) == (exits.NONE, True)
     first, second = write(workspace, OLD), write(workspace, AGAIN, derived_from="external")
     done = daemon.memctl("review", cwd=root)
     lines = done.stdout.splitlines()

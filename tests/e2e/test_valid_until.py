@@ -36,13 +36,16 @@ def test_every_answer_says_until_when_a_note_held(office):
     assert {hit["path"]: hit.get("expired") for hit in near["hits"]}["closed.md"] == last
     why = daemon.call("why", workspace=str(root), path="closed.md", query=QUERY)
     assert (why["stage"], why["expired"]) == ("returned", last)
-    assert f"it held until {last}, and notes that match half as well come before it" in why["text"]
+    assert (
+        f"it expired (was valid until {last}), and notes that match half as well come before it"
+        in why["text"]
+    )
     assert daemon.call("get", workspace=str(root), path="closed.md")["expired"] == last
     assert "expired" not in daemon.call("get", workspace=str(root), path="door.md")
-    assert f"valid until {last}" in daemon.memctl("search", QUERY, cwd=root).stdout
-    assert f"valid until {last}" in daemon.memctl("get", "closed.md", cwd=root).stderr
+    assert f"expired (was valid until {last})" in daemon.memctl("search", QUERY, cwd=root).stdout
+    assert f"expired (was valid until {last})" in daemon.memctl("get", "closed.md", cwd=root).stderr
     explained = daemon.memctl("search", "--explain", QUERY, cwd=root).stdout
-    assert f"it held until {last}: it is ranked as with half of its score" in explained
+    assert f"was valid until {last}: ranked as if its score were half" in explained
 
 
 def test_recall_leaves_it_out_unless_it_is_asked_for(office):
@@ -51,9 +54,9 @@ def test_recall_leaves_it_out_unless_it_is_asked_for(office):
     recalled = daemon.call("recall", workspace=str(root), query=QUERY)
     assert "closed" not in recalled["text"]
     [left_out] = [one for one in recalled["omitted"] if one["path"] == "closed.md"]
-    assert (left_out["reason"], left_out["expired"]) == (f"valid until {last}", last)
+    assert (left_out["reason"], left_out["expired"]) == (f"expired (was valid until {last})", last)
     every = daemon.call("recall", workspace=str(root), query=QUERY, superseded=True)
-    assert f"written by a person, valid until {last}" in every["text"]
+    assert f"written by a person, expired (was valid until {last})" in every["text"]
     xml = daemon.call("recall", workspace=str(root), query=QUERY, superseded=True, format="xml")["text"]
     assert f'expired="{last}"' in xml
 

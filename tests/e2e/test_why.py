@@ -48,7 +48,7 @@ def river(tmp_path_factory):
     ("path", "params", "stage", "said"),
     [
         ("birds/heron.md", {}, "returned", "is hit "),
-        ("/etc/passwd", {}, "outside", "is outside of the workspace"),
+        ("/etc/passwd", {}, "outside", "is outside the workspace"),
         ("heron.md", {}, "missing", "does not exist"),
         ("table.csv", {}, "not-a-source", "matched by any source pattern"),
         ("drafts/x.md", {}, "not-a-source", "drafts/ is ignored by .gitignore:2: drafts/"),

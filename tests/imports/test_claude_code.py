@@ -149,7 +149,7 @@ def test_sessions_of_another_project_are_left_out_when_one_is_named(workspace, t
     found = workspace.imports("claude-code", folder, project=Path("/home/ada/project"))
     assert len(found["new"]) == 1
     assert "here" in workspace.page()
-    assert found["skipped"][0]["why"].endswith("did not work in /home/ada/project")
+    assert found["skipped"][0]["why"].endswith("did not take place in /home/ada/project")
 
 
 @pytest.mark.parametrize("is_folder", [False, True])

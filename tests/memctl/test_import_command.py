@@ -251,7 +251,7 @@ def test_notes_of_another_project_are_named_and_not_imported(daemon, notes, tmp_
     notes.parent.rename(notes.parents[1] / "-elsewhere")
     done = daemon.memctl("import", "claude-code", "--memory", cwd=daemon.root)
     assert done.returncode == exits.NONE
-    assert "of another project than" in done.stderr
+    assert "from a project other than" in done.stderr
     assert "--all-projects" in done.stderr
     done = daemon.memctl("import", "claude-code", "--memory", "--all-projects", cwd=daemon.root)
     assert "2 new" in done.stdout

@@ -73,7 +73,7 @@ def test_a_folder_around_the_workspace_has_all_of_its_notes(root):
 @pytest.mark.parametrize("typed", ["../*.md", "/etc", "/etc/*.conf", "../notes2/*.md", "../notes2", ""])
 def test_a_glob_outside_of_the_workspace_is_refused(root, typed):
     """Exit code 2, and the way to say it from the root."""
-    with pytest.raises(CommandError, match=r"is outside of the workspace .*/notes\. |is missing") as refused:
+    with pytest.raises(CommandError, match=r"is outside the workspace .*/notes\. |is missing") as refused:
         relative_path.globs([typed], str(root))
     assert refused.value.status == exits.USAGE
 
@@ -162,7 +162,7 @@ def test_a_path_from_the_root_is_refused_elsewhere_with_the_one_from_here(root, 
 
 def test_a_note_outside_of_the_workspace_is_refused(root):
     """Exit code 2; `why` says of it that it is outside."""
-    with pytest.raises(CommandError, match=r"/outside\.md is outside of the workspace .*/notes: ") as refused:
+    with pytest.raises(CommandError, match=r"/outside\.md is outside the workspace .*/notes: ") as refused:
         relative_path.source("../outside.md", str(root))
     assert refused.value.status == exits.USAGE
     assert relative_path.source("../o.md", str(root), outside=True) == f"{root.parent}/o.md"
