@@ -94,7 +94,7 @@ def test_of_several_workspaces_those_without_the_path_are_not_asked(root, tmp_pa
     assert relative_path.globs_of_each(["daily", "../log/x.md"], both) == [["daily"], ["x.md"]]
     assert relative_path.globs_of_each([".."], both) == [[], []]
     assert relative_path.globs_of_each([], both) == [[], []]
-    with pytest.raises(CommandError, match="outside of all workspaces that are searched"):
+    with pytest.raises(CommandError, match="outside all workspaces that are searched"):
         relative_path.globs_of_each(["daily", "/etc"], both)
 
 
