@@ -96,7 +96,7 @@ def test_every_command_of_the_readme_works_in_a_fresh_account():
 
 
 def _comparable(printed: str) -> str:
-    """Return what memctl prints without its folder, its day and its score, which machines round differently."""
+    """Return what memctl prints without its folder, its day and its score, which differs between machines."""
     return re.sub(r"/\S+/(?=decisions/)|\d{4}-\d\d-\d\d|\b0\.\d\d\b", "", printed)
 
 
