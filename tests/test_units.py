@@ -10,6 +10,7 @@ import pytest
 
 from memctl import service, systemd
 from memctl.client import Unreachable
+from memctl.protocol import API_LEVEL
 from memctl.service import memd_command
 
 HERE = Path(__file__).resolve().parent
@@ -98,7 +99,40 @@ STEPS = [
 ]
 
 
-def box(script):
+# The service's user updates the package.
+UPDATE = """
+set -eu
+mkdir ~/installed && cp -r memd memctl systemd pyproject.toml ~/installed
+level() {{ sed -i "s/^API_LEVEL = [0-9]*/API_LEVEL = $1/" ~/installed/memctl/protocol.py; }}
+memctl() {{ (cd ~ && PYTHONPATH=~/installed PYTHONDONTWRITEBYTECODE=1 {python} -P -m memctl "$@"); }}
+find() {{ memctl search --no-wait --mode keyword --files -w ~/notes heron 2> ~/said | grep -q heron.md; }}
+level {older}
+memctl service install
+mkdir ~/notes && echo 'The heron fishes.' > ~/notes/heron.md
+memctl init ~/notes
+find && test ! -s ~/said
+cat ~/.config/systemd/user/memd.* > ~/units
+first=$(systemctl --user show -P MainPID memd.service)
+level {newer}
+find && test "$(systemctl --user show -P MainPID memd.service)" = $first && echo THE OLDER ONE ANSWERS
+grep -q 'restart it: systemctl --user restart memd.service' ~/said && echo THE COMMAND IS SAID
+$(sed -n 's/.*restart it: //p' ~/said)
+find && test ! -s ~/said && echo THE NEW ONE ANSWERS
+cat ~/.config/systemd/user/memd.* | cmp - ~/units && echo THE UNITS ARE THE SAME
+memctl uninstall --purge --yes
+left=$(command find ~/.config ~/.local "$XDG_RUNTIME_DIR" -name '*memd*')
+test -z "$left" && echo NOTHING IS LEFT || echo "left: $left"
+"""
+UPDATE_STEPS = [
+    "THE OLDER ONE ANSWERS",
+    "THE COMMAND IS SAID",
+    "THE NEW ONE ANSWERS",
+    "THE UNITS ARE THE SAME",
+    "NOTHING IS LEFT",
+]
+
+
+def box(script, steps=STEPS):
     """Run a shell script in the box; return its output's lines that are steps."""
     interpreter = Path(sys.executable).resolve()
     # Another user can't run a Python that lies below /root.
@@ -116,7 +150,7 @@ def box(script):
         check=False,
     )
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
-    return [line for line in done.stdout.splitlines() if line in STEPS]
+    return [line for line in done.stdout.splitlines() if line in steps]
 
 
 @needs_box
@@ -133,6 +167,13 @@ def test_the_service_lives_under_a_real_systemd():
         **memctl,
     )
     assert box(life) == STEPS
+
+
+@needs_box
+def test_the_service_goes_on_after_an_update():
+    """The older daemon answers and memctl says how to restart it; uninstall leaves nothing of either."""
+    script = UPDATE.format(python=sys.executable, older=API_LEVEL - 1, newer=API_LEVEL)
+    assert box(script, UPDATE_STEPS) == UPDATE_STEPS
 
 
 @needs_box

@@ -1,22 +1,29 @@
-"""A memctl that is newer than the daemon says so, and restarts only what is its own to restart."""
+"""After an update: memctl restarts only a daemon of its own, and hooks, MCP servers and editors go on."""
 
+import json
 import os
 import shutil
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
-from daemon_process import Daemon
+from daemon_process import Daemon, until
+from headless_nvim import run_lua
 from patience import PATIENCE
 
 import memctl
 import memd
-from memctl.client import Client, RpcError
+from memctl.client import Client, RpcError, Unreachable
 from memctl.protocol import API_LEVEL
 
+QUESTION = "on which port does the staging database listen?"
+NOTE = "The staging database listens on 5433, because 5432 is taken.\n"
 IN_TURN_S = float(os.environ.get("MEMD_IN_TURN_S", "4"))  # .ci/long has a minute
 
 
@@ -42,13 +49,22 @@ class Installation:
         assert f"\nAPI_LEVEL = {API_LEVEL} " in text
         path.write_text(text.replace(f"\nAPI_LEVEL = {API_LEVEL} ", f"\nAPI_LEVEL = {level} "))
 
-    def memctl(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """Run its memctl."""
+    def memctl(self, *words: str, told: str = "", **more: str) -> subprocess.CompletedProcess[str]:
+        """Run its memctl; *told* is its input, *more* its environment."""
         return subprocess.run(
-            [sys.executable, "-P", "-m", "memctl", *words],
-            env=self._daemon.environment | self.environment,
+            [sys.executable, "-P", "-m", "memctl", *words], input=told,
+            env=self._daemon.environment | self.environment | more,
             capture_output=True, text=True, timeout=120 * PATIENCE, check=False, cwd="/",
         )  # fmt: skip
+
+    def workspace(self, root: Path) -> str:
+        """Make a workspace with a note, by its memctl, which starts the daemon."""
+        root.mkdir()
+        (root / "port.md").write_text(NOTE)
+        for words in (("init", str(root)), ("index", "-w", str(root))):
+            done = self.memctl(*words)
+            assert done.returncode == 0, done.stderr
+        return str(root)
 
     def ping(self) -> tuple[int, str]:
         """Return the daemon that answers its memctl, and what memctl says on stderr."""
@@ -118,6 +134,110 @@ def test_two_installations_in_turn_leave_one_daemon_alive(home, tmp_path):
     second, said = newer.ping()
     assert said == ""
     assert older.ping() == newer.ping() == (second, "")
+
+
+def pid_of(daemon: Daemon) -> int:
+    """Return the process that answers, 0 while none does."""
+    with suppress(Unreachable, RpcError):
+        return int(daemon.call("ping")["pid"])
+    return 0
+
+
+def test_a_hook_goes_on_after_an_update(home, tmp_path):
+    """The older daemon answers it and is replaced meanwhile, without a hand or a word."""
+    installed = Installation(home, tmp_path / "installed", API_LEVEL - 1)
+    root = installed.workspace(tmp_path / "notes")
+    before = pid_of(home)
+    installed.update(API_LEVEL)
+
+    def prompted() -> str:
+        told = {"cwd": root, "prompt": QUESTION, "session_id": str(uuid.uuid4()), "transcript_path": "/none"}
+        done = installed.memctl(
+            "hook", "claude-code", "UserPromptSubmit", told=json.dumps(told), MEMD_HOOK_MS="5000"
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout
+
+    assert NOTE.strip() in prompted()
+    until(lambda: pid_of(home) not in (0, before))
+    assert NOTE.strip() in prompted()
+
+
+def test_an_mcp_server_that_runs_during_an_update_goes_on(home, tmp_path):
+    """Its conversation gets answers from the older daemon, and from the one that replaced it."""
+    installed = Installation(home, tmp_path / "installed", API_LEVEL - 1)
+    root = installed.workspace(tmp_path / "notes")
+    before = pid_of(home)
+    with subprocess.Popen(
+        [sys.executable, "-P", "-m", "memctl", "mcp", "--workspace", root],
+        env=home.environment | installed.environment, cwd="/",
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    ) as server:  # fmt: skip
+        assert server.stdin
+        assert server.stdout
+
+        def asked(method: str, **params: Any) -> Any:
+            message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+            server.stdin.write(json.dumps(message) + "\n")
+            server.stdin.flush()
+            return json.loads(server.stdout.readline())["result"]
+
+        def found() -> list[str]:
+            answer = asked("tools/call", name="search_memory", arguments={"query": QUESTION})
+            return [hit["path"] for hit in answer["structuredContent"]["hits"]]
+
+        client = {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "t", "version": "1"},
+        }
+        asked("initialize", **client)
+        assert found() == ["port.md"]
+        installed.update(API_LEVEL)
+        assert found() == ["port.md"]
+        assert installed.ping()[0] != before
+        assert found() == ["port.md"]
+        server.stdin.close()
+        assert server.wait(60 * PATIENCE) == 0
+
+
+def test_an_editor_that_is_open_during_an_update_goes_on(home, tmp_path):
+    """Its next search is answered by the daemon that replaced the one it was connected to."""
+    installed = Installation(home, tmp_path / "installed", API_LEVEL - 1)
+    root = installed.workspace(tmp_path / "notes")
+    before = pid_of(home)
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    changed = tmp_path / "installed/memctl/protocol.py"
+    for name, line in {
+        "memctl": f'exec {sys.executable} -P -m memctl "$@"',
+        "update": f"sed -i 's/^API_LEVEL = .*/API_LEVEL = {API_LEVEL}/' {changed}",
+    }.items():
+        (programs / name).write_text(f"#!/bin/sh\n{line}\n")
+        (programs / name).chmod(0o755)
+    script = """
+    local said = {}
+    vim.notify = function(text) said[#said + 1] = text end
+    local function found()
+      vim.fn.setqflist({}, 'r')
+      vim.cmd('MemSearch staging database port')
+      eventually(function() return #vim.fn.getqflist() > 0 or #said > 0 end)
+      return #vim.fn.getqflist()
+    end
+    local first = found()
+    vim.fn.system('update && memctl ping')
+    local status = vim.v.shell_error
+    finish({before = first, status = status, after = found(), said = said})
+    """
+    plugin = tmp_path / "installed/memctl/editors/nvim"
+    environment = home.environment | installed.environment
+    environment["PATH"] = f"{programs}:{environment['PATH']}"
+    out = run_lua(
+        script, environment=environment, folder=tmp_path, cwd=root,
+        options=["--clean", "--cmd", f"set rtp+={plugin}", "-c", "runtime plugin/memd.lua"],
+    )  # fmt: skip
+    assert out == {"before": 1, "status": 0, "after": 1, "said": []}
+    assert pid_of(home) != before
 
 
 def test_what_an_older_daemon_does_not_know_is_said_in_one_line(home, tmp_path, monkeypatch):
