@@ -132,6 +132,32 @@ UPDATE_STEPS = [
 ]
 
 
+# The units that memd 0.1.0 wrote, with this memd in the place of that.
+FIRST_VERSION = """
+set -eu
+memctl() {{ {python} -m memctl "$@"; }}
+units=~/.config/systemd/user
+mkdir -p $units ~/.local/bin
+{python} -m zipfile -e tests/first_version.zip ~/left
+cp ~/left/memd.service ~/left/memd.socket $units
+printf '#!/bin/sh\\nPYTHONPATH=%s exec {python} -P -m memd "$@"\\n' "$PWD" > ~/.local/bin/memd
+chmod 755 ~/.local/bin/memd
+systemctl --user daemon-reload
+systemctl --user enable --now memd.socket
+memctl ping && echo PING
+test "$(systemctl --user is-active memd.service)" = active && echo STARTED BY ITS UNITS
+mkdir ~/notes && echo 'The heron fishes.' > ~/notes/heron.md
+memctl init ~/notes && memctl sync -w ~/notes
+memctl search --mode keyword --files -w ~/notes heron | grep -q heron.md && echo IT SEARCHES
+memctl service install
+grep -q landlock_restrict_self $units/memd.service && memctl ping && echo REPLACED
+memctl uninstall --purge --yes
+left=$(find ~/.config "$XDG_RUNTIME_DIR" ~/.local/state -name '*memd*')
+test -z "$left" && echo NOTHING IS LEFT || echo "left: $left"
+"""
+FIRST_STEPS = ["PING", "STARTED BY ITS UNITS", "IT SEARCHES", "REPLACED", "NOTHING IS LEFT"]
+
+
 def box(script, steps=STEPS):
     """Run a shell script in the box; return its output's lines that are steps."""
     interpreter = Path(sys.executable).resolve()
@@ -174,6 +200,12 @@ def test_the_service_goes_on_after_an_update():
     """The older daemon answers and memctl says how to restart it; uninstall leaves nothing of either."""
     script = UPDATE.format(python=sys.executable, older=API_LEVEL - 1, newer=API_LEVEL)
     assert box(script, UPDATE_STEPS) == UPDATE_STEPS
+
+
+@needs_box
+def test_the_units_of_the_first_version_start_this_memd():
+    """Until service install replaces them; uninstall removes them as its own."""
+    assert box(FIRST_VERSION.format(python=sys.executable), FIRST_STEPS) == FIRST_STEPS
 
 
 @needs_box
