@@ -22,6 +22,7 @@ from tools import sbom
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+MODEL_PROJECT = tomllib.loads((ROOT / "models/pyproject.toml").read_text(encoding="utf-8"))["project"]
 BUILD = "import sys, hatchling.build as hatch; hatch.build_wheel(sys.argv[1]); hatch.build_sdist(sys.argv[1])"
 # In place of the model, which would take most of a build's time.
 MODEL = b"a model"
@@ -37,9 +38,7 @@ def builds(tmp_path_factory):
         for path in tree.rglob("*"):
             os.utime(path, (number * 1e9, number * 1e9))
         folders.append(tmp_path_factory.mktemp("built"))
-        done = subprocess.run(
-            [sys.executable, "-c", BUILD, folders[-1]], cwd=tree, capture_output=True, text=True, check=False
-        )
+        done = _built(tree, folders[-1])
         assert done.returncode == 0, done.stderr
     return folders
 
@@ -119,6 +118,62 @@ def test_the_source_package_has_every_file_of_the_repository(builds):
     assert tracked - packed == set()
 
 
+@pytest.fixture(scope="module")
+def model_builds(tmp_path_factory):
+    """As `builds`, of the package of the multilingual model, whose files are stand-ins."""
+    folders = []
+    for number in (1, 2):
+        tree = tmp_path_factory.mktemp("models") / "models"
+        for name in _tracked():
+            if name.startswith("models/"):
+                path = tree / name.removeprefix("models/")
+                path.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(ROOT / name, path)
+        for name in ("config.json", "memd.json", "memd.sentencepiece", "model.onnx", "model.onnx_data"):
+            (tree / "memd_model_multilingual" / name).write_bytes(name.encode())
+        for path in tree.rglob("*"):
+            os.utime(path, (number * 1e9, number * 1e9))
+        folders.append(tmp_path_factory.mktemp("built"))
+        done = _built(tree, folders[-1])
+        assert done.returncode == 0, done.stderr
+    return folders
+
+
+def _built(tree: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", BUILD, folder], cwd=tree, capture_output=True, text=True, check=False
+    )
+
+
+def test_the_package_of_the_other_model_has_its_notice_and_bill_and_is_the_same_bytes(model_builds):
+    """The bill names each file of the model with its hash, and the library that reads its pieces."""
+    first, second = ({path.name: path.read_bytes() for path in folder.iterdir()} for folder in model_builds)
+    assert first == second
+    with _wheel(model_builds[0]) as wheel:
+        names = wheel.namelist()
+        assert [name for name in names if name.endswith("licenses/memd_model_multilingual/NOTICE")]
+        [bill] = [name for name in names if ".dist-info/sboms/" in name]
+        model, *libraries = json.loads(wheel.read(bill))["components"]
+        for one in model["components"]:
+            assert one["hashes"][0]["content"] == hashlib.sha256(wheel.read(one["name"])).hexdigest()
+    assert len(model["components"]) == 5
+    required = {Requirement(one).name for one in MODEL_PROJECT["dependencies"]}
+    assert {one["name"] for one in libraries} == required
+    rows = sbom.licences(ROOT)
+    assert all(rows[one["name"]] == one["licenses"][0]["expression"] for one in libraries)
+
+
+def test_without_the_files_of_the_other_model_its_package_is_not_built(tmp_path):
+    """They are in no commit: the error names the command that makes them."""
+    tree = tmp_path / "models"
+    shutil.copytree(
+        ROOT / "models", tree, ignore=shutil.ignore_patterns("*.onnx*", "*.json", "*.sentencepiece")
+    )
+    done = _built(tree, tmp_path)
+    assert done.returncode != 0
+    assert "run python models/build.py" in done.stderr
+
+
 def test_every_library_is_in_the_table_of_licences_with_what_it_states_itself():
     """Of memd and its extras, with the libraries that these need, as far as they are installed here."""
     rows = sbom.licences(ROOT)
@@ -126,6 +181,7 @@ def test_every_library_is_in_the_table_of_licences_with_what_it_states_itself():
     reqs = [
         *PROJECT["dependencies"],
         *(one for name in ("tui", "models", "ann", "plot") for one in extras[name]),
+        *MODEL_PROJECT["dependencies"],
     ]
     installed = _with_their_own(reqs)
     assert len(installed) > 30
