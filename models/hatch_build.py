@@ -1,4 +1,4 @@
-"""Hatch's build hook: adds a bill of materials to wheels (PEP 770, CycloneDX), with a hash of each model file.
+"""Hatch's build hook: adds a bill of materials to wheels (PEP 770, CycloneDX), with a hash of each file.
 
 It refuses to build without these files, which build.py makes and git does not have.
 """

@@ -9,10 +9,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from memctl.agents.clients import CLIENTS
 from memctl.commands import COMMANDS
 from memd.config import UserConfig, WorkspaceConfig
 from memd.registry import CONFIG_TEMPLATE
-from tools import configuration
+from tools import agent_pages, configuration
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -38,6 +39,22 @@ def test_the_page_and_the_schemas_of_the_configuration_are_current(path):
     """After a change of a key; a key without a meaning cannot be generated."""
     text = configuration.generated()[path]
     assert (ROOT / path).read_text(encoding="utf-8") == text, f"run {configuration.COMMAND}"
+
+
+@pytest.mark.parametrize("path", agent_pages.generated(), ids=str)
+def test_the_page_of_a_client_shows_what_its_installation_writes(path):
+    """After a change of what is written, of the tools, or of the version that is run."""
+    text = agent_pages.generated()[path]
+    assert (ROOT / path).read_text(encoding="utf-8") == text, f"run {agent_pages.COMMAND}"
+
+
+def test_every_client_has_a_page_and_is_named_on_the_page_of_agents():
+    """With set-up, check and removal."""
+    agents = (DOCS / "agents.md").read_text(encoding="utf-8")
+    for name in CLIENTS:
+        page = (DOCS / f"{name}.md").read_text(encoding="utf-8")
+        assert {"## Set up", "## Check", "## Remove", "## What was tried"} <= set(page.splitlines()), name
+        assert f"]({name}.md)" in agents
 
 
 @pytest.mark.parametrize(("path", "kind"), configuration.SCHEMAS.items())

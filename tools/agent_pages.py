@@ -1,0 +1,160 @@
+"""Writes a page of docs/ for each client of agents that `memctl agents install` registers memd with.
+
+The files and their contents are those that the command writes into an empty home. OpenClaw, which gets a plugin,
+has a page of its own.
+
+    python -m tools.agent_pages
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from memctl.agents.clients import BOTH, CLIENTS, AgentClient
+from memctl.agents.edits import Target, WholeFile
+from tools.mcp_tools import TOOLS
+
+ROOT = Path(__file__).parents[1]
+COMMAND = ".venv/bin/python -m tools.agent_pages"
+MEMCTL = "/home/me/.local/bin/memctl"
+HOME = "/home/me"
+# What the clients' own variables move, and what the pages therefore must not depend on.
+_VARIABLES = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "OPENCODE_CONFIG_DIR", "XDG_CONFIG_HOME")
+# Client → its npm package, of which tests/clients/real_clients.py runs the version in package.json.
+RUN = {"claude-code": "@anthropic-ai/claude-code", "codex": "@openai/codex", "opencode": "opencode-ai"}
+_FOLDERS = {
+    "claude-code": "`CLAUDE_CONFIG_DIR` moves both files.",
+    "codex": "`CODEX_HOME` moves both files. Codex passes only the listed variables to its servers.",
+    "opencode": "`OPENCODE_CONFIG_DIR` moves both files; an `opencode.jsonc` that is there is used instead.",
+}
+_IMPORTED = ("claude-code", "codex")  # when a conversation ends
+
+
+def generated() -> dict[Path, str]:
+    """Return each page's path, relative to the checkout, with its text."""
+    with _bare_environment():
+        return {
+            Path(f"docs/{client.name}.md"): _page(client)
+            for client in CLIENTS.values()
+            if client.name != "openclaw"
+        }
+
+
+def _page(client: AgentClient) -> str:
+    name, title, has_hooks = client.name, client.title, client.what == BOTH
+    parts = [
+        f"# {title}",
+        f"Made from what `memctl agents install {name}` writes (`{COMMAND}`).",
+        "## Set up",
+        (
+            f"```sh\nmemctl agents install {name} --dry-run    # shows the change, and writes nothing\n"
+            f"memctl agents install {name} --yes        # without --yes, it shows the change and asks\n```"
+        ),
+        (
+            "The server serves the workspace of the folder that the client starts it in; outside of any workspace, the only\n"
+            "one that is registered. `-w DIR` binds it to one. This is what is written into an empty home, with the path of your\n"
+            "`memctl`; a file that is there keeps every other byte, and is kept as it was beside it (`.before-memd`). A file with\n"
+            "comments is not edited: the command prints the lines to add, and exits with 11."
+        ),
+        *(_written(target) for target in client.targets([MEMCTL], [])),
+        *([_FOLDERS[name]] if name in _FOLDERS else []),
+        *([f"{_sentence(client.next_step)}."] if client.next_step else []),
+        "## What the agent gets",
+        (
+            f"Tools: {', '.join(f'`{tool.name}`' for tool in TOOLS)}\n"
+            "([what they do](agents.md#tools)). They never show notes with `private: true`, and mask keys and passwords\n"
+            "([what agents may see](agents.md#what-agents-may-see))."
+        ),
+        _hooks(name)
+        if has_hooks
+        else "memd registers no hooks here: the agent gets notes only if it calls a tool. Its instructions may say\n"
+        'so, for example "Search memory before you answer a question about this project".',
+        "## Check",
+        (
+            f"```sh\nmemctl agents list                         # {name} is installed\n"
+            f'printf \'{{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}}\\n\' | memctl mcp   # the tools, as the client gets them\n'
+            "memctl health                              # a real search works\n```"
+        ),
+        *([_hook_check(name)] if has_hooks else []),
+        "After the agent has stored something, `memctl journal` names it, and `memctl review` lists it.",
+        "## Remove",
+        f"```sh\nmemctl agents uninstall {name} --yes\n```",
+        (
+            "This removes exactly what was added; if nothing else was changed meanwhile, the file is as it was, byte for byte.\n"
+            "`memctl uninstall` lists it, too, and asks."
+        ),
+        "## What was tried",
+        _tried(name, title),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _written(target: Target) -> str:
+    path = str(target.path).replace(HOME, "~", 1)
+    if isinstance(target, WholeFile):
+        return f"`{path}`: a plugin of {len(target.installed(None).splitlines())} lines, which runs `memctl hook`."
+    kind = "toml" if target.path.suffix == ".toml" else "json"
+    return f"`{path}`:\n\n```{kind}\n{target.installed(None).rstrip()}\n```"
+
+
+def _hooks(name: str) -> str:
+    end = ""
+    if name in _IMPORTED:
+        end = "\nAt its end, it is imported into the archive of its workspace ([archives](archives.md))."
+    return (
+        "Hooks, without a call by the agent: at the start of a conversation, what was stored lately is added; at each prompt,\n"
+        f"notes that are most probably about it, at most 500 tokens, often nothing ([hooks](agents.md#hooks)).{end}"
+    )
+
+
+def _hook_check(name: str) -> str:
+    event = "prompt" if name == "opencode" else "UserPromptSubmit"
+    return (
+        "What a prompt would get; in the folder of a workspace, with words of one of its notes:\n\n"
+        "```sh\n"
+        f'printf \'{{"cwd": "%s", "session_id": "check", "prompt": "why do we not use kubernetes"}}\' "$PWD" |\n'
+        f"  MEMD_HOOK_MS=5000 memctl hook {name} {event}\n"
+        "```"
+    )
+
+
+def _tried(name: str, title: str) -> str:
+    if name not in RUN:
+        return (
+            f"{title} itself was not run: the file is written as its documentation describes it, and the server is tested with\n"
+            "the client of MCP's own SDK."
+        )
+    packages = json.loads((ROOT / "tests/clients/package.json").read_text(encoding="utf-8"))["dependencies"]
+    return (
+        f"`.ci/long clients` runs {title} {packages[RUN[name]]} with these files against a stand-in for its model: its calls of the tools\n"
+        "are answered, and the hooks' notes come into its prompts."
+    )
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+@contextmanager
+def _bare_environment() -> Iterator[None]:
+    kept = dict(os.environ)
+    for name in _VARIABLES:
+        os.environ.pop(name, None)
+    os.environ["HOME"] = HOME
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(kept)
+
+
+def main() -> None:
+    """Write the pages."""
+    for path, text in generated().items():
+        (ROOT / path).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
