@@ -112,9 +112,10 @@ def _hooks(name: str) -> str:
 def _hook_check(name: str) -> str:
     event = "prompt" if name == "opencode" else "UserPromptSubmit"
     return (
-        "What a prompt would get; in the folder of a workspace, with words of one of its notes:\n\n"
+        "What a prompt would get. Run this in the folder of a workspace, with words of one of its notes:\n\n"
         "```sh\n"
-        f'printf \'{{"cwd": "%s", "session_id": "check", "prompt": "why do we not use kubernetes"}}\' "$PWD" |\n'
+        'printf \'{"cwd": "%s", "session_id": "%s", "prompt": "how do we bring the shop database back from the nightly dump?"}\' \\\n'
+        f'  "$PWD" "$RANDOM" |\n'
         f"  MEMD_HOOK_MS=5000 memctl hook {name} {event}\n"
         "```"
     )
