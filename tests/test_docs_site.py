@@ -1,5 +1,6 @@
 """The pages of docs/ are complete: nothing is undocumented, and each figure is one of a kept run."""
 
+import importlib
 import json
 import re
 import subprocess
@@ -9,12 +10,17 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from memctl import exits
 from memctl.agents.clients import CLIENTS
 from memctl.commands import COMMANDS
+from memctl.output.caveats import DEGRADED
 from memd.config import UserConfig, WorkspaceConfig
 from memd.registry import CONFIG_TEMPLATE
+from memd.search.filters import FILTER_KEYS
 from tools import agent_pages, configuration
+from tools.mcp_tools import TOOLS
 
+import_command = importlib.import_module("memctl.commands.import")
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 WITH_FIGURES = ("README.md", "docs/performance.md", "docs/comparison.md")
@@ -87,6 +93,29 @@ def test_every_variable_that_is_read_is_documented():
         read |= set(re.findall(r"environ(?:\.get\(|\[)\"((?:MEMD|MEMCTL)_[A-Z_]+)\"", text))
     assert {"MEMD_WORKSPACE", "MEMD_SOCKET"} <= read
     assert sorted(name for name in read if f"`{name}`" not in page) == []
+
+
+def test_every_exit_code_is_documented():
+    """With a row of its own on the page of commands, and no row for a code that does not exist."""
+    page = (DOCS / "commands.md").read_text(encoding="utf-8")
+    codes = {value for name, value in vars(exits).items() if name.isupper() and isinstance(value, int)}
+    assert {int(code) for code in re.findall(r"(?m)^\| (\d+) \|", page)} == codes
+
+
+@pytest.mark.parametrize(
+    ("page", "names"),
+    [
+        ("searching", [f"{key.key}:" for key in FILTER_KEYS]),
+        ("searching", [f"`{code}`" for code in DEGRADED]),
+        ("agents", [f"`{tool.name}`" for tool in TOOLS]),
+        ("archives", [f"`{client}`" for client in import_command.CLIENTS]),
+    ],
+    ids=["filters", "degraded", "tools", "imports"],
+)
+def test_what_a_user_may_meet_is_named_on_its_page(page, names):
+    """A filter, a reason of `degraded`, a tool for agents, a client whose conversations are imported."""
+    text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
+    assert [name for name in names if name not in text] == []
 
 
 def rows(page: str) -> list[tuple[str, str]]:
