@@ -143,7 +143,7 @@ def _toml_value(raw: str, pair: str) -> Any:
         if re.fullmatch(r"[\w./~-]+", raw):
             return raw
         raise CommandError(
-            f"{pair!r}: the value is not TOML ({error}); quote strings, as 'model=\"a b\"'"
+            f"{pair!r}: the value is not TOML ({error}); quote strings: 'model=\"a b\"'"
         ) from None
     if table.keys() != {"value"}:  # a line feed in the value can add more keys
         raise CommandError(f"{pair!r}: only one value for each key is allowed")

@@ -269,7 +269,7 @@ def form_of(named: str) -> str:
     if "://" in named and "{path}" in named and named.isprintable() and named.isascii():
         return named
     raise CommandError(
-        f"{LINK_VARIABLE} is {named!r}: one of {', '.join(LINK_FORMS)} is possible, or a form with {{path}} "
+        f"{LINK_VARIABLE} is {named!r}: expected one of {', '.join(LINK_FORMS)}, or a form with {{path}} "
         "and {line}, as my-editor://open?file={path}&line={line}"
     )
 

@@ -399,7 +399,7 @@ async def _unindex(change: Change, note: _Note) -> bool:
         if rules.selects(note.path):
             raise InvalidError(
                 f"{note.path} stays indexed: ignore in memory/config.toml takes back what "
-                "memory/.memdignore says. Take that pattern out"
+                "memory/.memdignore says. Remove that pattern"
             )
         await opened.sync.index_loop.index_now(note.path)
         purged = await opened.sync.maintenance.purge_now(note.path, timeout_s=ERASED_TIMEOUT_S)

@@ -187,7 +187,7 @@ def revise_entry(root: Path, path: str, revision: Revision, *, expected_hash: st
         kept.update(_front_of(raw, path))
         if source["origin"] != "human" and origin_of(kept) == "human":
             raise InvalidError(
-                f"$.update: a person wrote {path}, and an agent does not change it: write a new entry that "
+                f"$.update: a person wrote {path}, and an agent must not change it: write a new entry that "
                 "supersedes it"
             )
         front = {**_revised(kept, revision), "source": source, "id": id_of(raw)}
@@ -383,7 +383,7 @@ def slug(text: str, *, kind: Kind) -> str:
         raise InvalidError(f"{kind} {_short(plain)} has no letter and no digit to name a file by. Add a word")
     if kind == "topic" and name in RESERVED_TOPICS:
         raise InvalidError(
-            f"topic {_short(plain)} is reserved: memory/{name} is memd's own. Take another word"
+            f"topic {_short(plain)} is reserved: memory/{name} is memd's own. Choose another word"
         )
     return name
 
@@ -459,7 +459,7 @@ def _front_of(raw: bytes, path: str) -> dict[str, object]:
         front = None
     if not isinstance(front, dict):
         raise ChangedError(
-            f"{path} was not revised: its front matter is not an entry's any more. Write a new entry that "
+            f"{path} was not revised: its front matter is no longer that of an entry. Write a new entry that "
             "supersedes it"
         )
     return {key: value for key, value in front.items() if key != "sha256"}

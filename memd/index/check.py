@@ -418,7 +418,9 @@ def _fields(view: View, paths: Mapping[int, str]) -> Iterator[Finding]:
         # A daily file also has the conversations of its entries, which are not in its front matter.
         if {one for one in stored[source] ^ _fields_in(front) if one[0] != SESSION}:
             path = paths[source]
-            yield Finding("chunk", f"filters see another front matter of {path} than it has", (path,))
+            yield Finding(
+                "chunk", f"the filters' copy of the front matter of {path} differs from the file", (path,)
+            )
 
 
 def _fields_in(front: str) -> frozenset[tuple[str, str]]:

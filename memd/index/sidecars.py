@@ -70,7 +70,7 @@ REASONS: Final[Mapping[str, str]] = {
     "vector": "has a vector that is not of length 1",
     "wrong-size": "is shorter or longer than it should be",
     # Intact files that do not match their name: also removed then.
-    "name": "has another name than its bytes ask for",
+    "name": "has a name that does not match its bytes",
     "other-chunks": "is of a source that was cut into other chunks",
     "other-model": "has vectors of another model",
     # Not memd's files, or unreadable: they stay.

@@ -167,7 +167,7 @@ class Matrix:
         start = self._rows
         block = b"".join(vectors)
         if any(len(vector) != self._row_bytes for vector in vectors):
-            raise StorageError(f"{self.path}: a vector has another length than {self._row_bytes} bytes")
+            raise StorageError(f"{self.path}: the length of a vector is not {self._row_bytes} bytes")
         try:
             self._reserve(start + len(vectors))
             fsio.write_at(self._fd, block, start * self._row_bytes)

@@ -73,7 +73,7 @@ def test_limits_and_floors_of_a_request_are_used(sample):
         ({"query": "x", "mode": "magic"}, "$.mode"),
         (
             {"query": "x", "since": "01/05/2026"},
-            "$.since: '01/05/2026' is no day: expected one like 2026-05-01",
+            "$.since: '01/05/2026' is not a day: expected one like 2026-05-01",
         ),
         ({"query": "x", "colour": "red"}, "$.colour: unknown parameter; allowed are"),
         ({"query": "x", "weights": {"vector": 7}}, "$.weights.vector"),

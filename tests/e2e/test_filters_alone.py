@@ -71,10 +71,10 @@ def test_of_one_day_what_was_written_last_comes_first(daemon, tmp_path):
             ["search", "--limit", "500", "--explain", "x"],
             "memctl: --limit: at most 100 hits can be explained",
         ),
-        (["search", "--since", "whenever", "x"], "memctl: --since: 'whenever' is no day"),
+        (["search", "--since", "whenever", "x"], "memctl: --since: 'whenever' is not a day"),
         (["recall", "--budget", "9999999", "x"], "memctl: --budget: expected int <= 65536\n"),
         (["get", "a" * 5000], "memctl: PATH: expected str of length <= 4096\n"),
-        (["why", "--until", "whenever", "a.md", "x"], "memctl: --until: 'whenever' is no day"),
+        (["why", "--until", "whenever", "a.md", "x"], "memctl: --until: 'whenever' is not a day"),
     ],
 )
 def test_a_refused_value_is_named_by_its_option(asked, argv, told):

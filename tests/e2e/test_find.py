@@ -219,7 +219,7 @@ def test_what_is_wrong_with_the_options_is_told_before_the_screen(screen, sample
     """With the exit code of any other command; without a terminal as well."""
     screen.type("clear; memctl find --since never; echo left $?")
     rows = screen.until(lambda rows: "left 2" in rows)
-    assert any("--since: 'never' is no day" in row for row in rows)
+    assert any("--since: 'never' is not a day" in row for row in rows)
     screen.type("clear; memctl find -w /tmp; echo left $?")
     screen.until(lambda rows: "left 4" in rows)
     daemon, root = sample

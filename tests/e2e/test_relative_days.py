@@ -52,5 +52,7 @@ def test_a_parameter_that_is_no_day_is_refused(diary):
         ("why", {"query": "x", "path": path}),
         ("similar", {"path": path}),
     ):
-        with pytest.raises(RpcError, match=r"^\$\.until: 'whenever' is no day: expected one like 2026-05-01"):
+        with pytest.raises(
+            RpcError, match=r"^\$\.until: 'whenever' is not a day: expected one like 2026-05-01"
+        ):
             daemon.call(method, workspace=str(root), until="whenever", **params)

@@ -54,7 +54,7 @@ def test_rows_beyond_the_end_of_the_file_are_damaged(matrix):
 
 def test_a_vector_of_another_length_is_refused(matrix):
     """Nothing is written that would shift the rows after it."""
-    with pytest.raises(StorageError, match="another length"):
+    with pytest.raises(StorageError, match="length of a vector"):
         matrix.append([row(1, 2, 3)])
     assert matrix.rows.count == 0
 
