@@ -270,7 +270,7 @@ def form_of(named: str) -> str:
         return named
     raise CommandError(
         f"{LINK_VARIABLE} is {named!r}: expected one of {', '.join(LINK_FORMS)}, or a form with {{path}} "
-        "and {line}, as my-editor://open?file={path}&line={line}"
+        "and {line}, such as my-editor://open?file={path}&line={line}"
     )
 
 

@@ -338,8 +338,8 @@ def day(key: str, text: str | None, today: date) -> date | None:
         found: date = BY_KEY[key].parse(text, today)
     except (ValueError, OverflowError):
         raise InvalidError(
-            f"$.{key}: {text[:MAX_CHARS]!r} is not a day: expected one like 2026-05-01, 2026-05, yesterday, 7d "
-            "or last week"
+            f"$.{key}: {text[:MAX_CHARS]!r} is not a day: expected one like 2026-05-01, 2026-05, yesterday, "
+            "7d or last week"
         ) from None
     return found
 
