@@ -6,11 +6,13 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
-from memctl import exits
+from benchmarks import footprint
+from memctl import __version__, exits
 from memctl.agents.clients import CLIENTS
 from memctl.commands import COMMANDS
 from memctl.output.caveats import DEGRADED
@@ -140,6 +142,36 @@ def test_each_figure_is_one_of_the_run_that_its_row_names(page):
             ):
                 faults.append((shown, run, line))
     assert faults == []
+
+
+def _footprint() -> dict[str, Any]:
+    """Return the run that the page of performance names for this version."""
+    [run] = [run for line, run in rows("docs/performance.md") if line.startswith(f"| {__version__} |")]
+    return json.loads((DOCS / run).read_text(encoding="utf-8"))
+
+
+def test_this_version_has_its_figures():
+    """Size, memory, tokens of the tools and the time to the first answer are published for each version."""
+    [figures] = _footprint()["figures"]
+    assert figures["version"] == __version__
+    # Tools that changed since then are measured again before a release; some words may differ.
+    assert abs(figures["tokens of the tools"] - footprint.tokens()) <= 50
+
+
+def test_the_parts_of_an_installation_are_named_with_their_size():
+    """Each of a megabyte or more, as it was measured, and whether memd imports it."""
+    page = (DOCS / "installing.md").read_text(encoding="utf-8")
+    parts = {one["package"]: one for one in _footprint()["raw"]["parts"]}
+    shown = {
+        name: (float(size), use)
+        for name, size, use in re.findall(r"(?m)^\| `([\w-]+)` \| ([\d.]+) \| (.+) \|$", page)
+    }
+    sizes = {name: part["files MB"] + part["compiled MB"] for name, part in parts.items()}
+    assert {name for name, size in sizes.items() if size >= 1} <= shown.keys()
+    for name, (size, use) in shown.items():
+        assert size == pytest.approx(sizes[name], abs=0.06), name
+        if use.startswith("never"):
+            assert parts[name]["imported"] == "no", name
 
 
 def test_a_figure_that_is_in_no_run_is_found():
