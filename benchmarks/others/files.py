@@ -2,7 +2,8 @@
 
 Whole processes, in turn, on a set in BEIR's format that is written as Markdown. grep and ripgrep count the
 lines that contain one of the question's words, ignoring case; the files with the most lines come first. fzf
-filters all lines for the question's words, of which a line must have every one, as in its own language.
+filters all lines for the question's words, of which a line must have every one, as in its own language. qmd,
+if it is installed (npm), searches by words (BM25), of which a file must have every one, and asks no model.
 memsearch (Milvus Lite and sentence-transformers) is included if it is installed and `--weights` names the
 model: it loads the model for each question, so use few questions.
 """
@@ -116,6 +117,12 @@ def _tools(place: Home, weights: Path | None) -> tuple[dict[str, Tool], dict[str
         troubles["ripgrep | fzf"] = f"missing: {' and '.join(missing)}"
     else:
         tools["ripgrep | fzf"] = _filtering(place)
+    if shutil.which("qmd") is None:
+        troubles["qmd search"] = "missing: npm install -g @tobilu/qmd, with Node.js 22 or newer"
+    else:
+        started = perf_counter()
+        tools["qmd search"] = _qmd(place)
+        index_s["qmd search"] = perf_counter() - started
     if find_spec("memsearch") is None:
         troubles["memsearch"] = "missing: pip install memsearch[local]"
     elif weights is None:
@@ -139,6 +146,26 @@ def _memsearch(place: Home, weights: Path) -> Tool:
         return [str(Path(source).relative_to(place.notes)) for source in dict.fromkeys(sources)]
 
     return search
+
+
+def _qmd(place: Home) -> Tool:
+    """Index with qmd, without vectors; return its search by words."""
+    _said(["qmd", "collection", "add", ".", "--name", "notes"], place)
+    # It makes names of its own of paths.
+    names = {_plain(str(path.relative_to(place.notes))): path for path in place.notes.rglob("*.md")}
+
+    def search(text: str) -> list[str]:
+        words = " ".join(dict.fromkeys(content_words(parse(text).pieces)))
+        said = _said(["qmd", "search", "--json", "-n", str(HITS), "--", words], place)
+        hits = json.loads(said[said.find("[") :] or "[]")
+        paths = [names[_plain(hit["file"].removeprefix("qmd://notes/"))] for hit in hits]
+        return [str(path.relative_to(place.notes)) for path in dict.fromkeys(paths)]
+
+    return search
+
+
+def _plain(path: str) -> str:
+    return "".join(char for char in path.lower() if char.isalnum())
 
 
 def _counting(command: list[str], place: Home) -> Tool:
