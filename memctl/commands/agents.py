@@ -104,14 +104,12 @@ def _answer(
 def _tell(args: Namespace, changes: Sequence[Change], by_hand: Sequence[tuple[Path, ByHandError]]) -> None:
     client, is_added = CLIENTS[args.client], args.action == "install"
     if not changes and not by_hand:
-        print(f"{client.title} {'has it already' if is_added else 'does not have it'}")
+        print(f"{client.title} {'already has it' if is_added else 'does not have it'}")
     for change in () if args.dry_run else changes:
         _tell_change(change, is_added=is_added)
     for path, error in by_hand:
         print(f"{one_line(str(path))} is not edited: {one_line(str(error))}")
-        print(
-            f"{'Put this into it' if is_added else 'Take this out of it'} by hand:\n\n{safe(error.lines)}\n"
-        )
+        print(f"{'Add this to it' if is_added else 'Remove this from it'} by hand:\n\n{safe(error.lines)}\n")
     if is_added and client.next_step and not args.dry_run and (changes or by_hand):
         print(client.next_step)
 

@@ -45,7 +45,7 @@ def search(params: dict[str, Any], args: Namespace) -> int:
         models = dict.fromkeys(hit["model_id"] for hit in merged)
         if len(models) > 1:
             common.note(
-                f"hits come in {len(models)} groups, one a model: their scores are not comparable"
+                f"hits come in {len(models)} groups, one per model: their scores are not comparable"
                 f"{' (one group was found by words only)' if None in models else ''}"
             )
     for root, error in failures:

@@ -51,7 +51,7 @@ class Dispatcher:
         method = METHODS[name]
         wanted = params.convert(given, method.params)
         if wanted.agent and name in FOR_PEOPLE:
-            raise InvalidError(f"$.agent: {name} is for people, and an agent asks")
+            raise InvalidError(f"$.agent: {name} is for people, and this request is from an agent")
         result = await self._answered(name, wanted, call)
         if isinstance(result, TimedResult):
             result = msgspec.structs.replace(result, took_ms=call.age_ms())

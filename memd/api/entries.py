@@ -81,7 +81,7 @@ async def extract_memory(
     if params.update is None and (missing := [name for name in needed if getattr(params, name) is None]):
         raise InvalidError(f"$: object missing required field {missing[0]}")
     if params.update is None and params.hash is not None:
-        raise InvalidError("$.hash: only a revision has one: expected update beside it")
+        raise InvalidError("$.hash: only for a revision: pass update, too")
     change = await Change.begin(workspaces, params, call)
     return await call.to_the_end(_extract(change, params), PERHAPS)
 
@@ -276,7 +276,7 @@ async def forget(workspaces: Workspaces, params: ForgetParams, call: Call) -> Fo
     if (params.path is None) == (params.id is None):
         raise InvalidError("$: expected either path or id")
     if params.agent and (params.keep_file or params.force):
-        raise InvalidError("$: keep_file and force are a person's word, and an agent asks")
+        raise InvalidError("$: keep_file and force are for people, and this request is from an agent")
     change = await Change.begin(workspaces, params, call)
     note = await workspaces.using(
         str(change.root), lambda opened: _find_note(workspaces, opened, params, call)

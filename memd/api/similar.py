@@ -49,7 +49,7 @@ async def similar(
     if (params.path is None) == (params.id is None):
         raise InvalidError("$: expected either path or id")
     if params.line is not None and params.path is None:
-        raise InvalidError("$.line: a line is one of path")
+        raise InvalidError("$.line: a line needs the path that it is in")
     synced = await wait_for_sync(opened, params, call, vectors=True)
     if params.wait and opened.sync.first:  # else the vectors are there, and no model is needed
         await wait_for_model(opened, call)

@@ -380,7 +380,7 @@ def slug(text: str, *, kind: Kind) -> str:
     name = re.sub("-+", "-", kept).strip("-")
     name = name.encode()[:MAX_SLUG_BYTES].decode(errors="ignore").rstrip("-")
     if not name:
-        raise InvalidError(f"{kind} {_short(plain)} has no letter and no digit to name a file by. Add a word")
+        raise InvalidError(f"{kind} {_short(plain)} has no letter or digit to name a file after. Add a word")
     if kind == "topic" and name in RESERVED_TOPICS:
         raise InvalidError(
             f"topic {_short(plain)} is reserved: memory/{name} is memd's own. Choose another word"

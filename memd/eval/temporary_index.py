@@ -78,7 +78,7 @@ class Notes:
         """
         config = structs.replace(self.config, provider="onnx", model=folder)
         if config == self.config:
-            raise InvalidError(f"{self.model_name} is the model of {self.place.root} already")
+            raise InvalidError(f"{self.model_name} is already the model of {self.place.root}")
         return replace(self, config=config)
 
 

@@ -178,7 +178,7 @@ def test_a_file_with_comments_is_left_to_its_owner(home, client):
     path.write_bytes(text.replace("@", ("," if client == "gemini" else "") + lines[0]).encode())
     pasted = path.read_bytes()
     assert states_of(home)[client] == "installed"
-    assert "has it already" in agents(home, "install", client, "--yes").stdout
+    assert "already has it" in agents(home, "install", client, "--yes").stdout
     done = agents(home, "uninstall", client, "--yes", "--json")
     [told_again] = json.loads(done.stdout)["by_hand"]
     assert (done.returncode, told_again["lines"]) == (11, told["lines"])
@@ -193,7 +193,7 @@ def test_twice_is_as_good_as_once(home, client):
     agents(home, "install", client, "--yes")
     once = tree(home)
     done = agents(home, "install", client, "--yes")
-    assert (done.returncode, "has it already" in done.stdout) == (0, True)
+    assert (done.returncode, "already has it" in done.stdout) == (0, True)
     assert tree(home) == once
     assert agents(home, "install", client, "--yes", "-w", "/elsewhere").returncode == 0
     assert agents(home, "uninstall", client, "--yes").returncode == 0

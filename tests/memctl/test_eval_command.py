@@ -196,7 +196,7 @@ def test_the_page_of_a_comparison_has_both_tables(memctl, tmp_path):
     ("named", "status", "said"),
     [
         ("nobody", exits.NOT_FOUND, "there are: misled, same"),
-        ("all-MiniLM-L6-v2", exits.USAGE, "all-MiniLM-L6-v2 is the model of"),
+        ("all-MiniLM-L6-v2", exits.USAGE, "all-MiniLM-L6-v2 is already the model of"),
     ],
 )
 def test_what_cannot_be_compared_is_told_at_once(memctl, named, status, said):
