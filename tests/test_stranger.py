@@ -20,7 +20,8 @@ BLOCKS = re.findall(r"(?ms)^```sh\n(.*?)^```$", README)
 SHOWN = re.findall(r"(?ms)^```console\n\$ memctl search (.*?)\n(.*?)^```$", README)
 # What may be on stderr: the README or the line itself says what it means.
 EXPLAINED = re.compile(
-    r"memctl: (?:weak match|this is the first index of this workspace; waiting for its words .*"
+    r"memctl: (?:(?:weak match; )?meaning: \d+ % of the notes(?:, about \S+ \S+ left)?|weak match"
+    r"|this is the first index of this workspace; waiting for its words .*|(?:indexing|embedding) \d+/\d+"
     r"|[\w./-]+ is a workspace in another workspace.*|keyword only: .*|still indexing: .*|Go on\?.*)"
     r"|.*\[y/N\] ?|Created symlink .*|\s*"
 )
