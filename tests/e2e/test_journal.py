@@ -227,7 +227,7 @@ def test_a_file_that_is_kept_leaves_the_index_for_good(own_daemon, root):
 def test_an_agent_has_no_persons_word(daemon, root, word):
     """Whatever program it uses: it forgets only entries that nobody changed, and unindexes nothing."""
     workspace = daemon.add(root)
-    with pytest.raises(RpcError, match="is for people"):
+    with pytest.raises(RpcError, match="for people, and this request is from an agent"):
         daemon.call("forget", workspace=workspace, path="heron.md", agent=True, **{word: True})
     assert (root / "heron.md").exists()
     assert daemon.found("heron", workspace=workspace)
