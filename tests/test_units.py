@@ -138,8 +138,7 @@ set -eu
 memctl() {{ {python} -m memctl "$@"; }}
 units=~/.config/systemd/user
 mkdir -p $units ~/.local/bin
-{python} -m zipfile -e tests/first_version.zip ~/left
-cp ~/left/memd.service ~/left/memd.socket $units
+cp tests/first_version/memd.service tests/first_version/memd.socket $units
 printf '#!/bin/sh\\nPYTHONPATH=%s exec {python} -P -m memd "$@"\\n' "$PWD" > ~/.local/bin/memd
 chmod 755 ~/.local/bin/memd
 systemctl --user daemon-reload

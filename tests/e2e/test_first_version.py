@@ -1,20 +1,31 @@
 """What the first version, 0.1.0, left behind is taken over: its index, its list of workspaces, its lock.
 
-`tests/first_version.zip` is what memd 0.1.0 of commit ed191aa wrote: notes with an entry and a configuration,
-the index of them, its lock file and its systemd units (`tests/test_units.py` starts those).
+No index of it is kept: the test writes the tables that tell memd whose index it is. `tests/first_version` has
+its systemd units, which `tests/test_units.py` starts.
 """
 
 import hashlib
 import json
 import os
-import zipfile
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from daemon_process import Daemon, until
 from model_server import ModelServer
 
-LEFT = Path(__file__).parents[1] / "first_version.zip"
+NOTES = {
+    "heron.md": "# Heron\n\nA grey bird by the weir.\n",
+    "port.md": "# Port\n\nThe staging database listens on 5433.\n",
+}
+INDEX = """
+PRAGMA user_version = 1;
+CREATE TABLE meta (key TEXT PRIMARY KEY, value ANY NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE vectors (row INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, crc INTEGER NOT NULL) STRICT;
+INSERT INTO meta VALUES ('dim', 384), ('generation', 3), ('matrix', 1), ('model_id', 'old:1');
+INSERT INTO vectors VALUES (0, x'01', 1), (1, x'02', 2);
+"""
 
 
 @pytest.fixture
@@ -41,7 +52,7 @@ def test_its_index_is_rebuilt_and_its_workspace_is_known(daemon, server, tmp_pat
     server.answer_again()
     daemon.call("index", workspace=str(root))
     [facts] = daemon.call("status")["workspaces"]
-    assert (facts["sources"], facts["vectors"]) == (3, 3)
+    assert (facts["sources"], facts["vectors"]) == (2, 2)
     until(lambda: [path.name for path in daemon.state.iterdir() if path.is_dir()] == [index.name])
     assert daemon.untruths() == []
 
@@ -50,13 +61,12 @@ def _put_back(daemon: Daemon, root: Path) -> Path:
     """Write what the first version left, for a workspace at *root*; return the folder of its index."""
     index = daemon.state / hashlib.sha256(os.fsencode(root)).hexdigest()[:16]
     index.mkdir(mode=0o700)
-    with zipfile.ZipFile(LEFT) as left:
-        for name in left.namelist():
-            if name.startswith("notes/") and name != "notes/memory/config.toml":
-                left.extract(name, root.parent)
-            elif name in ("index.db", "vectors.1.f32"):
-                left.extract(name, index)
-        left.extract("lock", daemon.state)
+    for name, text in NOTES.items():
+        (root / name).write_text(text, encoding="utf-8")
+    with closing(sqlite3.connect(index / "index.db")) as database:
+        database.executescript(INDEX)
+    (index / "vectors.1.f32").write_bytes(bytes(2 * 384 * 4))
+    (daemon.state / "lock").write_text("pid 1\n", encoding="utf-8")
     for path in (*index.iterdir(), daemon.state / "lock"):
         path.chmod(0o600)
     registry = daemon.state / "workspaces.json"
