@@ -35,7 +35,7 @@ from memd.errors import (
 )
 from memd.fsio import Failure
 
-SCHEMA_VERSION = 7  # of the tables; an index with another version is rebuilt
+SCHEMA_VERSION = 8  # of the tables; an index with another version is rebuilt
 
 # unicode61 keeps letters and digits; Mn and Mc keep the vowel signs of Indic scripts inside their words.
 # remove_diacritics 2 also handles code points that combine a letter with several diacritics.
@@ -161,6 +161,14 @@ CREATE TABLE unreadable (                  -- ... those in a script that the mod
 CREATE TABLE beyond (                      -- ... and those beyond the first chunks of a long source
     chunk INTEGER PRIMARY KEY REFERENCES chunks (id) ON DELETE CASCADE
 ) STRICT;
+
+CREATE TABLE outbox (                      -- of a published workspace: memd.index.outbox
+    path TEXT PRIMARY KEY,                 -- of a source that the team's store has, or shall have
+    revision INTEGER NOT NULL,             -- of its newest change
+    due INTEGER NOT NULL,                  -- 0: the store has this revision; 1: to be sent; 2: to be removed
+    sent INTEGER NOT NULL                  -- 1: the store may have some revision of it
+) STRICT, WITHOUT ROWID;
+CREATE INDEX outbox_due ON outbox (due, revision) WHERE due;
 """
 
 FULL_TEXT = {  # table → its FTS5 options
@@ -186,7 +194,7 @@ JOURNAL_LIMIT_BYTES = 64 * 1024 * 1024  # the WAL is truncated to this after a c
 # Tables in which a lost page would be noticed late or never; full-text tables have checks of their own.
 LOOKED_THROUGH = (
     *("meta", "sources", "names", "links", "fields", "chunks", "matrices"),
-    *("vectors", "columns", "postings", "waiting", "unreadable", "beyond"),
+    *("vectors", "columns", "postings", "waiting", "unreadable", "beyond", "outbox"),
 )
 # Length of the log, in pages, at which `Store` checkpoints after a commit. SQLite's automatic checkpoint
 # ignores a failing disk, so that more and more acknowledged commits would exist only in the log.

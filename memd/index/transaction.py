@@ -75,6 +75,7 @@ class Transaction:
         self._bring(source.id)
         self._note_names(source.id)
         self.sources_put[source.id] = source
+        self._note_for_store(new.path)
 
     def touch(self, path: str, stamp: FileStamp) -> None:
         """Record a new stamp for a source with unchanged bytes."""
@@ -98,6 +99,7 @@ class Transaction:
         self._kill(chunks)
         self.sources_put.pop(source_id, None)
         self.sources_removed.add(source_id)
+        self._note_for_store(path)
 
     def restore(self, path: str, stamp: FileStamp) -> None:
         """Make a gone source live again: its file is back with the same bytes.
@@ -115,6 +117,7 @@ class Transaction:
         self._bring(source_id)
         self._note_names(source_id)
         self.sources_put[source_id] = self._writer.source_of(source_id)
+        self._note_for_store(path)
 
     def embed(self, vectors: Mapping[bytes, bytes], *, model_id: str) -> None:
         """Store vectors by the hash of their text, and assign them to the waiting chunks.
@@ -138,6 +141,8 @@ class Transaction:
             served = self._ledger.served(digest)
             if target is self._matrices.active:
                 self.embedded.update((chunk_id, row) for chunk_id in served)
+        if self._writer.outbox.is_open:
+            self._writer.outbox.note_embedded(self.embedded)
 
     def _replace(self, path: str, *, renewed: bool) -> None:
         """Remove the old chunks of a path.
@@ -160,6 +165,10 @@ class Transaction:
             self._writer.delete_chunks(source_id)
         if is_live:
             self._kill(chunks)
+
+    def _note_for_store(self, path: str) -> None:
+        if self._writer.outbox.is_open:
+            self._writer.outbox.note(path)
 
     def _note_names(self, source_id: int) -> None:
         """Record the names and links of a source that can affect which source supersedes which."""

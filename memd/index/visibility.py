@@ -52,6 +52,10 @@ class Visibility:
         """Return whether a note with this *text* (possibly newer than the index) is kept from agents."""
         return self._is_named(path) or is_private(text)
 
+    def hides(self, path: str, *, is_private: bool) -> bool:
+        """Return whether an indexed note is kept from agents."""
+        return is_private or self._is_named(path)
+
     def of(self, snapshot: Snapshot, reader: Reader) -> Snapshot:
         """Return the visible part of *snapshot*; *reader* is in a transaction of its generation."""
         with self._lock:

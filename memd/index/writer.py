@@ -10,6 +10,7 @@ from memd.fsio import Failure
 from memd.index import links
 from memd.index.database import Store, decoded, full_text, terms_of
 from memd.index.links import Supersession
+from memd.index.outbox import Outbox
 from memd.index.reader import SOURCE_COLUMNS, Sources, source_of
 from memd.index.source_rows import NewChunk, NewSource, shown_warning
 from memd.records import FileStamp, Source
@@ -32,6 +33,7 @@ class Writer(Store):
         self.staged: dict[int, int] = {}  # sources being stored in several transactions → first chunk id
         self.has_waste = True  # a killed process may have left some
         self.refilled = 0  # how often the words table was made again: postings read before are invalid
+        self.outbox = Outbox(self)
         self._terms = terms_of(self._db, of_query=False)
 
     # What is known

@@ -183,7 +183,7 @@ class KeywordArm:
 
 def keyword_arm(view: View, query: Query, mask: Mask) -> KeywordArm:
     """Score every chunk under *mask* by the query's words."""
-    found, whole = _terms(view, query)
+    found, whole = terms_of(view, query)
     if whole and len(query.pieces) == 1:
         postings = counted(dict.fromkeys(whole, 1))
         found.append((_term(view, query.pieces[0], postings, times=WHOLE_TIMES), postings))
@@ -194,7 +194,7 @@ def keyword_arm(view: View, query: Query, mask: Mask) -> KeywordArm:
 
 def knows_a_word(view: View, query: Query) -> bool:
     """Return whether some chunk contains a word of the query."""
-    return any(term.document_frequency for term, _ in _terms(view, query)[0])
+    return any(term.document_frequency for term, _ in terms_of(view, query)[0])
 
 
 def occurs_literally(view: View, typed: str) -> bool:
@@ -242,7 +242,7 @@ def phrase_expression(phrase: str) -> str:
     return f'"{" ".join(tokens)}"{prefix}'
 
 
-def _terms(view: View, query: Query) -> tuple[list[tuple[Term, Postings]], frozenset[int]]:
+def terms_of(view: View, query: Query) -> tuple[list[tuple[Term, Postings]], frozenset[int]]:
     """Return the terms with their postings, and the chunks that contain all runs whole."""
     runs = [piece for piece in query.pieces if is_spaceless(piece)]
     words = content_words(tuple(piece for piece in query.pieces if not is_spaceless(piece)))
@@ -351,7 +351,7 @@ class ChunkScores:
         found: Scores = self._sums[ids]
         norms = self._norms[ids]
         for weight, term in reversed(self._rest):
-            counts = sum((_counts_at(part, ids) for part in term.parts), start=np.zeros(len(ids), np.float32))
+            counts = sum((counts_at(part, ids) for part in term.parts), start=np.zeros(len(ids), np.float32))
             found += counts / (norms + counts) * np.float32(weight)
         return found
 
@@ -391,7 +391,7 @@ def bm25_of_sources(
     """
     first, end = stretches(columns, ids)
     average = max(columns.total_length / max(columns.count, 1), 1)
-    stretch = _Stretches(first, end)
+    stretch = Stretches(first, end)
     norm = k1 * (1 - b + b * stretch.sums(columns.length) / average)
     each = [sum(map(stretch.counts, term.parts), start=np.zeros(len(first))) for _, term in terms]
     for place, word in instead.items():
@@ -406,11 +406,11 @@ def bm25_of_sources(
 
 def count_between(term: Postings, first: int, end: int) -> int:
     """Return the count of a term in the chunks from *first* to before *end*."""
-    stretch = _Stretches(np.array([first]), np.array([end]))
+    stretch = Stretches(np.array([first]), np.array([end]))
     return int(sum(stretch.counts(part)[0] for part in term.parts))
 
 
-def _counts_at(part: Part, ids: NDArray[np.int64]) -> Scores:
+def counts_at(part: Part, ids: NDArray[np.int64]) -> Scores:
     """Return the count of the term in each chunk of *ids*."""
     if not part.size:
         return np.zeros(len(ids), np.float32)
@@ -449,7 +449,7 @@ def _add_sparse(
         scores[at] = added
 
 
-class _Stretches:
+class Stretches:
     """Ranges of ids: from each *first* to before its *end*."""
 
     def __init__(self, first: NDArray[np.int64], end: NDArray[np.int64]) -> None:

@@ -22,6 +22,7 @@ from rapidfuzz import fuzz, process
 from rapidfuzz.distance import OSA
 
 from memd.index.snapshot import View
+from memd.index.vocabulary import Vocabulary
 from memd.languages import Language
 from memd.records import Tokenizer
 from memd.search.query import STOP_WORDS, Query
@@ -172,7 +173,12 @@ def _nearest(view: View, term: str, edits: int) -> str | None:
 
 def _at_distance(view: View, term: str, edits: int) -> str | None:
     """Return the most frequent term in some chunk that is within *edits* edits."""
-    vocabulary = view.vocabulary
+    ranked = words_within(view.vocabulary, term, edits)
+    return next((word for word in ranked if view.postings(word, prefix=False).document_frequency), None)
+
+
+def words_within(vocabulary: Vocabulary, term: str, edits: int) -> list[str]:
+    """Return the terms of a vocabulary that are within *edits* edits of *term*, the most frequent first."""
     near = process.extract(
         term,
         vocabulary.words(range(len(term) - edits, len(term) + edits + 1)),
@@ -180,7 +186,6 @@ def _at_distance(view: View, term: str, edits: int) -> str | None:
         score_cutoff=edits,
         limit=None,
     )
-    ranked = sorted(
+    return sorted(
         (word for word, _, _ in near), key=lambda word: (-vocabulary.document_frequency(word), word)
     )
-    return next((word for word in ranked if view.postings(word, prefix=False).document_frequency), None)

@@ -7,11 +7,18 @@ So a store needs no ranking of its own beyond two lists of candidates, and its s
 Implementations: `local` (one index of this machine), `milvus`, and in the tests a reference server. All
 values are msgspec structs that are encoded as MessagePack arrays, so that a store may run in another process.
 Methods block; they are called in threads.
+
+A phrase is text: terms in order, joined by blanks, as in `PublishedChunk.words`; if it ends with "*", its
+last term may be the beginning of a term. A part of a query is a term, a beginning, the forms of a word, or
+the whole phrase: `parts_of(wanted)` names them in the order in which all counts come.
 """
 
-from typing import Protocol
+from typing import Final, Protocol
 
 from msgspec import Struct
+
+# Chunks that may be compared with a name as it is typed; `memd.search.identifiers` looks at no more.
+MOST_HOLDERS: Final = 100
 
 
 class SourceKey(Struct, frozen=True, array_like=True, order=True):
@@ -81,10 +88,27 @@ class PublishedWorkspace(Struct, frozen=True, array_like=True):
 
 
 class Filter(Struct, frozen=True, array_like=True):
-    """A condition that a source must meet, see memd.search.filters; dates in ISO format."""
+    """A condition that a source must meet, see memd.search.filters; dates in ISO format.
+
+    Two names are conditions on chunks: a chunk must have one of the phrases of "phrase", and none of those of
+    "excluded".
+    """
 
     name: str
     values: tuple[str, ...]  # one match is enough
+
+
+class Forms(Struct, frozen=True, array_like=True):
+    """Other forms of a word, which count as one term in chunks that lack the word.
+
+    They do not count in chunks that are recognisably in one of some other languages: those that have more of
+    the function words of another language than of this one, and at least two (`memd.languages`).
+    """
+
+    word: str
+    forms: tuple[str, ...]
+    language: str
+    others: tuple[str, ...]  # the other languages that are frequent in the store
 
 
 class Wanted(Struct, frozen=True, array_like=True):
@@ -96,13 +120,39 @@ class Wanted(Struct, frozen=True, array_like=True):
     workspaces: tuple[str, ...] | None  # only these; None: all
     filters: tuple[Filter, ...]  # all must be met
     pool: int  # candidates of each list
+    weights: tuple[float, ...] = ()  # of each part, a factor of its idf; (): all 1
+    forms: tuple[Forms, ...] = ()
+    whole: str = ""  # a phrase that counts like a term: a query of one run of a script without spaces
+    named: tuple[str, ...] = ()  # phrases whose holders are wanted: what may name single chunks
+    corrected: bytes | None = None  # vector of the text with corrected words; the higher cosine counts
+
+
+def parts_of(wanted: Wanted) -> tuple[str, ...]:
+    """Return a name for each part: a term, "beginning*", "=word" of the word's forms, the quoted phrase."""
+    forms = tuple(f"={one.word}" for one in wanted.forms)
+    whole = (f'"{wanted.whole}"',) if wanted.whole else ()
+    return (*wanted.terms, *(f"{one}*" for one in wanted.prefixes), *forms, *whole)
+
+
+class Holders(Struct, frozen=True, array_like=True):
+    """The chunks that have a phrase, whatever the filters; none if they are more than MOST_HOLDERS."""
+
+    chunks: tuple[ChunkKey, ...]
+    meets: tuple[bool, ...]  # whether each of them meets the filters
+    is_complete: bool = True  # False: they are too many, or the store cannot look for phrases
 
 
 class Found(Struct, frozen=True, array_like=True):
-    """The candidates of both lists, best first."""
+    """The candidates of both lists, best first.
+
+    If nothing but filters is wanted, `by_words` has the first chunks of the newest sources, by day, then by
+    time of change.
+    """
 
     by_words: tuple[ChunkKey, ...]
     by_vector: tuple[ChunkKey, ...]
+    named: tuple[Holders, ...] = ()  # of each phrase of `Wanted.named`; (): the store cannot look for phrases
+    allowed: int | None = None  # number of chunks that meet the filters; None: not counted
 
 
 class Statistics(Struct, frozen=True, array_like=True):
@@ -110,14 +160,64 @@ class Statistics(Struct, frozen=True, array_like=True):
 
     chunks: int
     total_length: int  # in terms
-    frequencies: dict[str, int]  # term → chunks that have it; of a prefix: "term*"
+    frequencies: dict[str, int]  # name of a part (`parts_of`) → chunks that have it
+    # Language → sum of the frequencies of its function words; {}: unknown, then no chunk is in another one.
+    languages: dict[str, int] = {}
 
 
 class Near(Struct, frozen=True, array_like=True):
     """Words of the store near a word, with their document frequencies."""
 
-    forms: dict[str, int]  # that begin like its stem
-    spellings: dict[str, int]  # of about its length
+    forms: dict[str, int]  # that have its stem in the language; {} if the word is in many chunks
+    spellings: dict[str, int]  # within two edits; {} if some chunk has the word
+    endings: dict[str, int] = {}  # the most frequent ones that begin with it; {} if some chunk has the word
+
+
+class SourceFacts(Struct, frozen=True, array_like=True):
+    """What ranking needs of a source beside its chunks."""
+
+    key: SourceKey
+    title: str
+    tags: tuple[str, ...]
+    day: str
+    day_of: str
+    origin: str
+    valid_until: str
+    evergreen: bool
+    external: bool
+    mtime_ns: int
+
+
+class ChunkFacts(Struct, frozen=True, array_like=True):
+    """What an answer needs of a chunk, the fields of PublishedChunk without words, length and vector."""
+
+    start_line: int
+    end_line: int
+    start_byte: int
+    heading: str
+    text: str
+    context: str
+    hash: bytes
+    signature: bytes
+    entry: str
+    origin: str
+    left_out: str = ""  # why it gets no vector, see `memd.index.reader.LeftOut`; "": it has or awaits one
+
+
+class Evidence(Struct, frozen=True, array_like=True):
+    """What ranking needs of some chunks and of their whole sources, without the text of the other chunks.
+
+    Numbers are int32, vectors float32, both little-endian, row by row.
+    """
+
+    sources: tuple[SourceFacts, ...]
+    sizes: bytes  # of each source: number of chunks, length of all, length of the first
+    counts: bytes  # of each source: of each part in all chunks, then of each part in the first
+    chunks: tuple[ChunkFacts, ...]
+    at: bytes  # of each chunk: index of its source, ordinal, length, row of its vector or -1
+    chunk_counts: bytes  # of each chunk: of each part
+    places: bytes  # of evenly spaced chunks of each source: index of the source, ordinal, row of its vector
+    vectors: bytes  # the rows, one for equal texts
 
 
 class Listed(Struct, frozen=True, array_like=True):
@@ -129,8 +229,8 @@ class Listed(Struct, frozen=True, array_like=True):
     chunks: int
 
 
-class Store(Protocol):
-    """A body of notes. Each method raises StoreError if the store does not answer before *deadline_s*."""
+class ReadableStore(Protocol):
+    """What a search reads. Each method raises StoreError if there is no answer within *deadline_s*."""
 
     def candidates(self, wanted: Wanted, deadline_s: float) -> Found:
         """Return the best candidates by words and by vector among the sources that meet the filters."""
@@ -138,23 +238,42 @@ class Store(Protocol):
     def evidence(self, sources: tuple[SourceKey, ...], deadline_s: float) -> tuple[PublishedSource, ...]:
         """Return these sources whole, the highest revision of each; gone ones are left out."""
 
+    def lean(self, chunks: tuple[ChunkKey, ...], wanted: Wanted, deadline_s: float) -> Evidence:
+        """Return what ranking needs of these chunks; gone ones are left out.
+
+        `memd.stores.lean.lean_of` makes it of whole sources, for a store that cannot.
+        """
+
+    def related(self, sources: tuple[SourceKey, ...], deadline_s: float) -> tuple[PublishedSource, ...]:
+        """Return what decides which sources replace these ones, without chunks.
+
+        These are the sources that name the same conversation as an archived one among these. And, over any
+        number of steps and in the same workspace, the sources whose link of the kind "supersedes" has a name
+        of another one of them, and those that have the name of such a link, these ones included.
+        `memd.stores.relations.related` finds them by look-ups of names.
+        """
+
     def statistics(self, wanted: Wanted, deadline_s: float) -> Statistics:
         """Return the statistics of the wanted terms over the wanted workspaces, whatever the filters."""
 
-    def vocabulary(self, word: str, deadline_s: float) -> Near:
-        """Return the words near *word*."""
-
-    def replace(self, sources: tuple[PublishedSource, ...], deadline_s: float) -> None:
-        """Store sources; each replaces all lower revisions of itself. Repeating it changes nothing."""
-
-    def remove(self, sources: tuple[tuple[SourceKey, int], ...], deadline_s: float) -> None:
-        """Remove sources up to a revision. Repeating it changes nothing."""
+    def vocabulary(self, word: str, deadline_s: float, language: str = "") -> Near:
+        """Return the words near *word*; its forms if *language* is given."""
 
     def sources(self, workspace: str, after: str, limit: int, deadline_s: float) -> tuple[Listed, ...]:
         """Return the sources of a workspace whose paths sort after *after*, in order of paths."""
 
     def workspaces(self, deadline_s: float) -> tuple[PublishedWorkspace, ...]:
         """Return all published workspaces that the caller may read."""
+
+
+class Store(ReadableStore, Protocol):
+    """A body of notes that can be written, too; each method raises StoreError likewise."""
+
+    def replace(self, sources: tuple[PublishedSource, ...], deadline_s: float) -> None:
+        """Store sources; each replaces all lower revisions of itself. Repeating it changes nothing."""
+
+    def remove(self, sources: tuple[tuple[SourceKey, int], ...], deadline_s: float) -> None:
+        """Remove sources up to a revision. Repeating it changes nothing."""
 
     def publish(self, workspace: PublishedWorkspace, deadline_s: float) -> None:
         """Announce a workspace, or change what is known about it."""

@@ -1,0 +1,146 @@
+"""The outbox of an index: the sources that a team's store has, and those that it must still be sent.
+
+Only a workspace that is published has rows here. They change in the transaction of the commit that they are
+about, so no save is lost between two steps. One row a source, whatever happens to it meanwhile: the table is
+bounded by the number of sources, however long the store is away.
+
+Each change gives its row a new revision. Revisions only grow, also over restarts, and also over a new index:
+the first one is the time in milliseconds, far above what an older index can have counted to.
+
+Private sources get no row: not even their paths leave the machine. For the writing thread, inside of a
+transaction; the SQL below is for readers.
+"""
+
+import json
+import time
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from memd.index.database import Store
+
+TERMS = "published"  # key in meta: under which terms the workspace is published, see memd.stores.publisher
+REVISION = "revision"  # key in meta: the highest one given
+KEPT, TO_SEND, TO_REMOVE = 0, 1, 2  # values of `due`
+
+DUE = "SELECT path, revision, sent FROM outbox WHERE due ORDER BY due DESC, revision DESC LIMIT ?"
+SENT = "SELECT path FROM outbox WHERE sent"
+DUE_COUNT = "SELECT count(*) FROM outbox WHERE due"
+# How many sources the store has, and how many wait.
+COUNTS = "SELECT ifnull(sum(due = 0), 0), ifnull(sum(due > 0), 0) FROM outbox"
+# Each source that the store may have, with what it should have.
+ROWS = """
+    SELECT outbox.path, revision, due, ifnull(sources.hash, x''),
+        (SELECT count(*) FROM chunks WHERE chunks.source = sources.id)
+    FROM outbox LEFT JOIN sources ON sources.path = outbox.path AND gone_at IS NULL
+"""
+_SHOWN = "gone_at IS NULL AND NOT private"
+
+
+class Sent(NamedTuple):
+    """A source as it was read from the outbox."""
+
+    path: str
+    revision: int
+
+
+class Outbox:
+    """The table `outbox`."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.is_open = store.get(TERMS) is not None  # otherwise nothing is noted
+
+    def open(self, terms: str) -> None:
+        """Publish the workspace from now on, under *terms*."""
+        self._store.set(TERMS, terms)
+        self.is_open = True
+
+    def close(self) -> None:
+        """Publish no more, and forget what the store has."""
+        self._store.run("DELETE FROM outbox")
+        self._store.set(TERMS, None)
+        self.is_open = False
+
+    def note(self, path: str) -> None:
+        """Note that a source was saved, deleted or made private."""
+        if self._store.run(f"SELECT 1 FROM sources WHERE path = ? AND {_SHOWN}", (path,)):
+            self._put([path], TO_SEND)
+        else:
+            # What the store never had is not named to it.
+            self._store.run("DELETE FROM outbox WHERE path = ? AND NOT sent", (path,))
+            self._store.run(
+                "UPDATE outbox SET revision = ?, due = ? WHERE path = ?", (self._next(), TO_REMOVE, path)
+            )
+
+    def note_embedded(self, chunks: Iterable[int]) -> None:
+        """Note the sources of these chunks that have all of their vectors now."""
+        found = self._store.run(
+            f"""
+            SELECT DISTINCT sources.path FROM json_each(?) AS asked
+            CROSS JOIN chunks ON chunks.id = asked.value CROSS JOIN sources ON sources.id = chunks.source
+            WHERE {_SHOWN} AND NOT EXISTS (
+                SELECT 1 FROM chunks AS other CROSS JOIN waiting ON waiting.chunk = other.id
+                WHERE other.source = sources.id
+            )
+            """,
+            (json.dumps(list(chunks)),),
+        )
+        self._put([path for [path] in found], TO_SEND)
+
+    def note_all(self) -> None:
+        """Note every source, and the removal of those that are no longer shown."""
+        gone = f"path NOT IN (SELECT path FROM sources WHERE {_SHOWN})"
+        self._store.run(f"DELETE FROM outbox WHERE NOT sent AND {gone}")
+        self._put([path for [path] in self._store.run(f"SELECT path FROM outbox WHERE {gone}")], TO_REMOVE)
+        # Newest last: those are sent first.
+        live = self._store.run(f"SELECT path FROM sources WHERE {_SHOWN} ORDER BY mtime_ns")
+        self._put([path for [path] in live], TO_SEND)
+
+    def note_differing(self, paths: Iterable[str], gone: Iterable[str], above: int) -> None:
+        """Note sources that the store has lost or has otherwise, and those that it should not have.
+
+        Args:
+            paths: to be sent again, if they are still shown.
+            gone: that the store has.
+            above: the highest revision that the store knows.
+        """
+        if above > (self._store.number(REVISION) or 0):
+            self._store.set(REVISION, above)
+        for path in paths:
+            self.note(path)
+        self._put(gone, TO_REMOVE, sent=1)
+
+    def begin(self, sources: Sequence[Sent]) -> set[Sent]:
+        """Record that the store may have these sources; return those that have not changed meanwhile."""
+        found = self._store.run(
+            """
+            UPDATE outbox SET sent = 1
+            WHERE (path, revision) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?))
+            RETURNING path, revision
+            """,
+            (json.dumps(sources),),
+        )
+        return {Sent(*row) for row in found}
+
+    def acknowledge(self, stored: Sequence[Sent], removed: Sequence[Sent]) -> None:
+        """Record what the store has acknowledged, except of sources that have changed meanwhile."""
+        if stored:
+            self._store.run_many("UPDATE outbox SET due = 0 WHERE path = ? AND revision = ?", stored)
+        if removed:
+            self._store.run_many("DELETE FROM outbox WHERE path = ? AND revision = ?", removed)
+
+    def _put(self, paths: Iterable[str], due: int, sent: int = 0) -> None:
+        self._store.run_many(
+            """
+            INSERT INTO outbox (path, revision, due, sent) VALUES (?, ?, ?, ?)
+            ON CONFLICT (path) DO UPDATE SET revision = excluded.revision, due = excluded.due,
+                sent = max(sent, excluded.sent)
+            """,
+            [(path, self._next(), due, sent) for path in paths],
+        )
+
+    def _next(self) -> int:
+        known = self._store.number(REVISION)
+        revision = (int(time.time() * 1000) if known is None else known) + 1
+        self._store.set(REVISION, revision)
+        return revision
