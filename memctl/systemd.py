@@ -91,7 +91,7 @@ NAME = "ollama.conf"
 
 _TEXT = """\
 # Written by `memctl service install`, which also removes it when no workspace needs it any more.
-# Reason: provider = "ollama" or "openai" in
+# Reason: provider = "ollama" or "openai", or the team's store, in
 {roots}
 # and their servers are asked over TCP, which memd.service does not allow. Nothing else of it is loosened:
 # this adds to its RestrictAddressFamilies=AF_UNIX, and memd itself connects only to the addresses that
@@ -107,7 +107,7 @@ def drop_in(unit_dir: Path) -> Path:
 
 
 def text(roots: list[Path]) -> str:
-    """Return the text of the drop-in, which allows the workspaces at *roots* to use a model server."""
+    """Return the text of the drop-in, which names the workspaces and the file that need a network."""
     # A root with a line feed in its name would end the comment.
     return _TEXT.format(roots="\n".join(f"#   {str(root)!r}" for root in roots))
 
@@ -121,14 +121,26 @@ def asking_servers(state_dir: Path) -> list[Path]:
     return [root for root in _registered(state_dir) if _setting(root, "provider") in {"ollama", "openai"}]
 
 
+def using_network(state_dir: Path) -> list[Path]:
+    """Return the same, and the user's configuration if its team's store is asked over TCP."""
+    path = config_dir() / "config.toml"
+    try:
+        team = tomllib.loads(path.read_text(encoding="utf-8-sig")).get("team")
+    except (OSError, ValueError):
+        team = None
+    uri = str(team.get("uri", "")) if isinstance(team, dict) else ""
+    is_local = not uri or uri.startswith(("store+unix:", "milvus+lite:"))
+    return asking_servers(state_dir) + ([] if is_local else [path])
+
+
 def using_model(state_dir: Path, model: str) -> list[Path]:
     """Return the registered workspaces whose configuration sets *model*."""
     return [root for root in _registered(state_dir) if _setting(root, "model") == model]
 
 
 def update(unit_dir: Path, state_dir: Path) -> list[Path]:
-    """Write the drop-in if a workspace needs it, otherwise remove it; return the files written."""
-    roots = asking_servers(state_dir)
+    """Write the drop-in if something needs it, otherwise remove it; return the files written."""
+    roots = using_network(state_dir)
     if not roots:
         remove(unit_dir)
         return []
@@ -140,11 +152,11 @@ def update(unit_dir: Path, state_dir: Path) -> list[Path]:
 
 def advice(unit_dir: Path, state_dir: Path) -> str | None:
     """Return what to do if the drop-in does not fit the configurations; None if it does."""
-    wanted = bool(asking_servers(state_dir))
+    wanted = bool(using_network(state_dir))
     if wanted == drop_in(unit_dir).exists():
         return None
     now = (
-        "may not open network sockets, but a model server is configured"
+        "may not open network sockets, but a server is configured"
         if wanted
         else "may open network sockets, but needs none"
     )

@@ -5,6 +5,7 @@ hardly trusted, and the user's own ``config.toml``, which alone may allow model 
 """
 
 import os
+import shlex
 import stat
 import tomllib
 from pathlib import Path
@@ -93,6 +94,17 @@ class OpenAIServer(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         return f"OpenAIServer({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 
 
+class TeamConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """``[team]``: the store that the machines of a team share, and which workspaces this one publishes."""
+
+    uri: Annotated[str, Meta(min_length=1)]
+    token_file: str = ""  # "": no token
+    ca: str = ""  # "": the certificates of the system
+    database: str = ""  # "": the store's default
+    collection: Annotated[str, Meta(min_length=1)] = "memd"
+    share: tuple[str, ...] = ()  # roots of workspaces; none is published by itself
+
+
 class UserConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """``~/.config/memd/config.toml``: what workspaces may choose from."""
 
@@ -102,11 +114,17 @@ class UserConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     allow_remote: bool = False  # addresses other than loopback
     # Scripts of the models that do not declare theirs; None: all scripts.
     scripts: Annotated[tuple[Script, ...], Meta(min_length=1)] | None = None
+    team: TeamConfig | None = None  # by `load_team_config` alone, so that a fault in it affects nothing else
 
 
 SERVED = frozenset({"ollama", "openai"})  # providers on a server
 BUILTIN_MODEL = "all-MiniLM-L6-v2"
-Config = TypeVar("Config", WorkspaceConfig, UserConfig)
+# Of a store: whether its traffic is readable on the way.
+TEAM_SCHEMES = {
+    "store": True, "store+tls": False, "store+unix": False, "http": True, "https": False, "milvus+lite": False
+}  # fmt: skip
+MAX_TOKEN_BYTES = 8192  # arbitrary; tokens have some hundred bytes
+Config = TypeVar("Config", WorkspaceConfig, UserConfig, TeamConfig)
 
 
 def load_workspace_config(path: Path) -> WorkspaceConfig:
@@ -119,8 +137,65 @@ def load_workspace_config(path: Path) -> WorkspaceConfig:
 
 
 def load_user_config(path: Path) -> UserConfig:
-    """Read the user's configuration; a missing file means defaults."""
-    return _load(path, UserConfig) if path.exists() else UserConfig()
+    """Read the user's configuration, without [team]; a missing file means defaults."""
+    if not path.exists():
+        return UserConfig()
+    return _convert(path, {key: value for key, value in _table(path).items() if key != "team"}, UserConfig)
+
+
+def load_team_config(path: Path) -> TeamConfig | None:
+    """Read [team] of the user's configuration; None if there is none.
+
+    Raises:
+        ConfigError: one line with the key, what is wrong with its value, and what to do.
+    """
+    table = _table(path).get("team") if path.exists() else None
+    if table is None:
+        return None
+    if not isinstance(table, dict):
+        raise ConfigError(
+            f'{path}: team is no table: write [team] and uri = "store+tls://HOST:PORT" below it'
+        )
+    try:
+        config = _convert(path, table, TeamConfig)
+    except ConfigError as error:
+        raise ConfigError(str(error).replace(f"{path}: ", f"{path}: [team] ", 1)) from error
+    if fault := _team_fault(config):
+        raise ConfigError(f"{path}: [team] {fault}")
+    return config
+
+
+def team_token(config: TeamConfig) -> str:
+    """Return the token for the team's store; "" without one.
+
+    Raises:
+        ConfigError: its file cannot be read, or others can read it.
+    """
+    if not config.token_file:
+        return ""
+    path = Path(config.token_file).expanduser()
+    what = f"[team] token_file = {config.token_file!r}"
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise ConfigError(f"{what} cannot be read: {error.strerror}") from error
+    with os.fdopen(descriptor, "rb") as stream:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise ConfigError(f"{what} is not a regular file")
+        if status.st_mode & 0o077 or status.st_uid not in {os.getuid(), 0}:
+            mode = f"{stat.S_IMODE(status.st_mode):04o}"
+            raise ConfigError(
+                f"{what} has mode {mode}: others may read it. chmod 600 {shlex.quote(str(path))}"
+            )
+        raw = stream.read(MAX_TOKEN_BYTES + 1)
+    try:
+        token = raw.decode("ascii").strip()
+    except UnicodeDecodeError:
+        token = ""
+    if not token or len(raw) > MAX_TOKEN_BYTES or not token.isprintable():
+        raise ConfigError(f"{what} holds no token: expected one line of printable ASCII")
+    return token
 
 
 def with_settings(path: Path, settings: dict[str, Any]) -> WorkspaceConfig:
@@ -161,6 +236,36 @@ def check_allowed(path: Path, config: WorkspaceConfig, user: UserConfig, user_pa
 def is_installed_name(model: str) -> bool:
     """Return whether *model* is the name of an installed model, not a folder."""
     return "/" not in model and not model.startswith(("~", "."))
+
+
+def _team_fault(config: TeamConfig) -> str:  # noqa: PLR0911 - one line for each fault
+    """Return what is wrong with the values of [team]; "" if nothing is."""
+    if "@" in config.uri:
+        return "uri holds a name or a password: a token belongs into token_file"
+    try:
+        uri = urlsplit(config.uri)
+        port = uri.port
+    except ValueError as error:
+        return f"uri = {config.uri!r} is not an address: {error}"
+    allowed = ", ".join(f"{scheme}://" for scheme in TEAM_SCHEMES)
+    if uri.scheme not in TEAM_SCHEMES:
+        return f"uri = {config.uri!r} begins with none of {allowed}"
+    is_file = uri.scheme in {"store+unix", "milvus+lite"}
+    if is_file and (uri.netloc or not uri.path.strip("/")):
+        return f"uri = {config.uri!r} names no file: {uri.scheme}:///PATH"
+    if not is_file and (not uri.hostname or uri.path.strip("/") or (port == 0)):
+        return f"uri = {config.uri!r} names no host: {uri.scheme}://HOST:PORT"
+    if config.token_file and TEAM_SCHEMES[uri.scheme] and not _is_loopback(config.uri):
+        safe = "store+tls" if uri.scheme == "store" else "https"
+        return f"uri = {config.uri!r} would send the token readably over the network: use {safe}://"
+    if config.ca and TEAM_SCHEMES[uri.scheme]:
+        return f"ca is set, but uri = {config.uri!r} does not use TLS"
+    if config.ca and not Path(config.ca).expanduser().is_file():
+        return f"ca = {config.ca!r} is no file"
+    relative = next((root for root in config.share if not Path(root).expanduser().is_absolute()), None)
+    if relative is not None:
+        return f"share = {relative!r}: expected the absolute path of a workspace's root"
+    return ""
 
 
 def _is_loopback(address: str) -> bool:
@@ -225,6 +330,27 @@ def _explain(message: str, table: dict[str, Any], kind: type[Struct]) -> str:
 
 def _one_line(error: object) -> str:
     return " ".join(str(error).split())
+
+
+def write_shared(path: Path, root: str, *, is_shared: bool) -> None:
+    """Add a workspace to `share` of [team], or take it out; comments, order and other keys stay.
+
+    Raises:
+        ConfigError: there is no [team].
+        NoSpaceError, StorageError: it cannot be written; the old content remains.
+    """
+    import tomlkit  # noqa: PLC0415 - as below
+
+    target = path.resolve()
+    document: Any = tomlkit.parse(target.read_text(encoding="utf-8-sig")) if target.exists() else {}
+    if "team" not in document:
+        raise ConfigError(
+            f'no team is configured: write [team] and uri = "store+tls://HOST:PORT" into {path}'
+        )
+    shared = [str(one) for one in document["team"].get("share", ())]
+    others = [one for one in shared if str(Path(one).expanduser()) != root]
+    document["team"]["share"] = [*others, root] if is_shared else others
+    fsio.replace_users(target, tomlkit.dumps(document).encode())
 
 
 def write_settings(root: Path, path: Path, settings: dict[str, Any]) -> None:

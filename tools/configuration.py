@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from memd.config import InputType, OpenAIServer, UserConfig, Weights, WorkspaceConfig
+from memd.config import InputType, OpenAIServer, TeamConfig, UserConfig, Weights, WorkspaceConfig
 
 ROOT = Path(__file__).parents[1]
 COMMAND = ".venv/bin/python -m tools.configuration"
@@ -48,6 +48,7 @@ MEANINGS: dict[type, dict[str, str]] = {
         "openai": "a table for each server with the OpenAI API; it also allows the address",
         "allow_remote": "allow addresses on other machines, to which the text of notes is then sent",
         "scripts": "scripts that models read which do not declare theirs, by Unicode's names; without the key: all",
+        "team": "the store of a team, to which `memctl team publish` sends the text of workspaces; without the table: none",
     },
     OpenAIServer: {
         "api_key": "sent to this address only, never shown",
@@ -58,6 +59,15 @@ MEANINGS: dict[type, dict[str, str]] = {
         "document_model": "that for chunks; both must put texts into the same vector space",
         "input_type": "values of a request's `input_type`, for a server that adds prefixes itself; not sent without it",
         "max_tokens": "tokens of one text that the model reads",
+    },
+    TeamConfig: {
+        "uri": "of the store: `store+tls://HOST:PORT`, `store://HOST:PORT`, `store+unix:///PATH`; of Milvus: `https://HOST:PORT`, "
+        "`http://HOST:PORT`, `milvus+lite:///PATH`. No token is sent without TLS, except on this machine",
+        "token_file": "file with the token, which only you may read (`chmod 600`)",
+        "ca": "file with the certificate of the CA of the store's certificate; without it, those of the system are trusted",
+        "database": "of Milvus; without it, its default",
+        "collection": "the name that the machines of the team share; its vectors are of one model",
+        "share": "roots of the workspaces that are published; `memctl team publish` and `unpublish` change it",
     },
     InputType: {
         "query": "for questions",
@@ -106,7 +116,8 @@ def page() -> str:
     server = '\n### `[openai."http://127.0.0.1:8080"]`\n'
     parts = [HEAD, _table(WorkspaceConfig), "\n### `[weights]`\n", _table(Weights), USER, _table(UserConfig)]
     kinds = '\n### `[openai."http://127.0.0.1:8080".input_type]`\n'
-    return "".join([*parts, server, _table(OpenAIServer), kinds, _table(InputType), OTHERS])
+    team = ["\n### `[team]`\n", _table(TeamConfig)]
+    return "".join([*parts, server, _table(OpenAIServer), kinds, _table(InputType), *team, OTHERS])
 
 
 def schema(kind: type) -> str:

@@ -81,10 +81,11 @@ class Tool(NamedTuple):
 
 
 _QUERY = 'A question or some words, in any language; "quoted words" occur together, -word excludes'
-_SYNC = "First wait until everything saved by now is searchable, some seconds at most"
+_SYNC = "First wait, some seconds at most, until all that is saved is searchable"
 _BUDGET = "the budget says how much"
 _FLAG = {"type": "boolean"}  # a number of milliseconds is for programs
 _TEXTS = {"type": "array", "items": {"type": "string"}}
+_TEAM = {"type": "string", "enum": ["team"]}  # the default is left out
 
 TOOLS = (
     Tool(
@@ -95,7 +96,7 @@ TOOLS = (
         Find what the user's notes and earlier memories say, by meaning and by words.
 
         Use it when a question may have been answered or decided before. Returns ranked stretches of notes
-        with path, lines, snippet and score (0 to 1, comparable between answers). Look at `confidence` first:
+        with path, lines, snippet and score (0 to 1). Look at `confidence` first:
         "none" means no good match, only the nearest; `note` says what else the answer lacks. A hit with
         `superseded_by` or `expired` is out of date, and one of a conversation may be if it has `entries`:
         rely on the notes named. Read more of hits with get; cite path and lines.
@@ -107,10 +108,18 @@ TOOLS = (
             "mode": "keyword: exact words alone; vector: meaning alone",
             "min_score": "Lowest score of a hit",
             "sync": _SYNC,
-            "fields": "Only these keys of each hit, as path, title: a cheap list",
+            "fields": "Only these keys of each hit, as path, title",
+            "scope": "What a whole team publishes",
         },
         hidden={"prefix": "for who types while the hits are shown"},
-        schemas={"tag": _TEXTS, "path": _TEXTS, "field": _TEXTS, "sync": _FLAG, "fields": _TEXTS},
+        schemas={
+            "tag": _TEXTS,
+            "path": _TEXTS,
+            "field": _TEXTS,
+            "sync": _FLAG,
+            "fields": _TEXTS,
+            "scope": _TEAM,
+        },
     ),
     Tool(
         "recall",
@@ -119,16 +128,18 @@ TOOLS = (
         """\
         Get the text of the most relevant notes as Markdown, within a budget of tokens, sources named.
 
-        Use it at the start of a task to load what is known about its subject. search_memory is better when
-        you want to choose among hits.
+        Use it at the start of a task to load what is known about its subject. To choose among
+        hits, use search_memory.
         """,
         {
             **_AS_SEARCH,
             "query": "See search_memory",
             "budget_tokens": "Tokens at most",
             "sync": "See search_memory",
+            "superseded": "Also superseded and expired notes",
+            "scope": "See search_memory",
         },
-        schemas={"tag": _TEXTS, "path": _TEXTS, "field": _TEXTS, "sync": _FLAG},
+        schemas={"tag": _TEXTS, "path": _TEXTS, "field": _TEXTS, "sync": _FLAG, "scope": _TEAM},
         hidden={
             "limit": _BUDGET,
             "min_score": _BUDGET,
@@ -164,7 +175,7 @@ TOOLS = (
         "Why is a note not found",
         READS,
         """\
-        Say why search_memory does not return a note that you or the user expected for a query.
+        Say why search_memory does not return a note that was expected for a query.
 
         Names the first stage that dropped it (not indexed yet, filtered, not found, below the floor, folded,
         outranked) with its values and what to do; "returned" if it is among the hits.
@@ -172,7 +183,7 @@ TOOLS = (
         {
             "path": "The path of the note",
             "query": "See search_memory",
-            "line": "Ask about the text at this line",
+            "line": "Ask about this line",
         },
         method="why",
         hidden=dict.fromkeys(
@@ -199,11 +210,11 @@ TOOLS = (
             "title": "The fact in one line, in words to search for",
             "content": "Markdown that is clear without this conversation: what holds, why, since when",
             "tags": "A few words to filter by",
-            "supersedes": "Notes that this one corrects or replaces: paths, or ids of entries",
+            "supersedes": "Notes that this one corrects or replaces: paths or entry ids",
             "related": "Notes that it links to, likewise",
             "update": "Id or path of an entry whose text this replaces",
             "hash": "With update: its hash, from get",
-            "daily": "Append it to the log of today: for what happened, not for what holds",
+            "daily": "Append it to today's log: for what happened, not what holds",
             "derived_from": "external: from the web or a file, not the user's word",
         },
         schemas={
@@ -223,8 +234,8 @@ TOOLS = (
         refused: tell the user where they are.
         """,
         {
-            "path": "The path of the entry, as extract_memory or a hit says it",
-            "id": "In place of the path its id; needed for an entry of a daily log",
+            "path": "The path of the entry, as a hit has it",
+            "id": "In place of the path its id; needed in a daily log",
         },
         method="forget",
         hidden={"keep_file": "it leaves any note out of the index, whoever wrote it: its owner's choice"},

@@ -35,6 +35,7 @@ COMMANDS = {
     "debug": "print what a bug report needs",
     "ping": "ask whether the daemon answers",
     "workspaces": "list, add, remove or configure workspaces",
+    "team": "publish workspaces to a team's store, and compare what it has",
     "backup": "write settings, the list of workspaces and journals to a file",
     "restore": "write back what memctl backup kept",
     "models": "download, list, use or remove models",

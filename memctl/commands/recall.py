@@ -7,6 +7,7 @@ from memctl import workspaces
 from memctl.arguments import count, filter_options, nearest_option, workspace_option
 from memctl.commands import common
 from memctl.output import caveats
+from memctl.output.hits import home_of
 from memctl.relative_path import shown
 
 OMITTED_SHOWN = 3  # arbitrary: enough to see the reasons; dozens may be left out
@@ -21,6 +22,9 @@ def arguments(parser: ArgumentParser) -> None:
     nearest_option(parser)
     parser.add_argument(
         "--superseded", action="store_true", help="also superseded notes, and those past their valid_until"
+    )
+    parser.add_argument(
+        "--team", action="store_true", help="out of what your team publishes: memctl team status"
     )
     parser.add_argument(
         "--format", choices=("markdown", "xml"), help="the format around each note (default: markdown)"
@@ -44,6 +48,7 @@ def run(args: Namespace) -> int:
     params = {"workspace": workspace, "query": common.query_of(args), **common.filters(args, workspace)}
     params |= {"budget_tokens": args.budget} if args.budget else {}
     params |= {"superseded": True} if args.superseded else {}
+    params |= {"scope": "team"} if args.team else {}
     params |= {"format": args.format} if args.format else {}
     params |= {} if args.nearest else {"nearest": False}
     with common.daemon() as client:
@@ -62,9 +67,9 @@ def run(args: Namespace) -> int:
 
 def _omitted(answer: dict[str, Any]) -> str | None:
     left_out = answer.get("omitted") or ()
-    root, here = answer["workspace"], common.here()
+    here = common.here()
     places = [
-        f"{shown(root, item['path'], here)}:{item['start_line']} ({item['reason']})"
+        f"{shown(home_of(answer, item), item['path'], here)}:{item['start_line']} ({item['reason']})"
         for item in left_out[:OMITTED_SHOWN]
     ]
     if more := len(left_out) - len(places):

@@ -27,6 +27,9 @@ def arguments(parser: ArgumentParser) -> None:
         "-i", "--interactive", action="store_true", help="search as you type: memctl find with these options"
     )
     parser.add_argument("--explain", action="store_true", help="explain the score of each hit")
+    parser.add_argument(
+        "--team", action="store_true", help="search what your team publishes: memctl team status"
+    )
     filters = "\n".join(
         f"  {f'{filter_key.key}:{filter_key.value}':<20}{filter_key.help}" for filter_key in FILTER_KEYS
     )
@@ -49,6 +52,7 @@ examples:
   memctl search --explain --limit 3 retry policy
   memctl search -- '"release notes"' -draft
   memctl search --all --files invoice
+  memctl search --team release checklist
   vim -q <(memctl search --vimgrep retry policy)
 """
 
@@ -61,6 +65,16 @@ def run(args: Namespace) -> int:
     if args.explain and (args.vimgrep or args.files or args.files0):
         raise CommandError("--explain needs a page, --json or --jsonl: --vimgrep and --files can't show it")
     params: dict[str, Any] = {"query": query} | ({"explain": True} if args.explain else {}) | per_file(args)
+    if args.team:
+        if args.all or len(args.workspace) > 1:
+            raise CommandError(
+                "--team searches all workspaces of the team: leave out --all, and -w but for one"
+            )
+        if args.vimgrep or args.files or args.files0:
+            raise CommandError(
+                "--team: notes of other machines are no files here; --json and --jsonl list all"
+            )
+        params["scope"] = "team"
     if args.all or len(args.workspace) > 1:
         from memctl.commands import multi_search  # rarely needed
 
@@ -74,8 +88,8 @@ def run(args: Namespace) -> int:
 
 def _find(args: Namespace) -> int:
     """Search on the screen of `memctl find`."""
-    if args.explain or not hits.is_page(args):
-        raise CommandError("-i shows a screen: it excludes --explain and the output for programs")
+    if args.explain or args.team or not hits.is_page(args):
+        raise CommandError("-i shows a screen: it excludes --explain, --team and the output for programs")
     from memctl.commands import find  # rarely needed
 
     return find.run(args)

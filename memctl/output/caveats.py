@@ -26,6 +26,7 @@ DEGRADED = {
     "no-provider": "this workspace's config.toml says provider = none",
     "numpy-missing": "numpy is not installed",
     "root-missing": "the folder is missing: the hits come from its index",
+    "store-away": "the team's store does not answer: these are the hits of this workspace",
     "vocabulary-loading": "the vocabulary is still loading: no words were corrected or found in other forms",
     "vectors-building": "the notes are still being embedded with this model",
     "vectors-corrupt": "vectors on disk were damaged; they are being computed again",

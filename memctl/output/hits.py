@@ -74,10 +74,7 @@ def show_page(answer: Answer, query: str, args: Namespace, *, cwd: str) -> None:
         sys.stdout.write(page)
         return
     last_hits.keep(
-        [
-            HitPlace(f"{hit.get('workspace', answer['workspace'])}/{hit['path']}", line_of(hit))
-            for hit in in_page_order(answer)
-        ]
+        [HitPlace(f"{home_of(answer, hit)}/{hit['path']}", line_of(hit)) for hit in in_page_order(answer)]
     )
     if args.no_pager:
         sys.stdout.write(page)
@@ -115,7 +112,16 @@ def in_page_order(answer: Answer) -> list[Hit]:
 
 
 def _file(answer: Answer, hit: Hit) -> tuple[str, str]:
-    return hit.get("workspace") or answer["workspace"], hit["path"]
+    return home_of(answer, hit), hit["path"]
+
+
+def home_of(answer: Answer, hit: Hit) -> str:
+    """Return the root of a hit's workspace; for one of another machine, whose it is, and its name."""
+    team = hit.get("team")
+    if team:
+        return team.get("root") or f"{team['owner']}@{team['machine']}:{team['workspace']}"
+    found: str = hit.get("workspace") or answer["workspace"]
+    return found
 
 
 def vimgrep(answer: Answer, *, cwd: str) -> str:
@@ -196,7 +202,7 @@ def _entry(rank: int, hit: Hit, workspace: str, marker: Marker, style: PageStyle
         path = shortened(path, room)
         title = fitted(title, room - width_of(f"{path}  {date}  " if date else f"{path}  "))
     place = marker.paint(path, PATH)
-    if style.link:
+    if style.link and workspace.startswith("/"):
         place = link(style.link, f"{workspace}/{hit['path']}", number, place)
     facts = marker.paint(f"{score}  {date}" if date else score, FAINT)
     head = f"{rank:>2}  {place}:{marker.paint(str(number), LINE)}  {facts}"

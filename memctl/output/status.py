@@ -126,9 +126,54 @@ def server(status: dict[str, Any]) -> StatusSection:
             *(("model", _model(model)) for model in about.get("models") or ()),
             *([("sandbox", _sandbox(limits))] if limits is not None else []),
             *([("embedding", f"paused until {moment(until)}: memctl resume ends it")] if until else []),
+            *([("team", _team(about["team"]))] if about.get("team") else []),
             *(("error", one_line(str(error))) for error in about.get("errors") or ()),
         ],
     )
+
+
+def _team(team: dict[str, Any]) -> str:
+    """Return one line about the team's store."""
+    if not team["address"]:
+        return one_line(team["error"])
+    known = team["workspaces"]
+    if not any(one["stage"] != "unknown" for one in known):
+        return f"{one_line(team['address'])}: no workspace is published (memctl team publish ROOT)"
+    shared = f"the text of {counted(len(known), 'workspace')} is published to {one_line(team['address'])}"
+    waiting = f"; {counted(team['waiting'], 'source')} to be sent" if team["waiting"] else ""
+    return f"{shared}{waiting}" + (f"; {one_line(team['error'])}" if team["error"] else "")
+
+
+def team_lines(team: dict[str, Any]) -> list[str]:
+    """Return the page of `memctl team status`."""
+    if not team["address"]:
+        return [f"error: {one_line(team['error'])}"]
+    reached = {None: "not asked yet", True: "answers", False: "does not answer"}[team["reachable"]]
+    lines = [f"{one_line(team['address'])} ({one_line(team['collection'])}): {reached}"]
+    if team["last_acknowledged"]:
+        lines.append(f"last sent: {moment(team['last_acknowledged'])}")
+    if team["error"] or team["last_error"]:
+        kind = "error" if team["error"] else "last error"
+        lines.append(f"{kind}: {one_line(team['error'] or team['last_error'])}")
+    if not team["workspaces"]:
+        lines.append("no workspace is published: memctl team publish ROOT")
+    return [*lines, *(line for one in team["workspaces"] for line in _team_workspace(one))]
+
+
+def _team_workspace(one: dict[str, Any]) -> list[str]:
+    saying = {
+        "published": "published",
+        "publishing": "is being published",
+        "withdrawing": "will be removed from the store when it answers",
+        "closed": "is not open: memctl status",
+        "unknown": "share names it, but no workspace has this root: memctl init, or memctl team unpublish",
+    }
+    line = f"{one_line(one['root'])}: {saying[one['stage']]}"
+    if one["stage"] in {"published", "publishing"}:
+        line += f", {counted(one['sources'], 'source')} in the store"
+        line += f", {one['waiting']:,} to be sent" if one["waiting"] else ""
+    more = [f"  by words only: {one_line(one['words_only'])}"] if one["words_only"] else []
+    return [line, *more, *(f"  not taken by the store: {one_line(reason)}" for reason in one["refused"])]
 
 
 def _sandbox(limits: list[str]) -> str:

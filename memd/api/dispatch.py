@@ -63,6 +63,8 @@ class Dispatcher:
 
     async def _answered(self, name: str, wanted: params.Params, call: Call) -> Result | Packed[Any]:
         answer, workspaces = HANDLERS[name], self._workspaces
+        if isinstance(wanted, params.ScopedParams) and wanted.scope == "team":
+            answer = getattr(import_module("memd.api.team_scope"), answer.__name__)  # not without a team
         if not METHODS[name].opened:
             return await answer(workspaces, wanted, call)
         return await workspaces.using(

@@ -78,7 +78,13 @@ class QueryParams(FilteredParams, frozen=True, kw_only=True):
     weights: Weights | None = None
 
 
-class SearchParams(QueryParams, frozen=True, kw_only=True):
+class ScopedParams(QueryParams, frozen=True, kw_only=True):
+    """A query of one workspace, or of all that a team publishes."""
+
+    scope: Literal["workspace", "team"] = "workspace"
+
+
+class SearchParams(ScopedParams, frozen=True, kw_only=True):
     """``search``: ranked hits."""
 
     path: Globs = []
@@ -91,7 +97,7 @@ class SearchParams(QueryParams, frozen=True, kw_only=True):
         return self.path
 
 
-class RecallParams(QueryParams, frozen=True, kw_only=True):
+class RecallParams(ScopedParams, frozen=True, kw_only=True):
     """``recall``: the core notes and the hits of a search, within a budget."""
 
     path: Globs = []
@@ -274,6 +280,26 @@ class WorkspaceConfigureParams(Params, frozen=True, kw_only=True):
     """``workspace.configure``: replace settings in its config.toml."""
 
     settings: dict[str, Any] | UnsetType = UNSET
+
+
+class TeamShareParams(Params, frozen=True, kw_only=True):
+    """``team.publish`` and ``team.unpublish``: the root of a workspace."""
+
+    path: Path
+    wait: bool = True  # until the store has it, or has nothing of it any more, at most some seconds
+
+
+class TeamRebuildParams(Params, frozen=True, kw_only=True):
+    """``team.rebuild``: send a published workspace again, or all of them."""
+
+    path: Path | None = None
+
+
+class TeamCheckParams(Params, frozen=True, kw_only=True):
+    """``team.check``: compare what the store has of a published workspace, or of all of them."""
+
+    path: Path | None = None
+    repair: bool = False  # send what differs again
 
 
 Kind = TypeVar("Kind", bound=Params)

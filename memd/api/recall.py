@@ -1,7 +1,7 @@
 """``recall``: the core notes and the hits of a search, as text for a prompt."""
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from msgspec import UNSET, structs
@@ -39,11 +39,17 @@ async def recall(
     workspaces: Workspaces, opened: OpenWorkspace, params: RecallParams, call: Call
 ) -> Packed[RecallResult]:
     """``recall``: the core notes and the hits of a search, within a budget of tokens."""
-    if params.limit is None:
-        enough = min(max(params.budget_tokens // PIECE_TOKENS, LEAST_HITS), RECALL_HITS)
-        params = structs.replace(params, limit=enough)
+    params = limited(params)
     fresh = await wait_for(opened, params, call)
     return await workspaces.read(_recall, opened, params, call, fresh)
+
+
+def limited(params: RecallParams) -> RecallParams:
+    """Return parameters with a limit: as many hits as may fit."""
+    if params.limit is not None:
+        return params
+    enough = min(max(params.budget_tokens // PIECE_TOKENS, LEAST_HITS), RECALL_HITS)
+    return structs.replace(params, limit=enough)
 
 
 # In a reading thread
@@ -57,20 +63,22 @@ def _recall(
         answer = answered(view, opened, params, call, known)
         instead = without_minus(view, opened, params, call, answer)
         with opened.threads.turn():
-            fitted = _fitted(view, opened.config.core, params, answer, _lines_by_path(view, known))
-            keys = UNSET if params.known is None else _keys(view, fitted)
-        record_recalls(view, opened, answer, {sent.piece.path for sent in fitted.sent})
-    made = query_frame(opened, answer, fresh) | {
+            core = core_pieces(view, opened, params, answer.prepared)
+            made = fitted(view, core, params, answer, lines_by_path(view, known))
+            keys = UNSET if params.known is None else keys_sent(view, made)
+        record_recalls(view, opened, answer, {sent.piece.path for sent in made.sent})
+    frame = query_frame(opened, answer, fresh) | {
         "without_minus": instead,
         "keys": keys,
         "took_ms": call.age_ms(),
     }
-    return packed(_result(fitted, params, made))
+    return packed(result_of(made, params, frame))
 
 
-def _fitted(
-    view: View, core: Sequence[str], params: RecallParams, answer: Answer, known: Mapping[str, set[Line]]
+def fitted(
+    view: View, core: Sequence[Piece], params: RecallParams, answer: Answer, known: Mapping[str, set[Line]]
 ) -> Recalled:
+    """Fill the budget with the *core* and the hits of an answer; *known*: path → lines that are left out."""
     hits = answer.hits if params.nearest or answer.confidence != "none" else []
     old = [hit for hit in hits if (hit.superseded_by or hit.expired) and not params.superseded]
     wanted = [hit for hit in hits if params.superseded or not (hit.superseded_by or hit.expired)]
@@ -79,7 +87,7 @@ def _fitted(
         newer = {path for hit in hits if is_sure(hit.candidate) for path in hit.superseded_by}
         wanted = [hit for hit in wanted if is_sure(hit.candidate) or hit.source.path in newer]
     return fit(
-        _core(view, core, params.budget_tokens, answer.prepared) if params.core else [],
+        core,
         [_piece(view, hit, answer.confidence) for hit in wanted],
         params.budget_tokens,
         style=params.format,
@@ -95,7 +103,7 @@ def _why_old(hit: Hit) -> str:
     return f"expired (was valid until {hit.expired})"
 
 
-def _lines_by_path(view: View, ids: Sequence[int]) -> dict[str, set[Line]]:
+def lines_by_path(view: View, ids: Sequence[int]) -> dict[str, set[Line]]:
     """Return path → lines of chunks, so that a section or a neighbour does not show them again."""
     found: dict[str, set[Line]] = {}
     for source, first, first_byte, last in view.reader.stretches(ids) if ids else ():
@@ -104,10 +112,10 @@ def _lines_by_path(view: View, ids: Sequence[int]) -> dict[str, set[Line]]:
     return found
 
 
-def _keys(view: View, fitted: Recalled) -> list[str]:
+def keys_sent(view: View, made: Recalled) -> list[str]:
     """Return the keys of the chunks that were sent: the chunk of each piece, and those shown around it."""
     ids: dict[int, None] = {}
-    for sent in fitted.sent:
+    for sent in made.sent:
         beside = around(view, sent.piece.id)
         ids |= {
             chunk.id: None
@@ -121,11 +129,16 @@ def _piece(view: View, hit: Hit, answer: Confidence) -> Piece:
     return piece_of(hit, answer, functools.partial(section, view, hit.chunk), view.snapshot.cosines)
 
 
-def _core(view: View, paths: Sequence[str], budget_tokens: int, request: PreparedQuery) -> list[Piece]:
-    """Return the beginnings of the workspace's core notes at *paths*, independently of dates, tags and words.
+def core_pieces(
+    view: View, opened: OpenWorkspace, params: RecallParams, request: PreparedQuery
+) -> list[Piece]:
+    """Return the beginnings of the workspace's core notes, independently of dates, tags and words.
 
     Path filters apply to them, too: a client that may see only one folder must not get notes outside it.
     """
+    if not params.core:
+        return []
+    paths = opened.config.core
     places = [condition.matcher() for condition in request.query.filters if condition.name in OF_PATHS]
     ids = view.reader.source_ids(paths)
     pieces = []
@@ -133,7 +146,7 @@ def _core(view: View, paths: Sequence[str], budget_tokens: int, request: Prepare
         source = view.snapshot.sources.get(ids.get(path, 0))
         if source is None or not all(allows(source) for allows in places) or not request.alive(path):
             continue
-        chunk, own = beginning(view, source, budget_tokens * BYTES_PER_TOKEN)
+        chunk, own = beginning(view, source, params.budget_tokens * BYTES_PER_TOKEN)
         if chunk is not None:
             origin = chunk.origin or source.origin
             pieces.append(
@@ -145,19 +158,34 @@ def _core(view: View, paths: Sequence[str], budget_tokens: int, request: Prepare
     return pieces
 
 
-def _result(fitted: Recalled, params: RecallParams, made: dict[str, Any]) -> RecallResult:
-    """Return the answer of `recall`; *made*: the keys that it shares with `search`."""
+def result_of(
+    made: Recalled,
+    params: RecallParams,
+    frame: dict[str, Any],
+    place: Callable[[Piece], dict[str, Any]] = lambda _: {},
+) -> RecallResult:
+    """Return the answer of `recall`.
+
+    Args:
+        made: the text.
+        params: the request.
+        frame: the keys that it shares with `search`.
+        place: returns the keys of a piece whose values are others than in an answer of one workspace.
+    """
     return RecallResult(
-        text=fitted.text,
+        text=made.text,
         format=params.format,
-        tokens=fitted.tokens,
+        tokens=made.tokens,
         budget_tokens=params.budget_tokens,
         estimator=ESTIMATOR,
-        sources=[RecallSource(**_recalled(sent.piece, sent.passage)) for sent in fitted.sent],
-        omitted=[
-            RecallOmission(**_recalled(one, one.passage), reason=reason) for one, reason in fitted.omitted
+        sources=[
+            RecallSource(**_recalled(sent.piece, sent.passage) | place(sent.piece)) for sent in made.sent
         ],
-        **made,
+        omitted=[
+            RecallOmission(**_recalled(one, one.passage) | place(one), reason=reason)
+            for one, reason in made.omitted
+        ],
+        **frame,
     )
 
 

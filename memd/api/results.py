@@ -116,10 +116,19 @@ class HitSource(Result, frozen=True, kw_only=True):
     derived_from: Literal["external"] | UnsetType = UNSET  # not its author's word: from the web, for one
 
 
+class TeamPlace(Result, frozen=True, kw_only=True):
+    """Whose note a hit of the team's memory is."""
+
+    workspace: str  # its name
+    machine: str
+    owner: str
+    root: str | UnsetType = UNSET  # of the workspace, if it is one of this machine
+
+
 class SearchHit(Result, frozen=True, kw_only=True):
     """One hit of an answer: its best chunk, with the adjacent chunks if these match, too."""
 
-    id: int  # of its best chunk
+    id: int  # of its best chunk; 0 in an answer of the team's memory
     path: str  # relative to the workspace
     start_line: int  # 1-based, inclusive; hits do not overlap
     end_line: int
@@ -143,6 +152,7 @@ class SearchHit(Result, frozen=True, kw_only=True):
     # Of an archived conversation: entries written from it, or the newest notes that supersede those.
     entries: list[str] | UnsetType = UNSET
     explanation: Explained | UnsetType = UNSET  # with `explain`
+    team: TeamPlace | UnsetType = UNSET  # with `scope: "team"`
 
 
 # search, recall, similar, why, get
@@ -181,6 +191,7 @@ class RecallSource(Location, frozen=True, kw_only=True):
     expired: str | UnsetType = UNSET  # this and the next two as in `search`
     entries: list[str] | UnsetType = UNSET
     derived_from: Literal["external"] | UnsetType = UNSET
+    team: TeamPlace | UnsetType = UNSET  # as in `search`
 
 
 class RecallOmission(RecallSource, frozen=True, kw_only=True):
@@ -561,6 +572,33 @@ class ModelStatus(Result, frozen=True, kw_only=True):
     error: str | None
 
 
+class TeamWorkspace(Result, frozen=True, kw_only=True):
+    """A workspace that is published to the team, or shall be."""
+
+    root: str
+    # published: the store has all of it; publishing: some of it waits; withdrawing: the store still has it;
+    # closed: it is not open; unknown: no workspace has this root.
+    stage: Literal["published", "publishing", "withdrawing", "closed", "unknown"]
+    sources: int = 0  # that the store has
+    waiting: int = 0  # that are to be sent, or removed
+    refused: list[str] = []  # why the store does not take some sources, one text for each reason
+    model_id: str = ""  # of the vectors that are sent; "": only words are
+    words_only: str = ""  # why
+
+
+class TeamStatus(Result, frozen=True, kw_only=True):
+    """The team's store, to which the text of notes is sent."""
+
+    address: str
+    collection: str
+    reachable: bool | None  # whether the last call was answered; null: there was none
+    error: str  # why nothing is published now; "" if it is
+    last_error: str
+    last_acknowledged: float | None  # unix seconds
+    waiting: int  # sources of all workspaces that are to be sent, or removed
+    workspaces: list[TeamWorkspace]
+
+
 class ServerStatus(Result, frozen=True, kw_only=True):
     """The daemon."""
 
@@ -578,6 +616,7 @@ class ServerStatus(Result, frozen=True, kw_only=True):
     # The limits that hold for the process that parses long notes: `privileges`, `files`, `sockets`; null
     # before the first long note.
     parser_sandbox: list[SandboxLimit] | None
+    team: TeamStatus | UnsetType = UNSET  # only with [team] in the user's configuration, and not for agents
 
 
 class SkippedFile(Result, frozen=True, kw_only=True):
@@ -805,3 +844,39 @@ class WorkspaceConfigureResult(Result, frozen=True, kw_only=True):
     config: WorkspaceConfig
     # Languages that a twentieth of the chunks or more are in, the most frequent first; [] without numpy.
     languages_found: list[Language]
+
+
+# team.*
+
+
+class TeamShareResult(Result, frozen=True, kw_only=True):
+    """A workspace that is published from now on, or no more."""
+
+    root: str
+    shared: bool
+    done: bool  # whether the store has all of it, or nothing any more; otherwise this follows by itself
+    status: TeamStatus
+
+
+class TeamRebuildResult(Result, frozen=True, kw_only=True):
+    """Workspaces that are sent again."""
+
+    roots: list[str]
+    waiting: int  # sources
+
+
+class TeamDifference(Result, frozen=True, kw_only=True):
+    """A source of which the store has something else than the index."""
+
+    root: str
+    path: str
+    kind: Literal["missing", "other", "unknown"]  # in the store; unknown: to this machine
+
+
+class TeamCheckResult(TimedResult, frozen=True, kw_only=True):
+    """The differences between the store and the indexes."""
+
+    ok: bool  # none is left
+    checked: int  # sources that the store has
+    differences: list[TeamDifference]
+    repaired: bool  # they are sent again

@@ -13,6 +13,7 @@ import msgspec
 
 from memctl import protocol
 from memd import __version__, diagnostics
+from memd.api import team
 from memd.api.params import DebugParams, HelloParams, NoParams, SearchParams, SubscribeParams
 from memd.api.results import (
     DebugResult,
@@ -53,7 +54,7 @@ API_COMPATIBLE = 1  # the oldest level whose clients still understand the answer
 FEATURES = (
     "search", "recall", "extract_memory", "get", "index", "progress", "workspaces", "health",
     "sync", "subscribe", "check", "purge", "explain", "why", "similar", "forget", "debug", "pause",
-    "history", "update",
+    "history", "update", "team",
 )  # fmt: skip
 LAG_PROBE_S = 0.01  # a single probe of the kind that `debug` repeats, because status must answer at once
 SHOWN = 100  # files named one by one; `skipped_total` and `warnings_total` count all
@@ -108,9 +109,10 @@ async def status(workspaces: Workspaces, params: NoParams, _: Call) -> StatusRes
     chosen = [await workspaces.find(params.workspace)] if params.workspace else workspaces.opened
     others = [] if params.workspace else not_open(workspaces, WorkspaceStatus)
     shown = [_for_agent(opened) if params.agent else _workspace(workspaces, opened) for opened in chosen]
-    return StatusResult(
-        server=_server(workspaces, loop_lag_ms=await _loop_lag_ms()), workspaces=[*shown, *others]
-    )
+    server = _server(workspaces, loop_lag_ms=await _loop_lag_ms())
+    if not params.agent and team.is_configured(workspaces):
+        server = msgspec.structs.replace(server, team=await team.described(workspaces))
+    return StatusResult(server=server, workspaces=[*shown, *others])
 
 
 Summary = TypeVar("Summary", bound=WorkspaceSummary)
@@ -327,6 +329,8 @@ async def health(workspaces: Workspaces, params: NoParams, call: Call) -> Health
     """``health``: run a real ranked search in each workspace; some damage shows only then."""
     roots = [await workspaces.root_of(params.workspace)] if params.workspace else workspaces.roots
     checks = [await _health_of(workspaces, str(root), call) for root in roots]
+    if params.workspace is None and not params.agent and team.is_configured(workspaces):
+        checks.append(await team.health(workspaces))
     return HealthResult(ok=all(check.ok for check in checks), checks=checks)
 
 

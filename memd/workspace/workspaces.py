@@ -4,16 +4,17 @@ import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import structlog
 
 from memd import registry
-from memd.config import WorkspaceConfig, with_settings, write_settings
+from memd.config import WorkspaceConfig, load_team_config, with_settings, write_settings, write_shared
 from memd.embedding.provider import Providers
 from memd.embedding.queue import EmbeddingQueue
 from memd.entries import clear_leftovers, journal
 from memd.errors import (
+    ConfigError,
     IndexClosedError,
     IndexDamagedError,
     MemdError,
@@ -40,6 +41,9 @@ from memd.workspace.set_aside import SetAside, delete_index, set_index_aside
 from memd.workspace.supervisor import ReopenReason
 from memd.workspace.threads import FolderWriter, Threads
 
+if TYPE_CHECKING:
+    from memd.stores.team import Team
+
 log = structlog.get_logger()
 
 T = TypeVar("T")
@@ -54,12 +58,15 @@ class Workspaces:
         self.instance_id = secrets.token_hex(8)
         self._state_dir = state_dir
         self._registry = Registry(state_dir)
-        self._user_config_path = user_config_path
+        self.user_config_path = user_config_path
         self._roots: list[Path] = []
         self._names: dict[str | None, Path] = {}  # root as requests name it → root; None: the only root
         self._opened: dict[Path, OpenWorkspace] = {}
         self._faults: dict[Path, MemdError] = {}  # why a registered workspace is not open
         self.feed = EventBus()
+        self.team: Team | None = None  # None: the user's configuration has no [team], or a wrong one
+        self.team_fault: ConfigError | None = None  # what is wrong with it
+        self._changing_team = asyncio.Lock()
         self._providers = Providers()
         self._watcher = Watcher()
         self.threads = Threads()
@@ -166,6 +173,55 @@ class Workspaces:
         """
         self._set_roots(self._registry.read())
         self._later(self._open_all())
+        self._later(self.follow_team())
+
+    async def follow_team(self) -> None:
+        """Use [team] of the user's configuration as it is now."""
+        async with self._changing_team:
+            self.team_fault = None
+            try:
+                config = await self.apart(load_team_config, self.user_config_path)
+                if self._stopping.is_set() or (self.team is not None and self.team.config == config):
+                    return
+                await self._leave_team()
+                if config is None:
+                    return
+                from memd.stores.team import Team  # noqa: PLC0415 - not without a team
+
+                team = Team(config, self._state_dir, self.write, self.feed)
+            except ConfigError as error:
+                log.warning("team_not_configured")
+                self.team_fault = error
+                await self._leave_team()
+                return
+            self.team = team
+            # A registry that was damaged may lack a workspace, which is no word of its owner.
+            team.start(None if self.trouble else self._roots)
+            async with self._changing:
+                for opened in self._opened.values():
+                    await self._join_team(opened)
+
+    async def _leave_team(self) -> None:
+        team, self.team = self.team, None
+        if team is not None:
+            await team.close()
+
+    async def _join_team(self, opened: OpenWorkspace) -> None:
+        if self.team is not None:
+            await self.team.note_opened(
+                opened.workspace.root,
+                opened.index,
+                opened.visible_to_agents,
+                opened.config.agents_ignore,
+            )
+
+    async def share(self, root: Path, *, is_shared: bool) -> None:
+        """Publish a workspace to the team, or publish it no more: in the user's own configuration."""
+        await self.folders.run(
+            self.user_config_path.parent,
+            lambda: write_shared(self.user_config_path, str(root), is_shared=is_shared),
+        )
+        await self.follow_team()
 
     async def _open_all(self) -> None:
         for root in list(self._roots):
@@ -186,11 +242,14 @@ class Workspaces:
         """Retry everything that failed: the causes may be gone."""
         if journal.owes():
             await self.apart(journal.write_owed)
+        if self.team_fault is not None:
+            await self.follow_team()
         for root in list(self._faults):
             await self._try_open(root)
 
     def reload(self) -> None:
         """Read every configuration again, including the user's, and reopen the workspaces that changed."""
+        self._later(self.follow_team())
         for root in self._roots:
             self.reopen_soon(root, ReopenReason.CONFIG)
 
@@ -286,6 +345,8 @@ class Workspaces:
         async with self._changing:
             if root not in self._roots:  # another request was faster
                 raise WorkspaceError(f"{root} is not registered any more")
+            if self.team is not None:
+                self.team.note_removed(root)
             await self._close(root)
             others = [other for other in self._roots if other != root]
             self._registry.write(others)
@@ -305,7 +366,7 @@ class Workspaces:
 
         def write() -> None:
             config: WorkspaceConfig = with_settings(place.config_path, changed)
-            checked_config(place, config, self._user_config_path)
+            checked_config(place, config, self.user_config_path)
             write_settings(root, place.config_path, changed)
 
         await self.folders.run(root, write)
@@ -386,6 +447,8 @@ class Workspaces:
             task.cancel()
         for root in list(self._rebuilds):
             await self._end_rebuild(root)
+        async with self._changing_team:
+            await self._leave_team()
         async with self._changing:
             for root in list(self._opened):
                 await self._close(root)
@@ -414,6 +477,7 @@ class Workspaces:
                     registry.workspace_at(root, self._state_dir), self._context, self
                 )
                 self._faults.pop(root, None)
+                await self._join_team(self._opened[root])
             except MemdError as error:
                 self._note_fault(root, error)
             except Exception as error:  # one workspace must not stop the others
@@ -429,6 +493,8 @@ class Workspaces:
         opened = self._opened.pop(root, None)
         if opened is None:
             return
+        if self.team is not None:
+            self.team.note_closing(root)
         await opened.sync.stop()
         await self.write(opened.index.close)
         await give_back(self._providers, opened.embedding)

@@ -12,11 +12,12 @@ from memd.rpc.context import Packed
 
 TOKEN = "ghp_" + "aB3dE5fG7hJ9" * 3  # put together here, so that no scanner takes it for a leak
 MASKED = {
+    *("collection", "last_error", "refused", "words_only"),
     "address", "advice", "agents_ignore", "ahead_of", "checked", "client", "core", "copies", "corrected",
     "detail",
     "error", "errors", "features", "filter", "forms", "fusion", "has", "heading", "held", "ignore", "ignored",
-    "instance_id", "key", "lacking", "lacks", "left_out", "match_text", "method", "model", "name",
-    "onnxruntime", "packages", "provider", "python", "reason", "rule", "server_version", "set_aside",
+    "instance_id", "key", "lacking", "lacks", "left_out", "machine", "match_text", "method", "model", "name",
+    "onnxruntime", "owner", "packages", "provider", "python", "reason", "rule", "server_version", "set_aside",
     "snippet", "sources", "sqlite", "system", "tags", "target", "term", "templates", "text",
     "threads", "timings_ms",
     "title", "trouble", "unresolved", "value", "vector_arm", "version", "warning", "watching", "without",

@@ -25,6 +25,8 @@ NEEDED: dict[str, dict[str, Any]] = {
     "extract_memory": {"topic": "water", "title": "Weirs", "content": "They hold it back."},
     "forget": {"path": "memory/nothing/there.md"},
     "workspace.remove": {"path": "/nowhere"},
+    "team.publish": {"path": "/nowhere"},
+    "team.unpublish": {"path": "/nowhere"},
 }
 
 

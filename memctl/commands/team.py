@@ -1,0 +1,134 @@
+"""`memctl team`: publish workspaces to a team's store, and compare what it has."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from memctl import exits, workspaces
+from memctl.commands import common
+from memctl.exits import CommandError
+from memctl.output.status import counted, team_lines
+from memctl.output.text import one_line
+
+PUBLISH_TIMEOUT_S = 40.0  # the daemon's own deadline is 30
+CHECK_TIMEOUT_S = 600.0  # a listing of a million sources over a network
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Options of `memctl team`."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions")
+    shown = actions.add_parser("status", help="print the store and what is published to it (the default)")
+    shown.add_argument("--json", action="store_true", help="one object")
+    published = actions.add_parser("publish", help="publish a workspace: its text leaves this machine")
+    unpublished = actions.add_parser("unpublish", help="remove a workspace from the store")
+    for one in (published, unpublished):
+        one.add_argument("root", metavar="ROOT", help="its root, as memctl workspaces prints it")
+        one.add_argument("--yes", action="store_true", help="do not ask")
+        one.add_argument("--json", action="store_true", help="one object; never asks")
+    again = actions.add_parser("rebuild", help="send all published notes again")
+    checked = actions.add_parser("check", help="compare what the store has with the index")
+    checked.add_argument("--repair", action="store_true", help="send what differs again")
+    for one in (again, checked):
+        one.add_argument("root", metavar="ROOT", nargs="?", help="of one workspace (default: all)")
+        one.add_argument("--json", action="store_true", help="one object")
+    parser.epilog = """\
+The store is named by [team] in ~/.config/memd/config.toml. No workspace is published before you say so. Notes
+with private: true and those of agents_ignore are never sent, and secrets in the others are masked.
+examples:
+  memctl team publish ~/notes
+  memctl team check --repair
+"""
+
+
+def run(args: Namespace) -> int:
+    """Run the named action; the default is status."""
+    actions = {"publish": _publish, "unpublish": _unpublish, "rebuild": _rebuild, "check": _check}
+    return actions.get(args.action, _status)(args)
+
+
+def _status(args: Namespace) -> int:
+    answer = common.asked("team.status", {})
+    common.print_answer(answer, "\n".join(team_lines(answer)), as_json=getattr(args, "json", False))
+    return exits.UNHEALTHY if answer["error"] else exits.OK
+
+
+def _publish(args: Namespace) -> int:
+    root = workspaces.absolute(args.root)
+    with common.daemon() as client:
+        team = common.ask(client, "team.status", {})
+        if team["error"] and not team["address"]:
+            raise CommandError(team["error"])
+        what = f"publish {one_line(root)}: the text of its notes leaves this machine for {team['address']}"
+        if not args.yes:
+            if args.json or not sys.stdin.isatty():
+                raise CommandError(f"this would {what}: pass --yes to confirm without a terminal")
+            if not common.confirmed(
+                f"This will {what}, and whoever may read there can read it. Private notes are not sent, and "
+                "secrets are masked. Go on?"
+            ):
+                return exits.NONE
+        answer = common.ask(client, "team.publish", {"path": root}, timeout_s=PUBLISH_TIMEOUT_S)
+    known: list[dict[str, Any]] = answer["status"]["workspaces"]
+    state = next((one for one in known if one["root"] == answer["root"]), {})
+    line = f"{one_line(answer['root'])}: published, {counted(state.get('sources'), 'source')}"
+    if not answer["done"]:
+        line = f"{one_line(answer['root'])}: is being published, {_waiting(state)} (memctl team status)"
+    common.print_answer(answer, line, as_json=args.json)
+    common.note(answer["status"]["error"])
+    return exits.OK
+
+
+def _unpublish(args: Namespace) -> int:
+    root = workspaces.absolute(args.root)
+    question = f"Remove {one_line(root)} from the team's store? Its notes here stay."
+    may_ask = not args.yes and not args.json and sys.stdin.isatty()
+    if may_ask and not common.confirmed(question):
+        return exits.NONE
+    answer = common.asked("team.unpublish", {"path": root}, timeout_s=PUBLISH_TIMEOUT_S)
+    line = f"{one_line(answer['root'])}: removed from the team's store; its notes here were not touched"
+    if not answer["done"]:
+        line = f"{one_line(answer['root'])}: will be removed from the team's store when it answers"
+    common.print_answer(answer, line, as_json=args.json)
+    common.note(answer["status"]["error"])
+    return exits.OK
+
+
+def _rebuild(args: Namespace) -> int:
+    answer = common.asked("team.rebuild", _chosen(args), timeout_s=PUBLISH_TIMEOUT_S)
+    line = (
+        f"{counted(answer['waiting'], 'source')} of {counted(len(answer['roots']), 'workspace')} sent again"
+    )
+    common.print_answer(answer, f"{line} (memctl team status)", as_json=args.json)
+    return exits.OK
+
+
+def _check(args: Namespace) -> int:
+    params = _chosen(args) | {"repair": args.repair}
+    answer = common.asked("team.check", params, timeout_s=CHECK_TIMEOUT_S)
+    if args.json:
+        common.print_json(answer)
+    else:
+        for one in answer["differences"]:
+            print(f"{one['kind']}: {one_line(one['path'])} in {one_line(one['root'])}")
+        common.note(_verdict(answer))
+    return exits.OK if answer["ok"] else exits.UNHEALTHY
+
+
+def _verdict(answer: dict[str, Any]) -> str:
+    checked = f"{counted(answer['checked'], 'source')} compared"
+    found = counted(len(answer["differences"]), "difference")
+    if answer["repaired"]:
+        return f"{checked}: {found}, sent again"
+    return (
+        f"{checked}: {found}; memctl team check --repair"
+        if answer["differences"]
+        else f"{checked}: all equal"
+    )
+
+
+def _chosen(args: Namespace) -> dict[str, Any]:
+    return {"path": workspaces.absolute(args.root)} if args.root else {}
+
+
+def _waiting(state: dict[str, Any]) -> str:
+    return f"{counted(state.get('waiting'), 'source')} to be sent"

@@ -1,0 +1,177 @@
+"""``team.status``, ``publish``, ``unpublish``, ``rebuild`` and ``check``: what is published to a team.
+
+For people only: no agent makes a workspace leave the machine.
+"""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memd import registry
+from memd.api.params import NoParams, TeamCheckParams, TeamRebuildParams, TeamShareParams
+from memd.api.results import (
+    HealthCheck,
+    TeamCheckResult,
+    TeamDifference,
+    TeamRebuildResult,
+    TeamShareResult,
+    TeamStatus,
+    TeamWorkspace,
+)
+from memd.errors import ConfigError, MemdError
+from memd.rpc.context import Call
+from memd.workspace.workspaces import Workspaces
+
+if TYPE_CHECKING:
+    from memd.stores.publisher import Shared
+    from memd.stores.team import Team
+
+STORED_S = 10.0  # how long `publish` and `unpublish` wait for the store; most workspaces take less
+NAMED_REASONS = 5  # of refused sources; arbitrary
+GOES_ON = "publishing goes on, and `memctl team status` shows its progress"
+
+
+def is_configured(workspaces: Workspaces) -> bool:
+    """Return whether the user's configuration has [team], right or wrong."""
+    return workspaces.team is not None or workspaces.team_fault is not None
+
+
+async def status(workspaces: Workspaces, _params: NoParams, _call: Call) -> TeamStatus:
+    """``team.status``: the store, and what is published to it."""
+    if not is_configured(workspaces):
+        raise _no_team(workspaces)
+    return await described(workspaces)
+
+
+async def publish(workspaces: Workspaces, params: TeamShareParams, call: Call) -> TeamShareResult:
+    """``team.publish``: publish a workspace to the team, by `share` in the user's own configuration.
+
+    The text of its notes leaves the machine, except of notes that agents may not see, and secrets are masked.
+    """
+    return await _share(workspaces, params, call, is_shared=True)
+
+
+async def unpublish(workspaces: Workspaces, params: TeamShareParams, call: Call) -> TeamShareResult:
+    """``team.unpublish``: remove a workspace from the store, and publish it no more."""
+    return await _share(workspaces, params, call, is_shared=False)
+
+
+async def rebuild(workspaces: Workspaces, params: TeamRebuildParams, call: Call) -> TeamRebuildResult:
+    """``team.rebuild``: send every source again."""
+    team = _team(workspaces)
+    call.outlives(GOES_ON)
+    chosen = _chosen(team, params.path)
+    waiting = sum([await team.publish_again(shared) for shared in chosen])
+    return TeamRebuildResult(roots=[str(shared.root) for shared in chosen], waiting=waiting)
+
+
+async def check(workspaces: Workspaces, params: TeamCheckParams, call: Call) -> TeamCheckResult:
+    """``team.check``: compare path, revision, hash and number of chunks of every source with the store's."""
+    team = _team(workspaces)
+    call.outlives("the check goes on until the store has answered")
+    found: list[TeamDifference] = []
+    checked = 0
+    for shared in _chosen(team, params.path):
+        differences = await team.compare(shared, repair=params.repair)
+        found += [TeamDifference(root=str(shared.root), path=one.path, kind=one.kind) for one in differences]
+        checked += (await team.counts(shared))[0]
+    return TeamCheckResult(
+        ok=not found or params.repair,
+        checked=checked,
+        differences=found,
+        repaired=params.repair and bool(found),
+    )
+
+
+async def described(workspaces: Workspaces) -> TeamStatus:
+    """Return the status of a team that is configured."""
+    team = workspaces.team
+    if team is None:
+        fault = str(workspaces.team_fault)
+        return TeamStatus(
+            address="", collection="", reachable=None, error=fault, last_error=fault,
+            last_acknowledged=None, waiting=0, workspaces=[],
+        )  # fmt: skip
+    publisher = team.publisher
+    known = {shared.root: await _published(team, shared) for shared in publisher.shared}
+    for root in team.shared_roots - known.keys():
+        known[root] = TeamWorkspace(root=str(root), stage="closed" if root in workspaces.roots else "unknown")
+    leaving = [TeamWorkspace(root=root, stage="withdrawing") for root in publisher.unshared]
+    return TeamStatus(
+        address=team.config.uri,
+        collection=team.config.collection,
+        reachable=publisher.is_reachable,
+        error=publisher.error,
+        last_error=publisher.last_error,
+        last_acknowledged=publisher.acknowledged_at,
+        waiting=sum(one.waiting for one in known.values()),
+        workspaces=[known[root] for root in sorted(known)] + leaving,
+    )
+
+
+async def health(workspaces: Workspaces) -> HealthCheck:
+    """Search the team's store once, as a search of the scope does."""
+    team = workspaces.team
+    if team is None:
+        return HealthCheck(name="team", ok=False, detail=str(workspaces.team_fault))
+    try:
+        took_ms = await team.probe()
+    except MemdError as error:
+        return HealthCheck(name="team", ok=False, detail=str(error))
+    return HealthCheck(name="team", ok=True, detail=f"answered in {took_ms:.1f} ms")
+
+
+async def _share(
+    workspaces: Workspaces, params: TeamShareParams, call: Call, *, is_shared: bool
+) -> TeamShareResult:
+    team = _team(workspaces)
+    if is_shared:
+        root = await workspaces.apart(registry.exactly, params.path, list(workspaces.roots))
+    else:  # it may be no workspace any more
+        root = Path(params.path)
+    call.outlives(f"the configuration is written, and {GOES_ON}")
+    await workspaces.share(root, is_shared=is_shared)
+    team = _team(workspaces)
+    done = False
+    if params.wait:
+        timeout_s = STORED_S
+        if call.deadline is not None:
+            timeout_s = min(timeout_s, (call.deadline - time.monotonic()) / 2)
+        done = await (team.stored if is_shared else team.withdrawn)(root, timeout_s)
+    return TeamShareResult(root=str(root), shared=is_shared, done=done, status=await described(workspaces))
+
+
+async def _published(team: "Team", shared: "Shared") -> TeamWorkspace:
+    kept, waiting = await team.counts(shared)
+    terms = shared.terms
+    words_only = ""
+    if shared.other_model:
+        words_only = f"the store has vectors of another model ({shared.other_model})"
+    elif terms is not None and not terms.model_id:
+        words_only = "the workspace has no vectors"
+    return TeamWorkspace(
+        root=str(shared.root),
+        stage="published" if shared.is_compared and not waiting else "publishing",
+        sources=kept,
+        waiting=waiting,
+        refused=sorted({why for _, why in list(shared.refused.values())})[:NAMED_REASONS],
+        model_id=terms.model_id if terms is not None else "",
+        words_only=words_only,
+    )
+
+
+def _chosen(team: "Team", path: str | None) -> "list[Shared]":
+    return team.publisher.shared if path is None else [team.shared(Path(path))]
+
+
+def _team(workspaces: Workspaces) -> "Team":
+    if workspaces.team is None:
+        raise workspaces.team_fault or _no_team(workspaces)
+    return workspaces.team
+
+
+def _no_team(workspaces: Workspaces) -> ConfigError:
+    return ConfigError(
+        'no team is configured: write [team] and uri = "store+tls://HOST:PORT" into '
+        f"{workspaces.user_config_path}"
+    )

@@ -1,0 +1,157 @@
+"""`memctl team`: what it prints, what it asks, and with which exit code it ends."""
+
+import json
+
+import pytest
+from daemon_process import until
+
+from memctl import systemd
+from memctl.output.status import status as status_page
+from memctl.output.status import team_lines
+
+
+def team(**changes):
+    """Return an answer of `team.status`."""
+    return {
+        "address": "store+tls://replica:7433", "collection": "memd", "reachable": True, "error": "",
+        "last_error": "", "last_acknowledged": None, "waiting": 0, "workspaces": [], **changes,
+    }  # fmt: skip
+
+
+def workspace(**changes):
+    return {
+        "root": "/n", "stage": "published", "sources": 3, "waiting": 0, "refused": [], "model_id": "m",
+        "words_only": "", **changes,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("answer", "lines"),
+    [
+        (
+            team(),
+            [
+                "store+tls://replica:7433 (memd): answers",
+                "no workspace is published: memctl team publish ROOT",
+            ],
+        ),
+        (
+            team(
+                reachable=False, error="nobody listens", workspaces=[workspace(stage="publishing", waiting=2)]
+            ),
+            [
+                "store+tls://replica:7433 (memd): does not answer",
+                "error: nobody listens",
+                "/n: is being published, 3 sources in the store, 2 to be sent",
+            ],
+        ),
+        (
+            team(last_error="old", workspaces=[workspace(words_only="another model", refused=["too long"])]),
+            [
+                "store+tls://replica:7433 (memd): answers",
+                "last error: old",
+                "/n: published, 3 sources in the store",
+                "  by words only: another model",
+                "  not taken by the store: too long",
+            ],
+        ),
+        (team(address="", error="[team] uri: wrong"), ["error: [team] uri: wrong"]),
+    ],
+)
+def test_the_page_of_the_status(answer, lines):
+    """A line for each fact."""
+    assert team_lines(answer) == lines
+
+
+def test_the_status_of_the_daemon_says_that_text_leaves_the_machine():
+    """In one line, and only with a team."""
+    server = {"server": {"version": "1", "pid": 1}, "workspaces": []}
+    assert "team" not in status_page(server)
+    server["server"]["team"] = team(workspaces=[workspace()], waiting=2)
+    said = "the text of 1 workspace is published to store+tls://replica:7433; 2 sources to be sent"
+    assert said in status_page(server)
+
+
+def test_a_life_with_a_team(member):
+    """Publish, check, look, rebuild, unpublish, by the command line alone."""
+    ada = member()
+    root = ada.folder("notes", {"a.md": "The heron.", "b.md": "The weir."})
+    memctl = ada.daemon.memctl
+    refused = memctl("team", "publish", str(root))
+    assert refused.returncode == 2
+    assert f"publish {root}: the text of its notes leaves this machine for {ada.server.uri}" in refused.stderr
+    assert "--yes" in refused.stderr
+    assert ada.texts() == {}
+    done = memctl("team", "publish", str(root), "--yes")
+    assert (done.returncode, done.stdout) == (0, f"{root}: published, 2 sources\n")
+    assert ada.texts() == {"a.md": "The heron.", "b.md": "The weir."}
+    done = memctl("team")
+    assert done.returncode == 0
+    assert f"{root}: published, 2 sources in the store" in done.stdout
+    assert f"the text of 1 workspace is published to {ada.server.uri}" in memctl("status").stdout
+    assert "team" in memctl("health").stdout
+    done = memctl("team", "check")
+    assert (done.returncode, done.stderr) == (0, "memctl: 2 sources compared: all equal\n")
+    stored = ada.stored()["a.md"]
+    ada.client.remove(((stored.key, stored.revision),), 10)
+    done = memctl("team", "check")
+    assert (done.returncode, done.stdout) == (9, f"missing: a.md in {root}\n")
+    assert "1 difference; memctl team check --repair" in done.stderr
+    done = memctl("team", "check", str(root), "--repair", "--json")
+    assert (done.returncode, json.loads(done.stdout)["repaired"]) == (0, True)
+    until(lambda: sorted(ada.texts()) == ["a.md", "b.md"])
+    done = memctl("team", "rebuild", "--json")
+    assert json.loads(done.stdout) == {"roots": [str(root)], "waiting": 2}
+    done = memctl("team", "unpublish", str(root))
+    assert done.stdout == f"{root}: removed from the team's store; its notes here were not touched\n"
+    assert ada.texts() == {}
+
+
+def test_without_a_team_each_action_says_what_to_do(daemon, tmp_path):
+    """And changes nothing."""
+    for action in (["status"], ["publish", str(tmp_path), "--yes"], ["check"], ["rebuild"]):
+        done = daemon.memctl("team", *action)
+        assert done.returncode != 0
+        assert "no team is configured: write [team] and uri = " in done.stderr
+    assert not (daemon.home / "config" / "memd" / "config.toml").exists()
+
+
+def test_what_is_no_workspace_is_not_published(member):
+    """Neither a folder inside of one, nor one that is not registered."""
+    ada = member()
+    root = ada.folder("notes", {"sub/a.md": "The heron."})
+    for folder in (root / "sub", ada.daemon.home):
+        done = ada.daemon.memctl("team", "publish", str(folder), "--yes")
+        assert done.returncode != 0
+        assert str(folder) in done.stderr
+    assert "share" not in ada.config.read_text()
+
+
+@pytest.mark.parametrize(
+    ("uri", "is_wanted"),
+    [
+        ("store+tls://replica:7433", True),
+        ("https://milvus:19530", True),
+        ("store+unix:///run/store", False),
+        ("milvus+lite:///home/ada/team.db", False),
+        ("", False),
+    ],
+)
+def test_systemd_opens_the_network_for_a_store_that_is_on_it(tmp_path, monkeypatch, uri, is_wanted):
+    """By the drop-in of `memctl service install`, which says for whom."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    config = tmp_path / "config" / "memd" / "config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text(f'[team]\nuri = "{uri}"\n' if uri else "team = 3\n")
+    units = tmp_path / "units"
+    units.mkdir()
+    assert bool(systemd.advice(units, tmp_path)) == is_wanted
+    assert bool(systemd.update(units, tmp_path)) == is_wanted
+    if is_wanted:
+        text = systemd.drop_in(units).read_text()
+        assert str(config) in text
+        assert "\nRestrictAddressFamilies=AF_INET AF_INET6\n" in text
+    assert systemd.advice(units, tmp_path) is None
+    config.write_text("")
+    assert systemd.update(units, tmp_path) == []
+    assert list(units.iterdir()) == []

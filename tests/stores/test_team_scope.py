@@ -1,0 +1,144 @@
+"""Searches and recalls with the scope team: several daemons, one store."""
+
+import time
+
+import pytest
+
+from memctl import exits
+from stores.team_support import comes
+
+MARSH = "# Marsh\n\nThe bittern booms at dusk in the reed bed behind the mill.\n"
+POND = "# Pond\n\nA kingfisher dives from the alder beside the sluice.\n"
+
+
+def found(member, root, query, **params):
+    answer = member.daemon.call("search", workspace=str(root), query=query, scope="team", **params)
+    return answer, [(hit["team"]["workspace"], hit["path"]) for hit in answer["hits"]]
+
+
+@pytest.fixture
+def two(member):
+    """Ada publishes her marsh, Bob his pond."""
+    ada, bob = member("ada"), member("bob")
+    marsh = ada.folder(
+        "marsh", {"bittern.md": MARSH, "diary.md": "---\nprivate: true\n---\nSecret bittern.\n"}
+    )
+    pond = bob.folder("pond", {"kingfisher.md": POND})
+    for one, root in ((ada, marsh), (bob, pond)):
+        assert one.publish(root)["done"]
+    return ada, marsh, bob, pond
+
+
+def test_each_finds_the_notes_of_the_other(two):
+    """The hit names workspace, machine and owner; private notes are nobody's."""
+    ada, marsh, bob, pond = two
+    answer, places = found(bob, pond, "bittern at dusk")
+    assert places == [("marsh", "bittern.md")]
+    [hit] = answer["hits"]
+    assert hit["team"].keys() == {"workspace", "machine", "owner"}
+    assert hit["id"] == 0
+    assert answer["degraded"] == []
+    assert found(ada, marsh, "kingfisher")[1] == [("pond", "kingfisher.md")]
+    assert bob.daemon.call("search", workspace=str(pond), query="bittern")["hits"] == []
+
+
+def test_own_hits_name_the_own_root(two):
+    """So that a client can open the file."""
+    ada, marsh, _, _ = two
+    answer, places = found(ada, marsh, "bittern")
+    assert places == [("marsh", "bittern.md")]
+    assert answer["hits"][0]["team"]["root"] == str(marsh)
+
+
+def test_an_own_save_is_found_before_it_is_published(two):
+    """Rows of the own index lie over those of the store, which is late."""
+    ada, marsh, bob, pond = two
+    ada.server.tell(lag_s=60)
+    ada.save(marsh, "new.md", "# Crane\n\nA crane rests on the marsh; the bittern is silent.\n")
+    answer, places = found(ada, marsh, "crane", sync=True)
+    assert places == [("marsh", "new.md")]
+    assert answer["corrected"] == {}
+    (marsh / "bittern.md").unlink()
+    assert ("marsh", "bittern.md") not in found(ada, marsh, "bittern", sync=True)[1]
+    assert found(bob, pond, "crane")[1] == []
+
+
+def test_memctl_names_whose_notes_it_shows(two):
+    """Notes of other machines by owner, machine and workspace; for programs in JSON."""
+    _, _, bob, pond = two
+    page = bob.daemon.memctl("search", "--team", "bittern", cwd=pond).stdout
+    assert "marsh/bittern.md:3" in page
+    assert "@" in page.split(":marsh/")[0]
+    own = bob.daemon.memctl("search", "--team", "kingfisher", cwd=pond).stdout
+    assert " kingfisher.md:3" in own
+    refused = bob.daemon.memctl("search", "--team", "--files", "bittern", cwd=pond)
+    assert refused.returncode == exits.USAGE
+    assert "are no files here" in refused.stderr
+    recalled = bob.daemon.memctl("recall", "--team", "bittern", cwd=pond).stdout
+    assert "booms at dusk" in recalled
+
+
+def test_filters_and_explanations_reach_the_store(two):
+    """A path pattern excludes, and an explained hit has its parts."""
+    _, _, bob, pond = two
+    assert found(bob, pond, "bittern", path="no/*")[1] == []
+    answer, places = found(bob, pond, "bittern path:bit*", explain=True)
+    assert places == [("marsh", "bittern.md")]
+    assert answer["explanation"]["stages"]["hits"] == 1
+    assert answer["hits"][0]["explanation"]["keyword"]["rank"] == 1
+
+
+def test_a_recall_says_whose_notes_they_are(two):
+    """In its text and in its sources, which can be passed as known."""
+    _, _, bob, pond = two
+    answer = bob.daemon.call("recall", workspace=str(pond), query="bittern", scope="team", known=[])
+    [source] = answer["sources"]
+    assert (source["path"], source["team"]["workspace"]) == ("bittern.md", "marsh")
+    assert f"@{source['team']['machine']}:marsh/bittern.md" in answer["text"]
+    assert "booms at dusk" in answer["text"]
+    params = {"workspace": str(pond), "query": "bittern", "scope": "team"}
+    again = bob.daemon.call("recall", **params, known=answer["keys"])
+    assert again["sources"] == []
+
+
+def test_a_store_that_hangs_leaves_the_local_answer(two):
+    """It says that the store is away; the next queries do not wait, and it is used after its return."""
+    _, _, bob, pond = two
+    bob.server.tell(fault="hang")
+    params = {"workspace": str(pond), "query": "kingfisher", "scope": "team"}
+    answer = bob.daemon.call("search", **params)
+    assert answer["degraded"][0] == "store-away"
+    assert [hit["path"] for hit in answer["hits"]] == ["kingfisher.md"]
+    recalled = bob.daemon.call("recall", **params)
+    assert recalled["degraded"][0] == "store-away"
+    assert "kingfisher" in recalled["text"]
+    bob.server.tell(fault="")
+    comes(lambda: found_or_none(bob, pond, "bittern") == [("marsh", "bittern.md")])
+
+
+def test_a_store_that_is_gone_leaves_the_local_answer(two):
+    """At once."""
+    _, _, bob, pond = two
+    bob.server.kill()
+    answer = bob.daemon.call("search", workspace=str(pond), query="kingfisher", scope="team")
+    assert answer["degraded"][0] == "store-away"
+    assert [hit["path"] for hit in answer["hits"]] == ["kingfisher.md"]
+    bob.server.start()
+    comes(lambda: found_or_none(bob, pond, "bittern") == [("marsh", "bittern.md")])
+
+
+def found_or_none(member, root, query):
+    time.sleep(0.2)
+    answer = member.daemon.call("search", workspace=str(root), query=query, scope="team")
+    return [(hit["team"]["workspace"], hit["path"]) for hit in answer["hits"] if "team" in hit]
+
+
+def test_without_a_team_the_scope_is_refused(member):
+    """With what to do."""
+    ada = member("ada")
+    root = ada.folder("marsh", {"bittern.md": MARSH})
+    ada.daemon.stop()
+    ada.config.write_text("")
+    ada.daemon.start()
+    with pytest.raises(Exception, match="no team is configured"):
+        found(ada, root, "bittern")
