@@ -1,0 +1,895 @@
+"""A team's store in Milvus.
+
+Milvus finds candidates: BM25 over the team's terms, and the nearest vectors. Everything that decides a score
+is read from packed rows: whole sources, and each workspace's own counts, because Milvus's idf is that of all
+tenants of a shard.
+
+One daemon writes a workspace, one call at a time. A call first writes what it is about to do (the intent of
+the workspace), then the chunks, then the rows of the sources, from when on readers see the new state, then
+the counts, each with the number of the intent; last it deletes what was replaced. After a failure the next
+call of any process completes what the intent names, so that counts stay exact and no row remains that no
+source has.
+
+Run as a program, it serves the store to the daemon that started it. Thread-safe.
+"""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date
+from itertools import chain, groupby
+from typing import Final, cast
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+
+from memd.config import TeamConfig, team_token
+from memd.errors import StoreModelError, StoreRefusedError
+from memd.index.source_rows import ARCHIVES, SESSION
+from memd.index.vectors import FLOAT_BYTES
+from memd.index.vocabulary import FORM_MORE, FORM_START, MAX_LETTERS, MIN_LETTERS, Vocabulary
+from memd.languages import FUNCTION_WORDS, Language, stemmer
+from memd.search.spelling import CANDIDATES, words_within
+from memd.search.word_forms import COMMON_SHARE, FEW_CHUNKS
+from memd.stores.lean import counter, has_phrase, lean_of
+from memd.stores.local import EDITS
+from memd.stores.milvus_client import MOST_ROWS, STRONG, Clock, Milvus, Row, Value
+from memd.stores.milvus_rows import (
+    CHUNKS,
+    LENGTH,
+    Where,
+    bucket_of,
+    chunk_id,
+    contains,
+    counts_of,
+    digest,
+    facet,
+    facets_of,
+    meets,
+    names_of,
+    one_of,
+    packed,
+    packed_source,
+    path_of,
+    pieces,
+    place_of,
+    searchable_words,
+    unpacked,
+    unpacked_source,
+    where,
+)
+from memd.stores.relations import related
+from memd.stores.serve import serve_child
+from memd.stores.store import (
+    MOST_HOLDERS,
+    ChunkKey,
+    Evidence,
+    Filter,
+    Found,
+    Holders,
+    Listed,
+    Near,
+    PublishedSource,
+    PublishedWorkspace,
+    SourceKey,
+    Statistics,
+    Wanted,
+    parts_of,
+)
+
+MORE: Final = 4  # times as many hits are asked for if filters leave too few
+# Rows of a rare term that are read to look for phrases, and for forms without their word; at 1 kB each.
+MOST_READ: Final = 500
+MOST_BEGUN: Final = 20  # terms that stand for an unfinished word; the most frequent ones
+# A count may be this old: one search asks for the same ones in several calls.
+COUNTS_S: Final = 3.0
+WORKSPACES_S: Final = 3.0  # the same for the list of workspaces
+MAX_KEPT: Final = 20_000  # buckets, of 0.5 to 50 kB
+WINDOW_DAYS: Final = (
+    7  # the newest notes are looked for among these days first, then among MORE times as many
+)
+INTENT, SOURCE, COUNTS, WORKSPACE = "i", "s", "t", "w"  # kinds of packed values
+_HITS: Final = ["source", "ordinal"]
+Counts = dict[str, int]
+
+
+class Change(Struct, frozen=True, array_like=True):
+    """What a call does to one source."""
+
+    place: str  # key of the source
+    path: str
+    revision: int
+    is_removed: bool
+    chunks: int
+    parts: int  # rows of its packed value
+    old_revision: int  # -1: it is new
+    old_chunks: int
+    old_parts: int
+    delta: Counts  # what it adds to the counts of its workspace
+
+
+class Intent(Struct, frozen=True, array_like=True):
+    """What a call is about to do to a workspace."""
+
+    number: int
+    changes: tuple[Change, ...]
+
+
+_NOTHING: Final = Wanted((), (), None, None, (), 0)
+
+
+class MilvusStore:
+    """A `Store` in Milvus: a server, a cluster, or a file of Milvus Lite."""
+
+    def __init__(self, config: TeamConfig, token: str = "", *, has_words: bool = True) -> None:
+        """Connect to nothing yet; arguments as of `Milvus`.
+
+        Raises:
+            StoreRefusedError: the configuration cannot be used.
+        """
+        self._milvus = Milvus(config, token, has_words=has_words)
+        self._writing = threading.Lock()
+        self._numbers: dict[str, int] = {}  # workspace → last intent, if all of it is done; for `_writing`
+        self._threads = ThreadPoolExecutor(3, "memd-milvus")
+        self._lock = threading.Lock()  # protects the next two
+        self._listed: tuple[float, dict[str, PublishedWorkspace]] = (-WORKSPACES_S, {})
+        self._counted: dict[str, tuple[float, Counts]] = {}  # key of a bucket → when it was read, its counts
+
+    # -- reading -------------------------------------------------------------------------------------------
+
+    def candidates(self, wanted: Wanted, deadline_s: float) -> Found:
+        """See `Store`, as for all that follow."""
+        clock = Clock(deadline_s)
+        known = self._workspaces(clock)
+        asked = _wanted_ids(known, wanted)
+        if not asked:
+            return Found((), ())
+        within = where(wanted.filters)
+        scope = [] if len(asked) == len(known) else [one_of("ws", asked)]
+        expression = " and ".join(filter(None, [*scope, within.expression]))
+        if wanted.filters and not (parts_of(wanted) or wanted.vector):
+            return Found(self._newest(clock, expression, within, wanted.pool, known), ())
+        by_vector = self._threads.submit(self._by_vector, clock, expression, within, wanted, known)
+        named = [
+            self._threads.submit(self._holders, clock, phrase, asked, within, known)
+            for phrase in wanted.named
+        ]
+        by_words = self._by_words(clock, expression, within, wanted, asked=asked, known=known)
+        holders = tuple(one.result() for one in named)
+        return Found(by_words, by_vector.result(), holders)
+
+    def evidence(self, sources: tuple[SourceKey, ...], deadline_s: float) -> tuple[PublishedSource, ...]:
+        """Return these sources whole."""
+        clock = Clock(deadline_s)
+        known = self._workspaces(clock)
+        keys = [f"{SOURCE}.{place_of(one)}" for one in sources]
+        found = self._milvus.values(clock, keys) if known else {}
+        some = (found[key] for key in keys if key in found)
+        return tuple(unpacked_source(one.head, one.body) for one in some if one.workspace in known)
+
+    def lean(self, chunks: tuple[ChunkKey, ...], wanted: Wanted, deadline_s: float) -> Evidence:
+        """Return what ranking needs of these chunks."""
+        keys = tuple(dict.fromkeys(SourceKey(one.workspace, one.path) for one in chunks))
+        return lean_of(self.evidence(keys, deadline_s), chunks, wanted)
+
+    def related(self, sources: tuple[SourceKey, ...], deadline_s: float) -> tuple[PublishedSource, ...]:
+        """Return what decides which sources replace these ones."""
+        clock = Clock(deadline_s)
+        if not self._workspaces(clock):
+            return ()
+        seen: dict[SourceKey, PublishedSource] = {}
+
+        def with_facets(numbers: Iterable[int]) -> set[SourceKey]:
+            expression = contains("names", numbers)
+            rows = self._milvus.query(self._milvus.rows, clock, expression, ["key"], limit=MOST_ROWS)
+            some = self._heads(clock, [row["key"] for row in rows])
+            seen.update(some)
+            return set(some)
+
+        def names(some: set[SourceKey]) -> set[tuple[str, str]]:
+            return {(one.workspace, name) for one in some for _, name in seen[one].names}
+
+        def targets(some: set[SourceKey]) -> set[tuple[str, str]]:
+            links = ((one, link) for one in some for link in seen[one].links)
+            return {(one.workspace, name) for one, (kind, _, name, _) in links if kind == "supersedes"}
+
+        seen.update(self._heads(clock, [f"{SOURCE}.{place_of(one)}" for one in sources]))
+        asked = set(seen)
+        archived = {one for one in asked if one.path.startswith(ARCHIVES)}
+        sessions = {
+            (one.workspace, value) for one in archived for key, value in seen[one].fields if key == SESSION
+        }
+        sessions = {one for one in sessions if one[1]}
+        same = (
+            with_facets(facet("field", one, SESSION, value) for one, value in sessions) if sessions else set()
+        )
+        same -= archived
+        found = related(
+            asked | same,
+            names=names,
+            targets=targets,
+            named=lambda wanted: with_facets(facet("name", *one) for one in wanted),
+            linking=lambda wanted: with_facets(facet("supersedes", *one) for one in wanted),
+        )
+        found |= (same | archived) if same else set()
+        return tuple(seen[one] for one in sorted(found))
+
+    def statistics(self, wanted: Wanted, deadline_s: float) -> Statistics:
+        """Return the counts of the wanted workspaces.
+
+        The chunks with a form but without its word are counted up to MOST_ROWS, those with the phrase up
+        to MOST_READ with its rarest term; beyond, the counts of terms stand in, which are too high. Chunks in
+        another language are left out of up to MOST_READ.
+        """
+        clock = Clock(deadline_s)
+        asked = _wanted_ids(self._workspaces(clock), wanted)
+        whole = wanted.whole.removesuffix("*").split()
+        forms = [form for one in wanted.forms for form in (one.word, *one.forms)]
+        totals = [f"/{one}" for one in (CHUNKS, LENGTH, *FUNCTION_WORDS)]
+        counts = self._counts(clock, asked, [*wanted.terms, *forms, *whole, *totals])
+        found = [counts.get(one, 0) for one in wanted.terms]
+        found += [self._beginning(clock, asked, one) for one in wanted.prefixes]
+        found += self._inexact(clock, wanted, asked, counts)
+        languages: dict[str, int] = {one: counts.get(f"/{one}", 0) for one in FUNCTION_WORDS}
+        parts = dict(zip(parts_of(wanted), found, strict=True))
+        return Statistics(counts.get(f"/{CHUNKS}", 0), counts.get(f"/{LENGTH}", 0), parts, languages)
+
+    def vocabulary(self, word: str, deadline_s: float, language: str = "") -> Near:
+        """Return the words near *word*.
+
+        Spellings are those with the same first or second letter, or with the two exchanged.
+        """
+        clock = Clock(deadline_s)
+        asked = list(self._workspaces(clock))
+        beginning = self._bucket(clock, asked, word[:FORM_START])
+        count, documents = beginning[0].get(f"/{CHUNKS}", 0), beginning[1].get(word, 0)
+        forms: Counts = {}
+        if language and documents <= max(FEW_CHUNKS, COMMON_SHARE * count):
+            forms = _forms(beginning[1], word, cast("Language", language))
+        if documents:
+            return Near(forms, {})
+        near = _Words(self._near(clock, word))
+        spellings = {one: near.counts[one] for one in words_within(cast("Vocabulary", near), word, EDITS)}
+        return Near(forms, spellings, _endings(beginning[1], word))
+
+    def sources(self, workspace: str, after: str, limit: int, deadline_s: float) -> tuple[Listed, ...]:
+        """Return the sources of a workspace in order of paths, as of now."""
+        clock = Clock(deadline_s)
+        if not self._milvus.exists(self._milvus.rows, clock):
+            return ()
+        start = f"{SOURCE}.{digest(workspace)}"
+        first = f"{SOURCE}.{place_of(SourceKey(workspace, after))}"
+        rows = self._milvus.query(
+            self._milvus.rows, clock, f'key > "{first}" and key < "{start}/"',
+            ["revision", "hash", "chunks"], limit=min(limit, MOST_ROWS), consistency=STRONG,
+        )  # fmt: skip
+        rows.sort(key=lambda row: str(row["key"]))
+        return tuple(
+            Listed(
+                SourceKey(workspace, path_of(row["key"].partition(".")[2])[1]), row["revision"],
+                bytes.fromhex(row["hash"]), row["chunks"],
+            )
+            for row in rows
+        )  # fmt: skip
+
+    def workspaces(self, deadline_s: float) -> tuple[PublishedWorkspace, ...]:
+        """Return all published workspaces."""
+        clock = Clock(deadline_s)
+        return tuple(self._workspaces(clock, is_fresh=True).values())
+
+    # -- writing -------------------------------------------------------------------------------------------
+
+    def publish(self, workspace: PublishedWorkspace, deadline_s: float) -> None:
+        """Announce a workspace; the first one creates the collections."""
+        clock = Clock(deadline_s)
+        with self._writing:
+            self._milvus.create(clock)
+            if workspace.model_id and self._milvus.exists(self._milvus.vectors, clock):
+                self._milvus.check_model(workspace.model_id)
+            of = digest(workspace.id)
+            self._milvus.put(clock, [Value(f"{WORKSPACE}.{of}", of, 0, packed(workspace))])
+            self._forget_list()
+
+    def unpublish(self, workspace: str, deadline_s: float) -> None:
+        """Remove a workspace: first from the list, so that nothing of it is found any more."""
+        clock = Clock(deadline_s)
+        of = digest(workspace)
+        milvus = self._milvus
+        with self._writing:
+            self._numbers.pop(workspace, None)
+            if not milvus.exists(milvus.rows, clock):
+                return
+            milvus.delete(milvus.rows, clock, [f"{WORKSPACE}.{of}"])
+            self._forget_list()
+            for collection in (milvus.words, milvus.vectors, milvus.rows):
+                if milvus.exists(collection, clock):
+                    milvus.delete_workspace(collection, clock, of)
+            self._forget_counts()
+
+    def replace(self, sources: tuple[PublishedSource, ...], deadline_s: float) -> None:
+        """Store sources."""
+        clock = Clock(deadline_s)
+        newest = {one.key: one for one in sorted(sources, key=lambda one: one.revision)}
+        with self._writing:
+            for workspace, some in groupby(sorted(newest), key=lambda key: key.workspace):
+                its = [newest[key] for key in some]
+                self._write(clock, workspace, [(one.key, one.revision) for one in its], its)
+
+    def remove(self, sources: tuple[tuple[SourceKey, int], ...], deadline_s: float) -> None:
+        """Remove sources up to a revision."""
+        clock = Clock(deadline_s)
+        with self._writing:
+            for workspace, some in groupby(sorted(sources), key=lambda one: one[0].workspace):
+                self._write(clock, workspace, list(dict(some).items()), [])
+
+    def _write(
+        self,
+        clock: Clock,
+        workspace: str,
+        asked: list[tuple[SourceKey, int]],
+        new: Sequence[PublishedSource],
+    ) -> None:
+        """Bring sources of one workspace to a state: those that are *new*, the others removed."""
+        milvus = self._milvus
+        published = self._workspaces(clock).get(digest(workspace))
+        if published is None:
+            published = self._workspaces(clock, is_fresh=True).get(digest(workspace))
+        if published is None:
+            raise StoreRefusedError("this workspace is not published: memctl team publish")
+        model_id = published.model_id
+        number = self._completed(clock, workspace) + 1
+        places = {key: place_of(key) for key, _ in asked}
+        stored = milvus.values(clock, [f"{SOURCE}.{one}" for one in places.values()], consistency=STRONG)
+        olds = {key: stored.get(f"{SOURCE}.{place}") for key, place in places.items()}
+        by_key = {one.key: one for one in new}
+        changes: list[Change] = []
+        values: list[Value] = []
+        for key, revision in asked:
+            old, source = olds[key], by_key.get(key)
+            if (old is None and source is None) or (old is not None and old.revision > revision):
+                continue
+            value = None if source is None else _value_of(source, places[key])
+            changes.append(_change(key, revision, old, source, value))
+            values += [value] if value else []
+        if not changes:
+            return
+        kept = {one.place for one in changes}
+        new = [one for one in new if places[one.key] in kept]
+        # From here on, whatever fails is completed by the next call.
+        self._numbers.pop(workspace, None)
+        of = digest(workspace)
+        intent = Intent(number, tuple(changes))
+        milvus.put(clock, [Value(f"{INTENT}.{of}", of, number, "", packed(intent))])
+        self._put_chunks(clock, new, model_id)
+        milvus.put(clock, values)
+        removed = [f"{SOURCE}.{one.place}" for one in changes if one.is_removed]
+        milvus.delete(milvus.rows, clock, removed)
+        self._finish(clock, workspace, number, changes)
+        self._numbers[workspace] = number
+
+    def _completed(self, clock: Clock, workspace: str) -> int:
+        """Complete what the last call wanted to do, if it may have failed; return its number."""
+        if workspace in self._numbers:
+            return self._numbers[workspace]
+        of = digest(workspace)
+        stored = self._milvus.values(clock, [f"{INTENT}.{of}"], consistency=STRONG).get(f"{INTENT}.{of}")
+        if stored is None:
+            return 0
+        intent = msgspec.msgpack.decode(unpacked(stored.body), type=Intent)
+        keys = [f"{SOURCE}.{one.place}" for one in intent.changes]
+        now = self._milvus.values(clock, keys, consistency=STRONG, has_body=False)
+        done: list[Change] = []
+        open_: list[Change] = []
+        for change in intent.changes:
+            is_there = now.get(f"{SOURCE}.{change.place}")
+            revision = -1 if is_there is None else is_there.revision
+            wanted = -1 if change.is_removed else change.revision
+            (done if revision == wanted else open_).append(change)
+        # Counts are written after all sources: if one source is not there yet, no count has this number.
+        self._finish(clock, workspace, intent.number, done)
+        unfinished = [one for one in open_ if one.revision != one.old_revision]
+        self._delete_rows(clock, workspace, [(one.path, one.revision, one.chunks) for one in unfinished])
+        self._numbers[workspace] = intent.number
+        return intent.number
+
+    def _put_chunks(self, clock: Clock, sources: Sequence[PublishedSource], model_id: str) -> None:
+        words: list[Row] = []
+        vectors: list[Row] = []
+        for source in sources:
+            row: Row = {
+                "ws": digest(source.key.workspace),
+                "source": place_of(source.key),
+                "day": date.fromisoformat(source.day).toordinal(),
+                "mtime": source.mtime_ns,
+                "facets": facets_of(source),
+            }
+            for chunk in source.chunks:
+                key = {"key": chunk_id(source.key, chunk.ordinal, source.revision), "ordinal": chunk.ordinal}
+                words.append({**row, **key, "words": searchable_words(chunk.words)})
+                if chunk.vector is not None:
+                    vectors.append({**row, **key, "vector": np.frombuffer(chunk.vector, "<f4")})
+        if vectors:
+            if not model_id:
+                raise StoreModelError("vectors of a workspace that was published without a model")
+            self._milvus.create_vectors(clock, model_id, vectors[0]["vector"].size)
+            self._milvus.upsert(self._milvus.vectors, clock, vectors)
+        if self._milvus.has_words:
+            self._milvus.upsert(self._milvus.words, clock, words)
+
+    def _finish(self, clock: Clock, workspace: str, number: int, changes: Sequence[Change]) -> None:
+        """Add to the counts, then delete what was replaced. May be repeated."""
+        total: Counter[str] = Counter()
+        for change in changes:
+            total.update(change.delta)
+        of = digest(workspace)
+        by_bucket: dict[str, Counts] = {}
+        for term, more in total.items():
+            if more:
+                by_bucket.setdefault(bucket_of(term), {})[term] = more
+        keys = {_bucket_key(of, bucket): counts for bucket, counts in by_bucket.items()}
+        stored = self._milvus.values(clock, keys, consistency=STRONG)
+        new = []
+        for key, counts in keys.items():
+            old = stored.get(key)
+            if old is not None and old.revision >= number:
+                continue  # this call has been here before
+            added = Counter(_decoded(old) if old else {})
+            added.update(counts)
+            kept = {term: count for term, count in added.items() if count}
+            first, second = _letters(next(iter(counts)))
+            new.append(Value(key, of, number, "", packed(kept), first=first, second=second))
+        self._milvus.put(clock, new)
+        self._milvus.drop_parts(clock, [old for old in stored.values() if old.revision < number])
+        with self._lock:
+            for key in keys:
+                self._counted.pop(key, None)
+        replaced = [one for one in changes if one.is_removed or one.old_revision not in {-1, one.revision}]
+        olds = [(one.path, one.old_revision, one.old_chunks) for one in replaced]
+        self._delete_rows(clock, workspace, olds)
+        self._milvus.drop_parts(
+            clock,
+            [
+                Value(f"{SOURCE}.{one.place}", of, one.old_revision, "", parts=one.old_parts)
+                for one in replaced
+            ],
+        )
+
+    def _delete_rows(self, clock: Clock, workspace: str, states: Iterable[tuple[str, int, int]]) -> None:
+        """Delete the chunks of states of sources: (path, revision, number of chunks)."""
+        keys = [
+            chunk_id(SourceKey(workspace, path), ordinal, revision)
+            for path, revision, chunks in states
+            for ordinal in range(chunks)
+        ]
+        for collection in (self._milvus.words, self._milvus.vectors) if keys else ():
+            if self._milvus.exists(collection, clock):
+                self._milvus.delete(collection, clock, keys)
+
+    # -- candidates ----------------------------------------------------------------------------------------
+
+    def _by_words(
+        self,
+        clock: Clock,
+        expression: str,
+        within: Where,
+        wanted: Wanted,
+        *,
+        asked: Collection[str],
+        known: dict[str, PublishedWorkspace],
+    ) -> tuple[ChunkKey, ...]:
+        terms = [*wanted.terms, *(form for one in wanted.forms for form in one.forms)]
+        for start in wanted.prefixes:
+            terms += self._begun(clock, asked, start)
+        terms += wanted.whole.removesuffix("*").split()
+        if not terms or not self._milvus.has_words:
+            return ()
+
+        def found(limit: int) -> list[Row]:
+            fields = [*_HITS, *(["words"] if within.by_words else [])]
+            [hits] = self._milvus.search(
+                self._milvus.words, clock, [" ".join(terms)], "sparse", limit,
+                filter=expression, output_fields=fields,
+            )  # fmt: skip
+            return [{**hit["entity"], "key": hit["id"]} for hit in hits]
+
+        return self._checked(clock, found, within, wanted.pool, known)
+
+    def _by_vector(
+        self,
+        clock: Clock,
+        expression: str,
+        within: Where,
+        wanted: Wanted,
+        known: dict[str, PublishedWorkspace],
+    ) -> tuple[ChunkKey, ...]:
+        milvus = self._milvus
+        if wanted.vector is None or not milvus.exists(milvus.vectors, clock):
+            return ()
+        if milvus.model is None or len(wanted.vector) != milvus.model[1] * FLOAT_BYTES:
+            return ()  # of another model: only words can be compared
+        queries = [one for one in (wanted.vector, wanted.corrected) if one is not None]
+
+        def found(limit: int) -> list[Row]:
+            lists = milvus.search(
+                milvus.vectors, clock, [np.frombuffer(one, "<f4") for one in queries], "vector", limit,
+                filter=expression, output_fields=_HITS,
+            )  # fmt: skip
+            hits = sorted(chain.from_iterable(lists), key=lambda hit: -float(hit["distance"]))
+            rows: dict[str, Row] = {}
+            for hit in hits:
+                rows.setdefault(hit["id"], {**hit["entity"], "key": hit["id"]})
+            return list(rows.values())[:limit]
+
+        return self._checked(clock, found, within, wanted.pool, known)
+
+    def _newest(
+        self,
+        clock: Clock,
+        expression: str,
+        within: Where,
+        pool: int,
+        known: dict[str, PublishedWorkspace],
+    ) -> tuple[ChunkKey, ...]:
+        """Return the first chunks of the newest sources: Milvus cannot sort, so days are looked through."""
+        milvus = self._milvus
+        collection = milvus.words if milvus.has_words else milvus.vectors
+        fields = [*_HITS, "day", "mtime", *(["words"] if within.by_words else [])]
+        end, days = date.max.toordinal(), WINDOW_DAYS
+        start = date.today().toordinal() - days  # noqa: DTZ011 - only the first window depends on it
+        kept: list[ChunkKey] = []
+        while len(kept) < pool and end > 0:
+            window = f"ordinal == 0 and day > {start} and day <= {end}"
+            rows = milvus.query(
+                collection, clock, " and ".join(filter(None, [window, expression])), fields, limit=MOST_ROWS
+            )
+            rows.sort(key=lambda row: (row["day"], row["mtime"]), reverse=True)
+            kept += self._meeting(clock, rows, within, known)
+            end, days = start, days * MORE
+            start = max(start - days, 0)
+        return tuple(kept[:pool])
+
+    def _checked(
+        self,
+        clock: Clock,
+        found: Callable[[int], list[Row]],
+        within: Where,
+        pool: int,
+        known: dict[str, PublishedWorkspace],
+    ) -> tuple[ChunkKey, ...]:
+        """Return *pool* hits that meet all filters; ask for more hits while these are too few."""
+        limit = pool
+        is_exact = not (within.by_source or within.by_words)
+        while True:
+            hits = found(limit)
+            kept = self._meeting(clock, hits, within, known)
+            if len(kept) >= pool or len(hits) < limit or limit >= MOST_ROWS or is_exact:
+                return tuple(kept[:pool])
+            limit = min(limit * MORE, MOST_ROWS)
+
+    def _meeting(
+        self, clock: Clock, hits: Sequence[Row], within: Where, known: dict[str, PublishedWorkspace]
+    ) -> list[ChunkKey]:
+        """Return those hits of published workspaces that meet what the expression left open."""
+        hits = [hit for hit in hits if hit["source"].partition(".")[0] in known]
+        if within.by_source:
+            heads = self._heads(clock, {f"{SOURCE}.{hit['source']}" for hit in hits})
+            allowed = {place_of(key) for key, one in heads.items() if meets(one, within.by_source)}
+            hits = [hit for hit in hits if hit["source"] in allowed]
+        if within.by_words:
+            words = {hit["key"]: hit["words"] for hit in hits if "words" in hit}
+            missing = [hit["key"] for hit in hits if hit["key"] not in words]
+            rows = self._milvus.by_keys(self._milvus.words, clock, missing, ["words"])
+            words |= {row["key"]: row["words"] for row in rows}
+            hits = [hit for hit in hits if _meets_words(words.get(hit["key"], ""), within.by_words)]
+        return [_chunk_of(hit, known) for hit in hits]
+
+    def _holders(
+        self,
+        clock: Clock,
+        phrase: str,
+        asked: Collection[str],
+        within: Where,
+        known: dict[str, PublishedWorkspace],
+    ) -> Holders:
+        """Return the chunks with a phrase, found among those with its rarest term."""
+        rows = self._having(clock, asked, phrase.split())
+        if rows is None:
+            return Holders((), (), is_complete=False)
+        rows = [
+            row
+            for row in rows
+            if has_phrase(row["words"], phrase) and row["source"].partition(".")[0] in known
+        ]
+        if len(rows) > MOST_HOLDERS:
+            return Holders((), (), is_complete=False)
+        chunks = [_chunk_of(row, known) for row in rows]
+        allowed = set(chunks)
+        if within.expression or within.by_source or within.by_words:
+            keys = [row["key"] for row in rows]
+            expression = " and ".join(filter(None, [one_of("key", keys), within.expression]))
+            some = (
+                self._milvus.query(self._milvus.words, clock, expression, [*_HITS, "words"]) if keys else []
+            )
+            allowed = set(self._meeting(clock, some, within, known))
+        return Holders(tuple(chunks), tuple(one in allowed for one in chunks))
+
+    def _having(self, clock: Clock, asked: Collection[str], terms: Sequence[str]) -> list[Row] | None:
+        """Return all chunks with the rarest of some terms, of which one may end in "*"; None: too many."""
+        if not self._milvus.has_words:
+            return None
+        counts = self._counts(clock, asked, terms)
+        rarest = min(terms, key=lambda term: counts.get(term, 0))
+        if counts.get(rarest, 0) > MOST_READ:
+            return None
+        if rarest.endswith("*"):
+            return self._any_of(clock, asked, self._begun(clock, asked, rarest[:-1]))
+        return self._any_of(clock, asked, [rarest])
+
+    def _any_of(self, clock: Clock, asked: Collection[str], terms: Sequence[str]) -> list[Row] | None:
+        """Return all chunks with one of some terms; None: more than MOST_READ."""
+        if not terms or not asked:
+            return []
+        expression = "" if len(asked) == len(self._workspaces(clock)) else one_of("ws", asked)
+        [hits] = self._milvus.search(
+            self._milvus.words, clock, [" ".join(terms)], "sparse", MOST_READ + 1,
+            filter=expression, output_fields=[*_HITS, "words"],
+        )  # fmt: skip
+        return None if len(hits) > MOST_READ else [{**hit["entity"], "key": hit["id"]} for hit in hits]
+
+    def _ids(self, clock: Clock, asked: Collection[str], terms: Sequence[str], count: int) -> set[str]:
+        """Return the keys of all chunks with one of some terms, at most *count* in the wanted workspaces."""
+        if not count or not asked or not self._milvus.has_words:
+            return set()
+        expression = "" if len(asked) == len(self._workspaces(clock)) else one_of("ws", asked)
+        [hits] = self._milvus.search(
+            self._milvus.words, clock, [" ".join(terms)], "sparse", count, filter=expression
+        )
+        return {hit["id"] for hit in hits}
+
+    # -- counts --------------------------------------------------------------------------------------------
+
+    def _inexact(self, clock: Clock, wanted: Wanted, asked: Collection[str], counts: Counts) -> list[int]:
+        """Return in how many chunks the forms of each word are, and the whole phrase."""
+        found = []
+        for one in wanted.forms:
+            total = sum(counts.get(form, 0) for form in one.forms)
+            if one.others and 0 < total <= MOST_READ:  # the words of a chunk show its language
+                rows = self._any_of(clock, asked, one.forms)
+                alone = msgspec.structs.replace(_NOTHING, forms=(one,))
+                found.append(total if rows is None else _number_of(rows, alone))
+            elif 0 < total <= MOST_ROWS and counts.get(one.word, 0) <= MOST_ROWS:
+                with_word = self._ids(clock, asked, [one.word], counts.get(one.word, 0))
+                found.append(len(self._ids(clock, asked, one.forms, total) - with_word))
+            else:
+                found.append(total)
+        if wanted.whole:
+            terms = wanted.whole.split()
+            alone = msgspec.structs.replace(_NOTHING, whole=wanted.whole)
+            rows = self._having(clock, asked, terms)
+            lowest = min(counts.get(term, 0) for term in wanted.whole.removesuffix("*").split())
+            found.append(lowest if rows is None else _number_of(rows, alone))
+        return found
+
+    def _counts(self, clock: Clock, asked: Collection[str], terms: Iterable[str]) -> Counts:
+        """Return the sums of the counts of some terms over some workspaces."""
+        wanted = list(dict.fromkeys(terms))
+        buckets = self._buckets(clock, asked, {bucket_of(term) for term in wanted})
+        total: Counter[str] = Counter()
+        for counts in buckets:
+            for term in wanted:
+                if term in counts:
+                    total[term] += counts[term]
+        return dict(total)
+
+    def _beginning(self, clock: Clock, asked: Collection[str], start: str) -> int:
+        """Return the number of chunks with a term that begins with *start*; too high if it is longer."""
+        counts = _summed(self._buckets(clock, asked, {bucket_of(start)}))
+        known = counts.get(f"{start}*")
+        return (
+            sum(count for term, count in counts.items() if term.startswith(start)) if known is None else known
+        )
+
+    def _bucket(self, clock: Clock, asked: Collection[str], start: str) -> tuple[Counts, Counts]:
+        """Return the totals, and the counts of the terms in the bucket of *start*, over some workspaces."""
+        return (
+            self._counts(clock, asked, [f"/{CHUNKS}"]),
+            _summed(self._buckets(clock, asked, {bucket_of(start)})),
+        )
+
+    def _buckets(self, clock: Clock, asked: Collection[str], names: Collection[str]) -> list[Counts]:
+        keys = [_bucket_key(of, bucket) for of in asked for bucket in names]
+        now = time.monotonic()
+        with self._lock:
+            kept = {key: self._counted[key] for key in keys if key in self._counted}
+        found = {key: counts for key, (at, counts) in kept.items() if now - at < COUNTS_S}
+        missing = [key for key in keys if key not in found]
+        if missing:
+            values = self._milvus.values(clock, missing)
+            new = {key: _decoded(values[key]) if key in values else {} for key in missing}
+            found |= new
+            with self._lock:
+                if len(self._counted) + len(new) > MAX_KEPT:
+                    self._counted.clear()
+                self._counted |= {key: (now, counts) for key, counts in new.items()}
+        return list(found.values())
+
+    def _begun(self, clock: Clock, asked: Collection[str], start: str) -> list[str]:
+        """Return the most frequent terms that begin with *start*."""
+        counts = _summed(self._buckets(clock, asked, {bucket_of(start)}))
+        some = [term for term in counts if term.startswith(start) and not term.endswith("*")]
+        return sorted(some, key=lambda term: (-counts[term], term))[:MOST_BEGUN]
+
+    def _near(self, clock: Clock, word: str) -> Counts:
+        """Return the words of about the length of *word* whose beginning is like its own."""
+        first, second = _letters(word)
+        expression = f"first == {first} or second == {second} or (first == {second} and second == {first})"
+        rows = self._milvus.query(self._milvus.rows, clock, expression, ["key"], limit=MOST_ROWS)
+        known = self._workspaces(clock)
+        keys = [row["key"] for row in rows if row["key"].split(".")[1] in known]
+        near = _summed(_decoded(one) for one in self._milvus.values(clock, keys).values())
+        lengths = range(len(word) - EDITS, len(word) + EDITS + 1)
+        return {term: count for term, count in near.items() if len(term) in lengths and _is_word(term)}
+
+    def _heads(self, clock: Clock, keys: Iterable[str]) -> dict[SourceKey, PublishedSource]:
+        """Return sources of published workspaces without their chunks."""
+        known = self._workspaces(clock)
+        values = self._milvus.values(clock, keys, has_body=False)
+        long = [key for key, one in values.items() if not one.head]
+        values |= self._milvus.values(clock, long)
+        some = [unpacked_source(one.head, one.body) for one in values.values() if one.workspace in known]
+        return {one.key: msgspec.structs.replace(one, chunks=()) for one in some}
+
+    # -- the list of workspaces ----------------------------------------------------------------------------
+
+    def _workspaces(self, clock: Clock, *, is_fresh: bool = False) -> dict[str, PublishedWorkspace]:
+        """Return the published workspaces by their digests; none before the collections exist."""
+        with self._lock:
+            at, known = self._listed
+        if not is_fresh and time.monotonic() - at < WORKSPACES_S:
+            return known
+        milvus, now = self._milvus, time.monotonic()
+        known = {}
+        if milvus.exists(milvus.rows, clock):
+            consistency = {"consistency": STRONG} if is_fresh else {}
+            expression = f'key > "{WORKSPACE}." and key < "{WORKSPACE}/"'
+            rows = milvus.query(
+                milvus.rows, clock, expression, ["ws", "head"], limit=MOST_ROWS, **consistency
+            )
+            known = {
+                row["ws"]: msgspec.msgpack.decode(unpacked(row["head"]), type=PublishedWorkspace)
+                for row in rows
+            }
+        with self._lock:
+            self._listed = (now, known)
+        return known
+
+    def _forget_list(self) -> None:
+        with self._lock:
+            self._listed = (-WORKSPACES_S, {})
+
+    def _forget_counts(self) -> None:
+        with self._lock:
+            self._counted.clear()
+
+
+class _Words:
+    """Counted words, the part of a `Vocabulary` that `words_within` needs."""
+
+    def __init__(self, counts: Counts) -> None:
+        self.counts = counts
+
+    def words(self, letters: Collection[int]) -> list[str]:
+        """Return the words of some lengths."""
+        return [word for word in self.counts if len(word) in letters]
+
+    def document_frequency(self, word: str) -> int:
+        """Return a word's count."""
+        return self.counts.get(word, 0)
+
+
+def make(config: TeamConfig) -> MilvusStore:
+    """Return the store of a configuration."""
+    return MilvusStore(config, team_token(config))
+
+
+def _wanted_ids(known: Collection[str], wanted: Wanted) -> list[str]:
+    """Return the digests of the wanted workspaces that are published."""
+    if wanted.workspaces is None:
+        return list(known)
+    return [one for one in map(digest, wanted.workspaces) if one in known]
+
+
+def _value_of(source: PublishedSource, place: str) -> Value:
+    head, body = packed_source(source)
+    return Value(
+        f"{SOURCE}.{place}", digest(source.key.workspace), source.revision, head, body,
+        chunks=len(source.chunks), hash=source.hash.hex(), names=names_of(source),
+        parts=len(pieces(body)),
+    )  # fmt: skip
+
+
+def _change(
+    key: SourceKey, revision: int, old: Value | None, source: PublishedSource | None, new: Value | None
+) -> Change:
+    delta: Counter[str] = Counter()
+    if source is not None:
+        delta.update(counts_of(source.chunks))
+    if old is not None:
+        delta.subtract(counts_of(unpacked_source(old.head, old.body).chunks))
+    return Change(
+        place_of(key), key.path, revision, is_removed=source is None,
+        chunks=0 if source is None else len(source.chunks),
+        parts=0 if new is None else new.parts,
+        old_revision=-1 if old is None else old.revision,
+        old_chunks=0 if old is None else old.chunks,
+        old_parts=0 if old is None else old.parts,
+        delta={term: count for term, count in delta.items() if count},
+    )  # fmt: skip
+
+
+def _bucket_key(workspace: str, bucket: str) -> str:
+    return f"{COUNTS}.{workspace}.{bucket.encode(errors='surrogatepass').hex()}"
+
+
+def _letters(term: str) -> tuple[int, int]:
+    """Return the code points by which near words are looked for; -1: none."""
+    if len(bucket_of(term)) != len(term[:2]) or bucket_of(term).startswith("/"):
+        return -1, -1
+    return ord(term[0]), ord(term[1]) if term[1:] else -1
+
+
+def _decoded(value: Value) -> Counts:
+    return msgspec.msgpack.decode(unpacked(value.body), type=Counts)
+
+
+def _summed(some: Iterable[Counts]) -> Counts:
+    total: Counter[str] = Counter()
+    for counts in some:
+        total.update(counts)
+    return dict(total)
+
+
+def _chunk_of(hit: Row, known: dict[str, PublishedWorkspace]) -> ChunkKey:
+    workspace, path = path_of(hit["source"])
+    return ChunkKey(known[workspace].id, path, hit["ordinal"])
+
+
+def _meets_words(words: str, filters: Iterable[Filter]) -> bool:
+    return all(
+        any(has_phrase(words, phrase) for phrase in one.values) == (one.name == "phrase") for one in filters
+    )
+
+
+def _number_of(rows: Iterable[Row], part: Wanted) -> int:
+    """Return how many rows have the only part of a query."""
+    counted = counter(part)
+    return sum(counted(row["words"])[0] > 0 for row in rows)
+
+
+def _is_word(term: str) -> bool:
+    return MIN_LETTERS <= len(term) <= MAX_LETTERS and term.isalpha()
+
+
+def _forms(counts: Counts, word: str, language: Language) -> Counts:
+    """Return the other words with the stem of *word*, as `memd.index.vocabulary` finds them."""
+    stem = stemmer(language)
+    wanted = stem(word)
+    longest = len(wanted) + FORM_MORE
+    return {
+        term: count
+        for term, count in sorted(counts.items())  # the order of an index
+        if len(term) <= longest and term != word and _is_word(term) and term[:FORM_START] == word[:FORM_START]
+        and stem(term) == wanted
+    }  # fmt: skip
+
+
+def _endings(counts: Counts, start: str) -> Counts:
+    some = [term for term in counts if term.startswith(start) and term != start and _is_word(term)]
+    return {term: counts[term] for term in sorted(some, key=lambda term: (-counts[term], term))[:CANDIDATES]}
+
+
+if __name__ == "__main__":
+    serve_child(make)
