@@ -24,6 +24,7 @@ def calls(root: str, word: str) -> Iterator[tuple[str, dict[str, Any]]]:
     yield "search", {"query": "sentence", "tag": "shared", "since": "2020-01-01", "until": "2030-01-01"}
     yield "search", {"query": "sentence", "field": ["updated>=2020-01-01", "!nothing"], **everything}
     yield "search", {"query": word, "sync": True}
+    yield "search", {"query": "the same sentence", "scope": "team"}
     yield "search", {"query": f'{word} "the same" path:**', **everything, "explain": True, "limit": 100}
     yield (
         "search",

@@ -34,6 +34,7 @@ PROOF = {
     "history": ("history", {"path": "1.md"}),
     "update": ("extract_memory", {"content": "They come in March."}),
     "forget": ("forget", {}),
+    "team": ("search", {"query": "weir", "scope": "workspace"}),
 }
 
 

@@ -13,6 +13,8 @@ from patience import PATIENCE
 
 import memctl.agents
 
+pytestmark = pytest.mark.usefixtures("shared_daemon")
+
 PLUGIN = Path(str(files(memctl.agents) / "openclaw" / "index.js"))
 NOTE = "The staging database listens on 5433, because 5432 is taken.\n"
 
@@ -65,8 +67,6 @@ for (const [name, ...given] of calls) {
 # reads in the file that the second one names.
 FAKE = """
 import json, sys, time
-
-pytestmark = pytest.mark.usefixtures("shared_daemon")
 what, kept = sys.argv[1:3]
 def say(**message):
     print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)

@@ -192,7 +192,7 @@ def test_a_filter_that_no_day_can_pass_is_words(raw):
 
 
 @pytest.mark.parametrize(
-    "raw", ["PATH:work", "xpath:work", '"path:work"', "path :work", "(path:work", "-path:work", "http://a:80"]
+    "raw", ["PATH:work", "xpath:work", '"path:work"', "path :work", "(path:work", "http://a:80"]
 )
 def test_what_only_looks_like_a_filter_is_words(raw):
     """A filter is its name in small letters, at the start of a word."""
