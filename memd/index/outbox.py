@@ -5,7 +5,7 @@ about, so no save is lost between two steps. One row a source, whatever happens 
 bounded by the number of sources, however long the store is away.
 
 Each change gives its row a new revision. Revisions only grow, also over restarts, and also over a new index:
-the first one is the time in milliseconds, far above what an older index can have counted to.
+the first one is the time in microseconds, above what an older index can have counted to.
 
 Private sources get no row: not even their paths leave the machine. For the writing thread, inside of a
 transaction; the SQL below is for readers.
@@ -141,6 +141,6 @@ class Outbox:
 
     def _next(self) -> int:
         known = self._store.number(REVISION)
-        revision = (int(time.time() * 1000) if known is None else known) + 1
+        revision = (int(time.time() * 1_000_000) if known is None else known) + 1
         self._store.set(REVISION, revision)
         return revision
