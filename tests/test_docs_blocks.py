@@ -5,6 +5,7 @@
 """
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -23,6 +24,7 @@ ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"(?ms)^(?:<!-- (?P<mark>[^\n]*?) -->\n)?```(?P<language>[\w-]*)\n(?P<text>.*?)^```$")
 MADE = {"options", "protocol"}  # of the parsers and the structs: usages and examples, which other tests hold
 CODE = {"sh", "bash", "python", "lua", "vim", "elisp", "dockerfile"}
+SLOW = re.compile(r"memctl eval|--dry-run")  # a measurement, and imports: .ci/long docs runs them
 FOLLOWS = re.compile(r"--watch|--follow")  # until Ctrl-C
 FOLLOWED_S = 5
 
@@ -137,8 +139,11 @@ def _commands(text: str) -> list[str]:
     return [line.replace("\0", "\n") for line in joined.splitlines() if line.strip()]
 
 
+RUN = [block for block in SHELL if os.environ.get("MEMD_LONG") or not SLOW.search(block.text)]
+
+
 @pytest.mark.parametrize(
-    "block", SHELL, ids=lambda block: f"{block.page}: {block.text.partition(chr(10))[0]:.40}"
+    "block", RUN, ids=lambda block: f"{block.page}: {block.text.partition(chr(10))[0]:.40}"
 )
 def test_a_block_of_a_page_runs(user, block):
     """Each command ends with exit code 0, in the folder of the notes; a hook that is shown adds its note."""

@@ -227,7 +227,7 @@ class _Session:
             self._report(Dirty(rescan=True))
         elif now - self._stepped > LOST_S:
             self._lost = True
-        self._stepped = time.monotonic()
+        self._stepped = now  # not the time here: the process may stand still in this function, too
         return self._wake.is_set()
 
     def take(self, batch: set[tuple[int, str]]) -> None:
