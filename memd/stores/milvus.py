@@ -30,8 +30,8 @@ from memd.config import TeamConfig, team_token
 from memd.errors import StoreModelError, StoreRefusedError
 from memd.index.source_rows import ARCHIVES, SESSION
 from memd.index.vectors import FLOAT_BYTES
-from memd.index.vocabulary import FORM_MORE, FORM_START, MAX_LETTERS, MIN_LETTERS, Vocabulary
-from memd.languages import FUNCTION_WORDS, Language, stemmer
+from memd.index.vocabulary import FORM_START, CountedVocabulary
+from memd.languages import FUNCTION_WORDS, Language
 from memd.search.spelling import CANDIDATES, words_within
 from memd.search.word_forms import COMMON_SHARE, FEW_CHUNKS
 from memd.stores.lean import counter, has_phrase, lean_of
@@ -246,14 +246,15 @@ class MilvusStore:
         asked = list(self._workspaces(clock))
         beginning = self._bucket(clock, asked, word[:FORM_START])
         count, documents = beginning[0].get(f"/{CHUNKS}", 0), beginning[1].get(word, 0)
-        forms: Counts = {}
+        words, forms = CountedVocabulary(beginning[1]), Counts()
         if language and documents <= max(FEW_CHUNKS, COMMON_SHARE * count):
-            forms = _forms(beginning[1], word, cast("Language", language))
+            forms = {one: beginning[1][one] for one in words.forms(word, cast("Language", language))}
         if documents:
             return Near(forms, {})
-        near = _Words(self._near(clock, word))
-        spellings = {one: near.counts[one] for one in words_within(cast("Vocabulary", near), word, EDITS)}
-        return Near(forms, spellings, _endings(beginning[1], word))
+        near = CountedVocabulary(self._near(clock, word))
+        spellings = {one: near.document_frequency(one) for one in words_within(near, word, EDITS)}
+        endings = {one: beginning[1][one] for one in words.beginning_with(word, CANDIDATES)}
+        return Near(forms, spellings, endings)
 
     def sources(self, workspace: str, after: str, limit: int, deadline_s: float) -> tuple[Listed, ...]:
         """Return the sources of a workspace in order of paths, as of now."""
@@ -723,7 +724,7 @@ class MilvusStore:
         return sorted(some, key=lambda term: (-counts[term], term))[:MOST_BEGUN]
 
     def _near(self, clock: Clock, word: str) -> Counts:
-        """Return the words of about the length of *word* whose beginning is like its own."""
+        """Return the terms of about the length of *word* whose beginning is like its own."""
         first, second = _letters(word)
         expression = f"first == {first} or second == {second} or (first == {second} and second == {first})"
         rows = self._milvus.query(self._milvus.rows, clock, expression, ["key"], limit=MOST_ROWS)
@@ -731,7 +732,7 @@ class MilvusStore:
         keys = [row["key"] for row in rows if row["key"].split(".")[1] in known]
         near = _summed(_decoded(one) for one in self._milvus.values(clock, keys).values())
         lengths = range(len(word) - EDITS, len(word) + EDITS + 1)
-        return {term: count for term, count in near.items() if len(term) in lengths and _is_word(term)}
+        return {term: count for term, count in near.items() if len(term) in lengths}
 
     def _heads(self, clock: Clock, keys: Iterable[str]) -> dict[SourceKey, PublishedSource]:
         """Return sources of published workspaces without their chunks."""
@@ -773,21 +774,6 @@ class MilvusStore:
     def _forget_counts(self) -> None:
         with self._lock:
             self._counted.clear()
-
-
-class _Words:
-    """Counted words, the part of a `Vocabulary` that `words_within` needs."""
-
-    def __init__(self, counts: Counts) -> None:
-        self.counts = counts
-
-    def words(self, letters: Collection[int]) -> list[str]:
-        """Return the words of some lengths."""
-        return [word for word in self.counts if len(word) in letters]
-
-    def document_frequency(self, word: str) -> int:
-        """Return a word's count."""
-        return self.counts.get(word, 0)
 
 
 def make(config: TeamConfig) -> MilvusStore:
@@ -867,28 +853,6 @@ def _number_of(rows: Iterable[Row], part: Wanted) -> int:
     """Return how many rows have the only part of a query."""
     counted = counter(part)
     return sum(counted(row["words"])[0] > 0 for row in rows)
-
-
-def _is_word(term: str) -> bool:
-    return MIN_LETTERS <= len(term) <= MAX_LETTERS and term.isalpha()
-
-
-def _forms(counts: Counts, word: str, language: Language) -> Counts:
-    """Return the other words with the stem of *word*, as `memd.index.vocabulary` finds them."""
-    stem = stemmer(language)
-    wanted = stem(word)
-    longest = len(wanted) + FORM_MORE
-    return {
-        term: count
-        for term, count in sorted(counts.items())  # the order of an index
-        if len(term) <= longest and term != word and _is_word(term) and term[:FORM_START] == word[:FORM_START]
-        and stem(term) == wanted
-    }  # fmt: skip
-
-
-def _endings(counts: Counts, start: str) -> Counts:
-    some = [term for term in counts if term.startswith(start) and term != start and _is_word(term)]
-    return {term: counts[term] for term in sorted(some, key=lambda term: (-counts[term], term))[:CANDIDATES]}
 
 
 if __name__ == "__main__":

@@ -97,7 +97,6 @@ class Milvus:
         self.is_lite = urlsplit(config.uri).scheme == LITE
         self._config, self._token = config, token
         self._client: Any = None
-        self._errors: tuple[type[Exception], ...] = ()
         self._known: set[str] = set()  # collections that exist and are ours
         self.model: tuple[str, int] | None = None  # id and dimensions of the vectors, once they are known
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,200}", config.collection):

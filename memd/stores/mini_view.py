@@ -29,7 +29,7 @@ from memd.index.reader import LeftOut, Reader, Sources, StoredChunk
 from memd.index.snapshot import Snapshot, View
 from memd.index.source_rows import SESSION, read_by_model, searchable
 from memd.index.vectors import FLOAT_BYTES, NO_ROWS, Rows, no_crcs
-from memd.index.vocabulary import Vocabulary
+from memd.index.vocabulary import CountedVocabulary
 from memd.languages import Language
 from memd.records import SHIPPED_COSINES, CosineScale, DayOf, Source
 from memd.search.keyword import K1, B
@@ -55,26 +55,25 @@ KEY_BYTES: Final = 8  # of a hash, as `memd.index.reader` cuts it
 _OF_THREAD = threading.local()  # the tokenizers of FTS5, whose connection is for one thread at a time
 
 
-class NearVocabulary(Vocabulary):
+class NearVocabulary(CountedVocabulary):
     """The words of a store near those of a query."""
 
     def __init__(self, near: Mapping[str, Near] = MappingProxyType({})) -> None:
         """Take what is near each word."""
-        super().__init__(_no_reader)
+        super().__init__(
+            {
+                word: count
+                for one in near.values()
+                for words in (one.spellings, one.endings)
+                for word, count in words.items()
+            }
+        )
         self._near = near
-        for words in (words for one in near.values() for words in (one.spellings, one.endings)):
-            for word, count in words.items():
-                self._words.setdefault(len(word), {})[word] = count
 
     def forms(self, word: str, language: Language) -> tuple[str, ...]:
         """Return the forms of a word as the store has them."""
         del language
         return tuple(self._near[word].forms) if word in self._near else ()
-
-    def read(self, reader: Reader, chunks: int, timeout_s: float | None) -> bool:
-        """Return True: nothing is left to read."""
-        del reader, chunks, timeout_s
-        return True
 
 
 class MiniReader(Reader):
@@ -528,7 +527,3 @@ def _tokenizers() -> tuple[Callable[[str], list[str]], Callable[[str], list[str]
         found = terms_of(database, of_query=True), terms_of(database, of_query=False)
         _OF_THREAD.database, _OF_THREAD.tokenizers = database, found
     return found
-
-
-def _no_reader(_stop: Callable[[], bool]) -> Any:
-    raise AssertionError("a vocabulary of a store reads no index")

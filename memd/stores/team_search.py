@@ -53,7 +53,6 @@ NEWEST: Final = 2  # times the limit: sources that a query of only filters gets,
 _ANY_DAY: Final = (Condition("since", (date.min,)),)
 
 T = TypeVar("T")
-U = TypeVar("U")
 # Return the query with the vector of its text, or without one: `memd.api.search.embedded`.
 Embed = Callable[[PreparedQuery], PreparedQuery]
 
