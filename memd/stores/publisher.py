@@ -432,8 +432,9 @@ class Publisher:
             keys = tuple((SourceKey(shared.id, sent.path), sent.revision) for sent in gone)
             self._store.remove(keys, CALL_S)
         stored = list(self._replaced(shared, sources))
+        # Before the index says so: nobody may read "all is sent" beside "never answered".
+        self.acknowledged_at, self.is_reachable = time.time(), True
         self._in_index(shared, lambda: writer.outbox.acknowledge(stored, gone))
-        self.acknowledged_at = time.time()
         for sent in (*stored, *gone):
             shared.refused.pop(sent.path, None)
         shared.waiting = max(shared.waiting - len(stored) - len(gone), 0)
