@@ -3,11 +3,12 @@
 Imports only the module of that command, and for a hook nothing else. memctl.exits has the exit codes.
 """
 
+import errno
 import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, TextIO
 
 from memctl import exits
 from memctl.commands import COMMANDS
@@ -15,12 +16,15 @@ from memctl.commands import COMMANDS
 if TYPE_CHECKING:
     from argparse import Namespace
 
+_DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}  # of stdout that is a file
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; used by the console script and `python -m memctl`."""
     words = list(sys.argv[1:] if argv is None else argv)
     if words[:1] == ["hook"] and not {"-h", "--help"}.intersection(words):
         _hook(words[1:])
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             # On a terminal with another encoding, show \u2013 instead of failing.
@@ -31,19 +35,37 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return exits.INTERRUPTED
     except BrokenPipeError:
-        return _reader_left()
+        _drop(sys.stdout)
+        return exits.PIPE
+    except OSError as error:
+        if error.errno not in _DISK_ERRORS:
+            return _internal()
+        _drop(sys.stdout)
+        return _fail(f"writing the output failed: {error.strerror}", exits.STORAGE)
     except Exception:  # noqa: BLE001 (Python's exit code 1 would mean "no hits" to a script)
-        import traceback
-
-        from memctl.client import older_daemon
-        from memctl.versions import older_line
-
-        if holder := older_daemon():
-            return _fail(f"cannot read memd's answer: {older_line(holder)}", exits.INTERNAL)
-
-        traceback.print_exc()
-        return exits.INTERNAL
+        return _internal()
     return status
+
+
+def _internal() -> int:
+    """Report the exception that is being handled, which is a bug or the answer of an older daemon."""
+    import traceback
+
+    from memctl.client import older_daemon
+    from memctl.versions import older_line
+
+    if holder := older_daemon():
+        return _fail(f"cannot read memd's answer: {older_line(holder)}", exits.INTERNAL)
+
+    traceback.print_exc()
+    return exits.INTERNAL
+
+
+def _open_closed_streams() -> None:
+    """Open stdin, stdout and stderr that the caller has closed, or the socket would get their number."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w" if number else "r", encoding="utf-8"))  # noqa: SIM115, PTH123
 
 
 def _hook(argv: list[str]) -> NoReturn:
@@ -117,17 +139,21 @@ def _command(name: str, argv: list[str]) -> int:
 def _fail(message: str, status: int) -> int:
     from memctl.output.text import safe
 
-    print(f"memctl: {safe(message)}", file=sys.stderr)
+    try:
+        print(f"memctl: {safe(message)}", file=sys.stderr)
+    except BrokenPipeError:
+        raise
+    except OSError:  # stderr is a file on a full disk; the exit code still tells
+        _drop(sys.stderr)
     return status
 
 
-def _reader_left() -> int:
-    """End quietly, like SIGPIPE: keep the interpreter from flushing to the closed pipe again."""
+def _drop(stream: TextIO) -> None:
+    """Keep the interpreter from writing what is left in *stream* again at its end."""
     from contextlib import suppress
 
     with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return exits.PIPE
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 if __name__ == "__main__":

@@ -356,6 +356,38 @@ def test_a_reader_that_leaves_ends_us_quietly(peer, monkeypatch):
     assert searching.wait(10 * PATIENCE) == exits.PIPE
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+@pytest.mark.parametrize("both", [False, True], ids=["stdout", "stdout and stderr"])
+def test_output_on_a_full_disk_is_74_in_one_line(peer, both):
+    """What could not be written is told, and never looks like "no hits"."""
+    peer(search=found(hit()))
+    with Path("/dev/full").open("wb") as full:
+        command = [sys.executable, "-m", "memctl", "search", "x"]
+        searching = subprocess.run(
+            command, stdout=full, stderr=full if both else subprocess.PIPE, check=False
+        )
+    assert searching.returncode == exits.STORAGE
+    assert both or searching.stderr == b"memctl: writing the output failed: No space left on device\n"
+
+
+@pytest.mark.parametrize(
+    ("argv", "closed", "status"),
+    [
+        ("search x", ">&-", exits.OK),
+        ("search x", "2>&-", exits.OK),
+        ("add --topic t --title t", "<&-", exits.USAGE),
+    ],
+)
+def test_a_closed_stream_is_an_empty_one(peer, argv, closed, status):
+    """A caller that closes stdin, stdout or stderr gets no traceback."""
+    peer(search=found(hit()))
+    done = subprocess.run(
+        ["sh", "-c", f'"$0" -m memctl {argv} {closed}', sys.executable], capture_output=True, check=False
+    )
+    assert done.returncode == status
+    assert b"Traceback" not in done.stderr
+
+
 def test_ctrl_c_ends_us_quietly(peer):
     """Exit code 130, no traceback, while the daemon thinks."""
     is_left = threading.Event()
