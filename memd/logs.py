@@ -12,10 +12,11 @@ import time
 import traceback
 from collections import defaultdict
 from collections.abc import MutableMapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 import structlog
 
@@ -39,9 +40,26 @@ def configure(stream: TextIO, *, terminal: bool, verbose: bool = False) -> None:
             structlog.dev.ConsoleRenderer() if terminal else structlog.processors.JSONRenderer(),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.DEBUG if verbose else logging.INFO),
-        logger_factory=structlog.PrintLoggerFactory(stream),
+        logger_factory=structlog.PrintLoggerFactory(cast("TextIO", _Lossy(stream))),
         cache_logger_on_first_use=True,
     )
+
+
+class _Lossy:
+    """Drops what *stream* does not take, as on a full disk: a log line never fails the work it is about."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> None:
+        """Write *text* if possible."""
+        with suppress(OSError):
+            self._stream.write(text)
+
+    def flush(self) -> None:
+        """Flush if possible."""
+        with suppress(OSError):
+            self._stream.flush()
 
 
 @dataclass(slots=True)

@@ -1,6 +1,8 @@
 import asyncio
+import errno
 import io
 import json
+import os
 import sys
 import threading
 import time
@@ -80,3 +82,19 @@ def test_a_complaint_that_repeats_is_written_so_often_and_then_counted(log, monk
     time.sleep(0.25)
     structlog.get_logger().warning("protocol error")
     assert log()[-1]["dropped"] == 1000 - logs.MOST_ALIKE
+
+
+class FullDisk(io.StringIO):
+    """A file on a full disk."""
+
+    def write(self, *_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    flush = write
+
+
+def test_a_line_that_a_full_disk_does_not_take_is_dropped():
+    """The work that the line is about goes on."""
+    logs.configure(FullDisk(), terminal=False)
+    structlog.get_logger().warning("store_away")
+    structlog.reset_defaults()
