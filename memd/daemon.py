@@ -368,7 +368,11 @@ def _lock(state_dir: Path, holder: lock.Holder) -> int:
     except OSError as error:  # a file system without locks
         os.close(descriptor)
         raise paths.PathError(f"can't lock {path}: {paths.reason_and_cure(path, error)}") from error
-    lock.write(descriptor, holder)
+    try:
+        lock.write(descriptor, holder)
+    except OSError as error:  # a full disk
+        os.close(descriptor)
+        raise paths.PathError(f"can't write {path}: {paths.reason_and_cure(path, error)}") from error
     return descriptor
 
 

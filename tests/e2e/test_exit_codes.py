@@ -74,6 +74,15 @@ def test_a_folder_that_others_may_write_is_refused(home):
     assert list(home.state.iterdir()) == []
 
 
+def test_a_lock_that_cannot_be_written_is_told(home):
+    """Code 78 and one line, as on a full disk; here no file may get a byte."""
+    limited = ["sh", "-c", 'ulimit -f 0; exec "$0" -m memd', sys.executable]
+    done = subprocess.run(limited, env=home.environment, capture_output=True, text=True, check=False)
+    assert done.returncode == EXIT_UNSAFE
+    assert done.stderr.startswith(f"memd: can't write {home.state / 'lock'}: ")
+    assert done.stderr.count("\n") == 1
+
+
 def test_the_socket_of_a_living_process_is_not_taken(home):
     """Code 78; whoever listens there goes on to do so."""
     home.socket.parent.mkdir(mode=0o700)
