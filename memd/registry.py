@@ -142,13 +142,20 @@ def create(root: Path, *, force: bool) -> bool:
     try:
         config_path.parent.mkdir(exist_ok=True)
         with config_path.open("x", encoding="utf-8") as stream:
-            stream.write(CONFIG_TEMPLATE)
+            try:
+                stream.write(CONFIG_TEMPLATE)
+                stream.flush()
+            except OSError:  # a full disk; the next attempt would take half a file for the user's own
+                config_path.unlink()
+                raise
     except FileExistsError:
         if not os.path.isfile(config_path):  # noqa: PTH113 - as above
             raise UnsafeError(f"{config_path} or the folder it is in is not a regular one") from None
         return False
     except OSError as error:
-        raise storage_error(f"{config_path} cannot be written", error) from error
+        raise storage_error(
+            f"{config_path} cannot be written, and makes a folder a workspace", error
+        ) from error
     return True
 
 

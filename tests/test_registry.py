@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -138,3 +140,14 @@ def test_an_index_is_only_believed_whose_folder_is_named_by_its_root(state, tmp_
     (state / "mine" / "root").write_text(str(tmp_path / "a"))
     (state / "workspaces.json").unlink()
     assert Registry(state).read() == roots(tmp_path)[1:]
+
+
+def test_settings_that_are_not_written_whole_are_not_left_behind(tmp_path):
+    """Else the next attempt would find a workspace, whose file is empty. Here no file may get a byte."""
+    limited = (
+        "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)); from memd.registry import *; "
+    )
+    command = f"{limited} create(Path({str(tmp_path)!r}), force=False)"
+    done = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=False)
+    assert "StorageError" in done.stderr
+    assert list((tmp_path / "memory").iterdir()) == []
