@@ -4,6 +4,8 @@ Only done when the cost does not matter: by `status`, `start` and `version`, and
 difference would explain. This module never stops or restarts a daemon: memctl.launch does.
 """
 
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memctl import __version__
@@ -12,6 +14,26 @@ if TYPE_CHECKING:
     from memctl.lock import Holder
 
 DISTRIBUTION = "memd-search"
+
+
+def installer() -> str:
+    """Return what has made this environment: pipx, uv, or else pip; the first two may put no pip into it."""
+    parts = Path(sys.prefix).parts
+    if "pipx" in parts:
+        return "pipx"
+    return "uv" if "uv" in parts and "tools" in parts else "pip"
+
+
+def install_line(requirement: str) -> str:
+    """Return the command that adds a library to this environment."""
+    from shlex import quote
+
+    commands = {
+        "pipx": f"pipx inject {DISTRIBUTION}",
+        "uv": f"uv pip install --python {sys.executable}",
+        "pip": f"{sys.executable} -m pip install",
+    }
+    return f"{commands[installer()]} {quote(requirement)}"
 
 
 def older_line(holder: "Holder") -> str:

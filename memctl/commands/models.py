@@ -15,6 +15,7 @@ from memctl.commands import common
 from memctl.exits import CommandError
 from memctl.output.text import one_line
 from memctl.progress import Progress
+from memctl.versions import install_line
 
 MAX_LISTING_BYTES = 32 * 1024 * 1024  # a list of 10,000 files has about 3 MB
 ANSWER_TIMEOUT_S = 30.0  # longest time without a byte
@@ -175,7 +176,7 @@ def _hub() -> Any:
         from huggingface_hub import HfApi
     except ImportError:
         raise CommandError(
-            "downloading models needs a library that is missing: pip install 'huggingface_hub>=2'"
+            f"downloading models needs a library that is missing: {install_line('huggingface_hub>=2')}"
         ) from None
     return HfApi(library_name="memd")
 
@@ -243,6 +244,8 @@ def _list(args: Namespace) -> int:
             size = f"{record['size_bytes'] / 1e6:.1f} MB"
             speed = f"{record['ms_per_chunk']:g} ms a chunk"
             print(one_line(f"{name}  {record['repo']}  {size}  {speed}  licence {record['license']}"))
+        if not (known or installed):
+            common.note("no model was added to the shipped one: memctl models add OWNER/NAME")
     return exits.OK if known or installed else exits.NONE
 
 

@@ -15,7 +15,7 @@ from memctl.commands import agents, common
 from memctl.commands.editors import PLUGINS
 from memctl.exits import CommandError
 from memctl.output.text import one_line
-from memctl.versions import DISTRIBUTION
+from memctl.versions import DISTRIBUTION, installer
 
 REMOVE_TIMEOUT_S = 60.0  # an index may have gigabytes to delete
 
@@ -49,7 +49,7 @@ def run(args: Namespace) -> int:
             _delete(folder)
         for root in roots:
             print(f"kept: {one_line(root)}/memory")
-    if args.purge and (models := paths.data_dir() / "models").is_dir():
+    if args.purge and (models := paths.data_dir() / "models").is_dir() and any(models.iterdir()):
         print(f"kept: {one_line(str(models))}, which `memctl models add` downloaded")
     print(f"done; to remove the program: {program_removal()}")
     return status
@@ -57,12 +57,12 @@ def run(args: Namespace) -> int:
 
 def program_removal() -> str:
     """Return the command that removes this installation's package."""
-    parts = Path(sys.prefix).parts
-    if "pipx" in parts:
-        return f"pipx uninstall {DISTRIBUTION}"
-    if "uv" in parts and "tools" in parts:
-        return f"uv tool uninstall {DISTRIBUTION}"
-    return f"{sys.executable} -m pip uninstall {DISTRIBUTION}"
+    commands = {
+        "pipx": "pipx uninstall",
+        "uv": "uv tool uninstall",
+        "pip": f"{sys.executable} -m pip uninstall",
+    }
+    return f"{commands[installer()]} {DISTRIBUTION}"
 
 
 def _confirmed(what: str) -> bool:

@@ -9,6 +9,7 @@ import pytest
 from memctl import exits
 from memctl.__main__ import main
 from memctl.commands.uninstall import program_removal
+from memctl.versions import install_line
 
 HEALTHY = {"ok": True, "checks": [], "server": {}}
 
@@ -51,14 +52,27 @@ def test_nobody_looks_for_it_at_a_start():
 
 
 @pytest.mark.parametrize(
-    ("prefix", "command"),
+    ("prefix", "removal", "addition"),
     [
-        ("/home/me/.local/share/pipx/venvs/memd-search", "pipx uninstall memd-search"),
-        ("/home/me/.local/share/uv/tools/memd-search", "uv tool uninstall memd-search"),
-        ("/home/me/memd/.venv", f"{sys.executable} -m pip uninstall memd-search"),
+        (
+            "/home/me/.local/share/pipx/venvs/memd-search",
+            "pipx uninstall memd-search",
+            "pipx inject memd-search 'textual>=8'",
+        ),
+        (
+            "/home/me/.local/share/uv/tools/memd-search",
+            "uv tool uninstall memd-search",
+            f"uv pip install --python {sys.executable} 'textual>=8'",
+        ),
+        (
+            "/home/me/memd/.venv",
+            f"{sys.executable} -m pip uninstall memd-search",
+            f"{sys.executable} -m pip install 'textual>=8'",
+        ),
     ],
 )
-def test_uninstall_names_the_command_that_removes_the_package(monkeypatch, prefix, command):
-    """Of whatever installed it."""
+def test_advice_names_the_command_of_whatever_installed_memd(monkeypatch, prefix, removal, addition):
+    """To remove the package, and to add a library; uv puts no pip into a tool's environment."""
     monkeypatch.setattr(sys, "prefix", prefix)
-    assert program_removal() == command
+    assert program_removal() == removal
+    assert install_line("textual>=8") == addition
