@@ -89,11 +89,13 @@ class Parser(argparse.ArgumentParser):
         super().__init__(prog=prog, description=description, allow_abbrev=False, formatter_class=_Page)
 
     def error(self, message: str) -> NoReturn:
-        """Exit with 2; for an unknown option, suggest the option with the closest spelling."""
+        """Exit with 2; for an unknown option, suggest the closest one, or how to search for it as a word."""
         unknown = message.removeprefix(_UNKNOWN) if message.startswith(_UNKNOWN) else ""
         typed = [word.partition("=")[0] for word in unknown.split() if word.startswith("--")]
         if close := [near for word in typed for near in _close(word, self)]:
             message = f"{message}; did you mean {' and '.join(close)}?"
+        elif unknown and any(action.dest == "words" for action in self._actions):
+            message = f"{message}; words that begin with - come after --"
         super().error(message)
 
 
@@ -240,7 +242,7 @@ def named_parameter(message: str, parser: argparse.ArgumentParser) -> str:
     if not colon or not place.startswith("$."):
         return message
     name = place[2:].partition("[")[0]
-    name = {"glob": "path", "budget_tokens": "budget"}.get(name, name)
+    name = {"glob": "path", "budget_tokens": "budget", "scope": "team"}.get(name, name)
     for action in parser._actions:  # noqa: SLF001 (no public way to ask)
         if name == action.dest and action.option_strings:
             return f"{action.option_strings[-1]}:{rest}"

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from memctl.arguments import filters_of, overview, parse, parser_of
+from memctl.arguments import filters_of, named_parameter, overview, parse, parser_of
 from memctl.commands import COMMANDS
 from memctl.commands.init import arguments as init_arguments
 from memctl.commands.recall import arguments as recall_arguments
@@ -129,6 +129,21 @@ def test_a_mistyped_option_is_told_with_the_one_that_may_be_meant(command, argv,
     error = capsys.readouterr().err
     assert (f"; did you mean {meant}?\n" in error) == (meant is not None)
     assert ("did you mean" in error) == (meant is not None)
+
+
+def test_a_word_that_looks_like_an_option_is_told_to_come_after_two_dashes(capsys):
+    """Where words are taken; "memctl search -v" is a question about a flag."""
+    for command, told in ((search_arguments, True), (workspaces_arguments, False)):
+        with pytest.raises(SystemExit):
+            parse(parser_of("search", command), ["-v"])
+        assert ("words that begin with - come after --" in capsys.readouterr().err) == told
+
+
+def test_a_parameter_of_memd_is_told_as_the_option_that_set_it():
+    """Also where the two have different names."""
+    parser = parser_of("search", search_arguments)
+    assert named_parameter("$.limit: expected int <= 1000", parser) == "--limit: expected int <= 1000"
+    assert named_parameter("$.scope: no team is configured", parser) == "--team: no team is configured"
 
 
 def test_recall_has_a_budget_and_the_same_filters():
