@@ -47,7 +47,9 @@ def run(args: Namespace) -> int:
     if args.json:
         common.print_json(answer)
     elif args.links:
-        print("".join(f"{line}\n" for line in _link_lines(answer, common.here())), end="")
+        lines = _link_lines(answer, common.here())
+        print("".join(f"{line}\n" for line in lines), end="")
+        common.note(None if lines else f"no link leads out of {answer['path']} or into it")
     else:
         common.print_text(answer["text"])
         common.note(caveats.standing(answer, common.here()))
