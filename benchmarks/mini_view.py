@@ -23,7 +23,6 @@ from memd.search.identifiers import spelled
 from memd.search.query import parse
 from memd.search.score import PreparedQuery
 from memd.search.search import Answer, begin, search
-from memd.search.spelling import corrected
 from memd.stores.local import LocalStore
 from memd.stores.store import Evidence, PublishedWorkspace
 from memd.stores.team_search import StoreAnswer, StoreSearch, search_store, without_far_ranks
@@ -151,13 +150,11 @@ def _straight(
     """Ask the index as a daemon does."""
     embed = _embedding(there, plain)
     with there.index.view() as view:
-        found, words = begin(view, plain, there.embedder.tokenizer)
-        prepared = embed(plain)
-        query = replace(corrected(plain.query, found.corrected), forms=found.forms, language=found.language)
-        vector = None
-        if query.corrected and prepared.query_vec is not None:
-            vector = embed(replace(prepared, query=query)).query_vec
-        answer = search(view, replace(prepared, query=query, corrected_vec=vector), words)
+        begun, words = begin(view, plain, there.embedder.tokenizer)
+        prepared, vector = embed(plain), None
+        if begun.query.corrected and prepared.query_vec is not None:
+            vector = embed(begun).query_vec
+        answer = search(view, replace(prepared, query=begun.query, corrected_vec=vector), words)
         return answer, explain(view, answer) if explained else None
 
 

@@ -59,7 +59,7 @@ class SearchedResult(TimedResult, frozen=True, kw_only=True):
     degraded: list[str]  # codes of what was unavailable
     index: IndexState
     synced: bool | UnsetType = UNSET  # with `sync`: whether earlier saves are searchable
-    timings_ms: dict[str, float]  # step → duration; "keyword" may run in parallel with "embed"
+    timings_ms: dict[str, float]  # step → duration
 
 
 class Location(Result, frozen=True, kw_only=True):

@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from msgspec import UNSET, UnsetType, structs
@@ -53,7 +54,6 @@ from memd.search.query import Query, parse, restricted, unfinished
 from memd.search.score import Judgement, PreparedQuery
 from memd.search.search import Answer, begin
 from memd.search.search import search as search_view
-from memd.search.spelling import Spelling, corrected
 from memd.text import is_readable
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
@@ -64,7 +64,6 @@ MAX_EXPLAINED = 100  # hits; each brings a table of the query's words
 EMBED_TIMEOUT_S = 0.5
 EMBEDDING_PAUSED = "embedding-paused"  # chunks wait for vectors because of `pause`
 MODEL_WAIT_S = 2.0  # for a loading model: the shipped one takes half a second
-VOCABULARY_LOADING = "vocabulary-loading"  # until it is read, words have no corrections or forms
 LOADING_POLL_S = 0.01  # the loading thread cannot signal the event loop
 # A first index of up to this size is waited for, too: the shipped model embeds it in about that time.
 FEW_VECTORS = 160
@@ -184,20 +183,14 @@ def _prepared(
     *,
     without: Sequence[int] = (),
 ) -> tuple[PreparedQuery, Judgement | None]:
-    """Prepare a query: its words are looked up and scored while the model embeds its text."""
+    """Prepare a query, and judge it by its words."""
     with opened.threads.turn():
-        plain = parsed(opened, params, call.is_over, excludes)
-        plain = replace(plain, timings_ms={"wait": call.age_ms()}, without=tuple(without))
-        if plain.mode == "keyword":  # nothing to run in parallel
-            spelling, judged = begin(view, plain, opened.tokenizer)
-            return respelled(opened, embedded(opened, plain), spelling), judged
-        begun = opened.threads.beside(begin, view, plain, opened.tokenizer)
-    try:
-        prepared = embedded(opened, plain)
-    finally:
-        # Even after an error of the model: a view must not end while another thread reads it.
-        spelling, judged = begun()
-    return respelled(opened, prepared, spelling), judged
+        waited_ms = {"wait": call.age_ms()}
+        plain = parsed(opened, params, call.is_over, excludes, without=without, timings_ms=waited_ms)
+        # Not in a thread beside the model's: the two wait for each other's hold of Python's lock, so that the
+        # answer comes no earlier, for a twentieth more processor time.
+        prepared, judged = begin(view, plain, opened.tokenizer)
+    return embedded(opened, prepared, typed=plain.query.text), judged
 
 
 Fields = dict[str, Any]
@@ -237,7 +230,13 @@ def excludes_in(view: View) -> Excludes:
 
 
 def parsed(
-    opened: Askable, params: AnyQuery | SimilarParams, expired: Expired, excludes: Excludes = lambda _: True
+    opened: Askable,
+    params: AnyQuery | SimilarParams,
+    expired: Expired,
+    excludes: Excludes = lambda _: True,
+    *,
+    without: Sequence[int] = (),
+    timings_ms: Mapping[str, float] = MappingProxyType({}),
 ) -> PreparedQuery:
     """Parse the query and resolve all settings; the query has no vector yet, see `embedded`.
 
@@ -246,6 +245,8 @@ def parsed(
         params: the request; the workspace's settings apply where it has none.
         expired: whether the request is over.
         excludes: whether the minus of a word is an operator, as for `query.parse`.
+        without: ids of excluded chunks.
+        timings_ms: of earlier steps.
 
     Raises:
         InvalidError: a path pattern is unusable, or a date is invalid.
@@ -269,6 +270,8 @@ def parsed(
         today=today,
         alive=_alive(opened),
         expired=expired,
+        without=tuple(without),
+        timings_ms=timings_ms,
         per_source=params.per_source,
         languages=config.languages,
     )
@@ -300,26 +303,6 @@ def filter_values(
         "since": [day("since", asked.since, today)],
         "until": [day("until", asked.until, today)],
     }
-
-
-def respelled(opened: Askable, prepared: PreparedQuery, found: Spelling) -> PreparedQuery:
-    """Return *prepared* with the corrections and forms *found*; the corrected text is embedded, too."""
-    if found.is_complete and not (found.corrected or found.forms or found.took_ms):
-        return prepared
-    query, vector = corrected(prepared.query, found.corrected), None
-    query = replace(query, forms=found.forms, language=found.language)
-    if query.corrected and prepared.query_vec is not None:
-        other = embedded(opened, replace(prepared, query=query))
-        if other.model_id == prepared.model_id:  # otherwise only the typed text counts
-            vector = other.query_vec
-    codes = () if found.is_complete else (VOCABULARY_LOADING,)
-    return replace(
-        prepared,
-        query=query,
-        corrected_vec=vector,
-        degraded=(*prepared.degraded, *codes),
-        timings_ms={**prepared.timings_ms, **({"spelling": found.took_ms} if found.took_ms else {})},
-    )
 
 
 def _field(text: str, today: date) -> Any:
@@ -432,13 +415,18 @@ def ms_since(started: float) -> float:
     return round((time.perf_counter() - started) * 1000, 3)
 
 
-def embedded(opened: Askable, prepared: PreparedQuery) -> PreparedQuery:
-    """Return *prepared* with the vector of its text; without one words answer, and the answer says so."""
-    embedding, mode, text = opened.embedding, prepared.mode, prepared.query.text
+def embedded(opened: Askable, prepared: PreparedQuery, *, typed: str | None = None) -> PreparedQuery:
+    """Return *prepared* with the vector of its text; without one words answer, and the answer says so.
+
+    *typed*: the text before its words were corrected; both are embedded.
+    """
+    embedding, mode = opened.embedding, prepared.mode
+    text = prepared.query.text if typed is None else typed
     started = time.perf_counter()
 
     def without(off: str, *codes: str, took_ms: float = 0.0) -> PreparedQuery:
         timings_ms = {**prepared.timings_ms, "embed": took_ms}
+        codes = (*codes, *prepared.degraded)
         return replace(prepared, query_vec=None, model_id="", off=off, degraded=codes, timings_ms=timings_ms)
 
     if mode == "keyword" or not text.strip():
@@ -453,12 +441,14 @@ def embedded(opened: Askable, prepared: PreparedQuery) -> PreparedQuery:
         if (snapshot.model_id, snapshot.rows.dim) != (embedder.model_id, embedder.dim):
             return without("vectors-building", "vectors-building")
         words = spelled(text, embedder.tokenizer)
-        [vector] = embedding.embed_queries([text], timeout_s=EMBED_TIMEOUT_S)
+        texts = [text] if text == prepared.query.text else [text, prepared.query.text]
+        vectors = embedding.embed_queries(texts, timeout_s=EMBED_TIMEOUT_S)
     except UnavailableError as error:
         return without(error.reason, error.reason, took_ms=ms_since(started))
     return replace(
         prepared,
-        query_vec=vector,
+        query_vec=vectors[0],
+        corrected_vec=vectors[1] if len(vectors) > 1 else None,
         model_id=embedder.model_id,
         spelled=words,
         timings_ms={**prepared.timings_ms, "embed": ms_since(started)},

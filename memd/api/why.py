@@ -15,7 +15,7 @@ from memd.api.get import below
 from memd.api.hits import SCORE_DIGITS, chunk_lines, iso_day, location, rounded_record
 from memd.api.params import WhyParams
 from memd.api.results import LastHit, WhyFacts, WhyResult
-from memd.api.search import embedded, excludes_in, frame, parsed, respelled, wait_for
+from memd.api.search import embedded, excludes_in, frame, parsed, wait_for
 from memd.index.snapshot import View
 from memd.index.source_rows import EMBEDDED_CHUNKS
 from memd.records import Source, SourceText
@@ -101,7 +101,6 @@ class _Facts:
     path: str | None  # relative to the root; None: outside of the workspace, so nothing was examined
     generation: int
     is_there: bool = True  # the workspace's folder exists
-    waited_ms: float = 0.0  # for a thread and a view
     source: Source | None = None  # as it is indexed
     superseded_by: tuple[str, ...] = ()
     expired: date | None = None  # the last day on which it held, if that is past
@@ -138,9 +137,8 @@ async def why(workspaces: Workspaces, opened: OpenWorkspace, params: WhyParams, 
     )
     confidence = facts.verdict.confidence if facts.verdict else None
     answer = Answer(
-        prepared, [], mode, facts.generation, confidence or "none", facts.degraded,
-        {"wait": facts.waited_ms, **prepared.timings_ms},
-    )  # fmt: skip
+        prepared, [], mode, facts.generation, confidence or "none", facts.degraded, {**prepared.timings_ms}
+    )
     texts = why_texts(finding)
     return WhyResult(
         path=finding.path,
@@ -159,15 +157,13 @@ def _look(opened: OpenWorkspace, params: WhyParams, call: Call) -> _Facts:
     root = opened.workspace.root
     path = below(root, params.path)
     with opened.view(call.is_over, agent=params.agent) as view:
-        plain = parsed(opened, params, call.is_over, excludes_in(view))
-        prepared = embedded(opened, plain)
-        facts = _Facts(
-            prepared, path, view.snapshot.generation, waited_ms=call.age_ms() - prepared.timings_ms["embed"]
-        )
+        waited_ms = {"wait": call.age_ms()}
+        plain = parsed(opened, params, call.is_over, excludes_in(view), timings_ms=waited_ms)
         if path is None:
-            return facts
-        found, words = begin(view, prepared, opened.tokenizer)
-        facts = replace(facts, prepared=respelled(opened, prepared, found))
+            return _Facts(embedded(opened, plain), path, view.snapshot.generation)
+        prepared, words = begin(view, plain, opened.tokenizer)
+        prepared = embedded(opened, prepared, typed=plain.query.text)
+        facts = _Facts(prepared, path, view.snapshot.generation)
         facts = _walked(view, facts, words, path, params.line)
     is_there = opened.workspace.is_there()
     if (facts.verdict is not None and facts.verdict.stage == "returned") or not is_there:

@@ -55,8 +55,7 @@ def memd_arm(index: TemporaryIndex, mode: Mode, own_names: Mapping[str, str]) ->
 
     def ask(query: str) -> Ranking:
         started = time.perf_counter()
-        prepared = index.decide(SearchParams(query=query, mode=mode, limit=HITS))
-        answer = index.answer(prepared)
+        answer = index.answer(SearchParams(query=query, mode=mode, limit=HITS))
         took_ms = (time.perf_counter() - started) * 1000
         hits: list[tuple[str, int, int]] = []
         for hit in answer.hits:
@@ -65,7 +64,7 @@ def memd_arm(index: TemporaryIndex, mode: Mode, own_names: Mapping[str, str]) ->
             hits += [(place.path, place.start_line, place.end_line) for place in hit.folded]
         hits = [(own_names.get(path, path), first, last) for path, first, last in hits]
         ranking = tuple(dict.fromkeys(path for path, _, _ in hits))
-        return Ranking(ranking, tuple(hits), took_ms, prepared.degraded)
+        return Ranking(ranking, tuple(hits), took_ms, answer.prepared.degraded)
 
     return ask
 

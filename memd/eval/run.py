@@ -255,9 +255,8 @@ def _why(
 ) -> dict[str, str]:
     """Return what happened to a source in a search, as in `memctl why`."""
     path = new_names.get(own_path, own_path)
-    prepared = index.decide(SearchParams(query=query))
     with index.index.view() as view:
-        prepared, words = index.respelled(view, prepared)
+        prepared, words = index.prepared(view, SearchParams(query=query))
         source = view.snapshot.source_at(path)
         verdict = why(view, prepared, source, None, words) if source else None
     # A path that is not a source is explained from the notes themselves, because a copy has only sources.

@@ -21,7 +21,7 @@ from msgspec import structs
 
 from memd import registry
 from memd.api import params
-from memd.api.search import embedded, excludes_in, parsed, respelled
+from memd.api.search import embedded, excludes_in, parsed
 from memd.config import UserConfig, WorkspaceConfig, check_allowed, load_user_config, load_workspace_config
 from memd.embedding import MODEL_FAILED, Embedder, UnavailableError
 from memd.embedding.cosines import measured
@@ -125,24 +125,17 @@ class TemporaryIndex:
         """The paths of all sources."""
         return frozenset(source.path for source in self.index.snapshot.sources.values())
 
-    def decide(self, question: params.SearchParams) -> PreparedQuery:
-        """Return a query ready to run, including its vector."""
-        with self.index.view() as view:
-            return embedded(self, parsed(self, question, lambda: False, excludes_in(view)))
-
-    def answer(self, prepared: PreparedQuery) -> Answer:
+    def answer(self, question: params.SearchParams) -> Answer:
         """Return the hits."""
         with self.index.view() as view:
-            return search(view, *self.respelled(view, prepared))
+            return search(view, *self.prepared(view, question))
 
-    def respelled(self, view: View, prepared: PreparedQuery) -> tuple[PreparedQuery, Judgement | None]:
-        """Return a query with its words corrected, as the daemon does once its vocabulary is read.
-
-        And what `begin` made of its words.
-        """
+    def prepared(self, view: View, question: params.SearchParams) -> tuple[PreparedQuery, Judgement | None]:
+        """Return a query ready to run, as in the daemon once its vocabulary is read, judged by its words."""
         view.vocabulary.read(view.reader, view.snapshot.columns.count, None)
-        found, words = begin(view, prepared, self.tokenizer)
-        return respelled(self, prepared, found), words
+        plain = parsed(self, question, lambda: False, excludes_in(view))
+        prepared, words = begin(view, plain, self.tokenizer)
+        return embedded(self, prepared, typed=plain.query.text), words
 
     def update(self, rules: Rules, progress: Progress, announce: Announce) -> None:
         """Bring words and vectors up to date with the folder.

@@ -17,11 +17,12 @@ from memd.search.identifiers import reading
 from memd.search.ranking import Candidate, Candidates, confidence
 from memd.search.score import Judgement, PreparedQuery, judge, judge_words, lifted
 from memd.search.snippet import Line, Part, Passage, Snippet, Wanted, lines_of, passage, snippet, wanted
-from memd.search.spelling import NOTHING_UNKNOWN, Spelling, corrected, spelling
+from memd.search.spelling import corrected, spelling
 from memd.search.word_forms import with_forms
 
 # A vector that affects the result has a wrong checksum: only words were used, and it is computed again.
 VECTORS_CORRUPT = "vectors-corrupt"
+VOCABULARY_LOADING = "vocabulary-loading"  # until it is read, words have no corrections or forms
 LACKING = () if HAS_NUMPY else (NUMPY_MISSING,)  # codes of features that this process lacks
 
 
@@ -66,31 +67,31 @@ class Answer:
     judged: Judgement | None = None  # the scores behind the hits; None without numpy
 
 
-def begin(view: View, prepared: PreparedQuery, tokenizer: Tokenizer) -> tuple[Spelling, Judgement | None]:
-    """Run the steps that need no vector while the query is embedded; `search` runs the rest.
+def begin(view: View, plain: PreparedQuery, tokenizer: Tokenizer) -> tuple[PreparedQuery, Judgement | None]:
+    """Run the steps that need no vector; `search` runs the rest.
 
     Returns:
-        The corrections of the query's words, and the judgement by words; without numpy None, with no
-        corrections: then `search` runs all steps.
+        The query with the corrections and forms of its words, and its judgement by words; without numpy None,
+        and the query unchanged: then `search` runs all steps.
 
     Raises:
         DeadlineError: the caller's deadline passed.
     """
     if not HAS_NUMPY:
-        return NOTHING_UNKNOWN, None
-    found = spelling(view, prepared.query, tokenizer, prepared.expired)
-    timer = _Timer(prepared)
-    right = corrected(prepared.query, found.corrected)
-    query, has_forms = with_forms(view, right, prepared.languages)
-    found = replace(
-        found,
-        forms=query.forms,
-        language=query.language,
-        is_complete=found.is_complete and has_forms,
+        return plain, None
+    found = spelling(view, plain.query, tokenizer, plain.expired)
+    timer = _Timer(plain)
+    query, has_forms = with_forms(view, corrected(plain.query, found.corrected), plain.languages)
+    took_ms = {"spelling": found.took_ms} if found.took_ms else {}
+    prepared = replace(
+        plain,
+        query=query,
+        degraded=() if found.is_complete and has_forms else (VOCABULARY_LOADING,),
+        timings_ms={**plain.timings_ms, **took_ms},
     )
-    words = judge_words(view, replace(prepared, query=query))
+    words = judge_words(view, prepared)
     timer.lap("keyword")
-    return found, replace(words, words_ms=timer.laps_ms["keyword"])
+    return prepared, replace(words, words_ms=timer.laps_ms["keyword"])
 
 
 def search(view: View, prepared: PreparedQuery, words: Judgement | None = None) -> Answer:

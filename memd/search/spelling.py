@@ -16,14 +16,13 @@ letter.
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from rapidfuzz import fuzz, process
 from rapidfuzz.distance import OSA
 
 from memd.index.snapshot import View
 from memd.index.vocabulary import Vocabulary
-from memd.languages import Language
 from memd.records import Tokenizer
 from memd.search.query import STOP_WORDS, Query
 from memd.text import is_spaceless, pieces_of, prepare
@@ -53,13 +52,11 @@ _PLAIN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """The corrections and forms of a query's words."""
+    """The corrections of a query's words."""
 
     corrected: Mapping[str, str]  # word as typed → the term that replaces it
     is_complete: bool = True  # False: a word is unknown, and the vocabulary is still being read
     took_ms: float = 0.0
-    forms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # as in `Query`
-    language: Language | None = None
 
 
 NOTHING_UNKNOWN = Spelling({})

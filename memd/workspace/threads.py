@@ -51,9 +51,7 @@ class Threads:
     def __init__(self) -> None:
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="writer")
         self._readers = ThreadPoolExecutor(READ_THREADS, thread_name_prefix="reader")
-        self._beside = ThreadPoolExecutor(1, thread_name_prefix="beside")
         self._turn = threading.Lock()
-        self._reading = 0  # tasks that wait for a reading thread or have one; event loop only
         # One thread each: small notes do not wait for large ones, and two parses do not delay a search.
         self._parser = ThreadPoolExecutor(1, thread_name_prefix="parser")
         self._large_parser = ThreadPoolExecutor(1, thread_name_prefix="large-parser")
@@ -72,21 +70,7 @@ class Threads:
 
     async def read(self, work: Callable[..., T], *args: Any) -> T:
         """Run *work* in a reading thread."""
-        self._reading += 1
-        try:
-            return await _run(self._readers, work, args)
-        finally:
-            self._reading -= 1
-
-    def beside(self, work: Callable[..., T], *args: Any) -> Callable[[], T]:
-        """Start *work* while the calling reading thread continues; return a function that awaits it.
-
-        If other queries are running, the cores are busy: then *work* runs first, in the same thread.
-        """
-        if self._reading == 1:
-            return self._beside.submit(work, *args).result
-        done = work(*args)
-        return lambda: done
+        return await _run(self._readers, work, args)
 
     @contextmanager
     def turn(self) -> Iterator[None]:
@@ -115,7 +99,6 @@ class Threads:
         """Finish the work that has begun."""
         self._writer.shutdown(wait=True)
         self._readers.shutdown(wait=True)
-        self._beside.shutdown(wait=True)
 
 
 async def _run(executor: ThreadPoolExecutor, work: Callable[..., T], args: tuple[Any, ...]) -> T:

@@ -13,7 +13,6 @@ from tests_support import Notes, WordHashEmbedder, WordTokenizer
 from memd.search.explain import explain
 from memd.search.keyword import POOL
 from memd.search.search import Answer, begin, search
-from memd.search.spelling import corrected
 from memd.search.why import why
 from memd.stores.lean import lean_of
 from memd.stores.local import LocalStore
@@ -180,10 +179,10 @@ def straight(notes: Notes, text: str, **how):
     """Ask the index as the daemon does; return the answer with its explanation."""
     plain = request_of(notes, text, **how)
     with notes.index.view() as view:
-        found, words = begin(view, plain, notes.embedder.tokenizer)
-        query = replace(corrected(plain.query, found.corrected), forms=found.forms, language=found.language)
+        prepared, words = begin(view, plain, notes.embedder.tokenizer)
+        query = prepared.query
         vector = notes.embedder.embed_query(query.text) if query.corrected and plain.query_vec else None
-        answer = search(view, replace(plain, query=query, corrected_vec=vector), words)
+        answer = search(view, replace(prepared, corrected_vec=vector), words)
         return answer, explain(view, answer), placed(view, answer)
 
 
@@ -305,10 +304,10 @@ def test_both_ways_agree_why_a_note_is_not_among_the_hits(ponds, text, path, lin
     """In the stage, its values, the rank, and the scores of a chunk outside the pools."""
     plain = request_of(ponds, text, **how)
     with ponds.index.view() as view:
-        found, words = begin(view, plain, ponds.embedder.tokenizer)
-        query = replace(corrected(plain.query, found.corrected), forms=found.forms, language=found.language)
+        prepared, words = begin(view, plain, ponds.embedder.tokenizer)
+        query = prepared.query
         vector = ponds.embedder.embed_query(query.text) if query.corrected and plain.query_vec else None
-        prepared = replace(plain, query=query, corrected_vec=vector)
+        prepared = replace(prepared, corrected_vec=vector)
         one = told(view, why(view, prepared, view.snapshot.source_at(path), line, words))
 
     def embed(prepared):
