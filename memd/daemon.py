@@ -205,8 +205,7 @@ async def _live(
         )
         # Only now, because they import numpy and SQLite, which takes a fifth of a second. Clients that
         # connect in the meantime wait in the socket.
-        from memd.api.dispatch import Dispatcher  # noqa: PLC0415
-        from memd.api.methods import deadline_s  # noqa: PLC0415
+        from memd.api.dispatch import Dispatcher, deadline_s  # noqa: PLC0415
         from memd.workspace.workspaces import Workspaces  # noqa: PLC0415
 
         gc.freeze()

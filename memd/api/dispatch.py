@@ -18,6 +18,11 @@ from memd.workspace.workspaces import Workspaces
 Handler = Callable[..., Awaitable[Result | Packed[Any]]]
 
 
+def deadline_s(method: str) -> float | None:
+    """Return a method's deadline in seconds; 1 for an unknown method, which fails at once."""
+    return METHODS[method].deadline_s if method in METHODS else 1.0
+
+
 class ShutDown(Protocol):
     """Ends the daemon."""
 

@@ -66,8 +66,3 @@ FOR_PEOPLE = frozenset({
     *("team.status", "team.publish", "team.unpublish", "team.rebuild", "team.check"),
 })  # fmt: skip
 SHUTDOWN = "shutdown"  # it concerns the process, not the workspaces, so `Dispatcher` gets it as an argument
-
-
-def deadline_s(method: str) -> float | None:
-    """Return a method's deadline in seconds; 1 for an unknown method, which fails at once."""
-    return METHODS[method].deadline_s if method in METHODS else 1.0

@@ -129,10 +129,6 @@ class Supersession:
             steps.append(_step(members, sorted(newer_steps), steps))
         return Supersession(pairs, frozenset(names), tuple(steps), step_of)
 
-    def __bool__(self) -> bool:
-        """Whether any source supersedes another one."""
-        return bool(self.edges)
-
     def __contains__(self, source: int) -> bool:
         """Whether a source supersedes another one, or is superseded."""
         return source in self._step_of

@@ -39,6 +39,8 @@ class Snapshot:
 
     def superseded_by(self, source_id: int) -> tuple[str, ...]:
         """Return the paths of the sources that replace *source_id*, the newest first; usually none."""
+        if not self.supersession.edges:
+            return ()
         holders = [
             self.sources[holder] for holder in self.supersession.holders(source_id) if holder in self.sources
         ]

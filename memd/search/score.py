@@ -409,7 +409,7 @@ def lifted(candidates: Candidates, snapshot: Snapshot) -> Lifted:
     which text is the right one.
     """
     supersession = snapshot.supersession
-    if not supersession and not snapshot.sources.copies:
+    if not supersession.edges and not snapshot.sources.copies:
         return Lifted(candidates, {})
     ids, sources = candidates.numbers()
     if snapshot.sources.copies:

@@ -203,7 +203,7 @@ def test_a_request_without_supersession_is_answered_as_before(notes):
     notes.save({"old.md": OLD, "other.md": OTHER, "new.md": NEW})
     request = notes.request("deploy staging", mode="hybrid")
     with notes.index.view() as view:
-        assert not view.snapshot.supersession
+        assert not view.snapshot.supersession.edges
         judged = judge(view, request, lambda _: None)
         assert judged.ahead_of == {}
         assert search(view, dataclasses.replace(request, today=DAY)).hits
