@@ -1,8 +1,8 @@
 """The sources of an outbox as they leave the machine: without what agents may not see, secrets masked.
 
 `memd.stores.published` masks texts and what is derived from them. Added here is what matters only outside of
-this machine: a value whose key shows that it is a secret is masked, and the hash of a file with a secret is
-replaced by a keyed one, from which no password can be guessed.
+this machine: the hash of a file with a secret is replaced by a keyed one, from which no password can be
+guessed.
 """
 
 import hashlib
@@ -15,11 +15,10 @@ import msgspec
 from memd.index.outbox import Sent
 from memd.index.snapshot import View
 from memd.index.visibility import Visibility
-from memd.stores.published import published_sources
+from memd.stores.published import MASKED, published_sources
 from memd.stores.store import PublishedSource
 
 _LIVE = "SELECT path, id, private FROM sources WHERE path = ? AND gone_at IS NULL"
-MASKED = "[masked: "  # begins what stands for a secret
 DIGEST_BYTES = 16  # of the hash of a file
 
 
@@ -41,7 +40,7 @@ def outgoing(
         rows = list(view.reader.each(_LIVE, (one.path,)))
         ids = [number for path, number, private in rows if not visibility.hides(path, is_private=private)]
         found = published_sources(veiled, workspace, ids)
-        yield one, _finished(found[0], one, visibility, has_vectors=has_vectors, key=key) if found else None
+        yield one, _finished(found[0], one, has_vectors=has_vectors, key=key) if found else None
 
 
 def keyed(digest: bytes, key: bytes) -> bytes:
@@ -49,12 +48,9 @@ def keyed(digest: bytes, key: bytes) -> bytes:
     return hashlib.blake2b(digest, key=key, digest_size=DIGEST_BYTES).digest()
 
 
-def _finished(
-    source: PublishedSource, sent: Sent, visibility: Visibility, *, has_vectors: bool, key: bytes
-) -> PublishedSource:
-    fields = tuple((name, _value(visibility, name, value)) for name, value in source.fields)
+def _finished(source: PublishedSource, sent: Sent, *, has_vectors: bool, key: bytes) -> PublishedSource:
     texts = chain(
-        (source.title, source.front_matter, *source.tags, *(value for _, value in fields)),
+        (source.title, source.front_matter, *source.tags, *(value for _, value in source.fields)),
         *((chunk.heading, chunk.text, chunk.context) for chunk in source.chunks),
     )
     chunks = source.chunks
@@ -64,12 +60,5 @@ def _finished(
         source,
         revision=sent.revision,
         hash=keyed(source.hash, key) if any(MASKED in text for text in texts) else source.hash,
-        fields=fields,
         chunks=chunks,
     )
-
-
-def _value(visibility: Visibility, name: str, value: str) -> str:
-    """Return a value of front matter, masked if its key shows that it is a secret."""
-    named = f"{name.rpartition('.')[2]}: {value}"
-    return value if visibility.masked(named) == named else f"{MASKED}credential]"

@@ -14,6 +14,7 @@ from memd.index.vectors import FLOAT_BYTES
 from memd.stores.store import PublishedChunk, PublishedSource, SourceKey
 from memd.text import paired
 
+MASKED: Final = "[masked: "  # begins what stands for a secret
 AMONG: Final = "IN (SELECT value FROM json_each(?))"
 _SOURCES = f"""
     SELECT id, path, hash, title, tags, day, day_of, origin, front_matter, valid_until, evergreen, external,
@@ -36,12 +37,15 @@ def published_sources(
     """Return live sources as they are published: with the view of an agent their secrets are masked.
 
     A chunk with a secret gets its hash, words and signature from the masked text, and no vector: all of these
-    would tell something of the secret. The revision is the generation of the index.
+    would tell something of the secret. A value of front matter is masked, too, if its key shows that it is a
+    secret. The revision is the generation of the index.
     """
 
     def masked(text: str) -> str:
         return text if view.veil is None else view.veil.masked(text)
 
+    if not ids:
+        return ()
     asked = json.dumps(list(ids))
     names, links, fields = (_grouped(view, statement, asked) for statement in (_NAMES, _LINKS, _FIELDS))
     chunks = _grouped(view, _CHUNKS, asked) if with_chunks else {}
@@ -71,7 +75,9 @@ def published_sources(
                     (kind, masked(target), masked(name), line)
                     for kind, target, name, line in links.get(number, ())
                 ),
-                fields=tuple((masked(key), masked(value)) for key, value in fields.get(number, ())),
+                fields=tuple(
+                    (masked(key), _value(view, key, value)) for key, value in fields.get(number, ())
+                ),
                 chunks=tuple(
                     _published_chunk(view, path, ordinal, one, shown=shown[one[0]], context=masked(one[6]))
                     for ordinal, one in enumerate(each)
@@ -106,6 +112,14 @@ def _published_chunk(
         origin=origin,
         vector=None if is_masked else _vector(view, number),
     )
+
+
+def _value(view: View, key: str, value: str) -> str:
+    if view.veil is None:
+        return value
+    shown = view.veil.masked(value)
+    named = f"{key.rpartition('.')[2]}: {shown}"
+    return shown if view.veil.masked(named) == named else f"{MASKED}credential]"
 
 
 def _vector(view: View, chunk: int) -> bytes | None:

@@ -1,5 +1,7 @@
 """What leaves the machine of a source: secrets masked wherever they are, hidden notes not at all."""
 
+from functools import partial
+
 import pytest
 
 from memd.entries.secrets import replacements
@@ -7,7 +9,9 @@ from memd.index.outbox import Sent
 from memd.index.visibility import Visibility
 from memd.sources.ignore import Patterns, of_config
 from memd.stores import wire
+from memd.stores.local import LocalStore
 from memd.stores.outgoing import outgoing
+from memd.stores.store import PublishedWorkspace, SourceKey
 
 SECRET = "ghp_" + "x7Kq9LmN2pR4sT6vW8yZ1aB3cD5eF7gH9jK0"
 PASSWORD = "Xk29fLq8Zr4Tn6Wm1Bv7"
@@ -90,6 +94,18 @@ def test_a_chunk_with_a_secret_has_no_vector_and_hashes_of_the_masked_text(notes
     assert plain.vector is not None
     assert masked.hash != stored[f"The key is {SECRET} here."]
     assert plain.hash == stored["Nothing here."]
+
+
+def test_a_search_of_the_own_index_masks_what_is_published_masked(notes):
+    """Also a value whose key alone shows that it is a secret."""
+    notes.save({"a.md": f"---\nservice:\n  api_token: {PASSWORD}\nstatus: open\n---\nText."})
+    visibility = Visibility(Patterns(of_config("agents_ignore", ()), below=True), replacements)
+    store = LocalStore(
+        PublishedWorkspace("id", "notes", "here", "me", ""), partial(notes.index.view, visible=visibility)
+    )
+    [own] = store.evidence((SourceKey("id", "a.md"),), 5)
+    assert dict(own.fields) == {"service.api_token": "[masked: credential]", "status": "open"}
+    assert own.fields == sent(notes, "a.md")["a.md"].fields
 
 
 def test_by_words_alone_there_are_no_vectors(notes):
