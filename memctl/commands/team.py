@@ -72,10 +72,9 @@ def _publish(args: Namespace) -> int:
     state = next((one for one in known if one["root"] == answer["root"]), {})
     line = f"{one_line(answer['root'])}: published, {counted(state.get('sources'), 'source')}"
     if not answer["done"]:
-        line = f"{one_line(answer['root'])}: is being published, {_waiting(state)} (memctl team status)"
-    common.print_answer(answer, line, as_json=args.json)
-    common.note(answer["status"]["error"])
-    return exits.OK
+        waiting = counted(state.get("waiting"), "source")
+        line = f"{one_line(answer['root'])}: is being published, {waiting} to be sent (memctl team status)"
+    return _told(answer, line, args)
 
 
 def _unpublish(args: Namespace) -> int:
@@ -88,6 +87,11 @@ def _unpublish(args: Namespace) -> int:
     line = f"{one_line(answer['root'])}: removed from the team's store; its notes here were not touched"
     if not answer["done"]:
         line = f"{one_line(answer['root'])}: will be removed from the team's store when it answers"
+    return _told(answer, line, args)
+
+
+def _told(answer: dict[str, Any], line: str, args: Namespace) -> int:
+    """Print what was done, and what is wrong with the store."""
     common.print_answer(answer, line, as_json=args.json)
     common.note(answer["status"]["error"])
     return exits.OK
@@ -128,7 +132,3 @@ def _verdict(answer: dict[str, Any]) -> str:
 
 def _chosen(args: Namespace) -> dict[str, Any]:
     return {"path": workspaces.absolute(args.root)} if args.root else {}
-
-
-def _waiting(state: dict[str, Any]) -> str:
-    return f"{counted(state.get('waiting'), 'source')} to be sent"

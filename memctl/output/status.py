@@ -157,7 +157,12 @@ def team_lines(team: dict[str, Any]) -> list[str]:
         lines.append(f"{kind}: {one_line(team['error'] or team['last_error'])}")
     if not team["workspaces"]:
         lines.append("no workspace is published: memctl team publish ROOT")
-    return [*lines, *(line for one in team["workspaces"] for line in _team_workspace(one))]
+    lines += [line for one in team["workspaces"] for line in _team_workspace(one)]
+    return lines + [
+        f"{one_line(one['root'])}: may still be in {one_line(one['address'])}, which [team] named before: "
+        f"name it again, then memctl team unpublish {one_line(one['root'])}"
+        for one in team.get("elsewhere", ())
+    ]
 
 
 def _team_workspace(one: dict[str, Any]) -> list[str]:

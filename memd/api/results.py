@@ -295,8 +295,9 @@ class WhyFacts(Result, frozen=True, kw_only=True):
 class WhyResult(SearchedResult, frozen=True, kw_only=True):
     """The stage that dropped a source from an answer."""
 
-    path: str  # relative to the workspace
+    path: str  # relative to its workspace
     line: int | None  # of the request
+    team: TeamPlace | UnsetType = UNSET  # whose note it is, with `scope: "team"`
     stage: str  # docs/explaining.md lists them
     text: str
     advice: str
@@ -586,6 +587,13 @@ class TeamWorkspace(Result, frozen=True, kw_only=True):
     words_only: str = ""  # why
 
 
+class TeamElsewhere(Result, frozen=True, kw_only=True):
+    """A workspace in a store that [team] named before, which may still have it."""
+
+    root: str
+    address: str  # with database and collection
+
+
 class TeamStatus(Result, frozen=True, kw_only=True):
     """The team's store, to which the text of notes is sent."""
 
@@ -597,6 +605,7 @@ class TeamStatus(Result, frozen=True, kw_only=True):
     last_acknowledged: float | None  # unix seconds
     waiting: int  # sources of all workspaces that are to be sent, or removed
     workspaces: list[TeamWorkspace]
+    elsewhere: list[TeamElsewhere] = []
 
 
 class ServerStatus(Result, frozen=True, kw_only=True):

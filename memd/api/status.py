@@ -329,8 +329,10 @@ async def health(workspaces: Workspaces, params: NoParams, call: Call) -> Health
     """``health``: run a real ranked search in each workspace; some damage shows only then."""
     roots = [await workspaces.root_of(params.workspace)] if params.workspace else workspaces.roots
     checks = [await _health_of(workspaces, str(root), call) for root in roots]
-    if params.workspace is None and not params.agent and team.is_configured(workspaces):
-        checks.append(await team.health(workspaces))
+    if params.workspace is None and not params.agent:
+        await workspaces.follow_team()
+        if team.is_configured(workspaces):
+            checks.append(await team.health(workspaces))
     return HealthResult(ok=all(check.ok for check in checks), checks=checks)
 
 

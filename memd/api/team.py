@@ -13,6 +13,7 @@ from memd.api.results import (
     HealthCheck,
     TeamCheckResult,
     TeamDifference,
+    TeamElsewhere,
     TeamRebuildResult,
     TeamShareResult,
     TeamStatus,
@@ -38,6 +39,7 @@ def is_configured(workspaces: Workspaces) -> bool:
 
 async def status(workspaces: Workspaces, _params: NoParams, _call: Call) -> TeamStatus:
     """``team.status``: the store, and what is published to it."""
+    await workspaces.follow_team()  # somebody who has just written [team] looks whether it is right
     if not is_configured(workspaces):
         raise _no_team(workspaces)
     return await described(workspaces)
@@ -106,6 +108,9 @@ async def described(workspaces: Workspaces) -> TeamStatus:
         last_acknowledged=publisher.acknowledged_at,
         waiting=sum(one.waiting for one in known.values()),
         workspaces=[known[root] for root in sorted(known)] + leaving,
+        elsewhere=[
+            TeamElsewhere(root=root, address=" ".join(address.split())) for root, address in team.elsewhere
+        ],
     )
 
 

@@ -34,6 +34,7 @@ class _Remembered(Struct, frozen=True):
     id: str
     machine: str
     published: dict[str, Publication]  # by root
+    earlier: tuple[tuple[str, Publication], ...] = ()  # (root, what a store of before may still have)
 
 
 class Identity:
@@ -54,25 +55,41 @@ class Identity:
         """A key that no other machine has."""
         return hashlib.blake2b(self._known.id.encode(), person=b"memd-secret").digest()
 
-    @property
-    def published(self) -> dict[str, Publication]:
-        """Root → what a store may have of it."""
-        return dict(self._known.published)
+    def published(self, address: str) -> dict[str, Publication]:
+        """Return root → what the store at *address* may have of it."""
+        return {root: known for root, known in self._all() if known.address == address}
+
+    def elsewhere(self, address: str) -> list[tuple[str, str]]:
+        """Return (root, address) of what other stores than the one at *address* may have."""
+        return sorted((root, known.address) for root, known in self._all() if known.address != address)
 
     def workspace_id(self, root: Path) -> str:
         """Return the id under which a workspace is published."""
         key = bytes.fromhex(self._known.id)
         return hashlib.blake2b(bytes(root), key=key, digest_size=ID_BYTES).hexdigest()
 
-    def remember(self, root: str, publication: Publication | None) -> None:
-        """Record what a store may have of a workspace from now on; None: nothing. Durable on return."""
-        published = {one: known for one, known in self._known.published.items() if one != root}
-        if publication is not None:
-            published[root] = publication
-        if published != self._known.published:
-            known = msgspec.structs.replace(self._known, published=published)
-            fsio.replace_own(self._path, msgspec.json.encode(known))
-            self._known = known
+    def remember(self, root: str, publication: Publication) -> None:
+        """Record what a store may have of a workspace from now on. Durable on return."""
+        others = [
+            (one, known) for one, known in self._all() if (one, known.address) != (root, publication.address)
+        ]
+        self._write([*others, (root, publication)])
+
+    def forget(self, root: str, address: str) -> None:
+        """Record that the store at *address* has nothing of a workspace any more. Durable on return."""
+        self._write([(one, known) for one, known in self._all() if (one, known.address) != (root, address)])
+
+    def _all(self) -> list[tuple[str, Publication]]:
+        return [*self._known.earlier, *self._known.published.items()]
+
+    def _write(self, every: list[tuple[str, Publication]]) -> None:
+        """Write what stores may have; of several publications of a root, the last one is that of now."""
+        published = dict(every)
+        earlier = tuple((root, known) for root, known in every if published[root] != known)
+        found = msgspec.structs.replace(self._known, published=published, earlier=earlier)
+        if found != self._known:
+            fsio.replace_own(self._path, msgspec.json.encode(found))
+            self._known = found
 
     def _read(self) -> _Remembered | None:
         with suppress(OSError, msgspec.DecodeError, ValueError):

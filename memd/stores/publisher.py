@@ -320,7 +320,7 @@ class Publisher:
             self.last_error = str(error)
             unshared.retry_at = time.monotonic() + LONGEST_PAUSE_S
             return
-        self._identity.remember(root, None)
+        self._identity.forget(root, unshared.publication.address)
         with self._lock:
             self._unshared.pop(root, None)
 

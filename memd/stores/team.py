@@ -64,10 +64,8 @@ class Team:
             roots: of all workspaces; None: unknown.
         """
         known = {str(root) for root in self.shared_roots & set(self.shared_roots if roots is None else roots)}
-        for root, publication in self.identity.published.items():
-            if publication.address != self._address:
-                log.warning("published_elsewhere")  # nobody can be asked to remove it
-            elif root not in known:
+        for root, publication in self.identity.published(self._address).items():
+            if root not in known:
                 self.publisher.withdraw(root, publication)
         self.publisher.start()
 
@@ -86,9 +84,14 @@ class Team:
 
     def note_removed(self, root: Path) -> None:
         """Withdraw a workspace that is not registered any more."""
-        publication = self.identity.published.get(str(root))
+        publication = self.identity.published(self._address).get(str(root))
         if publication is not None:
             self.publisher.withdraw(str(root), publication)
+
+    @property
+    def elsewhere(self) -> list[tuple[str, str]]:
+        """(root, address) of what the stores that [team] named before may still have."""
+        return self.identity.elsewhere(self._address)
 
     def shared(self, root: Path) -> Shared:
         """Return a workspace that is published.

@@ -152,6 +152,29 @@ def test_what_is_unpublished_or_removed_leaves_the_store(member, server):
     assert b"coot" not in server.raw()
 
 
+def test_what_an_earlier_address_has_is_told_until_it_is_removed_there(member, server):
+    """The status names it; under the old address again, `unpublish` removes it there and only there."""
+    ada = member()
+    root = ada.folder("notes", {"a.md": "The heron."})
+    assert ada.publish(root)["done"]
+    old = ada.config.read_text()
+    assert ada.status()["elsewhere"] == []
+    ada.config.write_text(old.replace("[team]\n", '[team]\ncollection = "second"\n'))
+    ada.daemon.stop()
+    ada.daemon.start()
+    until(lambda: ada.status()["workspaces"][0]["stage"] == "published")
+    [told] = ada.status()["elsewhere"]
+    assert told == {"root": str(root), "address": f"{server.uri} memd"}
+    assert "may still be in" in ada.daemon.memctl("team").stdout
+    ada.config.write_text(old)
+    ada.daemon.stop()
+    ada.daemon.start()
+    until(lambda: [one["address"] for one in ada.status()["elsewhere"]] == [f"{server.uri} second"])
+    ada.daemon.call("team.unpublish", path=str(root))
+    assert ada.texts() == {}
+    assert len(ada.status()["elsewhere"]) == 1
+
+
 def test_a_rebuilt_index_goes_on_publishing(member):
     """Its own counts begin anew, and yet the store takes what it sends."""
     ada = member()

@@ -55,6 +55,15 @@ def workspace(**changes):
                 "  not taken by the store: too long",
             ],
         ),
+        (
+            team(elsewhere=[{"root": "/n", "address": "store+tls://old:7433 memd"}]),
+            [
+                "store+tls://replica:7433 (memd): answers",
+                "no workspace is published: memctl team publish ROOT",
+                "/n: may still be in store+tls://old:7433 memd, which [team] named before: "  # noqa: ISC004
+                "name it again, then memctl team unpublish /n",
+            ],
+        ),
         (team(address="", error="[team] uri: wrong"), ["error: [team] uri: wrong"]),
     ],
 )
@@ -114,6 +123,20 @@ def test_without_a_team_each_action_says_what_to_do(daemon, tmp_path):
         assert done.returncode != 0
         assert "no team is configured: write [team] and uri = " in done.stderr
     assert not (daemon.home / "config" / "memd" / "config.toml").exists()
+
+
+def test_a_team_that_was_just_written_is_used_at_once(member):
+    """A daemon that runs does not have to be restarted, nor if the address changes."""
+    ada = member()
+    root = ada.folder("notes", {"a.md": "The heron."})
+    named = ada.config.read_text()
+    ada.config.write_text("")
+    assert "no team is configured" in ada.daemon.memctl("team").stderr
+    ada.config.write_text(named)
+    done = ada.daemon.memctl("team", "publish", str(root), "--yes")
+    assert (done.returncode, done.stdout) == (0, f"{root}: published, 1 source\n")
+    ada.config.write_text(ada.config.read_text().replace("[team]\n", '[team]\ncollection = "second"\n'))
+    assert "(second)" in ada.daemon.memctl("team").stdout
 
 
 def test_what_is_no_workspace_is_not_published(member):
