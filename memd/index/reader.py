@@ -336,6 +336,11 @@ class Reader:
             found = self._db.execute(LEFT_OUT, (chunk_id,)).fetchall()
             return cast("LeftOut", found[0][0]) if found else None
 
+    def all(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of any statement: faster than `each`, and all in memory."""
+        with decoded(self._path):
+            return self._db.execute(statement, values).fetchall()
+
     def each(self, statement: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of any statement, for the check."""
         with decoded(self._path):
@@ -421,7 +426,7 @@ class Sources(Mapping[int, Source]):
         self._place = place
         self._known = known
         # Conflict copies, recognised by name → the path of the original, which may not exist.
-        self.copies = _copies(self.paths()) if copies is None else copies
+        self.copies = copies_in(self.paths()) if copies is None else copies
         # The sources that hold until some day → that day.
         self.expiring = _expiring(known, place) if expiring is None else expiring
         self._made = False  # whether all rows have been replaced by records
@@ -482,7 +487,7 @@ class Sources(Mapping[int, Source]):
             known.pop(source_id, None)
         known.update(put)
         copies = {one: original for one, original in self.copies.items() if one in known and one not in put}
-        copies |= _copies((one, source.path) for one, source in put.items())
+        copies |= copies_in((one, source.path) for one, source in put.items())
         expiring = {one: day for one, day in self.expiring.items() if one in known and one not in put}
         expiring |= _expiring(put, self._place)
         return Sources(self._place, known, copies, expiring)
@@ -543,7 +548,8 @@ def _signature(row: Sequence[Any]) -> bytes:
     return found
 
 
-def _copies(paths: Iterable[tuple[int, str]]) -> dict[int, str]:
+def copies_in(paths: Iterable[tuple[int, str]]) -> dict[int, str]:
+    """Return the conflict copies among some (id, path) → the paths of their originals."""
     return {source_id: original for source_id, path in paths if (original := original_of(path)) is not None}
 
 

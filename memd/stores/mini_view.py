@@ -25,7 +25,7 @@ from memd.index.columns import Columns, Ids
 from memd.index.database import open_scratch, terms_of
 from memd.index.links import SUPERSEDING, WHO, Supersession, supersession
 from memd.index.postings import Part, Postings, Stored, Term, TermPostings, no_part
-from memd.index.reader import LeftOut, Reader, Sources, StoredChunk
+from memd.index.reader import LeftOut, Reader, Sources, StoredChunk, copies_in
 from memd.index.snapshot import Snapshot, View
 from memd.index.source_rows import SESSION, read_by_model, searchable
 from memd.index.vectors import FLOAT_BYTES, NO_ROWS, Rows, no_crcs
@@ -82,7 +82,7 @@ class MiniReader(Reader):
     def __init__(self) -> None:
         """Read nothing yet."""
         self.facts: dict[int, ChunkFacts] = {}
-        self.stored_chunks: dict[int, StoredChunk] = {}
+        self.owners: dict[int, int] = {}  # chunk → source
         self.starts: dict[int, int] = {}  # source → id of its first chunk
         self.paths: dict[int, str] = {}
         self.changed: dict[int, int] = {}  # source → mtime_ns
@@ -94,10 +94,7 @@ class MiniReader(Reader):
     def add(self, number: int, source: int, facts: ChunkFacts) -> None:
         """Add a chunk of a source that is known."""
         self.facts[number] = facts
-        self.stored_chunks[number] = StoredChunk(
-            number, source, facts.start_line, facts.end_line, facts.start_byte, facts.heading, facts.text,
-            facts.entry, facts.origin,
-        )  # fmt: skip
+        self.owners[number] = source
 
     def terms(self, prepared: str) -> tuple[str, ...]:
         """Return the terms of a prepared text as FTS5 splits a query."""
@@ -133,15 +130,13 @@ class MiniReader(Reader):
                 first=number == self.starts[source],
             )
             for number, facts, source in (
-                (number, self.facts[number], self.stored_chunks[number].source)
-                for number in ids
-                if number in self.facts
+                (number, self.facts[number], self.owners[number]) for number in ids if number in self.facts
             )
         }
 
     def chunks(self, ids: Sequence[int]) -> dict[int, StoredChunk]:
         """Return the chunks among *ids* that are there."""
-        return {number: self.stored_chunks[number] for number in ids if number in self.stored_chunks}
+        return {number: self._chunk(number) for number in ids if number in self.facts}
 
     def stretches(self, ids: Sequence[int]) -> list[tuple[int, int, int, int]]:
         """Return (source, first line, offset in it, last line) of the chunks that are there."""
@@ -172,8 +167,8 @@ class MiniReader(Reader):
 
     def chunks_of(self, source: int, limit: int = -1) -> list[StoredChunk]:
         """Return up to *limit* of the chunks of a source that are there, in line order; -1: all."""
-        found = sorted(number for number, chunk in self.stored_chunks.items() if chunk.source == source)
-        return [self.stored_chunks[number] for number in (found if limit < 0 else found[:limit])]
+        found = sorted(number for number, owner in self.owners.items() if owner == source)
+        return [self._chunk(number) for number in (found if limit < 0 else found[:limit])]
 
     def of_same_session(self, source: int) -> list[int]:
         """Return the sources that name the same conversation as *source*."""
@@ -196,8 +191,7 @@ class MiniReader(Reader):
             scratch.execute("CREATE TABLE chunks (id, source)")
             scratch.execute("CREATE TABLE sources (id, mtime_ns)")
             scratch.execute("CREATE TABLE fields (source, key, value)")
-            owners = ((number, chunk.source) for number, chunk in self.stored_chunks.items())
-            scratch.executemany("INSERT INTO chunks VALUES (?, ?)", owners)
+            scratch.executemany("INSERT INTO chunks VALUES (?, ?)", self.owners.items())
             scratch.executemany("INSERT INTO sources VALUES (?, ?)", self.changed.items())
             scratch.executemany("INSERT INTO fields VALUES (?, ?, ?)", self.fields)
         yield from self._scratch.execute(statement, values)
@@ -206,6 +200,62 @@ class MiniReader(Reader):
         """Forget all."""
         if self._scratch is not None:
             self._scratch.close()
+
+    def _chunk(self, number: int) -> StoredChunk:
+        facts = self.facts[number]
+        return StoredChunk(
+            number, self.owners[number], facts.start_line, facts.end_line, facts.start_byte, facts.heading,
+            facts.text, facts.entry, facts.origin,
+        )  # fmt: skip
+
+
+class MiniSources(Sources):
+    """The sources of a view; records are made on demand, since most candidates are not shown."""
+
+    def __init__(
+        self,
+        known: Mapping[int, SourceFacts | PublishedSource],
+        copies: Mapping[int, str],
+        expiring: Mapping[int, date],
+    ) -> None:
+        """Take what is known of each source; the rest as in `Sources`."""
+        super().__init__(PLACE, {}, copies, expiring)
+        self._facts = known
+        self._known: dict[int, Source] = {}  # type: ignore[assignment]  # records that were asked for
+
+    def __getitem__(self, source_id: int) -> Source:
+        """Return the record. Raises KeyError: there is no source with this id."""
+        found = self._known.get(source_id)
+        if found is None:
+            found = self._known[source_id] = source_of(source_id, self._facts[source_id])
+        return found
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._facts)
+
+    def __len__(self) -> int:
+        return len(self._facts)
+
+    def __contains__(self, source_id: object) -> bool:
+        return source_id in self._facts
+
+    def paths(self) -> Iterator[tuple[int, str]]:
+        """Yield every (id, path)."""
+        return ((source_id, facts.key.path) for source_id, facts in self._facts.items())
+
+    def path(self, source_id: int) -> str:
+        """Return the path of a source."""
+        return self._facts[source_id].key.path
+
+    def decay_days(self, source_ids: Sequence[int]) -> list[int]:
+        """Return the ordinal of each source's day; 0 for one whose score does not decay."""
+        return [self[one].day.toordinal() if self._is_dated(one) else 0 for one in source_ids]
+
+    def _is_dated(self, source_id: int) -> bool:
+        return self._facts[source_id].day_of == "name" and self[source_id].dated
+
+    def _records(self) -> dict[int, Source]:
+        return {source_id: self[source_id] for source_id in self._facts}
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,14 +388,13 @@ def mini_view(
         held[expression] = chunks if holders.is_complete else range(end, end + MOST_HOLDERS + 1)
     meeting = (key for one in found.named for key, meets in zip(one.chunks, one.meets, strict=True) if meets)
     candidates = {made.ids.get(key, 0) for some in (found.by_words, found.by_vector, meeting) for key in some}
-    reader, sources = _read(evidence, made, related)
+    reader, facts = _read(evidence, made, related)
     count = 1 + int(made.row.max(initial=-1))
     dim = len(evidence.vectors) // (FLOAT_BYTES * count) if count else 0
-    keys = [*(one.key for one in evidence.sources)]
-    keys += [one.key for one in related if one.key not in set(keys)]
+    keys = [one.key for one in facts.values()]
     snapshot = Snapshot(
         0,
-        _sources(sources, keys),
+        _sources(facts),
         columns,
         Rows(evidence.vectors, count, dim, no_crcs(count)),
         model_id if count else "",
@@ -391,19 +440,20 @@ class _Made:
         self.counts[:, starts] = counts[:, parts:].T
         self.counts[:, self.chunk_ids] = _table(evidence.chunk_counts, parts).reshape(len(at), parts).T
         self._unknown = np.flatnonzero(~self.known)
-        owners, first = np.unique(self.source[self._unknown], return_index=True)
-        rest = self._unknown[first]
+        owners = self.source[self._unknown]  # ascending
+        rest = self._unknown[np.flatnonzero(np.diff(owners, prepend=0))]
         if len(rest):
+            owners = self.source[rest]
             sums = np.add.reduceat(self.counts, starts, axis=1)
             lengths = np.add.reduceat(self.length, starts)
             self.length[rest] = (sizes[:, 1] - lengths)[owners - 1]
             self.counts[:, rest] = (counts[:, :parts].T - sums)[:, owners - 1]
-        self.ids: dict[ChunkKey, int] = {}
-        for number, owner, ordinal in zip(
-            self.chunk_ids.tolist(), at[:, 0].tolist(), at[:, 1].tolist(), strict=True
-        ):
-            key = evidence.sources[owner].key
-            self.ids[ChunkKey(key.workspace, key.path, ordinal)] = number
+        keys = [one.key for one in evidence.sources]
+        asked = [keys[owner] for owner in at[:, 0].tolist()]
+        self.ids = {
+            ChunkKey(key.workspace, key.path, ordinal): number
+            for key, ordinal, number in zip(asked, at[:, 1].tolist(), self.chunk_ids.tolist(), strict=True)
+        }
 
     def part(self, number: int) -> Part:
         """Return the postings of a part of the query."""
@@ -429,28 +479,28 @@ def _table(packed: bytes, columns: int) -> Any:
 
 def _read(
     evidence: Evidence, made: _Made, related: Sequence[PublishedSource]
-) -> tuple[MiniReader, dict[int, Source]]:
+) -> tuple[MiniReader, dict[int, SourceFacts | PublishedSource]]:
     reader = MiniReader()
-    sources: dict[int, Source] = {}
-    known: dict[SourceKey, int] = {}
-    for number, (facts, start) in enumerate(zip(evidence.sources, made.starts.tolist(), strict=False), 1):
-        sources[number] = _source(number, facts)
-        known[facts.key] = number
-        reader.starts[number], reader.paths[number] = start, facts.key.path
-        reader.changed[number] = facts.mtime_ns
-    for number, owner, chunk in zip(made.chunk_ids.tolist(), made.owners, evidence.chunks, strict=True):
-        reader.add(number, owner, chunk)
+    sources: dict[int, SourceFacts | PublishedSource] = dict(enumerate(evidence.sources, 1))
+    reader.starts = dict(zip(sources, made.starts.tolist(), strict=False))
+    reader.paths = {number: facts.key.path for number, facts in sources.items()}
+    reader.changed = {number: facts.mtime_ns for number, facts in sources.items()}
+    ids = made.chunk_ids.tolist()
+    reader.facts = dict(zip(ids, evidence.chunks, strict=True))
+    reader.owners = dict(zip(ids, made.owners, strict=True))
+    known = {facts.key: number for number, facts in sources.items()} if related else {}
     for one in related:
         if one.key not in known:
             known[one.key] = len(sources) + 1
-            sources[len(sources) + 1] = _source(len(sources) + 1, one)
+            sources[len(sources) + 1] = one
         named = frozenset(value for key, value in one.fields if key == SESSION and value)
         if named:
             reader.sessions[known[one.key]] = frozenset(f"{one.key.workspace} {name}" for name in named)
     return reader, sources
 
 
-def _source(number: int, facts: SourceFacts | PublishedSource) -> Source:
+def source_of(number: int, facts: SourceFacts | PublishedSource) -> Source:
+    """Return the record of a source."""
     return Source(
         number,
         facts.key.path,
@@ -465,20 +515,22 @@ def _source(number: int, facts: SourceFacts | PublishedSource) -> Source:
     )
 
 
-def _sources(known: dict[int, Source], keys: Sequence[SourceKey]) -> Sources:
+def _sources(known: dict[int, SourceFacts | PublishedSource]) -> Sources:
     """Return the records; a conflict copy has its original in its own workspace, so not if two have it."""
-    found = Sources(PLACE, dict(known))
-    if not found.copies or len({key.workspace for key in keys}) == 1:
-        return found
-    homes: dict[str, set[str]] = {}
-    for key in keys:
-        homes.setdefault(key.path, set()).add(key.workspace)
-    copies = {
-        number: original
-        for number, original in found.copies.items()
-        if homes.get(original) == {keys[number - 1].workspace}
+    copies = copies_in((number, facts.key.path) for number, facts in known.items())
+    if copies and len({facts.key.workspace for facts in known.values()}) > 1:
+        homes: dict[str, set[str]] = {}
+        for facts in known.values():
+            homes.setdefault(facts.key.path, set()).add(facts.key.workspace)
+        copies = {
+            number: original
+            for number, original in copies.items()
+            if homes.get(original) == {known[number].key.workspace}
+        }
+    expiring = {
+        number: date.fromisoformat(facts.valid_until) for number, facts in known.items() if facts.valid_until
     }
-    return Sources(PLACE, dict(known), copies, found.expiring)
+    return MiniSources(known, copies, expiring)
 
 
 def _supersession(related: Sequence[PublishedSource], ids: Mapping[SourceKey, int]) -> Supersession:
