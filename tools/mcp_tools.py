@@ -48,7 +48,8 @@ HIDDEN_KEYS = {
     "RecallResult": ("took_ms", "keys", "workspace", "mode", "index", "timings_ms", "model_id", "estimator"),
     "RecallSource": ("id",),
     "RecallOmission": ("id",),
-    "WhyResult": ("took_ms", "workspace", "mode", "index", "timings_ms", "line", "facts", "confidence"),
+    "WhyResult": ("took_ms", "workspace", "mode", "index", "timings_ms", "line", "facts", "confidence",
+                  "team"),
     "GetResult": ("workspace",),
     "ExtractMemoryResult": ("workspace",),
     "ForgetResult": ("took_ms", "workspace"),
@@ -189,7 +190,8 @@ TOOLS = (
         hidden=dict.fromkeys(
             ("limit", "min_score", "tag", "field", "since", "until", "sync", "mode", "glob"),
             "filters can be typed into the query",
-        ),
+        )
+        | dict.fromkeys(("scope", "team"), "for people: the list of tools is as long as it may be"),
     ),
     Tool(
         "extract_memory",

@@ -1,4 +1,4 @@
-"""``search`` and ``recall`` with the scope "team": answers out of what the machines of a team publish.
+"""``search``, ``recall`` and ``why`` with the scope "team": answers out of what a team's machines publish.
 
 If the team's store does not answer, the caller's own workspace does, and the answer says so. Imported by the
 first request with this scope.
@@ -13,30 +13,40 @@ import structlog
 from msgspec import UNSET, UnsetType, structs
 
 from memctl import protocol
-from memd.api.hits import rounded_record, search_hit
-from memd.api.params import RecallParams, SearchParams
+from memd.api.get import below
+from memd.api.hits import iso_day, rounded_record, search_hit
+from memd.api.params import AnyQuery, NoteHome, RecallParams, SearchParams, WhyParams
 from memd.api.recall import core_pieces, fitted, keys_sent, limited, lines_by_path, result_of
 from memd.api.recall import recall as recall_here
-from memd.api.results import RecallResult, SearchHit, SearchResult, TeamPlace
-from memd.api.search import MAX_EXPLAINED, Freshness, embedded, parsed, query_frame, wait_for
+from memd.api.results import RecallResult, SearchHit, SearchResult, TeamPlace, WhyResult
+from memd.api.search import MAX_EXPLAINED, Freshness, embedded, frame, parsed, query_frame, wait_for
 from memd.api.search import search as search_here
-from memd.errors import InvalidError, StoreError
+from memd.api.why import Diagnosis, why_texts
+from memd.api.why import why as why_here
+from memd.errors import InvalidError, NotFoundError, StoreError
 from memd.index.columns import require_numpy
 from memd.rpc.context import Call, Packed, packed
 from memd.search.explanation import AnswerExplanation, Explained
 from memd.search.recall import Piece
-from memd.search.search import Answer
+from memd.search.score import PreparedQuery
+from memd.search.search import Answer, why_off
+from memd.stores.store import PublishedWorkspace, SourceKey
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
 
 if TYPE_CHECKING:
-    from memd.stores.team_reader import TeamAnswer, TeamReader
+    from memd.stores.team_reader import OpenTeam, TeamAnswer, TeamReader
 
 log = structlog.get_logger()
 
+OFF = "vector-arm-did-not-run"  # of `Explained.unseen`
+
 STORE_AWAY = "store-away"  # the code of an answer of the caller's own workspace instead
 
-P = TypeVar("P", SearchParams, RecallParams)
+# Stages of `why` at home that say why its index has no note, or an older state of it.
+OF_DISK = frozenset({"outside", "missing", "not-a-source", "root-missing", "not-indexed", "gone"})
+
+P = TypeVar("P", SearchParams, RecallParams, WhyParams)
 
 
 async def search(
@@ -58,6 +68,50 @@ async def recall(
     return await _or_own(_recall, own, workspaces, opened, params, call=call)
 
 
+async def why(workspaces: Workspaces, opened: OpenWorkspace, params: WhyParams, call: Call) -> WhyResult:
+    """Return the stage that dropped a note from a search of the team's memory."""
+    root = str(opened.workspace.root)
+    is_own = params.team is None or params.team.root == root
+    path = below(opened.workspace.root, params.path) if is_own else params.path
+    at_home = partial(why_here, workspaces, opened, structs.replace(_at_home(params), team=None), call)
+    reader = await _reader(workspaces, "an explanation")
+    if path is None:
+        return await at_home()
+    fresh = await wait_for(opened, params, call)
+    found = None
+    try:
+        found = await workspaces.apart(_why, reader, opened, structs.replace(params, path=path), call, fresh)
+    except NotFoundError:
+        pass
+    except StoreError as error:
+        if not is_own:
+            raise
+        log.warning("store_away", kind=type(error).__name__)
+        here = await at_home()
+        return structs.replace(here, degraded=[STORE_AWAY, *here.degraded])
+    if found is not None and (found.stage == "returned" or not is_own):
+        return found
+    here = await at_home()
+    if is_own and here.stage in OF_DISK:
+        return here
+    if found is not None:
+        return found
+    shared = workspaces.team.shared_roots if workspaces.team else frozenset()
+    reason = "unknown" if not is_own else "kept" if opened.workspace.root in shared else "workspace"
+    finding = Diagnosis(
+        stage="unpublished",
+        root=root,
+        path=path if params.team is None else _named(params.team, path),
+        line=params.line,
+        request=parsed(opened, params, call.is_over),
+        off="",
+        reason=reason,
+    )
+    return structs.replace(
+        here, path=path, **why_texts(finding), superseded_by=[], expired=UNSET, confidence=None
+    )
+
+
 def _at_home(params: P) -> P:
     return structs.replace(params, scope="workspace")
 
@@ -72,20 +126,28 @@ async def _or_own(
     call: Call,
 ) -> Packed[Any]:
     """Run *work* with the team; *instead* if its store is away."""
-    if workspaces.team_fault is not None:
-        raise workspaces.team_fault
-    if workspaces.team is None:
-        raise InvalidError('$.scope: no team is configured: docs/team.md says how; leave out scope = "team"')
-    require_numpy("a search of the team's memory")
+    reader = await _reader(workspaces, "a search of the team's memory")
     fresh = await wait_for(opened, params, call)
     try:
-        return await workspaces.apart(work, workspaces.team.reader, opened, params, call, fresh)
+        return await workspaces.apart(work, reader, opened, params, call, fresh)
     except StoreError as error:
         log.warning("store_away", kind=type(error).__name__)
     answer = await instead()
     fields: dict[str, Any] = protocol.unpack_value(answer.result)
     fields["degraded"] = [STORE_AWAY, *fields["degraded"]]
     return Packed(protocol.pack_value(fields))
+
+
+async def _reader(workspaces: Workspaces, what: str) -> "TeamReader":
+    """Return what searches the team's memory. Raises MemdError: *what* cannot be done."""
+    if workspaces.team is None:
+        await workspaces.follow_team()  # [team] may have been written a moment ago
+    if workspaces.team_fault is not None:
+        raise workspaces.team_fault
+    if workspaces.team is None:
+        raise InvalidError('$.scope: no team is configured: docs/team.md says how; leave out scope = "team"')
+    require_numpy(what)
+    return workspaces.team.reader
 
 
 # In a thread of its own: a store may take long
@@ -136,7 +198,7 @@ def _recall(
         if id(piece) in is_core:
             return {}
         source = sources[piece.id]
-        return {"id": 0, "path": view.key(source).path, "team": _home(made, source)}
+        return {"id": 0, "path": view.key(source).path, "team": _home(made.opened, view.key(source))}
 
     hits = replace(text, sent=tuple(sent for sent in text.sent if id(sent.piece) not in is_core))
     frame = query_frame(opened, answer, fresh) | {
@@ -151,35 +213,104 @@ def replace_paths(answer: Answer, made: "TeamAnswer") -> Answer:
     """Return an answer whose paths name the owner, the machine and the workspace, for readers of a prompt."""
     hits = []
     for hit in answer.hits:
-        home = made.home_of(hit.candidate.source)
-        path = f"{home.owner}@{home.machine}:{home.name}/{hit.source.path}"
+        key = made.found.view.key(hit.candidate.source)
+        path = _named(made.opened.home_of(key), key.path)
         hits.append(replace(hit, source=replace(hit.source, path=path)))
     return replace(answer, hits=hits)
+
+
+def _why(
+    reader: "TeamReader", opened: OpenWorkspace, params: WhyParams, call: Call, fresh: Freshness
+) -> WhyResult:
+    root, home, path = str(opened.workspace.root), params.team, params.path
+
+    def is_home(one: PublishedWorkspace, its_root: str) -> bool:
+        if home is None or home.root is not None:
+            return its_root == (root if home is None else home.root)
+        return (one.name, one.machine, one.owner) == (home.workspace, home.machine, home.owner)
+
+    plain, how = _plain(opened, params, call)
+    made = reader.why(plain, partial(embedded, opened), **how, is_home=is_home, path=path, line=params.line)
+    found, team = made.found, made.opened
+    view, prepared, source = found.view, found.prepared, found.source
+
+    def shown(key: SourceKey) -> str:
+        is_here = team.roots.get(key.workspace) == root
+        return key.path if is_here else _named(team.home_of(key), key.path)
+
+    verdict = found.verdict
+    if verdict.chunk is not None:
+        verdict = replace(verdict, chunk=replace(verdict.chunk, id=0))
+    if verdict.last is not None:
+        last = verdict.last._replace(path=shown(view.key(verdict.last.source)))
+        verdict = replace(verdict, last=last)
+    if verdict.into is not None:
+        its_source = view.chunks([verdict.into.id])[verdict.into.id].source
+        verdict = replace(verdict, into=replace(verdict.into, path=shown(view.key(its_source))))
+    explained = verdict.explained
+    has_vectors = prepared.query_vec is not None and (explained is None or OFF not in explained.unseen)
+    answer = Answer(
+        prepared, [], prepared.mode if has_vectors else "keyword", 0, verdict.confidence or "none",
+        timings_ms=dict(prepared.timings_ms),
+    )  # fmt: skip
+    finding = Diagnosis(
+        stage=verdict.stage,
+        root=team.roots.get(found.key.workspace, ""),
+        path=shown(found.key),
+        line=params.line,
+        request=prepared,
+        off=why_off(prepared, answer.mode),
+        source=source,
+        superseded_by=view.snapshot.superseded_by(source.id),
+        expired=source.expired(prepared.today),
+        verdict=verdict,
+        is_for_agent=params.agent,
+        pool=found.pool,
+        search="memctl search --team",
+        is_file=found.key.workspace in team.roots,
+    )
+    return WhyResult(
+        path=path,
+        line=params.line,
+        team=_home(team, found.key),
+        **why_texts(finding),
+        superseded_by=list(finding.superseded_by),
+        expired=iso_day(finding.expired),
+        confidence=verdict.confidence,
+        corrected=dict(prepared.query.corrected),
+        **frame(opened, answer, fresh),
+    )
 
 
 def _asked(
     reader: "TeamReader", opened: OpenWorkspace, params: SearchParams | RecallParams, call: Call
 ) -> "TeamAnswer":
+    plain, how = _plain(opened, params, call)
+    known = (isinstance(params, RecallParams) and params.known) or []
+    return reader.search(plain, partial(embedded, opened), **how, known=known)
+
+
+def _plain(opened: OpenWorkspace, params: AnyQuery, call: Call) -> tuple[PreparedQuery, dict[str, Any]]:
+    """Return a query without its vector, and what the reader must know of the workspace's model."""
     plain = parsed(opened, params, call.is_over)
     # Files on other machines cannot be looked at, and those of this one are by the reader.
     plain = replace(plain, alive=lambda _: True, timings_ms={"wait": call.age_ms()})
     snapshot = opened.index.snapshot
-    known = (isinstance(params, RecallParams) and params.known) or []
-    return reader.search(
-        plain,
-        partial(embedded, opened),
-        tokenizer=opened.tokenizer,
-        cosines=snapshot.cosines,
-        model_id=snapshot.model_id,
-        known=known,
-    )
+    how = {"tokenizer": opened.tokenizer, "cosines": snapshot.cosines, "model_id": snapshot.model_id}
+    return plain, how
 
 
 def _placed(hit: SearchHit, made: "TeamAnswer", source: int) -> SearchHit:
-    return structs.replace(hit, id=0, team=_home(made, source))
+    return structs.replace(hit, id=0, team=_home(made.opened, made.found.view.key(source)))
 
 
-def _home(made: "TeamAnswer", source: int) -> TeamPlace:
-    home = made.home_of(source)
-    root = made.roots.get(home.id, UNSET)
+def _home(opened: "OpenTeam", key: SourceKey) -> TeamPlace:
+    home = opened.home_of(key)
+    root = opened.roots.get(home.id, UNSET)
     return TeamPlace(workspace=home.name, machine=home.machine, owner=home.owner, root=root)
+
+
+def _named(home: PublishedWorkspace | NoteHome, path: str) -> str:
+    """Return the path of a note with its owner, machine and workspace."""
+    name = home.workspace if isinstance(home, NoteHome) else home.name
+    return f"{home.owner}@{home.machine}:{name}/{path}"

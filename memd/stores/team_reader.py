@@ -10,13 +10,14 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, TypeVar
 
 import structlog
 
-from memd.errors import StoreError, StoreRefusedError
+from memd.errors import NotFoundError, StoreError, StoreRefusedError
 from memd.records import CosineScale, Tokenizer
 from memd.search.score import PreparedQuery
 from memd.stores.lean import chunk_facts, joined
@@ -36,7 +37,16 @@ from memd.stores.store import (
     Statistics,
     Wanted,
 )
-from memd.stores.team_search import HOP_S, Embed, StoreAnswer, StoreSearch, search_store, side_by_side
+from memd.stores.team_search import (
+    HOP_S,
+    Embed,
+    StoreAnswer,
+    StoreSearch,
+    StoreVerdict,
+    search_store,
+    side_by_side,
+    why_store,
+)
 
 log = structlog.get_logger()
 
@@ -138,6 +148,50 @@ class TeamReader:
             partial(self._search, plain, embed, tokenizer, cosines, model_id=model_id, known=known)
         )
 
+    def why(
+        self,
+        plain: PreparedQuery,
+        embed: Embed,
+        *,
+        tokenizer: Tokenizer,
+        cosines: CosineScale,
+        model_id: str,
+        is_home: Callable[[PublishedWorkspace, str], bool],
+        path: str,
+        line: int | None,
+    ) -> "TeamVerdict":
+        """Follow a note, or its chunks at one line, through the stages of a search.
+
+        Args:
+            plain: this and the next as in `search`.
+            embed: likewise.
+            tokenizer: likewise.
+            cosines: likewise.
+            model_id: likewise.
+            is_home: whether the note may be in a workspace; given its root, too, "" on another machine.
+            path: of the note in its workspace.
+            line: of the note.
+
+        Raises:
+            NotFoundError: it is in no such workspace.
+            StoreError: the store did not answer in time, or refused.
+            DeadlineError: the caller's deadline passed.
+        """
+
+        def asked() -> TeamVerdict | None:
+            opened = self._opened(tokenizer, cosines, model_id)
+            for identity, one in opened.workspaces.items():
+                if is_home(one, opened.roots.get(identity, "")):
+                    with suppress(NotFoundError):  # two workspaces may have one name
+                        key = SourceKey(identity, path)
+                        return TeamVerdict(why_store(opened.team, plain, embed, key, line), opened)
+            return None
+
+        found = self._breaker.run(asked)
+        if found is None:
+            raise NotFoundError(f"the team's store has no {path}")
+        return found
+
     def close(self) -> None:
         """Wait for no call any more."""
         self._calls.shutdown(wait=False, cancel_futures=True)
@@ -153,6 +207,10 @@ class TeamReader:
         model_id: str,
         known: Sequence[str],
     ) -> "TeamAnswer":
+        opened = self._opened(tokenizer, cosines, model_id)
+        return TeamAnswer(search_store(opened.team, plain, embed, known=known), opened)
+
+    def _opened(self, tokenizer: Tokenizer, cosines: CosineScale, model_id: str) -> "OpenTeam":
         listed = self._workspaces()
         models = {one.model_id for one in listed if one.model_id}
         # One collection has the vectors of one model; a store without vectors has none of another one.
@@ -160,9 +218,8 @@ class TeamReader:
         own = [replace(one, workspace=_of_model(one.workspace, model_id)) for one in self._own()]
         store = Overlaid(self._store, own, self._hops)
         team = StoreSearch(store, tokenizer, model, cosines, pool=POOL, together=side_by_side(self._calls))
-        found = search_store(team, plain, embed, known=known)
         names = {one.id: one for one in listed} | {one.workspace.id: one.workspace for one in own}
-        return TeamAnswer(found, store, names, {one.workspace.id: one.root for one in own})
+        return OpenTeam(team, names, {one.workspace.id: one.root for one in own})
 
     def _workspaces(self) -> tuple[PublishedWorkspace, ...]:
         asked, listed = self._listed
@@ -173,18 +230,33 @@ class TeamReader:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenTeam:
+    """The team's memory for one query."""
+
+    team: StoreSearch
+    workspaces: dict[str, PublishedWorkspace]  # by id
+    roots: dict[str, str]  # of the workspaces of this machine, by id
+
+    def home_of(self, key: SourceKey) -> PublishedWorkspace:
+        """Return the workspace of a source."""
+        found = self.workspaces.get(key.workspace)
+        return found or PublishedWorkspace(key.workspace, key.workspace, "", "", "")
+
+
+@dataclass(frozen=True, slots=True)
+class TeamVerdict:
+    """What becomes of a note in a search of the team's memory."""
+
+    found: StoreVerdict
+    opened: OpenTeam
+
+
+@dataclass(frozen=True, slots=True)
 class TeamAnswer:
     """The answer of the team's memory."""
 
     found: StoreAnswer
-    store: ReadableStore
-    workspaces: dict[str, PublishedWorkspace]  # by id
-    roots: dict[str, str]  # of the workspaces of this machine, by id
-
-    def home_of(self, source: int) -> PublishedWorkspace:
-        """Return the workspace of a source of the view."""
-        identity = self.found.view.key(source).workspace
-        return self.workspaces.get(identity) or PublishedWorkspace(identity, identity, "", "", "")
+    opened: OpenTeam
 
     def read_whole(self, sources: Iterable[int]) -> None:
         """Add the other chunks of some sources to the view, for the sections around its hits.
@@ -196,7 +268,7 @@ class TeamAnswer:
         reader = view.reader
         assert isinstance(reader, MiniReader)
         numbers = {view.key(source): source for source in sources}
-        for whole in self.store.evidence(tuple(numbers), HOP_S) if numbers else ():
+        for whole in self.opened.team.store.evidence(tuple(numbers), HOP_S) if numbers else ():
             source = numbers[whole.key]
             for chunk in whole.chunks:
                 number = reader.starts[source] + chunk.ordinal

@@ -16,7 +16,7 @@ from memd.errors import NotFoundError
 from memd.index.reader import Reader
 from memd.index.snapshot import View
 from memd.languages import spoken
-from memd.records import SHIPPED_COSINES, CosineScale, Tokenizer
+from memd.records import SHIPPED_COSINES, CosineScale, Source, Tokenizer
 from memd.search import identifiers
 from memd.search.explain import explain
 from memd.search.explanation import AnswerExplanation, Explained, Word
@@ -31,7 +31,7 @@ from memd.search.spelling import Spelling, corrected, plain_words, spelling
 from memd.search.why import Verdict, why
 from memd.search.word_forms import COMMON_SHARE, FEW_CHUNKS, SPOKEN_SHARE, with_forms
 from memd.stores.lean import has_phrase
-from memd.stores.mini_view import MiniReader, MiniView, asking_view, mini_view, phrase_of
+from memd.stores.mini_view import MiniReader, MiniView, asking_view, mini_view, phrase_of, source_of
 from memd.stores.store import (
     ChunkKey,
     Evidence,
@@ -134,13 +134,22 @@ def search_store(
     return StoreAnswer(answer, view, asked.found, asked.spelling)
 
 
+@dataclass(frozen=True, slots=True)
+class StoreVerdict:
+    """What becomes of a source in a search of a store."""
+
+    verdict: Verdict  # ranks beyond an arm's candidates are 0
+    view: MiniView
+    prepared: PreparedQuery
+    key: SourceKey
+    source: Source  # that it is about
+    pool: int  # candidates of each list
+
+
 def why_store(
     team: StoreSearch, plain: PreparedQuery, embed: Embed, source: SourceKey, line: int | None = None
-) -> tuple[Verdict, MiniView]:
+) -> StoreVerdict:
     """Follow a source of a store, or its chunks at one line, through the stages of a search.
-
-    Returns:
-        The verdict, and the view that it is about; ranks beyond an arm's candidates are 0.
 
     Raises:
         NotFoundError: the store has no such source.
@@ -153,6 +162,9 @@ def why_store(
     own = tuple(ChunkKey(source.workspace, source.path, chunk.ordinal) for chunk in whole.chunks)
     evidence, related = _evidence(team, asked, tuple(dict.fromkeys([*_chunks_of(asked.found), *own])))
     view = _view(team, asked, evidence, related)
+    if source not in view.keys:  # it has no text, or was removed a moment ago
+        record = source_of(len(view.keys) + 1, whole)
+        return StoreVerdict(Verdict("empty"), view, asked.prepared, source, record, team.pool)
     number = view.keys.index(source) + 1
     record = view.snapshot.sources[number]
     cast("MiniReader", view.reader).fields += [(number, key, value) for key, value in whole.fields]
@@ -169,7 +181,7 @@ def why_store(
     verdict = why(view, asked.prepared, record, line, words)
     if verdict.explained is not None:
         verdict = replace(verdict, explained=without_far_ranks(verdict.explained))
-    return verdict, view
+    return StoreVerdict(verdict, view, asked.prepared, source, record, team.pool)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from memd.search.search import Answer, begin, search
 from memd.search.why import why
 from memd.stores.lean import lean_of
 from memd.stores.local import LocalStore
-from memd.stores.store import PublishedWorkspace, SourceKey
+from memd.stores.store import PublishedWorkspace, SourceKey, Wanted
 from memd.stores.team_search import StoreSearch, search_store, why_store, without_far_ranks
 
 WORKSPACE = PublishedWorkspace("w1", "notes", "here", "me", "word-hash")
@@ -314,8 +314,8 @@ def test_both_ways_agree_why_a_note_is_not_among_the_hits(ponds, text, path, lin
         vector = ponds.embedder.embed_query(prepared.query.text) if plain.query_vec else None
         return replace(prepared, query_vec=vector)
 
-    verdict, mini = why_store(store_of(ponds), plain, embed, SourceKey(WORKSPACE.id, path), line)
-    assert told(mini, verdict) == near(one)
+    other = why_store(store_of(ponds), plain, embed, SourceKey(WORKSPACE.id, path), line)
+    assert told(other.view, other.verdict) == near(one)
 
 
 def told(view, verdict):
@@ -331,6 +331,23 @@ def told(view, verdict):
         "better": verdict.better,
         "confidence": verdict.confidence,
     }
+
+
+def test_the_evidence_is_of_the_sources_as_they_are_by_then(tmp_path):
+    """What was deleted after the candidates were asked for is left out; what was written anew is new."""
+    notes = Notes(tmp_path, embedder=SmoothEmbedder())
+    notes.save({"a.md": "A heron.", "b.md": "Two herons, one heron."})
+    store, wanted = LocalStore(WORKSPACE, notes.index.view), Wanted(("heron",), (), None, None, (), 10)
+    found = store.candidates(wanted, 5)
+    assert {key.path for key in found.by_words} == {"a.md", "b.md"}
+    notes.remove("a.md")
+    assert [chunk.text for chunk in store.lean(found.by_words, wanted, 5).chunks] == [
+        "Two herons, one heron."
+    ]
+    notes.save({"a.md": "Another heron."})
+    texts = {chunk.text for chunk in store.lean(found.by_words, wanted, 5).chunks}
+    assert texts == {"Another heron.", "Two herons, one heron."}
+    notes.index.close()
 
 
 class WholeStore(LocalStore):

@@ -3,6 +3,7 @@
 import time
 
 import pytest
+from agent_session import in_a_session
 
 from memctl import exits
 from stores.team_support import comes
@@ -88,6 +89,84 @@ def test_filters_and_explanations_reach_the_store(two):
     assert answer["hits"][0]["explanation"]["keyword"]["rank"] == 1
 
 
+def why(member, root, path, query, **params):
+    return member.daemon.call("why", workspace=str(root), path=path, query=query, scope="team", **params)
+
+
+def test_why_follows_a_note_of_another_machine(two):
+    """With the home that a hit names; in the text it is named like that, and its chunk has no id here."""
+    _, _, bob, pond = two
+    [hit] = found(bob, pond, "bittern")[0]["hits"]
+    home, name = hit["team"], "{owner}@{machine}:{workspace}/bittern.md".format(**hit["team"])
+    told = why(bob, pond, hit["path"], "bittern", team=home)
+    assert (told["stage"], told["path"], told["team"]) == ("returned", "bittern.md", home)
+    assert told["text"] == f"{name}:1-3 is hit 1"
+    assert told["facts"]["chunk"]["id"] == 0
+    assert told["facts"]["has"] == ["bittern"]
+    told = why(bob, pond, "bittern.md", "bittern path:no/*", team=home)
+    assert told["stage"] == "filtered"
+    assert f"{name}:1-3 is filtered out: its path does not match 'no/*'" in told["text"]
+    told = why(bob, pond, "bittern.md", "kingfisher", team=home)
+    assert told["stage"] in {"unmatched", "outside-pools", "below-floor"}
+    assert name in told["text"]
+    ahead = "# Reeds\n\nBittern, bittern, bittern: a book about the bittern.\n"
+    bob.save(pond, "book.md", ahead)
+    told = why(bob, pond, "bittern.md", "bittern", team=home, limit=1, sync=True)
+    assert told["stage"] == "outranked"
+    assert told["advice"] == "memctl search --team --limit 2"
+    assert told["facts"]["last"]["path"] == "book.md"
+
+
+def test_why_says_what_the_team_does_not_have(two):
+    """Of another machine no more than that; of the workspace itself, what is at home."""
+    ada, marsh, bob, pond = two
+    home = found(bob, pond, "bittern")[0]["hits"][0]["team"]
+    for path in ("diary.md", "nothing.md"):
+        told = why(bob, pond, path, "bittern", team=home)
+        assert (told["stage"], told["facts"]) == ("unpublished", {"reason": "unknown"})
+        assert f":marsh/{path} is not in the team's memory" in told["text"]
+    told = why(ada, marsh, "diary.md", "bittern")
+    assert (told["stage"], told["facts"]) == ("unpublished", {"reason": "kept"})
+    assert why(ada, marsh, "diary.md", "bittern", agent=True)["stage"] == "missing"
+    assert why(ada, marsh, "bittern.md", "bittern")["stage"] == "returned"
+    assert why(ada, marsh, "nothing.md", "bittern")["stage"] == "missing"
+    assert why(ada, marsh, "../nothing.md", "bittern")["stage"] == "outside"
+    (marsh / "bittern.md").unlink()
+    assert why(ada, marsh, "bittern.md", "bittern")["stage"] in {"gone", "missing"}
+    field = ada.folder("field", {"lark.md": "The lark rises."})
+    told = why(ada, field, "lark.md", "lark")
+    assert (told["stage"], told["facts"]) == ("unpublished", {"reason": "workspace"})
+    assert told["advice"] == f"memctl team publish {field}"
+    with pytest.raises(Exception, match="needs scope"):
+        bob.daemon.call("why", workspace=str(pond), path="bittern.md", query="x", team=home)
+
+
+def test_memctl_explains_a_note_as_search_prints_it(two):
+    """Of another machine by its whole name, with a line; of the own workspace by its path."""
+    _, _, bob, pond = two
+    page = bob.daemon.memctl("search", "--team", "bittern", cwd=pond).stdout
+    printed = next(word for word in page.split() if word.endswith(":marsh/bittern.md:3"))
+    done = bob.daemon.memctl("why", "--team", printed, "bittern", cwd=pond)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"returned: {printed[:-2]}:1-3 is hit 1\n")
+    done = bob.daemon.memctl("why", "--team", "kingfisher.md", "kingfisher", cwd=pond)
+    assert done.stdout.startswith("returned: kingfisher.md:1-3 is hit 1\n")
+    done = bob.daemon.memctl("why", "--team", printed.replace("bittern", "heron"), "bittern", cwd=pond)
+    assert done.returncode == exits.NONE
+    assert done.stdout.startswith("unpublished: ")
+
+
+def test_why_answers_from_home_while_the_store_is_away(two):
+    """Only about notes that are at home."""
+    _, _, bob, pond = two
+    home = found(bob, pond, "bittern")[0]["hits"][0]["team"]
+    bob.server.kill()
+    told = why(bob, pond, "kingfisher.md", "kingfisher")
+    assert (told["stage"], told["degraded"][0]) == ("returned", "store-away")
+    with pytest.raises(Exception, match="store"):
+        why(bob, pond, "bittern.md", "bittern", team=home)
+
+
 def test_a_recall_says_whose_notes_they_are(two):
     """In its text and in its sources, which can be passed as known."""
     _, _, bob, pond = two
@@ -99,6 +178,24 @@ def test_a_recall_says_whose_notes_they_are(two):
     params = {"workspace": str(pond), "query": "bittern", "scope": "team"}
     again = bob.daemon.call("recall", **params, known=answer["keys"])
     assert again["sources"] == []
+
+
+def test_an_agent_searches_the_team_through_mcp(two):
+    """Hits and sources say whose they are, and an answer says if the store is away."""
+    _, _, bob, pond = two
+    asked = {"query": "bittern at dusk", "scope": "team"}
+    calls = [("search_memory", asked), ("recall", asked), ("search_memory", {"query": "bittern at dusk"})]
+    searched, recalled, at_home = in_a_session(bob.daemon, pond, *calls)
+    [hit] = searched.structured_content["hits"]
+    assert (hit["path"], hit["team"]["workspace"]) == ("bittern.md", "marsh")
+    [source] = recalled.structured_content["sources"]
+    assert (source["path"], source["team"]) == ("bittern.md", hit["team"])
+    assert "booms at dusk" in recalled.content[0].text
+    assert at_home.structured_content["hits"] == []
+    bob.server.kill()
+    [away] = in_a_session(bob.daemon, pond, ("search_memory", {"query": "kingfisher", "scope": "team"}))
+    assert [hit["path"] for hit in away.structured_content["hits"]] == ["kingfisher.md"]
+    assert "store does not answer" in away.structured_content["note"]
 
 
 def test_a_store_that_hangs_leaves_the_local_answer(two):
