@@ -4,7 +4,7 @@ from argparse import ArgumentParser, Namespace
 
 from memctl import exits, versions, workspaces
 from memctl.arguments import workspace_option
-from memctl.commands import common
+from memctl.commands import common, init
 
 HEALTH_TIMEOUT_S = 60.0  # a real search, after a cold start with the model to load
 
@@ -25,4 +25,6 @@ def run(args: Namespace) -> int:
     answer = common.asked("health", params, timeout_s=HEALTH_TIMEOUT_S)
     common.show("health", answer, as_json=args.json)
     common.note(versions.others_line())
+    if not answer["ok"]:
+        init.advise()
     return exits.OK if answer["ok"] else exits.UNHEALTHY
