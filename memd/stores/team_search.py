@@ -305,7 +305,7 @@ def _words_known(
     team: StoreSearch, plain: PreparedQuery, embed: Embed
 ) -> tuple[Statistics, dict[str, Near], PreparedQuery]:
     """Look up the words of a query while its text is embedded."""
-    reader = asking_view(Statistics(0, 0, {}), {}).reader
+    reader = MiniReader()
     query, store = plain.query, team.store
     runs = [piece for piece in query.pieces if is_spaceless(piece)]
     singles = reader.terms(" ".join(run for run in runs if len(run) == 1))
