@@ -253,7 +253,7 @@ class LocalStore:
         """Return path → id of the live sources."""
         live, named = view.snapshot.sources, self._named
         found = {path: named[path] for path in paths if path in named}
-        # A file that was deleted and is there again has another id.
+        # A file that was deleted and is there again may have another id.
         found = {path: one for path, one in found.items() if one in live and live.path(one) == path}
         if unknown := [path for path in paths if path not in found]:
             found |= {path: one for path, one in view.reader.source_ids(unknown).items() if one in live}
