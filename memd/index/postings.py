@@ -86,8 +86,8 @@ def part_of(packed: array[int]) -> Part:
 
 def joined(first: Part, second: Part) -> Part:
     """Return two parts as one; all ids of *first* must be lower."""
-    if not second.size:
-        return first
+    if not (first.size and second.size):
+        return first if first.size else second
     (ids, counts), (more_ids, more_counts) = listed(first), listed(second)
     return Part(np.concatenate([ids, more_ids]), np.concatenate([counts, more_counts]))
 
@@ -123,13 +123,17 @@ def united(some: Sequence[Postings], without: Postings, hidden: Mask | None, col
         counts[ids] += more  # cannot overflow: there are at most some hundred forms
     for part in without.parts:
         counts[known(part, columns)[0]] = 0
-    counts[columns.source == DEAD] = 0
+    found = np.flatnonzero(counts)
+    is_shown = columns.source[found] != DEAD
     if hidden is not None:
-        counts[hidden] = 0
-    ids = np.flatnonzero(counts).astype(np.int32)
-    capped = np.minimum(counts, MAX_COUNT).astype(np.uint8)
-    dense = len(ids) >= DENSE_SHARE * len(counts)
-    return Postings((Part(None, capped) if dense else Part(ids, capped[ids]),), len(ids))
+        is_shown &= ~hidden[found]
+    ids = found[is_shown].astype(np.int32)
+    capped = np.minimum(counts[ids], MAX_COUNT).astype(np.uint8)
+    if len(ids) < DENSE_SHARE * len(counts):
+        return Postings((Part(ids, capped),), len(ids))
+    every = np.zeros(len(counts), np.uint8)
+    every[ids] = capped
+    return Postings((Part(None, every),), len(ids))
 
 
 def living(part: Part, columns: Columns) -> int:

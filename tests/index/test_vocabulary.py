@@ -5,6 +5,7 @@ import threading
 import pytest
 from daemon_process import until
 from patience import PATIENCE
+from snowballstemmer.english_stemmer import EnglishStemmer
 from tests_support import Notes
 
 from memd.index import vocabulary
@@ -94,6 +95,40 @@ def test_a_large_index_is_read_in_a_thread_that_no_query_waits_for(notes, many, 
     assert sum(thread.name == "memd-vocabulary" for thread in threading.enumerate()) == 1
     may_read.set()
     assert words(notes, timeout_s=10 * PATIENCE) == (True, {"heron": 1})
+
+
+def stemming() -> list[threading.Thread]:
+    """Return the threads that stem words ahead."""
+    return [thread for thread in threading.enumerate() if thread.name == "memd-stems"]
+
+
+def test_words_that_are_stemmed_ahead_are_not_stemmed_by_a_query(notes, monkeypatch):
+    """Whichever words it has; words that are saved later are stemmed when their forms are asked for."""
+    notes.save({"a.md": "zorbling zorbled\n"})
+    with notes.index.view() as view:
+        view.vocabulary.read(view.reader, view.snapshot.columns.count, None)
+        view.vocabulary.stem_ahead("english")
+        until(lambda: not stemming())
+        with monkeypatch.context() as patched:
+            patched.setattr(EnglishStemmer, "stemWord", None)
+            assert view.vocabulary.forms("zorbling", "english") == ("zorbled",)
+    notes.save({"b.md": "zorbles\n"})
+    with notes.index.view() as view:
+        view.vocabulary.read(view.reader, view.snapshot.columns.count, None)
+        assert view.vocabulary.forms("zorbling", "english") == ("zorbled", "zorbles")
+
+
+def test_a_stop_ends_the_stemming(notes):
+    """Of however many words."""
+    letters = "bcdfghjklm"
+    words = [f"qu{a}{b}{c}{d}" for a in letters for b in letters for c in letters for d in letters]
+    notes.save({"a.md": " ".join(words) + "\n"}, embed=False)
+    with notes.index.view() as view:
+        view.vocabulary.read(view.reader, view.snapshot.columns.count, None)
+        view.vocabulary.stem_ahead("english")
+    notes.index.close()
+    assert not stemming()
+    notes.open()
 
 
 def test_a_stop_ends_the_reading(notes, many):
