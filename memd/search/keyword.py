@@ -62,6 +62,10 @@ POOL = 150
 WHOLE_TIMES = 2
 # Factor of the weight of a corrected term, so that it ranks below a term that was typed exactly.
 CORRECTED_SHARE = 0.7
+# If forms and their word occur in more than this number of times as many chunks as the word alone, the forms
+# count half: most of these chunks are about something else. With full weight, one question in 300 of SciFact
+# loses its note from the first ten; see "Frequent forms" in docs/evaluation.md for other numbers and weights.
+FORMS_TIMES, FREQUENT_SHARE = 12, 0.5
 MIN_SUBSTRING = 3  # shorter pieces of other scripts than CJK would match almost everything
 MAX_SUBSTRING_CHUNKS = 5_000  # read to count one piece; a piece in more chunks is part of every word
 # Chunks searched for an excluded word with its minus sign, newest first: all would take 50 ms per word.
@@ -267,6 +271,8 @@ def _forms(view: View, query: Query, word: Term) -> tuple[Term, Postings]:
     frequency = word.document_frequency + postings.document_frequency
     says = idf(view.snapshot.columns.count, frequency)
     share = FORMS_SHARE * word.share
+    if frequency > FORMS_TIMES * (word.document_frequency or frequency):
+        share *= FREQUENT_SHARE
     return Term(word.text, False, word.times, frequency, says, share, forms), postings  # noqa: FBT003
 
 

@@ -9,7 +9,15 @@ from tests_support import Notes
 
 from memd.index.postings import counted
 from memd.languages import Language
-from memd.search.keyword import K1, B, KeywordArm, bm25_of_sources, keyword_arm
+from memd.search.keyword import (
+    FORMS_TIMES,
+    FREQUENT_SHARE,
+    K1,
+    B,
+    KeywordArm,
+    bm25_of_sources,
+    keyword_arm,
+)
 from memd.search.query import FORMS_SHARE, Query, parse
 from memd.search.score import PreparedQuery
 from memd.search.search import Answer, search
@@ -95,6 +103,21 @@ def test_a_form_of_a_word_that_no_note_has_loses_only_the_share_of_forms(notes):
     notes.save({name: text for name, text in MEDICAL.items() if name != "word.md"})
     of_form, of_word = (np.arctanh(bm25(notes, "form.md", typed)) for typed in ("inhibits", "inhibition"))
     assert of_form / of_word == pytest.approx(FORMS_SHARE)
+
+
+def test_forms_that_are_far_more_frequent_than_their_word_count_half(notes):
+    """They are mostly about something else; the word itself counts as before."""
+
+    def share() -> float:
+        [_, form] = arm_of(notes, "connected").terms
+        return form.share
+
+    notes.save({f"{number}.md": "connecting wires\n" for number in range(FORMS_TIMES - 1)}, embed=False)
+    assert share() == FORMS_SHARE, "no note has the word: its forms stand for it"
+    notes.save({"word.md": "connected wires\n"}, embed=False)
+    assert share() == FORMS_SHARE
+    notes.save({"more.md": "connection of wires\n"}, embed=False)
+    assert share() == FORMS_SHARE * FREQUENT_SHARE
 
 
 def test_in_a_source_that_has_the_word_its_forms_count_as_the_word(notes):
