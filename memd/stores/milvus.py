@@ -37,11 +37,11 @@ from memd.search.word_forms import COMMON_SHARE, FEW_CHUNKS
 from memd.stores.lean import counter, has_phrase, lean_of
 from memd.stores.local import EDITS
 from memd.stores.milvus_client import MOST_ROWS, STRONG, Clock, Milvus, Row, Value
+from memd.stores.milvus_counts import Counts, WorkspaceCounts
 from memd.stores.milvus_rows import (
     CHUNKS,
     LENGTH,
     Where,
-    bucket_of,
     chunk_id,
     contains,
     counts_of,
@@ -83,17 +83,12 @@ from memd.stores.store import (
 MORE: Final = 4  # times as many hits are asked for if filters leave too few
 # Rows of a rare term that are read to look for phrases, and for forms without their word; at 1 kB each.
 MOST_READ: Final = 500
-MOST_BEGUN: Final = 20  # terms that stand for an unfinished word; the most frequent ones
-# A count may be this old: one search asks for the same ones in several calls.
-COUNTS_S: Final = 3.0
-WORKSPACES_S: Final = 3.0  # the same for the list of workspaces
-MAX_KEPT: Final = 20_000  # buckets, of 0.5 to 50 kB
+WORKSPACES_S: Final = 3.0  # the list of workspaces may be this old
 WINDOW_DAYS: Final = (
     7  # the newest notes are looked for among these days first, then among MORE times as many
 )
-INTENT, SOURCE, COUNTS, WORKSPACE = "i", "s", "t", "w"  # kinds of packed values
+INTENT, SOURCE, WORKSPACE = "i", "s", "w"  # kinds of packed values beside those of counts
 _HITS: Final = ["source", "ordinal"]
-Counts = dict[str, int]
 
 
 class Change(Struct, frozen=True, array_like=True):
@@ -134,9 +129,9 @@ class MilvusStore:
         self._writing = threading.Lock()
         self._numbers: dict[str, int] = {}  # workspace → last intent, if all of it is done; for `_writing`
         self._threads = ThreadPoolExecutor(3, "memd-milvus")
-        self._lock = threading.Lock()  # protects the next two
+        self._counts = WorkspaceCounts(self._milvus)
+        self._lock = threading.Lock()  # protects _listed
         self._listed: tuple[float, dict[str, PublishedWorkspace]] = (-WORKSPACES_S, {})
-        self._counted: dict[str, tuple[float, Counts]] = {}  # key of a bucket → when it was read, its counts
 
     # -- reading -------------------------------------------------------------------------------------------
 
@@ -229,9 +224,9 @@ class MilvusStore:
         whole = wanted.whole.removesuffix("*").split()
         forms = [form for one in wanted.forms for form in (one.word, *one.forms)]
         totals = [f"/{one}" for one in (CHUNKS, LENGTH, *FUNCTION_WORDS)]
-        counts = self._counts(clock, asked, [*wanted.terms, *forms, *whole, *totals])
+        counts = self._counts.of(clock, asked, [*wanted.terms, *forms, *whole, *totals])
         found = [counts.get(one, 0) for one in wanted.terms]
-        found += [self._beginning(clock, asked, one) for one in wanted.prefixes]
+        found += [self._counts.beginning(clock, asked, one) for one in wanted.prefixes]
         found += self._inexact(clock, wanted, asked, counts)
         languages: dict[str, int] = {one: counts.get(f"/{one}", 0) for one in FUNCTION_WORDS}
         parts = dict(zip(parts_of(wanted), found, strict=True))
@@ -244,16 +239,17 @@ class MilvusStore:
         """
         clock = Clock(deadline_s)
         asked = list(self._workspaces(clock))
-        beginning = self._bucket(clock, asked, word[:FORM_START])
-        count, documents = beginning[0].get(f"/{CHUNKS}", 0), beginning[1].get(word, 0)
-        words, forms = CountedVocabulary(beginning[1]), Counts()
+        count = self._counts.of(clock, asked, [f"/{CHUNKS}"]).get(f"/{CHUNKS}", 0)
+        beginning = self._counts.bucket(clock, asked, word[:FORM_START])
+        documents = beginning.get(word, 0)
+        words, forms = CountedVocabulary(beginning), Counts()
         if language and documents <= max(FEW_CHUNKS, COMMON_SHARE * count):
-            forms = {one: beginning[1][one] for one in words.forms(word, cast("Language", language))}
+            forms = {one: beginning[one] for one in words.forms(word, cast("Language", language))}
         if documents:
             return Near(forms, {})
-        near = CountedVocabulary(self._near(clock, word))
+        near = CountedVocabulary(self._counts.near(clock, asked, word))
         spellings = {one: near.document_frequency(one) for one in words_within(near, word, EDITS)}
-        endings = {one: beginning[1][one] for one in words.beginning_with(word, CANDIDATES)}
+        endings = {one: beginning[one] for one in words.beginning_with(word, CANDIDATES)}
         return Near(forms, spellings, endings)
 
     def sources(self, workspace: str, after: str, limit: int, deadline_s: float) -> tuple[Listed, ...]:
@@ -308,7 +304,7 @@ class MilvusStore:
             for collection in (milvus.words, milvus.vectors, milvus.rows):
                 if milvus.exists(collection, clock):
                     milvus.delete_workspace(collection, clock, of)
-            self._forget_counts()
+            self._counts.forget()
 
     def replace(self, sources: tuple[PublishedSource, ...], deadline_s: float) -> None:
         """Store sources."""
@@ -426,27 +422,7 @@ class MilvusStore:
         for change in changes:
             total.update(change.delta)
         of = digest(workspace)
-        by_bucket: dict[str, Counts] = {}
-        for term, more in total.items():
-            if more:
-                by_bucket.setdefault(bucket_of(term), {})[term] = more
-        keys = {_bucket_key(of, bucket): counts for bucket, counts in by_bucket.items()}
-        stored = self._milvus.values(clock, keys, consistency=STRONG)
-        new = []
-        for key, counts in keys.items():
-            old = stored.get(key)
-            if old is not None and old.revision >= number:
-                continue  # this call has been here before
-            added = Counter(_decoded(old) if old else {})
-            added.update(counts)
-            kept = {term: count for term, count in added.items() if count}
-            first, second = _letters(next(iter(counts)))
-            new.append(Value(key, of, number, "", packed(kept), first=first, second=second))
-        self._milvus.put(clock, new)
-        self._milvus.drop_parts(clock, [old for old in stored.values() if old.revision < number])
-        with self._lock:
-            for key in keys:
-                self._counted.pop(key, None)
+        self._counts.add(clock, of, number, total)
         replaced = [one for one in changes if one.is_removed or one.old_revision not in {-1, one.revision}]
         olds = [(one.path, one.old_revision, one.old_chunks) for one in replaced]
         self._delete_rows(clock, workspace, olds)
@@ -483,7 +459,7 @@ class MilvusStore:
     ) -> tuple[ChunkKey, ...]:
         terms = [*wanted.terms, *(form for one in wanted.forms for form in one.forms)]
         for start in wanted.prefixes:
-            terms += self._begun(clock, asked, start)
+            terms += self._counts.begun(clock, asked, start)
         terms += wanted.whole.removesuffix("*").split()
         if not terms or not self._milvus.has_words:
             return ()
@@ -621,12 +597,12 @@ class MilvusStore:
         """Return all chunks with the rarest of some terms, of which one may end in "*"; None: too many."""
         if not self._milvus.has_words:
             return None
-        counts = self._counts(clock, asked, terms)
+        counts = self._counts.of(clock, asked, terms)
         rarest = min(terms, key=lambda term: counts.get(term, 0))
         if counts.get(rarest, 0) > MOST_READ:
             return None
         if rarest.endswith("*"):
-            return self._any_of(clock, asked, self._begun(clock, asked, rarest[:-1]))
+            return self._any_of(clock, asked, self._counts.begun(clock, asked, rarest[:-1]))
         return self._any_of(clock, asked, [rarest])
 
     def _any_of(self, clock: Clock, asked: Collection[str], terms: Sequence[str]) -> list[Row] | None:
@@ -650,7 +626,7 @@ class MilvusStore:
         )
         return {hit["id"] for hit in hits}
 
-    # -- counts --------------------------------------------------------------------------------------------
+    # -- statistics ----------------------------------------------------------------------------------------
 
     def _inexact(self, clock: Clock, wanted: Wanted, asked: Collection[str], counts: Counts) -> list[int]:
         """Return in how many chunks the forms of each word are, and the whole phrase."""
@@ -673,66 +649,6 @@ class MilvusStore:
             lowest = min(counts.get(term, 0) for term in wanted.whole.removesuffix("*").split())
             found.append(lowest if rows is None else _number_of(rows, alone))
         return found
-
-    def _counts(self, clock: Clock, asked: Collection[str], terms: Iterable[str]) -> Counts:
-        """Return the sums of the counts of some terms over some workspaces."""
-        wanted = list(dict.fromkeys(terms))
-        buckets = self._buckets(clock, asked, {bucket_of(term) for term in wanted})
-        total: Counter[str] = Counter()
-        for counts in buckets:
-            for term in wanted:
-                if term in counts:
-                    total[term] += counts[term]
-        return dict(total)
-
-    def _beginning(self, clock: Clock, asked: Collection[str], start: str) -> int:
-        """Return the number of chunks with a term that begins with *start*; too high if it is longer."""
-        counts = _summed(self._buckets(clock, asked, {bucket_of(start)}))
-        known = counts.get(f"{start}*")
-        return (
-            sum(count for term, count in counts.items() if term.startswith(start)) if known is None else known
-        )
-
-    def _bucket(self, clock: Clock, asked: Collection[str], start: str) -> tuple[Counts, Counts]:
-        """Return the totals, and the counts of the terms in the bucket of *start*, over some workspaces."""
-        return (
-            self._counts(clock, asked, [f"/{CHUNKS}"]),
-            _summed(self._buckets(clock, asked, {bucket_of(start)})),
-        )
-
-    def _buckets(self, clock: Clock, asked: Collection[str], names: Collection[str]) -> list[Counts]:
-        keys = [_bucket_key(of, bucket) for of in asked for bucket in names]
-        now = time.monotonic()
-        with self._lock:
-            kept = {key: self._counted[key] for key in keys if key in self._counted}
-        found = {key: counts for key, (at, counts) in kept.items() if now - at < COUNTS_S}
-        missing = [key for key in keys if key not in found]
-        if missing:
-            values = self._milvus.values(clock, missing)
-            new = {key: _decoded(values[key]) if key in values else {} for key in missing}
-            found |= new
-            with self._lock:
-                if len(self._counted) + len(new) > MAX_KEPT:
-                    self._counted.clear()
-                self._counted |= {key: (now, counts) for key, counts in new.items()}
-        return list(found.values())
-
-    def _begun(self, clock: Clock, asked: Collection[str], start: str) -> list[str]:
-        """Return the most frequent terms that begin with *start*."""
-        counts = _summed(self._buckets(clock, asked, {bucket_of(start)}))
-        some = [term for term in counts if term.startswith(start) and not term.endswith("*")]
-        return sorted(some, key=lambda term: (-counts[term], term))[:MOST_BEGUN]
-
-    def _near(self, clock: Clock, word: str) -> Counts:
-        """Return the terms of about the length of *word* whose beginning is like its own."""
-        first, second = _letters(word)
-        expression = f"first == {first} or second == {second} or (first == {second} and second == {first})"
-        rows = self._milvus.query(self._milvus.rows, clock, expression, ["key"], limit=MOST_ROWS)
-        known = self._workspaces(clock)
-        keys = [row["key"] for row in rows if row["key"].split(".")[1] in known]
-        near = _summed(_decoded(one) for one in self._milvus.values(clock, keys).values())
-        lengths = range(len(word) - EDITS, len(word) + EDITS + 1)
-        return {term: count for term, count in near.items() if len(term) in lengths}
 
     def _heads(self, clock: Clock, keys: Iterable[str]) -> dict[SourceKey, PublishedSource]:
         """Return sources of published workspaces without their chunks."""
@@ -770,10 +686,6 @@ class MilvusStore:
     def _forget_list(self) -> None:
         with self._lock:
             self._listed = (-WORKSPACES_S, {})
-
-    def _forget_counts(self) -> None:
-        with self._lock:
-            self._counted.clear()
 
 
 def make(config: TeamConfig) -> MilvusStore:
@@ -814,28 +726,6 @@ def _change(
         old_parts=0 if old is None else old.parts,
         delta={term: count for term, count in delta.items() if count},
     )  # fmt: skip
-
-
-def _bucket_key(workspace: str, bucket: str) -> str:
-    return f"{COUNTS}.{workspace}.{bucket.encode(errors='surrogatepass').hex()}"
-
-
-def _letters(term: str) -> tuple[int, int]:
-    """Return the code points by which near words are looked for; -1: none."""
-    if len(bucket_of(term)) != len(term[:2]) or bucket_of(term).startswith("/"):
-        return -1, -1
-    return ord(term[0]), ord(term[1]) if term[1:] else -1
-
-
-def _decoded(value: Value) -> Counts:
-    return msgspec.msgpack.decode(unpacked(value.body), type=Counts)
-
-
-def _summed(some: Iterable[Counts]) -> Counts:
-    total: Counter[str] = Counter()
-    for counts in some:
-        total.update(counts)
-    return dict(total)
 
 
 def _chunk_of(hit: Row, known: dict[str, PublishedWorkspace]) -> ChunkKey:

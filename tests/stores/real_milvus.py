@@ -446,7 +446,7 @@ def rows_of(store) -> int:
 def equal(ours, theirs) -> None:
     """Assert that two stores have the same sources, counts and candidates."""
     if isinstance(ours, MilvusStore):
-        ours._forget_counts()
+        ours._counts.forget()
     listed = theirs.sources("id of one", "", 10_000, CALL_S)
     assert ours.sources("id of one", "", 10_000, CALL_S) == listed
     keys = tuple(one.key for one in listed)
