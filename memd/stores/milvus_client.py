@@ -18,12 +18,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
+from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from memd.config import TeamConfig
 from memd.errors import StoreError, StoreModelError, StoreRefusedError
 from memd.stores.milvus_rows import MAX_PATH_BYTES, one_of, pieces
+from memd.stores.remote import tls_context
 
 T = TypeVar("T")
 
@@ -356,7 +358,10 @@ class Milvus:
         library = self._library()
         config = self._config
         uri = urlsplit(config.uri).path if self.is_lite else config.uri
-        more: Row = {"server_pem_path": config.ca} if config.ca else {}
+        more: Row = {}
+        if config.ca:
+            tls_context(config.ca)  # raises in one line what gRPC says at the first call, or never
+            more["server_pem_path"] = str(Path(config.ca).expanduser())
         more["grpc_options"] = {"grpc.keepalive_time_ms": PING_MS}
         try:
             return library.MilvusClient(
@@ -378,18 +383,29 @@ class Milvus:
         return pymilvus
 
     def _error(self, error: Exception) -> StoreError:
+        uri = self._config.uri
         text = str(getattr(error, "message", "") or error) or type(error).__name__
+        for one in (error, error.__cause__):  # what gRPC says is more than what pymilvus makes of it
+            if callable(getattr(one, "code", None)) and callable(getattr(one, "details", None)):
+                text = f"{one.code().name}: {one.details()}"  # type: ignore[union-attr]
+        low = text.casefold()
         reason = " ".join(text.split())[:MAX_REASON_CHARS]
-        kind = StoreRefusedError if _is_refusal(reason) else StoreError
-        return kind(f"{self._config.uri}: {reason}")
+        if any(one in low for one in _NO_TOKEN):
+            reason = reason.removeprefix("UNAUTHENTICATED: ")
+            return StoreRefusedError(f"{uri} refuses the token ({reason}): see token_file in [team]")
+        if "certificate_verify_failed" in low or "certificate verify failed" in low:
+            return StoreRefusedError(
+                f"{uri} shows a certificate that is not trusted: name its CA as ca in [team]; now it is "
+                f"{self._config.ca or 'those that gRPC knows'!r}"
+            )
+        if "wrong_version_number" in low:
+            return StoreError(f"{uri} does not speak TLS: {reason}")
+        kind = StoreRefusedError if any(one in low for one in _REFUSALS) else StoreError
+        return kind(f"{uri}: {reason}")
 
 
-def _is_refusal(reason: str) -> bool:
-    """Return whether trying again is useless."""
-    low = reason.casefold()
-    return any(
-        one in low for one in ("auth check failure", "permission denied", "privilege", "database not found")
-    )
+_NO_TOKEN: Final = ("auth check failure", "unauthenticated")
+_REFUSALS: Final = ("permission_denied", "permission denied", "privilege", "database not found")
 
 
 def _value(row: Row) -> Value:

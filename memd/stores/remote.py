@@ -217,7 +217,7 @@ class RemoteStore:
         if uri.scheme != "store+tls":
             return connection
         try:
-            return _context(self._config.ca).wrap_socket(connection, server_hostname=host)
+            return tls_context(self._config.ca).wrap_socket(connection, server_hostname=host)
         except BaseException:
             connection.close()
             raise
@@ -322,7 +322,12 @@ class StoreProgram:
             self._folder = ""
 
 
-def _context(ca: str) -> ssl.SSLContext:
+def tls_context(ca: str) -> ssl.SSLContext:
+    """Return what a server's certificate is checked with; *ca*: a file, or "" for the system's.
+
+    Raises:
+        StoreRefusedError: the file cannot be used.
+    """
     if not ca:
         return ssl.create_default_context()
     try:
