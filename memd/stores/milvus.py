@@ -16,7 +16,7 @@ Run as a program, it serves the store to the daemon that started it. Thread-safe
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from itertools import chain, groupby
@@ -34,9 +34,9 @@ from memd.index.vocabulary import FORM_START, CountedVocabulary
 from memd.languages import FUNCTION_WORDS, Language
 from memd.search.spelling import CANDIDATES, words_within
 from memd.search.word_forms import COMMON_SHARE, FEW_CHUNKS
-from memd.stores.lean import counter, has_phrase, lean_of
+from memd.stores.lean import counter, has_phrase
 from memd.stores.local import EDITS
-from memd.stores.milvus_client import MOST_ROWS, STRONG, Clock, Milvus, Row, Value
+from memd.stores.milvus_client import BOUNDED, MOST_ROWS, STRONG, Clock, Milvus, Row, Value
 from memd.stores.milvus_counts import Counts, WorkspaceCounts
 from memd.stores.milvus_rows import (
     CHUNKS,
@@ -44,7 +44,7 @@ from memd.stores.milvus_rows import (
     Where,
     chunk_id,
     contains,
-    counts_of,
+    counts_of_source,
     digest,
     facet,
     facets_of,
@@ -52,15 +52,14 @@ from memd.stores.milvus_rows import (
     names_of,
     one_of,
     packed,
-    packed_source,
     path_of,
     pieces,
     place_of,
     searchable_words,
     unpacked,
-    unpacked_source,
     where,
 )
+from memd.stores.milvus_sources import Packed, Shown, lean_of_packed, packed_source
 from memd.stores.relations import related
 from memd.stores.serve import serve_child
 from memd.stores.store import (
@@ -158,23 +157,29 @@ class MilvusStore:
 
     def evidence(self, sources: tuple[SourceKey, ...], deadline_s: float) -> tuple[PublishedSource, ...]:
         """Return these sources whole."""
-        clock = Clock(deadline_s)
-        known = self._workspaces(clock)
-        keys = [f"{SOURCE}.{place_of(one)}" for one in sources]
-        found = self._milvus.values(clock, keys) if known else {}
-        some = (found[key] for key in keys if key in found)
-        return tuple(unpacked_source(one.head, one.body) for one in some if one.workspace in known)
+        some = self._whole(Clock(deadline_s), dict.fromkeys(sources))
+        return tuple(some[key][0].whole(some[key][2]) for key in sources if key in some)
 
     def lean(self, chunks: tuple[ChunkKey, ...], wanted: Wanted, deadline_s: float) -> Evidence:
         """Return what ranking needs of these chunks."""
-        keys = tuple(dict.fromkeys(SourceKey(one.workspace, one.path) for one in chunks))
-        return lean_of(self.evidence(keys, deadline_s), chunks, wanted)
+        asked: dict[SourceKey, set[int] | None] = {}
+        for key in chunks:
+            ordinals = asked.setdefault(SourceKey(key.workspace, key.path), set())
+            assert ordinals is not None
+            ordinals.add(key.ordinal)
+        return lean_of_packed(self._whole(Clock(deadline_s), asked).values(), wanted)
 
     def related(self, sources: tuple[SourceKey, ...], deadline_s: float) -> tuple[PublishedSource, ...]:
         """Return what decides which sources replace these ones."""
         clock = Clock(deadline_s)
-        if not self._workspaces(clock):
+        known = self._workspaces(clock)
+        if not known:
             return ()
+        # Most workspaces supersede nothing: then no row is read.
+        superseded = self._counts.superseded(clock, {digest(one.workspace) for one in sources})
+        sources = tuple(
+            one for one in sources if one.path.startswith(ARCHIVES) or superseded.get(digest(one.workspace))
+        )
         seen: dict[SourceKey, PublishedSource] = {}
 
         def with_facets(numbers: Iterable[int]) -> set[SourceKey]:
@@ -190,6 +195,10 @@ class MilvusStore:
         def targets(some: set[SourceKey]) -> set[tuple[str, str]]:
             links = ((one, link) for one in some for link in seen[one].links)
             return {(one.workspace, name) for one, (kind, _, name, _) in links if kind == "supersedes"}
+
+        def linking(wanted: set[tuple[str, str]]) -> set[SourceKey]:
+            some = [one for one in wanted if one[1] in superseded.get(digest(one[0]), ())]
+            return with_facets(facet("supersedes", *one) for one in some) if some else set()
 
         seen.update(self._heads(clock, [f"{SOURCE}.{place_of(one)}" for one in sources]))
         asked = set(seen)
@@ -207,7 +216,7 @@ class MilvusStore:
             names=names,
             targets=targets,
             named=lambda wanted: with_facets(facet("name", *one) for one in wanted),
-            linking=lambda wanted: with_facets(facet("supersedes", *one) for one in wanted),
+            linking=linking,
         )
         found |= (same | archived) if same else set()
         return tuple(seen[one] for one in sorted(found))
@@ -344,23 +353,26 @@ class MilvusStore:
         by_key = {one.key: one for one in new}
         changes: list[Change] = []
         values: list[Value] = []
+        chunks: dict[SourceKey, list[str]] = {}  # their rows
         for key, revision in asked:
             old, source = olds[key], by_key.get(key)
             if (old is None and source is None) or (old is not None and old.revision > revision):
                 continue
-            value = None if source is None else _value_of(source, places[key])
+            value = None
+            if source is not None:
+                head, body, chunks[key] = packed_source(source)
+                value = _value_of(source, places[key], head, body)
             changes.append(_change(key, revision, old, source, value))
             values += [value] if value else []
         if not changes:
             return
-        kept = {one.place for one in changes}
-        new = [one for one in new if places[one.key] in kept]
+        new = [one for one in new if one.key in chunks]
         # From here on, whatever fails is completed by the next call.
         self._numbers.pop(workspace, None)
         of = digest(workspace)
         intent = Intent(number, tuple(changes))
         milvus.put(clock, [Value(f"{INTENT}.{of}", of, number, "", packed(intent))])
-        self._put_chunks(clock, new, model_id)
+        self._put_chunks(clock, new, chunks, model_id)
         milvus.put(clock, values)
         removed = [f"{SOURCE}.{one.place}" for one in changes if one.is_removed]
         milvus.delete(milvus.rows, clock, removed)
@@ -392,7 +404,13 @@ class MilvusStore:
         self._numbers[workspace] = intent.number
         return intent.number
 
-    def _put_chunks(self, clock: Clock, sources: Sequence[PublishedSource], model_id: str) -> None:
+    def _put_chunks(
+        self,
+        clock: Clock,
+        sources: Sequence[PublishedSource],
+        shown: Mapping[SourceKey, Sequence[str]],
+        model_id: str,
+    ) -> None:
         words: list[Row] = []
         vectors: list[Row] = []
         for source in sources:
@@ -403,9 +421,9 @@ class MilvusStore:
                 "mtime": source.mtime_ns,
                 "facets": facets_of(source),
             }
-            for chunk in source.chunks:
+            for chunk, its in zip(source.chunks, shown[source.key], strict=True):
                 key = {"key": chunk_id(source.key, chunk.ordinal, source.revision), "ordinal": chunk.ordinal}
-                words.append({**row, **key, "words": searchable_words(chunk.words)})
+                words.append({**row, **key, "words": searchable_words(chunk.words), "shown": its})
                 if chunk.vector is not None:
                     vectors.append({**row, **key, "vector": np.frombuffer(chunk.vector, "<f4")})
         if vectors:
@@ -413,8 +431,7 @@ class MilvusStore:
                 raise StoreModelError("vectors of a workspace that was published without a model")
             self._milvus.create_vectors(clock, model_id, vectors[0]["vector"].size)
             self._milvus.upsert(self._milvus.vectors, clock, vectors)
-        if self._milvus.has_words:
-            self._milvus.upsert(self._milvus.words, clock, words)
+        self._milvus.upsert(self._milvus.words, clock, words)
 
     def _finish(self, clock: Clock, workspace: str, number: int, changes: Sequence[Change]) -> None:
         """Add to the counts, then delete what was replaced. May be repeated."""
@@ -512,7 +529,7 @@ class MilvusStore:
     ) -> tuple[ChunkKey, ...]:
         """Return the first chunks of the newest sources: Milvus cannot sort, so days are looked through."""
         milvus = self._milvus
-        collection = milvus.words if milvus.has_words else milvus.vectors
+        collection = milvus.words
         fields = [*_HITS, "day", "mtime", *(["words"] if within.by_words else [])]
         end, days = date.max.toordinal(), WINDOW_DAYS
         start = date.today().toordinal() - days  # noqa: DTZ011 - only the first window depends on it
@@ -650,14 +667,49 @@ class MilvusStore:
             found.append(lowest if rows is None else _number_of(rows, alone))
         return found
 
+    def _whole(
+        self, clock: Clock, asked: Mapping[SourceKey, Collection[int] | None]
+    ) -> dict[SourceKey, tuple[Packed, list[int], Shown]]:
+        """Return sources with the ordinals and rows of the wanted chunks, None: all; gone ones are left out.
+
+        A source that is replaced between the reads is read again.
+        """
+        known = self._workspaces(clock)
+        found: dict[SourceKey, tuple[Packed, list[int], Shown]] = {}
+        waiting = {f"{SOURCE}.{place_of(key)}": key for key in asked} if known else {}
+        for consistency in (BOUNDED, STRONG) if waiting else ():
+            sources: dict[SourceKey, tuple[Packed, dict[int, str]]] = {}
+            wanted: dict[SourceKey, list[int]] = {}
+            for name, value in self._milvus.values(clock, waiting, consistency=consistency).items():
+                if value.workspace not in known:
+                    continue
+                key = waiting[name]
+                one = Packed(value.head, value.body)
+                some = asked[key]
+                wanted[key] = [n for n in range(one.count) if some is None or n in some]
+                rows = {n: chunk_id(key, n, value.revision) for n in wanted[key] if one.has_row(n)}
+                sources[key] = one, rows
+            ids = [id_ for _, rows in sources.values() for id_ in rows.values()]
+            shown = {
+                row["key"]: row["shown"]
+                for row in self._milvus.by_keys(self._milvus.words, clock, ids, ["shown"], consistency)
+            }
+            for key, (one, rows) in sources.items():
+                if all(id_ in shown for id_ in rows.values()):
+                    found[key] = one, wanted[key], {n: shown[id_] for n, id_ in rows.items()}
+            waiting = {name: key for name, key in waiting.items() if key in sources and key not in found}
+            if not waiting:
+                break
+        return found
+
     def _heads(self, clock: Clock, keys: Iterable[str]) -> dict[SourceKey, PublishedSource]:
         """Return sources of published workspaces without their chunks."""
         known = self._workspaces(clock)
         values = self._milvus.values(clock, keys, has_body=False)
         long = [key for key, one in values.items() if not one.head]
         values |= self._milvus.values(clock, long)
-        some = [unpacked_source(one.head, one.body) for one in values.values() if one.workspace in known]
-        return {one.key: msgspec.structs.replace(one, chunks=()) for one in some}
+        some = [Packed(one.head, one.body).source() for one in values.values() if one.workspace in known]
+        return {one.key: one for one in some}
 
     # -- the list of workspaces ----------------------------------------------------------------------------
 
@@ -700,8 +752,7 @@ def _wanted_ids(known: Collection[str], wanted: Wanted) -> list[str]:
     return [one for one in map(digest, wanted.workspaces) if one in known]
 
 
-def _value_of(source: PublishedSource, place: str) -> Value:
-    head, body = packed_source(source)
+def _value_of(source: PublishedSource, place: str, head: str, body: str) -> Value:
     return Value(
         f"{SOURCE}.{place}", digest(source.key.workspace), source.revision, head, body,
         chunks=len(source.chunks), hash=source.hash.hex(), names=names_of(source),
@@ -714,9 +765,10 @@ def _change(
 ) -> Change:
     delta: Counter[str] = Counter()
     if source is not None:
-        delta.update(counts_of(source.chunks))
+        delta.update(counts_of_source(source, ((one.words, one.length) for one in source.chunks)))
     if old is not None:
-        delta.subtract(counts_of(unpacked_source(old.head, old.body).chunks))
+        packed_ = Packed(old.head, old.body)
+        delta.subtract(counts_of_source(packed_.source(), packed_.counted()))
     return Change(
         place_of(key), key.path, revision, is_removed=source is None,
         chunks=0 if source is None else len(source.chunks),

@@ -5,7 +5,7 @@ it is imported by the program `memd.stores.milvus` alone. Thread-safe.
 
 Three collections, whose names begin with that of the configuration:
 
-* ``_words``: a row for each chunk, with its terms under a BM25 function.
+* ``_words``: a row for each chunk, with its terms under a BM25 function, and with what an answer shows of it.
 * ``_vectors``: a row for each chunk that has a vector. Apart from the words, because a row whose vector is
   missing would be a hit.
 * ``_rows``: whole sources, workspaces and counts of terms, packed, found by their keys.
@@ -181,6 +181,8 @@ class Milvus:
 
     def upsert(self, collection: str, clock: Clock, rows: Iterable[Row]) -> None:
         """Write rows; a row replaces that of the same key. Milvus Lite would keep both after an insert."""
+        if collection == self.words and not self.has_words:
+            rows = ({**row, **_NO_VECTOR} for row in rows)
         for some in _slices(rows, ROWS_AT_ONCE):
             self._call("upsert", clock, collection, some)
 
@@ -240,23 +242,28 @@ class Milvus:
     def create(self, clock: Clock) -> None:
         """Create the collections of words and rows, unless they exist."""
         types = self._types()
-        if self.has_words and not self.exists(self.words, clock):
-            if not self.is_lite and self._version(clock) < FIRST_WITH_BM25:
+        if not self.exists(self.words, clock):
+            if self.has_words and not self.is_lite and self._version(clock) < FIRST_WITH_BM25:
                 raise StoreRefusedError(
                     f"{self._config.uri}: Milvus {'.'.join(map(str, self._version(clock)))} has no BM25: "
                     "memd needs 2.5 or newer"
                 )
             schema = self._chunk_schema(clock)
-            schema.add_field(
-                "words", types.VARCHAR, max_length=65_535, enable_analyzer=True,
-                analyzer_params={"tokenizer": "whitespace"},
-            )  # fmt: skip
-            schema.add_field("sparse", types.SPARSE_FLOAT_VECTOR)
-            schema.add_function(self._bm25())
-            self._create(
-                self.words, schema, clock, "sparse", index_type="SPARSE_INVERTED_INDEX", metric_type="BM25",
-                params=BM25,
-            )  # fmt: skip
+            schema.add_field("shown", types.VARCHAR, max_length=65_535)
+            if self.has_words:
+                schema.add_field(
+                    "words", types.VARCHAR, max_length=65_535, enable_analyzer=True,
+                    analyzer_params={"tokenizer": "whitespace"},
+                )  # fmt: skip
+                schema.add_field("sparse", types.SPARSE_FLOAT_VECTOR)
+                schema.add_function(self._bm25())
+                self._create(
+                    self.words, schema, clock, "sparse", index_type="SPARSE_INVERTED_INDEX",
+                    metric_type="BM25", params=BM25,
+                )  # fmt: skip
+            else:
+                schema.add_field("words", types.VARCHAR, max_length=65_535)
+                self._create_without_vectors(self.words, schema, clock)
         if not self.exists(self.rows, clock):
             schema = self._schema(2 * MAX_PATH_BYTES + 200, clock)
             for name, length in (("hash", 64), ("head", 65_535), ("body", 65_535)):
@@ -264,8 +271,7 @@ class Milvus:
             for name in ("revision", "chunks", "first", "second", "parts"):
                 schema.add_field(name, types.INT64)
             schema.add_field("names", types.ARRAY, element_type=types.INT64, max_capacity=4_096)
-            schema.add_field("none", types.FLOAT_VECTOR, dim=2)  # Milvus wants a vector in each collection
-            self._create(self.rows, schema, clock, "none", index_type="FLAT", metric_type="L2")
+            self._create_without_vectors(self.rows, schema, clock)
 
     def create_vectors(self, clock: Clock, model_id: str, dimensions: int) -> None:
         """Create the collection of vectors, unless it exists.
@@ -287,6 +293,11 @@ class Milvus:
                 f"{self._config.uri}: the team's vectors are of {self.model[0]!r} with {self.model[1]} "
                 f"dimensions, not of {model_id!r}: set model = {self.model[0]!r}, or share words alone"
             )
+
+    def _create_without_vectors(self, name: str, schema: Any, clock: Clock) -> None:
+        """Create a collection of rows without vectors; Milvus wants one in each."""
+        schema.add_field("none", self._types().FLOAT_VECTOR, dim=2)
+        self._create(name, schema, clock, "none", index_type="FLAT", metric_type="L2")
 
     def _create(self, name: str, schema: Any, clock: Clock, field: str, **index: Any) -> None:
         parameters = self._connected(clock).prepare_index_params()
@@ -418,7 +429,10 @@ def _value(row: Row) -> Value:
 def _row(value: Value) -> Row:
     row = value._asdict()
     row["ws"] = row.pop("workspace")
-    return {**row, "names": list(value.names), "none": [0.0, 0.0]}
+    return {**row, **_NO_VECTOR, "names": list(value.names)}
+
+
+_NO_VECTOR: Final = {"none": [0.0, 0.0]}
 
 
 def _part_keys(value: Value) -> list[str]:

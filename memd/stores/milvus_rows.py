@@ -25,7 +25,7 @@ from memd.errors import MemdError, StoreRefusedError
 from memd.languages import FUNCTION_WORDS
 from memd.search import fields
 from memd.search.globs import matching
-from memd.stores.store import Filter, PublishedChunk, PublishedSource, SourceKey
+from memd.stores.store import Filter, PublishedSource, SourceKey
 from memd.text import is_spaceless, normalized
 
 # A VARCHAR of Milvus has at most 65,535 bytes; base64 and a margin are taken off.
@@ -37,6 +37,7 @@ MAX_PATH_BYTES: Final = 4_096  # PATH_MAX of Linux
 SPACELESS_BUCKETS: Final = 64  # of a workspace's terms of spaceless scripts; arbitrary
 TOTALS: Final = ""  # bucket of the counts that belong to no term
 CHUNKS, LENGTH = "chunks", "length"  # in it, beside one for each language
+SUPERSEDED: Final = "/>"  # bucket of the names that sources of the workspace supersede, and their beginning
 
 
 def digest(*parts: str | bytes | int) -> str:
@@ -81,34 +82,6 @@ def packed(value: object) -> str:
 def unpacked(text: str) -> bytes:
     """Return the MessagePack of a packed value."""
     return zlib.decompress(base64.b64decode(text))
-
-
-def packed_source(source: PublishedSource) -> tuple[str, str]:
-    """Return a source without its chunks, and its chunks, as text."""
-    bare = tuple(msgspec.structs.replace(chunk, vector=None) for chunk in source.chunks)
-    texts = zlib.compress(msgspec.msgpack.encode(bare), 1)
-    vectors = msgspec.msgpack.encode(tuple(chunk.vector for chunk in source.chunks))
-    body = base64.b64encode(len(texts).to_bytes(4, "big") + texts + vectors).decode()
-    head = packed(msgspec.structs.replace(source, chunks=()))
-    # A note may have more links than a row takes; then all of it is in the part that may have many rows.
-    return (head, body) if len(head) <= MAX_HEAD_CHARS else ("", f"{head} {body}")
-
-
-def unpacked_source(head: str, body: str) -> PublishedSource:
-    """Return a source; without chunks if there is no *body*."""
-    if not head:
-        head, _, body = body.partition(" ")
-    source = msgspec.msgpack.decode(unpacked(head), type=PublishedSource)
-    if not body:
-        return source
-    raw = base64.b64decode(body)
-    end = 4 + int.from_bytes(raw[:4], "big")
-    chunks = msgspec.msgpack.decode(zlib.decompress(raw[4:end]), type=tuple[PublishedChunk, ...])
-    vectors = msgspec.msgpack.decode(raw[end:], type=tuple[bytes | None, ...])
-    whole = tuple(
-        msgspec.structs.replace(chunk, vector=vector) for chunk, vector in zip(chunks, vectors, strict=True)
-    )
-    return msgspec.structs.replace(source, chunks=whole)
 
 
 def pieces(text: str) -> list[str]:
@@ -308,23 +281,36 @@ def _number(value: str) -> float | None:
 # -- statistics --------------------------------------------------------------------------------------------
 
 
-def counts_of(chunks: Iterable[PublishedChunk]) -> Counter[str]:
-    """Return what chunks add to the counts of their workspace: of terms, and of "one character*"."""
+def counts_of(chunks: Iterable[tuple[str, int]]) -> Counter[str]:
+    """Return what chunks add to the counts of their workspace: of terms, and of "one character*".
+
+    Args:
+        chunks: the words and the length of each.
+    """
     found: Counter[str] = Counter()
-    for chunk in chunks:
-        terms = set(chunk.words.split())
+    for chunk_words, length in chunks:
+        terms = set(chunk_words.split())
         found.update(terms)
         found.update({f"{term[0]}*" for term in terms if is_spaceless(term[0])})
         found[f"/{CHUNKS}"] += 1
-        found[f"/{LENGTH}"] += chunk.length
+        found[f"/{LENGTH}"] += length
         for language, words in FUNCTION_WORDS.items():
             if signs := len(words & terms):
                 found[f"/{language}"] += signs
     return found
 
 
+def counts_of_source(source: PublishedSource, chunks: Iterable[tuple[str, int]]) -> Counter[str]:
+    """Return what a source adds to the counts of its workspace: of its chunks, and of superseded names."""
+    found = counts_of(chunks)
+    found.update({f"{SUPERSEDED}{name}" for kind, _, name, _ in source.links if kind == "supersedes"})
+    return found
+
+
 def bucket_of(term: str) -> str:
     """Return the bucket of a term: its first two characters, so that words with one stem are together."""
+    if term.startswith(SUPERSEDED):
+        return SUPERSEDED
     if term.startswith("/"):
         return TOTALS
     if is_spaceless(term[0]):

@@ -22,6 +22,7 @@ from pymilvus import DataType, MilvusClient
 
 from memd.config import TeamConfig
 from memd.errors import StoreError, StoreModelError, StoreRefusedError
+from memd.stores import milvus_counts
 from memd.stores.milvus import MilvusStore
 from memd.stores.remote import connect
 from memd.stores.store import Filter, Forms, SourceKey, Wanted
@@ -160,6 +161,30 @@ def test_counts_are_those_of_the_wanted_workspaces(both):
             "word1", "missing", prefixes=("日",), forms=forms, whole="日本 本語", workspaces=workspaces
         )
         assert ours.statistics(asked, CALL_S) == theirs.statistics(asked, CALL_S)
+
+
+def test_counts_that_are_kept_are_read_again_after_a_write_of_somebody_else(both, config, monkeypatch):
+    """What one process keeps of counts is forgotten when another one has written; without a write, used."""
+    monkeypatch.setattr(milvus_counts, "COUNTS_S", -1.0)  # each call looks whether there was a write
+    ours, theirs = both
+    asked = wanted(*WORDS, prefixes=("日",))
+    assert ours.statistics(asked, CALL_S) == theirs.statistics(asked, CALL_S)
+    read = ours._milvus.values
+
+    def no_terms(clock, keys, **more):
+        assert all(key.endswith(".") for key in keys)  # only totals
+        return read(clock, keys, **more)
+
+    with monkeypatch.context() as watched:
+        watched.setattr(ours._milvus, "values", no_terms)
+        assert ours.statistics(asked, CALL_S) == theirs.statistics(asked, CALL_S)
+    # The same numbers of chunks and of terms: only words change.
+    for each in (MilvusStore(config), theirs):
+        each.replace((source("b.md", chunk(0, "alpha word1"), revision=2),), CALL_S)
+        each.replace((source("b.md", chunk(0, "beta word2"), revision=3),), CALL_S)
+        assert ours.statistics(wanted("word1"), CALL_S).frequencies
+    asked = wanted(*WORDS, "alpha", "beta")
+    assert ours.statistics(asked, CALL_S) == theirs.statistics(asked, CALL_S)
 
 
 def test_words_near_a_word_are_its_forms_spellings_and_endings(both):

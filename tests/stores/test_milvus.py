@@ -1,5 +1,6 @@
 """The part of the store in Milvus that needs no Milvus: rows, expressions, errors without pymilvus."""
 
+import random
 import re
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from memd.config import TeamConfig
 from memd.errors import StoreRefusedError
+from memd.stores.lean import lean_of
 from memd.stores.milvus import MilvusStore
 from memd.stores.milvus_rows import (
     MAX_FACETS,
@@ -21,15 +23,14 @@ from memd.stores.milvus_rows import (
     counts_of,
     facets_of,
     meets,
-    packed_source,
     path_of,
     pieces,
     place_of,
     searchable_words,
-    unpacked_source,
     where,
 )
-from memd.stores.store import Filter, SourceKey
+from memd.stores.milvus_sources import Packed, lean_of_packed, packed_source
+from memd.stores.store import ChunkKey, Filter, Forms, SourceKey, Wanted
 from stores.published_notes import HOSTILE, chunk, random_sources, source
 from stores.reference_store import _meets_one
 
@@ -44,18 +45,74 @@ SAFE = re.compile(
 def test_a_source_comes_back_as_it_was_packed():
     """A packed source is the same after unpacking, with vectors and without, whatever its names."""
     for one in NOTES:
-        head, body = packed_source(one)
-        assert unpacked_source(head, body) == one
-        assert unpacked_source(head, "") == msgspec.structs.replace(one, chunks=())
+        head, body, rows = packed_source(one)
+        assert Packed(head, body).whole(dict(enumerate(rows))) == one
+        assert Packed(head, "").source() == msgspec.structs.replace(one, chunks=())
+
+
+def test_a_chunk_that_exceeds_a_row_comes_back():
+    """A chunk whose text exceeds a row is packed with its source, beside others that have rows."""
+    rng = random.Random(1)
+    texts = [
+        "short",
+        *("".join(map(chr, rng.choices(range(0x4E00, 0x9FFF), k=50_000))) for _ in range(2)),
+        "",
+    ]
+    one = source("long.md", *(chunk(n, "word", text=text) for n, text in enumerate(texts)))
+    head, body, rows = packed_source(one)
+    assert [not row for row in rows] == [False, True, True, False]
+    packed = Packed(head, "".join(pieces(body)))
+    assert packed.whole({0: rows[0], 3: rows[3]}) == one
+    assert [packed.has_row(ordinal) for ordinal in range(4)] == [True, False, False, True]
+
+
+WORDS_OF_COUNTS = ["a", "b", "ab", "the", "was", "und", "der", "ich", "searching", "searched", "日本", "本語"]
+
+
+@given(
+    st.lists(
+        st.lists(st.lists(st.sampled_from(WORDS_OF_COUNTS), min_size=1, max_size=12), min_size=1, max_size=9),
+        min_size=1,
+        max_size=4,
+    ),
+    st.data(),
+)
+def test_evidence_of_packed_sources_is_that_of_whole_ones(texts, data):
+    """Whatever the words of the chunks are, packed sources give the evidence that whole ones give."""
+    notes = [
+        source(f"{number}.md", *(chunk(n, " ".join(words)) for n, words in enumerate(each)))
+        for number, each in enumerate(texts)
+    ]
+    asked = Wanted(
+        tuple(data.draw(st.lists(st.sampled_from([*WORDS_OF_COUNTS, "missing"]), unique=True))),
+        ("日", "a"), None, None, (), 10, (), (Forms("searching", ("searched", "b"), "english", ("german",)),),
+        data.draw(st.sampled_from(["", "a b", "日本 本語", "b a*"])),
+    )  # fmt: skip
+    keys = [ChunkKey(one.key.workspace, one.key.path, n) for one in notes for n in range(0, 12, 3)]
+    some = []
+    for one in notes:
+        head, body, rows = packed_source(one)
+        ordinals = [n for n in range(0, 12, 3) if n < len(one.chunks)]
+        some.append((Packed(head, body), ordinals, dict(enumerate(rows))))
+    assert lean_of_packed(some, asked) == lean_of(notes, keys, asked)
+
+
+def test_counts_of_packed_sources_end_where_those_of_an_index_do():
+    """A term that a chunk has more than 255 times counts 255 times in it, also in the sum of its source."""
+    one = source("many.md", chunk(0, "a " * 300 + "b"), chunk(1, "a " * 200 + "b"))
+    asked = Wanted(("a", "b"), ("a",), None, None, (), 10)
+    head, body, rows = packed_source(one)
+    found = lean_of_packed([(Packed(head, body), [1], dict(enumerate(rows)))], asked)
+    assert found == lean_of([one], [ChunkKey("id of one", "many.md", 1)], asked)
 
 
 def test_a_source_whose_links_exceed_a_row_comes_back():
     """Links that are too many for a row are packed with the chunks."""
     links = tuple(("text", f"{n} {hash(str(n))}", f"name {n * 7919 % 100_003}", n) for n in range(20_000))
     one = source("many.md", chunk(0, "word"), links=links)
-    head, body = packed_source(one)
+    head, body, rows = packed_source(one)
     assert head == ""
-    assert unpacked_source(head, "".join(pieces(body))) == one
+    assert Packed(head, "".join(pieces(body))).whole(dict(enumerate(rows))) == one
     assert all(len(piece) <= 65_535 for piece in pieces(body))
 
 
@@ -123,7 +180,7 @@ def test_a_filter_with_an_impossible_value_is_refused_in_one_line():
 
 def test_counts_are_those_of_chunks_that_have_a_term():
     """A term counts once a chunk, a beginning of one character once a chunk, function words by language."""
-    counts = counts_of([chunk(0, "the word the 日本 日曜"), chunk(1, "word")])
+    counts = counts_of([("the word the 日本 日曜", 5), ("word", 1)])
     assert (counts["word"], counts["the"], counts["日*"], counts["/chunks"]) == (2, 1, 1, 2)
     assert (counts["/length"], counts["/english"]) == (6, 1)
 
