@@ -3,7 +3,8 @@
 For stores that keep whole sources and cannot count terms by themselves. Pure and thread-safe.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
 
 import numpy as np
 
@@ -170,13 +171,20 @@ def _of_forms(forms: Forms, terms: Sequence[str], known: set[str]) -> int:
     if forms.word in known:
         return 0
     found = sum(terms.count(form) for form in forms.forms if form in known)
-    return 0 if not found or _is_foreign(forms, known) else found
+    return 0 if not found or is_foreign(forms, known) else found
 
 
-def _is_foreign(forms: Forms, known: set[str]) -> bool:
-    signs: dict[str, int] = {language: len(words & known) for language, words in FUNCTION_WORDS.items()}
-    least = max(signs.get(forms.language, 0) + 1, SIGNS)
-    return any(signs.get(other, 0) >= least for other in forms.others)
+def is_foreign(forms: Forms, known: set[str]) -> bool:
+    """Return whether a chunk with these terms is recognisably in another language than the forms."""
+
+    def signs(language: str) -> int:
+        return len(_FUNCTION_WORDS.get(language, frozenset()) & known)
+
+    least = max(signs(forms.language) + 1, SIGNS)
+    return any(signs(other) >= least for other in forms.others)
+
+
+_FUNCTION_WORDS: Final[Mapping[str, frozenset[str]]] = {**FUNCTION_WORDS}
 
 
 class _Rows:

@@ -291,7 +291,7 @@ def counts_of(chunks: Iterable[tuple[str, int]]) -> Counter[str]:
     for chunk_words, length in chunks:
         terms = set(chunk_words.split())
         found.update(terms)
-        found.update({f"{term[0]}*" for term in terms if is_spaceless(term[0])})
+        found.update({f"{term[0]}*" for term in terms if not term.isascii() and is_spaceless(term[0])})
         found[f"/{CHUNKS}"] += 1
         found[f"/{LENGTH}"] += length
         for language, words in FUNCTION_WORDS.items():
@@ -313,7 +313,7 @@ def bucket_of(term: str) -> str:
         return SUPERSEDED
     if term.startswith("/"):
         return TOTALS
-    if is_spaceless(term[0]):
+    if not term.isascii() and is_spaceless(term[0]):
         return f"/{ord(term[0]) % SPACELESS_BUCKETS}"
     return term[:2]
 

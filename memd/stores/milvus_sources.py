@@ -10,14 +10,16 @@ The body has sections, each in base64 by itself, of which only what is needed is
 import struct
 import zlib
 from binascii import a2b_base64, b2a_base64
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Final, NamedTuple
 
 import msgspec
 from msgspec import Struct
 
 from memd.index.postings import MAX_COUNT
-from memd.stores.lean import chunk_facts, counter, has_phrase, packed, places_of, source_facts
+from memd.stores.lean import chunk_facts, is_foreign, packed, places_of, source_facts
 from memd.stores.milvus_rows import MAX_HEAD_CHARS, unpacked
 from memd.stores.milvus_rows import packed as packed_value
 from memd.stores.store import ChunkFacts, Evidence, Forms, PublishedChunk, PublishedSource, Wanted
@@ -27,7 +29,6 @@ _ALIGNED: Final = 3  # bytes that are four characters of base64
 _NUMBERS: Final = struct.Struct("<3i")  # chunks, bytes of the words, bytes of a vector
 _EACH: Final = 3  # numbers of a chunk: its length, whether it has a vector, characters of it in the body or 0
 _SIZE: Final = struct.Struct("<3i")  # of a chunk's row: bytes of what is shown, and of its vector; 0
-_NOTHING: Final = Wanted((), (), None, None, (), 0)
 
 Counts = list[int]  # of each part of a query
 # (words of all chunks, ordinals of some) → counts in all of them together, counts in each of these.
@@ -208,8 +209,8 @@ class _Part(NamedTuple):
     """How a part of a query is counted in terms, which have a blank before and behind each."""
 
     in_chunk: Callable[[str], int]
-    in_all: Callable[[str], int]  # in the terms of all chunks of a source; 0: no chunk has it
-    is_sum: bool  # whether `in_all` is the sum over the chunks
+    signs: tuple[str, ...]  # texts of which each chunk that has the part has one
+    is_sum: bool  # whether the count in all chunks, if it is small, is that in their joined terms
 
 
 def part_counter(wanted: Wanted) -> CountParts:
@@ -224,13 +225,15 @@ def part_counter(wanted: Wanted) -> CountParts:
 
     def counted(words: Sequence[str], some: Sequence[int]) -> tuple[Counts, list[Counts]]:
         whole = f" {' '.join(words)} "
+        ends = list(accumulate(len(one) + 1 for one in words))
         texts = [f" {words[ordinal]} " for ordinal in some]
         total: Counts = []
         each: list[Counts] = [[] for _ in some]
         for part in parts:
-            found = part.in_all(whole)
+            found = part.in_chunk(whole) if part.is_sum else 1
             if found and (not part.is_sum or found > MAX_COUNT):
-                found = sum(min(part.in_chunk(f" {one} "), MAX_COUNT) for one in words)
+                having = {bisect_right(ends, at) for at in _places(whole, part.signs)}
+                found = sum(min(part.in_chunk(f" {words[one]} "), MAX_COUNT) for one in having)
             total.append(found)
             for counts, text in zip(each, texts, strict=True):
                 counts.append(min(part.in_chunk(text), MAX_COUNT) if found else 0)
@@ -239,34 +242,51 @@ def part_counter(wanted: Wanted) -> CountParts:
     return counted
 
 
+def _places(text: str, signs: Iterable[str]) -> Iterator[int]:
+    """Yield where some texts begin."""
+    for sign in signs:
+        at = text.find(sign)
+        while at >= 0:
+            yield at
+            at = text.find(sign, at + 1)
+
+
 def _term(term: str) -> _Part:
+    return _Part(_count_of(term), (f" {term} ",), is_sum=True)
+
+
+def _count_of(term: str) -> Callable[[str], int]:
     alone, twice = f" {term} ", f" {term} {term} "
 
     def count(text: str) -> int:
+        found = text.count(alone)
         # Two in a row share a blank, which `count` sees once.
-        return text.split(" ").count(term) if twice in text else text.count(alone)
+        return text.split(" ").count(term) if found and twice in text else found
 
-    return _Part(count, count, is_sum=True)
+    return count
 
 
 def _beginning(start: str) -> _Part:
     begun = f" {start}"
-    return _Part(lambda text: text.count(begun), lambda text: text.count(begun), is_sum=True)
+    return _Part(lambda text: text.count(begun), (begun,), is_sum=True)
 
 
 def _forms(forms: Forms) -> _Part:
-    exact = counter(msgspec.structs.replace(_NOTHING, forms=(forms,)))
-    some = [f" {form} " for form in forms.forms]
-    return _Part(
-        lambda text: exact(text[1:-1])[0], lambda text: any(one in text for one in some), is_sum=False
-    )
+    some = [(f" {form} ", _count_of(form)) for form in forms.forms]
+    word = f" {forms.word} "
+
+    def in_chunk(text: str) -> int:
+        found = sum(count(text) for form, count in some if form in text)
+        if not found or word in text:
+            return 0
+        return 0 if forms.others and is_foreign(forms, set(text.split(" "))) else found
+
+    return _Part(in_chunk, tuple(form for form, _ in some), is_sum=False)
 
 
 def _phrase(phrase: str) -> _Part:
-    def has(text: str) -> int:
-        return has_phrase(text[1:-1], phrase)
-
-    return _Part(has, has, is_sum=False)
+    sign = f" {phrase[:-1]}" if phrase.endswith("*") else f" {phrase} "
+    return _Part(lambda text: int(sign in text), (sign,), is_sum=False)
 
 
 def _packed_chunk(chunk: PublishedChunk, *, has_vector: bool) -> str:
