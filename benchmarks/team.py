@@ -44,6 +44,7 @@ from memd.stores.store import (
     SourceKey,
     Wanted,
 )
+from memd.stores.team_reader import POOL
 from memd.stores.team_search import HOP_S, StoreSearch, search_store, side_by_side
 
 LITE_ENDS_S = 2.0  # after its client was killed, Milvus Lite's own process ends
@@ -144,8 +145,10 @@ def _asked(
     with ThreadPoolExecutor(4) as pool:
         team = StoreSearch(
             Patient(store), there.embedder.tokenizer, there.embedder.model_id, there.index.snapshot.cosines,
-            workspaces=(data.name,), together=side_by_side(pool),
+            workspaces=(data.name,), pool=POOL, together=side_by_side(pool),
         )  # fmt: skip
+        with there.index.view() as view:
+            view.vocabulary.read(view.reader, view.snapshot.columns.count, None)
         for query in queries:
             plain = _plain(there, query.text, "hybrid")
             embed = _embedding(there, plain)

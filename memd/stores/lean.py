@@ -184,7 +184,7 @@ def is_foreign(forms: Forms, known: set[str]) -> bool:
     return any(signs(other) >= least for other in forms.others)
 
 
-_FUNCTION_WORDS: Final[Mapping[str, frozenset[str]]] = {**FUNCTION_WORDS}
+_FUNCTION_WORDS: Final[Mapping[str, frozenset[str]]] = dict(FUNCTION_WORDS.items())
 
 
 class _Rows:

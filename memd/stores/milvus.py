@@ -17,7 +17,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import date
 from itertools import chain, groupby
 from typing import Final, cast
@@ -430,8 +430,13 @@ class MilvusStore:
             if not model_id:
                 raise StoreModelError("vectors of a workspace that was published without a model")
             self._milvus.create_vectors(clock, model_id, vectors[0]["vector"].size)
-            self._milvus.upsert(self._milvus.vectors, clock, vectors)
-        self._milvus.upsert(self._milvus.words, clock, words)
+        # Side by side: the client encodes some rows while Milvus takes others.
+        beside = self._threads.submit(self._milvus.upsert, self._milvus.vectors, clock, vectors)
+        try:
+            self._milvus.upsert(self._milvus.words, clock, words)
+        finally:
+            wait([beside])  # a failed call must not write while the next one completes it
+        beside.result()
 
     def _finish(self, clock: Clock, workspace: str, number: int, changes: Sequence[Change]) -> None:
         """Add to the counts, then delete what was replaced. May be repeated."""
