@@ -1,8 +1,8 @@
 """How large a team's collections in Milvus are: arithmetic, from sizes of rows and of index types.
 
-`PACKED` and `TERMS` are estimates near what sets had (psdocs-en 955 bytes beside the vectors, of long notes; 75
-to 137 terms a chunk); the sizes of indexes are from their documentation. One replica, no headroom. Nothing of
-this was run at such sizes.
+`PACKED` and `TERMS` are estimates near what sets had (psdocs-en 955 bytes beside the vectors, of long notes;
+75 to 137 terms a chunk); the sizes of indexes are from their documentation. One replica, no headroom. Nothing
+of this was run at such sizes.
 """
 
 from benchmarks import report

@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import date
+from functools import partial
 from itertools import chain, groupby
 from typing import Final, cast
 
@@ -67,6 +68,7 @@ from memd.stores.store import (
     ChunkKey,
     Evidence,
     Filter,
+    Forms,
     Found,
     Holders,
     Listed,
@@ -650,20 +652,24 @@ class MilvusStore:
 
     # -- statistics ----------------------------------------------------------------------------------------
 
+    def _with_forms(self, clock: Clock, asked: Collection[str], one: Forms, counts: Counts) -> int:
+        """Return in how many chunks the forms of a word are."""
+        total = sum(counts.get(form, 0) for form in one.forms)
+        if one.others and 0 < total <= MOST_READ:  # the words of a chunk show its language
+            rows = self._any_of(clock, asked, one.forms)
+            alone = msgspec.structs.replace(_NOTHING, forms=(one,))
+            return total if rows is None else _number_of(rows, alone)
+        if 0 < total <= MOST_ROWS and counts.get(one.word, 0) <= MOST_ROWS:
+            with_word = self._ids(clock, asked, [one.word], counts.get(one.word, 0))
+            return len(self._ids(clock, asked, one.forms, total) - with_word)
+        return total
+
     def _inexact(self, clock: Clock, wanted: Wanted, asked: Collection[str], counts: Counts) -> list[int]:
         """Return in how many chunks the forms of each word are, and the whole phrase."""
-        found = []
-        for one in wanted.forms:
-            total = sum(counts.get(form, 0) for form in one.forms)
-            if one.others and 0 < total <= MOST_READ:  # the words of a chunk show its language
-                rows = self._any_of(clock, asked, one.forms)
-                alone = msgspec.structs.replace(_NOTHING, forms=(one,))
-                found.append(total if rows is None else _number_of(rows, alone))
-            elif 0 < total <= MOST_ROWS and counts.get(one.word, 0) <= MOST_ROWS:
-                with_word = self._ids(clock, asked, [one.word], counts.get(one.word, 0))
-                found.append(len(self._ids(clock, asked, one.forms, total) - with_word))
-            else:
-                found.append(total)
+        remembered = partial(self._counts.remembered, clock, asked)
+        found = [
+            remembered(one, partial(self._with_forms, clock, asked, one, counts)) for one in wanted.forms
+        ]
         if wanted.whole:
             terms = wanted.whole.split()
             alone = msgspec.structs.replace(_NOTHING, whole=wanted.whole)

@@ -9,7 +9,7 @@ again. Thread-safe; who adds to the counts of a workspace must be alone.
 import threading
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -42,8 +42,10 @@ class WorkspaceCounts:
     def __init__(self, milvus: Milvus) -> None:
         """Read nothing yet."""
         self._milvus = milvus
-        self._lock = threading.Lock()  # protects _kept
+        self._lock = threading.Lock()  # protects the next two
         self._kept: dict[str, _Kept] = {}  # by the keys of buckets
+        # Workspaces and what was counted → when, the numbers of the workspaces, the count.
+        self._remembered: dict[Hashable, tuple[float, dict[str, int], int]] = {}
 
     def of(self, clock: Clock, asked: Collection[str], terms: Iterable[str]) -> Counts:
         """Return the sums of the counts of some terms over some workspaces."""
@@ -94,6 +96,23 @@ class WorkspaceCounts:
             for of, counts in zip(asked, each, strict=True)
         }
 
+    def remembered(
+        self, clock: Clock, asked: Collection[str], what: Hashable, count: Callable[[], int]
+    ) -> int:
+        """Return what *count* returns, or returned for the same before a workspace was written to."""
+        numbers = self._numbers(clock, asked)
+        key, now = (tuple(asked), what), time.monotonic()
+        with self._lock:
+            at, known, found = self._remembered.get(key, (-BUCKETS_S, {}, 0))
+        if known == numbers and now - at < BUCKETS_S:
+            return found
+        found = count()
+        with self._lock:
+            if len(self._remembered) >= MAX_KEPT:
+                self._remembered.clear()
+            self._remembered[key] = now, numbers, found
+        return found
+
     def add(self, clock: Clock, workspace: str, number: int, total: Mapping[str, int]) -> None:
         """Add to the counts of a workspace what the call of this *number* adds. May be repeated."""
         by_bucket: dict[str, Counts] = {TOTALS: {}}
@@ -123,24 +142,19 @@ class WorkspaceCounts:
         """Read all counts again when they are needed."""
         with self._lock:
             self._kept.clear()
+            self._remembered.clear()
 
     def _buckets(self, clock: Clock, asked: Collection[str], names: Collection[str]) -> list[Counts]:
         return self._read(clock, asked, [_bucket_key(of, bucket) for of in asked for bucket in names])
 
     def _read(self, clock: Clock, asked: Collection[str], keys: Sequence[str]) -> list[Counts]:
         """Return the counts in some buckets of workspaces."""
+        numbers = self._numbers(clock, asked)
         now = time.monotonic()
-        totals = {of: _bucket_key(of, TOTALS) for of in asked}
         with self._lock:
-            old = [
-                key for key in totals.values() if key not in self._kept or now - self._kept[key].at > COUNTS_S
-            ]
-        self._keep(clock, dict.fromkeys(old))
-        with self._lock:
-            numbers = {of: self._kept[key].number for of, key in totals.items() if key in self._kept}
             found = {key: self._kept[key] for key in keys if key in self._kept}
         wanted = {key: numbers.get(_workspace_of(key), -1) for key in keys}
-        known = set(totals.values())
+        known = {_bucket_key(of, TOTALS) for of in asked}
         missing = {
             key: number
             for key, number in wanted.items()
@@ -149,6 +163,18 @@ class WorkspaceCounts:
         }
         new = self._keep(clock, missing)
         return [(new.get(key) or found[key]).counts for key in keys]
+
+    def _numbers(self, clock: Clock, asked: Collection[str]) -> dict[str, int]:
+        """Return the number of the last call that the totals of some workspaces know of."""
+        now = time.monotonic()
+        totals = {of: _bucket_key(of, TOTALS) for of in asked}
+        with self._lock:
+            old = [
+                key for key in totals.values() if key not in self._kept or now - self._kept[key].at > COUNTS_S
+            ]
+        self._keep(clock, dict.fromkeys(old))
+        with self._lock:
+            return {of: self._kept[key].number for of, key in totals.items() if key in self._kept}
 
     def _keep(self, clock: Clock, keys: Mapping[str, int | None]) -> dict[str, _Kept]:
         """Read buckets, and keep them under some numbers; None: under their own."""
