@@ -4,20 +4,15 @@ Milvus finds candidates: BM25 over the team's terms, and the nearest vectors. Ev
 is read from packed rows: whole sources, and each workspace's own counts, because Milvus's idf is that of all
 tenants of a shard.
 
-One daemon writes a workspace, one call at a time. A call first writes what it is about to do (the intent of
-the workspace), then the chunks, then the rows of the sources, from when on readers see the new state, then
-the counts, each with the number of the intent; last it deletes what was replaced. After a failure the next
-call of any process completes what the intent names, so that counts stay exact and no row remains that no
-source has.
+One daemon writes a workspace, one call at a time: `milvus_writer` says how.
 
 Run as a program, it serves the store to the daemon that started it. Thread-safe.
 """
 
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from functools import partial
 from itertools import chain, groupby
@@ -25,10 +20,9 @@ from typing import Final, cast
 
 import msgspec
 import numpy as np
-from msgspec import Struct
 
 from memd.config import TeamConfig, team_token
-from memd.errors import StoreModelError, StoreRefusedError
+from memd.errors import StoreRefusedError
 from memd.index.source_rows import ARCHIVES, SESSION
 from memd.index.vectors import FLOAT_BYTES
 from memd.index.vocabulary import FORM_START, CountedVocabulary
@@ -45,22 +39,18 @@ from memd.stores.milvus_rows import (
     Where,
     chunk_id,
     contains,
-    counts_of_source,
     digest,
     facet,
-    facets_of,
     meets,
-    names_of,
     one_of,
     packed,
     path_of,
-    pieces,
     place_of,
-    searchable_words,
     unpacked,
     where,
 )
-from memd.stores.milvus_sources import Packed, Shown, lean_of_packed, packed_source
+from memd.stores.milvus_sources import Packed, Shown, lean_of_packed
+from memd.stores.milvus_writer import SOURCE, Writer
 from memd.stores.relations import related
 from memd.stores.serve import serve_child
 from memd.stores.store import (
@@ -88,30 +78,8 @@ WORKSPACES_S: Final = 3.0  # the list of workspaces may be this old
 WINDOW_DAYS: Final = (
     7  # the newest notes are looked for among these days first, then among MORE times as many
 )
-INTENT, SOURCE, WORKSPACE = "i", "s", "w"  # kinds of packed values beside those of counts
+WORKSPACE: Final = "w"  # kind of packed values
 _HITS: Final = ["source", "ordinal"]
-
-
-class Change(Struct, frozen=True, array_like=True):
-    """What a call does to one source."""
-
-    place: str  # key of the source
-    path: str
-    revision: int
-    is_removed: bool
-    chunks: int
-    parts: int  # rows of its packed value
-    old_revision: int  # -1: it is new
-    old_chunks: int
-    old_parts: int
-    delta: Counts  # what it adds to the counts of its workspace
-
-
-class Intent(Struct, frozen=True, array_like=True):
-    """What a call is about to do to a workspace."""
-
-    number: int
-    changes: tuple[Change, ...]
 
 
 _NOTHING: Final = Wanted((), (), None, None, (), 0)
@@ -128,9 +96,9 @@ class MilvusStore:
         """
         self._milvus = Milvus(config, token, has_words=has_words)
         self._writing = threading.Lock()
-        self._numbers: dict[str, int] = {}  # workspace → last intent, if all of it is done; for `_writing`
         self._threads = ThreadPoolExecutor(3, "memd-milvus")
         self._counts = WorkspaceCounts(self._milvus)
+        self._writer = Writer(self._milvus, self._counts, self._threads)  # for `_writing`
         self._lock = threading.Lock()  # protects _listed
         self._listed: tuple[float, dict[str, PublishedWorkspace]] = (-WORKSPACES_S, {})
 
@@ -307,7 +275,7 @@ class MilvusStore:
         of = digest(workspace)
         milvus = self._milvus
         with self._writing:
-            self._numbers.pop(workspace, None)
+            self._writer.forget(workspace)
             if not milvus.exists(milvus.rows, clock):
                 return
             milvus.delete(milvus.rows, clock, [f"{WORKSPACE}.{of}"])
@@ -324,150 +292,16 @@ class MilvusStore:
         with self._writing:
             for workspace, some in groupby(sorted(newest), key=lambda key: key.workspace):
                 its = [newest[key] for key in some]
-                self._write(clock, workspace, [(one.key, one.revision) for one in its], its)
+                published = self._published(clock, workspace)
+                self._writer.write(clock, published, [(one.key, one.revision) for one in its], its)
 
     def remove(self, sources: tuple[tuple[SourceKey, int], ...], deadline_s: float) -> None:
         """Remove sources up to a revision."""
         clock = Clock(deadline_s)
         with self._writing:
             for workspace, some in groupby(sorted(sources), key=lambda one: one[0].workspace):
-                self._write(clock, workspace, list(dict(some).items()), [])
-
-    def _write(
-        self,
-        clock: Clock,
-        workspace: str,
-        asked: list[tuple[SourceKey, int]],
-        new: Sequence[PublishedSource],
-    ) -> None:
-        """Bring sources of one workspace to a state: those that are *new*, the others removed."""
-        milvus = self._milvus
-        published = self._workspaces(clock).get(digest(workspace))
-        if published is None:
-            published = self._workspaces(clock, is_fresh=True).get(digest(workspace))
-        if published is None:
-            raise StoreRefusedError("this workspace is not published: memctl team publish")
-        model_id = published.model_id
-        number = self._completed(clock, workspace) + 1
-        places = {key: place_of(key) for key, _ in asked}
-        stored = milvus.values(clock, [f"{SOURCE}.{one}" for one in places.values()], consistency=STRONG)
-        olds = {key: stored.get(f"{SOURCE}.{place}") for key, place in places.items()}
-        by_key = {one.key: one for one in new}
-        changes: list[Change] = []
-        values: list[Value] = []
-        chunks: dict[SourceKey, list[str]] = {}  # their rows
-        for key, revision in asked:
-            old, source = olds[key], by_key.get(key)
-            if (old is None and source is None) or (old is not None and old.revision > revision):
-                continue
-            value = None
-            if source is not None:
-                head, body, chunks[key] = packed_source(source)
-                value = _value_of(source, places[key], head, body)
-            changes.append(_change(key, revision, old, source, value))
-            values += [value] if value else []
-        if not changes:
-            return
-        new = [one for one in new if one.key in chunks]
-        # From here on, whatever fails is completed by the next call.
-        self._numbers.pop(workspace, None)
-        of = digest(workspace)
-        intent = Intent(number, tuple(changes))
-        milvus.put(clock, [Value(f"{INTENT}.{of}", of, number, "", packed(intent))])
-        self._put_chunks(clock, new, chunks, model_id)
-        milvus.put(clock, values)
-        removed = [f"{SOURCE}.{one.place}" for one in changes if one.is_removed]
-        milvus.delete(milvus.rows, clock, removed)
-        self._finish(clock, workspace, number, changes)
-        self._numbers[workspace] = number
-
-    def _completed(self, clock: Clock, workspace: str) -> int:
-        """Complete what the last call wanted to do, if it may have failed; return its number."""
-        if workspace in self._numbers:
-            return self._numbers[workspace]
-        of = digest(workspace)
-        stored = self._milvus.values(clock, [f"{INTENT}.{of}"], consistency=STRONG).get(f"{INTENT}.{of}")
-        if stored is None:
-            return 0
-        intent = msgspec.msgpack.decode(unpacked(stored.body), type=Intent)
-        keys = [f"{SOURCE}.{one.place}" for one in intent.changes]
-        now = self._milvus.values(clock, keys, consistency=STRONG, has_body=False)
-        done: list[Change] = []
-        open_: list[Change] = []
-        for change in intent.changes:
-            is_there = now.get(f"{SOURCE}.{change.place}")
-            revision = -1 if is_there is None else is_there.revision
-            wanted = -1 if change.is_removed else change.revision
-            (done if revision == wanted else open_).append(change)
-        # Counts are written after all sources: if one source is not there yet, no count has this number.
-        self._finish(clock, workspace, intent.number, done)
-        unfinished = [one for one in open_ if one.revision != one.old_revision]
-        self._delete_rows(clock, workspace, [(one.path, one.revision, one.chunks) for one in unfinished])
-        self._numbers[workspace] = intent.number
-        return intent.number
-
-    def _put_chunks(
-        self,
-        clock: Clock,
-        sources: Sequence[PublishedSource],
-        shown: Mapping[SourceKey, Sequence[str]],
-        model_id: str,
-    ) -> None:
-        words: list[Row] = []
-        vectors: list[Row] = []
-        for source in sources:
-            row: Row = {
-                "ws": digest(source.key.workspace),
-                "source": place_of(source.key),
-                "day": date.fromisoformat(source.day).toordinal(),
-                "mtime": source.mtime_ns,
-                "facets": facets_of(source),
-            }
-            for chunk, its in zip(source.chunks, shown[source.key], strict=True):
-                key = {"key": chunk_id(source.key, chunk.ordinal, source.revision), "ordinal": chunk.ordinal}
-                words.append({**row, **key, "words": searchable_words(chunk.words), "shown": its})
-                if chunk.vector is not None:
-                    vectors.append({**row, **key, "vector": np.frombuffer(chunk.vector, "<f4")})
-        if vectors:
-            if not model_id:
-                raise StoreModelError("vectors of a workspace that was published without a model")
-            self._milvus.create_vectors(clock, model_id, vectors[0]["vector"].size)
-        # Side by side: the client encodes some rows while Milvus takes others.
-        beside = self._threads.submit(self._milvus.upsert, self._milvus.vectors, clock, vectors)
-        try:
-            self._milvus.upsert(self._milvus.words, clock, words)
-        finally:
-            wait([beside])  # a failed call must not write while the next one completes it
-        beside.result()
-
-    def _finish(self, clock: Clock, workspace: str, number: int, changes: Sequence[Change]) -> None:
-        """Add to the counts, then delete what was replaced. May be repeated."""
-        total: Counter[str] = Counter()
-        for change in changes:
-            total.update(change.delta)
-        of = digest(workspace)
-        self._counts.add(clock, of, number, total)
-        replaced = [one for one in changes if one.is_removed or one.old_revision not in {-1, one.revision}]
-        olds = [(one.path, one.old_revision, one.old_chunks) for one in replaced]
-        self._delete_rows(clock, workspace, olds)
-        self._milvus.drop_parts(
-            clock,
-            [
-                Value(f"{SOURCE}.{one.place}", of, one.old_revision, "", parts=one.old_parts)
-                for one in replaced
-            ],
-        )
-
-    def _delete_rows(self, clock: Clock, workspace: str, states: Iterable[tuple[str, int, int]]) -> None:
-        """Delete the chunks of states of sources: (path, revision, number of chunks)."""
-        keys = [
-            chunk_id(SourceKey(workspace, path), ordinal, revision)
-            for path, revision, chunks in states
-            for ordinal in range(chunks)
-        ]
-        for collection in (self._milvus.words, self._milvus.vectors) if keys else ():
-            if self._milvus.exists(collection, clock):
-                self._milvus.delete(collection, clock, keys)
+                published = self._published(clock, workspace)
+                self._writer.write(clock, published, list(dict(some).items()), [])
 
     # -- candidates ----------------------------------------------------------------------------------------
 
@@ -746,6 +580,15 @@ class MilvusStore:
             self._listed = (now, known)
         return known
 
+    def _published(self, clock: Clock, workspace: str) -> PublishedWorkspace:
+        """Return a workspace that may be written to."""
+        published = self._workspaces(clock).get(digest(workspace))
+        if published is None:
+            published = self._workspaces(clock, is_fresh=True).get(digest(workspace))
+        if published is None:
+            raise StoreRefusedError("this workspace is not published: memctl team publish")
+        return published
+
     def _forget_list(self) -> None:
         with self._lock:
             self._listed = (-WORKSPACES_S, {})
@@ -761,34 +604,6 @@ def _wanted_ids(known: Collection[str], wanted: Wanted) -> list[str]:
     if wanted.workspaces is None:
         return list(known)
     return [one for one in map(digest, wanted.workspaces) if one in known]
-
-
-def _value_of(source: PublishedSource, place: str, head: str, body: str) -> Value:
-    return Value(
-        f"{SOURCE}.{place}", digest(source.key.workspace), source.revision, head, body,
-        chunks=len(source.chunks), hash=source.hash.hex(), names=names_of(source),
-        parts=len(pieces(body)),
-    )  # fmt: skip
-
-
-def _change(
-    key: SourceKey, revision: int, old: Value | None, source: PublishedSource | None, new: Value | None
-) -> Change:
-    delta: Counter[str] = Counter()
-    if source is not None:
-        delta.update(counts_of_source(source, ((one.words, one.length) for one in source.chunks)))
-    if old is not None:
-        packed_ = Packed(old.head, old.body)
-        delta.subtract(counts_of_source(packed_.source(), packed_.counted()))
-    return Change(
-        place_of(key), key.path, revision, is_removed=source is None,
-        chunks=0 if source is None else len(source.chunks),
-        parts=0 if new is None else new.parts,
-        old_revision=-1 if old is None else old.revision,
-        old_chunks=0 if old is None else old.chunks,
-        old_parts=0 if old is None else old.parts,
-        delta={term: count for term, count in delta.items() if count},
-    )  # fmt: skip
 
 
 def _chunk_of(hit: Row, known: dict[str, PublishedWorkspace]) -> ChunkKey:
