@@ -11,11 +11,13 @@ Run as a program, it serves the store to the daemon that started it. Thread-safe
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from functools import partial
 from itertools import chain, groupby
+from math import gcd
 from typing import Final, cast
 
 import msgspec
@@ -27,6 +29,7 @@ from memd.index.source_rows import ARCHIVES, SESSION
 from memd.index.vectors import FLOAT_BYTES
 from memd.index.vocabulary import FORM_START, CountedVocabulary
 from memd.languages import FUNCTION_WORDS, Language
+from memd.search.keyword import idf
 from memd.search.spelling import CANDIDATES, words_within
 from memd.search.word_forms import COMMON_SHARE, FEW_CHUNKS
 from memd.stores.lean import counter, has_phrase
@@ -74,6 +77,7 @@ from memd.stores.store import (
 MORE: Final = 4  # times as many hits are asked for if filters leave too few
 # Rows of a rare term that are read to look for phrases, and for forms without their word; at 1 kB each.
 MOST_READ: Final = 500
+MOST_TIMES: Final = 50  # a term in a query to Milvus: how finely terms are weighed. Arbitrary
 WORKSPACES_S: Final = 3.0  # the list of workspaces may be this old
 WINDOW_DAYS: Final = (
     7  # the newest notes are looked for among these days first, then among MORE times as many
@@ -315,22 +319,50 @@ class MilvusStore:
         asked: Collection[str],
         known: dict[str, PublishedWorkspace],
     ) -> tuple[ChunkKey, ...]:
-        terms = [*wanted.terms, *(form for one in wanted.forms for form in one.forms)]
-        for start in wanted.prefixes:
-            terms += self._counts.begun(clock, asked, start)
-        terms += wanted.whole.removesuffix("*").split()
-        if not terms or not self._milvus.has_words:
+        if not parts_of(wanted) or not self._milvus.has_words:
+            return ()
+        weights = self._weights(clock, wanted, asked, known)
+        text = " ".join(" ".join([term] * times) for term, times in _times(weights).items())
+        if not text:
             return ()
 
         def found(limit: int) -> list[Row]:
             fields = [*_HITS, *(["words"] if within.by_words else [])]
             [hits] = self._milvus.search(
-                self._milvus.words, clock, [" ".join(terms)], "sparse", limit,
-                filter=expression, output_fields=fields,
+                self._milvus.words, clock, [text], "sparse", limit, filter=expression, output_fields=fields
             )  # fmt: skip
             return [{**hit["entity"], "key": hit["id"]} for hit in hits]
 
         return self._checked(clock, found, within, wanted.pool, known)
+
+    def _weights(
+        self, clock: Clock, wanted: Wanted, asked: Collection[str], known: Collection[str]
+    ) -> dict[str, float]:
+        """Return the terms of a query with what Milvus's idf, that of all tenants, is to be multiplied by."""
+        begun = {start: self._counts.begun(clock, asked, start) for start in wanted.prefixes}
+        whole = wanted.whole.removesuffix("*").split()
+        every = [*wanted.terms, *whole, *(term for some in begun.values() for term in some)]
+        every += [form for one in wanted.forms for form in (one.word, *one.forms)]
+        ours = self._counts.of(clock, asked, [*every, f"/{CHUNKS}"])
+        theirs = ours if len(asked) == len(known) else self._counts.of(clock, known, [*every, f"/{CHUNKS}"])
+        chunks, all_chunks = ours.get(f"/{CHUNKS}", 0), theirs.get(f"/{CHUNKS}", 0)
+        found: Counter[str] = Counter()
+
+        def add(terms: Iterable[str], weight: float, frequency: int) -> None:
+            wanted_idf = weight * idf(chunks, min(frequency, chunks))
+            for term in terms:
+                found[term] += wanted_idf / idf(all_chunks, min(theirs.get(term, 0), all_chunks))
+
+        weights = iter(wanted.weights or [1.0] * len(parts_of(wanted)))
+        for term in wanted.terms:
+            add([term], next(weights), ours.get(term, 0))
+        for start in wanted.prefixes:
+            add(begun[start], next(weights), sum(ours.get(term, 0) for term in begun[start]))
+        for one in wanted.forms:
+            add(one.forms, next(weights), sum(ours.get(form, 0) for form in (one.word, *one.forms)))
+        for term in whole:
+            add([term], 1.0, ours.get(term, 0))
+        return dict(found)
 
     def _by_vector(
         self,
@@ -604,6 +636,14 @@ def _wanted_ids(known: Collection[str], wanted: Wanted) -> list[str]:
     if wanted.workspaces is None:
         return list(known)
     return [one for one in map(digest, wanted.workspaces) if one in known]
+
+
+def _times(weights: Mapping[str, float]) -> dict[str, int]:
+    """Return how often each term is to be in a query, which is how BM25 weighs it."""
+    most = max(weights.values(), default=1.0)
+    times = {term: max(1, round(MOST_TIMES * weight / most)) for term, weight in weights.items()}
+    common = gcd(*times.values())
+    return {term: count // common for term, count in times.items()}
 
 
 def _chunk_of(hit: Row, known: dict[str, PublishedWorkspace]) -> ChunkKey:

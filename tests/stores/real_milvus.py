@@ -152,6 +152,18 @@ def test_filters_that_leave_few_of_many_fill_the_pool(store):
     assert {one.path for one in found.by_words} == {one.path for one in found.by_vector} == set(few)
 
 
+def test_what_other_tenants_write_does_not_decide_which_term_counts_most(store):
+    """A term that is rare in the wanted workspace comes first, though another one is full of it."""
+    for name in ("one", "two"):
+        store.publish(workspace(name), CALL_S)
+    words = ["alpha word1", *["beta word1"] * 10, *["word2 word1"] * 10]
+    store.replace(tuple(source(f"{n}.md", chunk(0, text)) for n, text in enumerate(words)), CALL_S)
+    others = (source(f"{n}.md", chunk(0, "alpha word3"), workspace="id of two") for n in range(200))
+    store.replace(tuple(others), CALL_S)
+    asked = wanted("alpha", "beta", workspaces=("id of one",), pool=1)
+    assert [one.path for one in store.candidates(asked, CALL_S).by_words] == ["0.md"]
+
+
 def test_counts_are_those_of_the_wanted_workspaces(both):
     """Statistics are exact for terms, beginnings, forms without their word, and whole phrases."""
     ours, theirs = both
