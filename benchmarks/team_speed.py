@@ -163,17 +163,18 @@ def _asked(
             steps, there.embedder.tokenizer, there.embedder.model_id,  # all methods
             there.index.snapshot.cosines, pool=pool, together=side_by_side(threads),
         )  # fmt: skip
-        for number, text in enumerate([*texts[-WARM:], *texts]):
+        warm = min(WARM, len(texts))
+        for number, text in enumerate([*texts[-warm:], *texts]):
             plain = _plain(there, text, "hybrid")
             embed = _embedding(there, plain)
             _straight(there, plain, None)  # computes the vectors of the text, and of the corrected one
-            if number == WARM:
+            if number == warm:
                 steps.times.clear()
             before, began = clocks.read(), time.perf_counter()
             made = search_store(team, plain, embed)
             wall = time.perf_counter() - began
             spent = clocks.since(before)
-            if number >= WARM:
+            if number >= warm:
                 walls.append(1000 * wall)
                 processors.append(1000 * sum(spent))
                 each.append(spent)

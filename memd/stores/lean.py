@@ -3,13 +3,13 @@
 For stores that keep whole sources and cannot count terms by themselves. Pure and thread-safe.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import cast
 
 import numpy as np
 
 from memd.index.postings import MAX_COUNT
-from memd.languages import FUNCTION_WORDS
+from memd.languages import FUNCTION_WORDS, Language
 from memd.search.source_scores import PLACES
 from memd.search.word_forms import SIGNS
 from memd.stores.store import (
@@ -178,13 +178,15 @@ def is_foreign(forms: Forms, known: set[str]) -> bool:
     """Return whether a chunk with these terms is recognisably in another language than the forms."""
 
     def signs(language: str) -> int:
-        return len(_FUNCTION_WORDS.get(language, frozenset()) & known)
+        return len(function_words(language) & known)
 
     least = max(signs(forms.language) + 1, SIGNS)
     return any(signs(other) >= least for other in forms.others)
 
 
-_FUNCTION_WORDS: Final[Mapping[str, frozenset[str]]] = dict(FUNCTION_WORDS.items())
+def function_words(language: str) -> frozenset[str]:
+    """Return the function words of a language; none of one that memd does not know."""
+    return FUNCTION_WORDS.get(cast("Language", language), frozenset())
 
 
 class _Rows:

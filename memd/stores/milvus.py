@@ -11,7 +11,6 @@ Run as a program, it serves the store to the daemon that started it. Thread-safe
 
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
@@ -346,12 +345,14 @@ class MilvusStore:
         ours = self._counts.of(clock, asked, [*every, f"/{CHUNKS}"])
         theirs = ours if len(asked) == len(known) else self._counts.of(clock, known, [*every, f"/{CHUNKS}"])
         chunks, all_chunks = ours.get(f"/{CHUNKS}", 0), theirs.get(f"/{CHUNKS}", 0)
-        found: Counter[str] = Counter()
+        found: dict[str, float] = {}
 
         def add(terms: Iterable[str], weight: float, frequency: int) -> None:
             wanted_idf = weight * idf(chunks, min(frequency, chunks))
             for term in terms:
-                found[term] += wanted_idf / idf(all_chunks, min(theirs.get(term, 0), all_chunks))
+                found[term] = found.get(term, 0.0) + wanted_idf / idf(
+                    all_chunks, min(theirs.get(term, 0), all_chunks)
+                )
 
         weights = iter(wanted.weights or [1.0] * len(parts_of(wanted)))
         for term in wanted.terms:
@@ -362,7 +363,7 @@ class MilvusStore:
             add(one.forms, next(weights), sum(ours.get(form, 0) for form in (one.word, *one.forms)))
         for term in whole:
             add([term], 1.0, ours.get(term, 0))
-        return dict(found)
+        return found
 
     def _by_vector(
         self,

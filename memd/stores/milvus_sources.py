@@ -21,9 +21,8 @@ import msgspec
 import numpy as np
 
 from memd.index.postings import MAX_COUNT
-from memd.languages import FUNCTION_WORDS
 from memd.search.word_forms import SIGNS
-from memd.stores.lean import chunk_facts, has_phrase, packed, places_of, source_facts
+from memd.stores.lean import chunk_facts, function_words, has_phrase, packed, places_of, source_facts
 from memd.stores.milvus_rows import MAX_HEAD_CHARS, unpacked
 from memd.stores.milvus_rows import packed as packed_value
 from memd.stores.store import ChunkFacts, Evidence, Forms, PublishedChunk, PublishedSource, Wanted
@@ -35,7 +34,6 @@ _NUMBERS: Final = struct.Struct("<6i")
 _EACH: Final = 3  # numbers of a chunk: its length, whether it has a vector, characters of it in the body or 0
 _SIZE: Final = struct.Struct("<3i")  # of a chunk's row: bytes of what is shown, and of its vector; 0
 _LOW_BITS: Final = 16  # of a term's hash, by which most terms that no query has are passed over
-_FUNCTION_WORDS: Final[Mapping[str, frozenset[str]]] = dict(FUNCTION_WORDS.items())
 
 Shown = Mapping[int, str]  # ordinal of a chunk → its packed row
 Array = Any  # of numpy
@@ -246,7 +244,7 @@ def _counts(sources: Sequence[Packed], wanted: Wanted) -> Array:
     for forms in wanted.forms:
         names |= dict.fromkeys((forms.word, *forms.forms))
         for language in (forms.language, *forms.others) if forms.others else ():
-            names |= dict.fromkeys(_FUNCTION_WORDS.get(language, ()))
+            names |= dict.fromkeys(function_words(language))
     rows = {name: number for number, name in enumerate(names)}
     of_terms = _of_terms(sources, list(rows), chunks)
     parts = [of_terms[rows[term]] for term in wanted.terms]
@@ -270,7 +268,7 @@ def _of_forms(forms: Forms, of_terms: Array, rows: Mapping[str, int]) -> Array:
     if forms.others and found.any():
 
         def signs(language: str) -> Array:
-            its = [rows[word] for word in _FUNCTION_WORDS.get(language, ())]
+            its = [rows[word] for word in function_words(language)]
             return (of_terms[its] > 0).sum(axis=0)
 
         least = np.maximum(signs(forms.language) + 1, SIGNS)
