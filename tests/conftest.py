@@ -1,8 +1,11 @@
 """Fixtures of all tests."""
 
+import gc
+import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import settings
@@ -14,6 +17,14 @@ from tools import generate
 settings.register_profile("memd", deadline=None, max_examples=many(100))
 settings.load_profile("memd")
 
+# Collection makes millions of objects and drops few of them: the collector would look through them again and
+# again, which takes a third of the time, in each process of a check.
+gc.disable()
+
+# Where files are in memory; in a container it may be too small for the tests.
+MEMORY = Path("/dev/shm")
+IN_MEMORY = {"api", "eval", "faults", "imports", "index", "search", "stores", "workspace"}  # folders of tests
+MEMORY_BYTES = 2 << 30
 WAITING = {"e2e", "faults", "live", "memctl"}  # folders of tests
 
 
@@ -35,6 +46,29 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     They are the longest, and none is left then when the processes have finished all others.
     """
     items.sort(key=lambda item: WAITING.isdisjoint(item.path.parts))
+
+
+def pytest_collection_finish() -> None:
+    """Have the collector work again, and never look through what was collected, which stays to the end."""
+    gc.enable()
+    gc.freeze()
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    """A folder of the test's own: on the disk, or in memory, where no commit of an index waits for the disk.
+
+    What a kill leaves is the same in both. Tests of daemons and watches are about real file systems.
+    """
+    if IN_MEMORY.isdisjoint(request.path.parts) or not _has_memory():
+        yield tmp_path
+        return
+    with TemporaryDirectory(prefix="memd-test-", dir=MEMORY) as folder:
+        yield Path(folder)
+
+
+def _has_memory() -> bool:
+    return MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > MEMORY_BYTES
 
 
 @pytest.fixture
