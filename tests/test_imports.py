@@ -119,10 +119,16 @@ ONE_IMPORTER = {
 ONE_PLACE = ("memctl", "memd")
 
 
+@functools.cache
+def nodes(source: str) -> list[ast.AST]:
+    """Return all nodes of a source file, the module first."""
+    return list(ast.walk(ast.parse(source)))
+
+
 def imports(source: str) -> set[str]:
     """Return every module that a source file imports, at the top or inside of a function."""
     found = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes(source):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -254,7 +260,7 @@ def bound(source: str, known: set[str]) -> dict[str, str]:
     """Return name → full name of what a module imports of *known* modules, and of the modules themselves."""
     return {
         alias.asname or alias.name: f"{node.module}.{alias.name}"
-        for node in ast.walk(ast.parse(source))
+        for node in nodes(source)
         if isinstance(node, ast.ImportFrom) and node.module
         for alias in node.names
         if node.module in known or f"{node.module}.{alias.name}" in known
@@ -268,7 +274,7 @@ def private_names(table: dict[str, str]) -> list[str]:
         ours = bound(source, set(table))
         attributes = [
             f"{ours[node.value.id]}.{node.attr}"
-            for node in ast.walk(ast.parse(source))
+            for node in nodes(source)
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in ours
         ]
         for full in [*ours.values(), *attributes]:
@@ -291,7 +297,7 @@ def twice_defined(table: dict[str, str]) -> list[str]:
     """Return each constant, type variables aside, that several modules of *table* define with one value."""
     places = defaultdict(list)
     for name, source in table.items():
-        for node in ast.parse(source).body:
+        for node in ast.iter_child_nodes(nodes(source)[0]):
             if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
                 target = node.targets[0] if isinstance(node, ast.Assign) else node.target
                 value = ast.unparse(node.value)

@@ -15,6 +15,7 @@ import pytest
 from daemon_process import until
 from imports.conftest import answered, typed
 from patience import PATIENCE
+from tests_support import LONG
 
 from memd.errors import UnsafeError, WorkspaceError
 from memd.imports import page
@@ -199,6 +200,7 @@ class _Alike:
 
 
 SESSIONS = 40
+ROUNDS = 6 if LONG else 2
 IMPORT = """
 import sys
 from pathlib import Path
@@ -215,7 +217,7 @@ def test_an_import_that_is_killed_at_any_moment_ends_with_the_same_files_when_it
     folder = tmp_path / "claude-code"
     for number in range(SESSIONS):
         turns = [
-            one for turn in range(20) for one in (typed(f"ask {turn}"), answered(f"{turn} {'word ' * 500}"))
+            one for turn in range(20) for one in (typed(f"ask {turn}"), answered(f"{turn} {'word ' * 50}"))
         ]
         workspace.session(typed(f"session {number}"), *turns, name=f"{number:04}.jsonl")
     command = [sys.executable, "-c", IMPORT, str(workspace.root), str(folder)]
@@ -224,10 +226,10 @@ def test_an_import_that_is_killed_at_any_moment_ends_with_the_same_files_when_it
     assert len(whole) == SESSIONS
     rng = random.Random(14)
     cut_short = 0
-    for _ in range(6):
+    for _ in range(ROUNDS):
         _empty(workspace)
         while True:
-            _kill_soon(command, workspace, rng)
+            _kill_soon(command, workspace, rng, after=rng.randrange(SESSIONS))
             there = workspace.pages()
             pages = {name: text for name, text in there.items() if "/.memd-write-" not in name}
             assert pages.items() <= whole.items()
@@ -239,13 +241,13 @@ def test_an_import_that_is_killed_at_any_moment_ends_with_the_same_files_when_it
     assert cut_short
 
 
-def _kill_soon(command, workspace, rng):
-    """Start an import, and kill it some moments after it has begun to write."""
+def _kill_soon(command, workspace, rng, *, after):
+    """Start an import, and kill it soon after it has begun to write, and has written *after* pages."""
     process = subprocess.Popen(command)
     top = workspace.root / "memory" / "archives" / "claude-code" / "2026"
-    while not top.exists() and process.poll() is None:
+    while (not top.exists() or len(list(top.glob("*.md"))) < after) and process.poll() is None:
         time.sleep(0.002)
-    time.sleep(rng.uniform(0, 0.2))
+    time.sleep(rng.uniform(0, 0.02))
     process.send_signal(signal.SIGKILL)
     process.wait()
 

@@ -1,6 +1,5 @@
 """Searches by meaning say what a scan says, whatever happens to matrix and codes in whatever order."""
 
-import os
 import random
 import shutil
 import tempfile
@@ -12,14 +11,14 @@ from derived_life import DerivedFileLife
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
-from tests_support import OtherHashEmbedder, WordHashEmbedder
+from tests_support import LONG, OtherHashEmbedder, WordHashEmbedder
 
 from memd.index import codes
 from memd.search import vector
 
 pytest.importorskip("faiss")
 
-EXAMPLES = int(os.environ.get("MEMD_EXAMPLES", "10"))  # lives; more at night
+EXAMPLES = 10 if LONG else 3  # lives
 PATHS = st.sampled_from([f"n{number}.md" for number in range(60)])
 WORDS = st.sampled_from(
     [

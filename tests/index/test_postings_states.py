@@ -1,6 +1,5 @@
 """The postings of a query stay those of FTS5, whatever happens to index and table in whatever order."""
 
-import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -10,11 +9,12 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, rule
 from postings_support import damage, made, untruths
+from tests_support import many
 
 from memd.index import postings_table
 from memd.index.check import Finding, repair
 
-EXAMPLES = int(os.environ.get("MEMD_EXAMPLES", "12"))  # lives; more at night
+EXAMPLES = many(16)  # lives
 PATHS = st.sampled_from([f"n{number}.md" for number in range(8)])
 WORDS = st.sampled_from(["zebra", "lion", "浅草", "草", "草" * 600, "# H\n\n"])
 TEXTS = st.lists(WORDS, max_size=6).map(" ".join)

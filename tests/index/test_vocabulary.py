@@ -9,7 +9,6 @@ from snowballstemmer.english_stemmer import EnglishStemmer
 from tests_support import Notes
 
 from memd.index import vocabulary
-from memd.index.vocabulary import FEW_NEW_CHUNKS
 
 
 def words(notes: Notes, *, timeout_s: float | None = None) -> tuple[bool, dict[str, int]]:
@@ -72,12 +71,14 @@ def test_terms_are_found_by_their_beginning_the_most_frequent_first(notes):
     assert beginning_with("zz") == []
 
 
-def test_a_burst_is_read_little_by_little_and_said_to_be_unread(notes):
+def test_a_burst_is_read_little_by_little_and_said_to_be_unread(notes, monkeypatch):
     """No query waits for thousands of texts."""
-    many = 3 * FEW_NEW_CHUNKS
-    notes.save({f"{number}.md": "heron\n" for number in range(40 * FEW_NEW_CHUNKS)}, embed=False)
+    few = 10
+    monkeypatch.setattr(vocabulary, "FEW_CHUNKS", 20 * few)
+    monkeypatch.setattr(vocabulary, "FEW_NEW_CHUNKS", few)
+    notes.save({f"{number}.md": "heron\n" for number in range(40 * few)}, embed=False)
     assert words(notes)[0]
-    notes.save({f"new{number}.md": f"heron {number}\n" for number in range(many - 1)}, embed=False)
+    notes.save({f"new{number}.md": f"heron {number}\n" for number in range(3 * few - 1)}, embed=False)
     notes.save({"last.md": "sluice\n"}, embed=False)
     said = [words(notes) for _ in range(3)]
     assert [done for done, _ in said] == [False, False, True]

@@ -5,7 +5,7 @@ from search.any_query import FIRST_DAY, MAKERS, filled, queries, run
 from search.any_query_model import Note, expected_of
 from tests_support import LONG
 
-QUERIES = 100_000 if LONG else 800
+QUERIES = 100_000 if LONG else 600
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import os
 import shutil
 
 import pytest
+from tests_support import many
 from watched_folder import armed, can, child, is_back, run
 
 pytestmark = pytest.mark.usefixtures("impatient")
@@ -121,7 +122,7 @@ def test_a_folder_that_is_recreated_at_once_is_watched(root):
     """A folder that is deleted and made again before anybody looks is another folder."""
 
     async def steps(watched):
-        for _ in range(100):
+        for _ in range(many(100)):
             (root / "a" / "b").mkdir(parents=True)
             (root / "a" / "b" / "note.md").write_text("text")
             shutil.rmtree(root / "a")

@@ -1,6 +1,7 @@
 """Fixtures of the tests of stores."""
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,18 +19,25 @@ def server(tmp_path: Path) -> Iterator[Server]:
     made.close()
 
 
-@pytest.fixture
-def member(tmp_path: Path, server: Server) -> Iterator[Callable[..., Member]]:
-    """Make daemons of the team, each in a home of its own."""
+@contextmanager
+def members(folder: Path, server: Server) -> Iterator[Callable[..., Member]]:
+    """Give what makes daemons of the team, each in a home of its own."""
     made: list[Member] = []
 
     def make(name: str = "ada", **settings: Any) -> Member:
-        made.append(Member(tmp_path / name, server, **settings))
+        made.append(Member(folder / name, server, **settings))
         return made[-1]
 
     yield make
     for one in made:
         one.close()
+
+
+@pytest.fixture
+def member(tmp_path: Path, server: Server) -> Iterator[Callable[..., Member]]:
+    """Make daemons of the team, each in a home of its own."""
+    with members(tmp_path, server) as make:
+        yield make
 
 
 @pytest.fixture

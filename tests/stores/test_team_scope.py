@@ -1,12 +1,14 @@
 """Searches and recalls with the scope team: several daemons, one store."""
 
 import time
+from contextlib import closing
 
 import pytest
 from agent_session import in_a_session
 
 from memctl import exits
-from stores.team_support import comes
+from stores.conftest import members
+from stores.team_support import Server, comes
 
 MARSH = "# Marsh\n\nThe bittern booms at dusk in the reed bed behind the mill.\n"
 POND = "# Pond\n\nA kingfisher dives from the alder beside the sluice.\n"
@@ -17,9 +19,22 @@ def found(member, root, query, **params):
     return answer, [(hit["team"]["workspace"], hit["path"]) for hit in answer["hits"]]
 
 
+@pytest.fixture(scope="module")
+def two(tmp_path_factory):
+    """Ada publishes her marsh, Bob his pond; whoever changes more than faults of the store has two others."""
+    folder = tmp_path_factory.mktemp("team")
+    with closing(Server(folder / "server").start()) as server, members(folder, server) as member:
+        yield published(member)
+
+
 @pytest.fixture
-def two(member):
-    """Ada publishes her marsh, Bob his pond."""
+def two_others(member):
+    """The same, of one test alone."""
+    return published(member)
+
+
+def published(member):
+    """Publish the notes of both."""
     ada, bob = member("ada"), member("bob")
     marsh = ada.folder(
         "marsh", {"bittern.md": MARSH, "diary.md": "---\nprivate: true\n---\nSecret bittern.\n"}
@@ -51,9 +66,9 @@ def test_own_hits_name_the_own_root(two):
     assert answer["hits"][0]["team"]["root"] == str(marsh)
 
 
-def test_an_own_save_is_found_before_it_is_published(two):
+def test_an_own_save_is_found_before_it_is_published(two_others):
     """Rows of the own index lie over those of the store, which is late."""
-    ada, marsh, bob, pond = two
+    ada, marsh, bob, pond = two_others
     ada.server.tell(lag_s=60)
     ada.save(marsh, "new.md", "# Crane\n\nA crane rests on the marsh; the bittern is silent.\n")
     answer, places = found(ada, marsh, "crane", sync=True)
