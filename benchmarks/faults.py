@@ -20,6 +20,7 @@ from benchmarks import report
 sys.path.insert(0, str(report.RUNS.parent.parent / "tests"))
 
 from faults import failing, flips, full, killing, migration, power, surgery
+from faults.household import household
 
 NOTES = 13_100  # some 20,000 chunks
 STEP_BYTES = 8 * 1024  # of the space that is left on a full disk
@@ -55,7 +56,8 @@ def refusals(folder: Path, _: int) -> Outcome:
 
 def bits(folder: Path, seed: int) -> Outcome:
     """Single bits that flip under a stopped daemon."""
-    found = flips.loop(folder, flips=200, seed=seed)
+    with household(folder) as house:
+        found = flips.loop(house, flips=200, seed=seed)
     told = "; ".join(f"{count} {outcome}" for outcome, count in sorted(found.outcomes.items()))
     return _row("bits flipped", found.outcomes.total(), told), found.flaws
 

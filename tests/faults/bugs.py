@@ -16,7 +16,7 @@ from memd.index import database
 from memd.index.vector_table import NewRow, VectorTable
 from memd.index.vectors import Matrix
 
-SLOW_DISK_S = 0.003  # between the two halves of a write that is in the wrong order: this disk is too fast
+SLOW_DISK_S = 0.01  # between the two halves of a write that is in the wrong order: this disk is too fast
 
 Patch = tuple[object, str, Callable[..., Any]]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from patience import PATIENCE
 
-from faults.household import NOTES, Household, household
+from faults.household import NOTES, Household
 
 NOTICED_S = 3.0  # what is not well after so long waits for the daily check
 SCRUBBED_S = 20.0 * PATIENCE  # of a loaded machine; usually three seconds
@@ -28,24 +28,21 @@ class Flips:
     flaws: list[str] = field(default_factory=list)
 
 
-def loop(folder: Path, *, flips: int, seed: int) -> Flips:
+def loop(house: Household, *, flips: int, seed: int) -> Flips:
     """Flip so many bits in the matrix and in the database each, one at a time in an index that was well."""
     chance = random.Random(seed)
     found = Flips()
-    with household(folder) as house:
-        for _ in range(flips):
-            house.restore()
-            bit = _flip(house.matrix, NOTES * ROW_BYTES, chance)
-            found.flaws += [
-                f"bit {bit} of the matrix: {flaw}" for flaw in _after_matrix(house, found.outcomes)
-            ]
-        for _ in range(flips):
-            house.restore()
-            database = house.index_dir / "index.db"
-            bit = _flip(database, database.stat().st_size, chance)
-            found.flaws += [
-                f"bit {bit} of the database: {flaw}" for flaw in _after_database(house, found.outcomes)
-            ]
+    for _ in range(flips):
+        house.restore()
+        bit = _flip(house.matrix, NOTES * ROW_BYTES, chance)
+        found.flaws += [f"bit {bit} of the matrix: {flaw}" for flaw in _after_matrix(house, found.outcomes)]
+    for _ in range(flips):
+        house.restore()
+        database = house.index_dir / "index.db"
+        bit = _flip(database, database.stat().st_size, chance)
+        found.flaws += [
+            f"bit {bit} of the database: {flaw}" for flaw in _after_database(house, found.outcomes)
+        ]
     return found
 
 

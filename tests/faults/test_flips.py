@@ -2,32 +2,39 @@
 
 import apsw
 import pytest
-from tests_support import Notes
+from tests_support import LONG, Notes
 
 from faults import flips
 from faults.household import household
 from memd.errors import IndexDamagedError
 from memd.index import check
 
+FLIPS = 2 if LONG else 1  # of each file
 
-def test_a_flipped_bit_is_noticed_or_harmless(tmp_path):
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory):
+    with household(tmp_path_factory.mktemp("house")) as house:
+        yield house
+
+
+def test_a_flipped_bit_is_noticed_or_harmless(house):
     """In the matrix it costs one row; over the database the daemon starts, and is well after a check."""
-    found = flips.loop(tmp_path, flips=2, seed=1)
+    found = flips.loop(house, flips=FLIPS, seed=1)
     assert found.flaws == []
-    assert found.outcomes.total() == 4
+    assert found.outcomes.total() == 2 * FLIPS
 
 
-def test_a_text_that_changed_silently_is_found_by_the_daily_check(tmp_path):
+def test_a_text_that_changed_silently_is_found_by_the_daily_check(house):
     """SQLite has no checksums: such a text is quoted, until the check compares it with its own hash."""
-    with household(tmp_path) as house:
-        house.restore()
-        with apsw.Connection(str(house.index_dir / "index.db")) as database:
-            database.execute("UPDATE chunks SET text = replace(text, 'a', 'o')")
-        database.close()
-        house.daemon.start()
-        assert list(house.said_at_once()) != []  # so what no note says would be seen
-        assert {one["kind"] for one in house.check()} >= {"chunk"}
-        assert list(house.flaws()) == []
+    house.restore()
+    with apsw.Connection(str(house.index_dir / "index.db")) as database:
+        database.execute("UPDATE chunks SET text = replace(text, 'a', 'o')")
+    database.close()
+    house.daemon.start()
+    assert list(house.said_at_once()) != []  # so what no note says would be seen
+    assert {one["kind"] for one in house.check()} >= {"chunk"}
+    assert list(house.flaws()) == []
 
 
 @pytest.mark.parametrize("table", ["words", "trigrams"])

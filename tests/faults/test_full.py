@@ -2,6 +2,7 @@
 
 import pytest
 from daemon_process import until
+from tests_support import LONG
 
 from faults import full
 from memctl.client import RpcError
@@ -11,7 +12,7 @@ pytestmark = pytest.mark.skipif(not full.is_possible(), reason="needs a mount na
 
 def test_a_save_on_a_full_disk_is_indexed_when_there_is_space(tmp_path):
     """Requests fail with MEMD_NOSPACE, old notes are found, also after a start; the new one when it fits."""
-    report = full.loop(tmp_path, frees=[0, 32 * 1024, 160 * 1024], restart_every=2)
+    report = full.loop(tmp_path, frees=[0, 32 * 1024, 160 * 1024][: 3 if LONG else 2], restart_every=2)
     assert report.flaws == []
     assert report.refused
 

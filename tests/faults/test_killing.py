@@ -1,20 +1,21 @@
 """What was acknowledged survives kill -9, and a mistake in the order of a write does not."""
 
 import pytest
+from tests_support import LONG
 
 from faults import killing
 
 
 def test_nothing_that_was_acknowledged_is_lost_when_the_process_is_killed(tmp_path):
     """Killed at random moments, an index has every acknowledged step, no other one, and right vectors."""
-    report = killing.loop(tmp_path, kills=15, seed=1)
+    report = killing.loop(tmp_path, kills=15 if LONG else 8, seed=1)
     assert report.flaws == []
     assert report.steps > 50
 
 
 def test_an_index_of_many_notes_survives_as_well(tmp_path):
     """Where SQLite has much to write back and a matrix much to copy, nothing is lost either."""
-    report = killing.loop(tmp_path, kills=4, seed=2, notes=300)
+    report = killing.loop(tmp_path, kills=4 if LONG else 2, seed=2, notes=300)
     assert report.flaws == []
 
 
