@@ -9,12 +9,13 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from tests_support import LONG
 from watched_folder import MARK, armed, run
 
-SEEDS = 10
+SEEDS = 10 if LONG else 4
 STEPS = 1_000  # for each seed
-# Of each of two threads that never pause: the kernel's queue (16,384 events) holds all of them, and those of
-# the follower's own looks. What is lost when it is full is found by scans, not by the watch.
+# Of each of two threads that never pause. In some of many more steps a folder is left without a watch: it was
+# made or moved while a folder above it was renamed. Scans find what is saved in it.
 STEPS_OF_MANY = 250
 NAMES = ["a", "b", "c", "d.md", "e.md", "f.md"]  # few: they meet each other
 
@@ -44,7 +45,10 @@ class Follower:
 
     def _look_at(self, path):
         self._forget(path)  # it may be gone, and may have been a folder
-        self.known |= content(path)
+        # A folder above it may have become a link since, and what is behind a link has another path.
+        above = path.parents[: len(path.relative_to(self.root).parts) - 1]
+        if not any(folder.is_symlink() for folder in above):
+            self.known |= content(path)
 
     def _forget(self, path):
         below = f"{path}/"
