@@ -8,8 +8,10 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tarfile
 import tomllib
+import venv
 import zipfile
 from pathlib import Path
 
@@ -18,25 +20,40 @@ from packaging.requirements import Requirement
 
 from memctl import __version__
 from memctl.commands import COMMANDS
-from tools import sbom
+from tools import generate, sbom
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 MODEL_PROJECT = tomllib.loads((ROOT / "models/pyproject.toml").read_text(encoding="utf-8"))["project"]
 BUILD = "import sys, hatchling.build as hatch; hatch.build_wheel(sys.argv[1]); hatch.build_sdist(sys.argv[1])"
+BUILD_EDITABLE = "import sys, hatchling.build as hatch; print(hatch.build_editable(sys.argv[1]))"
+IMPORT = """
+import memd.daemon, memd.api.dispatch, memctl.__main__
+from memctl import client, filter_keys, methods, types
+from memctl.mcp import tools
+tools.listed()
+print(methods.__file__)
+"""
 # In place of the model, which would take most of a build's time.
 MODEL = b"a model"
 
 
 @pytest.fixture(scope="module")
-def builds(tmp_path_factory):
-    """Two folders, each with a wheel and an sdist of its own copy of this tree, made at another time."""
-    folders = []
-    for number in (1, 2):
-        tree = tmp_path_factory.mktemp("tree") / f"memd-{number}"
+def trees(tmp_path_factory):
+    """Two copies of this tree, made at other times."""
+    copies = [tmp_path_factory.mktemp("tree") / f"memd-{number}" for number in (1, 2)]
+    for number, tree in enumerate(copies, start=1):
         _copied(tree)
         for path in tree.rglob("*"):
             os.utime(path, (number * 1e9, number * 1e9))
+    return copies
+
+
+@pytest.fixture(scope="module")
+def builds(trees, tmp_path_factory):
+    """Two folders, each with a wheel and an sdist of its own copy of this tree."""
+    folders = []
+    for tree in trees:
         folders.append(tmp_path_factory.mktemp("built"))
         done = _built(tree, folders[-1])
         assert done.returncode == 0, done.stderr
@@ -77,6 +94,36 @@ def test_two_builds_are_the_same_bytes(builds):
         f"memd_search-{__version__}.tar.gz",
     }
     assert first == second
+
+
+def test_a_wheel_and_an_editable_install_have_what_is_generated(builds, trees, tmp_path):
+    """Built of a tree without these files, and imported in environments of their own."""
+    wheel = next(builds[0].glob("*.whl"))
+    for path in generate.generated():  # the wheel's build has made them
+        (trees[0] / path).unlink()
+    editable = tmp_path / _run(trees[0], sys.executable, "-c", BUILD_EDITABLE, tmp_path)
+    for kind, built in (("wheel", wheel), ("editable", editable)):
+        site_packages = _installed(built, tmp_path / kind)
+        methods = _run(tmp_path, tmp_path / kind / "bin" / "python", "-c", IMPORT)
+        assert Path(methods).is_relative_to(site_packages if kind == "wheel" else trees[0])
+
+
+def _installed(wheel: Path, environment: Path) -> Path:
+    """Unpack a wheel into a new environment, which has the libraries of this one, and no memd of its own."""
+    venv.create(environment)
+    [site_packages] = environment.glob("lib/python*/site-packages")
+    # In a folder that a .pth file names no other .pth file is read: this environment's memd is not there.
+    (site_packages / "libraries.pth").write_text(sysconfig.get_path("purelib"))
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(site_packages)
+    return site_packages
+
+
+def _run(folder: Path, *command: object) -> str:
+    """Run a program in *folder*; return the last line that it prints."""
+    done = subprocess.run([*map(str, command)], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.splitlines()[-1]
 
 
 def test_the_wheel_runs_everywhere_and_has_a_manual_page_for_each_command(builds):

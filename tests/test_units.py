@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 import pytest
+from tests_support import LONG
 
 from memctl import service, systemd
 from memctl.client import Unreachable
@@ -208,6 +209,7 @@ def test_the_units_of_the_first_version_start_this_memd():
 
 
 @needs_box
+@pytest.mark.skipif(not LONG, reason="tells whose fault it is where the life above fails; .ci/long runs it")
 def test_the_units_keep_their_promises_with_any_daemon():
     """The same life with a daemon that has no index: what fails here is the units' or the client's fault."""
     runs = f"{sys.executable} -c"
