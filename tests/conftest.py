@@ -25,7 +25,13 @@ gc.disable()
 MEMORY = Path("/dev/shm")
 IN_MEMORY = {"api", "eval", "faults", "imports", "index", "search", "stores", "workspace"}  # folders of tests
 MEMORY_BYTES = 2 << 30
-WAITING = {"e2e", "faults", "live", "memctl"}  # folders of tests
+# Files of tests that take longest, the longest first, and folders of tests that wait for daemons and timers.
+LONGEST = (
+    *("test_older_daemons", "test_nvim_daemon", "test_eval_command", "test_publishing", "test_life"),
+    *("test_import_command", "test_hostile_patterns", "test_model_changes", "test_storms"),
+    *("test_entry_promises", "test_killing", "test_find", "test_full", "test_surgery", "test_units"),
+)
+WAITING = {"e2e", "faults", "live", "memctl"}
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -41,11 +47,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the files that wait for daemons, editors and timers.
+    """Begin with the longest files: none is left then when the processes have finished all others."""
 
-    They are the longest, and none is left then when the processes have finished all others.
-    """
-    items.sort(key=lambda item: WAITING.isdisjoint(item.path.parts))
+    def place(item: pytest.Item) -> tuple[int, bool]:
+        first = LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST)
+        return first, WAITING.isdisjoint(item.path.parts)
+
+    items.sort(key=place)
 
 
 def pytest_collection_finish() -> None:

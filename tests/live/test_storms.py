@@ -1,5 +1,7 @@
 """Nothing is lost where the kernel's queue is too small, and nothing burns."""
 
+from patience import PATIENCE
+
 from live.game import game
 from live.planted import launched
 from live.storms import knows, overrun, storm
@@ -10,7 +12,7 @@ STORM_S = 14.0  # longer than the first pause between two scans, shorter than th
 def test_what_the_full_queue_lost_is_found(played):
     """The daemon stands still while notes are saved without an event, and knows them all afterwards."""
     files = overrun(played)
-    assert knows(played, files, patience_s=60)
+    assert knows(played, files, patience_s=60 * PATIENCE)
     played.check()
 
 

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -85,8 +86,12 @@ class Server:
         return connect(self.config(token, **changes))
 
     def raw(self) -> bytes:
-        """Return every byte of its database."""
-        return b"".join(path.read_bytes() for path in sorted(self.folder.glob("store.db*")))
+        """Return every byte of its database; a journal may be gone before it is read."""
+        found = b""
+        for path in sorted(self.folder.glob("store.db*")):
+            with suppress(FileNotFoundError):
+                found += path.read_bytes()
+        return found
 
     def _answer(self) -> dict[str, Any]:
         assert self.process is not None

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from patience import PATIENCE
 
 from memd.config import TeamConfig
 from memd.errors import ConfigError, StoreError, StoreModelError, StoreRefusedError
@@ -235,7 +236,7 @@ def test_a_close_ends_a_call_that_waits(server):
         time.sleep(SOON_S)
         client.close()
         with pytest.raises(StoreError):
-            waiting.result(timeout=10)
+            waiting.result(timeout=10 * PATIENCE)
     server.tell(fault="")
 
 

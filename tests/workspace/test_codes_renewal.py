@@ -4,9 +4,11 @@ import asyncio
 import errno
 import os
 import sys
+from collections.abc import Callable
 
 import pytest
 from codes_support import answers, made, the_file
+from patience import PATIENCE
 from tests_support import context_of
 
 from memd import fsio
@@ -18,7 +20,7 @@ from memd.workspace.maintenance import Maintenance
 
 pytest.importorskip("faiss")
 
-LOOKS_S = 1.0  # of housekeeping that looks every 10 ms
+LOOKS = 4
 
 
 @pytest.fixture(autouse=True)
@@ -32,22 +34,39 @@ def _small(monkeypatch):
 @pytest.fixture
 def keeper(notes):
     """The housekeeping of these notes, which are always idle."""
-    return housekeeping_of(notes)
+    return Keeper(notes)
 
 
-def housekeeping_of(notes) -> Maintenance:
-    context = context_of(notes)
-    return Maintenance(context, EmbedLoop(context, Backlog()), is_idle=lambda: True)
+class Keeper:
+    """Housekeeping that can be let look around."""
 
+    def __init__(self, notes) -> None:
+        context = context_of(notes)
+        self._notes = notes
+        self._asked = 0  # whether there is nothing else to do: twice for each look
+        self._maintenance = Maintenance(context, EmbedLoop(context, Backlog()), is_idle=self._is_idle)
 
-def look_around(keeper: Maintenance, for_s: float = LOOKS_S) -> None:
-    async def looking():
-        running = asyncio.create_task(keeper.run())
-        await asyncio.sleep(for_s)
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+    def look_around(self, done: Callable[[], bool] | None = None) -> None:
+        """Look until *done* returns true, by default some times."""
 
-    asyncio.run(looking())
+        async def looking():
+            self._asked = 0
+            running = asyncio.create_task(self._maintenance.run())
+            async with asyncio.timeout(60 * PATIENCE):
+                while not (self._asked > 2 * LOOKS if done is None else done()):  # noqa: ASYNC110
+                    await asyncio.sleep(0.002)
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+
+        asyncio.run(looking())
+
+    def look_until_covered(self, count: int) -> None:
+        """Look until the codes cover so many rows."""
+        self.look_around(lambda: getattr(self._notes.index.snapshot.codes, "covered", 0) == count)
+
+    def _is_idle(self) -> bool:
+        self._asked += 1
+        return True
 
 
 def texts(count: int, first: int = 0) -> dict[str, str]:
@@ -57,14 +76,12 @@ def texts(count: int, first: int = 0) -> dict[str, str]:
 def test_codes_are_made_in_the_background(notes, keeper):
     """When there are enough rows, and again when enough came since."""
     notes.save(texts(39))
-    look_around(keeper)
+    keeper.look_around()
     assert notes.index.snapshot.codes is None
     notes.save(texts(21, first=39))
-    look_around(keeper)
-    assert notes.index.snapshot.codes.covered == 60
+    keeper.look_until_covered(60)
     notes.save(texts(10, first=60))
-    look_around(keeper)
-    assert notes.index.snapshot.codes.covered == 70
+    keeper.look_until_covered(70)
     assert answers(notes, "zebra")
 
 
@@ -75,8 +92,7 @@ def test_the_file_that_is_there_is_read_at_once(notes, monkeypatch):
     before = the_file(notes)
     notes.reopen()
     monkeypatch.setattr(maintenance, "LOOK_S", 60.0)
-    look_around(housekeeping_of(notes))
-    assert notes.index.snapshot.codes.covered == 60
+    Keeper(notes).look_until_covered(60)
     assert the_file(notes) == before
 
 
@@ -89,8 +105,7 @@ def test_a_damaged_file_is_made_again(notes):
         stream.seek(-1, os.SEEK_END)
         stream.write(b"\xfe")
     notes.reopen()
-    look_around(housekeeping_of(notes))
-    assert notes.index.snapshot.codes.covered == 60
+    Keeper(notes).look_until_covered(60)
     assert the_file(notes) != before
 
 
@@ -109,13 +124,11 @@ def test_a_file_that_cannot_be_read_is_made_again(notes, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("memd.index.codes.CodesFile.read", failing)
         patch.setattr(maintenance, "LOOK_S", 60.0)
-        look_around(housekeeping_of(notes))
-        assert failed
+        Keeper(notes).look_around(lambda: bool(failed))
         assert notes.index.snapshot.codes is None
         assert answers(notes, "zebra")
-    look_around(housekeeping_of(notes))
+    Keeper(notes).look_until_covered(60)
     assert the_file(notes) != before
-    assert notes.index.snapshot.codes.covered == 60
 
 
 def test_a_full_disk_is_tried_again_later(notes, keeper, monkeypatch):
@@ -129,7 +142,7 @@ def test_a_full_disk_is_tried_again_later(notes, keeper, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(fsio, "sync", refuse)
-        look_around(keeper)
+        keeper.look_around()
     assert len(tried) == 1
     assert not list(notes.state.glob("codes.*"))
     assert answers(notes, "zebra")
@@ -143,7 +156,7 @@ def test_a_library_that_is_missing_or_broken_costs_nothing(notes, keeper, monkey
         monkeypatch.setitem(sys.modules, "faiss", None)
     else:
         monkeypatch.setattr("memd.index.ann._faiss", broken)
-    look_around(keeper)
+    keeper.look_around()
     assert notes.index.snapshot.codes is None
     assert notes.index.codes.is_due(is_busy=False) is False
     assert answers(notes, "zebra")
@@ -157,7 +170,7 @@ def test_vectors_that_are_too_rough_are_not_tried_again_at_once(notes, keeper, m
     """The exact scan goes on."""
     monkeypatch.setattr(codes, "RECALL", 1.1)
     notes.save(texts(60))
-    look_around(keeper)
+    keeper.look_around()
     assert notes.index.snapshot.codes is None
     assert not notes.index.codes.is_due(is_busy=False)
     assert not list(notes.state.glob("codes.*"))
@@ -168,5 +181,5 @@ def test_who_stops_leaves_nothing_half_made(notes, keeper, monkeypatch):
     monkeypatch.setattr(maintenance, "BUILD_BUDGET_S", 0.05)
     monkeypatch.setattr(codes, "SLICE_ROWS", 32)
     notes.save(texts(400))
-    look_around(keeper, for_s=0.15)
+    keeper.look_around(lambda: any(notes.state.glob("codes.*")))
     assert len(list(notes.state.glob("codes.*"))) == (notes.index.snapshot.codes is not None)
