@@ -71,6 +71,12 @@ def mend(notes) -> None:
     repair(notes.index, list(check.findings(notes.index)))
 
 
+@pytest.fixture
+def tmp_path(tmp_path_factory):
+    """A folder on the file system of the notes that all tests have links of."""
+    return tmp_path_factory.mktemp("codes")
+
+
 @pytest.fixture(scope="module")
 def made_many(tmp_path_factory):
     """Two hundred notes with a file of codes; closed."""
