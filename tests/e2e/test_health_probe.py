@@ -2,6 +2,7 @@
 
 import apsw
 from daemon_process import until
+from patience import PATIENCE
 
 
 def test_health_ranks_on_the_connections_that_answer(daemon, tmp_path):
@@ -13,6 +14,7 @@ def test_health_ranks_on_the_connections_that_answer(daemon, tmp_path):
     assert daemon.call("health", workspace=workspace)["ok"]
     [file] = daemon.state.glob("*/index.db")
     database = apsw.Connection(str(file))
+    database.set_busy_timeout(20_000 * PATIENCE)  # the daemon may be writing
     database.execute("UPDATE words_data SET block = zeroblob(3) WHERE id = 1")
     assert database.pragma("integrity_check") == "ok"
     database.close()

@@ -57,7 +57,7 @@ def test_an_ignore_file_that_cannot_be_used_hides_its_folder_and_is_named(daemon
     workspace = daemon.add(root)
 
     def found() -> list[str]:
-        return daemon.found("hidden secret", workspace=workspace, mode="keyword")
+        return daemon.found("hidden secret", workspace=workspace, mode="keyword", sync=True)
 
     (root / "clone" / "secret.md").write_text("A secret.\n")
     until(lambda: "clone/secret.md" in found())

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from agent_session import in_a_session
-from daemon_process import Daemon, until
+from daemon_process import Daemon, hurried, until
 from patience import PATIENCE
 
 from memctl.client import RpcError
@@ -435,8 +435,9 @@ def test_one_damaged_index_does_not_keep_the_daemon_from_starting(daemon, root, 
     assert until(lambda: daemon.found("otter", workspace=second)) == ["otter.md"]
 
 
-def test_a_daemon_that_nobody_can_reach_ends(daemon):
+def test_a_daemon_that_nobody_can_reach_ends(unstarted):
     """Its socket was deleted: it leaves with code 75, and a new one can be started."""
+    daemon = unstarted.start(under=hurried("memd.daemon.LOOK_S = 0.5"))
     daemon.socket.unlink()
     assert daemon.process.wait(timeout=40 * PATIENCE) == 75
     daemon.start()

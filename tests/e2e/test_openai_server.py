@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from daemon_process import Daemon, until
+from daemon_process import Daemon, hurried, until
 from model_server import ModelServer
 
 KEY = "sk-0123456789abcdef"
@@ -42,9 +42,10 @@ def test_search_has_vectors_and_stays_with_words_while_the_server_fails(
 
 
 def test_after_a_server_refused_notes_they_are_soon_embedded_and_until_then_it_is_said(
-    server: ModelServer, daemon: Daemon, tmp_path: Path
+    server: ModelServer, unstarted: Daemon, tmp_path: Path
 ):
-    """Queries are answered, so nothing else tells; however often it failed, a try comes every few seconds."""
+    """Queries are answered, so nothing else tells; however often it failed, it is tried with the last pause."""
+    daemon = unstarted.start(under=hurried("memd.workspace.sync.EMBED_RETRY_S = 0.1, 0.2, 0.5"))
     root = tmp_path / "notes"
     server.make_workspace(daemon, root, provider="openai")
     (daemon.home / "config/memd/config.toml").write_text(
@@ -62,9 +63,9 @@ def test_after_a_server_refused_notes_they_are_soon_embedded_and_until_then_it_i
     until(lambda: degraded() == ["vectors-incomplete"])
     assert daemon.call("search", query="tabs", workspace=workspace)["degraded"] == ["vectors-incomplete"]
     tries = len(server.documents)
-    until(lambda: len(server.documents) >= tries + 12, 60)  # of a batch, and of a probe
+    until(lambda: len(server.documents) >= tries + 12, 12)  # of a batch, and of a probe
     server.refuses_documents = False
-    until(lambda: not degraded(), 14)
+    until(lambda: not degraded(), 5)
     assert daemon.call("search", query="tabs", workspace=workspace, mode="vector")["hits"]
 
 

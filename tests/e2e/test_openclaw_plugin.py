@@ -85,7 +85,7 @@ for line in sys.stdin:
         for step in range(8):
             token = asked["params"]["_meta"]["progressToken"]
             say(method="notifications/progress", params={"progressToken": token, "progress": step})
-            time.sleep(1)
+            time.sleep(0.5)
         answer = {"hits": [], "confidence": "none", "mode": "hybrid", "degraded": []}
         say(id=asked["id"], result={"content": [], "structuredContent": answer, "isError": False})
 """
@@ -227,11 +227,11 @@ def test_a_process_that_fails_is_told_and_ended(daemon, root, fake, what, error)
 
 
 def test_a_process_that_does_not_answer_is_given_up(daemon, root, fake):
-    """After the time of a start and a call, here 5 s; the next call asks another one."""
+    """After the time of a start and a call, here 3 s; the next call asks another one."""
     settings, kept = fake
     search = ["memory_search", {"query": "x"}]
     said, first, again, second = plugin(
-        daemon, root, search, ["children"], search, ["children"], faster=5, **settings("hangs")
+        daemon, root, search, ["children"], search, ["children"], faster=8, **settings("hangs")
     )
     assert said["error"] == again["error"] == "memd did not answer within 25 s. Is it well? memctl status"
     assert not {*first} & {*second}
@@ -250,9 +250,9 @@ def test_an_aborted_call_is_cancelled(daemon, root, fake):
 
 
 def test_progress_gives_a_call_more_time(daemon, root, fake):
-    """A first search waits for the first index: here 8 s, where 5 s of silence are too many."""
+    """A first search waits for the first index: here 4 s, where 3 s of silence are too many."""
     settings, _ = fake
-    (said,) = plugin(daemon, root, ["memory_search", {"query": "x"}], faster=5, **settings("works"))
+    (said,) = plugin(daemon, root, ["memory_search", {"query": "x"}], faster=8, **settings("works"))
     assert said == {"results": [], "provider": "memd", "model": None, "mode": "hybrid"}
 
 
