@@ -171,7 +171,7 @@ def test_progress_comes_as_notifications(daemon, tmp_path):
     """Index says how far it is, to the caller that asked for it."""
     root = tmp_path / "notes"
     root.mkdir()
-    for number in range(300):
+    for number in range(100):
         (root / f"{number}.md").write_text(f"# Note {number}\n\nabout the number {number}\n" * 3)
     daemon.call("workspace.add", path=str(root))
     seen = []

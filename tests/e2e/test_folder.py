@@ -27,15 +27,25 @@ HOSTILE = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A running daemon with all of these, wholly indexed; for tests that only read."""
+    """A running daemon with all of these, wholly indexed, without a model; for tests that only read."""
     home = tmp_path_factory.mktemp("folder")
     root = home / "notes"
     root.mkdir()
     fill(root)
     daemon = Daemon(home)
     daemon.start()
-    yield daemon, daemon.add(root)
+    yield daemon, daemon.add_notes(root, {})
     daemon.close()
+
+
+@pytest.fixture(scope="module")
+def asked(folder):
+    """The same daemon with a workspace that has a model, for queries."""
+    daemon, _ = folder
+    root = daemon.home / "asked"
+    root.mkdir()
+    (root / "good.md").write_text("a narwhal note\n")
+    return daemon, daemon.add(root)
 
 
 def fill(root):
@@ -57,8 +67,9 @@ def fill(root):
 
 def test_what_is_not_text_is_skipped_and_named(folder):
     """Each with its reason, in status."""
-    daemon, _ = folder
-    skipped = {one["path"]: one["reason"] for one in daemon.call("status")["workspaces"][0]["skipped"]}
+    daemon, root = folder
+    [known] = daemon.call("status", workspace=root)["workspaces"]
+    skipped = {one["path"]: one["reason"] for one in known["skipped"]}
     assert skipped == {
         "big.md": "too-large",
         "binary.md": "binary",
@@ -106,15 +117,15 @@ def test_what_is_text_is_found(folder, word, path):
         "x\ny",
     ],
 )
-def test_any_text_as_a_query_is_answered(folder, query):
+def test_any_text_as_a_query_is_answered(asked, query):
     """With hits or without."""
-    daemon, root = folder
+    daemon, root = asked
     assert isinstance(daemon.found(query, workspace=root), list)
 
 
-def test_bytes_that_are_no_text_get_a_clear_error(folder):
+def test_bytes_that_are_no_text_get_a_clear_error(asked):
     """Neovim puts any bytes into a string: the request is refused by name, the daemon lives."""
-    daemon, root = folder
+    daemon, root = asked
     with pytest.raises(RpcError) as caught:
         daemon.call("search", query=os.fsdecode(b"caf\xe9"), workspace=root)
     assert caught.value.code == "MEMD_INVALID"

@@ -12,6 +12,7 @@ from patience import PATIENCE
 
 from benchmarks.pathological import text
 from memd.index.source_rows import EMBEDDED_CHUNKS
+from memd.workspace.embed_loop import EMBED_BATCH
 
 MIB = 1024 * 1024  # an eighth of it takes the parser as long as any text: then its work is given up
 
@@ -107,7 +108,7 @@ def test_of_a_very_long_note_the_first_parts_are_embedded(daemon, tmp_path):
             lambda: (now := facts(daemon)).get("beyond") and not now["pending"] and now, timeout_s=120
         )
         asked = len(server.documents)
-        assert known["vectors"] == asked == EMBEDDED_CHUNKS
+        assert known["vectors"] == len(set(server.documents)) == EMBEDDED_CHUNKS
         assert known["beyond"] == known["chunks"] - EMBEDDED_CHUNKS > 0
         assert (known["state"], known["embedded"], known["degraded"]) == ("ready", 1.0, [])
         [warning] = known["warnings"]
@@ -124,7 +125,8 @@ def test_of_a_very_long_note_the_first_parts_are_embedded(daemon, tmp_path):
         assert daemon.memctl("check", cwd=root).returncode == 0
         (root / "long.md").write_text("".join(parts).replace("heron7 ", "otter "))
         until(lambda: len(server.documents) > asked and not facts(daemon)["pending"], timeout_s=60)
-        assert len(server.documents) <= asked + 3  # what did not change is not embedded again
+        # What did not change is not embedded again. (A batch may be, here and above, whose answer was lost.)
+        assert len(server.documents) <= asked + 3 + EMBED_BATCH
         assert daemon.memctl("index", "--rebuild", cwd=root).returncode == 0
         until(lambda: facts(daemon).get("embedded") == 1.0 and not facts(daemon)["rebuilding"], timeout_s=120)
         assert (facts(daemon)["beyond"], facts(daemon)["degraded"]) == (known["beyond"], [])

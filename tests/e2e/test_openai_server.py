@@ -44,7 +44,7 @@ def test_search_has_vectors_and_stays_with_words_while_the_server_fails(
 def test_after_a_server_refused_notes_they_are_soon_embedded_and_until_then_it_is_said(
     server: ModelServer, unstarted: Daemon, tmp_path: Path
 ):
-    """Queries are answered, so nothing else tells; however often it failed, it is tried with the last pause."""
+    """Queries are answered, so nothing else tells; however often it failed, the last pause is the longest."""
     daemon = unstarted.start(under=hurried("memd.workspace.sync.EMBED_RETRY_S = 0.1, 0.2, 0.5"))
     root = tmp_path / "notes"
     server.make_workspace(daemon, root, provider="openai")

@@ -218,7 +218,7 @@ def _score(explanation: dict) -> float:
     return score * explanation["decay"]["factor"]
 
 
-@settings(max_examples=many(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=many(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     path=st.text(min_size=1, max_size=30)
     | st.sampled_from([*NOTES, "../x", "/", ".", "a" * 5000, "a/" * 300]),

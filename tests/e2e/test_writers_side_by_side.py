@@ -8,7 +8,7 @@ import anyio
 from agent_session import agent
 from daemon_process import until
 
-SECONDS = float(os.environ.get("WRITING_S", "10"))  # of writing; `.ci/long` has a minute of it
+SECONDS = float(os.environ.get("WRITING_S", "4"))  # of writing; `.ci/long` has a minute of it
 SYLLABLES = ("ba", "ke", "lo", "mi", "nu", "ra", "se", "to", "vi", "zu")
 
 
