@@ -5,6 +5,8 @@ import pytest
 import yaml
 from agent_session import agent, files_outside_memory, hostile_entries, in_a_session
 
+pytestmark = pytest.mark.usefixtures("shared_daemon")
+
 REASONS = (
     "is a path", "is reserved", "control character", "at most 512", "is empty", "no letter", "is a link",
 )  # fmt: skip

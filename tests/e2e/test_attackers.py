@@ -19,6 +19,8 @@ from memctl import exits
 from memctl.client import RpcError
 from memd.index import sidecars
 
+pytestmark = pytest.mark.usefixtures("shared_daemon")
+
 ROW_BYTES = 384 * 4  # of the shipped model
 TOKEN = "ghp_" + "aB3dE5fG7hJ9" * 3  # put together here, so that no scanner takes it for a leak
 CHAIN = "# Chain\n\nThe bicycle chain wants a drop of oil each month.\n"

@@ -9,6 +9,8 @@ from test_forget import CANARY, traces
 from memctl import exits
 from memctl.client import RpcError
 
+pytestmark = pytest.mark.usefixtures("shared_daemon")
+
 
 @pytest.fixture
 def root(tmp_path):

@@ -5,6 +5,8 @@ import json
 import pytest
 from daemon_process import until
 
+pytestmark = pytest.mark.usefixtures("shared_daemon")
+
 
 @pytest.fixture
 def root(tmp_path):

@@ -5,13 +5,15 @@ from contextlib import closing
 
 import apsw
 import pytest
-from daemon_process import until
+from daemon_process import hurried, until
 from model_server import ModelServer
 from patience import PATIENCE
 
 from memctl import exits
 from memctl.client import RpcError
 from memd.index.database import READ_ONLY
+
+pytestmark = pytest.mark.usefixtures("shared_daemon")
 
 # Full text stores a word without what it shares with the word before it: the end of each is looked for, too.
 CANARY = "xylophantasm"
@@ -60,8 +62,9 @@ def test_no_file_holds_a_trace_of_a_forgotten_entry(daemon, root):
     assert daemon.call("status")["workspaces"][0]["vectors"] == vectors - 1
 
 
-def test_what_a_long_reader_holds_is_erased_when_it_ends(daemon, root):
+def test_what_a_long_reader_holds_is_erased_when_it_ends(unstarted, root):
     """`forget` does not claim what is not true yet; another program reads the index, as a check does."""
+    daemon = unstarted.start(under=hurried("memd.api.entries.ERASED_TIMEOUT_S = 1.0"))
     workspace = daemon.add(root)
     path = write(daemon, workspace)["path"]
     until(lambda: daemon.call("status")["workspaces"][0]["state"] == "ready")
@@ -196,7 +199,7 @@ def test_an_index_that_is_being_built_holds_nothing_of_what_is_forgotten(daemon,
 def test_entries_are_forgotten_while_indexes_take_each_others_place(daemon, root):
     """Each answer is that it is gone, and the journal has all of them."""
     workspace = daemon.add(root)
-    paths = [write(daemon, workspace, f"Thing {number}")["path"] for number in range(12)]
+    paths = [write(daemon, workspace, f"Thing {number}")["path"] for number in range(5)]
     for path in paths:
         daemon.call("index", workspace=workspace, rebuild=True, wait=False)
         assert daemon.call("forget", workspace=workspace, path=path)["forgotten"]

@@ -15,9 +15,24 @@ from memd.api.methods import METHODS
 @pytest.fixture
 def pair(daemon, tmp_path):
     """Two workspaces: the first knows of herons and weirs only, the second of badgers and setts."""
+    return made(daemon, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def kept_pair(tmp_path_factory):
+    """The same for tests that ask for nothing else."""
+    home = tmp_path_factory.mktemp("pair")
+    daemon = Daemon(home)
+    daemon.start()
+    yield made(daemon, home)
+    daemon.close()
+
+
+def made(daemon, folder_of_both):
+    """Make the two workspaces."""
     roots = []
     for folder, words in (("first", "heronword weirword"), ("second", "badgerword settword")):
-        root = tmp_path / folder
+        root = folder_of_both / folder
         for name in NAMES:
             path = root / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -61,9 +76,9 @@ def test_no_answer_or_error_of_one_shows_a_word_of_the_other(pair):
         assert own in text_of(daemon, "search", {"query": own}, root)
 
 
-def test_who_follows_one_hears_nothing_of_the_other(pair):
+def test_who_follows_one_hears_nothing_of_the_other(kept_pair):
     """Neither its root nor the name of a file that changes there; what changes here is told."""
-    daemon, first, second = pair
+    daemon, first, second = kept_pair
     with daemon.client() as client:
         happening = client.events(first)
         for root, name in ((second, "settname.md"), (first, "weirname.md")):
@@ -78,26 +93,26 @@ def test_who_follows_one_hears_nothing_of_the_other(pair):
     assert "settname" not in json.dumps(told)
 
 
-def test_paths_of_the_other_workspace_cannot_be_read(pair):
+def test_paths_of_the_other_workspace_cannot_be_read(kept_pair):
     """Neither absolute nor by climbing up."""
-    daemon, first, second = pair
+    daemon, first, second = kept_pair
     for path in (f"{second}/notes.md", "../second/notes.md"):
         with pytest.raises(RpcError) as caught:
             daemon.call("get", workspace=first, path=path)
         assert caught.value.code == "MEMD_NOT_FOUND"
 
 
-def test_each_workspace_has_files_of_its_own(pair):
+def test_each_workspace_has_files_of_its_own(kept_pair):
     """A database and a matrix each."""
-    daemon, *_ = pair
+    daemon, *_ = kept_pair
     folders = [path for path in daemon.state.iterdir() if path.is_dir()]
     assert sorted(len(list(folder.glob("index.db"))) for folder in folders) == [1, 1]
     assert sorted(len(list(folder.glob("vectors.*.f32"))) for folder in folders) == [1, 1]
 
 
-def test_without_a_name_two_workspaces_are_an_error_that_lists_them(pair):
+def test_without_a_name_two_workspaces_are_an_error_that_lists_them(kept_pair):
     """The request must say which."""
-    daemon, first, second = pair
+    daemon, first, second = kept_pair
     with pytest.raises(RpcError) as caught:
         daemon.call("search", query="x")
     assert caught.value.code == "MEMD_WORKSPACE"

@@ -16,6 +16,8 @@ from patience import PATIENCE
 
 from memctl.client import RpcError
 
+pytestmark = pytest.mark.usefixtures("shared_daemon")
+
 
 @pytest.fixture
 def root(tmp_path):

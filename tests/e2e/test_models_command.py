@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import re
+import shutil
 import subprocess
 import tomllib
 from collections.abc import Iterator
@@ -16,6 +17,8 @@ from patience import PATIENCE
 
 from memd.embedding.model import MODEL_FILE, TOKENIZER_FILE
 from memd.embedding.model_folder import read_folder
+
+pytestmark = pytest.mark.usefixtures("shared_daemon")
 
 REPO = "people/small-model"
 DOWNLOADED = ("1_Pooling/config.json", "config.json", "onnx/model.onnx", "tokenizer.json")
@@ -35,6 +38,14 @@ def hub() -> Iterator[ModelHub]:
     hub = ModelHub(REPO, files)
     yield hub
     hub.stop()
+
+
+@pytest.fixture(autouse=True)
+def clean_home(daemon: Daemon) -> Iterator[None]:
+    """Leave neither models nor the user's configuration to the next test."""
+    yield
+    for folder in ("data", "hub", "config"):
+        shutil.rmtree(daemon.home / folder, ignore_errors=True)
 
 
 def models(

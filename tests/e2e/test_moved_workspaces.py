@@ -9,6 +9,8 @@ from model_server import ModelServer
 from memctl import exits
 from memd.registry import workspace_at
 
+pytestmark = pytest.mark.usefixtures("shared_daemon")
+
 
 @pytest.fixture
 def server():

@@ -10,6 +10,8 @@ from patience import PATIENCE
 from memctl import exits
 from memctl.client import RpcError
 
+pytestmark = pytest.mark.usefixtures("shared_daemon")
+
 
 @pytest.fixture
 def notes(daemon: Daemon, tmp_path):

@@ -13,6 +13,8 @@ from daemon_process import Daemon
 from memctl import exits, gitattributes
 from memd import daily
 
+pytestmark = pytest.mark.usefixtures("shared_daemon")
+
 LONG_END = "```\nmake\nmake test\nmake install\nmake clean\n```"
 
 

@@ -278,12 +278,20 @@ def test_a_golden_file_of_another_workspace_is_said_to_be_one(memctl, golden):
     assert "is it the right one?" in done.stderr
 
 
-def test_failures_are_listed_with_the_command_that_says_why(memctl, golden):
-    """A question whose answer is no source can't be answered."""
+@pytest.fixture(scope="module")
+def of_failures(daemon, tmp_path_factory):
+    """One measurement that lists its failures, on a system without grep, for the tests that read it."""
+    folder = tmp_path_factory.mktemp("failures")
     text = '{"query": "kafka", "path": "queue.md"}\n{"query": "loud memoirs", "path": "drafts/secret.md"}\n'
-    done = memctl("eval", "--failures", "--golden", golden(text))
-    assert "without an answer among the first 10 of hybrid: 1 of 2" in done.stdout
-    assert "memctl why drafts/secret.md 'loud memoirs'" in done.stdout
+    (folder / "golden.jsonl").write_text(text)
+    asked = ("eval", "--failures", "--golden", str(folder / "golden.jsonl"))
+    return daemon.memctl(*asked, cwd=daemon.root, env={"PATH": str(folder)})
+
+
+def test_failures_are_listed_with_the_command_that_says_why(of_failures):
+    """A question whose answer is no source can't be answered."""
+    assert "without an answer among the first 10 of hybrid: 1 of 2" in of_failures.stdout
+    assert "memctl why drafts/secret.md 'loud memoirs'" in of_failures.stdout
 
 
 def test_gates_that_are_reached_are_0(of_golden):
@@ -359,23 +367,18 @@ def test_a_smaller_sample_of_notes_can_be_copied(memctl):
 def test_without_a_model_there_is_no_vector_arm(daemon, tmp_path):
     """Memd would answer by words, and the table would call that vectors."""
     root = tmp_path / "words"
-    for path, text in NOTES.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text)
-    daemon.add(root)
-    daemon.call("workspace.configure", workspace=str(root), settings={"provider": "none"})
+    daemon.add_notes(root, NOTES)
     done = daemon.memctl("eval", "--json", cwd=root)
     daemon.call("workspace.remove", path=str(root))
     assert set(json.loads(done.stdout)["arms"]) == {"hybrid", "keyword", "grep"}
     assert "provider = none" in done.stderr
 
 
-def test_without_grep_on_the_system_the_others_are_measured(memctl, golden, tmp_path):
+def test_without_grep_on_the_system_the_others_are_measured(of_failures):
     """With a word about it."""
-    (tmp_path / "bin").mkdir()
-    done = memctl("eval", "--json", "--golden", golden(), env={"PATH": str(tmp_path / "bin")})
-    assert "grep is not installed" in done.stderr
-    assert "grep" not in json.loads(done.stdout)["arms"]
+    assert "grep is not installed" in of_failures.stderr
+    arms = re.findall(r"(?m)^(hybrid|vector|keyword|grep) +\d\.\d\d\d ", of_failures.stdout)
+    assert arms == ["hybrid", "vector", "keyword"]
 
 
 def test_notes_without_a_heading_that_says_something_end_with_1(daemon, tmp_path):
@@ -383,7 +386,7 @@ def test_notes_without_a_heading_that_says_something_end_with_1(daemon, tmp_path
     root = tmp_path / "bare"
     root.mkdir()
     (root / "a.md").write_text("# Notes\n\n" + FILLER)
-    daemon.add(root)
+    daemon.call("workspace.add", path=str(root))
     done = daemon.memctl("eval", cwd=root)
     daemon.call("workspace.remove", path=str(root))
     assert done.returncode == exits.NONE
@@ -391,24 +394,19 @@ def test_notes_without_a_heading_that_says_something_end_with_1(daemon, tmp_path
     assert "golden file" in done.stderr
 
 
-def test_without_a_daemon_it_works_and_starts_none(daemon, of_headings, tmp_path):
+def test_without_a_daemon_it_works_and_starts_none(daemon, of_headings):
     """It indexes all by itself, with the same figures."""
-    root = tmp_path / "own"
-    shutil.copytree(daemon.root, root)
-    own = Daemon(tmp_path)
+    daemon.stop()
     try:
-        own.start()
-        own.add(root)
-        own.stop()
-        alone = own.memctl("eval", "--json", "--seed", "7", cwd=root)
-        assert alone.returncode == exits.OK, alone.stderr
-        assert not own.listens()
-        ours, theirs = (told["arms"] for told in (json.loads(alone.stdout), of_headings))
-        assert {arm: facts["measures"] for arm, facts in ours.items()} == {
-            arm: facts["measures"] for arm, facts in theirs.items()
-        }
+        alone = daemon.memctl("eval", "--json", "--seed", "7", cwd=daemon.root)
+        assert not daemon.listens()
     finally:
-        own.close()
+        daemon.start()
+    assert alone.returncode == exits.OK, alone.stderr
+    ours, theirs = (told["arms"] for told in (json.loads(alone.stdout), of_headings))
+    assert {arm: facts["measures"] for arm, facts in ours.items()} == {
+        arm: facts["measures"] for arm, facts in theirs.items()
+    }
 
 
 def test_a_folder_that_is_not_registered_is_no_workspace(daemon, tmp_path):
@@ -424,7 +422,7 @@ def test_settings_that_the_user_does_not_allow_are_refused(daemon, tmp_path):
     """A workspace's configuration names no model folder that the user's own does not name."""
     root = tmp_path / "clone"
     shutil.copytree(daemon.root, root)
-    daemon.add(root)
+    daemon.call("workspace.add", path=str(root))
     (root / "memory" / "config.toml").write_text('model = "/somewhere/else"\n')
     done = daemon.memctl("eval", cwd=root)
     daemon.call("workspace.remove", path=str(root))
@@ -515,20 +513,12 @@ def test_a_signal_to_the_measuring_process_ends_it_orderly(daemon, memctl, sent)
     assert folders(daemon) == []
 
 
-def test_what_a_killed_run_left_is_removed_when_the_daemon_starts(tmp_path):
+def test_what_a_killed_run_left_is_removed_when_the_daemon_starts(daemon):
     """A copy of notes must not lie about until somebody measures again."""
-    root = tmp_path / "notes"
-    shutil.copytree(SAMPLE, root)
-    own = Daemon(tmp_path)
-    try:
-        own.start()
-        own.root = own.large = Path(own.add(root))
-        old = killed(own)
-        own.stop()
-        own.start()
-        until(lambda: not old.exists())
-    finally:
-        own.close()
+    old = killed(daemon)
+    daemon.stop()
+    daemon.start()
+    until(lambda: not old.exists())
 
 
 def killed(daemon):
