@@ -65,9 +65,9 @@ def shared_daemon(module_daemon: Daemon) -> Iterator[Daemon]:
     assert module_daemon.untruths() == []
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Daemon, str]]:
-    """A running daemon with the sample workspace, wholly indexed; for tests that only read."""
+    """A running daemon with the sample workspace, wholly indexed; for tests that only read, in all files."""
     home = tmp_path_factory.mktemp("sample")
     root = home / "notes"
     shutil.copytree(SAMPLE, root)

@@ -18,7 +18,7 @@ from operator import mul
 from pathlib import Path
 
 import pytest
-from daemon_process import Daemon, until
+from daemon_process import Daemon, hurried, until
 
 from memd.embedding.cosines import PAIRS_FILE
 from memd.embedding.onnx import OnnxEmbedder
@@ -220,7 +220,7 @@ def workspace(tmp_path: Path, server: Ollama) -> Iterator[Workspace]:
     home.mkdir()
     allow(home, server)
     daemon = Daemon(home)
-    daemon.start()
+    daemon.start(under=hurried("memd.workspace.embed_loop.MODEL_POLL_S = 0.5"))
     yield Workspace(daemon, written(tmp_path / "notes"))
     server.answers = 1 << 30
     daemon.close()

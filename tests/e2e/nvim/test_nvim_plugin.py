@@ -273,23 +273,23 @@ def test_many_questions_at_once_get_their_own_answers(house, editor):
         assert call["path"] == ("birds/owl.md" if call["number"] % 2 else "heron.md")
 
 
-def test_a_hundred_questions_at_once_are_answered(house, editor):
+def test_more_questions_at_once_than_it_takes_are_answered(house, editor):
     """Or refused by name; each once."""
     out = editor(
         house,
         """
         local calls = {}
-        for number = 1, 100 do
+        for number = 1, 40 do
           memd.request('search', {query = 'heron', workspace = garden}, function(err)
             calls[#calls + 1] = err or 'answered'
           end)
         end
-        eventually(function() return #calls >= 100 end)
+        eventually(function() return #calls >= 40 end)
         ask('ping', {})
         out = calls
         """,
     )
-    assert len(out) == 100
+    assert len(out) == 40
     assert out.count("answered") >= 16
     assert all(said == "answered" or said.startswith("MEMD_BUSY: ") for said in out)
 
