@@ -40,7 +40,7 @@ def loading(daemon: Daemon, server: ModelServer, tmp_path: Path) -> tuple[Daemon
 
 
 def test_a_search_waits_for_a_model_that_loads(loading, server):
-    """It comes half a second after the question: the answer is whole, and says how long it waited."""
+    """It comes a second after the questions: the answers are whole, and say how long they waited."""
     daemon, root = loading
     answers: list[dict[str, Any]] = []
     asked = [
@@ -60,7 +60,7 @@ def test_a_search_waits_for_a_model_that_loads(loading, server):
     ]
     for thread in asked:
         thread.start()
-    time.sleep(0.5)
+    time.sleep(1.0)
     server.answer_again()
     for thread in asked:
         thread.join(LATE_S)

@@ -19,8 +19,8 @@ LATE_S = 25.0  # below the deadline of 30 s, after which there was no honest ans
 
 @pytest.fixture
 def daemon(unstarted):
-    """A daemon that gives the index a second for an entry, in place of five."""
-    return unstarted.start(under=hurried("memd.api.entries.INDEX_TIMEOUT_S = 1.0"))
+    """A daemon that gives the index two seconds for an entry, in place of five."""
+    return unstarted.start(under=hurried("memd.api.entries.INDEX_TIMEOUT_S = 2.0"))
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 from agent_session import TREE, in_a_session
+from patience import PATIENCE
 
 from memctl import exits
 from memctl.client import RpcError
@@ -131,7 +132,7 @@ def test_bash_offers_them(birds, tmp_path):
     ):
         done = subprocess.run(
             ["bash", "--norc", "--noprofile", "-c", IN_BASH, "test", str(script), "memctl", *words],
-            capture_output=True, text=True, timeout=60, check=False, cwd=root, env=env,
+            capture_output=True, text=True, timeout=60 * PATIENCE, check=False, cwd=root, env=env,
         )  # fmt: skip
         assert (done.stdout.split(), done.stderr) == (wanted, ""), words
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from daemon_process import Daemon, until
+from patience import PATIENCE
 
 from memd.embedding.model import FOLDER
 
@@ -65,7 +66,7 @@ def test_a_package_is_listed_used_and_given_up(daemon: Daemon, site: Path, tmp_p
     assert tomllib.loads(mine.read_text())["models"] == ["multilingual"]
     assert tomllib.loads((root / "memory/config.toml").read_text())["model"] == "multilingual"
     with daemon.client() as client:
-        client.call("index", {"workspace": str(root)}, timeout_s=60)
+        client.call("index", {"workspace": str(root)}, timeout_s=60 * PATIENCE)
     until(lambda: status(daemon)["model_id"].startswith("tiny-e5:"))
     assert daemon.call("search", query="indentation", mode="vector", workspace=str(root))["hits"]
 

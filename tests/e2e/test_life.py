@@ -89,7 +89,7 @@ def test_a_second_daemon_leaves_at_once(daemon):
 def test_sigterm_with_idle_clients_and_indexing_under_way_ends_it_cleanly(daemon, root):
     """Exit code 0 and not 1, as by force; the database's log is written back, the socket is gone."""
     workspace = daemon.add(root)
-    for number in range(500):
+    for number in range(250):
         (root / f"{number}.md").write_text(f"# Note {number}\n\nThe weir of {number} was mended.\n")
     clients = [daemon.client() for _ in range(64)]
     for client in clients:

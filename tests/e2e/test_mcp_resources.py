@@ -19,7 +19,7 @@ def notes(daemon, tmp_path):
     """A workspace with notes of awkward names, and with files that are none."""
     root = tmp_path / "outer" / "notes"
     (root / "memory").mkdir(parents=True)
-    (root / "memory" / "config.toml").write_text('sources = ["**/*.md", "*.txt"]\n')
+    (root / "memory" / "config.toml").write_text('provider = "none"\nsources = ["**/*.md", "*.txt"]\n')
     (root / "b c").mkdir()
     for name in NAMES:
         (root / name).write_text(f"# About {name}\n\nThe heron of {name}.\n")

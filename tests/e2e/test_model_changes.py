@@ -216,11 +216,22 @@ class Workspace:
 @pytest.fixture
 def workspace(tmp_path: Path, server: Ollama) -> Iterator[Workspace]:
     """A daemon that may ask the server, and a folder of notes that is not added yet."""
+    yield from opened(tmp_path, server)
+
+
+@pytest.fixture
+def attentive(tmp_path: Path, server: Ollama) -> Iterator[Workspace]:
+    """The same with a daemon that looks twice a second whether the model is another one."""
+    yield from opened(tmp_path, server, under=hurried("memd.workspace.embed_loop.MODEL_POLL_S = 0.5"))
+
+
+def opened(tmp_path: Path, server: Ollama, **options: list[str]) -> Iterator[Workspace]:
+    """Start the daemon with *options*, and end it."""
     home = tmp_path / "home"
     home.mkdir()
     allow(home, server)
     daemon = Daemon(home)
-    daemon.start(under=hurried("memd.workspace.embed_loop.MODEL_POLL_S = 0.5"))
+    daemon.start(**options)
     yield Workspace(daemon, written(tmp_path / "notes"))
     server.answers = 1 << 30
     daemon.close()
@@ -285,8 +296,9 @@ def test_a_server_that_is_not_there_yet_is_waited_for(workspace: Workspace, serv
     assert of_one_model(workspace.search(), server.cosines(), onnx) == 0
 
 
-def test_vectors_of_another_dimension_are_another_model(workspace: Workspace, server: Ollama):
+def test_vectors_of_another_dimension_are_another_model(attentive: Workspace, server: Ollama):
     """The server gives other vectors behind the same name and digest: none is compared with the old ones."""
+    workspace = attentive
     workspace.add(**server.settings)
     workspace.until_whole("ollama:nomic-embed-text")
     before = server.cosines()
@@ -304,8 +316,9 @@ def test_vectors_of_another_dimension_are_another_model(workspace: Workspace, se
     assert 0 not in seen
 
 
-def test_a_model_that_was_pulled_anew_is_another_model(workspace: Workspace, server: Ollama):
+def test_a_model_that_was_pulled_anew_is_another_model(attentive: Workspace, server: Ollama):
     """A server comes back with other weights behind the name: all is embedded again, then it switches."""
+    workspace = attentive
     workspace.add(**server.settings)
     workspace.until_whole("ollama:nomic-embed-text@1111")
     before = server.cosines()

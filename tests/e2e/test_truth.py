@@ -12,6 +12,7 @@ from tests_support import many
 
 pytestmark = pytest.mark.usefixtures("shared_daemon")
 
+NOTES = 10
 OTHERS, ROUNDS = 500, 34  # 17,000 openings: the kernel's queue holds 16,384 events
 LIMITED = 'echo 40 > /proc/sys/user/max_inotify_watches && exec "$@"'
 
@@ -30,9 +31,13 @@ def others(root):
 def root(tmp_path):
     root = tmp_path / "notes"
     root.mkdir()
-    for number in range(30):
-        (root / f"{number}.md").write_text(f"# Bird {number}\n\nThe heron{number} stands by the weir.\n")
+    fill(root, range(NOTES))
     return root
+
+
+def fill(root, numbers):
+    for number in numbers:
+        (root / f"{number}.md").write_text(f"# Bird {number}\n\nThe heron{number} stands by the weir.\n")
 
 
 def status(daemon: Daemon) -> dict:
@@ -176,7 +181,7 @@ def test_what_is_no_plain_file_inside_is_not_read(daemon, root, tmp_path):
     assert daemon.call("sync", workspace=workspace)["synced"] is True
     daemon.call("index", workspace=workspace)
     assert daemon.found("albatross", workspace=workspace, mode="keyword") == []
-    assert status(daemon)["sources"] == 30
+    assert status(daemon)["sources"] == NOTES
     (outside / "secret.md").write_text("The albatross changed.\n")
     (root / "0.md").write_text("The heron flew.\n")
     assert daemon.call("sync", workspace=workspace)["synced"] is True
@@ -194,7 +199,7 @@ def test_while_the_folder_is_away_answers_go_on_and_nothing_is_forgotten(daemon,
     assert [hit["path"] for hit in answer["hits"]] == ["7.md"]
     assert "root-missing" in answer["degraded"]
     assert answer["index"]["state"] == "missing"
-    assert (status(daemon)["gone"], status(daemon)["sources"]) == (0, 30)
+    assert (status(daemon)["gone"], status(daemon)["sources"]) == (0, NOTES)
     (tmp_path / "unmounted").rename(root)
     (root / "new.md").write_text("The gannet dives.\n")
     until(lambda: daemon.found("gannet", workspace=workspace, mode="keyword") == ["new.md"], 10)
@@ -218,7 +223,7 @@ def test_an_empty_mount_point_is_not_a_deletion_of_everything(daemon, root, tmp_
     root.rmdir()
     away.rename(root)
     until(lambda: is_ready(daemon))
-    assert (status(daemon)["gone"], status(daemon)["sources"]) == (0, 30)
+    assert (status(daemon)["gone"], status(daemon)["sources"]) == (0, NOTES)
 
 
 def test_a_deleted_note_leaves_answers_at_once_and_comes_back_without_embedding(daemon, root, tmp_path):
@@ -238,6 +243,7 @@ def test_a_deleted_note_leaves_answers_at_once_and_comes_back_without_embedding(
 
 def test_a_mass_deletion_is_held_until_somebody_says_that_it_is_meant(own_daemon, root):
     """More than half of the notes at once: they leave the answers, and the disk only by `purge`."""
+    fill(root, range(NOTES, 30))
     workspace = own_daemon.add(root)
     for number in range(25):
         (root / f"{number}.md").unlink()
@@ -265,7 +271,7 @@ def test_with_too_few_watches_it_says_so_and_looks_itself(tmp_path, root):
         assert "max_user_watches" in " ".join(status(daemon)["errors"])
         for number in range(60):
             (root / f"folder{number}" / "note.md").write_text(f"The plover{number} runs.\n")
-        until(lambda: status(daemon)["sources"] == 90, 60)
+        until(lambda: status(daemon)["sources"] == NOTES + 60, 60)
         assert daemon.found("plover59", workspace=workspace, mode="keyword") == ["folder59/note.md"]
     finally:
         daemon.close()

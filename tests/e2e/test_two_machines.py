@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from daemon_process import Daemon
+from patience import PATIENCE
 
 from memctl import exits, gitattributes
 from memd import daily
@@ -29,7 +30,7 @@ def git(folder: Path, *arguments: str) -> str:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=60,
+        timeout=60 * PATIENCE,
         check=False,
     )
     assert done.returncode == 0, done.stdout
@@ -190,7 +191,7 @@ def test_who_sits_at_a_terminal_is_asked(daemon: Daemon, tmp_path: Path, answer:
         while b"Add the line? [y/N]" not in seen:
             seen += os.read(ours, 1000)
         os.write(ours, answer)
-        assert asking.wait(60) == exits.OK
+        assert asking.wait(60 * PATIENCE) == exits.OK
     os.close(ours)
     os.close(theirs)
     assert (root / ".gitattributes").exists() == is_added

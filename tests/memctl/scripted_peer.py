@@ -11,6 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from patience import PATIENCE
+
 from memctl.protocol import Decoder, Notification, Request, Response, pack
 
 # memctl as a terminal starts it: what a shell starts in the background is told to pass over Ctrl-C, and
@@ -55,7 +57,7 @@ class Peer:
         """Stop listening."""
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
-        self._thread.join(5)
+        self._thread.join(5 * PATIENCE)
 
     def _accept(self) -> None:
         while True:

@@ -189,17 +189,19 @@ def test_a_tab_in_a_real_shell_completes_the_word(typed):
     assert typed("memctl log --foll\t\n") == ["log", "--follow"]
 
 
-def fish_offers(scripts, typed):
-    """Return what fish offers at the end of a command line."""
+def fish_offers(scripts, *typed):
+    """Return what fish offers at the end of each command line."""
+    asked = f"source {scripts}/fish; for typed in $argv; complete -C $typed; printf '\\f'; end"
     done = subprocess.run(
-        ["fish", "--no-config", "-c", f"source {scripts}/fish; complete -C $argv[1]", typed],
+        ["fish", "--no-config", "-c", asked, *typed],
         capture_output=True,
         text=True,
         timeout=20 * PATIENCE,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
-    return [line.partition("\t")[0] for line in done.stdout.splitlines()]
+    offers = done.stdout.split("\f")[:-1]
+    return [[line.partition("\t")[0] for line in lines.split("\n")[:-1]] for lines in offers]
 
 
 @pytest.mark.skipif(not shutil.which("fish"), reason="fish is not installed: apt install fish")
@@ -223,12 +225,14 @@ def fish_offers(scripts, typed):
 )
 def test_fish_offers_what_fits(scripts, files, typed, offers):
     """Commands, actions, options and their values; folders where a folder goes."""
-    assert sorted(fish_offers(scripts, typed)) == offers
+    [offered] = fish_offers(scripts, typed)
+    assert sorted(offered) == offers
 
 
 @pytest.mark.skipif(not shutil.which("fish"), reason="fish is not installed: apt install fish")
 def test_fish_offers_every_long_option(scripts):
     """Of each command."""
-    for page in pages():
+    offered = fish_offers(scripts, *(f"memctl {page.path[0]} --" for page in pages()))
+    for page, offers in zip(pages(), offered, strict=True):
         flags = {flag for option in page.options for flag in option.flags if flag.startswith("--")}
-        assert set(fish_offers(scripts, f"memctl {page.path[0]} --")) == flags, page.path
+        assert set(offers) == flags, page.path

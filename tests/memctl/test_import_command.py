@@ -281,7 +281,7 @@ def test_a_clients_notes_are_followed(daemon, notes):
         assert (len(report["new"]), report["gone"]) == (1, [])
     finally:
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=30 * PATIENCE)
 
 
 def test_geminis_file_is_followed_although_it_is_replaced(daemon, tmp_path, monkeypatch):
@@ -303,5 +303,5 @@ def test_geminis_file_is_followed_although_it_is_replaced(daemon, tmp_path, monk
         assert "coffee" in (daemon.root / page).read_text()
     finally:
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=30 * PATIENCE)
         shutil.rmtree(daemon.root / "memory" / "archives", ignore_errors=True)
