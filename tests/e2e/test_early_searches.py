@@ -142,15 +142,18 @@ def test_what_was_changed_last_is_embedded_first(unembedded, server):
     """The texts come to the model by the time of their file's last change, the newest first."""
     daemon, root = unembedded
     daemon.call("index", workspace=str(root), vectors=False)
+    hung = len(server.documents)  # these were asked for before all notes were known
     server.only_queries = False
     server.answer_again()
     daemon.call("index", workspace=str(root))
     by_change = sorted(root.glob("*.md"), key=lambda note: -note.stat().st_mtime)
     place = {note.read_text().split()[-1]: rank for rank, note in enumerate(by_change)}
     ranks = [place[text.split()[-1]] for text in server.documents]
-    assert sorted(ranks) == list(range(200))
+    assert set(ranks) == set(range(200))
+    known = ranks[hung:]
+    assert len(known) > 100
     # In pieces that several threads take, so that neighbours may overtake each other.
-    assert all(abs(rank - at) < 40 for at, rank in enumerate(ranks)), ranks
+    assert all(abs(sorted(known).index(rank) - at) < 40 for at, rank in enumerate(known)), ranks
 
 
 def test_a_first_search_of_a_small_folder_waits_for_its_few_vectors(daemon, server, tmp_path):
