@@ -8,19 +8,13 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from daemon_process import Daemon, hurried, until
+from daemon_process import Daemon, until
 from patience import PATIENCE
 
 from memctl.client import RpcError
 
 FACT = {"topic": "birds", "title": "Storks", "content": "They come in April."}
 LATE_S = 25.0  # below the deadline of 30 s, after which there was no honest answer
-
-
-@pytest.fixture
-def daemon(unstarted):
-    """A daemon that gives the index two seconds for an entry, in place of five."""
-    return unstarted.start(under=hurried("memd.api.entries.INDEX_TIMEOUT_S = 2.0"))
 
 
 @contextlib.contextmanager
