@@ -38,9 +38,8 @@ def test_a_chain_has_one_end_whose_place_every_older_one_leaves():
 
 
 def test_nobody_supersedes_nobody():
-    """An index without supersession costs a look at an empty set."""
-    assert not NOBODY
-    assert not Supersession.of([(1, 1)])
+    """Nor does a source that names itself."""
+    assert Supersession.of([(1, 1)]) == NOBODY
     assert NOBODY.lifted({1: 0, 2: 1}) == {}
 
 

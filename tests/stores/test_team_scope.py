@@ -108,9 +108,9 @@ def why(member, root, path, query, **params):
     return member.daemon.call("why", workspace=str(root), path=path, query=query, scope="team", **params)
 
 
-def test_why_follows_a_note_of_another_machine(two):
+def test_why_follows_a_note_of_another_machine(two_others):
     """With the home that a hit names; in the text it is named like that, and its chunk has no id here."""
-    _, _, bob, pond = two
+    _, _, bob, pond = two_others
     [hit] = found(bob, pond, "bittern")[0]["hits"]
     home, name = hit["team"], "{owner}@{machine}:{workspace}/bittern.md".format(**hit["team"])
     told = why(bob, pond, hit["path"], "bittern", team=home)
@@ -132,9 +132,9 @@ def test_why_follows_a_note_of_another_machine(two):
     assert told["facts"]["last"]["path"] == "book.md"
 
 
-def test_why_says_what_the_team_does_not_have(two):
+def test_why_says_what_the_team_does_not_have(two_others):
     """Of another machine no more than that; of the workspace itself, what is at home."""
-    ada, marsh, bob, pond = two
+    ada, marsh, bob, pond = two_others
     home = found(bob, pond, "bittern")[0]["hits"][0]["team"]
     for path in ("diary.md", "nothing.md"):
         told = why(bob, pond, path, "bittern", team=home)
@@ -171,9 +171,9 @@ def test_memctl_explains_a_note_as_search_prints_it(two):
     assert done.stdout.startswith("unpublished: ")
 
 
-def test_why_answers_from_home_while_the_store_is_away(two):
+def test_why_answers_from_home_while_the_store_is_away(two_others):
     """Only about notes that are at home."""
-    _, _, bob, pond = two
+    _, _, bob, pond = two_others
     home = found(bob, pond, "bittern")[0]["hits"][0]["team"]
     bob.server.kill()
     told = why(bob, pond, "kingfisher.md", "kingfisher")
@@ -195,9 +195,9 @@ def test_a_recall_says_whose_notes_they_are(two):
     assert again["sources"] == []
 
 
-def test_an_agent_searches_the_team_through_mcp(two):
+def test_an_agent_searches_the_team_through_mcp(two_others):
     """Hits and sources say whose they are, and an answer says if the store is away."""
-    _, _, bob, pond = two
+    _, _, bob, pond = two_others
     asked = {"query": "bittern at dusk", "scope": "team"}
     calls = [("search_memory", asked), ("recall", asked), ("search_memory", {"query": "bittern at dusk"})]
     searched, recalled, at_home = in_a_session(bob.daemon, pond, *calls)

@@ -82,5 +82,5 @@ def test_what_is_published_is_what_is_known(tmp_path):
     asyncio.run(main())
     last = seen[-1]
     assert (last.state, last.pending_files, last.pending_vectors, last.embedded) == ("ready", 0, 0, 1.0)
-    assert {one.state for one in seen} >= {"scanning", "busy", "ready"}
+    assert {one.state for one in seen} >= {"busy", "ready"}
     assert max(one.pending_files for one in seen) > 1
