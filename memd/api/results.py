@@ -600,7 +600,7 @@ class TeamStatus(Result, frozen=True, kw_only=True):
     address: str
     collection: str
     reachable: bool | None  # whether the last call was answered; null: there was none
-    error: str  # why nothing is published now; "" if it is
+    error: str  # why nothing is published now, or why the last call had no result; "" otherwise
     last_error: str
     last_acknowledged: float | None  # unix seconds
     waiting: int  # sources of all workspaces that are to be sent, or removed

@@ -4,6 +4,7 @@ For people only: no agent makes a workspace leave the machine.
 """
 
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ from memd.api.results import (
     TeamStatus,
     TeamWorkspace,
 )
-from memd.errors import ConfigError, MemdError
+from memd.errors import ConfigError, MemdError, StoreError
 from memd.rpc.context import Call
 from memd.workspace.workspaces import Workspaces
 
@@ -42,6 +43,15 @@ async def status(workspaces: Workspaces, _params: NoParams, _call: Call) -> Team
     await workspaces.follow_team()  # somebody who has just written [team] looks whether it is right
     if not is_configured(workspaces):
         raise _no_team(workspaces)
+    team = workspaces.team
+    # The publisher tries again by itself, searches do not: their failure may be over, or nobody has asked.
+    if (
+        team is not None
+        and not team.publisher.error
+        and (team.store.outcome.error or team.store.outcome.is_reachable is None)
+    ):
+        with suppress(StoreError):  # the answer tells it
+            await team.probe()
     return await described(workspaces)
 
 
@@ -73,7 +83,10 @@ async def check(workspaces: Workspaces, params: TeamCheckParams, call: Call) -> 
     call.outlives("the check goes on until the store has answered")
     found: list[TeamDifference] = []
     checked = 0
-    for shared in _chosen(team, params.path):
+    chosen = _chosen(team, params.path)
+    if not chosen:  # that nothing differs is said by a store that answers
+        await team.probe()
+    for shared in chosen:
         differences = await team.compare(shared, repair=params.repair)
         found += [TeamDifference(root=str(shared.root), path=one.path, kind=one.kind) for one in differences]
         checked += (await team.counts(shared))[0]
@@ -94,7 +107,7 @@ async def described(workspaces: Workspaces) -> TeamStatus:
             address="", collection="", reachable=None, error=fault, last_error=fault,
             last_acknowledged=None, waiting=0, workspaces=[],
         )  # fmt: skip
-    publisher = team.publisher
+    publisher, outcome = team.publisher, team.store.outcome
     known = {shared.root: await _published(team, shared) for shared in publisher.shared}
     for root in team.shared_roots - known.keys():
         known[root] = TeamWorkspace(root=str(root), stage="closed" if root in workspaces.roots else "unknown")
@@ -102,9 +115,9 @@ async def described(workspaces: Workspaces) -> TeamStatus:
     return TeamStatus(
         address=team.config.uri,
         collection=team.config.collection,
-        reachable=publisher.is_reachable,
-        error=publisher.error,
-        last_error=publisher.last_error,
+        reachable=outcome.is_reachable,
+        error=publisher.error or outcome.error,
+        last_error=outcome.last_error,
         last_acknowledged=publisher.acknowledged_at,
         waiting=sum(one.waiting for one in known.values()),
         workspaces=[known[root] for root in sorted(known)] + leaving,

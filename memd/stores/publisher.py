@@ -109,10 +109,9 @@ class Publisher:
     """Publishes the workspaces of a daemon. All methods are thread-safe."""
 
     def __init__(self, store: RemoteStore, address: str, identity: Identity, write: Write) -> None:
-        self.last_error = ""
         self.acknowledged_at: float | None = None  # unix seconds
-        self.is_reachable: bool | None = None  # whether the last call was answered; None: there was none
         self._store = store
+        self._outcome = store.outcome
         self._address = address
         self._identity = identity
         self._write = write
@@ -230,9 +229,10 @@ class Publisher:
         while not self._stopping:
             self._wake.clear()
             try:
+                answered = self._store.answered
                 self._do_jobs()
                 is_idle = not self._step()
-                self._note_success()
+                self._note_success(was_asked=self._store.answered > answered)
                 failures = 0
             except StoreError as error:
                 failures += 1
@@ -242,13 +242,14 @@ class Publisher:
                 self._pause(pause_s * random.uniform(0.5, 1.0))  # noqa: S311 - no secret depends on it
                 continue
             except MemdError as error:  # as a full disk, of which the workspace itself tells, too
-                self._fault = self.last_error = str(error)
+                self._fault = self._outcome.last_error = str(error)
                 self._pause(LONGEST_PAUSE_S)
                 continue
             except Exception as error:
                 if not self._stopping:
                     log.exception("publishing_failed")
-                    self._fault = self.last_error = f"publishing failed ({type(error).__name__}): memctl log"
+                    self._fault = f"publishing failed ({type(error).__name__}): memctl log"
+                    self._outcome.last_error = self._fault
                     self._pause(LONGEST_PAUSE_S)
                 continue
             if is_idle and not self._stopping and not self._wake.wait(PING_S):
@@ -277,11 +278,11 @@ class Publisher:
         while not self._jobs.empty():
             self._jobs.get()[1].set_exception(StoreError("publishing has stopped: memctl team status"))
 
-    def _note_success(self) -> None:
+    def _note_success(self, *, was_asked: bool) -> None:
         if self._fault and not self._stopping:
             log.info("store_back")
-        if self.shared or self.is_reachable is False:
-            self.is_reachable = True
+        if was_asked:
+            self._outcome.note_answer()
         self._fault = ""
 
     def _note_failure(self, error: StoreError) -> None:
@@ -289,8 +290,8 @@ class Publisher:
             return
         if not self._fault:
             log.warning("store_away")
-        self._fault = self.last_error = str(error)
-        self.is_reachable = isinstance(error, StoreRefusedError)
+        self._fault = str(error)
+        self._outcome.note_failure(error)
         for shared in self.shared:
             shared.is_compared = False
 
@@ -317,7 +318,7 @@ class Publisher:
         try:
             self._store.unpublish(unshared.publication.id, CALL_S)
         except StoreRefusedError as error:
-            self.last_error = str(error)
+            self._outcome.last_error = str(error)
             unshared.retry_at = time.monotonic() + LONGEST_PAUSE_S
             return
         self._identity.forget(root, unshared.publication.address)
@@ -339,7 +340,7 @@ class Publisher:
         except StoreRefusedError as error:
             if not shared.error:
                 log.warning("workspace_refused_by_store")
-            shared.error = self.last_error = str(error)
+            shared.error = self._outcome.last_error = str(error)
             shared.is_compared = False
             shared.retry_at = time.monotonic() + LONGEST_PAUSE_S
             return False
@@ -433,7 +434,8 @@ class Publisher:
             self._store.remove(keys, CALL_S)
         stored = list(self._replaced(shared, sources))
         # Before the index says so: nobody may read "all is sent" beside "never answered".
-        self.acknowledged_at, self.is_reachable = time.time(), True
+        self.acknowledged_at = time.time()
+        self._outcome.note_answer()
         self._in_index(shared, lambda: writer.outbox.acknowledge(stored, gone))
         for sent in (*stored, *gone):
             shared.refused.pop(sent.path, None)

@@ -25,6 +25,7 @@ import msgspec
 from memd.config import TeamConfig, team_token
 from memd.errors import StoreError, StoreRefusedError
 from memd.stores import wire
+from memd.stores.outcome import Outcome
 from memd.stores.store import (
     ChunkKey,
     Evidence,
@@ -65,10 +66,12 @@ class RemoteStore:
 
     def __init__(self, config: TeamConfig, token: str, program: "StoreProgram | None" = None) -> None:
         self.lost = 0  # connections that failed, or were closed by the store
+        self.answered = 0  # calls that have a result
+        self.outcome = Outcome()  # noted by its users, who know whether a refusal concerns more than one call
         self._config = config
         self._token = token
         self._program = program
-        self._lock = threading.Lock()  # protects the next two, `_number` and `lost`
+        self._lock = threading.Lock()  # protects the next two, `_number`, `lost` and `answered`
         self._idle: list[socket.socket] = []
         self._busy: set[socket.socket] = set()
         self._number = 0
@@ -168,6 +171,8 @@ class RemoteStore:
             self._give_back(connection)
             raise FAULTS[reply.fault](f"the store at {self._place}: {reply.text}")
         result = msgspec.msgpack.decode(reply.result, type=kind)
+        with self._lock:
+            self.answered += 1
         self._give_back(connection)
         return result
 

@@ -143,13 +143,18 @@ class Team:
         return await asyncio.wrap_future(self.publisher.do(lambda: self.publisher.publish_again(shared)))
 
     async def probe(self) -> float:
-        """Search the store once; return how many milliseconds it took. Raises StoreError."""
+        """Search the store once; return how many milliseconds it took. Raises StoreError, and notes it."""
         wanted = Wanted(("memory", "health"), (), None, None, (), 1)
 
         def searched() -> float:
             began = time.perf_counter()
-            self.store.candidates(wanted, PROBE_S)
-            self.store.statistics(wanted, PROBE_S)
+            try:
+                self.store.candidates(wanted, PROBE_S)
+                self.store.statistics(wanted, PROBE_S)
+            except StoreError as error:
+                self.store.outcome.note_failure(error)
+                raise
+            self.store.outcome.note_answer()
             return (time.perf_counter() - began) * 1000
 
         return await asyncio.to_thread(searched)
@@ -160,7 +165,7 @@ class Team:
         if self._reader is None:
             from memd.stores.team_reader import TeamReader  # noqa: PLC0415
 
-            self._reader = TeamReader(self.store, self._own)
+            self._reader = TeamReader(self.store, self._own, self.store.outcome)
         return self._reader
 
     def _own(self) -> "list[Own]":

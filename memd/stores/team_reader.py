@@ -23,6 +23,7 @@ from memd.search.score import PreparedQuery
 from memd.stores.lean import chunk_facts, joined
 from memd.stores.local import LocalStore, OpenView
 from memd.stores.mini_view import MiniReader
+from memd.stores.outcome import Outcome
 from memd.stores.store import (
     ChunkKey,
     Evidence,
@@ -69,9 +70,10 @@ class Own:
 
 
 class Breaker:
-    """Lets one caller in RETRY_S try a store that failed."""
+    """Lets one caller in RETRY_S try a store that failed; notes what each call came to."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, outcome: Outcome, clock: Callable[[], float] = time.monotonic) -> None:
+        self._outcome = outcome
         self._clock = clock
         self._lock = threading.Lock()  # protects _closed_until
         self._closed_until = 0.0
@@ -91,12 +93,15 @@ class Breaker:
                 self._closed_until = now + RETRY_S
         try:
             found = work()
-        except StoreRefusedError:
+        except StoreRefusedError as error:
+            self._outcome.note_failure(error)
             raise
-        except StoreError:
+        except StoreError as error:
+            self._outcome.note_failure(error)
             with self._lock:
                 self._closed_until = self._clock() + RETRY_S
             raise
+        self._outcome.note_answer()
         with self._lock:
             self._closed_until = 0.0
         return found
@@ -105,16 +110,17 @@ class Breaker:
 class TeamReader:
     """The reading half of a daemon's connection with its team."""
 
-    def __init__(self, store: ReadableStore, own: Callable[[], Sequence[Own]]) -> None:
+    def __init__(self, store: ReadableStore, own: Callable[[], Sequence[Own]], outcome: Outcome) -> None:
         """Ask nothing yet.
 
         Args:
             store: of the team.
             own: returns the published workspaces of this machine that are open.
+            outcome: where it notes what the store answers.
         """
         self._store = store
         self._own = own
-        self._breaker = Breaker()
+        self._breaker = Breaker(outcome)
         # Calls of a search, and what these wait for at the store: never for a thread of their own kind.
         self._calls = ThreadPoolExecutor(HOPS, thread_name_prefix="memd-team")
         self._hops = ThreadPoolExecutor(HOPS, thread_name_prefix="memd-hop")

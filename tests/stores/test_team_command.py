@@ -116,6 +116,23 @@ def test_a_life_with_a_team(member):
     assert ada.texts() == {}
 
 
+def test_a_store_that_refuses_is_told_without_a_publication(member):
+    """By status and check, after a search or before any; a store that answers is told, too."""
+    ada, eve = member("ada"), member("eve", token="unknown-token")
+    root = eve.folder("notes", {"a.md": "The heron."})
+    done = eve.daemon.memctl("team", "check")
+    assert done.returncode == 9
+    assert "this token is not known" in done.stderr
+    assert eve.daemon.memctl("search", "--team", "heron", cwd=root).returncode == 0
+    assert "this token is not known" in eve.daemon.call("status")["server"]["team"]["error"]
+    done = eve.daemon.memctl("team", "status")
+    assert done.returncode == 9
+    assert "error: the store at" in done.stdout
+    assert "this token is not known" in done.stdout
+    done = ada.daemon.memctl("team", "status")
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, f"{ada.server.uri} (memd): answers")
+
+
 def test_without_a_team_each_action_says_what_to_do(daemon, tmp_path):
     """And changes nothing."""
     for action in (["status"], ["publish", str(tmp_path), "--yes"], ["check"], ["rebuild"]):

@@ -9,6 +9,7 @@ from tests_support import Notes
 from memd.errors import StoreError, StoreRefusedError
 from memd.records import SHIPPED_COSINES
 from memd.stores.local import LocalStore
+from memd.stores.outcome import Outcome
 from memd.stores.store import PublishedWorkspace
 from memd.stores.team_reader import RETRY_S, Breaker, Own, TeamReader
 
@@ -26,7 +27,7 @@ def failing(error):
 def test_a_store_that_failed_is_tried_once_in_a_while():
     """One caller tries it again after RETRY_S; all others fail at once, until it has answered."""
     now = [0.0]
-    breaker = Breaker(lambda: now[0])
+    breaker = Breaker(Outcome(), lambda: now[0])
     with pytest.raises(StoreError, match="away"):
         breaker.run(failing(StoreError("away")))
     tried = []
@@ -45,10 +46,26 @@ def test_a_store_that_failed_is_tried_once_in_a_while():
 
 def test_a_refusal_is_an_answer():
     """The store is there: the next query asks it."""
-    breaker = Breaker()
+    breaker = Breaker(Outcome())
     with pytest.raises(StoreRefusedError):
         breaker.run(failing(StoreRefusedError("no such filter")))
     assert breaker.run(lambda: 1) == 1
+
+
+def test_what_the_store_answers_is_noted():
+    """A failure and a refusal with their text, until an answer; that nobody was asked is no outcome."""
+    outcome = Outcome()
+    breaker = Breaker(outcome)
+    with pytest.raises(StoreRefusedError):
+        breaker.run(failing(StoreRefusedError("no such token")))
+    assert (outcome.error, outcome.is_reachable) == ("no such token", True)
+    assert breaker.run(lambda: 1) == 1
+    assert (outcome.error, outcome.last_error, outcome.is_reachable) == ("", "no such token", True)
+    with pytest.raises(StoreError):
+        breaker.run(failing(StoreError("away")))
+    with pytest.raises(StoreError, match="a moment ago"):
+        breaker.run(lambda: 1)
+    assert (outcome.error, outcome.is_reachable) == ("away", False)
 
 
 class Both:
@@ -102,7 +119,7 @@ def own(tmp_path):
 def asked(far: Notes, own: Notes, text: str, *, stale: tuple[LocalStore, ...] = ()):
     """Ask for *text* in keyword mode; return (workspace, path) of each hit."""
     store = Both(LocalStore(FAR, far.index.view), *stale)
-    reader = TeamReader(store, lambda: [Own(OWN, str(own.root), own.index.view)])
+    reader = TeamReader(store, lambda: [Own(OWN, str(own.root), own.index.view)], Outcome())
     plain = replace(own.request(text), alive=lambda _: True)
     try:
         made = reader.search(
