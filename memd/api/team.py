@@ -20,7 +20,7 @@ from memd.api.results import (
     TeamStatus,
     TeamWorkspace,
 )
-from memd.errors import ConfigError, MemdError, StoreError
+from memd.errors import ConfigError, MemdError, NotFoundError, StoreError
 from memd.rpc.context import Call
 from memd.workspace.workspaces import Workspaces
 
@@ -142,11 +142,14 @@ async def health(workspaces: Workspaces) -> HealthCheck:
 async def _share(
     workspaces: Workspaces, params: TeamShareParams, call: Call, *, is_shared: bool
 ) -> TeamShareResult:
+    await workspaces.follow_team()  # `share` may have been edited by hand
     team = _team(workspaces)
     if is_shared:
         root = await workspaces.apart(registry.exactly, params.path, list(workspaces.roots))
     else:  # it may be no workspace any more
         root = Path(params.path)
+        if not team.is_known(root):
+            raise NotFoundError(f"{root} is not published: memctl team status lists what is")
     call.outlives(f"the configuration is written, and {GOES_ON}")
     await workspaces.share(root, is_shared=is_shared)
     team = _team(workspaces)

@@ -93,6 +93,10 @@ class Team:
         """(root, address) of what the stores that [team] named before may still have."""
         return self.identity.elsewhere(self._address)
 
+    def is_known(self, root: Path) -> bool:
+        """Return whether a workspace is shared, or the store may have something of it."""
+        return root in self.shared_roots or str(root) in self.identity.published(self._address)
+
     def shared(self, root: Path) -> Shared:
         """Return a workspace that is published.
 

@@ -116,6 +116,19 @@ def test_a_life_with_a_team(member):
     assert ada.texts() == {}
 
 
+def test_what_is_not_published_is_not_removed(member):
+    """A folder that does not exist, a workspace that never was published, and one that is no more."""
+    ada = member()
+    root = ada.folder("notes", {"a.md": "The heron."})
+    for folder in (root.parent / "nope", root):
+        done = ada.daemon.memctl("team", "unpublish", str(folder))
+        assert (done.returncode, done.stdout) == (5, "")
+        assert f"{folder} is not published: memctl team status" in done.stderr
+    ada.publish(root)
+    assert ada.daemon.memctl("team", "unpublish", str(root)).returncode == 0
+    assert ada.daemon.memctl("team", "unpublish", str(root)).returncode == 5
+
+
 def test_a_store_that_refuses_is_told_without_a_publication(member):
     """By status and check, after a search or before any; a store that answers is told, too."""
     ada, eve = member("ada"), member("eve", token="unknown-token")
