@@ -186,8 +186,15 @@ def choose(path: str | None, roots: Iterable[Path]) -> Path:
     raise WorkspaceError(_advice(f"{path} is not in a registered workspace", known))
 
 
-def exactly(path: str, roots: Iterable[Path]) -> Path:
+def exactly(
+    path: str, roots: Iterable[Path], *, cure: str = "To unregister all of that: memctl workspaces remove"
+) -> Path:
     """Return the root that equals *path*, also if the folder is gone or has become a link.
+
+    Args:
+        path: the root, as typed.
+        roots: of all workspaces.
+        cure: what to do with the root that contains *path*; the root is appended.
 
     Raises:
         WorkspaceError: *path* is not a root; the message names the root that contains it.
@@ -199,7 +206,7 @@ def exactly(path: str, roots: Iterable[Path]) -> Path:
     if Path(os.path.realpath(path)) != root:
         raise WorkspaceError(
             f"{path} is not the root of a workspace: it is in {root}, which is not changed. "
-            f"To unregister all of that: memctl workspaces remove {shlex.quote(str(root))}"
+            f"{cure} {shlex.quote(str(root))}"
         )
     return root
 

@@ -5,6 +5,7 @@ For people only: no agent makes a workspace leave the machine.
 
 import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 STORED_S = 10.0  # how long `publish` and `unpublish` wait for the store; most workspaces take less
 NAMED_REASONS = 5  # of refused sources; arbitrary
+PUBLISH_ALL = "To publish all of that: memctl team publish"
 GOES_ON = "publishing goes on, and `memctl team status` shows its progress"
 
 
@@ -145,7 +147,8 @@ async def _share(
     await workspaces.follow_team()  # `share` may have been edited by hand
     team = _team(workspaces)
     if is_shared:
-        root = await workspaces.apart(registry.exactly, params.path, list(workspaces.roots))
+        named = partial(registry.exactly, cure=PUBLISH_ALL)
+        root = await workspaces.apart(named, params.path, list(workspaces.roots))
     else:  # it may be no workspace any more
         root = Path(params.path)
         if not team.is_known(root):

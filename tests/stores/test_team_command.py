@@ -177,6 +177,11 @@ def test_what_is_no_workspace_is_not_published(member):
         done = ada.daemon.memctl("team", "publish", str(folder), "--yes")
         assert done.returncode != 0
         assert str(folder) in done.stderr
+        assert "workspaces remove" not in done.stderr
+        is_inside = (
+            f"it is in {root}, which is not changed. To publish all of that: memctl team publish {root}"
+        )
+        assert (is_inside in done.stderr) == (folder == root / "sub")
     assert "share" not in ada.config.read_text()
 
 
