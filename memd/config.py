@@ -156,6 +156,8 @@ def load_team_config(path: Path) -> TeamConfig | None:
         raise ConfigError(
             f'{path}: team is no table: write [team] and uri = "store+tls://HOST:PORT" below it'
         )
+    if "uri" not in table and table.keys() <= set(TeamConfig.__struct_fields__):
+        raise ConfigError(f'{path}: [team] needs uri = "store+tls://HOST:PORT"')
     try:
         config = _convert(path, table, TeamConfig)
     except ConfigError as error:

@@ -49,6 +49,8 @@ def run(args: Namespace) -> int:
 def _status(args: Namespace) -> int:
     answer = common.asked("team.status", {})
     common.print_answer(answer, "\n".join(team_lines(answer)), as_json=getattr(args, "json", False))
+    if answer["error"] and not answer["address"]:
+        return exits.CONFIG
     return exits.UNHEALTHY if answer["error"] else exits.OK
 
 
@@ -57,7 +59,7 @@ def _publish(args: Namespace) -> int:
     with common.daemon() as client:
         team = common.ask(client, "team.status", {})
         if team["error"] and not team["address"]:
-            raise CommandError(team["error"])
+            raise CommandError(team["error"], exits.CONFIG)
         what = f"publish {one_line(root)}: the text of its notes leaves this machine for {team['address']}"
         if not args.yes:
             if args.json or not sys.stdin.isatty():

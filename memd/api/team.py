@@ -72,7 +72,7 @@ async def unpublish(workspaces: Workspaces, params: TeamShareParams, call: Call)
 
 async def rebuild(workspaces: Workspaces, params: TeamRebuildParams, call: Call) -> TeamRebuildResult:
     """``team.rebuild``: send every source again."""
-    team = _team(workspaces)
+    team = await _followed(workspaces)
     call.outlives(GOES_ON)
     chosen = _chosen(team, params.path)
     waiting = sum([await team.publish_again(shared) for shared in chosen])
@@ -81,7 +81,7 @@ async def rebuild(workspaces: Workspaces, params: TeamRebuildParams, call: Call)
 
 async def check(workspaces: Workspaces, params: TeamCheckParams, call: Call) -> TeamCheckResult:
     """``team.check``: compare path, revision, hash and number of chunks of every source with the store's."""
-    team = _team(workspaces)
+    team = await _followed(workspaces)
     call.outlives("the check goes on until the store has answered")
     found: list[TeamDifference] = []
     checked = 0
@@ -144,8 +144,7 @@ async def health(workspaces: Workspaces) -> HealthCheck:
 async def _share(
     workspaces: Workspaces, params: TeamShareParams, call: Call, *, is_shared: bool
 ) -> TeamShareResult:
-    await workspaces.follow_team()  # `share` may have been edited by hand
-    team = _team(workspaces)
+    team = await _followed(workspaces)
     if is_shared:
         named = partial(registry.exactly, cure=PUBLISH_ALL)
         root = await workspaces.apart(named, params.path, list(workspaces.roots))
@@ -186,6 +185,12 @@ async def _published(team: "Team", shared: "Shared") -> TeamWorkspace:
 
 def _chosen(team: "Team", path: str | None) -> "list[Shared]":
     return team.publisher.shared if path is None else [team.shared(Path(path))]
+
+
+async def _followed(workspaces: Workspaces) -> "Team":
+    """Return the team of the configuration as it is now; it may have been edited a moment ago."""
+    await workspaces.follow_team()
+    return _team(workspaces)
 
 
 def _team(workspaces: Workspaces) -> "Team":

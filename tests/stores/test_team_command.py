@@ -155,6 +155,23 @@ def test_without_a_team_each_action_says_what_to_do(daemon, tmp_path):
     assert not (daemon.home / "config" / "memd" / "config.toml").exists()
 
 
+def test_a_wrong_team_ends_as_a_wrong_configuration(member):
+    """Each action with the same code, and with the file."""
+    ada = member()
+    root = ada.folder("notes", {"a.md": "The heron."})
+    ada.config.write_text("[team]\nshare = []\n")
+    for action in (
+        ["status"],
+        ["publish", str(root), "--yes"],
+        ["unpublish", str(root)],
+        ["check"],
+        ["rebuild"],
+    ):
+        done = ada.daemon.memctl("team", *action)
+        assert done.returncode == 8
+        assert f"{ada.config}: [team] needs uri = " in done.stdout + done.stderr
+
+
 def test_a_team_that_was_just_written_is_used_at_once(member):
     """A daemon that runs does not have to be restarted, nor if the address changes."""
     ada = member()

@@ -52,7 +52,8 @@ def test_a_team_that_is_configured_right(tmp_path):
     ("text", "told"),
     [
         ("team = 3", r"team is no table: write \[team\]"),
-        ("[team]", r"\[team\] Object missing required field `uri`"),
+        ("[team]", r'config.toml: \[team\] needs uri = "store\+tls://HOST:PORT"$'),
+        ('[team]\nurl = "x"', r"\[team\] url: unknown key; allowed are uri, token_file,"),
         (f"[team]\n{URI}\nkey = 1", r"\[team\] key: unknown key; allowed are uri, token_file,"),
         ("[team]\nuri = 3", r"\[team\] uri = 3: expected str, got int"),
         ('[team]\nuri = "replica:7433"', "begins with none of store://, store\\+tls://"),
