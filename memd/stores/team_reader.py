@@ -93,18 +93,22 @@ class Breaker:
                 self._closed_until = now + RETRY_S
         try:
             found = work()
-        except StoreRefusedError as error:
-            self._outcome.note_failure(error)
-            raise
         except StoreError as error:
             self._outcome.note_failure(error)
-            with self._lock:
-                self._closed_until = self._clock() + RETRY_S
+            is_there = isinstance(error, StoreRefusedError)
+            self._close_until(0.0 if is_there else self._clock() + RETRY_S)
+            raise
+        except Exception:  # as a deadline of the caller: nothing is known of the store, so the next one tries
+            if is_trial:
+                self._close_until(now)
             raise
         self._outcome.note_answer()
-        with self._lock:
-            self._closed_until = 0.0
+        self._close_until(0.0)
         return found
+
+    def _close_until(self, moment: float) -> None:
+        with self._lock:
+            self._closed_until = moment
 
 
 class TeamReader:

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from tests_support import Notes
 
-from memd.errors import StoreError, StoreRefusedError
+from memd.errors import DeadlineError, StoreError, StoreRefusedError
 from memd.records import SHIPPED_COSINES
 from memd.stores.local import LocalStore
 from memd.stores.outcome import Outcome
@@ -66,6 +66,19 @@ def test_what_the_store_answers_is_noted():
     with pytest.raises(StoreError, match="a moment ago"):
         breaker.run(lambda: 1)
     assert (outcome.error, outcome.is_reachable) == ("away", False)
+
+
+@pytest.mark.parametrize("error", [StoreRefusedError("no such filter"), DeadlineError("too late")])
+def test_a_trial_without_a_failure_of_the_store_keeps_nobody_out(error):
+    """As after the deadline of its caller, or a refusal: the next caller asks at once."""
+    now = [0.0]
+    breaker = Breaker(Outcome(), lambda: now[0])
+    with pytest.raises(StoreError):
+        breaker.run(failing(StoreError("away")))
+    now[0] = RETRY_S
+    with pytest.raises(type(error)):
+        breaker.run(failing(error))
+    assert breaker.run(lambda: 1) == 1
 
 
 class Both:
