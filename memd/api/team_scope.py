@@ -140,8 +140,8 @@ async def _or_own(
 
 async def _reader(workspaces: Workspaces, what: str) -> "TeamReader":
     """Return what searches the team's memory. Raises MemdError: *what* cannot be done."""
-    if workspaces.team is None:
-        await workspaces.follow_team()  # [team] may have been written a moment ago
+    if workspaces.team is None or workspaces.team.store.outcome.error:
+        await workspaces.follow_team()  # [team] or the token may have been mended a moment ago
     if workspaces.team_fault is not None:
         raise workspaces.team_fault
     if workspaces.team is None:

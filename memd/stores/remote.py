@@ -77,6 +77,14 @@ class RemoteStore:
         self._number = 0
         self._closed = False
 
+    def is_of(self, config: TeamConfig) -> bool:
+        """Return whether *config* names this store, with the token that its file holds now.
+
+        Raises:
+            ConfigError: its token file cannot be used.
+        """
+        return self._config == config and self._token == team_token(config)
+
     def candidates(self, wanted: Wanted, deadline_s: float) -> Found:
         """See `Store`, as for all that follow."""
         return self._call(Found, "candidates", deadline_s, wanted)

@@ -181,7 +181,9 @@ class Workspaces:
             self.team_fault = None
             try:
                 config = await self.apart(load_team_config, self.user_config_path)
-                if self._stopping.is_set() or (self.team is not None and self.team.config == config):
+                if self._stopping.is_set():
+                    return
+                if self.team and config and await self.apart(self.team.store.is_of, config):
                     return
                 await self._leave_team()
                 if config is None:

@@ -1,6 +1,8 @@
 """`memctl team`: what it prints, what it asks, and with which exit code it ends."""
 
 import json
+import tomllib
+from pathlib import Path
 
 import pytest
 from daemon_process import until
@@ -8,6 +10,7 @@ from daemon_process import until
 from memctl import systemd
 from memctl.output.status import status as status_page
 from memctl.output.status import team_lines
+from stores.team_support import TOKEN
 
 
 def team(**changes):
@@ -184,6 +187,32 @@ def test_a_team_that_was_just_written_is_used_at_once(member):
     assert (done.returncode, done.stdout) == (0, f"{root}: published, 1 source\n")
     ada.config.write_text(ada.config.read_text().replace("[team]\n", '[team]\ncollection = "second"\n'))
     assert "(second)" in ada.daemon.memctl("team").stdout
+
+
+def test_a_token_that_was_mended_is_used_at_once(member):
+    """By the next search or status: its mode, a file that was missing, and a token that the store refused."""
+    ada = member(token="unknown-token")
+    root = ada.folder("notes", {"a.md": "The heron."})
+    token = Path(tomllib.loads(ada.config.read_text())["team"]["token_file"])
+    told = ada.daemon.memctl("team")
+    assert (told.returncode, "is not known" in told.stdout) == (9, True)
+
+    def degraded():
+        return ada.daemon.call("search", workspace=str(root), query="heron", scope="team")["degraded"]
+
+    assert degraded() == ["store-away"]
+    token.write_text(TOKEN)
+    assert degraded() == []
+    token.chmod(0o644)
+    told = ada.daemon.memctl("team")
+    assert (told.returncode, "chmod 600" in told.stdout) == (8, True)
+    token.chmod(0o600)
+    assert degraded() == []
+    token.unlink()
+    assert ada.daemon.memctl("team").returncode == 8
+    token.write_text(TOKEN)
+    token.chmod(0o600)
+    assert ada.daemon.memctl("team").returncode == 0
 
 
 def test_what_is_no_workspace_is_not_published(member):
