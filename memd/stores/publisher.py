@@ -13,6 +13,7 @@ import json
 import os
 import queue
 import random
+import shlex
 import sys
 import threading
 import time
@@ -340,7 +341,10 @@ class Publisher:
         except StoreRefusedError as error:
             if not shared.error:
                 log.warning("workspace_refused_by_store")
-            shared.error = self._outcome.last_error = str(error)
+            shared.error = self._outcome.last_error = (
+                f"{shared.root} is not published: {error}. To give that up: "
+                f"memctl team unpublish {shlex.quote(str(shared.root))}"
+            )
             shared.is_compared = False
             shared.retry_at = time.monotonic() + LONGEST_PAUSE_S
             return False

@@ -46,6 +46,7 @@ CONNECT_S = 5.0  # to connect and to be greeted, if the call has as much time
 KEPT_CONNECTIONS = 4  # idle ones; a search and publishing need one each
 MILVUS = "memd.stores.milvus"  # the program that serves a Milvus server or file
 DEFAULT_PORT = 7433  # of store://; arbitrary, in no list of well-known ports
+WRONG_PLACE = ". Is the store running, and uri in [team] right?"
 _REPLIES = msgspec.msgpack.Decoder(Reply)
 
 
@@ -214,7 +215,7 @@ class RemoteStore:
             raise self._failed(error, round(stop - began, 1)) from error
         if reply.fault:
             self._give_up(connection)
-            raise FAULTS[reply.fault](f"the store at {self._place}: {reply.text}")
+            raise FAULTS[reply.fault](f"the store at {self._place}: {reply.text}{self._sent}")
         return connection, True
 
     def _opened(self, stop: float) -> socket.socket:
@@ -253,6 +254,18 @@ class RemoteStore:
     def _place(self) -> str:
         return self._config.uri
 
+    @property
+    def _sent(self) -> str:
+        """Whose token a store was shown that did not let memd in."""
+        if self._program is not None:  # it has judged the configuration itself
+            return ""
+        if not self._token:
+            return ". memd sent no token: name one as token_file in [team] if the store wants one"
+        return (
+            f". memd sent the token of token_file = {self._config.token_file!r}: whoever runs the store "
+            "knows which ones are valid"
+        )
+
     def _failed(self, error: Exception, deadline_s: float) -> StoreError:
         if isinstance(error, TimeoutError):
             return StoreError(f"the store at {self._place} did not answer within {deadline_s:g} s")
@@ -269,8 +282,8 @@ class RemoteStore:
         if isinstance(error, ssl.SSLError | ConnectionResetError):
             return StoreError(f"{self._place} does not speak TLS: {error.strerror or error}")
         if isinstance(error, TimeoutError):
-            return StoreError(f"nobody answers at {self._place}")
-        return StoreError(f"nobody listens at {self._place}: {error.strerror or error}")
+            return StoreError(f"nobody answers at {self._place}{WRONG_PLACE}")
+        return StoreError(f"nobody listens at {self._place}: {error.strerror or error}{WRONG_PLACE}")
 
 
 class StoreProgram:

@@ -9,6 +9,7 @@ from daemon_process import until
 from tests_support import LONG
 
 from memctl.client import RpcError
+from stores.team_support import TOKEN
 
 SECRET = "ghp_" + "x7Kq9LmN2pR4sT6vW8yZ1aB3cD5eF7gH9jK0"
 
@@ -241,6 +242,20 @@ def test_a_full_store_takes_all_when_it_has_space(member, server):
     until(lambda: "disk of the store is full" in ada.status()["error"])
     server.tell(full=False)
     equals(ada, root)
+
+
+def test_a_workspace_that_the_store_refuses_is_named(member, server):
+    """With the reason and what to do; as one that was published with the token of somebody else."""
+    server.settings["tokens"] = {TOKEN: ["team"], "another-token": ["team"]}
+    server.kill()
+    server.start()
+    ada = member()
+    root = ada.folder("notes", {"a.md": "one"})
+    ada.publish(root)
+    (server.folder / f"token-{TOKEN}").write_text("another-token")
+    told = f"{root} is not published: the store at {server.uri}: this workspace belongs to somebody else. "
+    until(lambda: told in ada.status()["error"])
+    assert f"memctl team unpublish {root}" in ada.status()["error"]
 
 
 def test_a_store_that_forgot_its_last_writes_gets_them_again(tmp_path, member, server):

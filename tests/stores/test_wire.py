@@ -120,7 +120,9 @@ def test_nobody_listens(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     client = RemoteStore(TeamConfig(uri=f"store://127.0.0.1:{port}"), "")
-    with pytest.raises(StoreError, match=f"nobody listens at store://127.0.0.1:{port}: Connection refused"):
+    with pytest.raises(
+        StoreError, match=f"nobody listens at store://127.0.0.1:{port}: Connection refused. Is the"
+    ):
         client.workspaces(CALL_S)
     client = RemoteStore(TeamConfig(uri=f"store+unix://{tmp_path}/none"), "")
     with pytest.raises(StoreError, match=r"nobody listens at .*none: No such file"):
@@ -130,7 +132,12 @@ def test_nobody_listens(tmp_path):
 def test_a_wrong_token_is_refused(server):
     """Trying again does not help, and the error says so by its kind."""
     client = server.client(token="wrong")
-    with pytest.raises(StoreRefusedError, match="this token is not known"):
+    told = r"this token is not known\. memd sent the token of token_file = '.*/token-wrong': whoever"
+    with pytest.raises(StoreRefusedError, match=told):
+        client.workspaces(CALL_S)
+    client.close()
+    client = RemoteStore(TeamConfig(uri=server.uri), "")
+    with pytest.raises(StoreRefusedError, match=r"not known\. memd sent no token: name one as token_file in"):
         client.workspaces(CALL_S)
     client.close()
 
