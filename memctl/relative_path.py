@@ -15,6 +15,9 @@ from memctl.output.text import one_line
 _MAGIC = "*?["
 _PATH = re.compile(r"^[/.~]|\.(md|markdown)$")  # a path, never a title
 
+# OWNER@MACHINE:WORKSPACE/PATH[:LINE[-LINE]], as a search of a team prints a note of another machine
+OF_TEAM = re.compile(r"([^@/]*)@([^:/]*):([^/]+)/(.+?)(?::([1-9]\d{0,8})(?:-\d+)?)?", re.DOTALL)
+
 
 def root_of(workspace: str) -> str:
     """Return the root of the workspace that contains a folder, with symbolic links resolved."""
@@ -31,12 +34,19 @@ def source(typed: str, workspace: str, *, outside: bool = False, titled: bool = 
         titled: whether *typed* may also be a title, which is returned unchanged.
 
     Raises:
-        CommandError: the path is outside the workspace, or exists only relative to the root.
+        CommandError: the path is outside the workspace, exists only relative to the root, or is of a team.
     """
     root = root_of(workspace)
     full = workspaces.absolute(typed)
     path = inside(full, root)
     at_root = not typed.startswith("/") and exists(f"{root}/{typed}")
+    of_team = OF_TEAM.fullmatch(typed)
+    if of_team and _PATH.search(of_team[4]) and not at_root and not exists(full):
+        raise CommandError(
+            f"{typed} is a note of the team: all of it is on {of_team[2]}. Here memctl search --team and "
+            "memctl recall --team print passages, and memctl why --team explains its place",
+            exits.NOT_FOUND,
+        )
     if at_root and not exists(full):
         raise CommandError(
             f"there is no {full}. Paths count from the current folder: {typed} of the workspace "

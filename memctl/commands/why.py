@@ -14,7 +14,7 @@ from memctl.output import caveats
 from memctl.output.explain import labelled, listed, off, score_lines
 from memctl.output.marker import HEADING, Marker
 from memctl.output.text import any_text, one_line, wants_colour
-from memctl.relative_path import shown
+from memctl.relative_path import OF_TEAM, shown
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -55,9 +55,6 @@ examples:
 """
 
 
-_OF_TEAM = re.compile(r"([^@/]*)@([^:/]*):([^/]+)/(.+?)(?::([1-9]\d{0,8})(?:-\d+)?)?", re.DOTALL)
-
-
 def run(args: Namespace) -> int:
     """Print the stage that dropped a note, and advice."""
     query = common.words_of(args)
@@ -67,7 +64,7 @@ def run(args: Namespace) -> int:
     params = {"workspace": workspace, "query": query, **common.filters(args, workspace, path="glob")}
     if args.team:
         params["scope"] = "team"
-    if args.team and (typed := _OF_TEAM.fullmatch(args.source)):
+    if args.team and (typed := OF_TEAM.fullmatch(args.source)):
         owner, machine, name, path, line = typed.groups()
         params |= {"path": path, "team": {"owner": owner, "machine": machine, "workspace": name}}
         params |= {"line": int(line)} if line else {}

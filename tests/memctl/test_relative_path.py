@@ -166,3 +166,18 @@ def test_a_note_outside_of_the_workspace_is_refused(root):
         relative_path.source("../outside.md", str(root))
     assert refused.value.status == exits.USAGE
     assert relative_path.source("../o.md", str(root), outside=True) == f"{root.parent}/o.md"
+
+
+@pytest.mark.parametrize("typed", ["ada@laptop:notes/queue.md", "ada@laptop:notes/queue.md:3-5"])
+def test_a_note_of_the_team_is_not_looked_for_here(root, typed):
+    """As a search of the team prints it: the error says what works. A file with such a name is a note."""
+    for titled in (False, True):
+        with pytest.raises(
+            CommandError, match=r"is a note of the team: .* on laptop\. .*why --team"
+        ) as caught:
+            relative_path.source(typed, str(root), titled=titled)
+        assert caught.value.status == exits.NOT_FOUND
+    assert relative_path.source("ada@laptop:a/b title", str(root), titled=True) == "ada@laptop:a/b title"
+    (root / "ada@laptop:notes").mkdir()
+    (root / typed).write_text("")
+    assert relative_path.source(typed, str(root)) == typed

@@ -164,6 +164,9 @@ def test_memctl_explains_a_note_as_search_prints_it(two):
     done = bob.daemon.memctl("why", "--team", printed, "bittern", cwd=pond)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(f"returned: {printed[:-2]}:1-3 is hit 1\n")
+    for command in (["get", printed], ["why", printed, "bittern"], ["forget", printed], ["similar", printed]):
+        done = bob.daemon.memctl(*command, cwd=pond)
+        assert (done.returncode, "is a note of the team" in done.stderr) == (exits.NOT_FOUND, True)
     done = bob.daemon.memctl("why", "--team", "kingfisher.md", "kingfisher", cwd=pond)
     assert done.stdout.startswith("returned: kingfisher.md:1-3 is hit 1\n")
     done = bob.daemon.memctl("why", "--team", printed.replace("bittern", "heron"), "bittern", cwd=pond)
