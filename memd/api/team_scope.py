@@ -23,7 +23,7 @@ from memd.api.search import MAX_EXPLAINED, Freshness, embedded, frame, parsed, q
 from memd.api.search import search as search_here
 from memd.api.why import Diagnosis, why_texts
 from memd.api.why import why as why_here
-from memd.errors import InvalidError, NotFoundError, StoreError
+from memd.errors import ConfigError, InvalidError, NotFoundError, StoreError
 from memd.index.columns import require_numpy
 from memd.rpc.context import Call, Packed, packed
 from memd.search.explanation import AnswerExplanation, Explained
@@ -145,7 +145,10 @@ async def _reader(workspaces: Workspaces, what: str) -> "TeamReader":
     if workspaces.team_fault is not None:
         raise workspaces.team_fault
     if workspaces.team is None:
-        raise InvalidError('$.scope: no team is configured: docs/team.md says how; leave out scope = "team"')
+        raise ConfigError(
+            f"no team is configured: {workspaces.user_config_path} has no [team], see docs/team.md. Without "
+            'scope = "team" (--team), this workspace is searched'
+        )
     require_numpy(what)
     return workspaces.team.reader
 

@@ -1,5 +1,6 @@
 """Searches and recalls with the scope team: several daemons, one store."""
 
+import re
 import time
 from contextlib import closing
 
@@ -249,11 +250,15 @@ def found_or_none(member, root, query):
 
 
 def test_without_a_team_the_scope_is_refused(member):
-    """With what to do."""
+    """With what to do, for agents and people: with the file."""
     ada = member("ada")
     root = ada.folder("marsh", {"bittern.md": MARSH})
     ada.daemon.stop()
     ada.config.write_text("")
     ada.daemon.start()
-    with pytest.raises(Exception, match="no team is configured"):
+    told = f"no team is configured: {ada.config} has no [team], see docs/team.md. Without scope = "
+    with pytest.raises(Exception, match=re.escape(told)):
         found(ada, root, "bittern")
+    for command in (["search", "--team"], ["recall", "--team"], ["why", "--team", "bittern.md"]):
+        done = ada.daemon.memctl(*command, "bittern", cwd=root)
+        assert (done.returncode, told in done.stderr) == (exits.CONFIG, True)
