@@ -36,6 +36,12 @@ def install_line(requirement: str) -> str:
     return f"{commands[installer()]} {quote(requirement)}"
 
 
+def with_install_line(text: str) -> str:
+    """Return a text of memd with `install_line` in place of a line for pip."""
+    of_pip = f"pip install '{DISTRIBUTION}[milvus]'"
+    return text.replace(of_pip, install_line(f"{DISTRIBUTION}[milvus]")) if of_pip in text else text
+
+
 def older_line(holder: "Holder") -> str:
     """Return one line for stderr about a daemon older than this memctl, with the command that replaces it."""
     from memctl import lock, systemd  # rarely needed

@@ -9,6 +9,7 @@ from memctl.commands import common
 from memctl.exits import CommandError
 from memctl.output.status import counted, team_lines
 from memctl.output.text import one_line
+from memctl.versions import with_install_line
 
 PUBLISH_TIMEOUT_S = 40.0  # the daemon's own deadline is 30
 CHECK_TIMEOUT_S = 600.0  # a listing of a million sources over a network
@@ -95,7 +96,7 @@ def _unpublish(args: Namespace) -> int:
 def _told(answer: dict[str, Any], line: str, args: Namespace) -> int:
     """Print what was done, and what is wrong with the store."""
     common.print_answer(answer, line, as_json=args.json)
-    common.note(answer["status"]["error"])
+    common.note(with_install_line(answer["status"]["error"]))
     return exits.OK
 
 

@@ -11,6 +11,7 @@ from memctl.output.caveats import RENEWED, embedding, reasons
 from memctl.output.marker import FAINT, HEADING
 from memctl.output.page import Block, Cell, drawn
 from memctl.output.text import one_line
+from memctl.versions import with_install_line
 
 SKIPPED_SHOWN = 5  # --json has all that memd stores
 NUMBERS = ("files", "chunks", "vectors", "pending")
@@ -65,7 +66,7 @@ def health(answer: dict[str, Any], *, width: int | None = None, colour: bool = F
         (
             Cell("ok  ", _GOOD) if check["ok"] else Cell("FAIL", _BAD),
             Cell(one_line(check["name"])),
-            Cell(one_line(str(check.get("detail") or "")), FAINT),
+            Cell(with_install_line(one_line(str(check.get("detail") or ""))), FAINT),
         )
         for check in answer["checks"]
     ]
@@ -141,7 +142,7 @@ def _team(team: dict[str, Any]) -> str:
         return f"{one_line(team['address'])}: no workspace is published (memctl team publish ROOT)"
     shared = f"the text of {counted(len(known), 'workspace')} is published to {one_line(team['address'])}"
     waiting = f"; {counted(team['waiting'], 'source')} to be sent" if team["waiting"] else ""
-    return f"{shared}{waiting}" + (f"; {one_line(team['error'])}" if team["error"] else "")
+    return f"{shared}{waiting}" + (f"; {with_install_line(one_line(team['error']))}" if team["error"] else "")
 
 
 def team_lines(team: dict[str, Any]) -> list[str]:
@@ -149,12 +150,14 @@ def team_lines(team: dict[str, Any]) -> list[str]:
     if not team["address"]:
         return [f"error: {one_line(team['error'])}"]
     reached = {None: "not asked yet", True: "answers", False: "does not answer"}[team["reachable"]]
+    if team["reachable"] and team["error"]:  # also without its client: then nobody was asked
+        reached = "cannot be used now"
     lines = [f"{one_line(team['address'])} ({one_line(team['collection'])}): {reached}"]
     if team["last_acknowledged"]:
         lines.append(f"last sent: {moment(team['last_acknowledged'])}")
     if team["error"] or team["last_error"]:
         kind = "error" if team["error"] else "last error"
-        lines.append(f"{kind}: {one_line(team['error'] or team['last_error'])}")
+        lines.append(f"{kind}: {with_install_line(one_line(team['error'] or team['last_error']))}")
     if not team["workspaces"]:
         lines.append("no workspace is published: memctl team publish ROOT")
     lines += [line for one in team["workspaces"] for line in _team_workspace(one)]

@@ -1,6 +1,7 @@
 """`memctl team`: what it prints, what it asks, and with which exit code it ends."""
 
 import json
+import sys
 import tomllib
 from pathlib import Path
 
@@ -8,8 +9,12 @@ import pytest
 from daemon_process import until
 
 from memctl import systemd
+from memctl.output.status import health as health_page
 from memctl.output.status import status as status_page
 from memctl.output.status import team_lines
+from memd.config import TeamConfig
+from memd.errors import StoreRefusedError
+from memd.stores.milvus_client import Clock, Milvus
 from stores.team_support import TOKEN
 
 
@@ -67,12 +72,33 @@ def workspace(**changes):
                 "name it again, then memctl team unpublish /n",
             ],
         ),
+        (
+            team(error="no such token"),
+            [
+                "store+tls://replica:7433 (memd): cannot be used now",
+                "error: no such token",
+                "no workspace is published: memctl team publish ROOT",
+            ],
+        ),
         (team(address="", error="[team] uri: wrong"), ["error: [team] uri: wrong"]),
     ],
 )
 def test_the_page_of_the_status(answer, lines):
     """A line for each fact."""
     assert team_lines(answer) == lines
+
+
+def test_a_library_that_is_missing_is_installed_as_memctl_was(monkeypatch):
+    """The words of the store without pymilvus, with the command for this environment."""
+    monkeypatch.setitem(sys.modules, "pymilvus", None)
+    client = Milvus(TeamConfig(uri="http://127.0.0.1:19530"), "")
+    with pytest.raises(StoreRefusedError, match="needs the library pymilvus") as caught:
+        client.exists("memd", Clock(1.0))
+    monkeypatch.setattr(sys, "prefix", "/home/ada/.local/share/uv/tools/memd-search")
+    line = f"uv pip install --python {sys.executable} 'memd-search[milvus]'"
+    assert team_lines(team(error=str(caught.value)))[1].endswith(f": {line}")
+    checks = {"ok": False, "checks": [{"name": "team", "ok": False, "detail": str(caught.value)}]}
+    assert line in health_page(checks)
 
 
 def test_the_status_of_the_daemon_says_that_text_leaves_the_machine():
