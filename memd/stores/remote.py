@@ -46,6 +46,7 @@ CONNECT_S = 5.0  # to connect and to be greeted, if the call has as much time
 KEPT_CONNECTIONS = 4  # idle ones; a search and publishing need one each
 MILVUS = "memd.stores.milvus"  # the program that serves a Milvus server or file
 DEFAULT_PORT = 7433  # of store://; arbitrary, in no list of well-known ports
+STARTING_S = 30.0  # Milvus Lite needs 5 to 10 s on an idle machine
 WRONG_PLACE = ". Is the store running, and uri in [team] right?"
 _REPLIES = msgspec.msgpack.Decoder(Reply)
 
@@ -268,7 +269,11 @@ class RemoteStore:
 
     def _failed(self, error: Exception, deadline_s: float) -> StoreError:
         if isinstance(error, TimeoutError):
-            return StoreError(f"the store at {self._place} did not answer within {deadline_s:g} s")
+            told = f"the store at {self._place} did not answer within {deadline_s:g} s"
+            age_s = self._program.age_s if self._program is not None else STARTING_S
+            if age_s < STARTING_S:
+                told += f": its program was started {age_s:.0f} s ago, and may still be opening it"
+            return StoreError(told)
         if isinstance(error, CutError):
             return StoreError(f"the store at {self._place} ended the connection before its answer")
         return StoreError(f"the connection to the store at {self._place} failed: {error}")
@@ -298,6 +303,7 @@ class StoreProgram:
         self._config = config
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
+        self._started = 0.0  # in monotonic seconds
         self._folder = ""
         self._life: socket.socket  # its stdin; set while there is a process
 
@@ -308,6 +314,11 @@ class StoreProgram:
                 self._start(stop)
             return f"{self._folder}/store"
 
+    @property
+    def age_s(self) -> float:
+        """How long ago it was started."""
+        return time.monotonic() - self._started
+
     def stop(self) -> None:
         """End it."""
         with self._lock:
@@ -315,6 +326,7 @@ class StoreProgram:
 
     def _start(self, stop: float) -> None:
         self._end()
+        self._started = time.monotonic()
         self._folder = tempfile.mkdtemp(prefix="memd-store-")
         self._life, its = socket.socketpair()
         with its, socket.socket(socket.AF_UNIX) as listener:

@@ -1,5 +1,6 @@
 """A store in a program of its own, as a daemon starts one for a library that it does not load itself."""
 
+import time
 from pathlib import Path
 
 from memd.config import TeamConfig
@@ -12,6 +13,8 @@ def make(config: TeamConfig) -> ReferenceStore:
     """Return the store of a configuration."""
     if config.collection == "unusable":
         raise StoreError("this collection belongs to somebody else")
+    if config.collection == "slow":
+        time.sleep(3600)
     return ReferenceStore(Body(Path(config.database) / "store.db"), config.collection, ["team"])
 
 

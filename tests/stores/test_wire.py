@@ -345,6 +345,18 @@ def test_a_store_in_a_program_of_its_own(tmp_path, monkeypatch):
     assert not folder.exists()
 
 
+def test_a_store_that_is_being_opened_is_told(tmp_path, monkeypatch):
+    """A call that gets no answer in the first seconds of its program says so; later ones do not."""
+    monkeypatch.setenv("PYTHONPATH", TREE)
+    config = TeamConfig(uri=f"milvus+lite://{tmp_path}/x", collection="slow", database=str(tmp_path))
+    with closing(RemoteStore(config, "", StoreProgram("stores.other_store", config))) as client:
+        with pytest.raises(StoreError, match=r"did not answer .* and may still be opening it$"):
+            client.workspaces(0.5)
+        monkeypatch.setattr(remote, "STARTING_S", 0.0)
+        with pytest.raises(StoreError, match=r"did not answer within \S+ s$"):
+            client.workspaces(0.5)
+
+
 def test_a_program_that_cannot_serve_says_why(tmp_path, monkeypatch):
     """And one that ends is started again by the next call."""
     monkeypatch.setenv("PYTHONPATH", TREE)
