@@ -183,8 +183,10 @@ class Workspaces:
                 config = await self.apart(load_team_config, self.user_config_path)
                 if self._stopping.is_set():
                     return
-                if self.team and config and await self.apart(self.team.store.is_of, config):
-                    return
+                if self.team is not None and config is not None:
+                    is_same: bool = await self.apart(self.team.store.is_of, config)
+                    if is_same:
+                        return
                 await self._leave_team()
                 if config is None:
                     return
