@@ -258,6 +258,21 @@ def test_a_workspace_that_the_store_refuses_is_named(member, server):
     assert f"memctl team unpublish {root}" in ada.status()["error"]
 
 
+def test_a_store_that_refuses_every_workspace_was_asked(member):
+    """Nobody has searched it, and its refusal is known."""
+    ada = member(token="unknown-token")
+    root = ada.folder("notes", {"a.md": "one"})
+    ada.config.write_text(ada.config.read_text() + f'share = ["{root}"]\n')
+    ada.daemon.stop()
+    ada.daemon.start()
+
+    def known():
+        return ada.daemon.call("status")["server"]["team"]
+
+    until(lambda: "is not known" in known()["error"])
+    assert known()["reachable"] is True
+
+
 def test_a_store_that_forgot_its_last_writes_gets_them_again(tmp_path, member, server):
     """It acknowledged them, and was restarted."""
     server.settings["keeps_undo"] = True
