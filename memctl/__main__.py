@@ -127,13 +127,12 @@ def _command(name: str, argv: list[str]) -> int:
     except Unreachable as error:
         return _fail(str(error), exits.UNREACHABLE)
     except RpcError as error:
-        from memctl.versions import mismatch
+        from memctl.versions import mismatch, with_install_line
 
         is_told = "older than this memctl" in str(error)
         hint = mismatch() if error.code in {"MEMD_METHOD", "MEMD_INVALID"} and not is_told else None
-        return _fail(
-            "\n".join(filter(None, [named_parameter(str(error), parser), hint])), exits.of(error.code)
-        )
+        told = with_install_line(named_parameter(str(error), parser))
+        return _fail("\n".join(filter(None, [told, hint])), exits.of(error.code))
 
 
 def _fail(message: str, status: int) -> int:

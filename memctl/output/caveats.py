@@ -26,7 +26,7 @@ DEGRADED = {
     "no-provider": "this workspace's config.toml says provider = none",
     "numpy-missing": "numpy is not installed",
     "root-missing": "the folder is missing: the hits come from its index",
-    "store-away": "the hits are of this workspace alone: memctl team status says why the store gave none",
+    "store-away": "the team's store gave no answer (memctl team status): the hits are of this workspace",
     "vocabulary-loading": "the vocabulary is still loading: no words were corrected or found in other forms",
     "vectors-building": "the notes are still being embedded with this model",
     "vectors-corrupt": "vectors on disk were damaged; they are being computed again",

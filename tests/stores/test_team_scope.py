@@ -214,7 +214,7 @@ def test_an_agent_searches_the_team_through_mcp(two_others):
     bob.server.kill()
     [away] = in_a_session(bob.daemon, pond, ("search_memory", {"query": "kingfisher", "scope": "team"}))
     assert [hit["path"] for hit in away.structured_content["hits"]] == ["kingfisher.md"]
-    assert "of this workspace alone" in away.structured_content["note"]
+    assert "store gave no answer" in away.structured_content["note"]
 
 
 def test_a_store_that_hangs_leaves_the_local_answer(two):
