@@ -4,6 +4,7 @@ import json
 import re
 import time
 from itertools import product
+from pathlib import Path
 
 import pytest
 from agent_session import in_a_session
@@ -100,7 +101,8 @@ def told(daemon: Daemon, method: str, params: dict) -> str:
 
 
 def _plain(answer: object, root: str) -> str:
-    return _ENTRY.sub("…", json.dumps(_without_own(answer)).replace(root, "ROOT"))
+    text = json.dumps(_without_own(answer)).replace(root, "ROOT").replace(str(Path(root).parent), "HOME")
+    return _ENTRY.sub("…", text)
 
 
 def _without_own(value: object) -> object:
