@@ -79,12 +79,13 @@ def test_a_question_finds_the_conversation_of_the_day_that_it_names(daemon, sess
         records = [about | {"type": role, "message": {"role": role, "content": text}} for role, text in turns]
         (folder / f"{name}.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in records))
     assert daemon.memctl("import", "claude-code", folder, cwd=daemon.root).returncode == exits.OK
-    daemon.memctl("sync", cwd=daemon.root)
     for mode in ("keyword", "vector"):
         for question, day in (("where did we go in March?", "2025-03-12"), ("lunch on 7 May", "2025-05-07")):
-            asked = {"query": question, "mode": mode, "path": ["memory/archives/**"]}
-            found = daemon.call("search", workspace=str(daemon.root), **asked)
-            assert Path(found["hits"][0]["path"]).name.startswith(day), (mode, question)
+            asked = {"query": question, "mode": mode, "path": ["memory/archives/**"], "sync": True}
+            hits = until(
+                lambda asked=asked: daemon.call("search", workspace=str(daemon.root), **asked)["hits"]
+            )
+            assert Path(hits[0]["path"]).name.startswith(day), (mode, question)
 
 
 def test_the_default_folder_is_the_clients_own(daemon, sessions, monkeypatch):
