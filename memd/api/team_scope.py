@@ -25,6 +25,7 @@ from memd.api.why import Diagnosis, why_texts
 from memd.api.why import why as why_here
 from memd.errors import ConfigError, InvalidError, NotFoundError, StoreError
 from memd.index.columns import require_numpy
+from memd.records import OwnModel
 from memd.rpc.context import Call, Packed, packed
 from memd.search.explanation import AnswerExplanation, Explained
 from memd.search.recall import Piece
@@ -232,8 +233,8 @@ def _why(
             return its_root == (root if home is None else home.root)
         return (one.name, one.machine, one.owner) == (home.workspace, home.machine, home.owner)
 
-    plain, how = _plain(opened, params, call)
-    made = reader.why(plain, partial(embedded, opened), **how, is_home=is_home, path=path, line=params.line)
+    plain, model = _plain(opened, params, call)
+    made = reader.why(plain, partial(embedded, opened), model, is_home=is_home, path=path, line=params.line)
     found, team = made.found, made.opened
     view, prepared, source = found.view, found.prepared, found.source
 
@@ -288,19 +289,18 @@ def _why(
 def _asked(
     reader: "TeamReader", opened: OpenWorkspace, params: SearchParams | RecallParams, call: Call
 ) -> "TeamAnswer":
-    plain, how = _plain(opened, params, call)
+    plain, model = _plain(opened, params, call)
     known = (isinstance(params, RecallParams) and params.known) or []
-    return reader.search(plain, partial(embedded, opened), **how, known=known)
+    return reader.search(plain, partial(embedded, opened), model, known)
 
 
-def _plain(opened: OpenWorkspace, params: AnyQuery, call: Call) -> tuple[PreparedQuery, dict[str, Any]]:
-    """Return a query without its vector, and what the reader must know of the workspace's model."""
+def _plain(opened: OpenWorkspace, params: AnyQuery, call: Call) -> tuple[PreparedQuery, OwnModel]:
+    """Return a query without its vector, and the workspace's model."""
     plain = parsed(opened, params, call.is_over)
     # Files on other machines cannot be looked at, and those of this one are by the reader.
     plain = replace(plain, alive=lambda _: True, timings_ms={"wait": call.age_ms()})
     snapshot = opened.index.snapshot
-    how = {"tokenizer": opened.tokenizer, "cosines": snapshot.cosines, "model_id": snapshot.model_id}
-    return plain, how
+    return plain, OwnModel(snapshot.model_id, opened.tokenizer, snapshot.cosines)
 
 
 def _placed(hit: SearchHit, made: "TeamAnswer", source: int) -> SearchHit:

@@ -12,13 +12,12 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Final, TypeVar
 
 import structlog
 
 from memd.errors import NotFoundError, StoreError, StoreRefusedError
-from memd.records import CosineScale, Tokenizer
+from memd.records import OwnModel
 from memd.search.score import PreparedQuery
 from memd.stores.lean import chunk_facts, joined
 from memd.stores.local import LocalStore, OpenView
@@ -131,41 +130,33 @@ class TeamReader:
         self._listed: tuple[float, tuple[PublishedWorkspace, ...]] = (-WORKSPACES_S, ())
 
     def search(
-        self,
-        plain: PreparedQuery,
-        embed: Embed,
-        *,
-        tokenizer: Tokenizer,
-        cosines: CosineScale,
-        model_id: str,
-        known: Sequence[str] = (),
+        self, plain: PreparedQuery, embed: Embed, model: OwnModel, known: Sequence[str] = ()
     ) -> "TeamAnswer":
         """Answer a query.
 
         Args:
             plain: the query without a vector.
             embed: computes its vector.
-            tokenizer: of the caller's model.
-            cosines: of that model.
-            model_id: of that model; with another one than the store's, only words are searched.
+            model: of the caller; if it is not the store's, only words are searched.
             known: keys of passages that must not be in the answer.
 
         Raises:
             StoreError: the store did not answer in time, or refused.
             DeadlineError: the caller's deadline passed.
         """
-        return self._breaker.run(
-            partial(self._search, plain, embed, tokenizer, cosines, model_id=model_id, known=known)
-        )
+
+        def asked() -> TeamAnswer:
+            opened = self._opened(model)
+            return TeamAnswer(search_store(opened.team, plain, embed, known=known), opened)
+
+        return self._breaker.run(asked)
 
     def why(
         self,
         plain: PreparedQuery,
         embed: Embed,
+        model: OwnModel,
         *,
-        tokenizer: Tokenizer,
-        cosines: CosineScale,
-        model_id: str,
         is_home: Callable[[PublishedWorkspace, str], bool],
         path: str,
         line: int | None,
@@ -175,9 +166,7 @@ class TeamReader:
         Args:
             plain: this and the next as in `search`.
             embed: likewise.
-            tokenizer: likewise.
-            cosines: likewise.
-            model_id: likewise.
+            model: likewise.
             is_home: whether the note may be in a workspace; given its root, too, "" on another machine.
             path: of the note in its workspace.
             line: of the note.
@@ -189,7 +178,7 @@ class TeamReader:
         """
 
         def asked() -> TeamVerdict | None:
-            opened = self._opened(tokenizer, cosines, model_id)
+            opened = self._opened(model)
             for identity, one in opened.workspaces.items():
                 if is_home(one, opened.roots.get(identity, "")):
                     with suppress(NotFoundError):  # two workspaces may have one name
@@ -207,27 +196,16 @@ class TeamReader:
         self._calls.shutdown(wait=False, cancel_futures=True)
         self._hops.shutdown(wait=False, cancel_futures=True)
 
-    def _search(
-        self,
-        plain: PreparedQuery,
-        embed: Embed,
-        tokenizer: Tokenizer,
-        cosines: CosineScale,
-        *,
-        model_id: str,
-        known: Sequence[str],
-    ) -> "TeamAnswer":
-        opened = self._opened(tokenizer, cosines, model_id)
-        return TeamAnswer(search_store(opened.team, plain, embed, known=known), opened)
-
-    def _opened(self, tokenizer: Tokenizer, cosines: CosineScale, model_id: str) -> "OpenTeam":
+    def _opened(self, model: OwnModel) -> "OpenTeam":
         listed = self._workspaces()
         models = {one.model_id for one in listed if one.model_id}
         # One collection has the vectors of one model; a store without vectors has none of another one.
-        model = model_id if model_id in models or not models else ""
-        own = [replace(one, workspace=_of_model(one.workspace, model_id)) for one in self._own()]
+        common = model.id if model.id in models or not models else ""
+        own = [replace(one, workspace=_of_model(one.workspace, model.id)) for one in self._own()]
         store = Overlaid(self._store, own, self._hops)
-        team = StoreSearch(store, tokenizer, model, cosines, pool=POOL, together=side_by_side(self._calls))
+        team = StoreSearch(
+            store, model.tokenizer, common, model.cosines, pool=POOL, together=side_by_side(self._calls)
+        )
         names = {one.id: one for one in listed} | {one.workspace.id: one.workspace for one in own}
         return OpenTeam(team, names, {one.workspace.id: one.root for one in own})
 

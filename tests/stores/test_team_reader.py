@@ -7,7 +7,7 @@ import pytest
 from tests_support import Notes
 
 from memd.errors import DeadlineError, StoreError, StoreRefusedError
-from memd.records import SHIPPED_COSINES
+from memd.records import SHIPPED_COSINES, OwnModel
 from memd.stores.local import LocalStore
 from memd.stores.outcome import Outcome
 from memd.stores.store import PublishedWorkspace
@@ -135,10 +135,8 @@ def asked(far: Notes, own: Notes, text: str, *, stale: tuple[LocalStore, ...] = 
     reader = TeamReader(store, lambda: [Own(OWN, str(own.root), own.index.view)], Outcome())
     plain = replace(own.request(text), alive=lambda _: True)
     try:
-        made = reader.search(
-            plain, lambda prepared: prepared, tokenizer=own.embedder.tokenizer, cosines=SHIPPED_COSINES,
-            model_id="word-hash",
-        )  # fmt: skip
+        model = OwnModel("word-hash", own.embedder.tokenizer, SHIPPED_COSINES)
+        made = reader.search(plain, lambda prepared: prepared, model)
     finally:
         reader.close()
     view = made.found.view
