@@ -70,15 +70,15 @@ def measured(
     with there.index.view() as view:
         view.vocabulary.read(view.reader, view.snapshot.columns.count, None)
     for text in texts:
-        plain = _plain(there, text, mode)
+        plain = plain_query(there, text, mode)
         for is_counted in (False, True):
-            (answer, why), straight_ms = _timed(_straight, there, plain, explained and not is_counted)
-            made, store_ms = _timed(search_store, team, plain, _embedding(there, plain))
+            (answer, why), straight_ms = _timed(searched_straight, there, plain, explained and not is_counted)
+            made, store_ms = _timed(search_store, team, plain, embedding_of(there, plain))
             if is_counted:
                 times.update({"straight": straight_ms, "store": store_ms})
                 ratios.append(store_ms / straight_ms)
                 continue
-            for what in _differences(answer, made, why):
+            for what in differences(answer, made, why):
                 different.setdefault(what, []).append(text)
     for what, some in different.items():
         print(f"{what}: {len(some)} of {len(texts)}, as {some[:SHOWN]}")
@@ -112,7 +112,7 @@ class _Weighed(LocalStore):
         return found
 
 
-def _plain(there: Indexed, text: str, mode: str) -> PreparedQuery:
+def plain_query(there: Indexed, text: str, mode: str) -> PreparedQuery:
     config, query = WorkspaceConfig(), parse(text)
     return PreparedQuery(
         query=query,
@@ -132,7 +132,7 @@ def _plain(there: Indexed, text: str, mode: str) -> PreparedQuery:
     )
 
 
-def _embedding(there: Indexed, plain: PreparedQuery) -> Callable[[PreparedQuery], PreparedQuery]:
+def embedding_of(there: Indexed, plain: PreparedQuery) -> Callable[[PreparedQuery], PreparedQuery]:
     def embed(prepared: PreparedQuery) -> PreparedQuery:
         text = prepared.query.text
         return replace(
@@ -144,11 +144,11 @@ def _embedding(there: Indexed, plain: PreparedQuery) -> Callable[[PreparedQuery]
     return embed
 
 
-def _straight(
+def searched_straight(
     there: Indexed, plain: PreparedQuery, explained: object
 ) -> tuple[Answer, tuple[Any, list[Any]] | None]:
     """Ask the index as a daemon does."""
-    embed = _embedding(there, plain)
+    embed = embedding_of(there, plain)
     with there.index.view() as view:
         begun, words = begin(view, plain, there.embedder.tokenizer)
         prepared, vector = embed(plain), None
@@ -164,7 +164,7 @@ def _timed(work: Callable[..., T], *arguments: Any) -> tuple[T, float]:
     return found, 1000 * (time.process_time() - started)
 
 
-def _differences(answer: Answer, made: StoreAnswer, why: tuple[Any, list[Any]] | None) -> list[str]:
+def differences(answer: Answer, made: StoreAnswer, why: tuple[Any, list[Any]] | None) -> list[str]:
     other = made.answer
     (places, scores), (other_places, other_scores) = _hits(answer), _hits(other)
     query, other_query = answer.prepared.query, other.prepared.query

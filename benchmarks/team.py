@@ -31,7 +31,7 @@ import numpy as np
 
 from benchmarks import beir, report
 from benchmarks.indexed import Indexed, indexed
-from benchmarks.mini_view import _differences, _embedding, _plain, _straight
+from benchmarks.mini_view import differences, embedding_of, plain_query, searched_straight
 from benchmarks.scorer import evaluate
 from memd.config import TeamConfig
 from memd.errors import StoreError, StoreRefusedError
@@ -87,7 +87,7 @@ def main() -> None:
             found, raw[part] = _PARTS[part](config, options)
         finally:
             if not options.keep_rows:
-                with _opened(config) as store:
+                with opened_store(config) as store:
                     for one in store.workspaces(CALL_S):
                         store.unpublish(one.id, CALL_S)
         rows += [{"part": part, **row} for row in found]
@@ -103,7 +103,7 @@ def quality(config: TeamConfig, options: argparse.Namespace) -> Found:
     """Publish all sets, then ask each query both ways."""
     rows: list[dict[str, object]] = []
     raw = {}
-    with _opened(config) as store:
+    with opened_store(config) as store:
         for step in ("publish", "ask"):  # all sets are in the collection before the first query
             for folder in options.sets:
                 data = beir.load(folder)
@@ -126,7 +126,7 @@ def _published(store: RemoteStore, there: Indexed, name: str) -> dict[str, objec
         ids = sorted(view.snapshot.sources)
         size = max(1, BATCH_CHUNKS * len(ids) // view.snapshot.columns.count)
         took_s = 0.0
-        for some in _slices(ids, size):
+        for some in slices(ids, size):
             sources = published_sources(view, name, some)
             took_s += _timed(lambda sources=sources: store.replace(sources, CALL_S))[1]
         chunks = view.snapshot.columns.count
@@ -150,16 +150,16 @@ def _asked(
         with there.index.view() as view:
             view.vocabulary.read(view.reader, view.snapshot.columns.count, None)
         for query in queries:
-            plain = _plain(there, query.text, "hybrid")
-            embed = _embedding(there, plain)
+            plain = plain_query(there, query.text, "hybrid")
+            embed = embedding_of(there, plain)
             embed(plain)  # so that no time below has that of the model
-            answer, _ = _straight(there, plain, None)
+            answer, _ = searched_straight(there, plain, None)
             made, took_s = _timed(lambda plain=plain, embed=embed: search_store(team, plain, embed))
             times.append(1000 * took_s)
             ours = [hit.source.path for hit in answer.hits]
             theirs = [hit.source.path for hit in made.answer.hits]
             same_ten += ours == theirs
-            faults = _differences(answer, made, None)
+            faults = differences(answer, made, None)
             same_all += not faults
             different += (
                 [{"query": query.text, "differs": faults, "local": ours, "team": theirs}] if faults else []
@@ -188,14 +188,14 @@ def _documents(data: beir.Beir) -> dict[str, str]:
 def load(config: TeamConfig, options: argparse.Namespace) -> Found:
     """Publish random rows, ask for what they have, then save single notes again."""
     rng = np.random.default_rng(0)
-    with _opened(config) as store:
+    with opened_store(config) as store:
         store.publish(PublishedWorkspace("load", "load", "machine", "owner", MODEL), CALL_S)
         took_s, done = 0.0, 0
         rates = []
         batch = BATCH_CHUNKS // CHUNKS_A_SOURCE
         numbers = range(options.chunks // CHUNKS_A_SOURCE)
-        for some in _slices(numbers, batch):
-            sources = tuple(_random_source(rng, number, 1) for number in some)
+        for some in slices(numbers, batch):
+            sources = tuple(random_source(rng, number, 1) for number in some)
             seconds = _timed(lambda sources=sources: store.replace(sources, CALL_S))[1]
             took_s, done = took_s + seconds, done + len(sources) * CHUNKS_A_SOURCE
             rates.append(round(len(sources) * CHUNKS_A_SOURCE / seconds))
@@ -206,8 +206,8 @@ def load(config: TeamConfig, options: argparse.Namespace) -> Found:
             for name, times in _searched(store, rng, pool).items():
                 rows.append({"pool": pool, "step": name, **_quantiles(times)})
         took_s = 0.0
-        for some in _slices(range(options.saves), batch):
-            sources = tuple(_random_source(rng, number, 2, chunks=1) for number in some)
+        for some in slices(range(options.saves), batch):
+            sources = tuple(random_source(rng, number, 2, chunks=1) for number in some)
             took_s += _timed(lambda sources=sources: store.replace(sources, CALL_S))[1]
         rows.append({"saves of a backlog": options.saves, "drained in s": round(took_s, 1)})
     return rows, {"batches": rates}
@@ -242,12 +242,12 @@ def freshness(config: TeamConfig, _options: argparse.Namespace) -> Found:
     times: dict[str, list[float]] = {"found": [], "gone": []}
     missed = 0
     with ExitStack() as opened:
-        store = opened.enter_context(_opened(config))
+        store = opened.enter_context(opened_store(config))
         # A file is open in one process at a time.
-        other = store if _is_lite(config) else opened.enter_context(_opened(config))
+        other = store if _is_lite(config) else opened.enter_context(opened_store(config))
         store.publish(PublishedWorkspace("fresh", "fresh", "machine", "owner", MODEL), CALL_S)
         for number in range(30):
-            source = _random_source(rng, number, 1, chunks=1, word=f"unique{number}", workspace="fresh")
+            source = random_source(rng, number, 1, chunks=1, word=f"unique{number}", workspace="fresh")
             wanted = Wanted((f"unique{number}",), (), None, None, (), 10)
             store.replace((source,), CALL_S)
             started = time.perf_counter()
@@ -265,7 +265,7 @@ def freshness(config: TeamConfig, _options: argparse.Namespace) -> Found:
 def faults(config: TeamConfig, options: argparse.Namespace) -> Found:
     """Kill processes that publish, then compare what the store has with what was asked for."""
     workspace = PublishedWorkspace("faults", "faults", "machine", "owner", MODEL)
-    with _opened(config) as store:
+    with opened_store(config) as store:
         store.publish(workspace, CALL_S)
     rng = random.Random(0)
     for kill in range(options.kills):
@@ -286,9 +286,9 @@ def faults(config: TeamConfig, options: argparse.Namespace) -> Found:
             time.sleep(LITE_ENDS_S)
     random_ = np.random.default_rng(99)
     expected = {
-        one.key: one for one in (_random_source(random_, n, 10**6, workspace="faults") for n in range(60))
+        one.key: one for one in (random_source(random_, n, 10**6, workspace="faults") for n in range(60))
     }
-    with _opened(config) as store:
+    with opened_store(config) as store:
         store.replace(tuple(expected.values()), CALL_S)
         listed = store.sources("faults", "", 10_000, CALL_S)
         rest = tuple((one.key, 10**6) for one in listed if one.key not in expected)
@@ -313,7 +313,7 @@ def faults(config: TeamConfig, options: argparse.Namespace) -> Found:
 # -- random notes ------------------------------------------------------------------------------------------
 
 
-def _random_source(
+def random_source(
     rng: np.random.Generator,
     number: int,
     revision: int,
@@ -387,7 +387,7 @@ def _config(options: argparse.Namespace, part: str) -> TeamConfig:
 
 
 @contextmanager
-def _opened(config: TeamConfig) -> Iterator[RemoteStore]:
+def opened_store(config: TeamConfig) -> Iterator[RemoteStore]:
     """Yield the store of a configuration as soon as its process has read its library."""
     store = connect(config)
     try:
@@ -426,7 +426,7 @@ def _until(condition: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def _slices(values: Sequence[T] | range, size: int) -> Iterator[list[Any]]:
+def slices(values: Sequence[T] | range, size: int) -> Iterator[list[Any]]:
     rest = iter(values)
     while some := list(islice(rest, size)):
         yield some

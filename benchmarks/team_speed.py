@@ -25,8 +25,8 @@ import numpy as np
 
 from benchmarks import beir, report
 from benchmarks.indexed import Indexed, indexed
-from benchmarks.mini_view import _embedding, _plain, _straight
-from benchmarks.team import BATCH_CHUNKS, CALL_S, Patient, _opened, _slices
+from benchmarks.mini_view import embedding_of, plain_query, searched_straight
+from benchmarks.team import BATCH_CHUNKS, CALL_S, Patient, opened_store, slices
 from memd.config import TeamConfig
 from memd.stores.published import published_sources
 from memd.stores.remote import RemoteStore
@@ -65,7 +65,10 @@ def main() -> None:
         beir.export(data.documents, notes)
     rows: list[dict[str, object]] = []
     raw: dict[str, object] = {}
-    with indexed(notes, data.name, options.folder / "kept", embed=True) as there, _opened(config) as store:
+    with (
+        indexed(notes, data.name, options.folder / "kept", embed=True) as there,
+        opened_store(config) as store,
+    ):
         if not options.published:
             rows.append({"figure": "published", **_published(store, there, options.chunks)})
             print(rows[-1], flush=True)
@@ -97,7 +100,7 @@ def _published(store: RemoteStore, there: Indexed, chunks: int) -> dict[str, obj
             rng = np.random.default_rng(number)
             workspace = f"copy {number}"
             store.publish(PublishedWorkspace(workspace, workspace, "machine", "owner", _model(there)), CALL_S)
-            for some in _slices(ids, size):
+            for some in slices(ids, size):
                 if done >= chunks:
                     break
                 sources = tuple(
@@ -165,9 +168,11 @@ def _asked(
         )  # fmt: skip
         warm = min(WARM, len(texts))
         for number, text in enumerate([*texts[-warm:], *texts]):
-            plain = _plain(there, text, "hybrid")
-            embed = _embedding(there, plain)
-            _straight(there, plain, None)  # computes the vectors of the text, and of the corrected one
+            plain = plain_query(there, text, "hybrid")
+            embed = embedding_of(there, plain)
+            searched_straight(
+                there, plain, None
+            )  # computes the vectors of the text, and of the corrected one
             if number == warm:
                 steps.times.clear()
             before, began = clocks.read(), time.perf_counter()
