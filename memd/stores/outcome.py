@@ -19,3 +19,7 @@ class Outcome:
         """Note why it has not."""
         self.error = self.last_error = str(error)
         self.is_reachable = isinstance(error, StoreRefusedError)
+
+    def note_refusal(self, why: str) -> None:
+        """Note that the store refuses one workspace, and may do what else it is asked."""
+        self.is_reachable, self.last_error = True, why

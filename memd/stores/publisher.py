@@ -319,7 +319,7 @@ class Publisher:
         try:
             self._store.unpublish(unshared.publication.id, CALL_S)
         except StoreRefusedError as error:
-            self._outcome.is_reachable, self._outcome.last_error = True, str(error)
+            self._outcome.note_refusal(str(error))
             unshared.retry_at = time.monotonic() + LONGEST_PAUSE_S
             return
         self._identity.forget(root, unshared.publication.address)
@@ -341,11 +341,11 @@ class Publisher:
         except StoreRefusedError as error:
             if not shared.error:
                 log.warning("workspace_refused_by_store")
-            shared.error = self._outcome.last_error = (
+            shared.error = (
                 f"{shared.root} is not published: {error}. To give that up: "
                 f"memctl team unpublish {shlex.quote(str(shared.root))}"
             )
-            self._outcome.is_reachable = True
+            self._outcome.note_refusal(shared.error)
             shared.is_compared = False
             shared.retry_at = time.monotonic() + LONGEST_PAUSE_S
             return False
