@@ -25,7 +25,6 @@ def test_runs_of_marks_are_put_in_order_as_the_library_does(form, seed):
 
 
 def test_a_long_run_is_in_order_before_the_library_sees_it(monkeypatch):
-    """It would take the square of its length."""
     given = []
     monkeypatch.setattr(unicodedata, "normalize", lambda _form, text: given.append(text) or text)
     normalized("NFC", "a" + "\u0301\u0316" * 2_000)

@@ -59,7 +59,6 @@ def test_the_written_template_is_the_defaults(config):
     ],
 )
 def test_a_fault_is_one_line_with_file_key_and_what_is_allowed(config, tmp_path, text, told):
-    """The line is all a user needs to mend it."""
     with pytest.raises(ConfigError) as caught:
         config(text)
     message = str(caught.value)
@@ -87,7 +86,6 @@ def test_a_script_that_is_none_is_refused(tmp_path, text, told):
 
 
 def test_the_users_file_says_which_scripts_a_model_reads(tmp_path):
-    """Where it does not, a model that memd does not know reads all."""
     path = tmp_path / "user.toml"
     assert load_user_config(path).scripts is None
     path.write_text('scripts = ["Latin", "Han"]\n')
@@ -182,7 +180,6 @@ def test_what_is_no_configuration_is_refused_without_waiting(tmp_path, kind):
 
 
 def test_no_user_config_means_the_defaults(tmp_path):
-    """The file is optional."""
     assert load_user_config(tmp_path / "none.toml") == UserConfig()
 
 

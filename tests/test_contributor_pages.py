@@ -52,7 +52,6 @@ def test_the_first_tests_that_a_newcomer_runs_exist(command):
 
 
 def test_the_workflow_runs_tests_that_exist():
-    """Those of the machine on which not all can run are named one by one."""
     text = (ROOT / ".github/workflows/check.yml").read_text(encoding="utf-8")
     paths = set(re.findall(r"(?<![\w/.])(?:tests|\.ci)/[\w./]+", text))
     assert len(paths) > 2

@@ -78,7 +78,6 @@ def test_a_block_says_what_was_said_by_whom_and_when(root):
 
 
 def test_a_block_of_an_earlier_version_has_no_last_line_and_is_whole(root):
-    """Its text goes to its end."""
     fields = b"<!-- memd entry=%s bytes=6 at=2026-05-01T09:30:00+00:00 origin=agent client= session=" % (
         b"a" * 16
     )

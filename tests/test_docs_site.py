@@ -37,7 +37,6 @@ def test_every_page_is_in_the_menu():
 
 
 def test_every_command_has_a_row():
-    """A new command is on the page of commands."""
     page = (DOCS / "commands.md").read_text(encoding="utf-8")
     assert [command for command in COMMANDS if not re.search(rf"`{command}[ `]", page)] == []
 
@@ -57,7 +56,6 @@ def test_the_page_of_a_client_shows_what_its_installation_writes(path):
 
 
 def test_every_client_has_a_page_and_is_named_on_the_page_of_agents():
-    """With set-up, check and removal."""
     agents = (DOCS / "agents.md").read_text(encoding="utf-8")
     for name in CLIENTS:
         page = (DOCS / f"{name}.md").read_text(encoding="utf-8")
@@ -81,7 +79,6 @@ def test_a_schema_accepts_what_memd_accepts_and_refuses_an_unknown_key(path, kin
 
 
 def test_every_key_of_the_configuration_is_in_the_file_that_init_writes():
-    """With a comment on what it does."""
     written = set(re.findall(r"(?m)^# (\w+) = ", CONFIG_TEMPLATE))
     assert set(WorkspaceConfig.__struct_fields__) == written
 
@@ -130,7 +127,6 @@ def rows(page: str) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("page", WITH_FIGURES)
 def test_each_figure_is_one_of_the_run_that_its_row_names(page):
-    """Rounded as it is shown."""
     faults = []
     for line, run in rows(page):
         kept = _numbers(((ROOT / page).parent / run).read_text(encoding="utf-8"))

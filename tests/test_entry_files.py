@@ -672,7 +672,6 @@ def test_a_disk_that_is_really_full_is_named(root):
 
 
 def test_a_writer_killed_at_any_call_leaves_a_whole_entry_or_none(root):
-    """Killed before any of its calls, the writer leaves no half entry where scanners look."""
     done = run(KILLED_AT_EACH_CALL, root)
     assert (done.returncode, done.stderr) == (0, "")
     statuses, outcomes = zip(*(map(int, line.split()) for line in done.stdout.splitlines()), strict=True)

@@ -336,7 +336,6 @@ def test_a_reader_meets_the_old_text_or_the_new_one(root):
 
 
 def test_a_disk_that_fails_leaves_the_entry_as_it_was(root, monkeypatch):
-    """The error names the file."""
     first = write(root)
     before = (root / first.path).read_bytes()
 

@@ -18,7 +18,6 @@ def test_an_event_says_where_and_when():
 
 
 def test_who_follows_one_workspace_hears_of_no_other():
-    """Who follows all hears everything, in order."""
     feed = EventBus()
     (one, _), (every, _) = heard(feed, "/a"), heard(feed)
     for number, root in enumerate(("/a", "/ab", "/a")):
@@ -41,7 +40,6 @@ def test_who_ends_it_hears_nothing_more():
 
 
 def test_the_same_listener_may_listen_twice():
-    """Ending one leaves the other."""
     feed = EventBus()
     events = []
     listen = events.append

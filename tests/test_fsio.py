@@ -49,7 +49,6 @@ def test_the_bytes_are_on_the_disk_before_the_name_and_the_name_before_the_end(p
 )
 @pytest.mark.parametrize("call", ["fsync", "rename"])
 def test_a_failing_disk_leaves_what_was_there(path, monkeypatch, replace, call, failure):
-    """And no half file beside it."""
     number, error = failure
 
     def fail(*_args, **_kwargs):

@@ -16,7 +16,6 @@ def add(path, action="write", entry_id="c0ffee5f1d7a94c8", **origin):
 
 
 def test_records_come_back_newest_first(tmp_path):
-    """As they were written; a journal that is not there has none."""
     path = tmp_path / "journal" / "a.jsonl"
     assert list(journal.newest(path)) == []
     for action in ("write", "revise", "supersede", "forget", "unindex"):

@@ -21,7 +21,6 @@ def log():
 
 
 def test_an_exception_is_logged_by_class_and_place_without_its_text(log):
-    """Its message may quote a note."""
     try:
         int("a word of a note")
     except ValueError:
@@ -92,7 +91,6 @@ class FullDisk(io.StringIO):
 
 
 def test_a_line_that_a_full_disk_does_not_take_is_dropped():
-    """The work that the line is about goes on."""
     logs.configure(FullDisk(), terminal=False)
     structlog.get_logger().warning("store_away")
     structlog.reset_defaults()

@@ -4,7 +4,6 @@ from memd.lru import LruCache
 
 
 def test_what_was_used_longest_ago_goes():
-    """A look is a use."""
     cache = LruCache(2)
     cache.put("a", 1)
     cache.put("b", 2)

@@ -157,7 +157,6 @@ def test_the_bill_of_materials_names_the_model_and_each_library(builds):
 
 
 def test_the_source_package_has_every_file_of_the_repository(builds):
-    """Those that the tests read, too."""
     [path] = builds[0].glob("*.tar.gz")
     with tarfile.open(path) as archive:
         packed = {name.partition("/")[2] for name in archive.getnames()}
@@ -269,6 +268,5 @@ def _agree(row: str, found: importlib.metadata.Distribution) -> bool:
 
 @pytest.mark.parametrize("manifest", ["openclaw.plugin.json", "package.json"])
 def test_the_plugin_for_openclaw_has_the_same_version(manifest):
-    """It is a part of the package and changes with it."""
     stated = json.loads((ROOT / "memctl/agents/openclaw" / manifest).read_text(encoding="utf-8"))
     assert stated["version"] == __version__

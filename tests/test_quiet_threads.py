@@ -32,5 +32,4 @@ def test_threads_sleep_soon_after_a_scan():
 
 
 def test_the_users_own_setting_stays():
-    """It may be there for another reason."""
     assert settings(OPENBLAS_THREAD_TIMEOUT="20") == "20"

@@ -172,7 +172,6 @@ def test_the_python_block_prints_hits(user):
 
 
 def test_the_asyncio_block_asks_two_things_at_once(user):
-    """As it stands, and run."""
     ask = "print([len(answer['hits']) > 0 for answer in asyncio.run(both())])"
     code = block("python", "AsyncClient.connect()") + ask
     done = user(sys.executable, "-c", code)
@@ -235,7 +234,6 @@ def test_every_command_that_the_page_names_exists(user):
 
 
 def test_the_error_codes_of_the_protocol_are_those_that_exit_codes_know():
-    """The list of the protocol and the table from codes to exit codes agree."""
     from memctl.exits import OF_CODE
 
     page = (REPOSITORY / "docs/protocol.md").read_text(encoding="utf-8")
@@ -253,7 +251,6 @@ def test_the_readme_is_short():
     "page", ["../README.md", *sorted(path.name for path in (REPOSITORY / "docs").glob("*.md"))]
 )
 def test_every_link_between_pages_leads_somewhere(page):
-    """The page is there, and has a heading with that anchor."""
     path = REPOSITORY / "docs" / page
     broken = []
     text = re.sub(r"(?ms)^```.*?^```$", "", path.read_text(encoding="utf-8"))

@@ -40,7 +40,6 @@ def test_the_registry_comes_back_as_it_was_written(state, tmp_path):
 
 
 def test_nothing_is_registered_in_an_empty_state_directory(tmp_path):
-    """And no file is made for that."""
     assert Registry(tmp_path).read() == []
     assert list(tmp_path.iterdir()) == []
 

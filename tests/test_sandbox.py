@@ -76,7 +76,6 @@ def test_files_are_limited_to_those_that_are_named(results):
 
 
 def test_no_socket_is_opened_and_no_program_started(results):
-    """Also by a thread that was there before."""
     if platform.machine() not in {"x86_64", "aarch64"}:
         pytest.skip(f"no seccomp filter for {platform.machine()}")
     assert "sockets" in results["held"]
@@ -87,8 +86,6 @@ def test_no_socket_is_opened_and_no_program_started(results):
 
 @pytest.mark.parametrize(("prctl", "held"), [(-1, []), (0, ["privileges"])])
 def test_what_the_kernel_refuses_is_not_said_to_hold(monkeypatch, prctl, held):
-    """The process goes on without it."""
-
     class Refusing:
         """A libc without Landlock and seccomp."""
 

@@ -419,7 +419,6 @@ def test_several_secrets_of_a_text_are_all_masked():
 
 
 def test_a_text_without_secrets_is_masked_to_itself():
-    """Not a character of it changes."""
     text = "Grüße,\r\n\tthe 鶴 stands… \x00 \ud800"
     assert mask(text) == text
 

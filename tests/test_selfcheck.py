@@ -62,7 +62,6 @@ def test_all_is_well_while_nothing_happens(folder, lock):
 
 
 def test_a_deleted_socket_is_noticed(folder, lock):
-    """No client finds it any more."""
     assert lost(folder, lock, (folder / "memd.sock").unlink) == "socket"
 
 
@@ -79,7 +78,6 @@ def test_a_replaced_socket_is_noticed(folder, lock):
 
 
 def test_another_daemon_that_answers_in_its_place_is_noticed(folder, lock):
-    """The same file, and not the same daemon behind it."""
     assert lost(folder, lock, lambda: None, answer="another") == "socket"
 
 

@@ -12,7 +12,6 @@ def config(tmp_path):
 
 
 def test_a_setting_is_replaced_and_comments_stay(config, tmp_path):
-    """Only the value changes, in its place."""
     write_settings(tmp_path, config, {"min_score": 0.3})
     assert config.read_text() == (
         "# mine\n\nignore = [  # two of them\n  'a',\n  'b',\n]\nmin_score = 0.3  # low\n"
@@ -34,7 +33,6 @@ def test_the_mode_of_the_file_stays(config, tmp_path):
 
 
 def test_a_link_out_of_the_root_is_refused(config, tmp_path):
-    """What it names was not made for this."""
     root = tmp_path / "root"
     root.mkdir()
     (root / "config.toml").symlink_to(config)

@@ -51,7 +51,6 @@ def test_a_folder_is_abandoned_when_its_process_was_killed(tmp_path):
 
 
 def test_a_folder_that_cannot_be_made_is_said_so(tmp_path):
-    """With the place."""
     (tmp_path / "file").write_text("")
     with pytest.raises(StorageError, match="file"), private_folder(tmp_path / "file"):
         pass

@@ -78,6 +78,5 @@ def test_code_addresses_and_markup_are_no_latin_prose(text):
 
 
 def test_code_alone_is_latin():
-    """Also with a sign or a letter with an accent in it."""
     assert scripts_of("foo_bar(→) = naïve::é();") == ("Latin",)
     assert scripts_of('print("σ(-99) => ", torch.sigmoid(torch.tensor(-99.0)))') == ("Latin",)

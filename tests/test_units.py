@@ -302,7 +302,6 @@ def test_the_installed_unit_names_this_installations_memd(monkeypatch):
 
 
 def test_without_a_systemd_for_this_user_install_says_what_to_do(monkeypatch, tmp_path):
-    """Nothing is written."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)

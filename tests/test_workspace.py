@@ -17,7 +17,6 @@ def test_init_writes_one_file_and_only_once(tmp_path):
 
 
 def test_a_folder_named_memory_has_its_parent_as_root(tmp_path):
-    """.boocode/memory is initialised with .boocode as its root."""
     folder = tmp_path / ".boocode" / "memory"
     folder.mkdir(parents=True)
     assert registry.root_for(folder) == tmp_path / ".boocode"
@@ -36,7 +35,6 @@ def test_root_and_home_need_force(place, tmp_path, monkeypatch):
 
 
 def test_a_path_at_or_below_a_root_names_it(tmp_path):
-    """The nearest root wins."""
     outer, inner = tmp_path / "notes", tmp_path / "notes" / "project"
     (inner / "deep").mkdir(parents=True)
     roots = [outer, inner]
@@ -59,7 +57,6 @@ def test_an_unclear_request_hears_the_roots_and_the_call_to_make(path, tmp_path)
 
 
 def test_a_sibling_with_the_same_beginning_is_another_folder(tmp_path):
-    """/notes-old is not below /notes."""
     (tmp_path / "notes-old").mkdir()
     with pytest.raises(WorkspaceError):
         registry.choose(str(tmp_path / "notes-old"), [tmp_path / "notes"])

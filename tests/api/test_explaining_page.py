@@ -17,7 +17,6 @@ def rows(text: str) -> dict[str, str]:
 
 
 def test_stages_and_reasons_are_those_of_the_code():
-    """In their order, with their meaning."""
     below = PAGE.partition("\n## Why a note")[2]
     stages, _, reasons = below.partition("\n| fact |")
     assert list(rows(stages).items()) == list(STAGES.items())
@@ -27,7 +26,6 @@ def test_stages_and_reasons_are_those_of_the_code():
 
 
 def test_every_number_of_an_explanation_is_named():
-    """Records may grow, and the page with them."""
     records = (
         explain.Explained, explain.VectorPart, explain.KeywordPart, explain.TermPart,
         explain.Length, explain.Decay, explain.AnswerExplanation, explain.Stages,

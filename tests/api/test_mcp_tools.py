@@ -61,7 +61,6 @@ def test_no_row_of_the_table_names_what_is_gone(tool):
 
 
 def test_every_hidden_key_is_one_of_its_struct():
-    """As for parameters."""
     known = {kind.__name__: kind.__struct_fields__ for kind in structs() if issubclass(kind, msgspec.Struct)}
     for name, keys in HIDDEN_KEYS.items():
         assert set(keys) <= set(known[name]), name
@@ -115,7 +114,6 @@ def test_an_answer_is_cut_to_what_its_schema_promises():
 
 
 def test_an_agent_is_told_all_of_a_hit_but_what_is_for_people_who_tune():
-    """A key that hits gain is there by itself."""
     hits = ANSWERS["search_memory"]["properties"]["hits"]["items"]["properties"]
     assert hits.keys() == set(SearchHit.__struct_fields__) - set(mcp_tools.HIDDEN_KEYS["SearchHit"])
     answers = ANSWERS["search_memory"]["properties"].keys()

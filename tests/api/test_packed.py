@@ -19,7 +19,6 @@ def received(frame: bytes) -> Response:
     "result", [ShutdownResult(stopping=True), Location(path="ü.md", start_line=1, end_line=300)]
 )
 def test_a_result_is_packed_once(result):
-    """Its frame is the one that its map would have had."""
     as_map = msgspec.to_builtins(result)
     for id_ in (0, 200, 2**32 - 1):
         frame = pack_answer(id_, packed(result).result)

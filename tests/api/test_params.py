@@ -29,7 +29,6 @@ def test_whatever_comes_is_converted_or_refused_with_its_place(kind, data):
 
 
 def test_an_empty_map_of_lua_is_an_empty_map():
-    """`{}` arrives as an empty array."""
     assert params.convert({"query": "x", "weights": []}, params.SearchParams).weights == params.Weights()
 
 
@@ -42,7 +41,6 @@ def test_sync_is_yes_or_no_or_so_many_milliseconds(good):
 
 @pytest.mark.parametrize("wrong", [0, -5, 1.5, "yes"])
 def test_anything_else_is_no_sync(wrong):
-    """The error names the parameter."""
     with pytest.raises(InvalidError, match=r"^\$\.sync: expected "):
         params.convert({"query": "x", "sync": wrong}, params.SearchParams)
 
@@ -54,7 +52,6 @@ def test_null_in_a_map_is_as_good_as_nothing():
 
 
 def test_what_must_be_given_cannot_be_null():
-    """The error names it."""
     with pytest.raises(InvalidError, match=r"^\$\.query: expected str, got null"):
         params.convert({"query": None}, params.SearchParams)
 

@@ -17,7 +17,6 @@ from tools.generate import fields_of, structs
 
 @pytest.mark.parametrize("kind", structs())
 def test_each_struct_has_a_type_with_the_same_keys(kind):
-    """Those that may be missing are told from the others."""
     known = getattr(types, kind.__name__)
     assert known.__optional_keys__ == {field.name for field in fields_of(kind) if field.optional}
     assert known.__required_keys__ == {field.name for field in fields_of(kind) if not field.optional}

@@ -67,7 +67,6 @@ def test_before_the_first_scan_is_done_a_note_is_not_indexed_yet(room):
 
 
 def test_a_note_that_waits_in_line_says_so(room):
-    """It is in the backlog."""
     room.notes.write("a.md", "heron\n")
     room.opened.sync.index_loop.hint(["a.md"])
     answer = room.why("a.md")
@@ -86,7 +85,6 @@ def test_a_note_that_no_event_told_of_says_so(room):
 
 
 def test_a_note_that_memd_failed_on_says_so(room):
-    """As the indexer reports it."""
     room.opened.sync.scanner.skipped = {"a.md": "failed"}
     room.notes.write("a.md", "heron\n")
     assert reason(room.why("a.md")) == ("not-indexed", "failed")
@@ -101,7 +99,6 @@ def test_a_note_that_changed_since_is_not_indexed_as_it_is(room):
 
 
 def test_what_is_returned_is_returned_whatever_changed_since(room):
-    """The answer is about the answer."""
     room.notes.save({"a.md": "heron\n"})
     room.notes.write("a.md", "heron weir\n")
     assert reason(room.why("a.md")) == ("returned", None)
@@ -130,7 +127,6 @@ def test_an_indexed_note_that_is_ignored_by_now_is_no_source(room):
 
 
 def test_without_its_folder_what_is_indexed_still_answers(room):
-    """What was not indexed has no other reason than that."""
     room.notes.save({"a.md": "heron\n", "b.md": "pond\n"})
     room.notes.root.rename(room.notes.root.with_name("away"))
     assert room.why("a.md")["stage"] == "returned"
@@ -148,7 +144,6 @@ def test_what_is_outside_of_the_workspace_is_not_looked_at(room, path):
 
 
 def test_paths_may_be_absolute_relative_or_through_a_link(room, tmp_path):
-    """All name the same note."""
     room.notes.save({"a/b.md": "heron\n"})
     (tmp_path / "link").symlink_to(room.notes.root)
     for path in (

@@ -30,7 +30,6 @@ def test_the_public_formats_give_the_same_sessions_and_questions(name, capsys):
 
 
 def test_the_file_of_the_benchmark_itself_has_the_evidence_of_each_question(capsys):
-    """None is left out."""
     [memory] = load(ROOT / "benchmarks" / "conversations.json")
     assert (len(memory.sessions), len(memory.questions), capsys.readouterr().err) == (38, 144, "")
 
@@ -44,7 +43,6 @@ def test_the_file_of_the_benchmark_itself_has_the_evidence_of_each_question(caps
     ],
 )
 def test_a_file_that_cannot_be_used_says_why(tmp_path, text, said):
-    """With its path, and what was expected."""
     (tmp_path / "bad.json").write_text(text)
     with pytest.raises(SystemExit, match=f"bad.json .*{said}"):
         load(tmp_path / "bad.json")
@@ -141,7 +139,6 @@ def test_the_figures_are_those_computed_by_hand():
 
 
 def test_figures_of_enough_questions_have_an_interval():
-    """As `memctl eval` computes it."""
     evidence = Question("", "", frozenset("a"), frozenset())
     asked = [
         Asked(evidence, [[Place(1, 1, "a", "a:1")]] * (number % 2), is_strong=True) for number in range(40)

@@ -40,7 +40,6 @@ def test_the_figures_are_those_computed_by_hand():
 
 
 def test_means_leave_one_set_out_and_add_counts_up():
-    """For each gate and half."""
     rows = [
         {"set": name, "gate": "g", "half": "odd", "prompts": 8, "injected": 2, "precision": precision}
         for name, precision in (("a", 0.5), ("b", 0.75), ("pairs", 0.0))

@@ -65,7 +65,6 @@ def test_too_few_rows_are_refused(tmp_path):
 
 
 def test_the_nearest_rows_are_exact_over_all_slabs(tmp_path, monkeypatch):
-    """Slab by slab gives what one product over all rows gives."""
     monkeypatch.setattr("benchmarks.others.corpora.SLAB_ROWS", 64)
     corpus = Corpus(300, vectors=clusters(tmp_path / "a.npy", 310, dim=16))
     questions = [Question(vector=row) for row in np.load(tmp_path / "a.npy")[300:]]

@@ -19,7 +19,6 @@ def test_a_ratio_is_taken_inside_of_each_round():
 
 
 def test_a_ratio_without_a_common_round_is_no_number():
-    """Who failed before the first answer has no ratio."""
     assert math.isnan(ratio([], [[1.0]]))
 
 

@@ -89,7 +89,6 @@ def test_a_wrong_parameter_is_named_with_its_place(sample, params, told):
 
 
 def test_an_unknown_method_is_named(sample):
-    """With what there is instead."""
     daemon, _ = sample
     with pytest.raises(RpcError, match="search_memory") as caught:
         daemon.call("serach")
@@ -211,7 +210,6 @@ def test_a_misspelled_question_finds_its_note(sample, mode):
 
 @pytest.mark.parametrize("form", ["--files", "--files0"])
 def test_a_list_of_files_has_as_many_as_were_asked_for(sample, form):
-    """Not so many places, of which one file may have three."""
     daemon, root = sample
     for command in (["search", "--nearest", "--min-score", "0", "note"], ["similar", "research/brca1.md"]):
         for limit in ("3", "7"):

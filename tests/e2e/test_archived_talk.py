@@ -81,7 +81,6 @@ def test_the_page_names_the_entry_written_from_it_and_then_what_supersedes_that(
 
 
 def test_a_daily_entry_is_named_by_its_file(talk):
-    """Its mark has the conversation."""
     daemon, root, page = talk
     said = {"title": "Relay", "content": "The heron relay: 4711.", "source": {"session": SESSION}}
     written = daemon.call("extract_memory", workspace=str(root), **said, daily=True)
@@ -100,7 +99,6 @@ def test_superseded_entries_come_first_and_five_are_named(talk):
 
 
 def test_an_agent_is_not_told_of_an_entry_that_is_hidden_from_it(talk):
-    """Neither of a private one, nor that there is one."""
     _, root, page = talk
     entry = Path(root, write(talk, **FACT))
     entry.write_text(entry.read_text().replace("---\n", "---\nprivate: true\n", 1))

@@ -64,7 +64,6 @@ def test_each_way_in_takes_a_condition(birds):
 
 
 def test_an_option_takes_a_condition(birds):
-    """Of search, with the words, and alone."""
     daemon, root = birds
     done = daemon.memctl(
         "search", "--files", "--field", "priority>=2", "--field", "!private", "heron", cwd=root

@@ -78,7 +78,6 @@ def test_of_one_day_what_was_written_last_comes_first(daemon, tmp_path):
     ],
 )
 def test_a_refused_value_is_named_by_its_option(asked, argv, told):
-    """As it was typed, and not as it travels."""
     done = asked(*argv)
     assert (done.returncode, done.stdout) == (exits.USAGE, "")
     assert done.stderr.startswith(told), done.stderr

@@ -68,7 +68,6 @@ def test_search_i_is_the_same_with_its_words_typed_already(screen):
 
 
 def test_filters_in_what_is_typed_count_and_are_shown_as_memd_reads_them(screen):
-    """What is no day is words, and is not among them."""
     finds(screen, typed="postgres tag:decision path:decisions/ since:2020 -fridays")
     rows = shows(screen, "tag:decision", "path:decisions/", "since:2020-01-01", "-fridays")
     assert any("decisions/postgres.md" in row for row in rows)
@@ -90,7 +89,6 @@ def test_enter_opens_the_place_and_comes_back(screen, sample):
 
 
 def test_an_editor_that_is_not_there_is_told_in_place(screen):
-    """No traceback, and the terminal stays as it was."""
     screen.type("export EDITOR=/nowhere/vim")
     finds(screen, typed="mrna vaccine")
     shows(screen, "research/vaccines.md:1-")
@@ -145,7 +143,6 @@ def test_a_hit_is_what_it_is_called_the_end_of_its_path_and_the_line_that_matche
 
 
 def test_on_a_wide_screen_the_section_stands_beside_the_hits(screen):
-    """From 110 columns on."""
     screen.resize(130)
     finds(screen, typed="mrna vaccine")
     rows = shows(screen, "research/vaccines.md:1-")
@@ -154,7 +151,6 @@ def test_on_a_wide_screen_the_section_stands_beside_the_hits(screen):
 
 
 def test_keys_act_in_the_order_in_which_they_come(screen):
-    """Also where they come in one go, as on a slow line."""
     finds(screen, typed="kubernetes")
     screen.type("", "C-u", "mrna", "Space", "vaccinX", "BSpace", "e")
     rows = shows(screen, "research/vaccines.md:1-")
@@ -174,7 +170,6 @@ def test_what_a_note_holds_is_shown_and_not_obeyed(workspace, terminal):
 
 
 def test_all_workspaces_are_searched_together(workspace, terminal, tmp_path):
-    """Each hit says which workspace it is of."""
     daemon, root = workspace
     other = tmp_path / "work"
     other.mkdir()
@@ -186,7 +181,6 @@ def test_all_workspaces_are_searched_together(workspace, terminal, tmp_path):
 
 
 def test_a_daemon_is_started_where_none_runs(workspace, terminal):
-    """As by any other command."""
     daemon, root = workspace
     daemon.stop()
     screen = terminal(daemon, root)
@@ -195,7 +189,6 @@ def test_a_daemon_is_started_where_none_runs(workspace, terminal):
 
 
 def test_a_daemon_that_dies_is_told_and_started_by_the_next_key(workspace, terminal):
-    """Not before: one that was stopped on purpose stays so."""
     daemon, root = workspace
     screen = terminal(daemon, root)
     finds(screen, typed="weir")
@@ -230,7 +223,6 @@ def test_what_is_wrong_with_the_options_is_told_before_the_screen(screen, sample
 
 
 def test_without_textual_one_line_names_the_extra(screen):
-    """And how to install it."""
     (screen.folder / "without.py").write_text(
         "import sys; sys.modules['textual'] = None\n"
         "from memctl.__main__ import main; sys.exit(main(['find']))\n"

@@ -66,7 +66,6 @@ def fill(root):
 
 
 def test_what_is_not_text_is_skipped_and_named(folder):
-    """Each with its reason, in status."""
     daemon, root = folder
     [known] = daemon.call("status", workspace=root)["workspaces"]
     skipped = {one["path"]: one["reason"] for one in known["skipped"]}
@@ -118,7 +117,6 @@ def test_what_is_text_is_found(folder, word, path):
     ],
 )
 def test_any_text_as_a_query_is_answered(asked, query):
-    """With hits or without."""
     daemon, root = asked
     assert isinstance(daemon.found(query, workspace=root), list)
 

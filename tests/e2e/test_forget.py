@@ -197,7 +197,6 @@ def test_an_index_that_is_being_built_holds_nothing_of_what_is_forgotten(daemon,
 
 
 def test_entries_are_forgotten_while_indexes_take_each_others_place(daemon, root):
-    """Each answer is that it is gone, and the journal has all of them."""
     workspace = daemon.add(root)
     paths = [write(daemon, workspace, f"Thing {number}")["path"] for number in range(5)]
     for path in paths:

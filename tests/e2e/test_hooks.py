@@ -210,7 +210,6 @@ def test_a_damaged_file_of_a_conversation_is_passed_over(daemon, notes):
 
 
 def test_a_prompt_in_a_script_that_the_model_does_not_read_gets_its_note(daemon, notes):
-    """Then the words decide."""
     (notes / "japan.md").write_text(
         "# 検証用データベース\n\n検証用データベースのポート番号は五四三三です。\n"
     )
@@ -250,7 +249,6 @@ def archived(root):
 
 @pytest.mark.parametrize("client", ["claude-code", "codex"])
 def test_an_end_brings_the_conversation_into_the_archive(daemon, notes, tmp_path, client):
-    """The hook itself is gone before."""
     path = session(tmp_path / "s.jsonl", began=notes / "below", client=client)
     told = {"cwd": str(notes), "transcript_path": path, "session_id": "s", "reason": "other"}
     assert hook(daemon, client, "SessionEnd", told=told).stdout == b""
@@ -343,7 +341,6 @@ def test_a_start_follows_no_link_out_of_the_clients_folder(daemon, notes, tmp_pa
 
 
 def test_a_link_into_a_workspace_leads_there(daemon, notes, tmp_path):
-    """The folder that counts is the real one."""
     (tmp_path / "link").symlink_to(notes / "below")
     assert said(daemon, tmp_path / "link")
 

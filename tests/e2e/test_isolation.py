@@ -103,7 +103,6 @@ def test_paths_of_the_other_workspace_cannot_be_read(kept_pair):
 
 
 def test_each_workspace_has_files_of_its_own(kept_pair):
-    """A database and a matrix each."""
     daemon, *_ = kept_pair
     folders = [path for path in daemon.state.iterdir() if path.is_dir()]
     assert sorted(len(list(folder.glob("index.db"))) for folder in folders) == [1, 1]
@@ -111,7 +110,6 @@ def test_each_workspace_has_files_of_its_own(kept_pair):
 
 
 def test_without_a_name_two_workspaces_are_an_error_that_lists_them(kept_pair):
-    """The request must say which."""
     daemon, first, second = kept_pair
     with pytest.raises(RpcError) as caught:
         daemon.call("search", query="x")
@@ -121,7 +119,6 @@ def test_without_a_name_two_workspaces_are_an_error_that_lists_them(kept_pair):
 
 
 def test_the_log_shows_no_word_of_any_note_or_query(pair):
-    """Names, numbers and codes only."""
     daemon, first, _ = pair
     for method, params in calls(first, "badgerword"):
         text_of(daemon, method, params, first)

@@ -246,7 +246,6 @@ def test_what_cannot_be_named_by_a_pattern_or_is_taken_back_says_so(daemon, root
 
 
 def test_an_entry_is_forgotten_by_path_or_id(daemon, root):
-    """One of both; an id that no entry has is told."""
     workspace = daemon.add(root)
     written = write(daemon, workspace)
     for wrong in ({}, {"path": written["path"], "id": written["id"]}):
@@ -259,7 +258,6 @@ def test_an_entry_is_forgotten_by_path_or_id(daemon, root):
 
 
 def test_an_agent_forgets_no_entry_that_is_kept_from_it(daemon, root):
-    """To it there is none of that name or id."""
     (root / "memory" / "config.toml").write_text('agents_ignore = ["memory/odd/"]\n')
     workspace = daemon.add(root)
     written = write(daemon, workspace, origin="human")

@@ -77,8 +77,6 @@ def test_what_is_answered_too_late_is_dropped(live):
 
 
 def test_nothing_typed_asks_nothing_and_filters_alone_list_the_newest(live):
-    """As in `memctl search`."""
-
     async def script(searched, found):
         searched.ask(" ")
         await meant(found, " ")
@@ -90,8 +88,6 @@ def test_nothing_typed_asks_nothing_and_filters_alone_list_the_newest(live):
 
 
 def test_a_word_that_is_being_typed_finds_what_it_begins(live):
-    """And says which term it was taken for."""
-
     async def script(searched, found):
         searched.ask("mrna vaccin")
         await meant(found, "mrna vaccin")

@@ -39,7 +39,6 @@ def ls(listed, *arguments, cwd=""):
 
 
 def test_notes_are_listed_with_their_sizes_and_skipped_files_with_the_reason(listed):
-    """In the order of their paths."""
     status, lines, err = ls(listed)
     assert status == exits.OK
     assert [line.split()[4] for line in lines[:4]] == [
@@ -87,7 +86,6 @@ def test_json_is_an_object_a_line(listed):
 
 
 def test_pages_are_followed_to_the_end(listed):
-    """Of notes, and of skipped files."""
     daemon, root = listed
     for kind, skipped in (("sources", False), ("skipped", True)):
         whole = daemon.call("sources", workspace=str(root), skipped=skipped)[kind]
@@ -109,7 +107,6 @@ def test_an_agent_is_told_of_no_private_note_and_of_no_skipped_file(listed):
 
 
 def test_a_filter_that_is_wrong_is_refused(listed):
-    """As in a search."""
     daemon, root = listed
     with pytest.raises(RpcError, match="since"):
         daemon.call("sources", workspace=str(root), since="someday")

@@ -101,7 +101,6 @@ def test_a_weak_match_is_marked_wherever_it_is_told(sample):
 
 
 def test_a_question_in_a_notes_own_words_is_a_strong_match(sample):
-    """Asked for as it stands there."""
     daemon, root = sample
     answer = daemon.call(
         "search", query="Bring the shop's database back from the nightly dump", workspace=root

@@ -511,7 +511,6 @@ def test_a_second_machine_embeds_nothing(portable: Workspace, second: Daemon, se
 
 
 def test_bad_sidecars_are_embedded_anew(portable: Workspace, second: Daemon, server: Ollama, tmp_path: Path):
-    """Only those, each counted with its reason, and replaced."""
     root = Path(shutil.copytree(portable.root, tmp_path / "there" / "notes"))
     there = Workspace(second, root)
     cut, flipped, linked, *_ = files = sidecars(there)

@@ -240,7 +240,6 @@ def test_a_list_of_files_without_an_end_is_given_up(daemon: Daemon, hub: ModelHu
 
 
 def test_what_a_killed_run_left_goes_with_the_next(daemon: Daemon, hub: ModelHub):
-    """That of one which is at work stays."""
     dead, alive = (store(daemon) / f".adding-{name}" for name in ("dead", "alive"))
     for left in (dead, alive):
         (left / "small-model").mkdir(parents=True)

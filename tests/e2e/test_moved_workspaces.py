@@ -50,7 +50,6 @@ def test_vectors_and_the_journal_follow_a_moved_folder(daemon, server, notes, tm
 
 
 def test_a_workspace_inside_of_it_follows_too(daemon, server, notes, tmp_path):
-    """It has an index of its own."""
     inner = notes / "inner"
     server.make_workspace(daemon, inner)
     (inner / "otter.md").write_text("An otter.\n")

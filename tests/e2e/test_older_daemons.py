@@ -113,7 +113,6 @@ def test_a_daemon_that_is_not_idle_is_left_alone(home, tmp_path):
 
 
 def test_a_daemon_that_somebody_else_started_is_left_alone(home, tmp_path):
-    """A person, or a service."""
     installed = Installation(home, tmp_path / "installed", API_LEVEL - 1)
     home.start(**installed.environment, under=["env", "-C", "/"])
     installed.update(API_LEVEL)

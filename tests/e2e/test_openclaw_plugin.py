@@ -179,7 +179,6 @@ def test_no_separator_but_a_line_feed_ends_a_message(daemon, root):
 
 
 def test_it_starts_a_daemon_that_is_down(daemon, root):
-    """As every client of memd does."""
     daemon.add(root)
     daemon.stop()
     (found,) = plugin(daemon, root, ["search", "staging database"])

@@ -69,7 +69,6 @@ def test_an_answer_from_an_overwritten_matrix_is_one_by_words_and_then_it_heals(
 
 
 def test_a_person_is_told(notes):
-    """On stderr, in words; the hits are those by words."""
     daemon, workspace, matrix = notes
     overwrite(matrix, len(NOTES))
     said = daemon.memctl("search", "--workspace", workspace, "breast cancer gene")

@@ -88,7 +88,6 @@ def test_a_rebuild_in_a_pause_keeps_the_vectors_there_are(daemon: Daemon, root: 
 
 @pytest.mark.parametrize("span", ["0m", "2 weeks", "8d", "-1h"])
 def test_a_span_that_is_none_is_refused(daemon: Daemon, span: str) -> None:
-    """As a mistyped option is, with examples."""
     refused = daemon.memctl("pause", f"--for={span}")
     assert refused.returncode == 2
     assert "30m" in refused.stderr

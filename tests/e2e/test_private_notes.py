@@ -50,7 +50,6 @@ def answer(daemon: Daemon, root: str, method: str, **params) -> str:
 
 
 def test_no_parameter_gets_an_agent_a_word_of_a_private_note(kept):
-    """Every method with every parameter there is, for its words and for its path."""
     daemon, root = kept
     asked = [(method, params) for method, params in calls(root, "zephyrineword") if method in READS]
     for folder in ("hidden", "diary"):

@@ -93,7 +93,6 @@ def test_a_rebuild_that_is_killed_leaves_the_old_index(hanging):
 
 
 def test_a_stop_or_a_removal_ends_a_rebuild(hanging):
-    """In time, and nothing is left of it."""
     daemon, root, _ = hanging
     begin(daemon, root)
     daemon.stop()

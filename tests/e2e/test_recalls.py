@@ -70,7 +70,6 @@ def test_filters_of_tag_and_time_do_not_hide_the_core_and_those_of_path_do(home)
 
 
 def test_a_core_that_is_deleted_or_ignored_is_in_no_answer(home):
-    """It is a source like any other."""
     daemon, workspace, root = home
     (root / "MEMORY.md").unlink()
     assert "MEMORY.md" not in paths(recalled(home))
@@ -170,7 +169,6 @@ def test_a_note_that_replaces_a_sure_one_is_sent_in_its_place(home):
 
 @pytest.mark.parametrize("key", ["", "0123", "0123456789ABCDEF", "g" * 16, "0" * 17])
 def test_a_key_that_is_none_is_refused(home, key):
-    """With its place in the request."""
     daemon, workspace, _ = home
     with pytest.raises(RpcError, match="known"):
         daemon.call("recall", workspace=workspace, query="x", known=["0" * 16, key])

@@ -55,7 +55,6 @@ def test_the_entries_for_telescope_name_file_line_and_column(sample, tmp_path):
 
 
 def test_a_line_of_one_workspace_names_its_file_from_any_folder(sample, tmp_path):
-    """Its workspace and its path together are where the note is."""
     daemon, root = sample
     done = daemon.memctl("search", "-w", root, "--jsonl", "breast cancer gene", cwd=tmp_path)
     hits = [json.loads(line) for line in done.stdout.splitlines()]
@@ -67,6 +66,5 @@ def test_a_line_of_one_workspace_names_its_file_from_any_folder(sample, tmp_path
     "untried", ["not tried in", "was tried by hand in Neovim 0.7.2", "documentation and not tried"]
 )
 def test_the_page_says_what_was_not_tried(untried):
-    """Nobody takes a recipe for tested that is not."""
     page = (Path(__file__).parents[2] / "docs/editors.md").read_text(encoding="utf-8")
     assert untried in " ".join(page.split())

@@ -22,7 +22,6 @@ def test_the_best_hit_stands_on_the_first_rows_and_the_rest_is_a_key_away(screen
 
 
 def test_a_short_page_needs_no_pager_and_its_hits_can_be_opened(screen):
-    """By their numbers, each terminal its own."""
     screen.type("clear; memctl search -n 3 breast cancer gene")
     rows = screen.until(lambda rows: any(row.startswith("ready>") for row in rows[1:]))
     assert rows[0].strip() == "weak match"
@@ -70,13 +69,11 @@ def test_what_is_kept_of_hits_is_their_places_for_this_user_alone(screen, sample
 
 
 def test_another_terminal_has_hits_of_its_own(screen):
-    """None yet."""
     screen.type("clear; memctl open; echo exit $?")
     assert "has not shown any hits" in screen.until(lambda rows: "exit 1" in rows)[0]
 
 
 def test_a_pager_can_be_refused(screen):
-    """By an option and by the environment."""
     for typed in ("memctl search --no-pager", "MEMCTL_PAGER=cat memctl search"):
         screen.type(f"clear; {typed} -n 20 --min-score 0 --nearest --lines 4 note; echo done")
         screen.until(lambda rows: "done" in rows)

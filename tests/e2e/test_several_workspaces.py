@@ -107,7 +107,6 @@ def test_a_command_for_one_workspace_takes_no_second(daemon, tmp_path, command):
 
 
 def test_named_ones_and_all_of_them_are_not_both_meant(daemon, tmp_path):
-    """Wrong usage."""
     assert daemon.memctl("search", "--all", "-w", str(tmp_path), "x").returncode == exits.USAGE
 
 
@@ -172,7 +171,6 @@ def test_who_means_it_gets_a_workspace_in_a_workspace(around):
 
 
 def test_a_folder_without_notes_is_nobodys(around):
-    """Nothing leaves an index for it."""
     daemon, root = around
     (root / "empty").mkdir()
     assert daemon.memctl("init", str(root / "empty")).returncode == 0
@@ -180,7 +178,6 @@ def test_a_folder_without_notes_is_nobodys(around):
 
 @pytest.mark.parametrize(("typed", "status"), [(b"y\n", 0), (b"\n", exits.REFUSED)])
 def test_at_a_terminal_it_asks(around, typed, status):
-    """And does what is answered."""
     daemon, root = around
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "memctl", "init", str(root / "sub folder")]

@@ -37,7 +37,6 @@ def test_a_hit_and_its_place_have_the_same_neighbours(sample):
     ],
 )
 def test_what_cannot_be_compared_is_named(sample, params, code, told):
-    """With what is wrong."""
     daemon, root = sample
     with pytest.raises(RpcError) as caught:
         daemon.call("similar", workspace=root, **params)
@@ -45,7 +44,6 @@ def test_what_cannot_be_compared_is_named(sample, params, code, told):
 
 
 def test_without_a_model_words_are_compared_and_it_says_so(daemon, tmp_path):
-    """As in a search."""
     notes = {"a.md": "heron and weir\n", "b.md": "a heron by the weir\n", "c.md": "garlic\n"}
     workspace = daemon.add_notes(tmp_path / "notes", notes)
     answer = daemon.call("similar", workspace=workspace, path="a.md")

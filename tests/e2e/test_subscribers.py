@@ -74,7 +74,6 @@ def test_many_files_are_told_as_how_many(notes):
 
 
 def test_what_is_not_registered_cannot_be_followed(notes):
-    """The error of any other method."""
     daemon, root = notes
     with pytest.raises(RpcError) as caught:
         daemon.call("subscribe", workspace=str(root.parent))
@@ -100,7 +99,6 @@ def test_memctl_watch_prints_a_save_and_ends_with_the_daemon(notes):
 
 
 def test_a_synced_search_finds_what_was_just_saved(notes):
-    """With search --sync, with recall --sync, and after memctl sync."""
     daemon, root = notes
     for number in range(10):
         (root / f"{number}.md").write_text(f"# Note\n\nkettleword{number}\n")

@@ -79,7 +79,6 @@ BEFORE = {
 
 
 def test_each_preparation_belongs_to_a_symptom():
-    """A heading that is changed takes its test with it."""
     assert BEFORE.keys() <= SECTIONS.keys()
 
 

@@ -73,7 +73,6 @@ def test_a_search_with_sync_sees_every_file_that_was_closed_before_it(daemon, ro
 
 
 def test_without_sync_an_answer_says_nothing_of_it(daemon, root):
-    """`synced` is there only where it was asked for."""
     workspace = daemon.add(root)
     assert "synced" not in daemon.call("search", query="heron1", workspace=workspace)
 

@@ -116,7 +116,6 @@ def test_the_entries_of_both_machines_are_whole_and_can_be_forgotten(
 
 
 def test_an_entry_that_one_machine_forgets_stays_forgotten(daemon: Daemon, clones: list[Path]):
-    """Also if it was the last one when the other machine appended."""
     desk, laptop = clones
     kept, gone = (remember(daemon, desk, "Note", text) for text in ("The otter is back.", "A heron came."))
     exchange(clones)

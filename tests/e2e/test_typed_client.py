@@ -13,7 +13,6 @@ from memd.api.methods import METHODS
 
 
 def test_every_method_of_the_protocol_is_one_of_both_clients():
-    """But for `subscribe`, which is `events`."""
     wanted = {name.removeprefix("memd.").replace(".", "_") for name in METHODS} - {"subscribe"}
     for kind in (Methods, AsyncMethods):
         assert wanted | {"call"} == {name for name, _ in inspect.getmembers(kind, inspect.isfunction)
@@ -21,7 +20,6 @@ def test_every_method_of_the_protocol_is_one_of_both_clients():
 
 
 def test_typed_methods_answer_what_their_types_say(sample):
-    """Searched, read, and looked after."""
     daemon, root = sample
     with Client.connect(daemon.socket) as memd:
         found = memd.search("coffee", workspace=root, limit=3, mode="keyword")

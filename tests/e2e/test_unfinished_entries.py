@@ -34,7 +34,6 @@ def test_a_start_removes_what_a_killed_write_left(left):
 
 
 def test_a_check_names_it_and_mends_it(left):
-    """Without repair it is only said."""
     daemon, root, path = left
     [found] = daemon.call("check", workspace=str(root))["findings"]
     assert (found["kind"], found["repaired"]) == ("unfinished", False)

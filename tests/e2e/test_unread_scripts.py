@@ -81,7 +81,6 @@ def test_a_word_in_latin_letters_finds_what_is_not_read_beside_what_is(daemon, t
 
 
 def test_why_says_that_the_model_does_not_read_it(notes):
-    """Of a note, and of a question."""
     daemon, root = notes
     told = daemon.call("why", query="mending a motor", path="zh.md", workspace=root)
     assert (told["stage"], told["facts"]["explanation"]["unseen"]) == ("unmatched", ["script"])

@@ -6,7 +6,6 @@ from memctl.client import RpcError
 
 
 def test_of_two_folders_none_is_meant(workspace, tmp_path):
-    """It says which there are."""
     daemon, root = workspace
     other = tmp_path / "other"
     other.mkdir()

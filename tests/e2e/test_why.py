@@ -85,7 +85,6 @@ def test_each_stage_is_named_with_its_values(river, path, params, stage, said):
 
 
 def test_a_copy_names_the_hit_that_stands_for_it(river):
-    """With its lines and its rank."""
     daemon, root = river
     hits = daemon.call("search", workspace=root, query="heron weir spring water", min_score=0.0)["hits"]
     [rank] = [n for n, hit in enumerate(hits, 1) if hit["folded"]]
@@ -157,7 +156,6 @@ def test_while_the_folder_is_away_why_says_so(daemon, tmp_path):
     ],
 )
 def test_a_wrong_parameter_of_why_is_named(river, params, told):
-    """As in every method."""
     daemon, root = river
     with pytest.raises(RpcError) as caught:
         daemon.call("why", workspace=root, **params)

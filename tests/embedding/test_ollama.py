@@ -103,7 +103,6 @@ def test_vectors_have_length_1_and_the_servers_direction(server: Server):
 
 
 def test_texts_are_sent_in_batches(server: Server):
-    """Twenty texts are three requests."""
     model = embedder(server)
     server.asked.clear()
     model.embed_documents(["text"] * 20)
@@ -192,7 +191,6 @@ def test_a_wrong_answer_is_an_error_that_names_the_server(server: Server, reply,
 
 
 def test_an_answer_that_breaks_off_is_an_error(server: Server):
-    """Fewer bytes than announced are no answer."""
     model = embedder(server)
 
     def half(peer):
@@ -283,7 +281,6 @@ def test_an_impossible_address_is_an_error(address: str):
 
 
 def test_a_closed_embedder_asks_no_more(server: Server):
-    """After close nothing is sent."""
     model = embedder(server)
     model.close()
     server.asked.clear()

@@ -358,7 +358,6 @@ def test_weights_are_used_as_they_are_where_no_copy_can_be_made(tmp_path: Path):
 
 
 def test_other_weights_are_another_model(tmp_path: Path):
-    """Also those in a file of their own."""
     folder = export(tmp_path / "tiny")
     weights = with_weights_apart(folder, ".data")
     known = OnnxEmbedder(folder).model_id

@@ -49,14 +49,12 @@ def test_pieces_are_counted_and_have_places(path: Path, text: str):
 
 
 def test_words_are_found_at_their_places(path: Path):
-    """Also after characters of several bytes."""
     text = "苍鹭 water"
     [start] = {text[at:end][0] for at, end in tokenizer_at(path).spans(text) if at >= 3} & {"w"}
     assert start == "w"
 
 
 def test_a_file_that_is_broken_or_missing_is_named(tmp_path: Path):
-    """As one of tokenizers is."""
     broken = tmp_path / "memd.sentencepiece"
     with pytest.raises(UnavailableError, match=r"memd\.sentencepiece"):
         tokenizer_at(broken).count("a")

@@ -41,7 +41,6 @@ def test_words_are_found_within_words_and_are_no_patterns(ranked):
 
 
 def test_a_word_that_looks_like_an_option_is_a_word(ranked):
-    """--help does not ask grep for its help."""
     assert grep.words_of('"--help"') == ["--help"]
     assert ranked('"--help" me', a="try --help\n") == ["a"]
 
@@ -74,7 +73,6 @@ def test_names_may_have_any_character(tmp_path):
 
 
 def test_more_files_than_one_command_takes_are_all_searched(tmp_path, monkeypatch):
-    """In several processes."""
     monkeypatch.setattr(grep, "MAX_COMMAND_BYTES", 20)
     names = [f"note-{number}.md" for number in range(9)]
     for name in names:
@@ -92,6 +90,5 @@ def test_a_file_that_cannot_be_read_does_not_hide_the_others(tmp_path):
 
 
 def test_a_file_that_is_gone_does_not_hide_the_others(tmp_path):
-    """It was deleted since it was listed."""
     (tmp_path / "b.md").write_text("kafka\n")
     assert grep.ranked(str(tmp_path), ["gone.md", "b.md"], "kafka") == ["b.md"]

@@ -22,7 +22,6 @@ def refused(*lines):
 
 
 def test_a_line_is_a_query_with_what_answers_it():
-    """A path, or several, or one with a line."""
     assert parsed(
         '{"query": "kafka", "path": "queue.md"}',
         '{"query": "flaky", "path": ["ci.md", "daily/2026-05-01.md"], "note": "both say it"}',
@@ -40,7 +39,6 @@ def test_blank_lines_and_comments_are_passed_over():
 
 
 def test_lines_that_ask_the_same_are_one_question():
-    """Its answers are those of all of them, each once."""
     [question] = parsed(
         '{"query": "vpn", "path": "a.md", "line": 3}',
         '{"query": " vpn ", "path": "b.md"}',
@@ -51,7 +49,6 @@ def test_lines_that_ask_the_same_are_one_question():
 
 @pytest.mark.parametrize("path", ["x/y.md", "./x/y.md", "x//y.md", f"{ROOT}/x/y.md"])
 def test_a_path_may_be_written_in_several_ways(path):
-    """It becomes the one that memd uses."""
     assert parsed(f'{{"query": "q", "path": "{path}"}}')[0].paths == {"x/y.md"}
 
 
@@ -93,7 +90,6 @@ def test_all_wrong_lines_are_named_at_once_up_to_a_page():
 
 
 def test_a_file_that_asks_nothing_is_refused():
-    """With an example of a line."""
     assert "has no questions" in refused("# nothing here", "")
 
 
@@ -109,6 +105,5 @@ def test_a_file_that_is_not_there_or_no_text_is_said_so(tmp_path):
 
 
 def test_a_byte_order_mark_is_no_part_of_the_first_line(tmp_path):
-    """Windows' editors write one."""
     (tmp_path / "golden.jsonl").write_bytes(b'\xef\xbb\xbf{"query": "q", "path": "a.md"}\n')
     assert questions.load(tmp_path / "golden.jsonl", ROOT)[0].text == "q"

@@ -139,7 +139,6 @@ def test_a_sample_stays_when_a_note_is_added():
     ],
 )
 def test_a_heading_is_asked_for_as_words(heading, query):
-    """Nothing in it is an operator of the search."""
     [choice] = chosen({"a.md": f"# {heading}\n{BODY}"}).choices
     assert choice.query == query
 

@@ -62,7 +62,6 @@ def test_the_reciprocal_rank_is_that_of_the_first_right_source():
 
 @pytest.mark.parametrize(("share", "value"), [(0.5, 2), (0.51, 3), (0.95, 4), (1.0, 4), (0.0, 1)])
 def test_a_quantile_is_a_value_that_was_measured(share, value):
-    """Nearest rank, in any order."""
     assert scores.quantile([3, 1, 4, 2], share) == value
 
 
@@ -81,7 +80,6 @@ def test_an_interval_has_the_width_that_theory_says():
 
 
 def test_an_interval_is_the_same_for_the_same_seed():
-    """So a report can be made again."""
     values = [number / 30 for number in range(30)]
     assert scores.interval(values, seed=3) == scores.interval(values, seed=3)
     assert scores.interval(values, seed=3) != scores.interval(values, seed=4)

@@ -63,7 +63,6 @@ def test_what_lies_still_is_copied_and_not_embedded_again(notes, tmp_path):
 
 
 def test_only_what_was_saved_since_is_embedded(notes, tmp_path):
-    """And what is gone is not found."""
     (notes.place.root / "new.md").write_text("A kettle of smoked tea.\n")
     (notes.place.root / "tea.md").unlink()
     waiting, found = made(notes, tmp_path / "copy")
@@ -101,7 +100,6 @@ def test_an_index_that_is_being_written_is_not_copied(notes, tmp_path):
 
 @pytest.mark.parametrize("damage", ["cut", "other"])
 def test_an_index_that_cannot_be_read_is_not_used(notes, tmp_path, damage):
-    """Damaged, or no index at all."""
     database = notes.place.index_dir / "index.db"
     database.write_bytes(database.read_bytes()[:8192] if damage == "cut" else b"none of ours")
     lie_still(notes)
@@ -121,7 +119,6 @@ def test_a_folder_that_is_not_registered_is_refused(notes, tmp_path):
 
 
 def test_a_model_that_the_user_does_not_allow_is_refused(notes, tmp_path):
-    """The configuration may have come with a clone."""
     notes.place.config_path.write_text('model = "/somewhere/else"\n')
     with pytest.raises(ConfigError, match="/somewhere/else"):
         registered(str(notes.place.root), tmp_path / "state", tmp_path / "none.toml")

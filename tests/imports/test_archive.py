@@ -89,7 +89,6 @@ def test_an_archive_that_has_more_than_the_client_kept_is_left_alone(workspace):
 
 
 def test_a_dry_run_says_what_would_be_done_and_writes_nothing(workspace):
-    """Not even a folder."""
     path = workspace.session(typed("first"))
     dry = workspace.imports("claude-code", path, dry_run=True)
     assert not (workspace.root / "memory/archives").exists()
@@ -149,7 +148,6 @@ def test_files_and_folders_are_their_owners_alone(workspace):
     "place", ["memory/archives", "memory/archives/claude-code", "memory/archives/claude-code/2026"]
 )
 def test_a_link_on_the_way_is_refused(workspace, tmp_path, place):
-    """Nothing is written to where a link leads."""
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (workspace.root / place).parent.mkdir(parents=True, exist_ok=True)

@@ -123,7 +123,6 @@ def test_front_matter_that_does_not_fit_never_speaks_for_memd(workspace, home, o
 
 
 def test_secrets_in_front_matter_are_masked(workspace, home):
-    """As in the text."""
     key = "sk-ant-" + "api03-" + "A1b2C3d4E5" * 9
     home.claude(workspace.root, "key.md", f"---\nname: the key {key}\n---\nIt is {key}.\n")
     workspace.imports("claude-code", memory=True)
@@ -135,7 +134,6 @@ def test_secrets_in_front_matter_are_masked(workspace, home):
     "head", ["---\nprivate: true\n---\n", "---\nname: a\nPRIVATE: yes\n---\n", "---\nprivate: [\n---\n"]
 )
 def test_a_private_note_becomes_a_private_page(workspace, home, head):
-    """However the note says it."""
     home.claude(workspace.root, "tea.md", f"{head}Prefers tea.\n")
     workspace.imports("claude-code", memory=True)
     assert is_private(workspace.page())
@@ -173,7 +171,6 @@ def test_a_folder_that_two_projects_share_is_imported_for_neither(workspace, hom
 
 
 def test_a_workspace_inside_keeps_its_notes_to_itself(workspace, home):
-    """Its root is below this one, and it is another workspace."""
     root = workspace.root
     home.claude(root / "own", text="Inner.\n", cwd=root / "own")
     roots = (root, root / "own", root.parent)
@@ -183,7 +180,6 @@ def test_a_workspace_inside_keeps_its_notes_to_itself(workspace, home):
 
 
 def test_other_projects_are_imported_if_they_are_named(workspace, home, tmp_path):
-    """One by --project, all by --all-projects; each page names its own."""
     for name in ("one", "two"):
         home.claude(tmp_path / name, text=f"In {name}.\n", cwd=tmp_path / name)
     assert len(workspace.imports("claude-code", memory=True, project=tmp_path / "one")["new"]) == 1
@@ -251,7 +247,6 @@ def test_a_note_that_is_emptied_is_gone_too(workspace, home):
 
 
 def test_a_note_that_cannot_be_read_now_is_not_gone(workspace, home):
-    """Its page stays as it was."""
     note = home.claude(workspace.root)
     workspace.imports("claude-code", memory=True)
     note.write_bytes(b"caf\xe9")
@@ -262,7 +257,6 @@ def test_a_note_that_cannot_be_read_now_is_not_gone(workspace, home):
 
 @pytest.mark.parametrize("away", [".claude", ".claude/projects", "memory"])
 def test_a_folder_that_is_away_deletes_nothing(workspace, home, away):
-    """It may be on a disk that is not mounted."""
     note = home.claude(workspace.root)
     workspace.imports("claude-code", memory=True)
     folder = note.parent if away == "memory" else home.folder / away
@@ -286,7 +280,6 @@ def test_many_notes_are_not_deleted_at_once(workspace, home):
 
 
 def test_a_page_that_its_owner_has_changed_is_left_alone(workspace, home):
-    """Also if its note is deleted."""
     note = home.claude(workspace.root)
     [path] = workspace.imports("claude-code", memory=True)["new"]
     with (workspace.root / path).open("a") as stream:
@@ -297,7 +290,6 @@ def test_a_page_that_its_owner_has_changed_is_left_alone(workspace, home):
 
 
 def test_sessions_and_notes_of_a_client_do_not_touch_each_other(workspace, home):
-    """An import of the one deletes nothing of the other."""
     home.claude(workspace.root)
     said = {"type": "user", "cwd": str(workspace.root), "message": {"content": "hello"}}
     home.write(
@@ -359,7 +351,6 @@ def test_codex_sections_and_summaries_are_taken_by_their_folder(workspace, codex
 
 
 def test_a_section_that_codex_takes_out_is_gone_here(workspace, codex):
-    """The file is still there, and was read to its end."""
     workspace.imports("codex", memory=True)
     memory = codex / "MEMORY.md"
     memory.write_text(memory.read_text().partition("# Task Group: Sails")[2])
@@ -368,7 +359,6 @@ def test_a_section_that_codex_takes_out_is_gone_here(workspace, codex):
 
 
 def test_gemini_has_a_file_for_all_projects_and_a_folder_for_each(workspace, home):
-    """A file in the folder names the project; an older folder is named by a hash of it."""
     home.write(home.folder / ".gemini/GEMINI.md", "## Gemini Added Memories\n- Prefers tea.\n")
     home.gemini("notes", workspace.root, "Mine.\n")
     home.gemini("boat", "/elsewhere/boat", "The jib.\n")
@@ -411,7 +401,6 @@ def test_cursors_rules_are_those_of_the_workspace_and_its_folders(workspace, hom
 
 
 def test_without_a_note_the_import_names_the_places(workspace, home):
-    """Nothing is made in the archive."""
     with pytest.raises(run.NothingToImportError, match=r"\.codex/memories"):
         workspace.imports("codex", memory=True)
     assert workspace.pages() == {}

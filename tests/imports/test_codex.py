@@ -60,7 +60,6 @@ def test_what_the_program_wrote_is_not_kept(workspace, noise):
 
 
 def test_a_file_of_the_oldest_format_is_read(workspace):
-    """There a line is the item itself."""
     first = {"id": "old", "timestamp": "2025-06-01T08:00:00Z", "instructions": None}
     lines = [first, item("user", "kept")["payload"], item("assistant", "so be it")["payload"]]
     workspace.imports("codex", workspace.session(*lines, client="codex", name=NAME))
@@ -68,14 +67,12 @@ def test_a_file_of_the_oldest_format_is_read(workspace):
 
 
 def test_a_name_that_the_user_gave_is_the_title(workspace):
-    """A thread that was named keeps that name."""
     named = {"type": "event_msg", "payload": {"type": "thread_name_updated", "thread_name": "Queues"}}
     workspace.imports("codex", workspace.session(META, item("user", "x"), named, client="codex", name=NAME))
     assert workspace.front()["title"] == "Queues"
 
 
 def test_a_subagents_session_is_named_and_left_out(workspace):
-    """What a subagent did is told by the session that asked it."""
     meta = {"type": "session_meta", "payload": {"id": "x", "thread_source": "subagent"}}
     found = workspace.imports("codex", workspace.session(meta, item("user", "x"), client="codex", name=NAME))
     assert found["new"] == []

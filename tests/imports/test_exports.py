@@ -37,7 +37,6 @@ def test_a_conversation_with_chatgpt_is_the_branch_that_was_seen_last(workspace,
 
 
 def test_tools_and_thoughts_of_chatgpt_are_kept_when_asked_for(workspace, tmp_path):
-    """As code, and as what the model thought."""
     workspace.imports("chatgpt", written(tmp_path / "conversations.json", [GPT]), with_tools=True)
     assert "## Assistant (thinking) · 10:00\n\nHmm." in workspace.page()
     assert "## Tool python · 10:00\n\n```\nprint(1)\n```" in workspace.page()
@@ -45,7 +44,6 @@ def test_tools_and_thoughts_of_chatgpt_are_kept_when_asked_for(workspace, tmp_pa
 
 
 def test_a_conversation_with_claude_has_its_roles_and_names_what_was_attached(workspace, tmp_path):
-    """The text of what was attached is for --with-tools."""
     path = zipped(tmp_path / "data.zip", **{"conversations.json": [CLAUDE], "users.json": [{"noise": 1}]})
     workspace.imports("claude", path)
     assert workspace.body() == (
@@ -129,7 +127,6 @@ def test_a_folder_that_was_unpacked_is_read_with_all_its_parts(workspace, tmp_pa
 
 
 def test_an_export_that_is_cut_short_gives_what_is_whole(workspace, tmp_path):
-    """A download that broke off."""
     path = tmp_path / "conversations.json"
     other = gpt_conversation(gpt_node("u", "root", "user", gpt_text("lost")), key="other")
     path.write_text(json.dumps([GPT, other])[:-40])
@@ -165,7 +162,6 @@ def test_what_is_no_export_is_said_to_be_none(workspace, tmp_path, raw, why):
 
 
 def test_a_conversation_that_is_too_large_costs_no_other(workspace, tmp_path):
-    """It is counted, and the next one is read."""
     path = tmp_path / "conversations.json"
     large = b'{"huge":["' + b'","'.join([b"x" * 1_000_000] * 70) + b'"]}'
     path.write_bytes(b"[" + large + b"," + json.dumps(GPT).encode() + b"]")
@@ -185,7 +181,6 @@ def test_a_zip_bomb_is_not_unpacked(workspace, tmp_path):
     "name", ["../../../../etc/conversations.json", "/etc/conversations.json", "a\\b\\conversations.json"]
 )
 def test_a_path_in_a_zip_leads_nowhere(workspace, tmp_path, name):
-    """Nothing is unpacked to the disk."""
     before = {path for path in tmp_path.rglob("*") if not path.is_relative_to(workspace.root)}
     path = zipped(tmp_path / "e.zip", **{name: [GPT]})
     assert len(workspace.imports("chatgpt", path)["new"]) == 1
@@ -196,7 +191,6 @@ def test_a_path_in_a_zip_leads_nowhere(workspace, tmp_path, name):
 
 @pytest.mark.parametrize("damage", ["cut", "flipped", "encrypted", "empty", "other"])
 def test_a_zip_that_cannot_be_read_is_named(workspace, tmp_path, damage):
-    """With what is wrong, where that is known."""
     path = zipped(tmp_path / "e.zip", **{"conversations.json": [GPT] * 50})
     raw = bytearray(path.read_bytes())
     match damage:
@@ -259,7 +253,6 @@ def test_members_are_the_same_wherever_a_chunk_ends(tmp_path, monkeypatch, size)
 
 
 def test_the_export_of_another_client_is_said_to_be_one(workspace, tmp_path):
-    """All three are called alike."""
     paths = {
         "chatgpt": written(tmp_path / "conversations.json", [CLAUDE]),
         "claude": zipped(tmp_path / "a.zip", **{"conversations.json": [GPT]}),

@@ -47,7 +47,6 @@ def test_what_an_agent_remembers_becomes_notes_with_their_days(workspace, folder
 
 
 def test_a_memory_that_was_changed_is_brought_up_to_date(workspace, folder):
-    """Until its owner changes the copy."""
     workspace.imports("openclaw", folder)
     (folder / "MEMORY.md").write_text("# What I know\n\nJobs are in Redis.\n")
     found = workspace.imports("openclaw", folder)
@@ -56,7 +55,6 @@ def test_a_memory_that_was_changed_is_brought_up_to_date(workspace, folder):
 
 
 def test_the_memory_folder_itself_may_be_named(workspace, folder):
-    """As well as the workspace that it stands in."""
     assert len(workspace.imports("openclaw", folder / "memory")["new"]) == 5
 
 
@@ -64,7 +62,6 @@ def test_the_memory_folder_itself_may_be_named(workspace, folder):
     ("raw", "why"), [(b"caf\xe9", memory_folder.NOT_UTF8), (b"x" * 3_000_000, memory_folder.TOO_LARGE)]
 )
 def test_what_memd_could_not_read_is_named(workspace, folder, raw, why):
-    """And the others are imported."""
     (folder / "MEMORY.md").write_bytes(raw)
     found = workspace.imports("cowagent", folder)
     assert [row["why"] for row in found["skipped"]] == [why]
@@ -111,7 +108,6 @@ def test_what_is_private_in_an_agents_memory_stays_so(workspace, folder, head):
 
 
 def test_a_page_that_was_imported_before_becomes_private_with_its_file(workspace, folder):
-    """The next import brings the page up to date."""
     workspace.imports("cowagent", folder)
     (folder / "USER.md").write_text("---\nprivate: true\n---\nPrefers tea.\n")
     [grown] = workspace.imports("cowagent", folder)["grown"]

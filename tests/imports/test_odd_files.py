@@ -55,7 +55,6 @@ def test_a_half_written_last_line_is_no_fault(workspace):
 
 
 def test_a_whole_last_line_without_its_line_break_is_taken(workspace):
-    """Editors leave it out."""
     assert imported(workspace, GOOD + GOOD.replace(b"kept", b"last").strip()) == []
     assert "last" in workspace.page()
 
@@ -74,7 +73,6 @@ def test_half_an_emoji_as_javascript_cuts_it_is_no_fault(workspace):
 
 
 def test_a_byte_order_mark_is_no_part_of_the_first_line(workspace):
-    """Windows' editors put one there."""
     assert imported(workspace, b"\xef\xbb\xbf" + GOOD) == []
 
 
@@ -99,7 +97,6 @@ def test_a_file_that_cannot_be_read_is_named_and_the_others_are_imported(workspa
 
 
 def test_an_empty_session_is_named(workspace):
-    """It leaves no empty page."""
     [row] = imported(workspace, b"")
     assert row["why"] == run.EMPTY
     assert workspace.pages() == {}
@@ -181,7 +178,6 @@ def exported(client, records):
 @settings(max_examples=many(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(records=RECORDS)
 def test_no_record_of_any_shape_ends_an_import(tmp_path, client, records):
-    """Clients change their records with each release."""
     path = tmp_path / "rollout-odd.jsonl"
     path.write_text(exported(client, records))
     for found in CLIENTS[client].read(path, Problems(), lambda _: None):

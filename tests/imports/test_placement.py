@@ -79,7 +79,6 @@ def test_a_conversation_of_an_export_that_was_answered_anew_is_kept_both_ways(wo
 
 
 def test_a_branch_goes_on_when_the_other_one_was_deleted_or_changed(workspace):
-    """It is the other one that stays as its owner left it."""
     path = workspace.session(typed("heron"), answered("weir"))
     [page] = workspace.imports("claude-code", path)["new"]
     workspace.session(typed("heron"), answered("otter"))
@@ -104,7 +103,6 @@ def unmasked(monkeypatch):
 
 @pytest.mark.parametrize("grows", [False, True])
 def test_a_token_that_is_known_since_is_masked_in_its_page(workspace, monkeypatch, grows):
-    """At its place: the page is rewritten, not doubled."""
     turns = [typed(f"my token is {TOKEN} here"), answered(f"so\n\n{TOKEN}\n\n- a\n- `{TOKEN}`")]
     with monkeypatch.context() as earlier:
         unmasked(earlier)
@@ -178,7 +176,6 @@ def test_what_was_imported_before_goes_on_in_its_page(workspace, monkeypatch, cl
 
 
 def test_what_was_deleted_before_stays_away(workspace, monkeypatch):
-    """By whichever id it was written."""
     path = workspace.session(typed("heron", sessionId=ONE), name="session.jsonl")
     with monkeypatch.context() as earlier:
         earlier.setattr(claude_code, "session_id", by_name)

@@ -87,7 +87,6 @@ def test_the_nearest_of_clustered_vectors_are_named(share):
 
 
 def test_all_are_named_where_few_are_allowed():
-    """Where fewer are allowed than are wanted, they are named."""
     rows = clustered(1_000, 32)
     made = coded(rows)
     for allowed in ([], [999], [0, 31, 32, 500, 998]):
@@ -143,7 +142,6 @@ def test_any_multiple_of_four_dimensions_can_be_coded(dim):
 
 
 def test_the_same_query_names_the_same_rows():
-    """Twice, and by codes that were made twice of the same rows."""
     rows = clustered(5_000, 64)
     one, other = coded(rows), coded(rows, slice_rows=7 * BLOCK_ROWS)
     everything = np.ones(len(rows), np.bool_)

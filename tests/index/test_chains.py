@@ -53,7 +53,6 @@ def test_a_circle_demotes_none_of_its_members_but_what_is_older():
 
 
 def test_a_chain_that_is_longer_than_the_stack_is_walked():
-    """Ten thousand revisions are one chain."""
     last = 10_000
     chain = Supersession.of((one + 1, one) for one in range(1, last))
     assert chain.holders(1) == (last,)
@@ -83,7 +82,6 @@ def test_in_every_order_what_holds_comes_before_what_it_supersedes(edges, order,
 
 @given(EDGES)
 def test_who_is_superseded_names_the_ends_of_its_chains(edges):
-    """No note supersedes a holder; each superseded note has one."""
     supersession = Supersession.of(edges)
     under = really(edges)
     over = {one: {other for other in under if one in under[other]} for one in under}

@@ -69,7 +69,6 @@ def _stamps_tell(monkeypatch):
 
 
 def test_a_sound_index_has_no_findings(settled):
-    """And everything was looked at."""
     settled.remove("c.md")
     counts = Counter()
     assert list(findings(settled.index, root=settled.root, rules=settled.rules(), counts=counts)) == []
@@ -149,7 +148,6 @@ def test_bytes_that_changed_under_the_same_stamp_are_found(settled):
 
 
 def test_a_file_that_was_missed_is_found(settled):
-    """One that is not indexed, and one that is and is not there."""
     settled.write("new.md", "omega\n")
     (settled.root / "c.md").unlink()
     assert sorted(kinds(settled)) == ["absent", "unindexed"]

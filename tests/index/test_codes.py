@@ -120,7 +120,6 @@ def test_a_few_allowed_chunks_are_looked_at_one_by_one(many, monkeypatch):
 
 
 def test_without_codes_all_are_scanned_or_the_few_that_may_answer(notes):
-    """A tenth of the rows is the border."""
     notes.save(texts(60))
 
     def some(mask):
@@ -149,7 +148,6 @@ def test_chunks_that_left_are_not_found_and_take_nobodys_place(many):
 
 
 def test_a_text_that_stands_in_many_notes_is_found_in_each(many):
-    """They share one row."""
     many.save({f"copy{number}.md": "word7 heron weir otter\n" for number in range(5)})
     assert made(many)
     many.save({f"copy{number}.md": "word7 heron weir otter\n" for number in range(5, 8)})
@@ -179,7 +177,6 @@ def test_a_deleted_file_is_done_without(many):
 
 @pytest.mark.parametrize("place", [0, 4, 9, 40, 100, 500, 1_000, -1])
 def test_a_flipped_bit_is_noticed(many, place):
-    """When the codes are read; then there are none."""
     block = bytearray(the_file(many).read_bytes())
     block[place] ^= 4
     the_file(many).write_bytes(block)
@@ -303,7 +300,6 @@ def test_a_compaction_begins_without_codes(many):
 
 
 def test_a_compaction_after_a_restart_removes_the_file_that_nobody_read(many):
-    """What was purged does not stay in it."""
     many.remove(*(f"n{number}.md" for number in range(100)))
     many.reopen()
     many.index.purge(None, 200)
@@ -324,7 +320,6 @@ def test_another_model_begins_without_codes(many):
 
 
 def test_a_file_that_is_being_made_of_an_old_matrix_is_not_taken(many):
-    """The matrix changed meanwhile."""
     building = many.index.codes.begin()
     while not building.step(0.0):
         pass
@@ -352,7 +347,6 @@ def test_a_crash_while_it_is_made_leaves_the_old_one(many, tmp_path, slices):
 
 
 def test_one_that_is_given_up_leaves_nothing(many):
-    """Whoever gives it up, at any moment."""
     before = the_file(many)
     for slices in range(1, 12):
         building = many.index.codes.begin()
@@ -460,7 +454,6 @@ def test_a_stray_file_is_named_and_removed(many):
     "named", ["", "{", "[]", "{}", '{"path": "x"}', '{"path": "../codes.0123456789abcdef.faiss"}']
 )
 def test_a_description_that_is_none_is_forgotten(many, named):
-    """There is no file then."""
     with many.index.writer.transaction():
         many.index.writer.set("codes", named)
     many.reopen()

@@ -25,7 +25,6 @@ def test_a_change_removes_adds_and_embeds():
 
 
 def test_a_change_leaves_the_old_columns_alone():
-    """A snapshot taken before a change does not change."""
     old = columns(10, random.Random(1))
     old.changed(removed=[2], added=[], embedded=[(4, 77)])
     assert (old.source[2], old.row[4], old.count) == (3, -1, 9)

@@ -85,7 +85,6 @@ def test_a_restart_gives_a_compaction_up(churned):
 
 @pytest.mark.parametrize("slices", [1, 3, 8, 9, 10, 11])
 def test_a_crash_during_a_compaction_costs_nothing(churned, tmp_path, slices):
-    """Whenever it comes, before or after the switch."""
     before = scores(churned)
     for _ in range(slices):
         churned.index.compact(0.0)
@@ -122,7 +121,6 @@ def test_a_file_that_is_in_the_way_stays_as_it_is(churned):
 
 
 def test_both_matrices_are_compacted_while_a_model_is_built(churned):
-    """The one that answers and the one that will."""
     churned.switch(OtherHashEmbedder())
     churned.embed()
     churned.save({"n3.md": "giraffe\n"})
@@ -173,7 +171,6 @@ def test_a_purge_ends_a_compaction_that_runs(churned):
 
 
 def test_an_index_without_vectors_can_be_compacted(notes):
-    """There are only words to leave the disk then."""
     notes.save(NOTES, embed=False)
     notes.compact()
     assert len(notes.found("zebra", limit=50)) == 30

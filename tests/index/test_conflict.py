@@ -37,5 +37,4 @@ def test_a_conflict_copy_names_its_original(copy, original):
     ],
 )
 def test_a_note_about_conflicts_is_no_copy(path):
-    """Only a name of their form is one."""
     assert original_of(path) is None

@@ -56,7 +56,6 @@ def test_a_cosine_does_not_depend_on_what_else_is_asked(matrix, query):
 
 
 def test_no_chunk_is_asked_for(matrix, query):
-    """Nothing in, nothing out."""
     assert list(cosines_at(matrix, ROWS, DIM, query, columns=columns([1]), ids=[])) == []
     nobody = ids_of(mask_of(columns([]), None))
     scores = cosines_at(matrix, ROWS, DIM, query, columns=columns([1]), ids=nobody)
@@ -64,7 +63,6 @@ def test_no_chunk_is_asked_for(matrix, query):
 
 
 def test_more_rows_than_a_slab_are_gathered(query):
-    """The last slab is shorter, and its rows are its own."""
     count = SLAB_ROWS * 2 + 5
     rng = random.Random(1)
     matrix = array.array("f", [rng.random() for _ in range(count * DIM)]).tobytes()
@@ -75,7 +73,6 @@ def test_more_rows_than_a_slab_are_gathered(query):
 
 
 def test_the_best_of_some_are_above_zero_and_tie_by_id():
-    """As `best` orders all of them."""
     ids, scores = np.asarray([9, 4, 7, 2, 5]), np.asarray([0.5, 0.5, 0.0, 0.9, -0.2], np.float32)
     assert best_of(ids, scores, 10).tolist() == [2, 4, 9]
     assert best_of(ids, scores, 2).tolist() == [2, 4]
@@ -83,7 +80,6 @@ def test_the_best_of_some_are_above_zero_and_tie_by_id():
 
 
 def test_the_best_of_some_equal_the_best_of_all():
-    """For any limit."""
     rng = random.Random(5)
     scores = np.asarray([rng.choice([-0.5, 0.0, 0.25, 0.5, rng.random()]) for _ in range(200)], np.float32)
     for limit in (1, 7, 60, 199, 200, 300):
@@ -109,7 +105,6 @@ def test_rows_from_the_middle_on_are_scanned(matrix, query):
 
 
 def test_a_scan_in_parts_gives_each_row_its_cosine():
-    """Of a matrix that is scanned in several parts, from any row on."""
     rng = np.random.default_rng(5)
     table = rng.standard_normal((2_501, 384)).astype(np.float32)
     table /= np.linalg.norm(table, axis=1, keepdims=True)

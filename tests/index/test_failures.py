@@ -238,7 +238,6 @@ def test_sql_ends_at_the_deadline(notes):
 
 
 def test_who_waits_for_a_reader_ends_at_the_deadline(notes):
-    """While other queries have them all."""
     with notes.index.view(), notes.index.view():
         stop = time.monotonic() + 0.1
         with pytest.raises(DeadlineError), notes.index.view(lambda: time.monotonic() > stop):

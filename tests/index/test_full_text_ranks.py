@@ -69,7 +69,6 @@ def test_one_length_that_is_lost_is_found_by_the_check(damaged):
 
 
 def test_an_empty_index_ranks(notes):
-    """There is nothing to rank, and nothing wrong."""
     with notes.index.view() as view:
         rank_all(view)
 

@@ -55,7 +55,6 @@ def test_equal_texts_share_a_vector(notes):
 
 
 def test_a_view_sees_one_moment(notes):
-    """A query that began before a commit does not see it."""
     notes.save({"a.md": "alpha zebra\n"})
     with notes.index.view() as view:
         notes.save({"a.md": "alpha giraffe\n"})

@@ -73,7 +73,6 @@ def test_a_text_that_another_note_has_embedded_has_its_vector_everywhere(notes):
 
 
 def test_a_long_source_with_another_warning_says_both(notes):
-    """`status` shows the first warning, and that it is long."""
     notes.save({"long.md": "---\ntags: [\n---\n" + LONG})
     warning = notes.index.writer.warnings()["long.md"]
     assert warning.startswith("front matter")
@@ -81,7 +80,6 @@ def test_a_long_source_with_another_warning_says_both(notes):
 
 
 def test_it_follows_the_note_through_deletion_return_and_restart(notes):
-    """Nothing is left behind."""
     notes.save({"long.md": LONG, "a.md": "otter\n"})
     notes.remove("long.md")
     assert counts(notes) == (1, 1, 0, 0)
@@ -92,7 +90,6 @@ def test_it_follows_the_note_through_deletion_return_and_restart(notes):
 
 
 def test_another_model_is_complete_without_them(notes):
-    """The old one answers until then."""
     notes.save({"long.md": LONG})
     notes.switch(OtherHashEmbedder())
     assert counts(notes) == (5, 3, 3, 2)
@@ -111,7 +108,6 @@ def test_a_chunk_is_left_out_for_one_reason(tmp_path):
 
 
 def test_a_source_of_many_chunks_is_stored_in_slices_with_the_same_bound(notes, monkeypatch):
-    """It is staged, and replaced later."""
     for module in ("indexer", "transaction"):
         monkeypatch.setattr(f"memd.index.{module}.STAGED_CHUNKS", 100)  # as 1,000, in less time
     many = "".join(part(f"word{number}") for number in range(110))
@@ -130,7 +126,6 @@ def test_a_source_of_many_chunks_is_stored_in_slices_with_the_same_bound(notes, 
     ],
 )
 def test_the_check_finds_who_is_left_out_wrongly(notes, damage, kind):
-    """And mends it."""
     notes.save({"long.md": LONG})
     notes.index.close()
     database = apsw.Connection(str(notes.state / DATABASE))

@@ -18,7 +18,6 @@ def mask(columns, *without: int) -> np.ndarray:
 
 
 def test_every_chunk_of_a_row_is_found():
-    """Even if several notes have the text."""
     columns = table({1: 0, 2: 2, 3: 0, 4: -1, 5: 0, 6: 1})
     owners = columns.owners(3)
     everything = mask(columns)
@@ -45,7 +44,6 @@ def test_rows_of_nobody_are_not_allowed():
 
 
 def test_random_tables_agree_with_a_search_of_all():
-    """Whatever the rows and the mask."""
     rng = random.Random(11)
     for _ in range(50):
         rows = {number: rng.randint(-1, 12) for number in range(1, rng.randint(2, 60))}

@@ -60,7 +60,6 @@ def test_what_is_written_is_read(counts):
 
 @given(COUNTS, st.integers(0, SIZE), st.sets(st.integers(0, SIZE - 1)))
 def test_parts_are_cut_joined_chosen_and_counted_alike(counts, last, dead):
-    """Whether from FTS5 or from the table."""
     low = {number: count for number, count in counts.items() if number <= last}
     high = {number: count for number, count in counts.items() if number > last}
     expected = [(number, min(counts[number], 255)) for number in sorted(counts)]
@@ -119,7 +118,6 @@ def test_parts_agree_when_they_say_the_same_of_what_is_live():
 
 
 def test_the_norms_of_a_generation_are_made_once():
-    """For all of its queries; another generation has its own."""
     table = columns()
     assert table.norms(K1, B) is table.norms(K1, B)
     later = table.changed(removed=[3], added=[], embedded=[])

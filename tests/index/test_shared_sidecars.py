@@ -244,7 +244,6 @@ def test_empty_notes_have_no_sidecar(machines):
 
 
 def test_files_of_the_same_text_share_one_sidecar(machines):
-    """Whatever they are called."""
     machine = machines()
     machine.notes.save({"a.md": "one text\n", "b.md": "one text\n"})
     assert machine.export() == 1

@@ -53,7 +53,6 @@ def read(body: bytes) -> list[bytes]:
 
 
 def test_what_was_put_in_comes_back():
-    """Byte for byte and in order."""
     assert read(BODY) == ROWS
 
 
@@ -156,7 +155,6 @@ def test_what_is_not_exactly_it_is_refused_with_a_reason(body: bytes, reason: st
 
 
 def test_keys_that_a_later_version_adds_are_passed_over():
-    """If the known keys are right."""
     assert read(built(JSON[:-1] + b',"made_by":"memd 9"}')) == ROWS
 
 
@@ -198,7 +196,6 @@ def test_a_model_whose_name_fills_the_header_is_refused():
 
 
 def test_the_beginning_of_a_file_tells_its_model():
-    """Enough to see whose it is."""
     assert model_of(BODY[:60]) == (MODEL, DIM)
     with pytest.raises(SidecarError):
         model_of(BODY[:20])

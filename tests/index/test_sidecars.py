@@ -192,7 +192,6 @@ def test_a_folder_that_is_a_link_is_not_entered(tmp_path: Path, link: str, targe
 
 @pytest.mark.parametrize("in_the_way", ["memory/index", "memory/index/vectors"])
 def test_a_file_in_the_place_of_a_folder_is_left_alone(root: Path, in_the_way: str):
-    """It is somebody's, and there are no sidecars then."""
     (root / in_the_way).parent.mkdir(exist_ok=True)
     (root / in_the_way).write_text("mine\n")
     folder = SidecarFolder(root)
@@ -280,7 +279,6 @@ def test_a_damaged_file_goes_when_a_right_one_is_there(root: Path):
 
 
 def test_a_file_that_was_cut_off_is_written_anew_though_nobody_read_it(root: Path):
-    """As after a power cut: its size shows it."""
     right, body = file_for()
     (vectors(root) / right).write_bytes(body[:20])
     folder = SidecarFolder(root)
@@ -427,7 +425,6 @@ def test_wrong_vectors_are_not_written(root: Path):
 
 
 def test_only_its_owner_may_read_what_is_written(root: Path):
-    """As all that memd writes."""
     old = os.umask(0)
     try:
         write(SidecarFolder(root))
@@ -474,8 +471,6 @@ def test_a_write_that_breaks_off_leaves_nothing_half(root: Path):
 
 
 def test_a_full_disk_is_named(root: Path, monkeypatch):
-    """The caller can distinguish it from a failing disk."""
-
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
@@ -565,7 +560,6 @@ def test_the_check_names_each_file_that_nobody_can_use_and_no_other(root: Path):
 
 
 def test_a_discarded_file_is_gone_and_nothing_else_can_be_discarded(root: Path):
-    """Only names of our making."""
     folder = SidecarFolder(root)
     assert write(folder)
     (vectors(root) / "notes.txt").write_text("none of ours")

@@ -22,7 +22,6 @@ def asked_with(notes, embedder, text, **settings):
 
 
 def test_the_old_model_answers_until_the_new_one_is_complete(notes):
-    """Then all answers come from the new one at once."""
     notes.save(NOTES)
     old = notes.embedder
     notes.switch(OtherHashEmbedder())
@@ -109,7 +108,6 @@ def test_refused_texts_do_not_hold_the_switch_up(notes):
 
 
 def test_a_model_is_active_at_once_where_there_are_no_vectors_yet(notes):
-    """There is nothing to build it next to."""
     notes.save(NOTES, embed=False)
     notes.switch(OtherHashEmbedder())
     assert notes.index.building == ""

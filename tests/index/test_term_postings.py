@@ -97,7 +97,6 @@ def test_the_first_answer_is_that_of_a_warm_index_and_of_one_without_a_table(fil
 
 
 def test_more_places_than_a_count_can_hold_are_as_many_in_the_table_as_beyond_it(notes):
-    """255: of so many one more makes no difference."""
     notes.save({f"{number}.md": "草" * (250 + 10 * number) for number in range(4)}, embed=False)
     assert wrong(notes) == []
     assert made(notes)
@@ -201,7 +200,6 @@ def test_what_is_saved_during_a_pass_is_not_in_its_rows(filed, is_first):
 
 @pytest.mark.parametrize("column", ["upto", "ids", "counts", "crc"])
 def test_a_flipped_bit_is_noticed_by_the_first_question(filed, column):
-    """FTS5 answers instead."""
     damage(filed, column, f"{column} IS NOT NULL")
     with filed.index.view() as view:
         damaged = [key for key in keys(filed) if view.reader.stored((key, False)) is None]
@@ -211,7 +209,6 @@ def test_a_flipped_bit_is_noticed_by_the_first_question(filed, column):
 
 
 def test_a_row_under_another_terms_name_is_noticed(filed):
-    """Its checksum is that of its own term."""
     with filed.index.writer.transaction():
         filed.index.writer.run("DELETE FROM postings WHERE term = 'zebra'")
         filed.index.writer.run("UPDATE postings SET term = 'zebra' WHERE term = 'word0'")
@@ -222,7 +219,6 @@ def test_a_row_under_another_terms_name_is_noticed(filed):
 
 
 def test_a_damaged_row_is_not_copied_but_made_again(filed):
-    """By the next pass, out of FTS5."""
     damage(filed)
     assert made(filed)
     assert uses_table(filed)
@@ -231,7 +227,6 @@ def test_a_damaged_row_is_not_copied_but_made_again(filed):
 
 
 def test_the_check_finds_a_flipped_bit_and_the_repair_empties_the_table(filed):
-    """Also one that no question has come across."""
     damage(filed, which="term = 'word3'")
     [found] = filed.findings()
     assert found == "postings: the table of postings: 1 rows are not what was written"
@@ -256,7 +251,6 @@ def test_the_check_finds_a_row_that_was_wrong_from_the_beginning(filed):
 
 @pytest.mark.parametrize("slices", range(0, 40, 3))
 def test_a_crash_during_a_pass_costs_nothing(filed, tmp_path, slices):
-    """Each row is whole; the rows of before and of the pass answer."""
     made(filed, slices=slices)
     (tmp_path / "after").mkdir()
     after = filed.crashed(tmp_path / "after")
@@ -312,7 +306,6 @@ def test_after_a_purge_no_row_has_a_trace_of_what_was_purged(filed):
 
 
 def test_a_purge_rewrites_only_the_rows_that_have_what_was_purged(filed):
-    """Others may be megabytes."""
     filed.remove("n4.md")
     assert filed.index.purge(None, 10) == 1
     building = filed.index.postings.begin()
@@ -341,7 +334,6 @@ def test_words_that_are_made_anew_have_no_rows(filed):
 
 
 def test_rows_that_are_stored_while_the_words_are_made_anew_are_deleted(filed):
-    """They were read from the words that were damaged."""
     mending = Repair(filed.index, [Finding("words", "as if it was damaged")])
     while keys(filed):
         mending.step(0.0)
@@ -355,7 +347,6 @@ def test_rows_that_are_stored_while_the_words_are_made_anew_are_deleted(filed):
 
 
 def test_an_empty_index_has_no_rows(notes):
-    """Nothing to divide by, nothing to find."""
     assert made(notes)
     notes.save(texts(0, 5), embed=False)
     assert wrong(notes) == []

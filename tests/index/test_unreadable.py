@@ -59,7 +59,6 @@ def with_vectors(notes):
 
 
 def test_a_chunk_in_a_script_that_the_model_does_not_read_is_not_embedded(latin):
-    """It does not wait, either; all that there is adds up."""
     latin.save(NOTES, embed=False)
     assert counts(latin) == (7, 0, 3, 4)
     latin.embed()
@@ -103,7 +102,6 @@ def test_a_restart_keeps_it(latin):
 
 
 def test_when_the_model_is_said_to_read_more_the_rest_waits(latin):
-    """Chunks with a vector keep it."""
     latin.save(NOTES)
     latin.switch(CyrillicToo())
     assert counts(latin) == (7, 3, 1, 3)
@@ -157,7 +155,6 @@ def test_two_copies_of_a_text_are_both_left_out(latin):
     ],
 )
 def test_the_check_finds_who_is_left_out_wrongly(latin, damage):
-    """And mends it."""
     latin.save(NOTES)
     _run_outside(latin, damage)
     found = list(check.findings(latin.index))
@@ -167,14 +164,12 @@ def test_the_check_finds_who_is_left_out_wrongly(latin, damage):
 
 
 def test_the_check_finds_a_chunk_with_a_wrong_script(latin):
-    """The script is derived from its text again."""
     latin.save(NOTES)
     _run_outside(latin, "UPDATE chunks SET scripts = 'Greek' WHERE scripts = 'Cyrillic'")
     assert latin.findings() == ["chunk: chunks of ru.md are not what their text says"]
 
 
 def test_a_list_of_scripts_that_is_none_is_damage(latin):
-    """The scripts that the model reads are not guessed."""
     latin.save(NOTES)
     latin.index.close()
     database = apsw.Connection(str(latin.state / DATABASE))

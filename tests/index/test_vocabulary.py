@@ -46,7 +46,6 @@ def test_what_is_saved_later_is_read_by_itself(notes):
 
 
 def test_what_is_read_ahead_is_there_for_the_first_word(notes, many):
-    """No query waits for it, and it is not read again."""
     notes.save({f"{number}.md": f"heron {number}\n" for number in range(30)})
     notes.reopen()
     notes.index.read_vocabulary()
@@ -120,7 +119,6 @@ def test_words_that_are_stemmed_ahead_are_not_stemmed_by_a_query(notes, monkeypa
 
 
 def test_a_stop_ends_the_stemming(notes):
-    """Of however many words."""
     letters = "bcdfghjklm"
     words = [f"qu{a}{b}{c}{d}" for a in letters for b in letters for c in letters for d in letters]
     notes.save({"a.md": " ".join(words) + "\n"}, embed=False)

@@ -17,7 +17,6 @@ def note(game: Game, path: str, text: str) -> None:
 
 
 def test_a_folder_whose_name_is_no_text_keeps_nothing_from_being_seen(played):
-    """Nothing in it is indexed, and what is beside it is."""
     (played.root / os.fsdecode(b"caf\xe9")).mkdir()
     played.check()
     note(played, "beside.md", "The q1z stands there.\n")
@@ -26,7 +25,6 @@ def test_a_folder_whose_name_is_no_text_keeps_nothing_from_being_seen(played):
 
 @pytest.mark.parametrize("name", ["folder", "folder.md"])
 def test_a_folder_that_is_moved_out_takes_its_notes_with_it(played, name):
-    """Also one that has the name of a note."""
     note(played, f"{name}/a.md", "The q1z stands there.\n")
     played.check()
     (played.root / name).rename(played.root.parent / "out")
@@ -34,7 +32,6 @@ def test_a_folder_that_is_moved_out_takes_its_notes_with_it(played, name):
 
 
 def test_a_note_in_whose_place_a_folder_is_leaves_the_index(played):
-    """Its name is still there, and what it said is not."""
     note(played, "a.md", "The q1z stands there.\n")
     played.check()
     (played.root / "a.md").unlink()
@@ -43,7 +40,6 @@ def test_a_note_in_whose_place_a_folder_is_leaves_the_index(played):
 
 
 def test_a_folder_that_becomes_a_link_to_where_it_went_is_no_folder_any_more(played):
-    """Its notes are found where they are, and not through the link."""
     note(played, "a/k.md", "The q1z stands there.\n")
     time.sleep(RACY_S)
     played.scan()

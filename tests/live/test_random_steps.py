@@ -26,7 +26,6 @@ def test_that_test_fails_if_something_is_not_looked_at(bug):
 
 
 def test_the_same_seed_does_the_same():
-    """A flaw can be played again from its seed."""
     assert steps(7, 100) == steps(7, 100) != steps(8, 100)
     assert not any(word(1) in word(other) for other in (11, 12, 21))
 

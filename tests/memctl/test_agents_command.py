@@ -383,7 +383,6 @@ def test_a_file_that_its_client_changes_meanwhile_is_left_as_that_wrote_it(home,
 
 
 def test_the_list_says_who_has_it(home):
-    """Installed, partly, or not."""
     agents(home, "install", "claude-code", "--yes")
     agents(home, "install", "codex", "--yes")
     (home / ".codex/hooks.json").unlink()
@@ -395,7 +394,6 @@ def test_the_list_says_who_has_it(home):
 
 
 def test_the_environment_names_other_folders(home, monkeypatch):
-    """As the clients take it from there."""
     from memctl.agents.clients import CLIENTS
 
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(home / "c"))

@@ -303,7 +303,6 @@ def test_what_is_opened_and_never_closed_is_read_once(opening):
     ],
 )
 def test_what_is_not_plain_json_is_left_to_its_owner(text, reason):
-    """With the reason, and the lines to put in."""
     with pytest.raises(ByHandError, match=reason) as caught:
         JSON.installed(text)
     assert json.loads(caught.value.lines) == {"mcpServers": {"memd": SERVER}}

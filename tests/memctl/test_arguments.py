@@ -21,7 +21,6 @@ def searched(*argv):
 
 
 def test_options_stand_anywhere_among_the_words():
-    """Words before, between and after options are one query."""
     args = searched("breast", "--json", "cancer", "-n", "3", "gene")
     assert (args.words, args.json, args.limit) == (["breast", "cancer", "gene"], True, 3)
 
@@ -140,7 +139,6 @@ def test_a_word_that_looks_like_an_option_is_told_to_come_after_two_dashes(capsy
 
 
 def test_a_parameter_of_memd_is_told_as_the_option_that_set_it():
-    """Also where the two have different names."""
     parser = parser_of("search", search_arguments)
     assert named_parameter("$.limit: expected int <= 1000", parser) == "--limit: expected int <= 1000"
     assert named_parameter("$.scope: no team is configured", parser) == "--team: no team is configured"
@@ -153,7 +151,6 @@ def test_recall_has_a_budget_and_the_same_filters():
 
 
 def test_init_takes_one_folder_the_current_one_without():
-    """The folder is optional, a second one is refused."""
     parser = parser_of("init", init_arguments)
     assert parse(parser, []).folder == "."
     with pytest.raises(SystemExit):

@@ -42,8 +42,6 @@ def test_an_error_is_that_of_its_call_and_the_others_go_on(place):
 
 
 def test_progress_reaches_the_call_that_asked_for_it(place):
-    """And no other one."""
-
     async def use(memd):
         seen, others = [], []
         await asyncio.gather(
@@ -55,8 +53,6 @@ def test_progress_reaches_the_call_that_asked_for_it(place):
 
 
 def test_what_a_listener_raises_is_the_error_of_its_call(place):
-    """The connection is still good."""
-
     def fail(_progress):
         raise KeyError("of the listener")
 
@@ -103,8 +99,6 @@ def test_who_waits_hears_that_the_connection_broke(tmp_path):
 
 
 def test_an_answer_that_nobody_asked_for_breaks_the_connection(tmp_path):
-    """What speaks there is not memd."""
-
     async def talk(reader, writer):
         await reader.read(10)
         writer.write(msgpack.packb([1, 999, None, "what?"]))
@@ -121,6 +115,5 @@ def test_an_answer_that_nobody_asked_for_breaks_the_connection(tmp_path):
 
 
 def test_no_daemon_is_told_from_one_that_is_broken(tmp_path):
-    """A caller may start one."""
     with pytest.raises(NoDaemonError, match="memctl start"):
         asyncio.run(AsyncClient.connect(tmp_path / "nothing"))

@@ -82,7 +82,6 @@ def test_settings_that_differ_are_replaced_only_by_force_and_kept(first, second,
 
 
 def test_settings_are_not_written_through_a_link_out_of_a_workspace(first, second, tmp_path):
-    """A clone may have brought one."""
     kept = tmp_path / "kept.json"
     assert first.memctl("backup", str(kept)).returncode == exits.OK
     first.stop()
@@ -95,7 +94,6 @@ def test_settings_are_not_written_through_a_link_out_of_a_workspace(first, secon
 
 
 def test_a_backup_is_not_written_over_a_file(first, tmp_path):
-    """Which may be the only backup."""
     (tmp_path / "kept.json").write_text("mine\n")
     done = first.memctl("backup", str(tmp_path / "kept.json"))
     assert done.returncode == exits.USAGE
@@ -136,7 +134,6 @@ def test_another_file_is_refused_before_anything_is_written(second, tmp_path, wr
 
 
 def test_without_a_terminal_restore_asks_for_yes(first, second, tmp_path):
-    """And lists what it would do."""
     kept = tmp_path / "kept.json"
     assert first.memctl("backup", str(kept)).returncode == exits.OK
     done = second.memctl("restore", str(kept), stdin=-3)

@@ -47,7 +47,6 @@ def test_a_call_returns_the_result(place):
 
 
 def test_an_error_carries_code_text_and_whose_fault(place):
-    """The connection goes on after it."""
     with Client.connect(place) as memd:
         with pytest.raises(RpcError) as caught:
             memd.call("missing")
@@ -100,7 +99,6 @@ def test_a_daemon_that_does_not_answer_is_left(tmp_path):
 
 
 def test_no_daemon_is_told_apart_from_a_broken_one(tmp_path):
-    """Only where nobody listens may a daemon be started."""
     with pytest.raises(NoDaemonError, match="memctl start"):
         Client.connect(tmp_path / "nothing.sock")
     stale = socket.socket(socket.AF_UNIX)
@@ -162,7 +160,6 @@ def test_errors_of_any_shape_are_rpc_errors(tmp_path, error, code, fault):
 
 
 def test_notifications_that_nobody_asked_for_are_ignored(tmp_path):
-    """The answer after them is the result."""
     replies = pack(Notification("news", {})), msgpack.packb([2, "odd", [1, 2]]), pack(Response(1, None, "ok"))
     with peer(tmp_path, *replies) as path, Client.connect(path) as memd:
         assert memd.call("ping") == "ok"

@@ -46,7 +46,6 @@ def test_the_subscription_begins_with_the_call(following):
 
 
 def test_all_workspaces_are_followed_where_none_is_named(following):
-    """The parameter is left out."""
     peer, memd = following()
     memd.events()
     assert "workspace" not in peer.asked[0][1]
@@ -73,7 +72,6 @@ def test_leaving_the_loop_leaves_the_connection(following):
 
 
 def test_what_cannot_be_followed_is_an_error_of_the_call(following):
-    """No iterator is returned."""
     _, memd = following(subscribe=refuse("MEMD_WORKSPACE", "no workspace at /b"))
     with pytest.raises(RpcError, match="no workspace at /b"):
         memd.events("/b")

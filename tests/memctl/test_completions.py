@@ -231,7 +231,6 @@ def test_fish_offers_what_fits(scripts, files, typed, offers):
 
 @pytest.mark.skipif(not shutil.which("fish"), reason="fish is not installed: apt install fish")
 def test_fish_offers_every_long_option(scripts):
-    """Of each command."""
     offered = fish_offers(scripts, *(f"memctl {page.path[0]} --" for page in pages()))
     for page, offers in zip(pages(), offered, strict=True):
         flags = {flag for option in page.options for flag in option.flags if flag.startswith("--")}

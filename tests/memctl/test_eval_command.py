@@ -216,7 +216,6 @@ def test_a_heading_that_is_asked_for_is_held_out(of_headings):
 
 
 def test_in_the_notes_themselves_these_words_are_found(memctl):
-    """So it is the holding out that hides them."""
     assert set(memctl("search", "--mode", "keyword", "--files", "broker").stdout.split()) == {
         "queue.md",
         "index.md",
@@ -302,7 +301,6 @@ def test_gates_that_are_reached_are_0(of_golden):
 
 
 def test_a_gate_that_is_missed_is_9_and_named(of_missed):
-    """The report is printed all the same."""
     assert of_missed.returncode == exits.UNHEALTHY
     assert "recall@10 of hybrid is 0.500, below 0.9" in of_missed.stderr
     assert [one["ok"] for one in json.loads(of_missed.stdout)["gates"]] == [False, True]
@@ -349,7 +347,6 @@ def test_a_plot_that_cannot_be_written_is_refused_at_once(memctl, target):
 
 
 def test_a_plot_without_matplotlib_is_refused_at_once(monkeypatch, tmp_path, capsys):
-    """With the command that installs it."""
     monkeypatch.setattr(eval_command, "find_spec", lambda _: None)
     assert main(["eval", "--plot", str(tmp_path / "quality.svg")]) == exits.USAGE
     err = capsys.readouterr().err
@@ -375,7 +372,6 @@ def test_without_a_model_there_is_no_vector_arm(daemon, tmp_path):
 
 
 def test_without_grep_on_the_system_the_others_are_measured(of_failures):
-    """With a word about it."""
     assert "grep is not installed" in of_failures.stderr
     arms = re.findall(r"(?m)^(hybrid|vector|keyword|grep) +\d\.\d\d\d ", of_failures.stdout)
     assert arms == ["hybrid", "vector", "keyword"]
@@ -503,7 +499,6 @@ def test_a_measurement_that_hangs_ends_with_memctl(tmp_path):
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_to_the_measuring_process_ends_it_orderly(daemon, memctl, sent):
-    """Memctl says that there is no result."""
     process = started(daemon)
     os.kill(measuring(process), sent)
     _, err = process.communicate(timeout=30 * PATIENCE)

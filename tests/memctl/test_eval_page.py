@@ -64,7 +64,6 @@ def test_lines_are_a_judgement_of_their_own():
 
 
 def test_a_line_must_stand_in_one_of_the_first_ten_hits():
-    """The eleventh is on the next page."""
     question = Topic("q", (Passage("a.md", 5),))
     hits = [("b.md", (1, 2))] * 9 + [("a.md", (1, 5))]
     ten = answer(*(path for path, _ in hits), lines=[span for _, span in hits])
@@ -144,7 +143,6 @@ def test_failures_name_the_note_the_ranks_and_the_way_on():
 
 
 def test_without_failures_that_is_said():
-    """Not an empty list."""
     assert "every question" in page.failures(failures(report()), 12, held_out=False, colour=False)
 
 

@@ -90,7 +90,6 @@ def test_a_score_is_shown_as_a_sum_of_products():
 
 
 def test_age_is_a_factor_with_its_days():
-    """Only where something is lost by it."""
     old = {"factor": 0.625, "dated": True, "age_days": 60, "half_life_days": 30.0, "floor": 0.5}
     assert "0.5000, · 0.6250 at 60 days = 0.3125" in page(decay=old)
     assert "days = " not in page()
@@ -104,7 +103,6 @@ def test_age_is_a_factor_with_its_days():
     ],
 )
 def test_what_age_takes_is_said(floor, said):
-    """The floor, where there is one, and the half-life."""
     assert said in page(made={"decay_floor": floor})
 
 
@@ -125,12 +123,10 @@ def test_what_age_takes_is_said(floor, said):
     ],
 )
 def test_an_arm_that_had_no_say_is_told(changes, said):
-    """And nothing is shown of it."""
     assert said in page(**changes)
 
 
 def test_a_chunk_outside_of_a_pool_says_so():
-    """It was scored by an arm that did not bring it."""
     assert "rank 512 and not a candidate" in page(
         vector=explanation()["vector"] | {"rank": 512, "in_pool": False}
     )
@@ -227,7 +223,6 @@ def test_a_page_of_weak_matches_says_so_once():
 
 
 def test_a_verdict_is_a_sentence_what_to_do_and_the_scores():
-    """The stage first, for who reads only that."""
     shown = why_page(WHY, cwd=CWD, colour=False)
     assert shown.startswith(
         "outranked: /home/ada/work/a.md:1-2 would be hit 23, and the limit is 10\n"
@@ -247,18 +242,15 @@ def test_a_verdict_without_scores_is_two_lines():
 
 
 def test_a_page_of_lacking_words_is_cut():
-    """A query may be a page."""
     many = WHY | {"facts": {**WHY["facts"], "lacks": [f"w{number}" for number in range(50)]}}
     assert "w19 and 30 more" in why_page(many, cwd=CWD, colour=False)
 
 
 def test_of_a_file_that_says_the_same_nothing_more_is_shown():
-    """A note of one chunk has one cosine."""
     assert "in its file" not in page(vector=explanation()["vector"] | {"source_cosine": 0.55})
 
 
 def test_search_asks_for_the_explanation_only_when_told_to(peer, capsys):
-    """One parameter more; --json has all of it."""
     answer = found(hit(explanation=explanation()), explanation=MADE)
     daemon = peer(search=answer)
     assert main(["search", "--explain", "--json", "x"]) == exits.OK
@@ -318,7 +310,6 @@ def test_recall_prints_what_is_always_known_where_nothing_matches(peer, capsys):
 
 
 def test_recall_prints_the_nearest_where_that_is_asked_for(peer, capsys):
-    """The text says itself that it is only the nearest."""
     nearest = {"text": "No good match: …", "tokens": 5, "sources": [{"score": 0.1}], "omitted": []}
     daemon = peer(recall=found(confidence="none") | nearest)
     assert main(["recall", "--nearest", "x"]) == exits.OK
@@ -337,7 +328,6 @@ def test_what_is_said_of_the_hits_comes_below_them_also_in_one_file(peer, monkey
 
 @pytest.mark.parametrize(("stage", "code"), [("returned", exits.OK), ("outranked", exits.NONE)])
 def test_the_exit_code_of_why_says_whether_it_is_a_hit(peer, stage, code):
-    """As that of a search would for this note."""
     peer(why=WHY | {"stage": stage})
     assert main(["why", "a.md", "x"]) == code
 
@@ -374,7 +364,6 @@ def test_why_without_note_query_or_line_is_wrong_usage(root, capsys, argv):
 
 
 def test_most_searches_load_no_renderer_of_explanations(peer, capsys):
-    """It is imported where there is something to explain."""
     assert "explained" not in vars(search)
     assert "explained" not in vars(hits)
 

@@ -51,7 +51,6 @@ def test_a_workspace_where_all_is_ordinary_has_no_extra_line():
     ],
 )
 def test_what_is_unusual_has_a_line_of_its_own(changes, label, text):
-    """With the reason where there is one."""
     assert said(**changes)[label] == text
 
 

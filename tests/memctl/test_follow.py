@@ -75,7 +75,6 @@ def test_lost_events_are_said(peer, capsys):
 
 
 def test_watch_json_is_an_object_a_line(peer, capsys):
-    """Each as memd sent it."""
     events = [event("indexed", paths=["日本.md"], count=1), {"event": "lost", "count": 1}]
     follow(peer, *events)
     assert main(["watch", "--json"]) == exits.UNREACHABLE
@@ -83,7 +82,6 @@ def test_watch_json_is_an_object_a_line(peer, capsys):
 
 
 def test_outside_of_workspaces_all_are_followed(tmp_path, peer, capsys):
-    """Each line names its workspace then."""
     (tmp_path / "memory" / "config.toml").unlink()
     daemon = follow(peer, event("state", state="ready"))
     main(["watch"])
@@ -150,7 +148,6 @@ def test_sync_before_an_answer(peer, capsys, command):
 
 
 def test_an_answer_that_is_synced_says_nothing_of_it(peer, capsys):
-    """As it should be."""
     peer(search=found(hit(), synced=True))
     assert main(["search", "--sync", "x"]) == exits.OK
     assert capsys.readouterr().err == ""
@@ -179,7 +176,6 @@ def test_a_check_says_why_there_are_fewer_rows_than_chunks(peer, capsys):
 
 
 def test_each_finding_is_a_line_and_the_exit_code_9(peer, capsys):
-    """With the command that mends it."""
     peer(check=CHECKED | {"ok": False, "findings": [STALE, STALE | {"kind": "fts", "text": "a\nb\x1b"}]})
     assert main(["check"]) == exits.UNHEALTHY
     out, err = capsys.readouterr()
@@ -202,7 +198,6 @@ def test_a_repair_says_what_is_mended_and_what_is_left(peer, capsys):
 
 
 def test_check_json_is_the_answer(peer, capsys):
-    """One object, and no verdict on stderr."""
     answer = CHECKED | {"ok": False, "findings": [STALE]}
     peer(check=answer)
     assert main(["check", "--json"]) == exits.UNHEALTHY

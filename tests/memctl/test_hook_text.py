@@ -29,7 +29,6 @@ def test_the_text_of_a_note_does_not_end_the_frame(text):
 
 @given(st.text(min_size=1).filter(str.strip))
 def test_no_text_ends_the_frame(text):
-    """The same for any text."""
     if shown := framed(text):
         _check_frame(shown)
 
@@ -52,7 +51,6 @@ def test_much_text_is_cut_at_a_line():
 
 
 def test_no_notes_make_no_frame():
-    """Nothing is nothing, not an empty frame."""
     assert framed("") == framed(" \n ") == ""
 
 

@@ -160,7 +160,6 @@ def test_two_sessions_of_one_name_have_a_page_each_and_a_link_leads_nowhere(daem
     ],
 )
 def test_what_cannot_be_imported_says_why(daemon, tmp_path, argv, status, said):
-    """With the exit code of its class."""
     (daemon.root / "foreign.md").write_text("No export.\n")
     done = daemon.memctl("import", *argv, cwd=daemon.root)
     assert (done.returncode, said in done.stderr) == (status, True), done.stderr

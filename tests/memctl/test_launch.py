@@ -100,13 +100,11 @@ def test_the_daemons_own_words_say_why_it_did_not_start():
 
 
 def test_a_daemon_that_dies_silently_is_explained_by_its_log():
-    """Its last line is in the error."""
     with pytest.raises(Unreachable, match="the last line of the log"):
         ensure_daemon(command=[*FAKE, "--silent"])
 
 
 def test_a_program_that_is_not_there_is_named():
-    """The error names the file."""
     with pytest.raises(Unreachable, match="/nowhere/memd"):
         ensure_daemon(command=["/nowhere/memd"])
 

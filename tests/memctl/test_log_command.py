@@ -211,7 +211,6 @@ def test_follow_goes_over_into_a_new_log(log, following):
 
 
 def test_a_line_that_is_not_complete_yet_waits(log):
-    """It is one line when it is followed, not two halves."""
     log.write_text(record(1) + record(2)[:20])
     lines = file_lines(log, 10, follow=True)
     assert next(lines) == record(1).strip()

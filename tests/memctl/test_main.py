@@ -271,7 +271,6 @@ def test_index_waits_and_counts(peer, capsys):
 
 
 def test_index_without_waiting_returns_at_once(peer, capsys):
-    """--no-wait asks for no progress."""
     daemon = peer(index={"state": "scanning"})
     assert main(["index", "--no-wait"]) == exits.OK
     assert "progress" not in daemon.asked[0][1]
@@ -288,7 +287,6 @@ def test_status_of_a_dead_daemon_starts_none(root, capsys):
 
 
 def test_status_needs_no_workspace(peer, tmp_path, capsys):
-    """It shows all of them, from any folder."""
     (tmp_path / "memory" / "config.toml").unlink()
     peer(status=status(known()))
     assert main(["status"]) == exits.OK
@@ -304,7 +302,6 @@ def test_a_daemon_that_does_not_answer_is_stuck_not_dead(peer, capsys, monkeypat
 
 
 def test_health_is_9_when_a_check_fails(peer, capsys):
-    """For scripts: 0 or 9."""
     peer(health={"ok": False, "checks": [{"name": "search", "ok": False, "detail": "no hit"}]})
     assert main(["health"]) == exits.UNHEALTHY
     assert "FAIL  search  no hit" in capsys.readouterr().out

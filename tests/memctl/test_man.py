@@ -52,7 +52,6 @@ def test_every_page_is_understood_by_groff():
 
 
 def test_man_shows_the_page(capfd):
-    """Through the program of that name."""
     if shutil.which("man") is None:
         pytest.skip("man is not installed: apt install man-db")
     assert main(["man"]) == exits.OK
@@ -62,7 +61,6 @@ def test_man_shows_the_page(capfd):
 
 
 def test_without_man_the_error_names_the_help_page(monkeypatch, tmp_path, capsys):
-    """Which has the same text."""
     monkeypatch.setenv("PATH", str(tmp_path))
     assert main(["man", "search"]) == exits.USAGE
     assert "memctl help search" in capsys.readouterr().err

@@ -180,7 +180,6 @@ def test_where_a_hit_also_stands_is_named(root, daemon):
 
 @pytest.mark.parametrize("tool", ["search_memory", "recall"])
 def test_a_tool_can_wait_for_what_was_just_saved(root, daemon, tool):
-    """As `sync` of the method."""
     assert not ask(root, tool, query="x", sync=True).is_error
     assert daemon.asked[0][1]["sync"] is True
 
@@ -213,7 +212,6 @@ def test_an_agent_is_told_which_words_were_corrected(root, daemon, tool):
 
 
 def test_an_agent_is_told_what_an_answer_lacks(root, daemon):
-    """As memctl's stderr does."""
     index = {
         "first": True,
         "pending": 66,
@@ -247,8 +245,6 @@ def test_an_unknown_argument_is_refused_with_its_name(root, daemon, tool):
 
 
 def test_the_server_says_its_version(root, daemon):
-    """That of memctl."""
-
     async def look(client):
         return client.server_info
 
@@ -300,7 +296,6 @@ def test_memds_errors_are_the_tools_errors(root, daemon):
 
 
 def test_a_first_search_waits_for_the_first_index(root, daemon):
-    """For its words, as memctl does."""
     answers = iter([found(index={"first": True, "first_words": True}), found(hit(), index={"first": True})])
     daemon.answers["search_memory"] = lambda _: next(answers)
     daemon.answers["index"] = lambda _: {}

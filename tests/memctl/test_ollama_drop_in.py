@@ -155,13 +155,11 @@ def test_the_drop_in_says_for_whom_it_is_and_adds_no_more_than_it_must(places):
 
 
 def test_a_folders_name_does_not_get_out_of_its_comment(places):
-    """A line feed in a name would be a setting."""
     text = systemd.text([Path("/notes\nExecStart=/bin/false")])
     assert "ExecStart" not in [line.partition("=")[0] for line in text.splitlines()]
 
 
 def test_drop_ins_of_the_user_stay(places):
-    """Beside ours, and with the folder they are in."""
     folder, state = places
     register(state, 'provider = "ollama"')
     systemd.update(folder, state)
@@ -200,7 +198,6 @@ def test_a_server_of_the_openai_api_needs_the_drop_in_too(places):
 
 
 def test_the_service_status_names_the_drop_in(places):
-    """With the units."""
     folder, state = places
     register(state, 'provider = "ollama"')
     systemd.update(folder, state)

@@ -148,7 +148,6 @@ def test_without_colours_there_is_no_escape_sequence():
 
 
 def test_a_notes_own_escapes_are_shown_not_obeyed_with_colours_too():
-    """With colours on, the only sequences are SGR sequences of our own."""
     hostile = page(hit(snippet="\x1b[2J\x1b]52;c;cm0=\x07 brca1"), colour=True)
     assert re.findall("\x1b[^m]*m", hostile) == re.findall(r"\x1b\[[0-9;]+m", hostile)
     assert "␛[2J␛]52;c;cm0=␇" in hostile
@@ -166,7 +165,6 @@ def test_a_path_is_a_link_to_its_file_when_asked_for():
 
 
 def test_a_form_of_links_that_is_none_is_refused():
-    """With what it may be."""
     with pytest.raises(CommandError, match="one of none, file, vscode"):
         form_of("emacs")
 
@@ -200,7 +198,6 @@ def test_vimgrep_lines_are_path_line_column_text():
 
 
 def test_vimgrep_names_files_outside_of_the_current_folder_absolutely():
-    """A quickfix list works from any folder."""
     assert hits.vimgrep(found(hit()), cwd=ELSEWHERE).startswith("/home/ada/work/notes/genetics.md:13:5:")
 
 
@@ -354,7 +351,6 @@ def test_whether_all_could_be_searched_is_known(changes, whole):
 
 
 def test_bytes_that_are_no_text_become_replacement_characters():
-    """An argument of any bytes is a query."""
     raw = b"caf\xe9 \xff".decode("utf-8", "surrogateescape")
     assert any_text(raw) == "caf\ufffd \ufffd"
 
@@ -401,7 +397,6 @@ def test_status_page_names_all_that_matters():
 
 
 def test_status_says_which_share_is_found_by_meaning_and_how_long_the_rest_takes():
-    """As `search` does."""
     waiting = known(pending=66, pending_vectors=66, embedded=0.34, left_s={"words": None, "vectors": 118.0})
     told = "0 files, 66 vectors; meaning: 34 % of the notes, about 2 min left"
     assert told in pages.status(status(waiting))
@@ -463,7 +458,6 @@ def test_the_page_fits_the_terminal():
 
 @pytest.mark.parametrize("draw", [pages.health, lambda answer: pages.health(answer, width=80)])
 def test_health_names_each_check_and_the_verdict(draw):
-    """A failed check is seen at a glance."""
     checks = [
         {"name": "search", "ok": True, "detail": "1 hit"},
         {"name": "model", "ok": False, "detail": "gone"},
@@ -494,7 +488,6 @@ def test_durations_have_two_units(seconds, text):
     [(None, "0 B"), (999, "999 B"), (1000, "1 kB"), (30_400_000, "30 MB"), (5e9, "5.0 GB")],
 )
 def test_sizes_are_in_si_units(amount, text):
-    """As file managers show them."""
     assert facts.size(amount) == text
 
 

@@ -23,7 +23,6 @@ def _bare_environment(monkeypatch):
 
 
 def test_the_socket_lies_in_the_users_runtime_directory(monkeypatch):
-    """It is where memd.socket puts it."""
     monkeypatch.setenv("XDG_RUNTIME_DIR", "/run/user/1000")
     assert socket_path() == Path("/run/user/1000/memd/memd.sock")
 
@@ -58,7 +57,6 @@ def test_state_and_configuration_follow_xdg(monkeypatch):
 
 
 def test_relative_and_empty_variables_are_ignored(monkeypatch):
-    """As the XDG specification demands."""
     monkeypatch.setattr(paths, "_MACOS", False)
     monkeypatch.setenv("XDG_STATE_HOME", "relative")
     monkeypatch.setenv("XDG_CONFIG_HOME", "")
@@ -88,7 +86,6 @@ def test_a_private_directory_is_made_for_the_user_alone(tmp_path):
 
 @pytest.mark.parametrize("mode", [0o750, 0o701, 0o777])
 def test_a_directory_open_to_others_is_refused_with_its_cure(tmp_path, mode):
-    """The command in the message mends it."""
     place = tmp_path / "memd it's open"
     place.mkdir()
     place.chmod(mode)

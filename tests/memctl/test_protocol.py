@@ -152,7 +152,6 @@ def test_text_that_is_no_utf8_is_answered_with_its_place():
     ],
 )
 def test_what_no_parameter_may_be_is_named(params, reason):
-    """The error names the parameter and what is wrong."""
     assert reason in refusal([params])
 
 
@@ -184,7 +183,6 @@ def test_a_request_whose_id_is_no_u32_ends_the_connection(id_):
     "items", [(), (0,), (0, 1, "ping"), (0, 1, "ping", [], 1), (2, "x", {}), (3, 1, 2, 3), ("0", 1, "x", [])]
 )
 def test_an_array_that_is_no_message_ends_the_connection(items):
-    """Length and kind decide."""
     with pytest.raises(ProtocolError, match="not a request, response or notification"):
         Decoder().feed(frame(*items))
 
@@ -247,7 +245,6 @@ def test_a_frame_that_trickles_past_the_limit_ends_the_connection():
 
 
 def test_many_whole_frames_in_one_read_are_not_too_long():
-    """The limits are one frame's, not one read's."""
     one = pack(Request(1, "add", {"content": "x" * 300_000}))
     assert len(Decoder().feed(one * 8)) == 8
     nested = pack(Request(1, "configure", {"settings": {"ignore": [[]] * 1000}}))
@@ -279,7 +276,6 @@ def test_a_bomb_stays_small(bomb):
 
 
 def test_frames_are_exactly_those_of_messagepack_rpc():
-    """Any implementation of the specification reads them."""
     assert msgpack.unpackb(pack(Request(1, "ping", {"a": 1}))) == [0, 1, "ping", [{"a": 1}]]
     assert msgpack.unpackb(pack(Response(1, [1, "MEMD_INVALID: x"], None))) == [
         1,

@@ -65,7 +65,6 @@ def test_absolute_globs_and_links_to_the_workspace_are_taken(root, tmp_path, mon
 
 
 def test_a_folder_around_the_workspace_has_all_of_its_notes(root):
-    """As grep would read them all."""
     assert relative_path.globs([".."], str(root)) == []
     assert relative_path.globs(["/*"], str(root)) == []
 
@@ -130,7 +129,6 @@ def test_a_pattern_that_the_shell_expanded_is_noticed(root, monkeypatch):
     ],
 )
 def test_a_note_is_named_from_the_current_folder(root, monkeypatch, cwd, typed, path):
-    """Also one that is gone, and from outside of the workspace."""
     monkeypatch.chdir(root / cwd)
     assert relative_path.source(typed, str(root)) == path
     assert relative_path.source(f"{root / cwd}/{typed}", str(root / "daily")) == path

@@ -8,7 +8,6 @@ from memctl.__main__ import main
 
 
 def test_on_macos_install_says_that_memctl_starts_memd(root, capsys, monkeypatch):
-    """And writes nothing."""
     monkeypatch.setattr(sys, "platform", "darwin")
     assert main(["service", "install"]) == exits.UNREACHABLE
     assert "memctl starts memd when needed" in capsys.readouterr().err

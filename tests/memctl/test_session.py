@@ -22,14 +22,12 @@ ID = "2937150d-7ca7-4ca4-87ce-1c96abd092c3"
     ],
 )
 def test_the_call_says_it_or_else_the_variable_around_the_server(monkeypatch, meta, found):
-    """What is no id is not taken for one."""
     monkeypatch.setenv("CODEX_THREAD_ID", "around")
     monkeypatch.delenv("CLAUDE_CODE_SESSION_ID", raising=False)
     assert session.of_call(meta) == found
 
 
 def test_without_any_an_author_has_no_conversation(monkeypatch):
-    """The key is missing, as before."""
     for name in session.VARIABLES:
         monkeypatch.delenv(name, raising=False)
     assert session.named(session.around()) == {}

@@ -188,7 +188,6 @@ def test_a_window_of_another_size_is_drawn_anew_at_once(peer, terminal):
 
 
 def test_after_ctrl_z_the_page_goes_below_what_the_shell_wrote(peer, terminal):
-    """It does not go up into the lines of others."""
     peer(status=counting())
     watching = terminal("3600", rows=60)
     watching.until("1,000 files", "size")
@@ -310,7 +309,6 @@ def answered(instance):
 
 
 def test_sightings_say_nothing_of_a_daemon_that_is_there():
-    """At the first look or at the hundredth."""
     sightings = Sightings()
     assert [sightings.after(answered("a"), NOON + at) for at in range(3)] == [[], [], []]
 

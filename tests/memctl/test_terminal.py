@@ -143,7 +143,6 @@ def test_status_of_several_workspaces_is_a_table_with_what_is_beyond_it_below(an
 
 
 def test_waiting_for_an_index_draws_a_bar_and_takes_it_away(answers, seen):
-    """The bar is there while it lasts; the figures stay."""
     answers["index"] = lambda _: READY
     status_code, drawn = seen("index")
     assert status_code == exits.OK
@@ -154,7 +153,6 @@ def test_waiting_for_an_index_draws_a_bar_and_takes_it_away(answers, seen):
 
 @pytest.mark.parametrize(("typed", "removed"), [(b"y\n", True), (b"\n", False)])
 def test_who_removes_a_workspace_at_a_terminal_is_asked(answers, seen, typed, removed):
-    """However small it is; not with --json."""
     asked = []
     answers["index"] = lambda _: {"workspace": "/a", "sources": 3}
     answers["workspace.remove"] = lambda params: (asked.append(params), {"root": "/a", "removed": True})[1]

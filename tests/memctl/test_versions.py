@@ -35,7 +35,6 @@ def test_health_names_it_on_stderr(another, peer, capsys):
 
 
 def test_debug_names_it_in_the_report(another, peer, capsys):
-    """As a key beside those of the daemon."""
     peer(debug={"version": "0.2.0"})
     assert main(["debug"]) == exits.OK
     report = json.loads(capsys.readouterr().out)

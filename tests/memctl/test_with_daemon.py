@@ -95,7 +95,6 @@ def test_what_search_prints_can_be_opened(home):
 
 
 def test_an_entry_can_be_found_as_soon_as_it_is_added(home):
-    """add, then search and recall by meaning."""
     home("init")
     added = home("add", "--topic", "Deploy", "--title", "Staging needs the VPN", stdin=b"Connect first.\n")
     assert added.returncode == exits.OK, added.stderr

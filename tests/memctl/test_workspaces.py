@@ -40,7 +40,6 @@ def test_an_inner_workspace_wins_over_an_outer_one(root, monkeypatch):
 
 
 def test_the_option_wins_over_the_environment_and_that_over_the_folder(root, tmp_path, monkeypatch):
-    """--workspace, then MEMD_WORKSPACE, then the current folder."""
     monkeypatch.chdir(root)
     monkeypatch.setenv("MEMD_WORKSPACE", str(tmp_path / "env"))
     assert workspaces.find(None) == str(tmp_path / "env")
@@ -48,7 +47,6 @@ def test_the_option_wins_over_the_environment_and_that_over_the_folder(root, tmp
 
 
 def test_an_empty_variable_is_no_workspace(root, monkeypatch):
-    """MEMD_WORKSPACE= is as good as not set."""
     monkeypatch.chdir(root)
     monkeypatch.setenv("MEMD_WORKSPACE", "")
     assert workspaces.find(None) == str(root)
@@ -72,7 +70,6 @@ def test_without_a_workspace_the_error_says_how_to_make_one(tmp_path, monkeypatc
 
 
 def test_a_folder_named_memory_config_toml_is_no_workspace(tmp_path):
-    """Only a file makes one."""
     (tmp_path / "memory" / "config.toml").mkdir(parents=True)
     assert workspaces.above(tmp_path) is None
 
@@ -121,7 +118,6 @@ def test_a_source_is_named_from_here(root, monkeypatch, cwd, source, place):
 
 
 def test_an_absolute_path_is_taken_relative_to_the_root(root, tmp_path, monkeypatch):
-    """Also through a link to the workspace."""
     link = tmp_path / "link"
     link.symlink_to(root)
     monkeypatch.chdir(tmp_path)

@@ -144,8 +144,6 @@ def test_unforeseen_errors_tell_their_class_and_place_but_no_text(tmp_path):
 
 @pytest.mark.parametrize("result", [object(), {"at": 2**80}, "\ud800", {1, 2}])
 def test_a_result_that_does_not_travel_costs_one_reply(tmp_path, result):
-    """The connection goes on."""
-
     async def handle(method, params, call):
         return result if method == "bad" else "good"
 
@@ -159,8 +157,6 @@ def test_a_result_that_does_not_travel_costs_one_reply(tmp_path, result):
 
 
 def test_an_answer_over_eight_megabytes_is_an_error_that_says_so(tmp_path):
-    """The client would drop the connection over it."""
-
     async def handle(method, params, call):
         return "x" * (8 << 20)
 
@@ -286,8 +282,6 @@ def test_a_method_that_ignores_its_end_is_answered_for_once(tmp_path):
 
 @pytest.mark.parametrize("timeout_ms", [0, -1, 1.5, "1", True])
 def test_an_impossible_timeout_is_the_callers_fault(tmp_path, timeout_ms):
-    """It is never taken for none."""
-
     async def scenario():
         async with serving(tmp_path, echo) as (_, connect):
             answer = await (await connect()).ask("ping", timeout_ms=timeout_ms)
@@ -452,7 +446,6 @@ def test_a_method_knows_its_client(tmp_path):
 
 
 def test_another_users_process_is_cut_off_before_it_is_read(tmp_path):
-    """Its request reaches no method."""
     asked = []
 
     async def handle(method, params, call):

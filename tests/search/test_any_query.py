@@ -24,7 +24,6 @@ def test_any_text_finds_its_words_and_nothing_else(notes, known):
 
 
 def test_every_kind_of_query_is_asked():
-    """The share of the suite has some of each."""
     assert {kind for kind, _ in queries(QUERIES, seed=7)} == set(MAKERS)
 
 

@@ -52,13 +52,11 @@ def test_what_nobody_can_read_is_no_match():
 
 
 def test_an_answer_is_as_good_as_its_best_candidate():
-    """The order of the candidates does not matter."""
     assert said(candidate(0.1), candidate(0.7), candidate(0.4)) == "strong"
     assert said() == "none"
 
 
 def test_what_left_the_disk_is_no_match():
-    """The confidence is that of the notes which can be read."""
     found = CandidateList([candidate(0.9, path="gone.md"), candidate(0.4)])
     assert confidence(found, lambda path: path != "gone.md", knows=True, reads="whole") == "weak"
     assert (
@@ -87,11 +85,9 @@ def test_hits_are_given_although_none_is_a_good_match(notes):
 
 @pytest.mark.parametrize("mode", ["keyword", "vector", "hybrid"])
 def test_a_known_word_is_weak_in_every_mode(notes, mode):
-    """Including vector mode, which does not search for words."""
     notes.save({"a.md": "heron in passing " + "and very much else besides " * 30 + "\n", **FILLER})
     assert notes.search("heron weir sluice pond", mode=mode, min_score=0.0).confidence == "weak"
 
 
 def test_nothing_found_is_none(notes):
-    """Also in an empty workspace."""
     assert notes.search("heron").confidence == "none"

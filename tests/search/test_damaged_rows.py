@@ -213,7 +213,6 @@ print(json.dumps(answers))
 
 
 def test_without_numpy_it_is_noticed_as_well(notes, tmp_path):
-    """By the same checksums."""
     notes.save(TEXTS)
     crashed = notes.crashed(folder := tmp_path / "other")
     crashed.index.close()

@@ -110,7 +110,6 @@ def test_each_filter_takes_the_end_of_a_span_that_it_means(typed, name, day):
 
 
 def test_what_is_no_day_stays_words():
-    """No error: any text is a query."""
     query = parse("deprecated since:3.11 until:v2", TODAY)
     assert (query.filters, query.text) == ((), "deprecated since:3.11 until:v2")
 

@@ -75,7 +75,6 @@ def test_the_same_text_under_another_title_is_another_note(notes):
 
 
 def test_chunks_of_one_source_are_not_folded(notes):
-    """Each has a place of its own."""
     between = f"## Between\n\n{'weir ' * 180}"
     notes.save({"a.md": f"## One\n\nheron {LONG} {LONG}\n\n{between}\n\n## Two\n\nheron {LONG} {LONG}\n"})
     hits = notes.search("heron", mode="keyword").hits
@@ -84,7 +83,6 @@ def test_chunks_of_one_source_are_not_folded(notes):
 
 
 def test_a_folded_chunk_does_not_count_for_its_source(notes):
-    """The other three chunks of that source still have their places."""
     parts = [f"## {name}\n\nheron {name} {' '.join(LONG.split()[at : at + 60])} {name * 3} " for at, name in
              ((0, "river"), (7, "delta"), (14, "coast"))]  # fmt: skip
     filler = "and what else there is to say " * 16
@@ -101,7 +99,6 @@ def test_a_folded_chunk_does_not_count_for_its_source(notes):
 
 
 def test_what_left_the_disk_neither_stands_for_others_nor_is_named(notes):
-    """Before the index hears of it."""
     notes.save(dict.fromkeys(("a.md", "b.md", "c.md"), f"heron {LONG}\n"))
     (notes.root / "a.md").unlink()
     assert folded(notes, "heron", mode="hybrid") == {"b.md": [("c.md", 1, 1)]}
@@ -111,7 +108,6 @@ def test_what_left_the_disk_neither_stands_for_others_nor_is_named(notes):
 
 @pytest.mark.parametrize("limit", [1, 2, 3])
 def test_more_copies_than_are_looked_at_do_not_crowd_the_answer(notes, limit):
-    """The answer is filled from behind them."""
     copies = {f"n{number:03}.md": f"heron {LONG}\n" for number in range(120)}
     notes.save({**copies, "other.md": f"heron {LONG[:400]} weir\n", "third.md": "heron pond\n"})
     found = notes.found(LONG, mode="vector", min_score=0.0, limit=limit)
@@ -131,7 +127,6 @@ HOW = st.fixed_dictionaries(
 @FEW
 @given(how=HOW, limits=st.lists(st.integers(1, 100), min_size=2, max_size=4), seed=st.randoms())
 def test_an_answer_with_its_folded_places_begins_every_longer_one(notes, how, limits, seed):
-    """And the word for it is the same."""
     if not notes.index.snapshot.sources:
         words = LONG.split()
         texts = [" ".join(seed.choices(["heron", "weir", *words], k=seed.randint(5, 120))) for _ in range(12)]

@@ -87,7 +87,6 @@ def test_what_is_not_a_day_is_ignored_with_a_warning(notes, text):
 
 
 def test_a_time_counts_as_its_day_in_the_zone_of_the_user(notes):
-    """With an offset it may be another day than is written."""
     at = datetime.fromisoformat("2026-05-31T23:30:00-11:00")
     notes.save({"closed.md": until(f"'{at.isoformat()}'"), "plain.md": until("'2026-05-31 23:30'")})
     with notes.index.view() as view:

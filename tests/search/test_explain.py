@@ -128,7 +128,6 @@ ASKED = st.fixed_dictionaries(
 @settings(max_examples=many(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=st.lists(TEXTS, min_size=1, max_size=12), query=TEXTS, asked=ASKED, embed=st.booleans())
 def test_random_notes_and_queries_add_up(tmp_path_factory, texts, query, asked, embed):
-    """Including notes that have no vectors yet."""
     notes = Notes(tmp_path_factory.mktemp("notes"))
     notes.save({f"{number % 5}/{number}.md": text for number, text in enumerate(texts)}, embed=embed)
     assert_adds_up(notes, query, mode="hybrid", **asked)
@@ -136,7 +135,6 @@ def test_random_notes_and_queries_add_up(tmp_path_factory, texts, query, asked, 
 
 
 def test_counts_are_those_of_the_chunk_and_of_its_file(notes):
-    """A word in another chunk of the file counts for the file alone."""
     between = f"# Between\n\n{'reed ' * 180}"
     notes.save({"a.md": f"# One\n\nheron heron {'pond ' * 150}\n\n{between}\n\n# Two\n\n{'weir ' * 180}\n"})
     answer, _, explained_hits = explained(notes, "heron weir", min_score=0.0)
@@ -216,7 +214,6 @@ def test_what_each_stage_dropped_is_counted(notes):
 
 
 def test_filters_are_named_as_they_were_meant(notes):
-    """Those in the query and those of the request."""
     query = restricted(
         parse('heron path:a/** path:b tag:x since:2026-01-02 "two words" -not'),
         {"path": ["c/*"], "tag": ["y"]},

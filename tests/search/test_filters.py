@@ -24,7 +24,6 @@ def test_every_key_is_explained_to_users(page):
 
 
 def test_every_filter_of_an_explanation_is_documented():
-    """By the name that an explanation has for it."""
     text = (ROOT / "docs" / "explaining.md").read_text(encoding="utf-8")
     [line] = [line for line in text.splitlines() if line.startswith("| `filters` | `filter` (")]
     assert [name for name in (*BY_NAME, *OF_WORDS) if f"`{name}`" not in line] == []
@@ -80,7 +79,6 @@ NOTES = {
     ],
 )
 def test_a_minus_leaves_out_what_a_filter_keeps(notes, typed, left_out):
-    """Each of several does; with words, and alone."""
     notes.save(NOTES)
     for words in ("heron ", ""):
         assert set(notes.found(words + typed, limit=9)) == NOTES.keys() - left_out, words

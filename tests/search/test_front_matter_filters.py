@@ -78,7 +78,6 @@ def test_a_filter_alone_lists_the_notes(four):
 
 
 def test_fields_follow_the_file(four):
-    """A value is gone with its line, and with its file."""
     four.save({"a.md": "---\nstatus: draft\n---\nA heron.\n"})
     assert found(four, "field:status=published") == ""
     assert found(four, "field:status=draft") == "ab"
@@ -88,7 +87,6 @@ def test_fields_follow_the_file(four):
 
 @pytest.mark.parametrize("text", ["field:=x", "field:priority>=soon", "field:status>3"])
 def test_what_is_no_condition_is_words(text):
-    """In a query there are no errors."""
     assert parse(text, TODAY).words == (text,)
 
 
@@ -102,7 +100,6 @@ def test_what_is_no_condition_is_words(text):
     ],
 )
 def test_an_error_says_what_a_condition_looks_like(text, why):
-    """With the text, and an example."""
     with pytest.raises(ValueError, match=why) as error:
         fields.parse(text, TODAY)
     assert repr(text) in str(error.value)
@@ -110,7 +107,6 @@ def test_an_error_says_what_a_condition_looks_like(text, why):
 
 
 def test_a_note_that_misses_a_condition_is_told_which(four):
-    """For `why`."""
     with four.index.view() as view:
         source = view.snapshot.source_at("a.md")
         conditions = parse("x field:status=draft field:priority>=3").filters

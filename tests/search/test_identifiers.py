@@ -60,7 +60,6 @@ def sample_index(tmp_path_factory) -> Iterator[Indexed]:
     ],
 )  # fmt: skip
 def test_what_falls_into_letters_is_not_read(pieces, text):
-    """Whatever it is: no pattern knows it."""
     [word] = spelled(f"what happened with ({text})?", pieces)
     assert (word.text, word.is_read) == (text, False)
 
@@ -96,7 +95,6 @@ def test_each_word_is_judged_once_and_where_it_stands(pieces):
 
 
 def test_what_is_not_read_gives_its_weight_to_the_words():
-    """As much of it as is not read."""
     assert weights_read(Weights(0.7, 0.3), 1.0) == Weights(0.7, 0.3)
     assert weights_read(Weights(0.6, 0.4), 0.5) == Weights(0.3, 0.7)
     assert weights_read(Weights(1.0, 0.0), 0.0) == Weights(0.0, 1.0)

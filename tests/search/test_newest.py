@@ -41,6 +41,5 @@ def test_words_beside_a_filter_are_searched_as_ever(diary):
 
 
 def test_what_is_gone_from_the_disk_is_in_no_list(diary):
-    """Even before the next scan of the folder."""
     (diary.root / "daily/2026-11-20.md").unlink()
     assert diary.found("tag:alpha", limit=1) == ["daily/2026-05-01.md"]

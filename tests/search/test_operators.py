@@ -38,7 +38,6 @@ def test_the_words_of_a_phrase_follow_each_other(four, mode):
 
 
 def test_all_phrases_must_be_there(four):
-    """Two phrases narrow twice."""
     assert found(four, '"status code" "olive oil"') == [THIRD]
 
 
@@ -175,7 +174,6 @@ def test_filters_alone_and_together(four, query, paths):
 
 
 def test_since_and_until_include_the_day_and_after_and_before_do_not():
-    """As in ordinary English."""
     day = "2026-05-10"
     assert parse(f"x since:{day}").filters == parse("x after:2026-05-09").filters
     assert parse(f"x until:{day}").filters == parse("x before:2026-05-11").filters
@@ -186,7 +184,6 @@ def test_since_and_until_include_the_day_and_after_and_before_do_not():
     "raw", ["after:9999-12-31", "before:0001-01-01", "since:2026-02-30", "until:", "tag:"]
 )
 def test_a_filter_that_no_day_can_pass_is_words(raw):
-    """A day that does not exist, or has none beyond it, is no filter."""
     assert parse(f"x {raw}").filters == ()
     assert parse(f"x {raw}").text == f"x {raw}"
 

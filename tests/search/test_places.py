@@ -100,7 +100,6 @@ def test_at_most_one_neighbour_on_each_side_is_merged(notes, limit):
 
 
 def test_where_the_best_chunk_has_no_word_of_the_query_a_neighbours_snippet_is_shown(notes):
-    """The passage has the word, so the hit shows it."""
     parts = [f"# Part {n}\n\n{'weir pond ' * 80}\n\n{'kettle' if n == 1 else 'reed'} n{n}" for n in range(2)]
     notes.save({"a.md": "\n\n".join(parts), "b.md": "heron\n"})
     vector = notes.embedder.embed_query(parts[0])
@@ -118,7 +117,6 @@ def test_a_copy_of_a_long_file_is_folded_with_all_that_is_shown(notes):
 
 
 def test_chunks_of_other_files_are_no_neighbours(notes):
-    """Though their ids follow each other."""
     notes.save({f"n{number}.md": f"heron {'weir ' * number}pond{number}\n" for number in range(5)})
     hits = notes.search("heron", mode="keyword", min_score=0.0).hits
     assert len(hits) == 5

@@ -9,7 +9,6 @@ from memd.search.query import content_words, parse
 
 
 def test_words_are_looked_for():
-    """Plain text is a list of words."""
     assert parse("breast cancer gene").pieces == ("breast", "cancer", "gene")
 
 
@@ -21,7 +20,6 @@ def test_a_quoted_phrase_is_required_and_read():
 
 
 def test_a_minus_excludes_a_word_or_a_phrase():
-    """No hit has the word of -word, or the phrase of -"a phrase"."""
     assert parse('pasta -tomato -"olive oil"').excluded == ("tomato", "olive oil")
 
 
@@ -95,5 +93,4 @@ def test_stop_words_go_unless_nothing_else_is_left():
 
 @given(st.text())
 def test_any_text_is_a_query(raw):
-    """Parsing never fails."""
     parse(raw)

@@ -29,7 +29,6 @@ def test_keyword_alone_has_the_full_weight(notes):
 
 
 def test_an_old_note_is_not_dropped_by_the_floor(notes):
-    """min_score is tested before decay."""
     notes.save({"2020-01-01.md": "heron weir\n"})
     [hit] = notes.search("heron", min_score=0.1, decay_floor=0.0).hits
     assert hit.candidate.score < 0.1 <= hit.candidate.merged
@@ -101,7 +100,6 @@ def test_the_keyword_score_means_the_same_in_a_small_and_a_large_workspace(notes
 
 
 def test_a_question_is_not_an_and_of_its_words(notes):
-    """English words are joined by OR: one of them is enough."""
     notes.save({"a.md": "the heron nests by the weir\n", **FILLER})
     assert notes.found("where exactly does that heron usually build its nest in spring?")[0] == "a.md"
 
@@ -133,7 +131,6 @@ def test_path_names_a_folder_or_a_glob(notes):
 
 
 def test_tags_filter_by_front_matter(notes):
-    """All tags that are named must be there, in any case."""
     notes.save({"a.md": "---\ntags: [Birds, river]\n---\nheron\n", "b.md": "---\ntags: birds\n---\nheron\n"})
     assert sorted(notes.found("heron tag:birds")) == ["a.md", "b.md"]
     assert notes.found("heron tag:birds tag:River") == ["a.md"]
@@ -169,14 +166,12 @@ def test_short_cjk_words_are_found_inside_of_longer_runs(notes, word):
 
 
 def test_latin_glued_to_cjk_is_found(notes):
-    """AI in AI会議 is a word."""
     notes.save({"a.md": "明日はAI会議です\n", **FILLER})
     assert notes.found("AI") == ["a.md"]
     assert notes.found("ai会議")[0] == "a.md"
 
 
 def test_a_reversed_cjk_word_is_not_found(notes):
-    """議会 is not 会議."""
     notes.save({"a.md": "今日の会議\n", **FILLER})
     assert notes.found("議会") == []
 
@@ -247,7 +242,6 @@ def test_a_phrase_must_stand_in_the_chunk(notes):
 
 
 def test_an_excluded_word_keeps_a_note_out_of_both_arms(notes):
-    """-word filters the vector arm too."""
     notes.save({"a.md": "pasta tomato\n", "b.md": "pasta pesto\n"})
     for mode in ("keyword", "vector", "hybrid"):
         assert "a.md" not in notes.found("pasta -tomato", mode=mode)
@@ -269,7 +263,6 @@ def test_substring_wildcards_are_literal(notes):
 
 
 def test_a_source_that_left_the_disk_is_in_no_answer(notes):
-    """Before the index hears of it."""
     notes.save({"a.md": "heron\n", "b.md": "heron\n"})
     (notes.root / "a.md").unlink()
     assert notes.found("heron") == ["b.md"]
@@ -284,7 +277,6 @@ def test_a_candidate_of_one_arm_is_scored_by_both(notes):
 
 
 def test_the_same_query_gives_the_same_answer(notes):
-    """Also after a restart, and cold or warm."""
     notes.save({f"n{number}.md": f"heron word{number % 5}\n" for number in range(50)})
     first = notes.found("heron word3", mode="hybrid", limit=50)
     assert notes.found("heron word3", mode="hybrid", limit=50) == first

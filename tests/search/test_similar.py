@@ -39,7 +39,6 @@ def test_what_says_nearly_the_same_is_first_and_the_note_itself_is_not_there(not
 
 
 def test_the_score_is_the_cosine_of_the_two_vectors(notes):
-    """And nothing of it is lost by age."""
     day = (DAY - timedelta(days=400)).isoformat()
     notes.save({"a.md": "heron weir\n", f"{day}.md": "weir heron\n"})
     [hit] = like(notes, "a.md").hits
@@ -55,7 +54,6 @@ def test_a_long_note_leaves_room_for_others(notes):
 
 
 def test_filters_and_limit_narrow_it(notes):
-    """In the same way as a search."""
     notes.save(NOTES)
     only = restricted(Query(""), {"path": ["d.md"]})
     assert paths(like(notes, "a.md", query=only)) in (["d.md"], [])

@@ -36,7 +36,6 @@ def test_accents_and_case_do_not_matter():
 
 
 def test_a_run_is_found_inside_of_a_longer_run():
-    """会議 is found in 定例会議室, at its byte."""
     assert shown_of("定例会議室", 1, "会議").match_column == 7
 
 
@@ -54,7 +53,6 @@ def test_a_line_without_end_is_cut():
 
 
 def test_a_match_in_a_part_of_a_long_line_has_the_column_of_the_file():
-    """The text before the chunk in its line counts."""
     assert shown_of("a heron here", 7, "heron", start_byte=5000).match_column == 5003
     assert shown_of("a weir\nheron", 7, "heron", start_byte=5000).match_column == 1
 
@@ -86,7 +84,6 @@ def test_an_identifier_is_not_named_where_its_parts_are():
 
 
 def test_what_is_written_as_it_was_typed_comes_first():
-    """Before the same words in a sentence."""
     text = "Write a query; SQL is what it is in.\nRun it:\n\n    psql < query.sql\n"
     assert shown_of(text, 1, "query.sql").match_line == 4
     assert shown_of("Read query.sql.\nA query SQL knows.\n", 1, '"query sql"').match_line == 2
@@ -99,7 +96,6 @@ def test_the_tightest_span_is_the_match():
 
 
 def test_a_rare_word_says_more_than_common_ones():
-    """The weight of each word comes with the query."""
     text = "notes of the day\n" + "filler\n" * 60 + "gasket\n"
     assert shown_of(text, 1, "notes day gasket", notes=0.5, day=0.5, gasket=6.0).match_line == 62
     assert shown_of(text, 1, "notes day gasket", notes=3.5, day=3.5, gasket=6.0).match_line == 1
@@ -107,7 +103,6 @@ def test_a_rare_word_says_more_than_common_ones():
 
 @pytest.mark.parametrize("query", ["what is this", "nowhere this"])
 def test_the_line_has_a_word_of_the_query_wherever_one_is(query):
-    """Even if the only one is a stop word."""
     assert shown_of("Nothing here.\n\nOnly this.\n", 1, query).match_text == "Only this."
     assert shown_of("Nothing here.\n\nOnly this gasket.\n", 1, f"{query} gasket").match_column == 11
 

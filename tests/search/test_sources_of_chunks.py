@@ -49,7 +49,6 @@ def test_a_source_reaches_from_its_first_to_its_last_chunk(sources, most):
 
 @given(sources=SOURCES, seed=st.integers(0, 99))
 def test_a_source_is_scored_as_one_long_chunk(sources, seed):
-    """A source of one chunk is scored as that chunk."""
     rng = random.Random(seed)
     table, ids = columns(sources, rng)
     every = [number for own in ids.values() for number in own]

@@ -144,7 +144,6 @@ def test_of_several_terms_the_nearest_then_the_most_frequent_one_is_taken(notes,
 
 
 def test_each_part_of_a_word_with_a_hyphen_is_looked_up(notes, spelled):
-    """The text around it does not change."""
     notes.save(MEDICAL)
     found = spelled("breast-kinasse (neurodegeneratoin)!")
     assert found == {"kinasse": "kinase", "neurodegeneratoin": "neurodegeneration"}
@@ -154,7 +153,6 @@ def test_each_part_of_a_word_with_a_hyphen_is_looked_up(notes, spelled):
 
 
 def test_a_pasted_page_is_looked_up_in_part(notes, spelled):
-    """Otherwise it would take seconds."""
     notes.save({"a.md": " ".join(f"kinase{'abcdefghij'[n % 10]}{'klmnop'[n // 10]}" for n in range(40))})
     text = " ".join(f"kinase{'abcdefghij'[n % 10]}{'klmnop'[n // 10]}q" for n in range(40))
     assert len(spelled(text)) == MAX_WORDS

@@ -78,7 +78,6 @@ def test_the_older_note_comes_back_when_its_successor_is_gone(notes, how):
     "name", ["old.md", "notes/old.md", "'[[old]]'", "'[[Older way|x]]'", "0123456789abcdef"]
 )
 def test_the_older_note_is_named_by_path_name_alias_or_id(notes, name):
-    """Each form names it, even if it is saved after its successor."""
     notes.save({"new.md": superseding(name)})
     notes.save({"notes/old.md": f"---\naliases: Older way\nid: 0123456789abcdef\n---\n{OLD}"})
     assert newer(notes)["notes/old.md"] == ("new.md",)

@@ -46,7 +46,6 @@ def test_a_vector_of_another_model_is_compared_with_nothing(notes):
 
 
 def test_no_vector_is_reused_for_another_text_or_model(notes):
-    """After an edit, and after a change of the model, only vectors of that text by that model are there."""
     notes.save({"a.md": "heron weir\n"})
     notes.save({"a.md": "giraffe savanna\n"}, embed=False)
     assert notes.index.pending_count() == 1

@@ -27,7 +27,6 @@ def verdict_on(notes: Notes, path: str, text: str, line: int | None = None, **ch
 
 
 def test_a_hit_is_returned_with_its_rank(notes):
-    """Counted over all hits of the answer."""
     notes.save({"a.md": "heron heron weir\n", "b.md": "heron pond and much else\n", **FILLER})
     assert notes.found("heron weir") == ["a.md", "b.md"]
     verdict = verdict_on(notes, "b.md", "heron weir")
@@ -35,7 +34,6 @@ def test_a_hit_is_returned_with_its_rank(notes):
 
 
 def test_an_empty_source_has_nothing_to_find(notes):
-    """It is indexed, and has no chunk."""
     notes.save({"a.md": "\n", "b.md": "heron\n"})
     assert verdict_on(notes, "a.md", "heron").stage == "empty"
 
@@ -63,7 +61,6 @@ def test_a_line_outside_of_every_chunk_is_empty(notes):
     ],
 )  # fmt: skip
 def test_each_filter_is_named_that_keeps_a_source_out(notes, query, filters):
-    """With its value; filters that the source passes are not."""
     notes.save({"a/2026-01-10.md": "---\ntags: [x]\n---\nthe heron nests by the weir\n"})
     verdict = verdict_on(notes, "a/2026-01-10.md", query)
     assert verdict.stage == "filtered"
@@ -71,7 +68,6 @@ def test_each_filter_is_named_that_keeps_a_source_out(notes, query, filters):
 
 
 def test_filters_of_the_request_are_named_too(notes):
-    """Together with those in the query."""
     notes.save({"a.md": "heron\n"})
     query = restricted(parse("heron path:a.md"), {"path": ["b/*"], "since": [date(2999, 1, 1)]})
     verdict = verdict_on(notes, "a.md", "heron", query=query)
@@ -79,7 +75,6 @@ def test_filters_of_the_request_are_named_too(notes):
 
 
 def test_a_source_without_any_word_of_the_query_is_unmatched(notes):
-    """Words alone were asked for, and it has none."""
     notes.save({"a.md": "pond\n", "b.md": "heron\n"})
     verdict = verdict_on(notes, "a.md", "heron weir")
     assert verdict.stage == "unmatched"
@@ -95,7 +90,6 @@ def test_a_source_whose_vector_is_not_there_yet_says_so(notes):
 
 
 def test_a_source_in_a_script_that_the_model_does_not_read_says_so(tmp_path):
-    """Its vector is not late: there will be none."""
     notes = Notes(tmp_path, embedder=LatinEmbedder())
     notes.save({"b.md": "heron\n", "a.md": "цапля\n"})
     verdict = verdict_on(notes, "a.md", "heron", mode="hybrid")
@@ -104,7 +98,6 @@ def test_a_source_in_a_script_that_the_model_does_not_read_says_so(tmp_path):
 
 
 def test_a_chunk_beyond_the_first_of_a_long_note_says_so(monkeypatch, notes):
-    """No vector is late, either."""
     monkeypatch.setattr(source_rows, "EMBEDDED_CHUNKS", 1)
     notes.save(
         {
@@ -127,7 +120,6 @@ def test_outside_of_both_pools_has_its_rank_in_each(notes):
 
 
 def test_below_the_floor_has_score_and_floor(notes):
-    """The score is that before decay, as the floor tests it."""
     notes.save({"2020-01-01.md": "heron " + "and other things " * 50 + "\n", **FILLER})
     verdict = verdict_on(notes, "2020-01-01.md", "heron weir sluice", min_score=0.9)
     assert verdict.stage == "below-floor"
@@ -136,14 +128,12 @@ def test_below_the_floor_has_score_and_floor(notes):
 
 
 def test_a_source_that_left_the_disk_a_moment_ago_is_gone(notes):
-    """Before the index hears of it."""
     notes.save({"a.md": "heron\n"})
     (notes.root / "a.md").unlink()
     assert verdict_on(notes, "a.md", "heron").stage == "gone"
 
 
 def test_a_copy_is_folded_into_the_better_one(notes):
-    """The better one is named, with its rank."""
     notes.save({"a.md": SAME, "b.md": SAME})
     assert notes.found("heron weir spring") == ["a.md"]
     verdict = verdict_on(notes, "b.md", "heron weir spring")
@@ -173,7 +163,6 @@ def test_a_neighbour_of_a_better_chunk_is_returned_with_that_ones_rank(notes):
 
 
 def test_outranked_has_the_limit_that_would_show_it(notes):
-    """And the last hit that was shown."""
     notes.save({f"{n}.md": f"heron {'weir ' * n}n{n}\n" for n in range(6)})
     last = notes.found("heron", limit=60)[-1]
     verdict = verdict_on(notes, last, "heron", limit=2)

@@ -77,7 +77,6 @@ def languages_of_notes(notes: Notes) -> tuple[Language, ...]:
 
 
 def test_a_note_is_found_by_another_form_of_a_word(notes):
-    """The one with the word itself comes first."""
     notes.save(MEDICAL)
     assert paths(notes, "inhibits") == ["word.md", "form.md"]
     assert paths(notes, "inhibits", ()) == ["word.md"]
@@ -121,7 +120,6 @@ def test_forms_that_are_far_more_frequent_than_their_word_count_half(notes):
 
 
 def test_in_a_source_that_has_the_word_its_forms_count_as_the_word(notes):
-    """As a term of their own they would count for it twice."""
     filler = "much else stands here " * 60
     notes.save({"long.md": f"# One\n\ninhibits {filler}\n\n# Two\n\ninhibition {filler}\n"})
     arm = arm_of(notes, "inhibits")
@@ -152,7 +150,6 @@ def test_words_have_forms_that_are_neither_quoted_nor_names_nor_foreign(notes, q
 
 
 def test_a_language_is_that_of_the_query_among_those_that_are_named(notes):
-    """If the query does not show it, the first one is used."""
     notes.save({"a.md": "Häuser Hauses houses housing\n"})
     both: tuple[Language, ...] = ("english", "german")
     assert forms(notes, "Haus", both) == {"haus": ("hauses",)}

@@ -212,7 +212,6 @@ def test_chunks_of_real_notes_are_found_at_their_lines(path):
 
 
 def test_a_note_of_one_line_is_one_chunk():
-    """The shortest note has a chunk with exactly its line."""
     (chunk,) = chunked("Only this line.\n").chunks
     assert (chunk.start_line, chunk.end_line, chunk.text, chunk.heading) == (1, 1, "Only this line.", "")
 
@@ -248,7 +247,6 @@ def test_a_title_that_the_text_shows_is_not_said_twice():
 
 
 def test_the_first_heading_of_level_1_is_the_title_without_front_matter():
-    """A title comes from front matter, else from the text."""
     assert chunked("## Sub\n\n# A *bold* [title](https://example.org)\n").title == "A bold title"
     assert chunked("---\ntitle: B\n---\n# A\n").title == "B"
     assert chunked("text").title == ""
@@ -335,7 +333,6 @@ def test_fences_tables_and_items_stay_whole_where_they_fit(kind, unit):
 
 
 def test_a_hash_in_a_fence_is_no_heading():
-    """Comments in code do not cut it."""
     (chunk,) = chunked("```sh\n# not a heading\nls\n```\n").chunks
     assert chunk.heading == ""
 
@@ -352,7 +349,6 @@ def test_about_50_words_are_repeated_where_a_section_is_cut():
 
 
 def test_a_long_line_is_cut_behind_sentences():
-    """A paragraph on one line is cut where a sentence ends."""
     sentence = "This sentence has a number of words in it. "
     chunks = check(sentence * 100, LIMITS).chunks
     assert len(chunks) > 1

@@ -162,5 +162,4 @@ def test_what_pathspec_alone_would_judge_otherwise(tmp_path, lines, path):
 
 @pytest.mark.parametrize("line", ["", "   ", "# x", "/", "//", "!", "a\\", "[a", "[[:no:]]", "a//", "\\/a"])
 def test_a_line_that_can_match_nothing_is_none(line):
-    """So it costs nothing, and the configuration can refuse it."""
     assert translated(line) is None

@@ -93,7 +93,6 @@ def test_beyond_its_budget_the_rest_is_plain_text(monkeypatch):
 
 
 def test_long_lists_of_short_words_are_no_attack():
-    """Twenty thousand items are a list, as they were."""
     found, warnings = read_blocks(split_lines("- milk\n" * 20_000), 0)
     assert warnings == ()
     assert {block.kind for block in found} == {"bullet_list"}

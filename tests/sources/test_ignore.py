@@ -75,7 +75,6 @@ def test_build_output_stands_beside_a_projects_file(tmp_path, project_file, path
 
 
 def test_a_hidden_root_is_searched(tmp_path):
-    """Only what is below the root counts as hidden."""
     assert rules(tmp_path / ".boocode", {"a.md": ""}).selects("a.md")
 
 
@@ -235,7 +234,6 @@ def test_nothing_at_all_is_read_with_a_memdignore_that_cannot_be_used(tmp_path):
 
 
 def test_what_re2_has_no_memory_for_is_not_taken_for_a_name_that_does_not_match(tmp_path):
-    """RE2 says that nothing matches where its memory does not suffice."""
     patterns = Patterns([("1", "*a?????b"), ("2", "x.md")], file="f")
     patterns._sets[0]._set = type("NoMemory", (), {"Match": lambda *_: None})()
     with pytest.raises(UnusableError):

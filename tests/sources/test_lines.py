@@ -14,7 +14,6 @@ def lines_of(text):
 
 
 def test_a_line_break_at_the_end_opens_no_line():
-    """A text that ends with a line break has as many lines as line breaks."""
     assert lines_of("a\nb\n") == ["a", "b"]
     assert lines_of("a\nb") == ["a", "b"]
     assert lines_of("") == []

@@ -106,7 +106,6 @@ def test_links_are_refused_for_where_they_lead(tmp_path):
 
 @pytest.mark.parametrize("path", ["nothing.md", "a.md/b.md", "a\0b.md", "x" * 300 + ".md", "\udcff.md"])
 def test_what_is_not_there_is_nothing(tmp_path, path):
-    """No reason is made up for a name that nothing has."""
     write(tmp_path, {"a.md": "x"})
     assert looked(tmp_path, path) is None
 

@@ -151,7 +151,6 @@ def test_a_fifo_does_not_block(tmp_path):
 
 
 def test_a_socket_is_skipped(tmp_path, monkeypatch):
-    """A socket with the name of a source is not opened."""
     monkeypatch.chdir(tmp_path)
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind("s.md")

@@ -176,7 +176,6 @@ def test_a_folder_over_an_empty_one_is_watched(root):
 
 
 def test_a_folder_that_becomes_searched_by_its_name_is_entered(root):
-    """Searched or not is asked for each name anew."""
     (root / ".hidden" / "deep").mkdir(parents=True)
 
     async def scenario():

@@ -200,7 +200,6 @@ def test_counts_that_are_kept_are_read_again_after_a_write_of_somebody_else(both
 
 
 def test_words_near_a_word_are_its_forms_spellings_and_endings(both):
-    """Forms of a word that chunks have; spellings and endings of one that none has."""
     ours, theirs = both
     counts = theirs.statistics(wanted("searching", "inhibition", "inhibits"), CALL_S).frequencies
     near = ours.vocabulary("serching", CALL_S, "english")

@@ -114,7 +114,6 @@ def test_a_certificate_of_another_ca_is_named(files, port):
 
 
 def test_a_ca_that_cannot_be_read_is_named(files, port, tmp_path):
-    """A missing file, and one that is no certificate."""
     wrong = tmp_path / "wrong.pem"
     wrong.write_text("no certificate")
     for ca in (tmp_path / "missing.pem", wrong):

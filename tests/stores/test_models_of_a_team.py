@@ -140,7 +140,6 @@ def test_a_changed_model_replaces_all_vectors(publishing):
 
 
 def test_vectors_that_the_store_may_not_have_any_more_are_taken_back(publishing, server):
-    """Where the model changes to one that is not that of the team."""
     ada, bob = publishing("ada"), publishing("bob")
     for one in (ada, bob):
         with one.writing() as notes:
@@ -155,7 +154,6 @@ def test_vectors_that_the_store_may_not_have_any_more_are_taken_back(publishing,
 
 
 def test_a_text_that_gets_no_vector_is_complete_without(publishing):
-    """As in a script that the model does not read."""
     ada = publishing(embedder=LatinEmbedder())
     with ada.writing() as notes:
         notes.save({"a.md": "one", "b.md": "цапля"})

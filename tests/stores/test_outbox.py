@@ -35,7 +35,6 @@ def acknowledge(notes: Notes, *paths: str) -> None:
 
 
 def test_a_workspace_that_is_not_published_has_no_row(notes):
-    """Whatever happens to its notes."""
     notes.save({"a.md": "one", "b.md": "two"})
     notes.remove("b.md")
     assert rows(notes) == {}
@@ -54,7 +53,6 @@ def test_a_commit_notes_its_sources_once_each(notes):
 
 
 def test_a_commit_that_is_rolled_back_notes_nothing(notes):
-    """The row is a part of the transaction."""
     publish(notes)
     notes.save({"a.md": "one"})
     before = due(notes)
@@ -90,7 +88,6 @@ def test_a_private_note_gets_no_row_and_one_that_becomes_private_is_to_be_remove
 
 
 def test_a_note_that_was_never_sent_is_forgotten_when_it_is_deleted(notes):
-    """The store has nothing to remove."""
     publish(notes)
     notes.save({"a.md": "one"})
     notes.remove("a.md")
@@ -98,7 +95,6 @@ def test_a_note_that_was_never_sent_is_forgotten_when_it_is_deleted(notes):
 
 
 def test_a_note_that_comes_back_is_sent_again(notes):
-    """Also if its file has the same bytes as before."""
     notes.save({"a.md": "one"})
     publish(notes)
     acknowledge(notes)
@@ -122,7 +118,6 @@ def test_vectors_follow_when_a_source_has_all_of_them(notes):
 
 
 def test_vectors_of_a_model_that_does_not_answer_yet_are_not_noted(notes):
-    """They are sent when the index has switched to them."""
     publish(notes)
     notes.save({"a.md": "one"})
     acknowledge(notes)
@@ -179,7 +174,6 @@ def test_a_new_index_counts_on_above_an_old_one(tmp_path):
 
 
 def test_what_is_published_no_more_leaves_no_row(notes):
-    """And no later save makes one."""
     notes.save({"a.md": "one"})
     publish(notes)
     with notes.index.writer.transaction():

@@ -109,7 +109,6 @@ def test_a_search_of_the_own_index_masks_what_is_published_masked(notes):
 
 
 def test_by_words_alone_there_are_no_vectors(notes):
-    """Where the store has those of another model."""
     notes.save({"a.md": "one"})
     [chunk] = sent(notes, "a.md", has_vectors=False)["a.md"].chunks
     assert chunk.vector is None

@@ -41,7 +41,6 @@ def test_daemons_of_a_team_have_each_others_notes(member):
 
 
 def test_a_save_is_in_the_store_and_a_deletion_too(member):
-    """Without anybody asking for it."""
     ada = member()
     root = ada.folder("notes", {"a.md": "one", "b.md": "two"})
     ada.publish(root)
@@ -104,7 +103,6 @@ def test_a_workspace_cannot_publish_itself(member, server):
 
 
 def test_an_agent_cannot_publish(member):
-    """Nor see what is published."""
     ada = member()
     root = ada.folder("notes", {"a.md": "one"})
     for name in ("publish", "unpublish"):
@@ -274,7 +272,6 @@ def test_a_store_that_refuses_every_workspace_was_asked(member):
 
 
 def test_a_store_that_forgot_its_last_writes_gets_them_again(tmp_path, member, server):
-    """It acknowledged them, and was restarted."""
     server.settings["keeps_undo"] = True
     server.kill()
     server.start()

@@ -84,7 +84,6 @@ def workspace(**changes):
     ],
 )
 def test_the_page_of_the_status(answer, lines):
-    """A line for each fact."""
     assert team_lines(answer) == lines
 
 
@@ -102,7 +101,6 @@ def test_a_library_that_is_missing_is_installed_as_memctl_was(monkeypatch):
 
 
 def test_the_status_of_the_daemon_says_that_text_leaves_the_machine():
-    """In one line, and only with a team."""
     server = {"server": {"version": "1", "pid": 1}, "workspaces": []}
     assert "team" not in status_page(server)
     server["server"]["team"] = team(workspaces=[workspace()], waiting=2)
@@ -176,7 +174,6 @@ def test_a_store_that_refuses_is_told_without_a_publication(member):
 
 
 def test_without_a_team_each_action_says_what_to_do(daemon, tmp_path):
-    """And changes nothing."""
     for action in (["status"], ["publish", str(tmp_path), "--yes"], ["check"], ["rebuild"]):
         done = daemon.memctl("team", *action)
         assert done.returncode != 0

@@ -25,7 +25,6 @@ def load(tmp_path, text):
 
 
 def test_without_the_table_there_is_no_team(tmp_path):
-    """Nor without the file."""
     assert load_team_config(tmp_path / "none.toml") is None
     assert load(tmp_path, "models = []\n") is None
 
@@ -100,7 +99,6 @@ def test_a_fault_is_told_in_one_line(tmp_path, text, told):
     ],
 )
 def test_a_token_that_cannot_be_used_is_told(tmp_path, raw, mode, told):
-    """Its text is in no error."""
     path = tmp_path / "token"
     if raw is not None:
         path.write_bytes(raw)
@@ -110,7 +108,6 @@ def test_a_token_that_cannot_be_used_is_told(tmp_path, raw, mode, told):
 
 
 def test_a_token_is_one_line(tmp_path):
-    """Blanks around it do not count."""
     path = tmp_path / "token"
     path.write_text(" abc123\n")
     path.chmod(0o600)

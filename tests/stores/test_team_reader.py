@@ -171,7 +171,6 @@ def test_the_own_state_of_a_note_lies_over_the_stores(far, own):
 
 
 def test_a_note_that_left_the_disk_a_moment_ago_is_no_hit(far, own):
-    """Though the index has it still."""
     far.save({"c.md": "# C\n\nFar heron.\n"})
     own.save({"a.md": "# A\n\nThe heron was here.\n"})
     (own.root / "a.md").unlink()
@@ -179,7 +178,6 @@ def test_a_note_that_left_the_disk_a_moment_ago_is_no_hit(far, own):
 
 
 def test_a_word_that_only_an_own_note_has_is_not_corrected(far, own):
-    """The store has no chunk with it yet."""
     far.save({"c.md": "# C\n\nThe herons and the cranes.\n"})
     own.save({"a.md": "# A\n\nA craneo stands in the museum.\n"})
     assert asked(far, own, "craneo") == [("own", "a.md")]

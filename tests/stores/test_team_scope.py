@@ -60,7 +60,6 @@ def test_each_finds_the_notes_of_the_other(two):
 
 
 def test_own_hits_name_the_own_root(two):
-    """So that a client can open the file."""
     ada, marsh, _, _ = two
     answer, places = found(ada, marsh, "bittern")
     assert places == [("marsh", "bittern.md")]
@@ -176,7 +175,6 @@ def test_memctl_explains_a_note_as_search_prints_it(two):
 
 
 def test_why_answers_from_home_while_the_store_is_away(two_others):
-    """Only about notes that are at home."""
     _, _, bob, pond = two_others
     home = found(bob, pond, "bittern")[0]["hits"][0]["team"]
     bob.server.kill()
@@ -233,7 +231,6 @@ def test_a_store_that_hangs_leaves_the_local_answer(two):
 
 
 def test_a_store_that_is_gone_leaves_the_local_answer(two):
-    """At once."""
     _, _, bob, pond = two
     bob.server.kill()
     answer = bob.daemon.call("search", workspace=str(pond), query="kingfisher", scope="team")

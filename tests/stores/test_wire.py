@@ -116,7 +116,6 @@ def test_a_lower_revision_replaces_nothing(server):
 
 
 def test_nobody_listens(tmp_path):
-    """The error names the address."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     client = RemoteStore(TeamConfig(uri=f"store://127.0.0.1:{port}"), "")
@@ -165,7 +164,6 @@ def test_a_token_sees_its_group_and_writes_its_own_workspaces(server):
 
 
 def test_a_store_of_another_version_is_refused(server, monkeypatch):
-    """Both versions are named."""
     monkeypatch.setattr(remote, "SCHEMA", wire.SCHEMA + 1)
     client = server.client()
     text = f"the store speaks version {wire.SCHEMA}, the daemon version {wire.SCHEMA + 1}"
@@ -192,7 +190,6 @@ def test_an_answer_that_is_none_is_told(raw, text):
 
 
 def test_a_deadline_holds_while_nothing_comes():
-    """Nor half of an answer."""
     for raw in (b"", WELCOME, WELCOME + frame([1, "", "", []])[:-1]):
         with answering(raw) as client, pytest.raises(StoreError, match=r"did not answer within \d"):
             client.workspaces(SOON_S)
@@ -248,7 +245,6 @@ def test_a_close_ends_a_call_that_waits(server):
 
 
 def test_vectors_of_another_model_are_refused_by_their_kind(server):
-    """One model a collection; words are taken."""
     client = server.client()
     client.publish(workspace("one", "model-a"), CALL_S)
     with pytest.raises(StoreModelError, match="model-a"):
@@ -316,7 +312,6 @@ def test_tls_with_an_own_ca(tmp_path):
 
 
 def test_a_store_without_tls_is_told(tmp_path):
-    """Where the configuration says that there is."""
     files = made_certificate(tmp_path, "ours")
     with closing(Server(tmp_path / "server", port=0).start()) as server:
         uri = server.uri.replace("store:", "store+tls:")

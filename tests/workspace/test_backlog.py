@@ -49,7 +49,6 @@ def test_its_age_is_that_of_the_oldest_that_is_left():
 
 
 def test_an_empty_backlog_says_so():
-    """No paths, no age."""
     backlog = Backlog()
     assert (len(backlog), backlog.since, backlog.take(5)) == (0, None, [])
 
@@ -87,7 +86,6 @@ def test_hints_that_were_not_handled_stay_in_their_order():
 
 
 def test_what_a_scan_finds_is_as_old_as_the_scan_that_was_owed():
-    """Who asked before the scan waits for what it finds."""
     backlog = Backlog()
     backlog.found(["a.md"], 9.0)
     backlog.found(["a.md"], 3.0)

@@ -97,7 +97,6 @@ def test_the_file_that_is_there_is_read_at_once(notes, monkeypatch):
 
 
 def test_a_damaged_file_is_made_again(notes):
-    """It is noticed when it is read."""
     notes.save(texts(60))
     assert made(notes)
     before = the_file(notes)
@@ -167,7 +166,6 @@ def broken():
 
 
 def test_vectors_that_are_too_rough_are_not_tried_again_at_once(notes, keeper, monkeypatch):
-    """The exact scan goes on."""
     monkeypatch.setattr(codes, "RECALL", 1.1)
     notes.save(texts(60))
     keeper.look_around()
@@ -177,7 +175,6 @@ def test_vectors_that_are_too_rough_are_not_tried_again_at_once(notes, keeper, m
 
 
 def test_who_stops_leaves_nothing_half_made(notes, keeper, monkeypatch):
-    """A daemon that ends in the middle of it."""
     monkeypatch.setattr(maintenance, "BUILD_BUDGET_S", 0.05)
     monkeypatch.setattr(codes, "SLICE_ROWS", 32)
     notes.save(texts(400))

@@ -39,7 +39,6 @@ async def until_done(task: EmbedLoop) -> None:
 
 
 def test_what_waits_gets_its_vectors(notes):
-    """Counted down to none."""
     notes.save({f"{number}.md": f"word{number}\n" for number in range(70)}, embed=False)
     task, queue = vectorizing(notes, notes.embedder)
 
@@ -55,7 +54,6 @@ def test_what_waits_gets_its_vectors(notes):
 
 
 def test_what_the_model_does_not_read_does_not_wait(notes):
-    """It is counted from the moment that the model is known."""
     notes.save({"en.md": "heron\n", "ru.md": "цапля\n", "zh.md": "苍鹭\n"}, embed=False)
     task, queue = vectorizing(notes, LatinEmbedder())
 
@@ -117,7 +115,6 @@ def test_where_the_model_takes_no_text_none_is_at_fault(notes):
 
 
 def test_the_model_has_the_next_texts_while_vectors_are_committed(notes):
-    """It never stands still for the disk."""
     given = []
 
     class Noting:
@@ -193,8 +190,6 @@ def test_without_a_model_nothing_waits(notes):
 
 
 def test_a_model_that_cannot_be_loaded_is_said_and_not_waited_for(notes):
-    """It raises, and says that it fails."""
-
     def load():
         raise EmbedderError("broken")
 

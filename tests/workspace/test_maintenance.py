@@ -111,7 +111,6 @@ def test_a_mass_deletion_is_twenty_sources_and_more_than_half(gone, live, expect
 
 
 def test_a_check_that_is_given_up_is_made_later(notes, done, monkeypatch):
-    """And the rest goes on."""
     monkeypatch.setattr(maintenance, "CHECK_S", -1)
     tries = []
 
@@ -157,7 +156,6 @@ def test_what_an_older_reader_holds_is_erased_when_it_ends(notes):
 
 
 def test_a_purge_waits_for_a_reader_that_ends_soon(notes):
-    """Its answer is that nothing is left, and nothing is."""
     notes.save({"canary.md": "xylophantasm\n", "other.md": "otter\n"})
     context = context_of(notes)
     keeper = Maintenance(context, EmbedLoop(context, Backlog()), is_idle=lambda: False)

@@ -57,8 +57,6 @@ def test_the_one_that_is_asked_for_is_the_next(roots):
 
 
 def test_all_are_opened_in_the_end(roots):
-    """Also where nobody asks."""
-
     async def wait(workspaces):
         async with asyncio.timeout(20 * PATIENCE):
             while opened(workspaces) != set(roots):  # noqa: ASYNC110 - nobody tells

@@ -86,7 +86,6 @@ def test_a_table_that_is_true_is_not_written_again(notes, keeper):
 
 
 def test_nothing_of_a_purged_note_stays_in_the_table(notes, keeper):
-    """Not when all is purged by a request."""
     notes.save(texts(12) | {f"secret{number}.md": "canaryword zebra\n" for number in range(2)})
     keeper.look_around()
     assert "canaryword" in keys(notes)

@@ -28,7 +28,6 @@ def test_without_events_the_next_scan_is_the_timer_s_and_nobody_waits_for_it():
 
 
 def test_a_scan_that_somebody_waits_for_is_due_at_once():
-    """Also right after another one, also in a storm."""
     schedule = Schedule(START)
     schedule.ask(START, storm=True)
     scanned(schedule, START)

@@ -13,7 +13,6 @@ def test_what_is_left_is_estimated_by_what_was_done_lately():
 
 
 def test_nothing_done_is_no_pace():
-    """Time alone says nothing."""
     throughput = Throughput()
     throughput.note(0, 1.0)
     assert throughput.left_s(10) is None

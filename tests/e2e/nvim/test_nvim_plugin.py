@@ -36,7 +36,6 @@ def test_hits_come_into_the_quickfix_list(house, editor):
 
 
 def test_a_bang_goes_to_the_best_hit(house, editor):
-    """The file, the line, the word."""
     out = editor(
         house,
         """
@@ -274,7 +273,6 @@ def test_many_questions_at_once_get_their_own_answers(house, editor):
 
 
 def test_more_questions_at_once_than_it_takes_are_answered(house, editor):
-    """Or refused by name; each once."""
     out = editor(
         house,
         """

@@ -1,0 +1,27 @@
+"""The weight of the code: a ceiling on the lines of each package, and on the bytes of the kept runs.
+
+Lines are what a reader pays. A commit that takes lines away lowers the ceiling; one that raises a ceiling says here,
+beside the number, what the lines buy.
+"""
+
+import pytest
+
+from tools.weight import lines, size_bytes
+
+CEILINGS = {
+    "memd": 44_201,
+    "memctl": 13_199,
+    "tests": 63_600,
+    "benchmarks": 9_552,
+}
+
+RUNS_BYTES = 11_600_000  # of benchmarks/runs: the newest run of each figure that a page names
+
+
+@pytest.mark.parametrize(("package", "ceiling"), CEILINGS.items())
+def test_a_package_is_not_heavier_than_its_ceiling(package, ceiling):
+    assert 0 < lines(package) <= ceiling, f"lower the lines of {package}, or say in this file what they buy"
+
+
+def test_the_kept_runs_are_few_and_compact():
+    assert 0 < size_bytes("benchmarks/runs") <= RUNS_BYTES
