@@ -1,7 +1,7 @@
 """The weight of the code: a ceiling on the lines of each package, and on the bytes of the kept runs.
 
-Lines are what a reader pays. A commit that takes lines away lowers the ceiling; one that raises a ceiling says here,
-beside the number, what the lines buy.
+Lines are what a reader pays. A commit that takes lines away lowers the ceiling; one that raises a ceiling
+says here, beside the number, what the lines buy.
 """
 
 import pytest
