@@ -124,7 +124,7 @@ def _embed(index: Index, indexer: Indexer, embedder: OnnxEmbedder, name: str) ->
                 pool.map(lambda text: embedder.embed_documents([text])[0], batch.values())
             )
             indexer.embed(dict(zip(batch, vectors, strict=True)), model_id=embedder.model_id)
-            _tell(f"{name}: {index.pending_count():,} chunks without a vector")
+            _tell(f"{name}: {index.unembedded_count():,} chunks without a vector")
 
 
 def _tell(text: str) -> None:

@@ -172,8 +172,8 @@ def _embed(index: Index, file: Path) -> None:
     """Give each chunk without a vector the next one of a file."""
     table = np.load(file, mmap_mode="r")
     described = OnnxEmbedder()
-    if index.pending_count() > len(table):
-        raise SystemExit(f"{file} has {len(table):,} vectors; {index.pending_count():,} are wanted")
+    if index.unembedded_count() > len(table):
+        raise SystemExit(f"{file} has {len(table):,} vectors; {index.unembedded_count():,} are wanted")
     index.begin_model(described.model_id, described.dim)
     at = 0
     while wanted := list(index.pending(VECTORS_A_COMMIT)):

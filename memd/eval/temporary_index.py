@@ -171,7 +171,7 @@ class TemporaryIndex:
         if not self.index.is_measured(embedder.model_id):
             with suppress(EmbedderError):  # then only words make an answer strong
                 self.index.learn_cosines(embedder.model_id, measured(embedder))
-        waiting = self.index.pending_count()
+        waiting = self.index.unembedded_count()
         announce(waiting, waiting * self._embedding_s(embedder.model_id) if waiting else 0.0)
         self._embed(embedder, waiting, progress)
 
@@ -210,7 +210,7 @@ class TemporaryIndex:
             refused |= batch.keys() - vectors.keys()
             if vectors:
                 self._indexer.embed(vectors, model_id=embedder.model_id)
-            progress("embed", total - self.index.pending_count(), total)
+            progress("embed", total - self.index.unembedded_count(), total)
         if self.index.building:
             self.index.finish_building(refused)
 

@@ -43,7 +43,7 @@ from memd.index.source_rows import (
     read_by_model,
     signature,
 )
-from memd.index.vector_table import WITHOUT
+from memd.index.vector_table import BARE, WHY
 from memd.index.vectors import Matrix, Rows
 from memd.records import FileStamp, SourceText
 from memd.sources.scan import Rules, read_source, walk
@@ -331,7 +331,7 @@ def _database(view: View) -> Iterator[Finding]:
         if lost:
             yield Finding(table, f"the table {table} does not know the length of {lost} chunks")
     for table, row, parent, _ in view.reader.each("PRAGMA foreign_key_check"):
-        kind = "waiting" if table in dict(WITHOUT) else "database"
+        kind = "waiting" if table == "unembedded" else "database"
         yield Finding(kind, f"row {row} of {table} names something that is not in {parent}")
 
 
@@ -385,20 +385,21 @@ def _differing(one: Mapping[int, object], other: Mapping[int, object]) -> set[in
 
 
 def _waiting(view: View) -> Iterator[Finding]:
-    """Compare the lists of chunks that wait for a vector, or get none, with the chunks without a vector."""
+    """Compare the list of chunks that wait for a vector, or get none, with the chunks without a vector."""
     targets = "SELECT value FROM meta WHERE key IN ('active', 'building') ORDER BY key DESC LIMIT 1"
     target = next((number for [number] in view.reader.each(targets)), None)
-    bare = f"""
-        {LIVE} AND NOT EXISTS (SELECT 1 FROM vectors WHERE matrix = ?1 AND vectors.hash = chunks.hash)
-    """
-    for table, condition in WITHOUT:
-        differs = f"({bare} AND {condition}) <> (id IN (SELECT chunk FROM {table}))"
-        wrong = list(view.reader.each(f"SELECT id FROM chunks WHERE {differs}", (target,)))
-        if wrong:
-            what = (
-                "wait in vain, or should wait" if table == "waiting" else "get no vector, or should have none"
-            )
-            yield Finding("waiting", f"chunks {what}: {_some(row[0] for row in wrong)}")
+    wrong = [
+        number
+        for [number] in view.reader.each(
+            f"""
+            SELECT id FROM chunks LEFT JOIN unembedded ON chunk = id
+            WHERE why IS NOT CASE WHEN {LIVE} AND {BARE} THEN {WHY} END
+            """,
+            (target,),
+        )
+    ]
+    if wrong:
+        yield Finding("waiting", f"chunks wait for a vector, or get none, and should not: {_some(wrong)}")
 
 
 def _names(view: View, paths: Mapping[int, str]) -> Iterator[Finding]:

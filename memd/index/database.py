@@ -35,7 +35,7 @@ from memd.errors import (
 )
 from memd.fsio import Failure
 
-SCHEMA_VERSION = 8  # of the tables; an index with another version is rebuilt
+SCHEMA_VERSION = 9  # of the tables; an index with another version is rebuilt
 
 # unicode61 keeps letters and digits; Mn and Mc keep the vowel signs of Indic scripts inside their words.
 # remove_diacritics 2 also handles code points that combine a letter with several diacritics.
@@ -149,18 +149,11 @@ CREATE TABLE postings (                    -- of frequent terms, out of words: m
     crc INTEGER NOT NULL                   -- CRC-32 of the other values
 ) STRICT;
 
--- Chunks of live sources without a vector of the model we want: those that will have one, ...
-CREATE TABLE waiting (
-    chunk INTEGER PRIMARY KEY REFERENCES chunks (id) ON DELETE CASCADE
+CREATE TABLE unembedded (                  -- chunks of live sources without a vector of the model we want
+    chunk INTEGER PRIMARY KEY REFERENCES chunks (id) ON DELETE CASCADE,
+    why TEXT NOT NULL                      -- memd.index.vector_table.Why
 ) STRICT;
-
-CREATE TABLE unreadable (                  -- ... those in a script that the model does not read, ...
-    chunk INTEGER PRIMARY KEY REFERENCES chunks (id) ON DELETE CASCADE
-) STRICT;
-
-CREATE TABLE beyond (                      -- ... and those beyond the first chunks of a long source
-    chunk INTEGER PRIMARY KEY REFERENCES chunks (id) ON DELETE CASCADE
-) STRICT;
+CREATE INDEX unembedded_by_why ON unembedded (why);
 
 CREATE TABLE outbox (                      -- of a published workspace: memd.index.outbox
     path TEXT PRIMARY KEY,                 -- of a source that the team's store has, or shall have
@@ -194,7 +187,7 @@ JOURNAL_LIMIT_BYTES = 64 * 1024 * 1024  # the WAL is truncated to this after a c
 # Tables in which a lost page would be noticed late or never; full-text tables have checks of their own.
 LOOKED_THROUGH = (
     *("meta", "sources", "names", "links", "fields", "chunks", "matrices"),
-    *("vectors", "columns", "postings", "waiting", "unreadable", "beyond", "outbox"),
+    *("vectors", "columns", "postings", "unembedded", "outbox"),
 )
 # Length of the log, in pages, at which `Store` checkpoints after a commit. SQLite's automatic checkpoint
 # ignores a failing disk, so that more and more acknowledged commits would exist only in the log.

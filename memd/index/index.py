@@ -26,6 +26,7 @@ from memd.index.reader import Pool, Reader
 from memd.index.snapshot import Snapshot, View
 from memd.index.source_rows import NewSource, read_by_model
 from memd.index.transaction import WASTE_CHUNKS, Staged, Transaction, begin_staging, stage_some
+from memd.index.vector_table import Why
 from memd.index.vectors import Rows
 from memd.index.visibility import Visibility
 from memd.index.vocabulary import Vocabulary
@@ -312,17 +313,9 @@ class Index:
         found = self._matrices.ledger.waiting_texts(limit, first=sorted(first))
         return {digest: read_by_model(*parts) for digest, parts in found.items()}
 
-    def pending_count(self) -> int:
-        """Return how many chunks wait for a vector."""
-        return self._matrices.ledger.waiting_count()
-
-    def unreadable_count(self) -> int:
-        """Return how many chunks get no vector because the model does not read their script."""
-        return self._matrices.ledger.unreadable_count()
-
-    def beyond_count(self) -> int:
-        """Return how many chunks get no vector because they are beyond the first ones of a long source."""
-        return self._matrices.ledger.beyond_count()
+    def unembedded_count(self, why: Why = "waiting") -> int:
+        """Return how many chunks have no vector for this reason."""
+        return self._matrices.ledger.count(why)
 
     def gone_count(self) -> int:
         """Return how many sources are gone from the disk but kept for a while."""

@@ -79,8 +79,8 @@ class Outbox:
             SELECT DISTINCT sources.path FROM json_each(?) AS asked
             CROSS JOIN chunks ON chunks.id = asked.value CROSS JOIN sources ON sources.id = chunks.source
             WHERE {_SHOWN} AND NOT EXISTS (
-                SELECT 1 FROM chunks AS other CROSS JOIN waiting ON waiting.chunk = other.id
-                WHERE other.source = sources.id
+                SELECT 1 FROM chunks AS other CROSS JOIN unembedded ON chunk = other.id
+                WHERE other.source = sources.id AND why = 'waiting'
             )
             """,
             (json.dumps(list(chunks)),),

@@ -90,9 +90,7 @@ SAME_SESSION = """
     CROSS JOIN fields AS other ON other.key = one.key AND other.value = one.value
     WHERE one.source = ? AND one.key = ? AND one.value != '' AND other.source != one.source
 """
-LEFT_OUT = """
-    SELECT 'script' FROM unreadable WHERE chunk = ?1 UNION ALL SELECT 'long' FROM beyond WHERE chunk = ?1
-"""
+LEFT_OUT = "SELECT why FROM unembedded WHERE chunk = ? AND why != 'waiting'"
 LeftOut = Literal["script", "long"]  # why a chunk gets no vector
 
 READERS = 2  # queries that run at once in one workspace; the machine has only a few cores

@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
-from typing import cast
+from typing import Literal, cast
 
 from memd.errors import IndexDamagedError
 from memd.index.database import Store
@@ -29,11 +29,12 @@ READ = """
         WHERE instr(' ' || chunks.scripts || ' ', ' ' || value || ' ')))
 """
 EMBEDDED = f"({READ} AND NOT chunks.beyond)"  # whether a chunk should have a vector there
-WITHOUT = (
-    ("waiting", EMBEDDED),
-    ("unreadable", f"NOT {READ}"),
-    ("beyond", f"({READ} AND chunks.beyond)"),
-)  # table → condition for chunks without a vector
+# Why a chunk has no vector: it waits for one, is in a script that the model does not read, or is beyond the
+# first chunks of a long source.
+Why = Literal["waiting", "script", "long"]
+WHY = f"CASE WHEN NOT {READ} THEN 'script' WHEN chunks.beyond THEN 'long' ELSE 'waiting' END"
+# Whether a chunk has no vector in the matrix ?1.
+BARE = "NOT EXISTS (SELECT 1 FROM vectors WHERE matrix = ?1 AND vectors.hash = chunks.hash)"
 
 NewRow = tuple[int, bytes, int]  # row, hash, CRC-32
 LiveChunk = tuple[int, int, int, int]  # chunk, source, row or -1, length in terms
@@ -51,7 +52,7 @@ class MatrixFacts:
 
 
 class VectorTable:
-    """The tables `matrices` and `vectors`, and those of chunks without a vector."""
+    """The tables `matrices`, `vectors` and `unembedded`."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -238,61 +239,42 @@ class VectorTable:
 
     def wait(self, source: int, target: int | None) -> None:
         """Record, for each chunk of a source without a vector in *target*, whether and why it has none."""
-        for table, condition in WITHOUT:
-            self._store.run(
-                f"""
-                INSERT OR IGNORE INTO {table} SELECT id FROM chunks
-                WHERE source = ?2 AND {condition} AND NOT EXISTS
-                    (SELECT 1 FROM vectors WHERE matrix = ?1 AND vectors.hash = chunks.hash)
-                """,
-                (target, source),
-            )
+        self._store.run(
+            f"INSERT OR IGNORE INTO unembedded SELECT id, {WHY} FROM chunks WHERE source = ?2 AND {BARE}",
+            (target, source),
+        )
 
     def wait_no_more(self, source: int) -> None:
         """Remove these records for the chunks of a source that is gone."""
-        for table, _ in WITHOUT:
-            self._store.run(
-                f"DELETE FROM {table} WHERE chunk IN (SELECT id FROM chunks WHERE source = ?)", (source,)
-            )
+        self._store.run(
+            "DELETE FROM unembedded WHERE chunk IN (SELECT id FROM chunks WHERE source = ?)", (source,)
+        )
 
     def served(self, digest: bytes) -> list[int]:
         """Record that a text has a vector now; return the chunks that use it.
 
         A chunk beyond the first ones of a long source gets it, too, if another chunk has the same text.
         """
-        return [
-            chunk[0]
-            for table in ("waiting", "beyond")
-            for chunk in self._store.run(
-                f"DELETE FROM {table} WHERE chunk IN (SELECT id FROM chunks WHERE hash = ?) RETURNING chunk",
-                (digest,),
-            )
-        ]
+        found = self._store.run(
+            "DELETE FROM unembedded WHERE chunk IN (SELECT id FROM chunks WHERE hash = ?) RETURNING chunk",
+            (digest,),
+        )
+        return [chunk for [chunk] in found]
 
     def refill(self, target: int | None) -> None:
         """Compute again which chunks have no vector in *target*, and why."""
-        for table, condition in WITHOUT:
-            self._store.run(f"DELETE FROM {table}")
-            self._store.run(
-                f"""
-                INSERT INTO {table} SELECT id FROM chunks
-                WHERE source NOT IN (SELECT id FROM sources WHERE gone_at IS NOT NULL) AND {condition}
-                    AND NOT EXISTS (SELECT 1 FROM vectors WHERE matrix = ?1 AND vectors.hash = chunks.hash)
-                """,
-                (target,),
-            )
+        self._store.run("DELETE FROM unembedded")
+        self._store.run(
+            f"""
+            INSERT INTO unembedded SELECT id, {WHY} FROM chunks
+            WHERE source NOT IN (SELECT id FROM sources WHERE gone_at IS NOT NULL) AND {BARE}
+            """,
+            (target,),
+        )
 
-    def waiting_count(self) -> int:
-        """Return the number of waiting chunks."""
-        return int(self._store.run("SELECT count(*) FROM waiting")[0][0])
-
-    def unreadable_count(self) -> int:
-        """Return how many chunks are in a script that the model does not read."""
-        return int(self._store.run("SELECT count(*) FROM unreadable")[0][0])
-
-    def beyond_count(self) -> int:
-        """Return how many chunks are beyond the first ones of a long source."""
-        return int(self._store.run("SELECT count(*) FROM beyond")[0][0])
+    def count(self, why: Why) -> int:
+        """Return how many chunks have no vector for this reason."""
+        return int(self._store.run("SELECT count(*) FROM unembedded WHERE why = ?", (why,))[0][0])
 
     def waiting_texts(self, limit: int, *, first: Sequence[str]) -> dict[bytes, tuple[str, str]]:
         """Return hash → context and text of up to *limit* texts: of the sources *first*, then the newest."""
@@ -303,8 +285,8 @@ class VectorTable:
         while len(found) < limit:
             rows = self._store.run(
                 """
-                SELECT hash, context, text, chunk FROM waiting JOIN chunks ON id = chunk
-                WHERE chunk < ? ORDER BY chunk DESC LIMIT ?
+                SELECT hash, context, text, chunk FROM unembedded JOIN chunks ON id = chunk
+                WHERE why = 'waiting' AND chunk < ? ORDER BY chunk DESC LIMIT ?
                 """,
                 (before, limit - len(found)),
             )
@@ -318,8 +300,8 @@ class VectorTable:
         """Return (id, text hash) of up to *limit* waiting chunks with ids above *chunk*, sorted by id."""
         found = self._store.run(
             """
-            SELECT chunk, hash FROM waiting JOIN chunks ON id = chunk
-            WHERE chunk > ? ORDER BY chunk LIMIT ?
+            SELECT chunk, hash FROM unembedded JOIN chunks ON id = chunk
+            WHERE why = 'waiting' AND chunk > ? ORDER BY chunk LIMIT ?
             """,
             (chunk, limit),
         )
@@ -329,7 +311,8 @@ class VectorTable:
         """Return whether all waiting chunks have texts in *refused*, which the model rejects."""
         known = set(refused)
         found = self._store.run(
-            "SELECT DISTINCT hash FROM waiting JOIN chunks ON id = chunk LIMIT ?", (len(known) + 1,)
+            "SELECT DISTINCT hash FROM unembedded JOIN chunks ON id = chunk WHERE why = 'waiting' LIMIT ?",
+            (len(known) + 1,),
         )
         return all(digest in known for [digest] in found)
 
@@ -342,9 +325,10 @@ class VectorTable:
         """
         rows = self._store.run(
             f"""
-            SELECT source, hash, EXISTS (SELECT 1 FROM waiting WHERE chunk = chunks.id) FROM chunks
+            SELECT source, hash, EXISTS (SELECT 1 FROM unembedded WHERE chunk = chunks.id) FROM chunks
             WHERE {EMBEDDED} AND source IN
-                (SELECT source FROM waiting JOIN chunks ON id = chunk ORDER BY chunk DESC LIMIT ?2)
+                (SELECT source FROM unembedded JOIN chunks ON id = chunk WHERE why = 'waiting'
+                ORDER BY chunk DESC LIMIT ?2)
             ORDER BY source, id
             """,
             (target, chunks),
@@ -384,8 +368,8 @@ class VectorTable:
     def _waiting_of(self, path: str, limit: int) -> dict[bytes, tuple[str, str]]:
         rows = self._store.run(
             """
-            SELECT hash, context, text FROM chunks CROSS JOIN waiting ON chunk = id
-            WHERE source = (SELECT id FROM sources WHERE path = ?) ORDER BY id LIMIT ?
+            SELECT hash, context, text FROM chunks CROSS JOIN unembedded ON chunk = id
+            WHERE source = (SELECT id FROM sources WHERE path = ?) AND why = 'waiting' ORDER BY id LIMIT ?
             """,
             (path, limit),
         )

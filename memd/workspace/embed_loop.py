@@ -181,7 +181,11 @@ class EmbedLoop:
 
     def _counts(self) -> tuple[int, int, int]:
         index = self._index
-        return index.pending_count(), index.unreadable_count(), index.beyond_count()
+        return (
+            index.unembedded_count(),
+            index.unembedded_count("script"),
+            index.unembedded_count("long"),
+        )
 
     def _note_counts(self, waiting: int, unreadable: int, beyond: int) -> None:
         self.unreadable = unreadable

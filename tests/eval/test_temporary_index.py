@@ -48,7 +48,7 @@ def made(notes, folder, query="smoked tea"):
     with temporary_index(notes, notes.place.root, folder) as index:
         index.update(notes.rules, lambda *_: None, lambda count, _: waiting.append(count))
         answer = index.answer(SearchParams(query=query))
-        assert not index.index.pending_count()
+        assert not index.index.unembedded_count()
         return waiting[0], [hit.source.path for hit in answer.hits]
 
 

@@ -103,7 +103,7 @@ class Site:
         """How far it is now."""
         snapshot = self.index.snapshot
         return Figures(
-            snapshot.generation, self.index.pending_count(), snapshot.model_id, self.index.building
+            snapshot.generation, self.index.unembedded_count(), snapshot.model_id, self.index.building
         )
 
 

@@ -86,7 +86,7 @@ def test_a_row_that_is_forgotten_leaves_the_columns(notes):
     notes.index.forget_rows(active.number, [0, active.file.count - 1])
     assert notes.findings() == []
     notes.reopen()
-    assert notes.index.pending_count() > 0
+    assert notes.index.unembedded_count() > 0
     assert notes.findings() == []
 
 
@@ -104,7 +104,7 @@ def test_a_damaged_slice_is_made_anew_at_a_start(notes, damage):
     changed(notes, damage)
     notes.open()
     assert notes.findings() == []
-    assert notes.index.pending_count() == 0
+    assert notes.index.unembedded_count() == 0
     assert notes.found("heron9") == ["n9.md"]
 
 

@@ -32,7 +32,7 @@ def test_compaction_leaves_what_is_used_and_changes_no_answer(churned):
     assert [path.name for path in churned.state.glob("vectors.*")] == ["vectors.2.f32"]
     churned.reopen()
     assert scores(churned) == before
-    assert churned.index.pending_count() == 0
+    assert churned.index.unembedded_count() == 0
 
 
 def test_vectors_of_gone_notes_are_kept(churned):
@@ -41,7 +41,7 @@ def test_vectors_of_gone_notes_are_kept(churned):
     churned.compact()
     assert churned.index.garbage() == (0, 30)
     churned.save({"n20.md": NOTES["n20.md"]}, embed=False)
-    assert churned.index.pending_count() == 0
+    assert churned.index.unembedded_count() == 0
     churned.remove("n20.md")
     churned.index.purge(None, 10)
     assert churned.index.garbage() == (1, 30)
@@ -52,11 +52,11 @@ def test_what_changes_between_two_slices_is_in_the_copy(churned):
     for _ in range(4):
         assert not churned.index.compact(0.0)
     churned.save({"n0.md": NOTES["n0.md"]}, embed=False)
-    assert churned.index.pending_count() == 0, "its old vector is garbage that is found again"
+    assert churned.index.unembedded_count() == 0, "its old vector is garbage that is found again"
     churned.save({"new.md": "giraffe\n"})
     churned.remove("n29.md")
     churned.compact()
-    assert churned.index.pending_count() == 0
+    assert churned.index.unembedded_count() == 0
     assert churned.found("word0 zebra lion", mode="vector")[0] == "n0.md"
     assert churned.found("giraffe", mode="vector")[0] == "new.md"
 
@@ -91,7 +91,7 @@ def test_a_crash_during_a_compaction_costs_nothing(churned, tmp_path, slices):
     (tmp_path / "after").mkdir()
     after = churned.crashed(tmp_path / "after")
     assert after.findings() == []
-    assert after.index.pending_count() == 0
+    assert after.index.unembedded_count() == 0
     assert scores(after) == before
     assert len(list(after.state.glob("vectors.*"))) == 1
     after.index.close()

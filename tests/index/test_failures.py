@@ -77,7 +77,7 @@ def test_a_full_disk_is_no_failure_of_the_disk(notes, monkeypatch):
         with pytest.raises(NoSpaceError):
             notes.embed()
     assert notes.index.failed is None
-    assert notes.index.pending_count() == 10
+    assert notes.index.unembedded_count() == 10
     notes.embed()
     assert notes.found("word3", mode="vector")[0] == "n3.md"
 
@@ -337,7 +337,7 @@ def test_a_wrong_row_is_embedded_again(notes, change):
     database.close()
     notes.open()
     notes.scrub()
-    assert notes.index.pending_count() <= (2 if "row = 3" in change.split("WHERE")[0] else 1)
+    assert notes.index.unembedded_count() <= (2 if "row = 3" in change.split("WHERE")[0] else 1)
     notes.embed()
     notes.save({"a.md": "giraffe\n"})
     for number in range(10):

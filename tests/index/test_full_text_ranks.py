@@ -55,7 +55,7 @@ def test_a_table_that_ranks_no_more_is_filled_again(damaged, statement):
 
     repair(notes.index, list(findings(notes.index)))
     assert notes.findings() == []
-    assert notes.index.pending_count() == 0
+    assert notes.index.unembedded_count() == 0
     assert notes.found("heron7") == ["n7.md"]
     assert notes.found("eron7") == ["n7.md"]
     with notes.index.view() as view:

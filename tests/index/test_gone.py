@@ -27,7 +27,7 @@ def test_a_note_that_comes_back_is_neither_cut_nor_embedded_again(notes):
     before = notes.search("word3", mode="hybrid").hits[0].candidate
     notes.remove("n3.md")
     notes.save({"n3.md": WORDS["n3.md"]}, embed=False)
-    assert notes.index.pending_count() == 0
+    assert notes.index.unembedded_count() == 0
     assert notes.search("word3", mode="hybrid").hits[0].candidate == before
     assert notes.index.gone_count() == 0
 
@@ -95,7 +95,7 @@ def test_a_purged_note_can_come_back(notes):
     notes.remove("n1.md")
     notes.index.purge(None, 10)
     notes.save({"n1.md": WORDS["n1.md"]}, embed=False)
-    assert notes.index.pending_count() == 0
+    assert notes.index.unembedded_count() == 0
     assert notes.found("word1", mode="hybrid")[0] == "n1.md"
 
 
@@ -103,10 +103,10 @@ def test_gone_notes_wait_for_no_vector(notes):
     """Only notes that can be found are embedded; a note that comes back waits again."""
     notes.save(WORDS, embed=False)
     notes.remove("n1.md")
-    assert notes.index.pending_count() == 7
+    assert notes.index.unembedded_count() == 7
     assert not any("word1" in text for text in notes.index.pending(20).values())
     notes.save({"n1.md": WORDS["n1.md"]}, embed=False)
-    assert notes.index.pending_count() == 8
+    assert notes.index.unembedded_count() == 8
 
 
 def test_a_comparison_names_what_is_gone(notes):

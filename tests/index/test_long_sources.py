@@ -31,7 +31,7 @@ def counts(notes):
     columns = notes.index.snapshot.columns
     live = [number for number, source in enumerate(columns.source) if source]
     vectors = sum(columns.row[number] >= 0 for number in live)
-    return columns.count, vectors, notes.index.pending_count(), notes.index.beyond_count()
+    return columns.count, vectors, notes.index.unembedded_count(), notes.index.unembedded_count("long")
 
 
 def test_the_first_chunks_are_embedded_and_words_find_the_others(notes):
@@ -103,7 +103,7 @@ def test_a_chunk_is_left_out_for_one_reason(tmp_path):
     notes = Notes(tmp_path, embedder=LatinEmbedder())
     notes.save({"long.md": LONG + f"# река\n\n{'цапля у реки ' * 50}\n"})
     assert counts(notes) == (6, 3, 0, 2)
-    assert notes.index.unreadable_count() == 1
+    assert notes.index.unembedded_count("script") == 1
     notes.index.close()
 
 
@@ -120,8 +120,8 @@ def test_a_source_of_many_chunks_is_stored_in_slices_with_the_same_bound(notes, 
 @pytest.mark.parametrize(
     ("damage", "kind"),
     [
-        ("DELETE FROM beyond", "waiting"),
-        ("INSERT INTO waiting SELECT chunk FROM beyond", "waiting"),
+        ("DELETE FROM unembedded WHERE why = 'long'", "waiting"),
+        ("UPDATE unembedded SET why = 'waiting'", "waiting"),
         ("UPDATE chunks SET beyond = 0", "chunk"),
     ],
 )

@@ -43,13 +43,13 @@ def test_a_moved_index_answers_by_both_arms_without_embedding(moved):
     notes = Notes(moved)
     assert (notes.index.damaged_rows, notes.index.gone_count()) == (0, 1)
     for _ in range(2):
-        assert notes.index.pending_count() == 0
+        assert notes.index.unembedded_count() == 0
         for query, path in FOUND.items():
             for mode in ("keyword", "vector"):
                 assert notes.found(query, mode=mode)[0] == path
         notes.indexer.apply(notes.compared().differing, budget_s=60)
     notes.save({"old/gone.md": NOTES["old/gone.md"]}, embed=False)
-    assert notes.index.pending_count() == 0
+    assert notes.index.unembedded_count() == 0
     assert notes.found("deleted moment", mode="vector")[0] == "old/gone.md"
     assert notes.findings(root=notes.root, rules=notes.rules()) == []
     notes.index.close()
@@ -88,10 +88,10 @@ def test_a_damaged_vector_is_not_taken_over(moved):
     notes.indexer.apply(notes.compared().differing, budget_s=60)
     old = old_vectors(moved / "old", notes)
     shutil.rmtree(moved / "old")  # with something that was forgotten
-    waiting = notes.index.pending_count()
+    waiting = notes.index.unembedded_count()
     while adopt(notes.index, old, model_id=notes.embedder.model_id):
         pass
-    assert 1 == notes.index.pending_count() < waiting
+    assert 1 == notes.index.unembedded_count() < waiting
     notes.embed()
     for query, path in FOUND.items():
         assert notes.found(query, mode="vector")[0] == path
@@ -112,7 +112,7 @@ def test_nothing_is_taken_from_tables_that_are_not_understood(moved, change):
         path.write_bytes(b"no database")
     notes = Notes(moved)
     notes.indexer.apply(notes.compared().differing, budget_s=60)
-    waiting = notes.index.pending_count()
+    waiting = notes.index.unembedded_count()
     adopt(notes.index, old_vectors(moved / "old", notes), model_id=notes.embedder.model_id)
-    assert notes.index.pending_count() == waiting
+    assert notes.index.unembedded_count() == waiting
     notes.index.close()

@@ -84,7 +84,7 @@ def test_the_second_machine_embeds_nothing(machines, first):
     second = machines(first)
     second.notes.save(TEXTS, embed=False)
     assert second.adopt() == len(TEXTS)
-    assert second.notes.index.pending_count() == 0
+    assert second.notes.index.unembedded_count() == 0
     for number in range(12):
         there, here = (
             [
@@ -119,7 +119,7 @@ def test_a_note_that_arrives_with_its_sidecar_is_not_embedded(machines, first):
     shutil.copytree(first.notes.root, second.notes.root, dirs_exist_ok=True)
     second.notes.save({"late.md": "a late note\n"}, embed=False)
     assert second.adopt() == 1
-    assert second.notes.index.pending_count() == 0
+    assert second.notes.index.unembedded_count() == 0
 
 
 def test_a_commit_takes_a_limited_number_of_sources(machines, first):
@@ -169,7 +169,7 @@ def test_half_embedded_sources_are_not_left(first):
     batch = index.pending(3)
     vectors = first.notes.embedder.embed_documents(list(batch.values()))
     first.notes.indexer.embed(dict(zip(batch, vectors, strict=True)), model_id="word-hash")
-    assert index.pending_count() > 0
+    assert index.unembedded_count() > 0
     assert first.export() == 0
     first.notes.embed()
     assert first.export() == 1
@@ -250,7 +250,7 @@ def test_files_of_the_same_text_share_one_sidecar(machines):
     second = machines(machine)
     second.notes.save({"a.md": "one text\n", "b.md": "one text\n"}, embed=False)
     second.adopt()
-    assert second.notes.index.pending_count() == 0
+    assert second.notes.index.unembedded_count() == 0
 
 
 def test_sidecars_that_nobody_needs_are_pruned(first):
@@ -292,15 +292,15 @@ def test_a_note_that_the_model_reads_in_part_travels_with_what_it_reads(machines
     """Chunks without a vector do not keep a sidecar from being written, adopted or kept."""
     first = machines(embedder=LatinEmbedder())
     first.notes.save(MIXED)
-    assert first.notes.index.unreadable_count() == 3
+    assert first.notes.index.unembedded_count("script") == 3
     assert first.export() == 1
     first.notes.index.writer.set("complete", 1)
     assert sidecars.prune_sidecars(first.notes.index, first.folder, **first.model, now_s=math.inf) == 0
     second = machines(first, LatinEmbedder())
     second.notes.save(MIXED, embed=False)
-    assert second.notes.index.pending_count() == 1
+    assert second.notes.index.unembedded_count() == 1
     assert second.adopt() == 1
-    assert (second.notes.index.pending_count(), second.notes.index.unreadable_count()) == (0, 3)
+    assert (second.notes.index.unembedded_count(), second.notes.index.unembedded_count("script")) == (0, 3)
 
 
 def test_a_long_note_travels_with_the_chunks_that_are_embedded(machines, monkeypatch):
@@ -313,9 +313,9 @@ def test_a_long_note_travels_with_the_chunks_that_are_embedded(machines, monkeyp
     }
     first = machines()
     first.notes.save(note)
-    assert first.notes.index.beyond_count() == 1
+    assert first.notes.index.unembedded_count("long") == 1
     assert first.export() == 1
     second = machines(first)
     second.notes.save(note, embed=False)
     assert second.adopt() == 1
-    assert (second.notes.index.pending_count(), second.notes.index.beyond_count()) == (0, 1)
+    assert (second.notes.index.unembedded_count(), second.notes.index.unembedded_count("long")) == (0, 1)

@@ -180,7 +180,7 @@ def test_a_large_note_goes_and_comes_back(notes):
     notes.save({"big.md": text}, embed=False)
     assert set(notes.found("heron")) == {"big.md"}
     assert counts(notes) == (1, CHUNKS)
-    assert notes.index.pending_count() == CHUNKS
+    assert notes.index.unembedded_count() == CHUNKS
 
 
 def test_a_table_of_words_that_is_made_anew_meanwhile_lacks_nothing(notes):

@@ -92,7 +92,7 @@ class Life(RuleBasedStateMachine):
     @rule()
     def embed(self):
         self.notes.embed()
-        assert self.notes.index.pending_count() == 0
+        assert self.notes.index.unembedded_count() == 0
 
     @rule(limit=st.integers(1, 3))
     def embed_some(self, limit):
@@ -106,7 +106,7 @@ class Life(RuleBasedStateMachine):
 
     @rule()
     def finish_building(self):
-        building, pending = self.notes.index.building, self.notes.index.pending_count()
+        building, pending = self.notes.index.building, self.notes.index.unembedded_count()
         assert self.notes.index.finish_building(frozenset()) == bool(building and not pending)
 
     @rule()

@@ -26,7 +26,7 @@ def test_the_old_model_answers_until_the_new_one_is_complete(notes):
     old = notes.embedder
     notes.switch(OtherHashEmbedder())
     assert notes.index.building == "other-hash"
-    assert notes.index.pending_count() == 10
+    assert notes.index.unembedded_count() == 10
     notes.embed_some(notes.index.pending(4))
     assert not notes.index.finish_building(frozenset())
     assert asked_with(notes, old, "word3 zebra")[0] == "n3.md"
@@ -58,7 +58,7 @@ def test_building_goes_on_after_a_restart(notes):
     notes.embed_some(notes.index.pending(4))
     notes.reopen()
     assert notes.index.building == "other-hash"
-    assert notes.index.pending_count() == 6
+    assert notes.index.unembedded_count() == 6
     notes.embed()
     assert notes.index.finish_building(frozenset())
 
@@ -70,7 +70,7 @@ def test_going_back_drops_what_was_begun(notes):
     notes.switch(OtherHashEmbedder())
     notes.embed_some(notes.index.pending(4))
     notes.switch(first)
-    assert (notes.index.building, notes.index.pending_count()) == ("", 0)
+    assert (notes.index.building, notes.index.unembedded_count()) == ("", 0)
     assert [path.name for path in notes.state.glob("vectors.*")] == ["vectors.1.f32"]
     assert notes.found("word3 zebra", mode="vector")[0] == "n3.md"
 
@@ -81,7 +81,7 @@ def test_a_third_model_takes_the_place_of_the_second(notes):
     notes.switch(OtherHashEmbedder())
     notes.embed_some(notes.index.pending(4))
     notes.switch(ThirdEmbedder())
-    assert (notes.index.building, notes.index.pending_count()) == ("third-hash", 10)
+    assert (notes.index.building, notes.index.unembedded_count()) == ("third-hash", 10)
     assert sorted(path.name for path in notes.state.glob("vectors.*")) == ["vectors.1.f32", "vectors.3.f32"]
 
 
@@ -89,7 +89,7 @@ def test_the_same_name_with_another_length_is_another_model(notes):
     """Vectors of two lengths are never compared."""
     notes.save(NOTES)
     notes.switch(LongEmbedder())
-    assert notes.index.pending_count() == 10
+    assert notes.index.unembedded_count() == 10
     assert notes.search("zebra", mode="vector").mode == "keyword"
     notes.embed()
     assert notes.index.finish_building(frozenset())
@@ -125,7 +125,7 @@ def test_notes_that_change_while_a_model_is_built_are_true_in_both(notes):
     notes.embed_some(notes.index.pending(20))
     notes.save({"n1.md": NOTES["n1.md"], "n2.md": "giraffe\n", "new.md": "word4 zebra lion\n"}, embed=False)
     notes.remove("n3.md")
-    assert notes.index.pending_count() == 2, "one is new, one came back"
+    assert notes.index.unembedded_count() == 2, "one is new, one came back"
     assert "n3.md" not in asked_with(notes, old, "word3 zebra", limit=20)
     assert "n1.md" in asked_with(notes, old, "word1 zebra", limit=20)
     notes.embed()
@@ -146,7 +146,7 @@ def test_a_crash_while_a_model_is_built_costs_nothing(notes, tmp_path, moment):
     (tmp_path / "after").mkdir()
     after = notes.crashed(tmp_path / "after")
     assert after.findings() == []
-    assert after.index.pending_count() == {"begun": 10, "half": 6, "complete": 0, "switched": 0}[moment]
+    assert after.index.unembedded_count() == {"begun": 10, "half": 6, "complete": 0, "switched": 0}[moment]
     after.embed()
     assert after.index.finish_building(frozenset()) == (moment != "switched")
     assert after.found("word3 zebra", mode="vector")[0] == "n3.md"

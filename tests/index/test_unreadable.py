@@ -46,7 +46,7 @@ def counts(notes):
     columns = notes.index.snapshot.columns
     live = [number for number, source in enumerate(columns.source) if source]
     vectors = sum(columns.row[number] >= 0 for number in live)
-    return columns.count, vectors, notes.index.pending_count(), notes.index.unreadable_count()
+    return columns.count, vectors, notes.index.unembedded_count(), notes.index.unembedded_count("script")
 
 
 def with_vectors(notes):
@@ -148,10 +148,10 @@ def test_two_copies_of_a_text_are_both_left_out(latin):
 @pytest.mark.parametrize(
     "damage",
     [
-        "DELETE FROM unreadable",
-        "INSERT INTO unreadable SELECT id FROM chunks WHERE scripts = 'Latin'",
-        "INSERT INTO waiting SELECT chunk FROM unreadable",
-        "INSERT INTO unreadable VALUES (4711)",
+        "DELETE FROM unembedded WHERE why = 'script'",
+        "INSERT INTO unembedded SELECT id, 'script' FROM chunks WHERE scripts = 'Latin'",
+        "UPDATE unembedded SET why = 'waiting'",
+        "INSERT INTO unembedded VALUES (4711, 'script')",
     ],
 )
 def test_the_check_finds_who_is_left_out_wrongly(latin, damage):

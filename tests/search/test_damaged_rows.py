@@ -139,7 +139,7 @@ def test_another_matrix_loses_nothing(notes):
     seen = notes.index.snapshot.rows
     notes.compact()
     assert notes.index.forget_damaged(seen, [0, 1, 2]) == 0
-    assert notes.index.pending_count() == 0
+    assert notes.index.unembedded_count() == 0
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
@@ -169,7 +169,7 @@ def test_a_row_that_two_texts_name_is_lost_to_both(notes):
     notes.index.writer.run("UPDATE vectors SET row = 3 WHERE row = 2")
     notes.reopen()
     assert notes.scrub() == 2
-    assert notes.index.pending_count() == 2
+    assert notes.index.unembedded_count() == 2
     notes.embed()
     assert notes.search("heron weir", mode="hybrid").degraded == ()
 

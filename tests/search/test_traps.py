@@ -48,11 +48,11 @@ def test_a_vector_of_another_model_is_compared_with_nothing(notes):
 def test_no_vector_is_reused_for_another_text_or_model(notes):
     notes.save({"a.md": "heron weir\n"})
     notes.save({"a.md": "giraffe savanna\n"}, embed=False)
-    assert notes.index.pending_count() == 1
+    assert notes.index.unembedded_count() == 1
     assert notes.found("heron weir", mode="vector", min_score=0.0) == []
     notes.embed()
     notes.switch(OtherHashEmbedder())
-    assert notes.index.pending_count() == 1
+    assert notes.index.unembedded_count() == 1
     answer = notes.search("giraffe", mode="vector")
     assert answer.mode == "keyword"
 

@@ -85,7 +85,7 @@ def test_a_text_that_the_model_refuses_keeps_no_other_out(notes):
     asyncio.run(until_done(task))
     queue.close()
     assert task.pending == 0
-    assert notes.index.pending_count() == 1
+    assert notes.index.unembedded_count() == 1
     assert notes.found("word7", mode="vector")[0] == "7.md"
     assert notes.found("poison") == ["p.md"]
 
@@ -106,12 +106,12 @@ def test_where_the_model_takes_no_text_none_is_at_fault(notes):
     notes.save({f"{number}.md": f"word{number}\n" for number in range(40)}, embed=False)
     task, queue = vectorizing(notes, Moody())
     failures = 0
-    while notes.index.pending_count() and failures < 100:
+    while notes.index.unembedded_count() and failures < 100:
         asyncio.run(until_done(task))
         failures += task.failing
     queue.close()
     assert failures
-    assert (task.pending, task.failing, notes.index.pending_count()) == (0, False, 0)
+    assert (task.pending, task.failing, notes.index.unembedded_count()) == (0, False, 0)
 
 
 def test_the_model_has_the_next_texts_while_vectors_are_committed(notes):
@@ -129,11 +129,11 @@ def test_the_model_has_the_next_texts_while_vectors_are_committed(notes):
         commits = 0
 
         async def write(self, work, *args):
-            before = notes.index.pending_count()
+            before = notes.index.unembedded_count()
             done = await super().write(work, *args)
-            if notes.index.pending_count() < before and notes.index.pending_count():
+            if notes.index.unembedded_count() < before and notes.index.unembedded_count():
                 self.commits += 1
-                committed = 60 - notes.index.pending_count()
+                committed = 60 - notes.index.unembedded_count()
                 async with asyncio.timeout(5 * PATIENCE):
                     while len(given) <= committed:  # noqa: ASYNC110 - a thread of the model counts
                         await asyncio.sleep(0.001)
@@ -147,7 +147,7 @@ def test_the_model_has_the_next_texts_while_vectors_are_committed(notes):
     queue.close()
     assert disk.commits > 1
     assert len(given) == 60, "each text once"
-    assert notes.index.pending_count() == 0
+    assert notes.index.unembedded_count() == 0
 
 
 def test_with_nothing_to_do_it_sleeps(notes):
@@ -169,7 +169,7 @@ def test_with_nothing_to_do_it_sleeps(notes):
     async def run() -> None:
         running = asyncio.create_task(task.run(nothing))
         await asyncio.sleep(0.3)
-        assert notes.index.pending_count() == 0
+        assert notes.index.unembedded_count() == 0
         before = len(asked)
         assert before
         await asyncio.sleep(0.1)
