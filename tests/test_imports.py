@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
@@ -229,6 +230,28 @@ def test_a_planted_import_is_found(module, planted):
     """The check fails where an import breaks the table."""
     table = modules() | {module: modules()[module] | {planted}}
     assert any(fault.startswith(module) for fault in faults(table))
+
+
+SQL = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|REPLACE|CREATE|DROP|ALTER|PRAGMA|WITH|BEGIN)\s")
+
+
+def statements(table: dict[str, str]) -> list[str]:
+    """Return each text of a module that begins as a statement of SQL does."""
+    return [
+        f"{name}:{node.lineno}"
+        for name, source in table.items()
+        for node in nodes(source)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and SQL.match(node.value)
+    ]
+
+
+def test_search_and_api_have_no_sql():
+    """They read an index through the methods of `Reader`."""
+    assert statements(dict(sources("memd/search", "memd/api"))) == []
+
+
+def test_planted_sql_is_found():
+    assert statements({"a": 'ROWS = f"""\n    SELECT {x} FROM chunks"""'}) == ["a:1"]
 
 
 def circle(table: dict[str, set[str]]) -> list[str]:

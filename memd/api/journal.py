@@ -20,9 +20,6 @@ from memd.workspace.workspaces import Workspaces
 MAX_NOTES = 1000  # newest notes listed in a history; arbitrary
 
 
-_FRONT = "SELECT id, front_matter FROM sources WHERE id IN (SELECT value FROM json_each(?))"
-
-
 async def journal(
     workspaces: Workspaces, opened: OpenWorkspace, params: JournalParams, call: Call
 ) -> Packed[JournalResult]:
@@ -164,7 +161,7 @@ def _notes(view: View, listed: list[int]) -> list[HistoryNote]:
 def _times(view: View, ids: Collection[int]) -> dict[int, tuple[str | None, str | None]]:
     """Return `created` and `updated` from each note's front matter."""
     found = {}
-    for number, raw in view.reader.each(_FRONT, (json.dumps(list(ids)),)):
+    for number, raw in view.reader.front_matters(ids):
         front = json.loads(raw)
         created, updated = (front.get(key) for key in ("created", "updated"))
         found[number] = (

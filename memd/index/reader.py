@@ -77,6 +77,13 @@ SIZES = """
         AND matrix = (SELECT value FROM meta WHERE key = 'active')
     GROUP BY source
 """
+# Of every chunk, the row of its vector.
+ALL_ROWS = """
+    SELECT chunks.id, source, ifnull(row, -1) FROM chunks
+    LEFT JOIN vectors ON vectors.hash = chunks.hash
+        AND matrix = (SELECT value FROM meta WHERE key = 'active')
+    ORDER BY chunks.id
+"""
 ENTRY_IDS = """
     SELECT source, name FROM names WHERE kind = 'id' AND source IN (SELECT value FROM json_each(?))
 """
@@ -296,6 +303,73 @@ class Reader:
             found = self._db.execute(WRITTEN, (json.dumps(list(sources)),))
             return {int(source): str(value) for source, value in found}
 
+    def front_matters(self, sources: Collection[int]) -> list[tuple[int, str]]:
+        """Return (source, its front matter as JSON) of the sources that exist."""
+        found = self.each(
+            "SELECT id, front_matter FROM sources WHERE id IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(sources)),),
+        )
+        return [(int(source), str(front)) for source, front in found]
+
+    def change_times(self) -> dict[int, int]:
+        """Return source → mtime_ns of all sources, gone ones included."""
+        return dict(self.each("SELECT id, mtime_ns FROM sources"))
+
+    def first_chunks(self) -> dict[int, int]:
+        """Return source → its first chunk, gone sources included."""
+        return dict(self.each("SELECT source, min(id) FROM chunks GROUP BY source"))
+
+    def all_rows(self) -> Iterator[tuple[int, int, int]]:
+        """Yield (chunk, source, row of the active matrix or -1) of all chunks by id, gone ones included."""
+        yield from self.each(ALL_ROWS)
+
+    def chunk_count(self) -> int:
+        """Return the number of all chunks, gone ones included."""
+        [[count]] = self.each("SELECT count(*) FROM chunks")
+        return int(count)
+
+    def ranked_by_words(self, expression: str) -> Iterator[tuple[int, float]]:
+        """Yield (chunk, FTS5's bm25, below 0) of the chunks that match an FTS5 expression, best first."""
+        statement = "SELECT rowid, bm25(words) FROM words WHERE words MATCH ? ORDER BY bm25(words), rowid"
+        yield from self.each(statement, (expression,))
+
+    def field_values(self, key: str) -> list[str]:
+        """Return the distinct values of a key of the front matter, those of gone sources included."""
+        return [value for [value] in self.each("SELECT DISTINCT value FROM fields WHERE key = ?", (key,))]
+
+    def sources_with_field(self, key: str, values: Sequence[str] | None = None) -> set[int]:
+        """Return the sources that have a key with one of *values*, None: any; gone ones included."""
+        # As one text: separate rows take twice as long.
+        statement, asked = "SELECT group_concat(source) FROM fields WHERE key = ?", [key]
+        if values is not None:
+            statement, asked = (
+                f"{statement} AND value IN (SELECT value FROM json_each(?))",
+                [key, json.dumps(values)],
+            )
+        [[found]] = self.each(statement, asked)
+        return set(map(int, str(found).split(","))) if found else set()
+
+    def field_key_counts(self, sources: Collection[int]) -> Iterator[tuple[str, int, int]]:
+        """Yield (key, sources that have it, distinct values) among *sources*, the most frequent first."""
+        yield from self.each(
+            """
+            SELECT key, count(DISTINCT source), count(DISTINCT value) FROM fields
+            WHERE source IN (SELECT value FROM json_each(?)) GROUP BY key ORDER BY 2 DESC, key
+            """,
+            (json.dumps(list(sources)),),
+        )
+
+    def field_value_counts(self, key: str, sources: Collection[int]) -> Iterator[tuple[str, int, int]]:
+        """Yield (value, sources that have it, 1) of a key among *sources*, the most frequent first."""
+        for value, count in self.each(
+            """
+            SELECT value, count(DISTINCT source) FROM fields
+            WHERE key = ? AND source IN (SELECT value FROM json_each(?)) GROUP BY value ORDER BY 2 DESC, value
+            """,
+            (key, json.dumps(list(sources))),
+        ):
+            yield value, count, 1
+
     def of_same_session(self, source: int) -> list[int]:
         """Return the sources that name the same conversation as *source*, gone ones included."""
         with decoded(self._path):
@@ -340,7 +414,7 @@ class Reader:
             return self._db.execute(statement, values).fetchall()
 
     def each(self, statement: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of any statement, for the check."""
+        """Yield the rows of any statement: for the check, and the publishing of a workspace."""
         with decoded(self._path):
             yield from self._db.execute(statement, values)
 

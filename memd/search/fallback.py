@@ -24,13 +24,6 @@ LOOK_EVERY = 256  # rows between two checks of the deadline: about 5 ms
 FTS5_K1 = 1.2  # k1 of FTS5's bm25(), which also has b = 0.75 and a factor k1 + 1 on each term
 FTS5_MIN_IDF = 1e-6  # of a term that occurs in half of the chunks or more
 
-ROWS = """
-    SELECT chunks.id, source, ifnull(row, -1) FROM chunks
-    LEFT JOIN vectors ON vectors.hash = chunks.hash
-        AND matrix = (SELECT value FROM meta WHERE key = 'active')
-    ORDER BY chunks.id
-"""
-
 
 def candidates(view: View, request: PreparedQuery) -> tuple[CandidateList, bool]:
     """Return the best chunks of either arm, best first, and whether vectors were compared.
@@ -41,7 +34,7 @@ def candidates(view: View, request: PreparedQuery) -> tuple[CandidateList, bool]
     if is_newest_asked(request.query):
         return newest_candidates(view, request.query), False
     sources = view.snapshot.sources
-    live = {number: (source, row) for number, source, row in view.reader.each(ROWS) if source in sources}
+    live = {number: (source, row) for number, source, row in view.reader.all_rows() if source in sources}
     allowed = _allowed(view, request, {number: source for number, (source, _) in live.items()})
     cosines: dict[int, float] = {}
     is_there = request.query_vec is not None and request.model_id == view.snapshot.model_id
@@ -140,12 +133,9 @@ def _words(view: View, query: Query, allowed: set[int]) -> dict[int, float]:
     expressions = _expressions(view, query)
     if not expressions:
         return {}
-    total = len(list(view.reader.each("SELECT id FROM chunks")))
+    total = view.reader.chunk_count()
     reachable = sum(_idf(total, len(view.reader.matching("words", expression))) for expression in expressions)
-    ranked = view.reader.each(
-        "SELECT rowid, bm25(words) FROM words WHERE words MATCH ? ORDER BY bm25(words), rowid",
-        (" OR ".join(expressions),),
-    )
+    ranked = view.reader.ranked_by_words(" OR ".join(expressions))
     best = [(number, -rank / (FTS5_K1 + 1)) for number, rank in ranked if number in allowed][:POOL]
     return {number: math.tanh(2 * bm25 / reachable) for number, bm25 in best}
 

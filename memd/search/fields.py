@@ -5,7 +5,6 @@ that pass. An agent's condition never passes by a value that is masked for it, s
 secret. Imported only by a query with such a filter. Thread-safe.
 """
 
-import json
 import math
 import re
 from collections.abc import Collection, Iterable
@@ -24,19 +23,6 @@ FORMS = "status=published, priority>=2, due<=2026-12-01, status!=draft, status (
 _TYPED = re.compile(
     r"""(?P<lacks>!)?(?P<key>[^=<>!"]+)(?:(?P<operator>!=|>=|<=|=)(?P<value>.*))?""", re.DOTALL
 )
-_VALUES = "SELECT DISTINCT value FROM fields WHERE key = ?"
-# As one text: separate rows take twice as long.
-_WITH = "SELECT group_concat(source) FROM fields WHERE key = ?"
-_WITH_VALUES = f"{_WITH} AND value IN (SELECT value FROM json_each(?))"
-_SEEN = "source IN (SELECT value FROM json_each(?))"
-_KEYS = f"""
-    SELECT key, count(DISTINCT source), count(DISTINCT value) FROM fields WHERE {_SEEN}
-    GROUP BY key ORDER BY 2 DESC, key
-"""
-_VALUES_OF = f"""
-    SELECT value, count(DISTINCT source), 1 FROM fields WHERE key = ? AND {_SEEN}
-    GROUP BY value ORDER BY 2 DESC, value
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +89,10 @@ def parse(text: str, today: date | None) -> FieldTest:
 def sources_with(view: View, test: FieldTest) -> Collection[int]:
     """Return the ids of the live sources that meet a condition; may include gone or hidden sources."""
     if test.operator in {"has", "lacks"}:
-        found = _ids(view, _WITH, test.key)
+        found = view.reader.sources_with_field(test.key)
     else:
-        values = [value for [value] in view.reader.each(_VALUES, (test.key,)) if test.passes(value)]
-        found = _ids(view, _WITH_VALUES, test.key, json.dumps(_unmasked(view, test.key, values)))
+        values = list(filter(test.passes, view.reader.field_values(test.key)))
+        found = view.reader.sources_with_field(test.key, _unmasked(view, test.key, values))
     return view.snapshot.sources.keys() - found if test.operator in {"lacks", "!="} else found
 
 
@@ -123,19 +109,14 @@ def counts(view: View, key: str | None, sources: Iterable[int]) -> list[FieldCou
 
     Secrets are masked for agents.
     """
-    seen = json.dumps(list(sources))
+    seen = list(sources)
     if key is None:
-        found = [FieldCount(*row) for row in view.reader.each(_KEYS, (seen,))]
+        found = [FieldCount(*row) for row in view.reader.field_key_counts(seen)]
         return [one._replace(name=_masked(view, one.name)) for one in found]
     folded = folded_key(key)
-    found = [FieldCount(*row) for row in view.reader.each(_VALUES_OF, (folded, seen))]
+    found = [FieldCount(*row) for row in view.reader.field_value_counts(folded, seen)]
     front = f"{folded}: "  # many secrets are recognised by the name before them
     return [one._replace(name=_masked(view, front + one.name).removeprefix(front)) for one in found]
-
-
-def _ids(view: View, statement: str, *values: str) -> set[int]:
-    [[found]] = view.reader.each(statement, values)
-    return set(map(int, str(found).split(","))) if found else set()
 
 
 def _unmasked(view: View, key: str, values: list[str]) -> list[str]:

@@ -55,8 +55,6 @@ VERIFIED = 2
 # Newest sources that are listed: twice the highest limit of a request, because some may be deleted or
 # near-duplicates of a newer source.
 _MOST = 2_000
-_FIRST = "SELECT source, min(id) FROM chunks GROUP BY source"
-_WRITTEN = "SELECT id, mtime_ns FROM sources"
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,8 +369,8 @@ def is_newest_asked(query: Query) -> bool:
 
 def newest_candidates(view: View, query: Query) -> CandidateList:
     """Return the first chunks of the newest sources that meet the filters, the newest first."""
-    first: dict[int, int] = dict(view.reader.each(_FIRST))
-    written: dict[int, int] = dict(view.reader.each(_WRITTEN))
+    first = view.reader.first_chunks()
+    written = view.reader.change_times()
     found = [source for source in filters.matching(view, query.filters) if source.id in first]
     found.sort(key=lambda source: (-source.day.toordinal(), -written[source.id], source.path))
     return CandidateList(
