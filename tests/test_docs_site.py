@@ -17,7 +17,6 @@ from memctl.agents.clients import CLIENTS
 from memctl.commands import COMMANDS
 from memctl.output.caveats import DEGRADED
 from memd.config import UserConfig, WorkspaceConfig
-from memd.registry import CONFIG_TEMPLATE
 from memd.search.filters import FILTER_KEYS
 from tools import agent_pages, configuration
 from tools.mcp_tools import TOOLS
@@ -76,11 +75,6 @@ def test_a_schema_accepts_what_memd_accepts_and_refuses_an_unknown_key(path, kin
         jsonschema.validate({"max_result": 5}, schema)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({"min_score": 2} if kind is WorkspaceConfig else {"models": 1}, schema)
-
-
-def test_every_key_of_the_configuration_is_in_the_file_that_init_writes():
-    written = set(re.findall(r"(?m)^# (\w+) = ", CONFIG_TEMPLATE))
-    assert set(WorkspaceConfig.__struct_fields__) == written
 
 
 def test_every_variable_that_is_read_is_documented():

@@ -119,13 +119,13 @@ class Index:
         self._published: Snapshot
         _make_folder(folder)
         with ExitStack() as opened:
-            self._writer = opened.enter_context(closing(Writer(folder / DATABASE, self._failure)))
-            self._matrices = opened.enter_context(closing(Matrices(folder, self._writer)))
+            self.writer = opened.enter_context(closing(Writer(folder / DATABASE, self._failure)))
+            self.matrices = opened.enter_context(closing(Matrices(folder, self.writer)))
             self.postings = PostingsTable(
-                self._writer, lambda: self.snapshot, self.view_apart, self._read_postings_again
+                self.writer, lambda: self.snapshot, self.view_apart, self._read_postings_again
             )
             self.codes = opened.enter_context(
-                closing(CodesKeeper(folder, self._writer, self._matrices, self._with_codes))
+                closing(CodesKeeper(folder, self.writer, self.matrices, self._with_codes))
             )
             self.publish_again()
             self._pool = Pool(folder / DATABASE)
@@ -147,13 +147,13 @@ class Index:
     @property
     def building(self) -> str:
         """The model whose vectors are being made while older ones answer; usually ""."""
-        held = self._matrices.building
+        held = self.matrices.building
         return held.model_id if held else ""
 
     @property
     def damaged_rows(self) -> int:
         """The number of damaged vectors found since opening; they are embedded again."""
-        return self._matrices.damaged_rows
+        return self.matrices.damaged_rows
 
     @contextmanager
     def view(
@@ -213,29 +213,19 @@ class Index:
 
     # For the writing thread
 
-    @property
-    def writer(self) -> Writer:
-        """The writing connection, for reads between two changes."""
-        return self._writer
-
-    @property
-    def matrices(self) -> Matrices:
-        """The files of vectors."""
-        return self._matrices
-
     @contextmanager
     def changes(self) -> Iterator[Transaction]:
         """Commit the changes of the block as one, then publish them; an exception rolls all back."""
-        changes = Transaction(self._writer, self._matrices)
-        with self._writer.transaction():
+        changes = Transaction(self.writer, self.matrices)
+        with self.writer.transaction():
             yield changes
-            self._matrices.columns.change(
+            self.matrices.columns.change(
                 removed=changes.removed, added=changes.added.values(), embedded=changes.embedded
             )
             if changes.visible:
-                self._writer.count_generation_up()
+                self.writer.count_generation_up()
         if changes.visible:
-            self._published = changed(self._published, changes, self._writer, self._matrices)
+            self._published = changed(self._published, changes, self.writer, self.matrices)
 
     def stage(self, new: NewSource, staged: Staged | None, budget_s: float) -> tuple[Staged, bool]:
         """Store some chunks of a large source, invisible to queries; `Transaction.put` and `let_go` follow.
@@ -248,23 +238,23 @@ class Index:
         Returns:
             The state for the next call, and whether all chunks are stored.
         """
-        with self._writer.transaction():
-            staged = begin_staging(self._writer, new) if staged is None else replace(staged)
-            done = stage_some(self._writer, staged, budget_s)
-        self._writer.staged[staged.source_id] = staged.first_chunk
+        with self.writer.transaction():
+            staged = begin_staging(self.writer, new) if staged is None else replace(staged)
+            done = stage_some(self.writer, staged, budget_s)
+        self.writer.staged[staged.source_id] = staged.first_chunk
         return staged, done
 
     def let_go(self, staged: Staged) -> None:
         """End the staging of a source; chunks that were not put are waste."""
-        self._writer.staged.pop(staged.source_id, None)
-        self._writer.has_waste = True
+        self.writer.staged.pop(staged.source_id, None)
+        self.writer.has_waste = True
 
     def drop_some_waste(self) -> bool:
         """Delete some chunks of replaced or incompletely staged sources; return False when none is left."""
-        if not self._writer.has_waste:
+        if not self.writer.has_waste:
             return False
-        with self._writer.transaction():
-            return self._writer.drop_some_waste(WASTE_CHUNKS)
+        with self.writer.transaction():
+            return self.writer.drop_some_waste(WASTE_CHUNKS)
 
     def begin_model(
         self,
@@ -284,42 +274,38 @@ class Index:
             cosines: of the model; None: as measured before, or not measured yet.
         """
         self._abandon_compaction()
-        self._matrices.learn_cosines(model_id, cosines or self._matrices.measured(model_id) or UNMEASURED)
-        unused = self._matrices.begin(model_id, dim, scripts)
+        self.matrices.learn_cosines(model_id, cosines or self.matrices.measured(model_id) or UNMEASURED)
+        unused = self.matrices.begin(model_id, dim, scripts)
         self._republish()
-        self._matrices.retire(unused)
+        self.matrices.retire(unused)
 
     def learn_cosines(self, model_id: str, cosines: CosineScale) -> None:
         """Note what a measurement of *model_id* found."""
-        self._matrices.learn_cosines(model_id, cosines)
+        self.matrices.learn_cosines(model_id, cosines)
         self._republish()
 
     def is_measured(self, model_id: str) -> bool:
         """Return whether the cosines of *model_id* are known. For the writing thread."""
-        return self._matrices.cosines_of(model_id).is_measured
+        return self.matrices.cosines_of(model_id).is_measured
 
     def finish_building(self, refused: AbstractSet[bytes]) -> bool:
         """Switch to the new model if all texts except *refused* have vectors; return whether it switched."""
-        if self._matrices.building is None or not self._matrices.ledger.only_waits_for(refused):
+        if self.matrices.building is None or not self.matrices.ledger.only_waits_for(refused):
             return False
         self._abandon_compaction()
-        unused = self._matrices.finish()
+        unused = self.matrices.finish()
         self._republish()
-        self._matrices.retire(unused)
+        self.matrices.retire(unused)
         return True
 
     def pending(self, limit: int, first: Collection[str] = ()) -> dict[bytes, str]:
         """Return hash → text of waiting chunks: those of the sources *first*, then the newest."""
-        found = self._matrices.ledger.waiting_texts(limit, first=sorted(first))
+        found = self.matrices.ledger.waiting_texts(limit, first=sorted(first))
         return {digest: read_by_model(*parts) for digest, parts in found.items()}
 
     def unembedded_count(self, why: Why = "waiting") -> int:
         """Return how many chunks have no vector for this reason."""
-        return self._matrices.ledger.count(why)
-
-    def gone_count(self) -> int:
-        """Return how many sources are gone from the disk but kept for a while."""
-        return self._writer.gone_count()
+        return self.matrices.ledger.count(why)
 
     def purge(self, before_s: int | None, limit: int, path: str | None = None) -> int:
         """Delete up to *limit* gone sources: all, or those gone since *before_s* or longer.
@@ -332,8 +318,8 @@ class Index:
         Returns:
             How many were deleted. Compaction later removes their words and vectors from the disk.
         """
-        with self._writer.transaction():
-            purged = self._writer.purge(before_s, limit, path)
+        with self.writer.transaction():
+            purged = self.writer.purge(before_s, limit, path)
             if purged:
                 self.postings.note_purged()
         if purged:  # a running compaction may have copied purged data: begin again
@@ -342,24 +328,24 @@ class Index:
 
     def note_forgotten(self) -> None:
         """Record that text was removed from a live source; the next compaction must erase it."""
-        with self._writer.transaction():
+        with self.writer.transaction():
             self.postings.note_purged()
         self._abandon_compaction()
 
     def garbage(self) -> tuple[int, int]:
         """Return (rows that no chunk uses, all rows) of the active matrix."""
-        changes = self._writer.changes_made
+        changes = self.writer.changes_made
         if self._garbage[0] != changes:
-            active = self._matrices.active
+            active = self.matrices.active
             rows = active.file.count if active else 0
-            used = self._matrices.ledger.used_count(active.number) if active else 0
+            used = self.matrices.ledger.used_count(active.number) if active else 0
             self._garbage = (changes, (rows - used, rows))
         return self._garbage[1]
 
     def compact(self, budget_s: float) -> bool:
         """Compact for about *budget_s*; return True when it is complete."""
         if self._compaction is None:
-            self._compaction = Compaction(self._writer, self._matrices, publish=self._republish)
+            self._compaction = Compaction(self.writer, self.matrices, publish=self._republish)
         done = False
         try:
             done = self._compaction.step(budget_s)
@@ -372,26 +358,26 @@ class Index:
 
     def forget_rows(self, matrix: int, rows: Sequence[int]) -> int:
         """Drop damaged vectors, so that their texts are embedded again; return how many."""
-        dropped = self._matrices.forget_rows(matrix, rows)
+        dropped = self.matrices.forget_rows(matrix, rows)
         self._republish()
         return dropped
 
     def forget_damaged(self, rows: Rows, damaged: Sequence[int]) -> int:
         """Drop damaged rows of the matrix that *rows* belongs to, if still in use; return how many."""
-        for held in (self._matrices.active, self._matrices.building):
+        for held in (self.matrices.active, self.matrices.building):
             if held is not None and held.file.rows.crcs is rows.crcs:
                 return self.forget_rows(held.number, damaged)
         return 0
 
     def refill_waiting(self) -> None:
         """Compute again which chunks have no vector, and which of them wait for one."""
-        with self._writer.transaction():
-            self._matrices.refill_waiting()
+        with self.writer.transaction():
+            self.matrices.refill_waiting()
 
     def refill_columns(self) -> None:
         """Rebuild the stored columns from chunks and vectors."""
-        with self._writer.transaction():
-            self._matrices.columns.refill()
+        with self.writer.transaction():
+            self.matrices.columns.refill()
         self.publish_again()
 
     def publish_again(self) -> None:
@@ -400,17 +386,13 @@ class Index:
         try:
             self._published = self._load()
         except MisplacedError:
-            self._matrices.look_through()
+            self.matrices.look_through()
             self._published = self._load()
-
-    def checkpoint(self) -> bool:
-        """Checkpoint as far as readers allow; return True when the log is empty."""
-        return self._writer.checkpoint()
 
     def note_complete(self) -> None:
         """Record that the whole workspace has been searchable once."""
-        with self._writer.transaction():
-            self._writer.set("complete", 1)
+        with self.writer.transaction():
+            self.writer.set("complete", 1)
 
     def close(self) -> None:
         """Close every part; waits for open views, later ones raise IndexClosedError."""
@@ -425,7 +407,7 @@ class Index:
             self._compaction = None
 
     def _load(self) -> Snapshot:
-        return load(self._writer, self._matrices, self.codes.usable)
+        return load(self.writer, self.matrices, self.codes.usable)
 
     def _same_moment(self, reader: Reader) -> Snapshot:
         give_up = time.monotonic() + PUBLISH_TIMEOUT_S
@@ -450,7 +432,7 @@ class Index:
 
     def _republish(self) -> None:
         """Publish the committed state, unless the published one has the same generation."""
-        if self._writer.number("generation") != self._published.generation:
+        if self.writer.number("generation") != self._published.generation:
             self.publish_again()
 
 

@@ -178,7 +178,7 @@ class Maintenance:
 
     async def count(self) -> None:
         """Count the deleted sources."""
-        self.gone = await self._context.write(self._index.gone_count)
+        self.gone = await self._context.write(self._index.writer.gone_count)
 
     async def run(self) -> None:
         """Do the work that is due whenever the workspace is idle, for ever."""
@@ -199,7 +199,7 @@ class Maintenance:
                     self._log_is_due.set()
             if is_worth_it(*await self._context.write(self._index.garbage)):
                 await self._compact()
-            await self._context.write(self._index.checkpoint)
+            await self._context.write(self._index.writer.checkpoint)
             if time.time() - await self._context.write(self._index.writer.get, "checked_at") > CHECK_S:
                 with suppress(DeadlineError):  # too much is being saved
                     await self._context.owner.check(self._context.place.root)
@@ -240,7 +240,7 @@ class Maintenance:
         """Write SQLite's log back and empty it; False if somebody still reads an older state then."""
         give_up = time.monotonic() + timeout_s
         pause_s, longest_s = LOG_RETRIES_S
-        while not await self._context.write(self._index.checkpoint):
+        while not await self._context.write(self._index.writer.checkpoint):
             if time.monotonic() > give_up:
                 return False
             await asyncio.sleep(pause_s)

@@ -164,7 +164,7 @@ def _finish(site: Site, _: int) -> None:
 
 
 def _checkpoint(site: Site, _: int) -> None:
-    site.index.checkpoint()
+    site.index.writer.checkpoint()
 
 
 def _reopen(site: Site, _: int) -> None:

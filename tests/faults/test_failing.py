@@ -57,7 +57,7 @@ def test_no_space_to_write_the_log_back_is_no_failure(tmp_path):
     with system.refusing("index.db", errno.ENOSPC) as refused:
         save_much(notes, 40)
     assert refused
-    assert notes.index.checkpoint()
+    assert notes.index.writer.checkpoint()
     notes.reopen()
     assert len(notes.index.writer.paths()) == 40
     notes.index.close()

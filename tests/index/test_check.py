@@ -153,7 +153,7 @@ def test_a_file_that_was_missed_is_found(settled):
     assert sorted(kinds(settled)) == ["absent", "unindexed"]
     mend(settled)
     assert settled.found("omega") == ["new.md"]
-    assert settled.index.gone_count() == 1
+    assert settled.index.writer.gone_count() == 1
 
 
 def test_files_that_cannot_be_indexed_are_no_findings(settled):
@@ -211,7 +211,7 @@ def test_the_check_ends_at_its_deadline(settled):
     with pytest.raises(DeadlineError):
         list(findings(settled.index, expired=lambda: True))
     settled.save({"new.md": "omega\n"})
-    assert settled.index.checkpoint()
+    assert settled.index.writer.checkpoint()
 
 
 def test_saves_go_between_two_steps_of_a_repair(settled, monkeypatch):
@@ -269,7 +269,7 @@ def test_a_check_lets_go_of_its_moment_when_much_is_saved(notes, monkeypatch):
                 break
         with pytest.raises(DeadlineError):
             list(checking)
-    assert notes.index.checkpoint()
+    assert notes.index.writer.checkpoint()
     assert log.stat().st_size < 1 << 20
     assert list(findings(notes.index, expired=notes.index.log_is_long)) == []
 

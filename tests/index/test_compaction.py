@@ -149,7 +149,7 @@ def test_no_word_of_a_purged_note_is_left_on_the_disk(notes):
     notes.remove("secret.md")
     notes.index.purge(None, 10)
     notes.compact()
-    assert notes.index.checkpoint()
+    assert notes.index.writer.checkpoint()
     for path in notes.state.iterdir():
         content = path.read_bytes().lower()
         assert b"canary" not in content, path.name
@@ -161,7 +161,7 @@ def test_a_purge_ends_a_compaction_that_runs(churned):
     churned.remove("n20.md", "n21.md", "n22.md")
     while churned.index.matrices.active.number == 1:
         assert not churned.index.compact(0.0)
-        if len(list(churned.state.glob("vectors.*"))) == 2 and churned.index.gone_count():
+        if len(list(churned.state.glob("vectors.*"))) == 2 and churned.index.writer.gone_count():
             for _ in range(6):
                 churned.index.compact(0.0)
             assert churned.index.matrices.active.number == 1

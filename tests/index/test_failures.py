@@ -58,7 +58,7 @@ def test_after_a_failed_sync_nothing_is_written_any_more(notes, monkeypatch):
         lambda: notes.index.purge(None, 5),
         lambda: notes.index.compact(1),
         notes.index.note_complete,
-        notes.index.checkpoint,
+        notes.index.writer.checkpoint,
     ):
         with pytest.raises(StorageError, match="until the index is opened again"):
             change()
@@ -233,7 +233,7 @@ def test_sql_ends_at_the_deadline(notes):
         with pytest.raises(DeadlineError), notes.index.view(lambda: time.monotonic() > stop) as view:
             list(view.reader.each(ENDLESS))
     notes.save({"a.md": "giraffe\n"})
-    assert notes.index.checkpoint(), "no read transaction is left that would keep the log from being cut"
+    assert notes.index.writer.checkpoint(), "a read transaction is left and keeps the log from being cut"
     assert notes.found("giraffe") == ["a.md"]
 
 
@@ -252,9 +252,9 @@ def test_the_log_is_cut_when_nobody_reads(notes):
     log = notes.state / "index.db-wal"
     with notes.index.view():
         notes.save({"a.md": "giraffe\n"})
-        assert not notes.index.checkpoint()
+        assert not notes.index.writer.checkpoint()
         assert log.stat().st_size > 0
-    assert notes.index.checkpoint()
+    assert notes.index.writer.checkpoint()
     assert log.stat().st_size == 0
 
 

@@ -15,7 +15,7 @@ def test_a_gone_note_is_in_no_answer_and_still_in_the_index(notes):
     for _ in range(2):
         for mode in ("keyword", "vector", "hybrid"):
             assert "n3.md" not in notes.found("word3 zebra", mode=mode, min_score=0.0, limit=20)
-        assert notes.index.gone_count() == 1
+        assert notes.index.writer.gone_count() == 1
         assert len(notes.index.snapshot.sources) == 7
         assert notes.index.snapshot.columns.count == 7
         notes.reopen()
@@ -29,7 +29,7 @@ def test_a_note_that_comes_back_is_neither_cut_nor_embedded_again(notes):
     notes.save({"n3.md": WORDS["n3.md"]}, embed=False)
     assert notes.index.unembedded_count() == 0
     assert notes.search("word3", mode="hybrid").hits[0].candidate == before
-    assert notes.index.gone_count() == 0
+    assert notes.index.writer.gone_count() == 0
 
 
 def test_a_note_that_comes_back_with_other_bytes_is_another_one(notes):
@@ -76,7 +76,7 @@ def test_purging_deletes_what_is_gone_for_long_and_nothing_else(notes):
     assert notes.index.purge(999, 10) == 0
     assert notes.index.purge(1_000, 2) == 2
     assert notes.index.purge(1_000, 2) == 1
-    assert notes.index.gone_count() == 1
+    assert notes.index.writer.gone_count() == 1
     assert notes.index.purge(None, 10) == 1
     assert sorted(notes.found("zebra")) == ["n0.md", "n5.md", "n6.md", "n7.md"]
 

@@ -65,7 +65,7 @@ def test_a_slice_is_bounded_and_shows_nothing(notes):
     assert readings[0].staged.stored <= 3 * CHUNKS_AT_ONCE
     assert notes.found("old heron")[0] == "big.md"
     assert notes.index.snapshot.columns.count == 2
-    assert notes.index.gone_count() == 0
+    assert notes.index.writer.gone_count() == 0
     assert notes.findings() == []
     ended(notes, readings)
     assert set(notes.found("heron")) == {"big.md"}

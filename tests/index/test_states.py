@@ -126,7 +126,7 @@ class Life(RuleBasedStateMachine):
 
     @rule()
     def checkpoint(self):
-        self.notes.index.checkpoint()
+        self.notes.index.writer.checkpoint()
 
     @precondition(lambda self: not self.held)
     @rule()
@@ -144,7 +144,7 @@ class Life(RuleBasedStateMachine):
     def what_is_known_is_what_the_disk_holds(self):
         index = self.notes.index
         assert {source.path for source in index.snapshot.sources.values()} == self.files.keys()
-        assert index.gone_count() == len(self.gone)
+        assert index.writer.gone_count() == len(self.gone)
         for word in ("zebra", "word1", "one"):
             expected = {path for path, text in self.files.items() if word in text.split()}
             assert set(self.notes.found(word, limit=50)) == expected

@@ -34,7 +34,7 @@ def made_left(tmp_path_factory):
     (folder / "alive").mkdir()
     alive = Notes(folder / "alive")
     alive.save(TEXTS)
-    alive.index.checkpoint()
+    alive.index.writer.checkpoint()
     alive.save({"d/n0.md": "# Note 0\n\nedited zebra\n", "d/new.md": "new zebra\n"})
     alive.remove("d/n1.md")
     shutil.copytree(alive.root, folder / "left/notes")

@@ -67,7 +67,7 @@ def test_what_is_gone_for_a_day_leaves_the_disk_and_the_rest_stays(notes, done):
     delete(notes, paths[:1], DAY_OLD)
     delete(notes, paths[1:2], int(time.time()) - 3600)
     done()
-    assert notes.index.gone_count() == 1
+    assert notes.index.writer.gone_count() == 1
     assert not [path for path in notes.state.iterdir() if b"word0.md" in path.read_bytes()]
     assert notes.found("word5") == ["5.md"]
 
@@ -76,14 +76,14 @@ def test_nothing_is_done_while_there_is_work(notes, done):
     """Saves come first, however old a deletion is."""
     delete(notes, write_notes(notes, 10)[:1], DAY_OLD)
     assert done(idle=False) == []
-    assert notes.index.gone_count() == 1
+    assert notes.index.writer.gone_count() == 1
 
 
 def test_a_mass_deletion_is_not_purged_however_old(notes, done):
     """More than half of the sources at once: somebody must say that it is meant."""
     delete(notes, write_notes(notes, 30)[:25], DAY_OLD)
     done()
-    assert notes.index.gone_count() == 25
+    assert notes.index.writer.gone_count() == 25
 
 
 def test_the_index_is_checked_once_a_day(notes, done):

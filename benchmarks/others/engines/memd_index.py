@@ -53,7 +53,7 @@ class MemdIndex:
             if corpus.vectors:
                 _put_vectors(index, corpus)
             asyncio.run(_derived(index))
-            index.checkpoint()
+            index.writer.checkpoint()
         finally:
             index.close()
 
