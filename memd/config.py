@@ -4,9 +4,11 @@ There are two files: a workspace's ``memory/config.toml``, which may come with a
 hardly trusted, and the user's own ``config.toml``, which alone may allow model folders and addresses.
 """
 
+import json
 import os
 import shlex
 import stat
+import textwrap
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_type_hints
@@ -21,6 +23,7 @@ from memd.languages import Language
 from memd.text import Script
 
 Share = Annotated[float, Meta(ge=0, le=1)]
+COMMENT_CHARS = 108  # of a line of the file that is written
 MAX_CONFIG_BYTES = 1024 * 1024  # arbitrary; far above any real configuration
 
 
@@ -66,6 +69,52 @@ class WorkspaceConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
                 f"chunk_overlap = {self.chunk_overlap} is more than half of chunk_words = "
                 f"{self.chunk_words}: use at most {self.chunk_words // 2}"
             )
+
+
+# What `memctl init` writes above the defaults of these keys.
+COMMENTS = {
+    "sources ignore": "Which files are searched, and which of them are left out (gitignore patterns, "
+    "relative to the workspace).",
+    "agents_ignore": "Notes that no agent may see (patterns of the same kind), besides those with private: "
+    "true in front matter.",
+    "chunk_words chunk_overlap": "How long a chunk is, and how much of it is repeated in the next one, in "
+    "words.",
+    "provider model address": 'Which model turns text into vectors: "onnx" is in-process and offline; '
+    '"ollama" asks a local server, "openai" one with the OpenAI embeddings API (llama.cpp, LM Studio, '
+    'vLLM, TEI); "none" searches by keyword only. A model folder or another address must also be named in '
+    "your own ~/.config/memd/config.toml, because this file may arrive with a git clone.",
+    "sidecars": "Keep vectors in memory/index/vectors/ too, so that another machine that receives this "
+    "folder by git or Dropbox embeds nothing again.",
+    "languages": 'The languages of the notes, in which a word also finds its other forms ("inhibits" finds '
+    '"inhibition"). A question that shows none of them is read in the first one. [] searches words exactly '
+    "as typed.",
+    "fusion weights": 'How the two arms are merged: "weighted" (scores) or "rrf" (ranks).',
+    "decay_floor half_life_days": "A file whose name starts with a day (2026-05-01.md) always keeps the "
+    "share decay_floor of its score, and loses half of the rest every half_life_days.",
+    "min_score max_results": "Hits with a lower score before that decay are not shown; the default number "
+    "of hits.",
+    "core": "Notes at the head of each recall, within a quarter of its budget.",
+}
+
+
+def config_template() -> str:
+    """Return the text of a new ``memory/config.toml``: a comment for each key, and its default."""
+    defaults = msgspec.to_builtins(WorkspaceConfig())
+    parts = ["# The settings of memd for this folder. Every line is optional and shows the default."]
+    parts += ['# Remove the "# " before a setting to change it; memd reads the file again when it is saved.']
+    for keys, comment in COMMENTS.items():
+        parts += ["", *(f"# {line}" for line in textwrap.wrap(comment, COMMENT_CHARS))]
+        parts += [f"# {key} = {_toml(defaults[key])}" for key in keys.split()]
+    return "\n".join(parts) + "\n"
+
+
+def _toml(value: object) -> str:
+    """Return a default as TOML on one line."""
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{key} = {_toml(one)}' for key, one in value.items())} }}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_toml, value))}]"
+    return f"{value:g}" if isinstance(value, float) else json.dumps(value)
 
 
 class InputType(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -19,55 +19,8 @@ import structlog
 
 from memctl.paths import WORKSPACE_CONFIG, PathError, open_own, reason_and_cure
 from memd import fsio
+from memd.config import config_template
 from memd.errors import StorageError, UnsafeError, WorkspaceError, storage_error
-
-CONFIG_TEMPLATE = """\
-# The settings of memd for this folder. Every line is optional and shows the default.
-# Remove the "# " before a setting to change it; memd reads the file again when it is saved.
-
-# Which files are searched, and which of them are left out (gitignore patterns, relative to the workspace).
-# sources = ["**/*.md", "**/*.markdown"]
-# ignore = []
-
-# Notes that no agent may see (patterns of the same kind), besides those with private: true in front matter.
-# agents_ignore = []
-
-# How long a chunk is, and how much of it is repeated in the next one, in words.
-# chunk_words = 200
-# chunk_overlap = 50
-
-# Which model turns text into vectors: "onnx" is in-process and offline; "ollama" asks a local server,
-# "openai" one with the OpenAI embeddings API (llama.cpp, LM Studio, vLLM, TEI);
-# "none" searches by keyword only. A model folder or another address must also be named in your own
-# ~/.config/memd/config.toml, because this file may arrive with a git clone.
-# provider = "onnx"
-# model = "all-MiniLM-L6-v2"
-# address = "http://127.0.0.1:11434"
-
-# Keep vectors in memory/index/vectors/ too, so that another machine that receives this folder by git or
-# Dropbox embeds nothing again.
-# sidecars = false
-
-# The languages of the notes, in which a word also finds its other forms ("inhibits" finds "inhibition"). A
-# question that shows none of them is read in the first one. [] searches words exactly as typed.
-# languages = ["english"]
-
-# How the two arms are merged: "weighted" (scores) or "rrf" (ranks).
-# fusion = "weighted"
-# weights = { vector = 0.7, keyword = 0.3 }
-
-# A file whose name starts with a day (2026-05-01.md) always keeps the share decay_floor of its score, and
-# loses half of the rest every half_life_days.
-# decay_floor = 0.5
-# half_life_days = 30
-
-# Hits with a lower score before that decay are not shown; the default number of hits.
-# min_score = 0.1
-# max_results = 10
-
-# Notes at the head of each recall, within a quarter of its budget.
-# core = ["MEMORY.md", "memory/MEMORY.md"]
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +96,7 @@ def create(root: Path, *, force: bool) -> bool:
         config_path.parent.mkdir(exist_ok=True)
         with config_path.open("x", encoding="utf-8") as stream:
             try:
-                stream.write(CONFIG_TEMPLATE)
+                stream.write(config_template())
                 stream.flush()
             except OSError:  # a full disk; the next attempt would take half a file for the user's own
                 config_path.unlink()

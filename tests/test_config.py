@@ -10,12 +10,12 @@ from memd.config import (
     UserConfig,
     WorkspaceConfig,
     check_allowed,
+    config_template,
     load_user_config,
     load_workspace_config,
     with_settings,
 )
 from memd.errors import ConfigError
-from memd.registry import CONFIG_TEMPLATE
 
 
 @pytest.fixture
@@ -31,10 +31,10 @@ def config(tmp_path):
 
 def test_the_written_template_is_the_defaults(config):
     """What init writes changes nothing, and every default in it is the real one."""
-    assert config(CONFIG_TEMPLATE) == WorkspaceConfig()
+    assert config(config_template()) == WorkspaceConfig()
     lines = [
         line.removeprefix("# ")
-        for line in CONFIG_TEMPLATE.splitlines()
+        for line in config_template().splitlines()
         if " = " in line and line.startswith("# ")
     ]
     assert config("\n".join(lines)) == WorkspaceConfig()
