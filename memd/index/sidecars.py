@@ -15,6 +15,7 @@ little-endian. All content is validated, and no size in a file is used for an al
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 import re
@@ -63,27 +64,16 @@ _FOLDER = _ROOT | os.O_NOFOLLOW
 
 # Reason why a file was not used or written → explanation for people. `ignored` counts by these keys.
 REASONS: Final[Mapping[str, str]] = {
-    # Damaged files: removed when the vectors of the source are written again.
-    "checksum": "is damaged: its bytes do not have the checksum at its end",
-    "header": "has a header that cannot be read",
-    "not-a-sidecar": "does not begin as a sidecar does",
-    "vector": "has a vector that is not of length 1",
-    "wrong-size": "is shorter or longer than it should be",
-    # Intact files that do not match their name: also removed then.
-    "name": "has a name that does not match its bytes",
-    "other-chunks": "is of a source that was cut into other chunks",
+    # Removed when the vectors of the source are written again.
+    "damaged": "is damaged: its bytes are not those that its name and its checksum promise",
     "other-model": "has vectors of another model",
-    # Not memd's files, or unreadable: they stay.
-    "not-a-file": "is a link, pipe, folder or device",
-    "unreadable": "cannot be read: permissions or a failing disk",
-    # The folder cannot be used, or only a part of it.
-    "folder": "memory/index/vectors cannot be used: it is a link, no folder, or not ours to read",
-    "too-many": "is one of more files than are looked at",
+    # Not memd's files, or not to be looked at: they stay.
+    "unsafe": "is a link, pipe, folder or device, or is in a folder that is a link",
+    "unreadable": "cannot be read: permissions, a failing disk, or too many files in the folder",
     # Nothing was written.
-    "too-large": "would have more than 64 MiB",
-    "unwritable": "cannot be written: permissions, a full or a failing disk",
+    "unwritable": "cannot be written: permissions, a full or a failing disk, or more than a file may hold",
 }
-SPARED = frozenset({"not-a-file", "unreadable"})
+SPARED = frozenset({"unsafe", "unreadable"})
 
 MAGIC: Final = b"memdvec1"
 HASH_BYTES: Final = 16  # of a chunk's hash and of a key
@@ -215,21 +205,22 @@ class SidecarFolder:
         self._root = root
         self._names: list[str] | None = None  # sorted; None before the first look
         self._stamp: tuple[int, int, int] | None = None  # of the folder as it was listed; None: list it again
-        self._unusable = False  # the folder itself
+        self._unusable = ""  # why the folder itself cannot be used
         self._bad: dict[str, dict[str, str]] = {}  # key → name → reason
 
     def refresh(self) -> None:
         """List the files. `find` uses the last listing, since a listing per call would be slow."""
-        unusable = False
+        unusable = ""
         try:
             with self._opened() as folder:
                 self._list(folder)
         except FileNotFoundError:
             self._names, self._stamp = [], None
-        except OSError:
-            self._names, self._stamp, unusable = [], None, True
+        except OSError as error:
+            self._names, self._stamp = [], None
+            unusable = "unsafe" if error.errno in {errno.ELOOP, errno.ENOTDIR} else "unreadable"
         if unusable and not self._unusable:
-            self.ignored["folder"] += 1
+            self.ignored[unusable] += 1
         self._unusable = unusable
 
     def names(self, key: str) -> list[str]:
@@ -254,7 +245,7 @@ class SidecarFolder:
                         body = _content(folder, name, bounds)
                         rows = decode(body, model_id=model_id, dim=dim, hashes=hashes)
                         if name != sidecar_name(wanted, body):
-                            raise SidecarError("name")  # noqa: TRY301 - as what `decode` raises
+                            raise SidecarError("damaged")  # noqa: TRY301 - as what `decode` raises
                         self.read += 1
                         return rows
         except SidecarError as error:
@@ -361,7 +352,7 @@ class SidecarFolder:
         with os.scandir(folder) as listing:
             found = [entry.name for entry in islice(listing, MAX_NAMES + 1)]
         if len(found) > MAX_NAMES:
-            self.ignored["too-many"] += 1
+            self.ignored["unreadable"] += 1
         self._names = sorted(filter(NAME.fullmatch, found[:MAX_NAMES]))
         self._stamp = stamp if time.time_ns() - status.st_mtime_ns > RACY_NS else None
 
@@ -438,7 +429,7 @@ def sidecar_sizes(model_id: str, dim: int, count: int) -> tuple[int, int]:
     rest = _HEADER_AT + count * (HASH_BYTES + dim * FLOAT_BYTES) + CHECKSUM_BYTES
     least = rest + len(msgspec.json.encode(Header(model_id, dim, count)))
     if least > MAX_BYTES:
-        raise SidecarError("too-large")
+        raise SidecarError("unwritable")
     return least, min(rest + MAX_HEADER_BYTES, MAX_BYTES)
 
 
@@ -451,10 +442,10 @@ def encode(model_id: str, vectors: Sequence[tuple[bytes, bytes]], dim: int) -> b
     sidecar_sizes(model_id, dim, len(vectors))
     header = msgspec.json.encode(Header(model_id, dim, len(vectors)))
     if len(header) > MAX_HEADER_BYTES:
-        raise SidecarError("header")
+        raise SidecarError("unwritable")
     for digest, row in vectors:
         if len(digest) != HASH_BYTES or len(row) != dim * FLOAT_BYTES or not _has_length_1(row):
-            raise SidecarError("vector")
+            raise SidecarError("unwritable")
     parts = [MAGIC, _LENGTH.pack(len(header)), header]
     parts += [digest for digest, _ in vectors]
     parts += [row for _, row in vectors]
@@ -473,32 +464,31 @@ def decode(body: bytes, *, model_id: str, dim: int, hashes: Sequence[bytes]) -> 
     if (header.model_id, header.dim) != (model_id, dim):
         raise SidecarError("other-model")
     if header.count != len(hashes):
-        raise SidecarError("other-chunks")
+        raise SidecarError("damaged")
     rows_at = hashes_at + len(hashes) * HASH_BYTES
     end = rows_at + len(hashes) * row_bytes
     if len(body) != end + CHECKSUM_BYTES:
-        raise SidecarError("wrong-size")
+        raise SidecarError("damaged")
     if _checksum(memoryview(body)[:end]) != body[end:]:
-        raise SidecarError("checksum")
+        raise SidecarError("damaged")
     if body[hashes_at:rows_at] != b"".join(hashes):
-        raise SidecarError("other-chunks")
+        raise SidecarError("damaged")
     rows = [body[at : at + row_bytes] for at in range(rows_at, end, row_bytes)]
     if not all(_has_length_1(row) for row in rows):
-        raise SidecarError("vector")
+        raise SidecarError("damaged")
     return rows
 
 
 def expect_sound(filename: str, body: bytes) -> None:
     """Raise SidecarError unless *body* is intact and matches *filename*."""
     header, at = _header(body)
-    if header.dim < 1:
-        raise SidecarError("header")
-    sidecar_sizes(header.model_id, header.dim, header.count)
+    if header.dim < 1 or header.count * HASH_BYTES > len(body):
+        raise SidecarError("damaged")
     ends = range(at + HASH_BYTES, at + HASH_BYTES * (header.count + 1), HASH_BYTES)
     hashes = [body[end - HASH_BYTES : end] for end in ends]
     decode(body, model_id=header.model_id, dim=header.dim, hashes=hashes)
     if filename != sidecar_name(sidecar_key(header.model_id, header.dim, hashes), body):
-        raise SidecarError("name")
+        raise SidecarError("damaged")
 
 
 def model_of(start: bytes) -> tuple[str, int]:
@@ -538,10 +528,10 @@ def _content(folder: int, name: str, bounds: tuple[int, int], *, most: int = MAX
 def _expect_file(status: os.stat_result, bounds: tuple[int, int]) -> None:
     """Raise SidecarError unless it is a regular file whose size is within *bounds*."""
     if not stat.S_ISREG(status.st_mode):
-        raise SidecarError("not-a-file")
+        raise SidecarError("unsafe")
     least, most = bounds
     if not least <= status.st_size <= most:
-        raise SidecarError("wrong-size")
+        raise SidecarError("damaged")
 
 
 def _put(folder: int, name: str, body: bytes) -> None:
@@ -584,15 +574,15 @@ def _is_of(folder: int, name: str, model: tuple[str, int]) -> bool:
 def _header(body: bytes) -> tuple[Header, int]:
     """Return the header and its end."""
     if len(body) < _HEADER_AT or not body.startswith(MAGIC):
-        raise SidecarError("not-a-sidecar")
+        raise SidecarError("damaged")
     (length,) = _LENGTH.unpack_from(body, len(MAGIC))
     end = _HEADER_AT + length
     if length > MAX_HEADER_BYTES or end > len(body):
-        raise SidecarError("header")
+        raise SidecarError("damaged")
     try:
         return msgspec.json.decode(body[_HEADER_AT:end], type=Header), end
     except (msgspec.MsgspecError, ValueError, RecursionError):
-        raise SidecarError("header") from None
+        raise SidecarError("damaged") from None
 
 
 def _has_length_1(row: bytes) -> bool:

@@ -526,7 +526,7 @@ def test_bad_sidecars_are_embedded_anew(portable: Workspace, second: Daemon, ser
     until(lambda: there.status()["sidecars"]["written"] == 3)
     known = there.status()["sidecars"]
     assert known["read"] == len(NOTES) - 3
-    assert known["ignored"] == {"wrong-size": 1, "checksum": 1, "not-a-file": 1}
+    assert known["ignored"] == {"damaged": 2, "unsafe": 1}
     assert len(sidecars(there)) == len(NOTES)
 
 

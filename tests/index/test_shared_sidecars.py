@@ -230,7 +230,7 @@ def test_a_folder_that_cannot_be_used_is_no_obstacle(machines, first, tmp_path):
     assert second.adopt() == 0
     second.notes.embed()
     assert second.export() == 0
-    assert set(second.folder.ignored) == {"folder", "unwritable"}
+    assert set(second.folder.ignored) == {"unsafe", "unwritable"}
     vectors.unlink()
     assert second.export() == len(TEXTS)
 

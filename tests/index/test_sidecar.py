@@ -98,52 +98,52 @@ def test_its_size_is_known_before_it_is_opened():
     assert most == len(BODY) - len(JSON) + 64 * 1024
     with pytest.raises(SidecarError) as caught:
         sidecar_sizes(MODEL, 4096, 4096)
-    assert caught.value.reason == "too-large"
+    assert caught.value.reason == "unwritable"
 
 
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        (b"", "not-a-sidecar"),
-        (BODY[:11], "not-a-sidecar"),
-        (b"memdvec2" + BODY[8:], "not-a-sidecar"),
-        (b"\x93NUMPY" + BODY[6:], "not-a-sidecar"),
-        (BODY[:12], "header"),
-        (BODY[:40], "header"),
-        (BODY[:-1], "wrong-size"),
-        (BODY[:-32], "wrong-size"),
-        (BODY + b"\0", "wrong-size"),
-        (BODY[:-33] + b"\xff" + BODY[-32:], "checksum"),
-        (BODY[:-1] + bytes([BODY[-1] ^ 1]), "checksum"),
-        (built(length=2**32 - 1), "header"),
-        (built(b" " * (64 * 1024) + JSON), "header"),
-        (built(b"[" * 60_000), "header"),
-        (built(b'{"x":' + b"[" * 60_000), "header"),
-        (built(b'{"x":' + b"9" * 60_000 + b"}"), "header"),
-        (built(b"\xff" * 40), "header"),
-        (built(b"\0" * 40), "header"),
-        (built(b"{}"), "header"),
-        (built(b'{"model_id":1,"dim":3,"count":3}'), "header"),
-        (built(b'{"model_id":"word-hash","dim":true,"count":3}'), "header"),
-        (built(b'{"model_id":"word-hash","dim":1e999,"count":3}'), "header"),
-        (built(b'{"model_id":"word-hash","dim":3,"count":"3"}'), "header"),
-        (built(JSON + JSON), "header"),
+        (b"", "damaged"),
+        (BODY[:11], "damaged"),
+        (b"memdvec2" + BODY[8:], "damaged"),
+        (b"\x93NUMPY" + BODY[6:], "damaged"),
+        (BODY[:12], "damaged"),
+        (BODY[:40], "damaged"),
+        (BODY[:-1], "damaged"),
+        (BODY[:-32], "damaged"),
+        (BODY + b"\0", "damaged"),
+        (BODY[:-33] + b"\xff" + BODY[-32:], "damaged"),
+        (BODY[:-1] + bytes([BODY[-1] ^ 1]), "damaged"),
+        (built(length=2**32 - 1), "damaged"),
+        (built(b" " * (64 * 1024) + JSON), "damaged"),
+        (built(b"[" * 60_000), "damaged"),
+        (built(b'{"x":' + b"[" * 60_000), "damaged"),
+        (built(b'{"x":' + b"9" * 60_000 + b"}"), "damaged"),
+        (built(b"\xff" * 40), "damaged"),
+        (built(b"\0" * 40), "damaged"),
+        (built(b"{}"), "damaged"),
+        (built(b'{"model_id":1,"dim":3,"count":3}'), "damaged"),
+        (built(b'{"model_id":"word-hash","dim":true,"count":3}'), "damaged"),
+        (built(b'{"model_id":"word-hash","dim":1e999,"count":3}'), "damaged"),
+        (built(b'{"model_id":"word-hash","dim":3,"count":"3"}'), "damaged"),
+        (built(JSON + JSON), "damaged"),
         (built(b'{"model_id":"other","dim":3,"count":3}'), "other-model"),
         (built(b'{"model_id":"word-hash","dim":4,"count":3}'), "other-model"),
         (built(b'{"model_id":"word-hash","dim":99999999999999999999,"count":3}'), "other-model"),
-        (built(b'{"model_id":"word-hash","dim":3,"count":18446744073709551615}'), "other-chunks"),
-        (built(b'{"model_id":"word-hash","dim":3,"count":-1}'), "other-chunks"),
-        (built(b'{"model_id":"word-hash","dim":3,"count":0}'), "other-chunks"),
-        (built(hashes=HASHES[:2]), "wrong-size"),
-        (built(hashes=[*HASHES[:2], b"\7" * 16]), "other-chunks"),
-        (built(hashes=[HASHES[1], HASHES[0], HASHES[2]]), "other-chunks"),
-        (built(rows=[ROWS[0], ROWS[1], row(0, 0, 0)]), "vector"),
-        (built(rows=[ROWS[0], ROWS[1], row(math.nan, 0, 0)]), "vector"),
-        (built(rows=[ROWS[0], ROWS[1], row(math.inf, 0, 0)]), "vector"),
-        (built(rows=[ROWS[0], ROWS[1], row(math.nan, math.inf, 0)]), "vector"),
-        (built(rows=[ROWS[0], ROWS[1], row(1.002, 0, 0)]), "vector"),
-        (built(rows=[ROWS[0], ROWS[1], row(0.998, 0, 0)]), "vector"),
-        (built(rows=[ROWS[0], ROWS[1], row(1e38, 1e38, 1e38)]), "vector"),
+        (built(b'{"model_id":"word-hash","dim":3,"count":18446744073709551615}'), "damaged"),
+        (built(b'{"model_id":"word-hash","dim":3,"count":-1}'), "damaged"),
+        (built(b'{"model_id":"word-hash","dim":3,"count":0}'), "damaged"),
+        (built(hashes=HASHES[:2]), "damaged"),
+        (built(hashes=[*HASHES[:2], b"\7" * 16]), "damaged"),
+        (built(hashes=[HASHES[1], HASHES[0], HASHES[2]]), "damaged"),
+        (built(rows=[ROWS[0], ROWS[1], row(0, 0, 0)]), "damaged"),
+        (built(rows=[ROWS[0], ROWS[1], row(math.nan, 0, 0)]), "damaged"),
+        (built(rows=[ROWS[0], ROWS[1], row(math.inf, 0, 0)]), "damaged"),
+        (built(rows=[ROWS[0], ROWS[1], row(math.nan, math.inf, 0)]), "damaged"),
+        (built(rows=[ROWS[0], ROWS[1], row(1.002, 0, 0)]), "damaged"),
+        (built(rows=[ROWS[0], ROWS[1], row(0.998, 0, 0)]), "damaged"),
+        (built(rows=[ROWS[0], ROWS[1], row(1e38, 1e38, 1e38)]), "damaged"),
     ],
 )
 def test_what_is_not_exactly_it_is_refused_with_a_reason(body: bytes, reason: str):
@@ -175,10 +175,10 @@ def test_what_a_file_claims_is_not_allocated():
 @pytest.mark.parametrize(
     ("vectors", "reason"),
     [
-        ([(b"\1" * 16, row(1, 0))], "vector"),
-        ([(b"\1" * 15, ROWS[0])], "vector"),
-        ([(b"\1" * 16, row(2, 0, 0))], "vector"),
-        ([(b"\1" * 16, row(math.nan, 0, 0))], "vector"),
+        ([(b"\1" * 16, row(1, 0))], "unwritable"),
+        ([(b"\1" * 15, ROWS[0])], "unwritable"),
+        ([(b"\1" * 16, row(2, 0, 0))], "unwritable"),
+        ([(b"\1" * 16, row(math.nan, 0, 0))], "unwritable"),
     ],
 )
 def test_a_wrong_vector_is_not_written(vectors, reason: str):
@@ -192,7 +192,7 @@ def test_a_model_whose_name_fills_the_header_is_refused():
     """Nobody could read such a file."""
     with pytest.raises(SidecarError) as caught:
         encode("x" * 65_536, [(HASHES[0], ROWS[0])], DIM)
-    assert caught.value.reason == "header"
+    assert caught.value.reason == "unwritable"
 
 
 def test_the_beginning_of_a_file_tells_its_model():
