@@ -95,7 +95,7 @@ def request_for(index: Index, text: str, chance: np.random.Generator) -> Prepare
         fusion="weighted",
         weights=Weights(),
         half_life_days=30.0,
-        decay_floor=0.5,
+        decay_floor=0.95,
         min_score=0.1,
         limit=10,
         today=DAY,

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from memctl.lock import Holder
 
 DISTRIBUTION = "memd-search"
+MILVUS_CLIENT = "pymilvus>=2.6.17,<2.7"  # as in pyproject.toml
 
 
 def installer() -> str:
@@ -38,8 +39,8 @@ def install_line(requirement: str) -> str:
 
 def with_install_line(text: str) -> str:
     """Return a text of memd with `install_line` in place of a line for pip."""
-    of_pip = f"pip install '{DISTRIBUTION}[milvus]'"
-    return text.replace(of_pip, install_line(f"{DISTRIBUTION}[milvus]")) if of_pip in text else text
+    of_pip = f"pip install '{MILVUS_CLIENT}'"
+    return text.replace(of_pip, install_line(MILVUS_CLIENT)) if of_pip in text else text
 
 
 def older_line(holder: "Holder") -> str:
@@ -79,8 +80,8 @@ def others_line() -> str | None:
         return None
     return (
         f"{', '.join(others)} in the same environment also provides the package memd or memctl, and may have "
-        f"overwritten files of {DISTRIBUTION}. Install {DISTRIBUTION} alone: uv tool install {DISTRIBUTION}, "
-        f"or pipx install {DISTRIBUTION}"
+        f"overwritten files of {DISTRIBUTION}. Install it alone, in a clone of it: uv tool install ., or "
+        "pipx install ."
     )
 
 

@@ -55,8 +55,9 @@ class WorkspaceConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     fusion: Literal["weighted", "rrf"] = "weighted"
     weights: Weights = Weights()
     half_life_days: Annotated[float, Meta(gt=0, le=36500)] = 30.0
-    # Half: an old diary note that alone has all the words ranks before new ones that have half of them.
-    decay_floor: Share = 0.5
+    # Recency breaks ties between nearly equal notes and does no more: with half, talks of the last year lose
+    # a third of their nDCG.
+    decay_floor: Share = 0.95
     min_score: Share = 0.1
     languages: tuple[Language, ...] = ("english",)  # whose word forms are looked for, too; (): none
     max_results: Annotated[int, Meta(ge=1, le=1000)] = 10

@@ -270,3 +270,20 @@ def _agree(row: str, found: importlib.metadata.Distribution) -> bool:
 def test_the_plugin_for_openclaw_has_the_same_version(manifest):
     stated = json.loads((ROOT / "memctl/agents/openclaw" / manifest).read_text(encoding="utf-8"))
     assert stated["version"] == __version__
+
+
+# "memd" and "memctl" alone are words and paths; the names below are those of distributions.
+UNOWNED = re.compile(r"\b(?:(?:install|inject|uvx|npx)\b[^\n`]*?['\" ])(memd-[a-z]+[a-z-]*)(?!\S*/)")
+
+
+def test_no_message_or_page_tells_to_install_a_name_that_is_not_registered():
+    """On a public index such a name may be anybody's; to remove what is installed, its name is right."""
+    told = []
+    for name in _tracked():
+        path = ROOT / name
+        if name.startswith(
+            ("memd/", "memctl/", "models/", "docs/", "README.md", ".github/")
+        ) and path.suffix in {".py", ".md", ".json", ".lua"}:
+            for line in path.read_text(encoding="utf-8").splitlines():
+                told += [(path.name, line) for _ in UNOWNED.findall(line) if "uninstall" not in line]
+    assert told == []

@@ -206,7 +206,7 @@ class Notes:
             "fusion": "weighted",
             "weights": Weights(),
             "half_life_days": 30.0,
-            "decay_floor": 0.5,
+            "decay_floor": 0.95,
             "min_score": 0.1,
             "limit": limit,
             "today": DAY,

@@ -18,6 +18,7 @@ from memctl.output.text import one_line
 ESTIMATE_S = 1.0  # of indexing are enough to estimate the rest; a small folder is done by then
 MODEL_S = 2.0  # the shipped model has loaded by then, which shows what scripts it reads
 POLL_S = 0.05  # a status costs a millisecond
+_WORTH_A_MODEL = 20  # per cent of the chunks; below a fifth another model is not worth a line to everybody
 _DIFF3 = "        Each machine also needs: git config merge.conflictStyle diff3"
 SCAN_TIMEOUT_S = 120.0  # registering counts the sources of a folder, which may be large or slow
 
@@ -69,7 +70,9 @@ def run(args: Namespace) -> int:
           f"{counted(answer['sources'], 'source')} found")  # fmt: skip
     print(f"index:  {_progress(index)}")
     print(f"config: {one_line(answer['config'])}")
-    if (share := round(100 * (index.get("unreadable") or 0) / max(index.get("chunks") or 0, 1))) > 0:
+    if (
+        share := round(100 * (index.get("unreadable") or 0) / max(index.get("chunks") or 0, 1))
+    ) >= _WORTH_A_MODEL:
         print(
             f"model:  {share} % of these notes are in a script or language that the model does not read: "
             f"only words find them. {_multilingual(root)}"
@@ -93,12 +96,12 @@ def run(args: Namespace) -> int:
 
 def _multilingual(root: str) -> str:
     """Return how to use a model that reads these notes."""
-    from memctl import model_store
-    from memctl.versions import install_line
+    from memctl.model_store import MULTILINGUAL, installed
 
-    name = "multilingual"
-    install = "" if name in model_store.installed() else f"{install_line(model_store.MULTILINGUAL)}, then "
-    return f"To find them by meaning: {install}memctl models use {name} -w {quote(root)}"
+    use = f"memctl models use {MULTILINGUAL} -w {quote(root)}"
+    if MULTILINGUAL in installed():
+        return f"To find them by meaning: {use}"
+    return f"To find them by meaning, build the model in a clone of memd and pip install ./models, then {use}"
 
 
 def _added(client: Client, params: dict[str, Any]) -> dict[str, Any]:

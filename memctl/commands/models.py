@@ -45,7 +45,7 @@ def arguments(parser: ArgumentParser) -> None:
 examples:
   memctl models add intfloat/multilingual-e5-small --query-prefix 'query: ' --document-prefix 'passage: '
   memctl models use multilingual-e5-small -w ~/notes
-  pip install memd-model-multilingual; memctl models use multilingual -w ~/notes
+  memctl models use multilingual -w ~/notes      # built and installed from a clone of memd: docs/models.md
 HF_ENDPOINT names another hub. No token is sent.
 """
 

@@ -25,17 +25,32 @@ _memctl_value() {
     esac
 }
 
+# Offer the names of files on stdin. Bash quotes what it is told to be names; 3.2 cannot be told.
+_memctl_names() {
+    local offered
+    compopt -o filenames 2>/dev/null
+    while IFS= read -r offered; do
+        ((BASH_VERSINFO[0] > 3)) || printf -v offered %q "$offered"
+        COMPREPLY+=("$prefix$offered")
+    done
+}
+
 _memctl_offer() {
     local offered
     case $1 in
-        folder) compopt -o filenames 2>/dev/null
-            while IFS= read -r offered; do COMPREPLY+=("$prefix$offered"); done < <(compgen -d -- "$cur") ;;
-        file) compopt -o filenames 2>/dev/null
-            while IFS= read -r offered; do COMPREPLY+=("$prefix$offered"); done < <(compgen -f -- "$cur") ;;
+        folder) _memctl_names < <(compgen -d -- "$cur") ;;
+        file) _memctl_names < <(compgen -f -- "$cur") ;;
         field) compopt -o nospace 2>/dev/null
             while IFS= read -r offered; do
-                [[ $offered == *[[:space:]]* ]] || COMPREPLY+=("$prefix${offered#"$known"}")
-            done < <(memctl fields --offers "$known$cur" 2>/dev/null) ;;
+                # A note's value is anybody's text, and bash inserts it as it is: one word, no code.
+                offered=${offered#"$known"}
+                if [[ $cur == [\'\"]* ]]; then
+                    [[ $offered != *[\'\"\$\`\!\\]* ]] || continue
+                else
+                    printf -v offered %q "$offered"
+                fi
+                COMPREPLY+=("$prefix$offered")
+            done < <(memctl fields --offers "$known${cur//\\/}" 2>/dev/null) ;;
         text) ;;
         *)
             while IFS= read -r offered; do

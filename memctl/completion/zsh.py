@@ -9,7 +9,8 @@ _SCRIPT = r"""#compdef memctl
 # Completion of memctl for zsh. Made by: memctl completions zsh
 # Use it now, after compinit: source <(memctl completions zsh)
 
-_memctl_fields() {
+# Two underscores: "memctl fields" has the function _memctl_fields.
+_memctl__offered_fields() {
     local -a offered
     offered=(${(f)"$(memctl fields --offers "$PREFIX" 2>/dev/null)"})
     compadd -Q -S '' -- "${(@q)offered}"
@@ -93,7 +94,7 @@ def _place(number: int, place: Value) -> str:
 def _asked(value: Value) -> str:
     # For free text an empty list: " " would be a message, which keeps zsh from completing an option.
     actions = {
-        "folder": "_files -/", "file": "_files", "field": "_memctl_fields", "text": "()",
+        "folder": "_files -/", "file": "_files", "field": "_memctl__offered_fields", "text": "()",
         "choice": f"({' '.join(value.choices)})",
     }  # fmt: skip
     return f"{_escaped(value.name, ':')}:{actions[value.kind]}"

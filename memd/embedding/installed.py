@@ -26,5 +26,6 @@ def folder_of(model: str) -> Path:
             return Path(spec.submodule_search_locations[0])
     raise UnavailableError(
         MODEL_FAILED,
-        f"The model {model!r} is not installed with memd: pip install memd-model-{model}, or use another.",
+        f"The model {model!r} is not installed with memd. memctl models list names those that are; "
+        "docs/models.md says how to build and install one.",
     )

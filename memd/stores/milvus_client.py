@@ -388,7 +388,7 @@ class Milvus:
         except ImportError as error:
             raise StoreRefusedError(
                 f"a team's store in Milvus needs the library pymilvus ({error}): "
-                "pip install 'memd-search[milvus]'"
+                "pip install 'pymilvus>=2.6.17,<2.7'"
             ) from None
         # It writes each failed call with a traceback to stderr.
         logging.getLogger("pymilvus").setLevel(logging.CRITICAL + 1)

@@ -101,7 +101,7 @@ def test_a_package_that_is_gone_is_named(daemon: Daemon, site: Path, tmp_path: P
     daemon.start()
     assert daemon.found("tabs", workspace=str(root)) == ["a.md"]
     until(lambda: "model-failed" in status(daemon)["degraded"])
-    assert "pip install memd-model-multilingual" in str(status(daemon))
+    assert "memctl models list names those that are" in str(status(daemon))
 
 
 def test_init_offers_the_installed_model(daemon: Daemon, site: Path, tmp_path: Path):

@@ -22,7 +22,7 @@ def test_a_diary_note_of_400_days_that_alone_has_all_the_words_is_first(daemon, 
     query = "who paid the glazier for the skylight in the attic"
     answer = daemon.call("search", workspace=workspace, query=query, explain=True)
     assert answer["hits"][0]["path"] == old
-    assert answer["hits"][0]["explanation"]["decay"]["floor"] == answer["explanation"]["decay_floor"] == 0.5
+    assert answer["hits"][0]["explanation"]["decay"]["floor"] == answer["explanation"]["decay_floor"] == 0.95
     assert daemon.memctl("search", "--files", "-w", workspace, query).stdout.splitlines()[0] == str(
         root / old
     )

@@ -127,7 +127,7 @@ def test_init_names_the_share(tmp_path):
     try:
         said = daemon.memctl("init", str(home / "mixed")).stdout
         assert "67 % of these notes are in a script or language that the model does not read" in said
-        assert "pip install memd-model-multilingual, then memctl models use multilingual -w " in said
+        assert "pip install ./models, then memctl models use multilingual -w " in said
         assert "does not read" not in daemon.memctl("init", str(home / "english")).stdout
     finally:
         daemon.close()

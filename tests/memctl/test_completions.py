@@ -235,3 +235,29 @@ def test_fish_offers_every_long_option(scripts):
     for page, offers in zip(pages(), offered, strict=True):
         flags = {flag for option in page.options for flag in option.flags if flag.startswith("--")}
         assert set(offers) == flags, page.path
+
+
+HOSTILE = [
+    "dra ft",
+    "a$(touch ran)",
+    "b`touch ran`",
+    "c;touch ran",
+    "d&touch ran",
+    "e|touch ran",
+    "f'x",
+    'g"x',
+    "h<ran",
+    "i*",
+]
+
+
+@pytest.mark.parametrize("value", HOSTILE)
+def test_a_notes_value_that_a_tab_completes_runs_nothing(typed, files, value):
+    """The offer of `memctl fields`, anybody's text, becomes one word of what memctl gets."""
+    (files / "offer").write_text(f"status={value}\n")
+    typed(
+        """memctl() { if [ "$1" = fields ]; then cat "$HOME/offer"; else printf 'GO''T'; """
+        """printf '<%s>' "$@"; echo 'EN''D'; fi; }; memctl begin\n"""
+    )
+    assert typed("memctl search --field status=\t x\n")[:3] == ["search", "--field", f"status={value}"]
+    assert not (files / "ran").exists()

@@ -31,7 +31,7 @@ def test_health_names_it_on_stderr(another, peer, capsys):
     out, err = capsys.readouterr()
     assert json.loads(out) == HEALTHY
     assert "memd-engine 0.5.2" in err
-    assert "uv tool install memd-search" in err
+    assert "uv tool install ." in err
 
 
 def test_debug_names_it_in_the_report(another, peer, capsys):

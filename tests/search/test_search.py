@@ -51,7 +51,7 @@ def test_decay_is_half_after_one_half_life_and_only_for_dated_notes(notes):
     """If the name starts with a day, the part of the score above the floor halves."""
     day = (DAY - timedelta(days=30)).isoformat()
     notes.save({f"{day}-standup.md": "heron weir\n", "evergreen.md": "heron weir\n"})
-    decays = {hit.source.path: hit.candidate.decay for hit in notes.search("heron").hits}
+    decays = {hit.source.path: hit.candidate.decay for hit in notes.search("heron", decay_floor=0.5).hits}
     assert decays == {f"{day}-standup.md": pytest.approx(0.75), "evergreen.md": 1.0}
 
 
@@ -61,7 +61,9 @@ def test_a_conversation_dated_in_the_future_decays_from_when_it_was_written_down
         {"memory/archives/codex/9999/9999-12-31-queue.md": "heron weir\n", "9999-12-31.md": "heron pond\n"}
     )
     later = datetime.now(UTC).date() + timedelta(days=33)
-    old, ahead = sorted(notes.search("heron", today=later).hits, key=lambda hit: hit.source.path)[::-1]
+    old, ahead = sorted(
+        notes.search("heron", today=later, decay_floor=0.5).hits, key=lambda hit: hit.source.path
+    )[::-1]
     assert old.candidate.decay < 0.9 < ahead.candidate.decay
     assert old.source.day_of == "name"
 

@@ -212,7 +212,7 @@ def test_a_missing_library_is_named_with_the_command_that_installs_it():
     )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert "needs the library pymilvus" in found.stdout
-    assert "pip install 'memd-search[milvus]'" in found.stdout
+    assert "pip install 'pymilvus>=2.6.17,<2.7'" in found.stdout
     assert found.stdout.count("\n") == 1
 
 

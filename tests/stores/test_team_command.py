@@ -94,7 +94,7 @@ def test_a_library_that_is_missing_is_installed_as_memctl_was(monkeypatch):
     with pytest.raises(StoreRefusedError, match="needs the library pymilvus") as caught:
         client.exists("memd", Clock(1.0))
     monkeypatch.setattr(sys, "prefix", "/home/ada/.local/share/uv/tools/memd-search")
-    line = f"uv pip install --python {sys.executable} 'memd-search[milvus]'"
+    line = f"uv pip install --python {sys.executable} 'pymilvus>=2.6.17,<2.7'"
     assert team_lines(team(error=str(caught.value)))[1].endswith(f": {line}")
     checks = {"ok": False, "checks": [{"name": "team", "ok": False, "detail": str(caught.value)}]}
     assert line in health_page(checks)
