@@ -124,7 +124,7 @@ $(sed -n 's/.*restart it: //p' ~/said)
 find && test ! -s ~/said && echo THE NEW ONE ANSWERS
 cat ~/.config/systemd/user/memd.* | cmp - ~/units && echo THE UNITS ARE THE SAME
 memctl uninstall --purge --yes
-left=$(command find ~/.config ~/.local "$XDG_RUNTIME_DIR" -name '*memd*')
+left=$(command find ~/.config ~/.local "$XDG_RUNTIME_DIR" -name "*memd*" 2>/dev/null || true)
 test -z "$left" && echo NOTHING IS LEFT || echo "left: $left"
 """
 UPDATE_STEPS = [
@@ -155,7 +155,7 @@ memctl search --mode keyword --files -w ~/notes heron | grep -q heron.md && echo
 memctl service install
 grep -q landlock_restrict_self $units/memd.service && memctl ping && echo REPLACED
 memctl uninstall --purge --yes
-left=$(find ~/.config "$XDG_RUNTIME_DIR" ~/.local/state -name '*memd*')
+left=$(find ~/.config "$XDG_RUNTIME_DIR" ~/.local/state -name "*memd*" 2>/dev/null || true)
 test -z "$left" && echo NOTHING IS LEFT || echo "left: $left"
 """
 FIRST_STEPS = ["PING", "STARTED BY ITS UNITS", "IT SEARCHES", "REPLACED", "NOTHING IS LEFT"]

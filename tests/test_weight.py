@@ -9,9 +9,9 @@ import pytest
 from tools.weight import lines, size_bytes
 
 CEILINGS = {
-    "memd": 44_190,
+    "memd": 44_270,  # 80 more: one file's trouble is that file's
     "memctl": 13_219,  # 20 more: what bash is offered is quoted for it, so that no note's text runs
-    "tests": 63_660,  # hostile offers through real shells, and names that nobody owns
+    "tests": 63_760,  # hostile offers through real shells, and names that nobody owns
     "benchmarks": 9_552,
 }
 

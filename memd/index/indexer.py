@@ -8,14 +8,14 @@ search sees a commit at once; vectors follow in `embed`, computed elsewhere by t
 import itertools
 import json
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import structlog
 
-from memd.errors import IndexClosedError, InterruptedParseError
+from memd.errors import IndexClosedError, InterruptedParseError, MemdError
 from memd.fsio import RACY_NS
 from memd.index.index import Index
 from memd.index.source_rows import NewSource, prepare
@@ -122,6 +122,13 @@ class Applied:
     warned: dict[str, tuple[str, ...]] = field(default_factory=dict)  # indexed path → its warnings
     handled: int = 0  # number of paths handled, from the start of the list
 
+    def add(self, other: "Applied") -> None:
+        """Add the result of a call with the paths that follow."""
+        for name in ("indexed", "removed", "skipped", "unsettled", "interrupted", "put_off"):
+            getattr(self, name).extend(getattr(other, name))
+        self.warned.update(other.warned)
+        self.handled += other.handled
+
 
 @dataclass(slots=True)
 class Reading:
@@ -200,7 +207,8 @@ class Indexer:
         for path in paths:
             now_ns = time.time_ns()
             reading = Reading(path, next(self._orders), now_ns)
-            reading.found = self._read(path, now_ns)
+            with self._alone(reading):
+                reading.found = self._read(path, now_ns)
             if not large_too and isinstance(reading.found, SourceText):
                 text = reading.found.text
                 is_tame = len(text) <= TAME_CHARS and text.count("\n") <= TAME_LINES
@@ -215,9 +223,10 @@ class Indexer:
         for reading in readings:
             found = reading.found
             if isinstance(found, SourceText) and not reading.put_off:
-                known = self.stamps.get(reading.path)
-                same = known is not None and known[1] == found.hash
-                reading.wanted = not same and self._index.writer.gone_hash(reading.path) != found.hash
+                with self._alone(reading):
+                    known = self.stamps.get(reading.path)
+                    same = known is not None and known[1] == found.hash
+                    reading.wanted = not same and self._index.writer.gone_hash(reading.path) != found.hash
 
     def prepare(
         self, readings: list[Reading], *, stop: float | None = None, parse: Prepare | None = None
@@ -256,17 +265,54 @@ class Indexer:
                 continue
             if staged is not None and staged.stored == len(new.chunks):
                 continue
+            done = True
             try:
-                reading.staged, done = self._index.stage(new, staged, budget_s)
+                with self._alone(reading):
+                    reading.staged, done = self._index.stage(new, staged, budget_s)
             except BaseException:
                 self._let_go(readings)
                 raise
+            if reading.failed:
+                self._let_go([reading])
+                reading.prepared = reading.staged = None
             if not done:
                 return False
         return True
 
     def commit(self, readings: list[Reading], *, at_s: int | None = None) -> Applied:
-        """Apply the readings to the index in one commit. For the writing thread."""
+        """Apply the readings to the index in one commit. For the writing thread.
+
+        If it fails for a reason that no `MemdError` names, the fault is a file's until shown otherwise: each
+        is committed on its own then, and one that fails again is set aside.
+        """
+        try:
+            return self._committed(readings, at_s)
+        except MemdError:
+            raise
+        except Exception:
+            log.exception("commit_failed", files=len(readings))
+        done = Applied()
+        for reading in readings:
+            reading.staged = None  # let go with the others
+            with self._alone(reading):
+                done.add(self._committed([reading], at_s))
+            if reading.failed and reading.path not in {file.path for file in done.skipped}:
+                done.handled += 1
+                done.skipped.append(Skipped(reading.path, "failed"))
+        return done
+
+    @contextmanager
+    def _alone(self, reading: Reading) -> Iterator[None]:
+        """Mark a reading as failed where a step with it raises what nobody expects: others must go on."""
+        try:
+            yield
+        except MemdError:
+            raise
+        except Exception:
+            log.exception("note_failed")
+            reading.failed = True
+
+    def _committed(self, readings: list[Reading], at_s: int | None) -> Applied:
         done = Applied()
         gone_since_s = int(time.time()) if at_s is None else at_s
         try:
@@ -275,6 +321,8 @@ class Indexer:
                     done.handled += 1
                     if reading.put_off:
                         done.put_off.append(reading.path)
+                    elif reading.failed and reading.found is None:  # reading it raised: it may be there
+                        done.skipped.append(Skipped(reading.path, "failed"))
                     elif self._newest.get(reading.path, 0) < reading.order:
                         self._apply_one(reading, changes, done, gone_since_s)
         except BaseException:

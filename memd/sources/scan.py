@@ -46,6 +46,7 @@ SETTLE_NS = 100_000_000
 
 _OPEN_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 _OPEN_FOLDER = os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY
+_SIGNED = 1 << 63  # the bound of SQLite's integers
 _GONE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG}
 
 
@@ -148,7 +149,13 @@ def changes(known: Mapping[str, FileStamp], found: Mapping[str, FileStamp]) -> l
 
 def stamp_of(status: os.stat_result) -> FileStamp:
     """Return the fields of a stat that show a change."""
-    return FileStamp(status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
+    numbers = status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
+    return FileStamp(*(number if -_SIGNED <= number < _SIGNED else _wrapped(number) for number in numbers))
+
+
+def _wrapped(number: int) -> int:
+    """Return *number* modulo 2^64 as SQLite stores it: mergerfs and ReFS use all bits of an inode."""
+    return (number + _SIGNED) % (2 * _SIGNED) - _SIGNED
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

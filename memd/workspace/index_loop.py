@@ -109,9 +109,10 @@ class IndexLoop:
             await self._record(done, saved=self._backlog.urgent)
             handled = done.handled
             self.throughput.note(handled, time.monotonic() - began)
-        except MemdError as error:
-            if self._context.place.is_there():  # the folder went away meanwhile, which is not a failure
-                self.fault = error
+        except Exception as error:
+            # The folder may have gone away meanwhile, which is not a failure.
+            if not isinstance(error, MemdError) or self._context.place.is_there():
+                self.fault = fault_of(error)
                 raise
         finally:
             self._backlog.done(handled)
@@ -124,9 +125,9 @@ class IndexLoop:
             await self._record(done, saved=False)
             self._indexer.suspects -= {path}
             through = True
-        except MemdError as error:
-            if self._context.place.is_there():
-                self.fault = error
+        except Exception as error:
+            if not isinstance(error, MemdError) or self._context.place.is_there():
+                self.fault = fault_of(error)
                 raise
         finally:
             self._backlog.done_large(through=through)
@@ -182,3 +183,10 @@ class IndexLoop:
             self.warnings.pop(path, None)
             if warnings:
                 self.warnings[path] = shown_warning(warnings)
+
+
+def fault_of(error: Exception) -> MemdError:
+    """Return what those who wait for the index are told of *error*: a bug is no wait without end."""
+    if isinstance(error, MemdError):
+        return error
+    return MemdError(f"indexing failed with {type(error).__name__}: a bug, see the log")
