@@ -6,6 +6,7 @@ tool.
 """
 
 import json
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,9 @@ from memctl.output import caveats
 
 BYTES_PER_TOKEN = 4  # the daemon's estimate
 MOST_NOTES = 20  # read by one call of `get`; arbitrary
+_KINDS: dict[str, type | tuple[type, ...]] = {
+    "integer": int, "number": (int, float), "boolean": bool, "array": list, "object": dict,
+}  # fmt: skip
 MODEL_ID_KEY = "memd/model_id"  # in `_meta`, which is for programs: it costs the agent no tokens
 
 
@@ -42,6 +46,9 @@ def call(params: dict[str, Any], asking: Asking) -> dict[str, Any]:
     if not isinstance(arguments, dict):
         raise JsonRpcError(jsonrpc.INVALID_PARAMS, f"the arguments of {name} must be an object")
     known = entry["tool"]["inputSchema"]["properties"]
+    arguments = {
+        key: meant(value, known.get(key, {})) for key, value in arguments.items() if value is not None
+    }
     if unknown := sorted(arguments.keys() - known.keys()):
         return _failed(f"unknown argument {', '.join(map(repr, unknown))}; there are {', '.join(known)}")
     source: dict[str, Any] = {}
@@ -60,6 +67,23 @@ def call(params: dict[str, Any], asking: Asking) -> dict[str, Any]:
     except (DaemonError, ValueError) as error:
         return _failed(str(error))
     return _succeeded(answer, schema, asking.note(answer))
+
+
+def meant(value: Any, schema: dict[str, Any]) -> Any:
+    """Return an argument as its schema has it, where a client sent "5", 5.0, or a list as JSON text instead.
+
+    What does not fit is returned as it is: the daemon says what is wrong with it.
+    """
+    types = {one.get("type") for one in schema.get("anyOf", [schema])}
+    if isinstance(value, float) and value.is_integer() and "integer" in types:
+        return int(value)
+    if not isinstance(value, str) or ("string" in types and not value.lstrip().startswith("[")):
+        return value
+    with suppress(ValueError):
+        read = json.loads(value)
+        if any(isinstance(read, kind) for name, kind in _KINDS.items() if name in types):
+            return read
+    return value
 
 
 def _with_fields(schema: dict[str, Any], fields: Any) -> dict[str, Any]:

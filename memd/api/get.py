@@ -6,13 +6,15 @@ which contains only the requested path.
 
 import heapq
 import os
+import re
 import time
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.parse import unquote
 
 from msgspec import UNSET
 
@@ -41,9 +43,13 @@ from memd.search.filters import Filters, matching
 from memd.search.query import Query, restricted
 from memd.search.spelling import near_paths
 from memd.sources.scan import WHY_NOT, Rules, look, read_source
+from memd.text import normalized
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
 
+_URI = "memory:///"
+_LINK = re.compile(r"\[\[([^\]|#]+)(?:#[^\]|]*)?(?:\|[^\]]*)?\]\]")
+_AT_LINES = re.compile(r"(.+?):([1-9]\d{0,8})(?:-([1-9]\d{0,8}))?", re.DOTALL)
 MAX_LINKS = 50  # per direction in an answer; arbitrary: an agent reads all of them
 
 
@@ -113,7 +119,7 @@ def _named(view: View, root: Path, name: str, *, agent: bool) -> Source:
     try:
         return source_of(view, root, name)
     except NotFoundError as error:
-        if source := titled(view, name):
+        if source := titled(view, name) or stemmed(view, name):
             return source
         # An agent gets the same error for missing and for hidden notes.
         if agent or not (paths := near_paths(view, name)):
@@ -130,10 +136,30 @@ def _place(opened: OpenWorkspace, params: GetParams, call: Call) -> _Place:
             lines: tuple[int, int | None] = chunk.start_line, chunk.end_line
         else:
             assert params.path is not None
-            source = _named(view, opened.workspace.root, params.path, agent=params.agent)
-            lines = params.start_line, params.end_line
+            name, lines = params.path, (params.start_line, params.end_line)
+            if (written := place_written(view, opened.workspace.root, name)) is not None:
+                name, first, last = written
+                lines = (first, last) if lines == (1, None) and first else lines
+            source = _named(view, opened.workspace.root, name, agent=params.agent)
         superseded_by = view.snapshot.superseded_by(source.id)
         return _Place(source, *lines, superseded_by, view.entries_from(source), note_links(view, source))
+
+
+def place_written(view: View, root: Path, written: str) -> tuple[str, int, int | None] | None:
+    """Return name, first line (0: none was given) and last line of a place in another form than a path.
+
+    The forms are those that memd itself prints or reads: `memory:///PATH` of a resource, `[[NAME#part|text]]`
+    of a link, and `PATH:LINE` or `PATH:LINE-LINE` of a recall. None: it is a path, or a plain name.
+    """
+    if (path := below(root, written)) is not None and view.snapshot.source_at(path) is not None:
+        return None
+    if written.startswith(_URI):
+        return unquote(written.removeprefix(_URI)), 0, None
+    if linked := _LINK.fullmatch(written):
+        return linked[1].strip(), 0, None
+    if at := _AT_LINES.fullmatch(written):
+        return at[1], int(at[2]), int(at[3] or at[2])
+    return None
 
 
 def chunk_of(view: View, chunk_id: int) -> StoredChunk:
@@ -173,6 +199,17 @@ def titled(view: View, title: str) -> Source | None:
     shown = view.source(found[0]) if len(found) == 1 else None
     # Secrets in titles are masked; finding the note by its title must not confirm a secret.
     return shown if shown is not None and shown.title.casefold() == wanted else None
+
+
+def stemmed(view: View, name: str) -> Source | None:
+    """Return the live source whose file has that name, without folder and suffix, if only one has."""
+    wanted = normalized("NFC", name).casefold()
+    found = [
+        source.id
+        for source in view.snapshot.sources.values()
+        if normalized("NFC", PurePosixPath(source.path).stem).casefold() == wanted
+    ]
+    return view.source(found[0]) if len(found) == 1 else None
 
 
 def unknown(path: str, root: Path) -> NotFoundError:

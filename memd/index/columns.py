@@ -256,6 +256,15 @@ def restrict(mask: Mask, ids: Iterable[int], *, keep: bool) -> Mask:
     return narrowed
 
 
+def restrict_sources(mask: Mask, columns: Columns, ids: Iterable[int], *, keep: bool) -> Mask:
+    """Return *mask* restricted to the sources that have one of the chunks *ids* (*keep*), or without them."""
+    having = np.zeros(int(columns.source.max(initial=0)) + 1, np.bool_)
+    having[columns.source[np.fromiter(ids, np.int64)]] = True
+    having[DEAD] = False
+    narrowed: Mask = mask & (having[columns.source] == keep)
+    return narrowed
+
+
 def mask_size(mask: Mask) -> int:
     """Return the number of chunks under *mask*."""
     return int(np.count_nonzero(mask))

@@ -31,11 +31,11 @@ def candidates(view: View, request: PreparedQuery) -> tuple[CandidateList, bool]
     Raises:
         DeadlineError: the caller's deadline passed.
     """
-    if is_newest_asked(request.query):
-        return newest_candidates(view, request.query), False
     sources = view.snapshot.sources
     live = {number: (source, row) for number, source, row in view.reader.all_rows() if source in sources}
     allowed = _allowed(view, request, {number: source for number, (source, _) in live.items()})
+    if is_newest_asked(request.query):
+        return newest_candidates(view, request.query, allowed.__contains__), False
     cosines: dict[int, float] = {}
     is_there = request.query_vec is not None and request.model_id == view.snapshot.model_id
     has_vectors = is_there and request.mode != "keyword"
@@ -78,12 +78,14 @@ def _allowed(view: View, request: PreparedQuery, sources: dict[int, int]) -> set
     """Return the live chunks that may answer: filters come before every cut."""
     query = request.query
     selected = {source.id for source in filters.matching(view, query.filters)}
-    allowed = {number for number, source in sources.items() if source in selected}
-    for phrase in query.phrases:
-        allowed &= set(view.reader.matching("words", phrase_expression(phrase)))
+    having = [set(view.reader.matching("words", phrase_expression(phrase))) for phrase in query.phrases]
+    for ids in having:
+        selected &= {sources[number] for number in ids & sources.keys()}
     for word in query.excluded:
-        allowed -= set(view.reader.matching("words", phrase_expression(word)))
-    return allowed.difference(request.without)
+        ids = set(view.reader.matching("words", phrase_expression(word)))
+        selected -= {sources[number] for number in ids & sources.keys()}
+    allowed = {number for number, source in sources.items() if source in selected}
+    return (allowed.intersection(set().union(*having)) if having else allowed).difference(request.without)
 
 
 def _meaning(

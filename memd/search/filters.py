@@ -26,7 +26,7 @@ Matches = Callable[[Source], bool]
 DAY: Final = timedelta(days=1)
 FIELD: Final = "field"
 OF_PATHS: Final = ("path", "-path")  # filters that read nothing of a source but its path
-# Words and phrases filter chunks, not sources, and have no key: name → why a chunk is excluded.
+# Words and phrases filter by the text, and have no key: name → why a note is excluded.
 OF_WORDS: Final = {
     "phrase": "{value!r} does not stand in it",
     "excluded": "{value!r} stands in it, and is excluded",

@@ -1,6 +1,6 @@
 """The query language: any text is a valid query. Pure.
 
-Words are searched, ``"a phrase"`` must occur in the chunk, ``-word`` must not, and ``key:value`` with a key
+Words are searched, ``"a phrase"`` must occur in the note, ``-word`` must not, and ``key:value`` with a key
 of `FILTER_KEYS`, some of which begin with a minus, is a filter. Anything else counts as words: there are no
 syntax errors. The flags of commands (``-i``, ``-rf``, ``-n10``, ``--name``) are words, too.
 """
@@ -49,8 +49,8 @@ class Query:
 
     text: str  # the text that is embedded: words and phrases, without operators
     pieces: tuple[str, ...] = ()  # words and spaceless runs, in order, stop words included
-    phrases: tuple[str, ...] = ()  # each must occur in the chunk
-    excluded: tuple[str, ...] = ()  # none may occur in the chunk
+    phrases: tuple[str, ...] = ()  # each must occur in the note
+    excluded: tuple[str, ...] = ()  # none may occur in the note
     filters: Filters = ()
     words: tuple[str, ...] = ()  # as they were typed, in order, without operators and quotes
     begun: str = ""  # the last word, if it may be unfinished
@@ -85,7 +85,8 @@ def parse(raw: str, today: date | None = None, excludes: Callable[[str], bool] =
             excluded.append(token["excluded"])
         else:
             words.append(token[0].strip('"'))
-    if not (words or phrases) and excluded:  # nothing to search for: then the minus was not an operator
+    # With nothing to search for or to list, the minus was not an operator.
+    if not (words or phrases or given) and excluded:
         words, excluded = excluded, []
     phrases = [phrase for phrase in phrases if pieces_of(phrase)]
     excluded = [word for word in excluded if pieces_of(word)]

@@ -17,10 +17,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 from memd.config import Weights
-from memd.index.columns import Mask, mask_of, require_numpy, restrict
+from memd.index.columns import Mask, mask_of, require_numpy, restrict, restrict_sources
 from memd.index.links import Supersession
 from memd.index.snapshot import Snapshot, View
 from memd.languages import Language
@@ -146,19 +147,28 @@ def _judged(view: View, request: PreparedQuery, words: Judgement, lap: Lap) -> J
     knows = len(keyword.pool) > 0 if keyword else knows_a_word(view, request.query)
     candidates: Candidates = fused(view.snapshot, request, vector, keyword, names)
     if is_newest_asked(request.query):
-        candidates = newest_candidates(view, request.query)
+        candidates = newest_candidates(view, request.query, mask.__getitem__)
     ranked = lifted(candidates, view.snapshot)
     return Judgement(mask, keyword, words.words_ms, vector, names, knows, ranked.candidates, ranked.ahead_of)
 
 
 def _mask(view: View, query: Query) -> Mask:
-    """Return the chunks that meet the filters, which apply before every cut."""
+    """Return the chunks that meet the filters, which apply before every cut.
+
+    Phrases and exclusions speak of notes: each phrase stands in one of a note's chunks, and no chunk of it
+    has an excluded word. Of such a note the chunks with a phrase may answer.
+    """
     sources = [one.id for one in filters.matching(view, query.filters)] if query.filters else None
     mask = mask_of(view.snapshot.columns, sources)
-    for phrase in query.phrases:
-        mask = restrict(mask, view.matching("words", phrase_expression(phrase)), keep=True)
+    columns = view.snapshot.columns
+    having = [list(view.matching("words", phrase_expression(phrase))) for phrase in query.phrases]
+    for ids in having:
+        mask = restrict_sources(mask, columns, ids, keep=True)
+    if having:
+        mask = restrict(mask, chain(*having), keep=True)
     for word in query.excluded:
-        mask = restrict(mask, view.matching("words", phrase_expression(word)), keep=False)
+        ids = list(view.matching("words", phrase_expression(word)))
+        mask = restrict_sources(mask, columns, ids, keep=False)
     return mask
 
 
@@ -367,11 +377,20 @@ def is_newest_asked(query: Query) -> bool:
     return bool(query.filters) and not query.text.strip()
 
 
-def newest_candidates(view: View, query: Query) -> CandidateList:
-    """Return the first chunks of the newest sources that meet the filters, the newest first."""
+def newest_candidates(
+    view: View, query: Query, may_answer: Callable[[int], bool] = lambda _: True
+) -> CandidateList:
+    """Return the first chunks of the newest sources that meet the filters, the newest first.
+
+    *may_answer*: by a chunk's id, whether no excluded word or chunk leaves it out.
+    """
     first = view.reader.first_chunks()
     written = view.reader.change_times()
-    found = [source for source in filters.matching(view, query.filters) if source.id in first]
+    found = [
+        source
+        for source in filters.matching(view, query.filters)
+        if source.id in first and may_answer(first[source.id])
+    ]
     found.sort(key=lambda source: (-source.day.toordinal(), -written[source.id], source.path))
     return CandidateList(
         Candidate(

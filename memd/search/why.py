@@ -83,12 +83,14 @@ def _filtered(
     of_source = (Filter(one.name, one.shown) for one in filters.missed(view, source, query.filters))
     of_chunks: dict[int, list[Filter]] = {chunk.id: [] for chunk in chunks}
     for phrase in query.phrases:
-        having = set(view.matching("words", phrase_expression(phrase)))
-        for lacking in of_chunks.keys() - having:
+        having = of_chunks.keys() & set(view.matching("words", phrase_expression(phrase)))
+        # If the note has the phrase elsewhere, the chunks without it are left out, but not the note.
+        for lacking in () if having else of_chunks:
             of_chunks[lacking].append(Filter("phrase", phrase))
     for word in query.excluded:
-        for having_it in of_chunks.keys() & set(view.matching("words", phrase_expression(word))):
-            of_chunks[having_it].append(Filter("excluded", word))
+        having = of_chunks.keys() & set(view.matching("words", phrase_expression(word)))
+        for chunk in of_chunks if having else ():
+            of_chunks[chunk].append(Filter("excluded", word))
     closest = min(chunks, key=lambda chunk: len(of_chunks[chunk.id]))
     return Verdict("filtered", closest, missed=(*of_source, *of_chunks[closest.id]))
 

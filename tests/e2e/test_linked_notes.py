@@ -173,6 +173,13 @@ def test_get_takes_a_title_and_names_near_paths(vault):
     daemon, root = vault
     assert daemon.memctl("get", "Heron:4", cwd=root / "river").stdout == "# Heron\n"
     assert daemon.call("get", workspace=str(root), path="heron")["path"] == "birds/heron.md"
+    for written, lines in (
+        ("weir", (1, None)), ("[[Weir#Sluice|there]]", (1, None)), ("memory:///river/weir%2Emd", (1, None)),
+        ("river/weir.md:1", (1, 1)), ("birds/heron.md:2-4", (2, 4)),
+    ):  # fmt: skip
+        answer = daemon.call("get", workspace=str(root), path=written, agent=True)
+        assert answer["path"] == ("birds/heron.md" if "heron" in written else "river/weir.md")
+        assert (answer["start_line"], lines[1] or answer["end_line"]) == (lines[0], answer["end_line"])
     with pytest.raises(RpcError, match=r"near it are river/weir\.md") as caught:
         daemon.call("get", workspace=str(root), path="river/wier.md")
     assert caught.value.code == "MEMD_NOT_FOUND"

@@ -276,6 +276,26 @@ def test_a_note_can_be_read(root, daemon):
     assert answer.structured_content["text"] == "fact"
 
 
+@pytest.mark.parametrize(
+    ("tool", "sent", "understood"),
+    [
+        ("search_memory", {"limit": "5"}, {"limit": 5}), ("search_memory", {"limit": 5.0}, {"limit": 5}),
+        ("search_memory", {"path": '["a.md"]'}, {"path": ["a.md"]}),
+        ("search_memory", {"path": "[a].md"}, {"path": "[a].md"}),
+        ("search_memory", {"sync": "true"}, {"sync": True}),
+        ("search_memory", {"query": "[5]"}, {"query": "[5]"}),
+        ("search_memory", {"limit": "five"}, {"limit": "five"}), ("search_memory", {"tag": None}, {}),
+        ("recall", {"budget_tokens": "500"}, {"budget_tokens": 500}),
+        ("get", {"path": "5", "start_line": "1"}, {"path": "5", "start_line": 1}),
+    ],
+)  # fmt: skip
+def test_an_argument_in_another_form_is_understood(root, daemon, tool, sent, understood):
+    """As clients send them; text stays text, and what does not fit goes to the daemon."""
+    ask(root, tool, **({} if tool == "get" else {"query": "heron"}) | sent)
+    asked = {key: value for key, value in daemon.asked[0][1].items() if key in sent}
+    assert asked == understood
+
+
 def test_what_an_agent_stores_carries_its_name(root, daemon):
     """The client's own name is the entry's provenance."""
     answer = ask(root, "extract_memory", topic="t", title="T", content="c", tags=["a"])

@@ -41,6 +41,40 @@ def test_all_phrases_must_be_there(four):
     assert found(four, '"status code" "olive oil"') == [THIRD]
 
 
+BEGIN = "# Apple\n\nThe zephyr protocol.\n"
+END = "## End\n\nA quasar deadline, banana.\n"
+PARTS = [f"## Part {number}\n\n{'heron weir otter sluice ' * 30}\n" for number in range(12)]
+LONG = {
+    "long.md": "\n".join([BEGIN, *PARTS, END]),
+    "2026-05-02.md": "An apple and a heron, zephyr protocol\n",
+    "2026-05-01.md": "---\ntags: [fruit]\n---\nA pear\n",
+    "2026-04-01.md": "---\ntags: [fruit]\n---\nAn apple\n",
+}
+
+
+@pytest.mark.parametrize("without_numpy", [False, True])
+@pytest.mark.parametrize(
+    ("query", "paths"),
+    [
+        ("apple -banana", {"2026-05-02.md", "2026-04-01.md"}),
+        ('apple -"quasar deadline"', {"2026-05-02.md", "2026-04-01.md"}),
+        ('"zephyr protocol" "quasar deadline"', {"long.md"}),
+        ('"zephyr protocol" "quasar deadline" -pear', {"long.md"}),
+        ('"zephyr protocol" -heron', set()),
+        ("tag:fruit -apple", {"2026-05-01.md"}),
+        ("tag:fruit -pear -apple", set()),
+    ],
+)
+def test_phrases_and_exclusions_speak_of_the_whole_note(notes, monkeypatch, query, paths, without_numpy):
+    """Wherever in a long note they stand; only sections with a phrase are shown."""
+    notes.save(LONG)
+    if without_numpy:
+        monkeypatch.setattr("memd.search.search.HAS_NUMPY", False)
+    hits = notes.search(query, min_score=0.0, limit=50).hits
+    assert {hit.source.path for hit in hits} == paths
+    assert all("zephyr" in hit.chunk.text or "quasar" in hit.chunk.text for hit in hits if '"' in query[:2])
+
+
 @pytest.mark.parametrize(
     ("text", "phrase", "is_there"),
     [
