@@ -9,9 +9,9 @@ import pytest
 from tools.weight import lines, size_bytes
 
 CEILINGS = {
-    "memd": 44_330,  # 80: one file's trouble is that file's; 60: operators of whole notes, `get` by names
+    "memd": 44_420,  # 80: one file's trouble is its own; 60: `get` by names; 60: base64 is one word
     "memctl": 13_245,  # 20: what bash is offered is quoted for it; 25: arguments as agents' clients send them
-    "tests": 63_850,  # hostile offers through real shells, and names that nobody owns
+    "tests": 63_910,  # hostile offers through real shells, names that nobody owns, base64 of all wrappings
     "benchmarks": 9_552,
 }
 

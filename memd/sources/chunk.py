@@ -29,6 +29,7 @@ from memd.sources.markdown import (
     Block,
     FrontMatter,
     Lines,
+    fold_blobs,
     inline_tags,
     read_blocks,
     read_front_matter,
@@ -433,9 +434,9 @@ def parse(
 
     Every non-blank line outside of the front matter is in a chunk. The text of a chunk is exactly its lines,
     with their line breaks; only if a line is itself too long, the text is a part of it (the first part may
-    begin with the headings above the line). No chunk is blank, and none has more than ``limits.max_tokens``
-    word pieces in the model's input. A note of only front matter is one chunk if it has a title, aliases or
-    tags, and none otherwise.
+    begin with the headings above the line); base64 is one word. No chunk is blank, and none has more than
+    ``limits.max_tokens`` word pieces in the model's input. A note of only front matter is one chunk if it
+    has a title, aliases or tags, and none otherwise.
 
     Args:
         text: of a source, without its BOM; ``\n`` and ``\r\n`` end lines.
@@ -450,7 +451,8 @@ def parse(
         Title, tags, front matter, and the chunks in the order of the text. Warnings contain line numbers
         and no words of the text.
     """
-    lines = split_lines(text)
+    text, folded = fold_blobs(text)
+    lines = replace(split_lines(text), folded=folded)
     front = FrontMatter({}) if plain or not is_top else read_front_matter(lines)
     literal = [Block("code_block", 0, front.lines)] if front.is_text else []
     found, warnings = read_plain(lines) if plain else read_blocks(lines, front.lines)

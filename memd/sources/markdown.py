@@ -37,6 +37,9 @@ class Lines:
     starts: Sequence[int]  # of each line's first character
     ends: Sequence[int]  # after each line's last character, without its line break
     marks: Sequence[int]  # bytes before each BYTE_MARK-th character; empty for ASCII, which needs none
+    folded: Sequence[
+        tuple[int, int]
+    ] = ()  # end of each shortened run, and how many bytes it lacks in its line
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -56,7 +59,8 @@ class Lines:
     def bytes_before(self, offset: int) -> int:
         """Return the number of bytes of the line before the character at *offset*."""
         start = self.starts[self.number_at(offset)]
-        return self._bytes_at(offset) - self._bytes_at(start) if self.marks else offset - start
+        lacking = sum(lacks for at, lacks in self.folded if start < at <= offset)
+        return lacking + (self._bytes_at(offset) - self._bytes_at(start) if self.marks else offset - start)
 
     def _bytes_at(self, offset: int) -> int:
         mark = offset // BYTE_MARK
@@ -74,6 +78,52 @@ def split_lines(text: str) -> Lines:
         ends.append(stop - 1 if found > begin and text[stop - 1] == "\r" else stop)
         begin = stop + 1
     return Lines(text, starts, ends, _marks(text))
+
+
+# What a run of base64 is for the index: its characters mean nothing to a model, and nobody searches for them.
+BLOB = "base64"
+# A data URI; or one long line, or lines of the widths that encoders wrap at (64, 76, 256 and blank lines).
+# Not a part of a web token, which has dots: what masks secrets knows it by its parts.
+_BLOB = re.compile(
+    r"(data:[\w.+-]{1,80}/[\w.+-]{1,80}(?:;[\w.+-]{1,80}=[^\s;,]{1,80}){0,4};base64,"
+    r"(?:[A-Z0-9+/_=-]|%[0-9A-F]{2})*"
+    r"(?:\r?\n[ \t>]*[A-Z0-9+/_=-]{60,}(?:\r?\n[ \t>]*[A-Z0-9+/_-]*(?:={1,2}|(?=[\"')])))?)*)"
+    r"|(?<![A-Z0-9+/_.-])[A-Z0-9+/_-]{60,}(?![A-Z0-9+/_-]|\.[A-Z0-9])={0,2}"
+    r"(?:(?:\r?\n[ \t>]*){1,2}[A-Z0-9+/_-]{60,}={0,2})*"
+    r"(?:(?:\r?\n[ \t>]*){1,2}(?:[A-Z0-9+/_-]{20,}|[A-Z0-9+/_-]*=)={0,2}(?![\w+/=-]))?",
+    re.IGNORECASE | re.ASCII,
+)
+MIN_BLOB_CHARS = 200
+_PARTS_OF_PATHS = re.compile("[/_-]")
+# Text has a separator every few characters (paths, rulers, slugs), base64 one in 32.
+_MIN_LETTERS_A_SEPARATOR = 12
+_HASHES = re.compile(r"[0-9a-fA-F\s>]+")
+
+
+def fold_blobs(text: str) -> tuple[str, list[tuple[int, int]]]:
+    """Return *text* with one word for each run of base64, and `Lines.folded`; the line breaks stay."""
+    parts: list[str] = []
+    folded: list[tuple[int, int]] = []
+    at = size = 0
+    for match in _BLOB.finditer(text):
+        run = match[0]
+        if match[1] is None and not _is_blob(run):
+            continue
+        short = BLOB + "\r\n" * run.count("\r\n") + "\n" * (run.count("\n") - run.count("\r\n"))
+        parts += [text[at : match.start()], short]
+        size += match.start() - at + len(short)
+        at = match.end()
+        folded.append((size, len(run.rpartition("\n")[2]) - len(short.rpartition("\n")[2])))
+    return "".join([*parts, text[at:]]), folded
+
+
+def _is_blob(run: str) -> bool:
+    solid = "".join(run.split())
+    if len(solid) <= MIN_BLOB_CHARS or not any(sign.isdigit() for sign in solid):
+        return False
+    if "\n" in run and _HASHES.fullmatch(run):  # a list of checksums, one of which may be looked for
+        return False
+    return len(_PARTS_OF_PATHS.findall(solid)) * _MIN_LETTERS_A_SEPARATOR < len(solid)
 
 
 def _marks(text: str) -> Sequence[int]:

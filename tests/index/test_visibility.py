@@ -9,7 +9,8 @@ from memd.search.search import search
 from memd.sources.ignore import Patterns
 
 TOKEN = "ghp_" + "aB3dE5fG7hJ9" * 3
-_LINES = [f"{number:02}IEowIBAAKCAQEA" * 4 for number in range(60)]
+# Shorter lines than those of base64 that is indexed as one word.
+_LINES = [f"{number:02}IEowIBAAKCAQEA" * 3 for number in range(60)]
 KEY = "\n".join(["-----BEGIN RSA PRIVATE " + "KEY-----", *_LINES])
 NOTES = {
     "pay.md": "---\nprivate: true\ntags: [wages]\n---\n# Pay\n\nWages of Zephyrine, who mends the weir.\n",
