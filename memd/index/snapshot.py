@@ -16,7 +16,7 @@ from memd.index.source_rows import ARCHIVES
 from memd.index.vectors import Rows
 from memd.index.vocabulary import Vocabulary
 from memd.records import SHIPPED_COSINES, CosineScale, Source
-from memd.text import bare, trigrams
+from memd.text import bare, normalized, trigrams
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +34,16 @@ class Snapshot:
     cosines: CosineScale = SHIPPED_COSINES  # of the model
 
     def source_at(self, path: str | None) -> Source | None:
-        """Return the live source at *path*, relative to the root, or None."""
-        return next((source for source in self.sources.values() if source.path == path), None)
+        """Return the live source at *path*, relative to the root, or None.
+
+        A name that is stored in another normal form (macOS and archives write NFD) is found if it is the
+        only one.
+        """
+        found = [source for source in self.sources.values() if source.path == path]
+        if not found and path is not None and not path.isascii():
+            wanted = normalized("NFC", path)
+            found = [one for one in self.sources.values() if normalized("NFC", one.path) == wanted]
+        return found[0] if len(found) == 1 else None
 
     def superseded_by(self, source_id: int) -> tuple[str, ...]:
         """Return the paths of the sources that replace *source_id*, the newest first; usually none."""

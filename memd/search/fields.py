@@ -20,6 +20,8 @@ from memd.text import normalized
 Operator = Literal["has", "lacks", "=", "!=", ">=", "<="]
 
 FORMS = "status=published, priority>=2, due<=2026-12-01, status!=draft, status (it has the key), !status"
+_DOTTED = re.compile(r"[0-9]+(?:\.[0-9]+)*")
+_SIGNED = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 _TYPED = re.compile(
     r"""(?P<lacks>!)?(?P<key>[^=<>!"]+)(?:(?P<operator>!=|>=|<=|=)(?P<value>.*))?""", re.DOTALL
 )
@@ -32,7 +34,7 @@ class FieldTest:
     key: str  # folded, as stored
     operator: Operator
     value: str = ""
-    number: float | None = None  # the value as a number
+    number: tuple[float, ...] | None = None  # the value as a number, for bounds
     first: date | None = None  # the days that the value means
     last: date | None = None
 
@@ -45,13 +47,18 @@ class FieldTest:
         """Return whether a stored value is equal (of = and !=), or on the right side of the bound."""
         if self.operator in {"=", "!="} and _folded(stored) == _folded(self.value):
             return True
-        if self.number is not None and (number := _number(stored)) is not None:
-            return self._compared(number, self.number, self.number)
+        # Equality is that of the text: 1.1 is not the version 1.10, nor 1234 the postal code 01234.
+        if (
+            self.operator in {">=", "<="}
+            and self.number is not None
+            and (number := _number(stored)) is not None
+        ):
+            return number >= self.number if self.operator == ">=" else number <= self.number
         if self.first is not None and self.last is not None and (day := _day(stored)) is not None:
             return self._compared(day.toordinal(), self.first.toordinal(), self.last.toordinal())
         return False
 
-    def _compared(self, stored: float, first: float, last: float) -> bool:
+    def _compared(self, stored: int, first: int, last: int) -> bool:
         if self.operator == ">=":
             return stored >= first
         return stored <= last if self.operator == "<=" else first <= stored <= last
@@ -136,12 +143,16 @@ def _folded(value: str) -> str:
     return normalized("NFC", value).casefold()
 
 
-def _number(value: str) -> float | None:
-    try:
-        number = float(value)
-    except ValueError:
+def _number(value: str) -> tuple[float, ...] | None:
+    """Return a number in the form in which bounds compare it: 1.10, like a version, by its components."""
+    if _DOTTED.fullmatch(value):
+        parts = [int(part) for part in value.split(".")]
+        while len(parts) > 1 and not parts[-1]:  # 2.0 is 2
+            parts.pop()
+        return tuple(parts)
+    if not _SIGNED.fullmatch(value):
         return None
-    return number if math.isfinite(number) else None
+    return (number,) if math.isfinite(number := float(value)) else None
 
 
 def _day(value: str) -> date | None:

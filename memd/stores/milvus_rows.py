@@ -10,7 +10,6 @@ by paths.
 
 import base64
 import hashlib
-import math
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -227,8 +226,6 @@ def _of_field(typed: str) -> tuple[list[int], bool]:
     if test.operator != "=":
         return [facet("key", test.key)], False
     found = [facet("text", test.key, _nfc(test.value).casefold())]
-    if test.number is not None:
-        found.append(facet("number", test.key, repr(test.number + 0.0)))
     if test.first is None or test.last is None:
         return found, True
     span = next(
@@ -236,8 +233,7 @@ def _of_field(typed: str) -> tuple[list[int], bool]:
     )
     if not span:
         return [facet("key", test.key)], False
-    # A stored number is compared only with a number, though it may look like a day.
-    return [*found, facet("days", test.key, span)], test.number is None
+    return [*found, facet("days", test.key, span)], True
 
 
 _ANY: Final = {"tag": _of_tag, "path": _of_path, "field": _of_field}
@@ -246,9 +242,6 @@ _ANY: Final = {"tag": _of_tag, "path": _of_path, "field": _of_field}
 def _values(key: str, value: str) -> Iterator[int]:
     """Yield the facets of a value, one for each way in which `field:` compares it for equality."""
     yield facet("text", key, _nfc(value).casefold())
-    number = _number(value)
-    if number is not None:
-        yield facet("number", key, repr(number + 0.0))
     try:
         day = date.fromisoformat(value[:10])
     except ValueError:
@@ -268,14 +261,6 @@ def _spans(day: date) -> Iterator[tuple[str, date, date]]:
 
 
 _MAX: Final = date.max.toordinal()
-
-
-def _number(value: str) -> float | None:
-    try:
-        number = float(value)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
 
 
 # -- statistics --------------------------------------------------------------------------------------------

@@ -46,7 +46,7 @@ def found(notes, condition):
         ("field:!status", "d"),
         ("field:priority>=3", "ab"),
         ("field:priority<=3", "a"),
-        ("field:priority=3.0", "a"),
+        ("field:priority=3.0", ""),
         ("field:priority=low", "c"),
         ("field:due<=2026-06-01", "a"),
         ("field:due>=2026-06-02", "b"),
@@ -63,6 +63,34 @@ def found(notes, condition):
 def test_a_condition_keeps_the_notes_that_meet_it(four, condition, kept):
     """Texts in any case, numbers, days, members of lists, values in maps, existence."""
     assert found(four, condition) == kept
+
+
+@pytest.mark.parametrize(
+    ("condition", "passing", "failing"),
+    [
+        ("v=1.1", ["1.1"], ["1.10", "1.1.0", "01.1"]),
+        ("v=1234", ["1234"], ["01234", "1_234", "1234.0", "１２３４"]),
+        ("v=12000", ["12000"], ["12e3", "+12000"]),
+        ("v!=1.1", ["1.1"], ["1.10"]),  # the notes that pass are left out
+        ("v>=1.9", ["1.9", "1.10", "2", "1.9.1"], ["1.8", "1.8.9", "1_9", "beta"]),
+        ("v<=1.2.3", ["1.2.3", "1.2", "1.0"], ["1.2.10", "1.3"]),
+        ("v>=2.0", ["2", "2.0.0"], ["1.99"]),
+        ("v>=-1.5", ["-1.25", "0", "1"], ["-2"]),
+        ("v<=-1.25", ["-1.5", "-2"], ["-1", "0"]),
+        ("v=2026-05-01", ["2026-05-01T08:00"], ["2026-05-02"]),
+    ],
+)
+def test_values_are_equal_by_text_and_bounded_by_components(condition, passing, failing):
+    test = fields.parse(condition, TODAY)
+    assert [value for value in [*passing, *failing] if test.passes(value)] == passing
+
+
+def test_a_note_is_found_by_its_name_in_another_normal_form(notes):
+    notes.save({"cafe\u0301.md": "Coffee.\n", "zwei\u0308.md": "NFD.\n", "zwe\u00ef.md": "NFC.\n"})
+    with notes.index.view() as view:
+        assert view.snapshot.source_at("caf\u00e9.md").path == "cafe\u0301.md"
+        assert view.snapshot.source_at("zwe\u00ef.md").path == "zwe\u00ef.md"
+        assert view.snapshot.source_at("caf\u00ea.md") is None
 
 
 def test_conditions_apply_before_any_cut(four):
