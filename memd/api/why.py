@@ -79,6 +79,8 @@ _WAYS_OUT = {
     "hidden": "Move or rename it: hidden files are never searched",
     "ignored": "Remove the pattern, or add !PATH to memory/.memdignore",
     "template": "If these are notes, add !PATH to memory/.memdignore",
+    "backup": "If these are notes, add !PATH to memory/.memdignore",
+    "twin": "To search it too, add !PATH to memory/.memdignore",
     "build-output": "If these are notes, add !PATH to memory/.memdignore",
     "foreign": "If it is a workspace, search there: --workspace DIR",
     "not-selected": "Add a pattern to sources in memory/config.toml",

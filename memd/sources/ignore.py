@@ -276,6 +276,13 @@ OWN_FILE: Final = "memory/.memdignore"
 
 _NEVER_ENTERED = frozenset({"node_modules", "__pycache__", "site-packages"})
 _BUILD_OUTPUT = frozenset({"build", "dist", "target"})  # "!build/" in .memdignore or config brings one back
+# As the programs' documentation names them: Windows, Synology, QNAP, fsck, Nextcloud. Those of Obsidian,
+# macOS, Syncthing and Logseq's newer one are hidden.
+_BINS = frozenset({
+    "$recycle.bin", "recycler", "system volume information", "#recycle", "#snapshot", "@eadir", "@recycle",
+    "@recently-snapshot", "lost+found", "files_trashbin", "files_versions",
+})  # fmt: skip
+_LOGSEQ_COPIES = frozenset({"bak", "version-files"})  # beside its config.edn
 _PROJECT_FILES = (
     "package.json", "pyproject.toml", "setup.py", "Cargo.toml", "pom.xml", "build.gradle", "build.gradle.kts",
     "CMakeLists.txt", "Makefile", "meson.build", "tsconfig.json", "mix.exs", "pubspec.yaml",
@@ -289,6 +296,7 @@ _PLAIN = "**/*."  # patterns of this shape only test a file's suffix
 
 # Why a name is not a source → the text for people, about the file or about a folder above it.
 REFUSALS: Final[Mapping[str, str]] = {
+    "backup": "is a bin, or holds backups that another program keeps",
     "build-output": "is build output: a project file is in the same folder",
     "foreign": "is a virtual environment or another workspace",
     "hidden": "is hidden: its name begins with a dot",
@@ -298,6 +306,7 @@ REFUSALS: Final[Mapping[str, str]] = {
     "not-selected": "is not matched by any source pattern",
     "own": "is memd's own",
     "template": "is left out as a folder of templates",
+    "twin": "is a git worktree: other versions of notes that are in this folder, too",
     "unruled": "is below an ignore file that cannot be used, so it is unknown what is ignored",
 }
 
@@ -476,7 +485,15 @@ class Rules:
             reason = "foreign"
         elif self._is_build_output(parent, name):
             reason = "build-output"
-        elif parent.named_template(path) and self._own.last_word(path) is not False:
+        elif self._own.last_word(path) is False:  # asked for
+            reason = ""
+        elif name.casefold() in _BINS or (
+            name in _LOGSEQ_COPIES and _has_any(self._root / parent.path, ("config.edn",))
+        ):
+            reason = "backup"
+        elif _is_twin(self._root, path):
+            reason = "twin"
+        elif parent.named_template(path):
             reason = "template"
         return reason
 
@@ -504,6 +521,17 @@ class Rules:
 def _speaking(folder: Folder, path: str) -> Iterable[tuple[int, Patterns]]:
     """Return the .gitignore files that apply to a path, the nearest first; none for memory/."""
     return () if path.startswith(MEMORY) else reversed(folder.ignores)
+
+
+def _is_twin(root: Path, path: str) -> bool:
+    """Return whether a folder is a git worktree whose main one is in the root, or around it."""
+    named = _content(root / path / ".git")  # b"" for the folder that a repository has
+    gitdir = os.fsdecode(named).removeprefix("gitdir:").strip()
+    repository, worktrees, _ = os.path.realpath(root / path / gitdir).rpartition("/.git/worktrees/")
+    if not named or not worktrees:  # a submodule, or a worktree of a bare repository, which has no main one
+        return False
+    here = os.path.realpath(root)
+    return os.path.commonpath([here, repository or "/"]) in {here, repository}
 
 
 def _has_any(folder: Path, names: Iterable[str]) -> bool:

@@ -47,6 +47,15 @@ def rules(root, files=None, patterns=DEFAULT, ignore=()):
         ("memory/index/vectors/a.md", False),
         ("memory/config.toml", False),
         ("builds/a.md", True),
+        ("$RECYCLE.BIN/S-1-5/a.md", False),
+        ("share/#recycle/a.md", False),
+        ("@Recycle/a.md", False),
+        ("System Volume Information/a.md", False),
+        ("x/@eaDir/a.md", False),
+        ("files_trashbin/a.md", False),
+        ("recycle/a.md", True),
+        ("bak/a.md", True),
+        ("memory/lost+found/a.md", True),
     ],
 )
 def test_default_patterns_select_markdown_outside_of_machinery(tmp_path, path, selected):
@@ -281,3 +290,31 @@ def test_nothing_else_of_a_vault_is_read(tmp_path):
     settings.unlink()
     settings.symlink_to("app.json")
     assert rules(tmp_path).selects("Meta/b.md")
+
+
+def test_copies_that_logseq_keeps_are_no_sources(tmp_path):
+    files = {"logseq/config.edn": "{}", "logseq/bak/pages/a.md": "", "logseq/a.md": "", "bak/a.md": ""}
+    found = rules(tmp_path, files)
+    assert not found.selects("logseq/bak/pages/a.md")
+    assert found.selects("logseq/a.md")
+    assert found.selects("bak/a.md")
+    assert rules(tmp_path, ignore=["!logseq/bak/"]).selects("logseq/bak/pages/a.md")
+
+
+@pytest.mark.parametrize(
+    ("gitdir", "selected"),
+    [
+        ("{root}/.git/worktrees/old", False),
+        ("../.git/worktrees/old", False),
+        ("{root}/inner/.git/worktrees/old", False),
+        ("{above}/.git/worktrees/old", False),
+        ("/elsewhere/.git/worktrees/old", True),
+        ("{root}/.bare/worktrees/old", True),
+        ("../.git/modules/old", True),
+    ],
+)
+def test_a_worktree_of_a_repository_that_is_here_is_no_source(tmp_path, gitdir, selected):
+    root = tmp_path / "notes"
+    placed = gitdir.format(root=root, above=tmp_path)
+    assert rules(root, {"old/.git": f"gitdir: {placed}\n", "old/a.md": ""}).selects("old/a.md") is selected
+    assert rules(root, ignore=["!old/"]).selects("old/a.md")
