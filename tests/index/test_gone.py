@@ -68,27 +68,6 @@ def test_every_way_to_ask_leaves_out_what_is_gone(notes, query):
     assert "n7.md" not in notes.found(query, min_score=0.0)
 
 
-def test_purging_deletes_what_is_gone_for_long_and_nothing_else(notes):
-    """By the time since when it is gone, at most so many at once; a note that is live stays."""
-    notes.save(WORDS)
-    notes.remove("n1.md", "n2.md", "n3.md", at_s=1_000)
-    notes.remove("n4.md", at_s=2_000)
-    assert notes.index.purge(999, 10) == 0
-    assert notes.index.purge(1_000, 2) == 2
-    assert notes.index.purge(1_000, 2) == 1
-    assert notes.index.writer.gone_count() == 1
-    assert notes.index.purge(None, 10) == 1
-    assert sorted(notes.found("zebra")) == ["n0.md", "n5.md", "n6.md", "n7.md"]
-
-
-def test_the_first_time_counts(notes):
-    """A note that is looked for again while it is gone is not gone anew."""
-    notes.save(WORDS)
-    notes.remove("n1.md", at_s=1_000)
-    notes.indexer.apply(["n1.md"], at_s=5_000)
-    assert notes.index.purge(1_000, 10) == 1
-
-
 def test_a_purged_note_can_come_back(notes):
     """No trace of it is in the way; its vector is garbage that is found again."""
     notes.save(WORDS)

@@ -116,24 +116,6 @@ def test_a_model_is_active_at_once_where_there_are_no_vectors_yet(notes):
     assert notes.found("word3 zebra", mode="vector")[0] == "n3.md"
 
 
-def test_notes_that_change_while_a_model_is_built_are_true_in_both(notes):
-    """Edits, deletions and notes that come back reach the old rows and the new ones."""
-    notes.save(NOTES)
-    old = notes.embedder
-    notes.remove("n1.md")
-    notes.switch(OtherHashEmbedder())
-    notes.embed_some(notes.index.pending(20))
-    notes.save({"n1.md": NOTES["n1.md"], "n2.md": "giraffe\n", "new.md": "word4 zebra lion\n"}, embed=False)
-    notes.remove("n3.md")
-    assert notes.index.unembedded_count() == 2, "one is new, one came back"
-    assert "n3.md" not in asked_with(notes, old, "word3 zebra", limit=20)
-    assert "n1.md" in asked_with(notes, old, "word1 zebra", limit=20)
-    notes.embed()
-    assert notes.index.finish_building(frozenset())
-    assert notes.found("giraffe", mode="vector")[0] == "n2.md"
-    assert set(notes.found("word4 zebra lion", mode="vector")[:2]) == {"n4.md", "new.md"}
-
-
 @pytest.mark.parametrize("moment", ["begun", "half", "complete", "switched"])
 def test_a_crash_while_a_model_is_built_costs_nothing(notes, tmp_path, moment):
     """At any moment: one of the two models answers, complete, and the other is continued."""
