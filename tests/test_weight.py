@@ -9,9 +9,9 @@ import pytest
 from tools.weight import lines, size_bytes
 
 CEILINGS = {
-    "memd": 44_420,  # 80: one file's trouble is its own; 60: `get` by names; 60: base64 is one word
+    "memd": 44_430,  # 80: one file's trouble is its own; 60: `get` by names; 60: base64 is one word
     "memctl": 13_245,  # 20: what bash is offered is quoted for it; 25: arguments as agents' clients send them
-    "tests": 63_940,  # hostile offers through real shells, base64 of all wrappings, worktrees, bins
+    "tests": 63_965,  # hostile offers through real shells, base64 of all wrappings, worktrees, bins
     "benchmarks": 9_552,
 }
 

@@ -16,7 +16,7 @@ the note, because they are logged.
 import re
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -476,6 +476,8 @@ MAX_ID_CHARS = 64  # memd's own have 16. Arbitrary
 # More than any real front matter; the pure-Python YAML parser needs about half a second for this size.
 MAX_BYTES = 64 * 1024
 
+MAX_KEY_CHARS = 40  # a longer one is a sentence with a colon. Arbitrary
+_USUAL_KEYS = frozenset({"title", "tags", "tag", "aliases", "alias", "created", "id", "type", "status"})
 _OPENING = re.compile(r"---[ \t]*")
 _CLOSING = re.compile(r"(?:---|\.\.\.)[ \t]*")
 _SURROGATE_OR_NUL = re.compile("[\0\ud800-\udfff]")
@@ -540,7 +542,7 @@ def read_front_matter(lines: Lines) -> FrontMatter:
     text: one block if it has no blank line, otherwise it is parsed as Markdown like the rest.
     """
     end = closing_line(lines)
-    if end is None:
+    if end is None or (end > 1 and lines.is_blank(1)):  # the latter: text between two thematic breaks
         return FrontMatter({})
     inside = lines.text[lines.starts[1] : lines.starts[end]]
     try:
@@ -554,7 +556,14 @@ def read_front_matter(lines: Lines) -> FrontMatter:
         return _broken(lines, end, "front matter is not valid YAML")
     if values is None:
         return FrontMatter({}, end + 1)
-    return FrontMatter(values, end + 1) if isinstance(values, dict) else FrontMatter({})
+    return FrontMatter(values, end + 1) if isinstance(values, dict) and _is_keyed(values) else FrontMatter({})
+
+
+def _is_keyed(values: Mapping[str, object]) -> bool:
+    """Return whether a map has keys, and is no letterhead or sentence between two thematic breaks."""
+    if any(key.casefold() in _USUAL_KEYS or "date" in key.casefold() for key in values):
+        return True
+    return not any(" " in key or len(key) > MAX_KEY_CHARS for key in values)
 
 
 def outermost_entries(text: str) -> list[tuple[str, str | None]] | None:

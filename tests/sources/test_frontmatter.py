@@ -105,3 +105,18 @@ def test_escapes_cannot_make_what_no_file_can_hold():
     front = read('---\ntitle: "a\\ud800b\\0c"\n"k\\udc00": 1\n---\n')
     assert front.title == "a\ufffdb\ufffdc"
     assert "k\ufffd" in front.values
+
+
+@pytest.mark.parametrize(
+    ("inside", "is_text"),
+    [
+        ("\nDecision: we keep walruses out.\n\n", True),
+        ("Dear team: please feed the heron.\nAttendees: Ann\n", True),
+        (f"{'x' * 41}: y\n", True),
+        ("date created: 2026-05-01\n", False),
+        ("title: A\nreading time: 5\n", False),
+        ("attendees: Ann\n", False),
+    ],
+)
+def test_text_between_two_rules_is_text(inside, is_text):
+    assert (read_front_matter(split_lines(f"---\n{inside}---\n\nRest.\n")).lines == 0) is is_text
