@@ -53,7 +53,7 @@ class WorkspaceConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     address: str = "http://127.0.0.1:11434"
     sidecars: bool = False
     fusion: Literal["weighted", "rrf"] = "weighted"
-    weights: Weights = Weights()
+    weights: Weights | None = None  # by default the matched words decide: `ranking.weights_matched`
     half_life_days: Annotated[float, Meta(gt=0, le=36500)] = 30.0
     # Recency breaks ties between nearly equal notes and does no more: with half, talks of the last year lose
     # a third of their nDCG.
@@ -89,13 +89,17 @@ COMMENTS = {
     "languages": 'The languages of the notes, in which a word also finds its other forms ("inhibits" finds '
     '"inhibition"). A question that shows none of them is read in the first one. [] searches words exactly '
     "as typed.",
-    "fusion weights": 'How the two arms are merged: "weighted" (scores) or "rrf" (ranks).',
+    "fusion weights": 'How the two arms are merged: "weighted" (scores) or "rrf" (ranks). Without weights, '
+    "words count the more, the more words of the question a note has; weights are used as they are.",
     "decay_floor half_life_days": "A file whose name starts with a day (2026-05-01.md) always keeps the "
     "share decay_floor of its score, and loses half of the rest every half_life_days.",
     "min_score max_results": "Hits with a lower score before that decay are not shown; the default number "
     "of hits.",
     "core": "Notes at the head of each recall, within a quarter of its budget.",
 }
+
+
+EXAMPLES = {"weights": msgspec.to_builtins(Weights())}  # of settings that have no default
 
 
 def config_template() -> str:
@@ -105,7 +109,7 @@ def config_template() -> str:
     parts += ['# Remove the "# " before a setting to change it; memd reads the file again when it is saved.']
     for keys, comment in COMMENTS.items():
         parts += ["", *(f"# {line}" for line in textwrap.wrap(comment, COMMENT_CHARS))]
-        parts += [f"# {key} = {_toml(defaults[key])}" for key in keys.split()]
+        parts += [f"# {key} = {_toml(EXAMPLES.get(key, defaults[key]))}" for key in keys.split()]
     return "\n".join(parts) + "\n"
 
 

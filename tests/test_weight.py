@@ -9,8 +9,8 @@ import pytest
 from tools.weight import lines, size_bytes
 
 CEILINGS = {
-    "memd": 44_430,  # 80: one file's trouble is its own; 60: `get` by names; 60: base64 is one word
-    "memctl": 13_245,  # 20: what bash is offered is quoted for it; 25: arguments as agents' clients send them
+    "memd": 44_495,  # 60 each: one file is set aside, `get` by names, base64 is one word, matched words
+    "memctl": 13_250,  # 20: what bash is offered is quoted for it; 25: arguments as agents' clients send them
     "tests": 63_965,  # hostile offers through real shells, base64 of all wrappings, worktrees, bins
     "benchmarks": 9_552,
 }

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
 
-from memd.config import Weights, WorkspaceConfig
+from memd.config import WorkspaceConfig
 from memd.embedding.provider import Providers
 from memd.embedding.queue import EmbeddingQueue
 from memd.events import EventBus
@@ -204,7 +204,7 @@ class Notes:
             "model_id": self.embedder.model_id,
             "mode": mode,
             "fusion": "weighted",
-            "weights": Weights(),
+            "weights": None,
             "half_life_days": 30.0,
             "decay_floor": 0.95,
             "min_score": 0.1,

@@ -69,7 +69,6 @@ def score_lines(explanation: Fields, marker: Marker) -> list[str]:
 def summary(answer: Fields, marker: Marker) -> str:
     """Return how the whole answer was made, one fact a line."""
     made = answer["explanation"]
-    weights = made["weights"]
     facts = [
         ("for", _looked_for(made)),
         ("also for", corrected(answer.get("corrected") or {})),
@@ -77,7 +76,7 @@ def summary(answer: Fields, marker: Marker) -> str:
         ("filters", ", ".join(map(filter_text, made["filters"]))),
         ("meaning", _arm(made, "vector_pool", f"model {one_line(made['model_id'] or '')}")),
         ("words", _arm(made, "keyword_pool", f"tier {one_line(made['tier'] or '')}")),
-        ("weights", f"{weights['vector']:.2f} meaning, {weights['keyword']:.2f} words; {made['fusion']}"),
+        ("weights", _weights(made)),
         ("reading", _reading(made)),
         ("age", _age(made)),
         ("chunks", _stages(made["stages"])),
@@ -89,6 +88,12 @@ def summary(answer: Fields, marker: Marker) -> str:
     lines = [labelled(label, text, marker) for label, text in facts if text]
     title = marker.paint("how this answer was made", HEADING)
     return "".join(f"{line}\n" for line in [title, *(f"    {line}" for line in lines)])
+
+
+def _weights(made: Fields) -> str:
+    weights, matched = made["weights"], made.get("matched")
+    by = "" if matched is None else f", {matched:g} words matched"
+    return f"{weights['vector']:.2f} meaning, {weights['keyword']:.2f} words{by}; {made['fusion']}"
 
 
 def off(code: str) -> str:

@@ -84,8 +84,9 @@ def fitted(
     wanted = [hit for hit in hits if params.superseded or not (hit.superseded_by or hit.expired)]
     if params.sure:
         # What replaces a sure note comes in its place, whatever its own words are.
-        newer = {path for hit in hits if is_sure(hit.candidate) for path in hit.superseded_by}
-        wanted = [hit for hit in wanted if is_sure(hit.candidate) or hit.source.path in newer]
+        read = answer.judged.named.read if answer.judged else 1.0
+        newer = {path for hit in hits if is_sure(hit.candidate, read) for path in hit.superseded_by}
+        wanted = [hit for hit in wanted if is_sure(hit.candidate, read) or hit.source.path in newer]
     return fit(
         core,
         [_piece(view, hit, answer.confidence) for hit in wanted],

@@ -56,7 +56,8 @@ def explain(view: View, found: Answer) -> tuple[AnswerExplanation, list[Explaine
         tier=judged.keyword.tier if judged.keyword else None,
         average_length=columns.total_length / max(columns.count, 1),
         fusion=request.fusion,
-        weights=request.weights,
+        weights=judged.weights,
+        matched=judged.matched,
         half_life_days=request.half_life_days,
         decay_floor=request.decay_floor,
         floor=request.min_score,
@@ -79,7 +80,7 @@ def explain_chunk(view: View, request: PreparedQuery, judged: Judgement, chunk_i
     [row] = take(columns.row, [chunk_id])
     [source_id] = take(columns.source, [chunk_id])
     sees = judged.vector is not None and row >= 0
-    read = ranking.weights_read(request.weights, judged.named.read)
+    read = ranking.weights_read(judged.weights, judged.named.read)
     weights = ranking.weights_seen(read, vector=sees, keyword=judged.keyword is not None)
     vector, keyword = None, None
     if judged.vector is not None and sees:

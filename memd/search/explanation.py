@@ -209,7 +209,8 @@ class AnswerExplanation:
     tier: str | None  # of the keyword arm; None if it did not run
     average_length: float  # of a chunk, in terms
     fusion: str
-    weights: Weights  # as requested
+    weights: Weights  # named, or by the matched words; scripts and missing arms change them for each hit
+    matched: float | None  # distinct query words in the best-matching candidate; null where weights are named
     half_life_days: float
     decay_floor: float  # share of a score that age cannot remove
     floor: float  # min_score

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import mul
 
 from memd import text
+from memd.config import Weights
 from memd.errors import DeadlineError
 from memd.index.snapshot import Snapshot, View
 from memd.index.vectors import FLOAT_BYTES, Rows
@@ -54,7 +55,9 @@ def candidates(view: View, request: PreparedQuery) -> tuple[CandidateList, bool]
         source = sources[live[number][0]]
         score = cosines.get(number)
         word = None if has_vectors and request.mode == "vector" else words.get(number, 0.0)
-        used = ranking.weights_seen(request.weights, vector=score is not None, keyword=word is not None)
+        used = ranking.weights_seen(
+            request.weights or Weights(), vector=score is not None, keyword=word is not None
+        )
         merged = min(1.0, ranking.weighted(score, word, used))
         decay = ranking.decay_of(source, request.today, request.half_life_days, request.decay_floor)
         ranks = nearest.get(number), by_words.get(number)

@@ -66,6 +66,7 @@ CORRECTED_SHARE = 0.7
 # count half: most of these chunks are about something else. With full weight, one question in 300 of SciFact
 # loses its note from the first ten; see "Frequent forms" in docs/evaluation.md for other numbers and weights.
 FORMS_TIMES, FREQUENT_SHARE = 12, 0.5
+PAIR = 2  # characters of a term of a script without spaces
 MIN_SUBSTRING = 3  # shorter pieces of other scripts than CJK would match almost everything
 MAX_SUBSTRING_CHUNKS = 5_000  # read to count one piece; a piece in more chunks is part of every word
 # Chunks searched for an excluded word with its minus sign, newest first: all would take 50 ms per word.
@@ -123,6 +124,22 @@ class KeywordArm:
             bm25_of_sources(self._weighted(), columns, chunks.one_each, K1, B, instead=self._instead()),
             reachable=self.reachable,
         )
+
+    def matched(self, ids: Ids) -> tuple[float, bool]:
+        """Return the most distinct words of the query in one of the chunks *ids*, and whether one has all.
+
+        A form counts as its word, a pair of characters of a script without spaces as half of one.
+        """
+        each: dict[str, NDArray[np.bool_]] = {}  # word → whether each chunk has it
+        for term, postings in zip(self.terms, self._postings, strict=True):
+            if not (is_spaceless(term.text) and len(term.text) > PAIR):  # a whole run, beside its pairs
+                has = np.any([counts_at(part, ids) > 0 for part in postings.parts], axis=0)
+                each[term.text] = each[term.text] | has if term.text in each else has
+        found = sum(
+            (has * (0.5 if is_spaceless(text) else 1.0) for text, has in each.items()), np.zeros(len(ids))
+        )
+        most = float(found.max(initial=0.0))
+        return most, most > 0 and most >= sum(0.5 if is_spaceless(text) else 1.0 for text in each)
 
     def only(self, texts: Collection[str]) -> KeywordArm:
         """Return the judgement by only the words *texts*, given in lower case, without forms."""

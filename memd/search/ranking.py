@@ -24,6 +24,8 @@ from memd.config import Weights
 from memd.records import SHIPPED_COSINES, Confidence, CosineScale, Source
 from memd.search.identifiers import Reading
 
+# Weight of the words for each matched word beyond the half of one, and its bound.
+WORDS_A_MATCH, MOST_WORDS = 0.15, 0.5
 # k of Cormack, Clarke & Büttcher, SIGIR 2009: softens the lead of rank 1.
 RRF_K = 60
 
@@ -142,6 +144,27 @@ class CandidateList(list[Candidate]):
         )
 
 
+def weights_matched(matched: float, *, has_all: bool) -> Weights:
+    """Return the weights where none are named, by the words that the best-matching candidate has.
+
+    On long pages asked in their own words the words alone are better than both arms at .7 and .3, on short
+    notes asked in other words the meaning alone is. No constant serves both; the number of distinct query
+    words in the best-matching chunk tells them apart. It is flat: .12 to .15 a word and caps of .45 to .6 are
+    within .002 of nDCG@10.
+
+    Args:
+        matched: distinct words of the query in that candidate; a form counts as its word, stop words do not.
+        has_all: a candidate has every word of the query.
+    """
+    if (
+        not matched
+    ):  # nothing to weigh: the scores keep the scale that `none` and the floor were calibrated on
+        return Weights()
+    keyword = min(WORDS_A_MATCH * max(matched - 0.5, 0.0), MOST_WORDS)
+    keyword = max(keyword, Weights().keyword) if has_all else keyword
+    return Weights(1 - keyword, keyword)
+
+
 def weights_seen(weights: Weights, *, vector: bool, keyword: bool) -> Weights:
     """Renormalise *weights* over the arms that scored a chunk: a missing score is not a low score."""
     v = weights.vector if vector else 0.0
@@ -187,9 +210,12 @@ def ordered(candidates: Iterable[Candidate]) -> CandidateList:
     )
 
 
-def is_sure(candidate: Candidate) -> bool:
-    """Return whether a candidate is so probably about the query that a hook may show it unasked."""
-    if candidate.weights.vector < candidate.weights.keyword and candidate.keyword_rank == 1:
+def is_sure(candidate: Candidate, read: float = 1.0) -> bool:
+    """Return whether a candidate is so probably about the query that a hook may show it unasked.
+
+    *read*: the share of the query that the model reads. Below a half, or without a vector, words judge.
+    """
+    if (candidate.vector_score is None or read < 0.5) and candidate.keyword_rank == 1:  # noqa: PLR2004 - a half
         return (candidate.keyword_score or 0.0) >= SURE_WORDS
     is_first = candidate.vector_rank == candidate.keyword_rank == 1
     least = SURE_MEANING_OF_FIRST if is_first else SURE_MEANING

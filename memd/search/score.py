@@ -67,7 +67,7 @@ class PreparedQuery:
     model_id: str  # the model of `query_vec`
     mode: Mode
     fusion: Fusion
-    weights: Weights
+    weights: Weights | None  # None: the matched words decide
     half_life_days: float
     decay_floor: float  # share of a score that age cannot remove
     min_score: float
@@ -87,6 +87,9 @@ class PreparedQuery:
     languages: tuple[Language, ...] = ()  # languages whose word forms are searched; see `word_forms`
 
 
+NO_WEIGHTS = Weights()
+
+
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """The scores of the chunks that meet the filters; `judge_words` fills only mask and keyword arm."""
@@ -95,6 +98,8 @@ class Judgement:
     keyword: KeywordArm | None  # None: only the vector arm runs
     words_ms: float = 0.0  # duration of these two
     vector: VectorArm | None = None  # None: the arm did not run
+    weights: Weights = NO_WEIGHTS  # before scripts and missing arms change them
+    matched: float | None = None  # distinct query words in the best-matching candidate; None: not counted
     named: Named = NOTHING  # by words that the tokenizer cuts into pieces
     knows: bool = False  # whether a chunk that meets the filters has a word of the query
     # Chunks of either pool, best first; superseded sources after their replacements.
@@ -145,11 +150,26 @@ def _judged(view: View, request: PreparedQuery, words: Judgement, lap: Lap) -> J
         named(view, request.spelled, keyword, vector) if vector and keyword and request.spelled else NOTHING
     )
     knows = len(keyword.pool) > 0 if keyword else knows_a_word(view, request.query)
-    candidates: Candidates = fused(view.snapshot, request, vector, keyword, names)
+    weights, matched = request.weights or Weights(), None
+    if request.weights is None and vector is not None and keyword is not None:
+        matched, has_all = keyword.matched(np.unique(np.concatenate([vector.pool, keyword.pool])))
+        weights = ranking.weights_matched(matched, has_all=has_all)
+    candidates: Candidates = fused(view.snapshot, request, vector, keyword, names, weights)
     if is_newest_asked(request.query):
         candidates = newest_candidates(view, request.query, mask.__getitem__)
     ranked = lifted(candidates, view.snapshot)
-    return Judgement(mask, keyword, words.words_ms, vector, names, knows, ranked.candidates, ranked.ahead_of)
+    return Judgement(
+        mask,
+        keyword,
+        words.words_ms,
+        vector,
+        weights,
+        matched,
+        names,
+        knows,
+        ranked.candidates,
+        ranked.ahead_of,
+    )
 
 
 def _mask(view: View, query: Query) -> Mask:
@@ -257,21 +277,23 @@ class FusedCandidates:
         )  # fmt: skip
 
 
-def fused(
+def fused(  # noqa: PLR0917 - what was decided before, each once
     snapshot: Snapshot,
     request: PreparedQuery,
     vector: VectorArm | None,
     keyword: KeywordArm | None,
     names: Named,
+    given: Weights,
 ) -> FusedCandidates:
     """Score every chunk of either pool by both arms, so that the edge of a pool does not lower a score.
 
     Args:
         snapshot: the snapshot that the arms searched.
-        request: has the weights and the method of fusion.
+        request: has the method of fusion.
         vector: None: it did not run. Its pool is sorted in place by the arm's full scores.
         keyword: likewise.
         names: the chunks that the query names.
+        given: the weights, before scripts and missing arms change them.
     """
     named = np.fromiter(names.words, np.int64)
     ids = np.unique(np.concatenate([named, *(arm.pool for arm in (vector, keyword) if arm is not None)]))
@@ -281,7 +303,7 @@ def fused(
         meaning, _, has_vector = meaning_of(snapshot, vector, chunks)
     words = keyword.evidence_of(chunks) if keyword else np.zeros(len(ids))
     ranks = [_ranks(snapshot, arm, chunks, scores) for arm, scores in ((vector, meaning), (keyword, words))]
-    weights = ranking.weights_read(request.weights, names.read)
+    weights = ranking.weights_read(given, names.read)
     has_words = keyword is not None
     used = tuple(ranking.weights_seen(weights, vector=sees, keyword=has_words) for sees in (False, True))
     shares = np.array([(weights.vector, weights.keyword) for weights in used])[has_vector.astype(np.intp)]

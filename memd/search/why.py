@@ -105,7 +105,7 @@ def _unranked(request: PreparedQuery, judged: Judgement, chunks: Sequence[Stored
     ids = list(by_id)
     cosines = judged.vector.scores_of(ids) if judged.vector else [0.0] * len(ids)
     words = judged.keyword.scores_of(ids) if judged.keyword else [0.0] * len(ids)
-    weights = ranking.weights_read(request.weights, judged.named.read)
+    weights = ranking.weights_read(judged.weights, judged.named.read)
     scores = [
         ranking.weighted(max(0.0, cosine), word, weights) for cosine, word in zip(cosines, words, strict=True)
     ]

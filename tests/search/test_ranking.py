@@ -77,21 +77,33 @@ WORDS = Weights(0.0, 1.0)
 
 
 @pytest.mark.parametrize(
-    ("one", "is_sure"),
+    ("one", "read", "is_sure"),
     [
-        (judged(0.55, 0.54, 0.6, ranks=(9, 2)), True),
-        (judged(0.54, 0.7, 0.2, ranks=(1, 1)), False),
-        (judged(0.9, 0.53, 0.9, ranks=(1, 2)), False),
-        (judged(0.9, 0.53, 0.9, ranks=(2, 1)), False),
-        (judged(0.55, 0.42, 0.9), True),
-        (judged(0.55, 0.41, 0.9), False),
-        (judged(0.44, None, 0.44, weights=WORDS), True),
-        (judged(0.9, None, 0.9, ranks=(None, 2), weights=WORDS), False),
-        (judged(0.43, None, 0.43, weights=WORDS), False),
-        (judged(0.4, 0.1, 0.44, weights=Weights(0.3, 0.7)), True),
-        (judged(0.0, None, None, ranks=(None, None), weights=WORDS), False),
+        (judged(0.55, 0.54, 0.6, ranks=(9, 2)), 1.0, True),
+        (judged(0.54, 0.7, 0.2, ranks=(1, 1)), 1.0, False),
+        (judged(0.9, 0.53, 0.9, ranks=(1, 2)), 1.0, False),
+        (judged(0.9, 0.53, 0.9, ranks=(2, 1)), 1.0, False),
+        (judged(0.55, 0.42, 0.9), 1.0, True),
+        (judged(0.55, 0.41, 0.9), 1.0, False),
+        (judged(0.44, None, 0.44, weights=WORDS), 1.0, True),
+        (judged(0.9, None, 0.9, ranks=(None, 2), weights=WORDS), 1.0, False),
+        (judged(0.43, None, 0.43, weights=WORDS), 1.0, False),
+        (judged(0.4, 0.1, 0.44, weights=Weights(0.3, 0.7)), 0.4, True),
+        (judged(0.4, 0.1, 0.44, weights=Weights(0.45, 0.55)), 0.9, False),
+        (judged(0.0, None, None, ranks=(None, None), weights=WORDS), 1.0, False),
     ],
 )
-def test_a_note_is_sure_by_its_meaning_by_both_arms_or_by_words_alone(one, is_sure):
+def test_a_note_is_sure_by_its_meaning_by_both_arms_or_by_words_alone(one, read, is_sure):
     """By score and meaning, less of it if both arms have it first; by words, if the model reads little."""
-    assert ranking.is_sure(one) == is_sure
+    assert ranking.is_sure(one, read) == is_sure
+
+
+@pytest.mark.parametrize(
+    ("matched", "has_all", "keyword"),
+    [(0, False, 0.3), (0.5, False, 0), (1, False, 0.075), (2, False, 0.225), (3, False, 0.375),
+     (4, False, 0.5), (9, True, 0.5), (1, True, 0.3), (0.5, True, 0.3), (3, True, 0.375)],
+)  # fmt: skip
+def test_the_more_words_match_the_more_they_weigh(matched, has_all, keyword):
+    """At most as much as the meaning; no less than .3 where a note has every word."""
+    found = ranking.weights_matched(matched, has_all=has_all)
+    assert (found.vector, found.keyword) == (pytest.approx(1 - keyword), pytest.approx(keyword))
