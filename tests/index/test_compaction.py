@@ -170,6 +170,17 @@ def test_a_purge_ends_a_compaction_that_runs(churned):
     assert churned.index.garbage() == (0, 27)
 
 
+def test_a_compaction_renumbers_the_columns(notes):
+    """Also where only the last row is garbage, so that no old number is beyond the copy."""
+    notes.save(NOTES)
+    notes.remove("n0.md")
+    notes.index.purge(None, 10)
+    notes.compact()
+    assert notes.index.garbage() == (0, 29)
+    assert notes.findings() == []
+    assert notes.found("word20 zebra lion", mode="vector")[0] == "n20.md"
+
+
 def test_an_index_without_vectors_can_be_compacted(notes):
     notes.save(NOTES, embed=False)
     notes.compact()
