@@ -351,7 +351,10 @@ class Rules:
             ConfigError: one of *patterns* or *ignore* is not a gitignore pattern.
         """
         if all(_is_plain(pattern) for pattern in patterns):
-            suffixes, sources = tuple(pattern.removeprefix("**/*") for pattern in patterns), Patterns()
+            suffixes, sources = (
+                tuple(pattern.removeprefix("**/*").lower() for pattern in patterns),
+                Patterns(),
+            )
         else:
             suffixes, sources = (), Patterns(of_config("sources", patterns), below=True)
         if sources.is_unusable:
@@ -436,7 +439,7 @@ class Rules:
         try:
             # Entries are written below memory/ and must be found, whatever the patterns are.
             is_entry = path.startswith(MEMORY) and path.endswith(".md")
-            if not (path.endswith(self._suffixes) or self._sources.selects(path) or is_entry):
+            if not (path.lower().endswith(self._suffixes) or self._sources.selects(path) or is_entry):
                 return "not-selected"
             return "ignored" if self._ignored(folder, path) else ""
         except UnusableError:

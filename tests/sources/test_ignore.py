@@ -34,6 +34,8 @@ def rules(root, files=None, patterns=DEFAULT, ignore=()):
         ("memory/decisions/build/x.md", True),
         ("memory/build/x.md", True),
         ("memory/site-packages/x.md", True),
+        ("SCAN.MD", True),
+        ("b.Markdown", True),
         ("a.txt", False),
         ("a.md.bak", False),
         (".hidden.md", False),
