@@ -2,7 +2,7 @@ import threading
 
 import pytest
 
-from memd.errors import IndexClosedError, ModelMismatchError
+from memd.errors import IndexClosedError, ModelMismatchError, StorageError
 
 
 def test_a_deleted_note_is_gone_from_both_arms(notes):
@@ -94,9 +94,13 @@ def test_a_failed_change_leaves_everything_as_it_was(notes, monkeypatch):
     notes.save({"a.md": "alpha zebra\n"})
     generation = notes.index.snapshot.generation
     notes.write("a.md", "alpha giraffe\n")
+
+    def fails(*_):
+        raise StorageError("the disk is gone")
+
     with monkeypatch.context() as patch:
-        patch.setattr("memd.index.index.Transaction.put", lambda *_: 1 / 0)
-        with pytest.raises(ZeroDivisionError):
+        patch.setattr("memd.index.index.Transaction.put", fails)
+        with pytest.raises(StorageError):
             notes.indexer.apply(["a.md"])
     assert notes.index.snapshot.generation == generation
     assert notes.indexer.apply(["a.md"]).indexed == ["a.md"]
