@@ -9,7 +9,7 @@ import pytest
 from tools.weight import lines, size_bytes
 
 CEILINGS = {
-    "memd": 44_545,  # 60 each: one file is set aside, `get` by names, base64 is one word, matched words
+    "memd": 44_500,  # 60 each: one file is set aside, `get` by names, base64 is one word, matched words
     "memctl": 13_250,  # 20: what bash is offered is quoted for it; 25: arguments as agents' clients send them
     "tests": 63_965,  # hostile offers through real shells, base64 of all wrappings, worktrees, bins
     "benchmarks": 9_552,

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import struct
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -38,9 +38,6 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 DEAD = 0  # no source has the id 0
-# Chunks of one source in the pool of an arm: with 300 sections of one file, eight notes that match nearly as
-# well were outside of it. A file shows three places, each with its neighbours and near-duplicates.
-MOST_OF_A_SOURCE = 8
 # The number of ids that fit into half a page: a save writes one page more, and a start with a million chunks
 # reads 2,977 blobs.
 SLICE_IDS = 336
@@ -296,40 +293,6 @@ def best(scores: Scores, mask: Mask, limit: int) -> Ids:
         least = lower_bound(allowed, limit)
         ids = np.flatnonzero(allowed >= least if least > 0 else allowed > 0)
     return best_of(ids, scores[ids], limit)
-
-
-def spread(
-    find: Callable[[Mask], Ids],
-    scores_at: Callable[[Ids], Scores],
-    mask: Mask,
-    source: NDArray[np.int32],
-    limit: int,
-) -> Ids:
-    """Return the ids of the best chunks, at most `MOST_OF_A_SOURCE` of one as long as others have any.
-
-    Args:
-        find: returns the *limit* best ids under a mask, best first.
-        scores_at: the scores of some ids.
-        mask: which chunks may be found.
-        source: of each chunk, by id.
-        limit: ids wanted.
-    """
-    first = found = find(mask)
-    held: list[Ids] = []
-    while True:
-        numbers, counts = np.unique(source[found], return_counts=True)
-        full = numbers[counts > MOST_OF_A_SOURCE]
-        if not len(full):
-            break
-        held += [found[source[found] == number][:MOST_OF_A_SOURCE] for number in full]
-        mask = mask & ~np.isin(source, full)
-        found = find(mask)
-    if not held:
-        return first
-    ids = np.concatenate([*held, found])
-    ids = best_of(ids, scores_at(ids), limit)
-    left = first[~np.isin(first, ids)][: limit - len(ids)]  # no other source has any
-    return np.concatenate([ids, left])
 
 
 def best_of(ids: Ids, scores: Scores, limit: int) -> Ids:

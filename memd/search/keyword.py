@@ -31,7 +31,6 @@ from memd.index.columns import (
     count_above,
     lower_bound,
     mask_size,
-    spread,
     stretches,
     take,
 )
@@ -237,8 +236,7 @@ def _arm(
     named = tuple(term for term, _ in found)
     postings = tuple(some for _, some in found)
     scores = ChunkScores(_weighted(named, postings), view.snapshot.columns, K1, B)
-    source = view.snapshot.columns.source
-    pool = spread(lambda under: scores.best(under, POOL), scores.at, mask, source, POOL)
+    pool = scores.best(mask, POOL)
     return KeywordArm(pool, named, tier, whole, postings, scores, mask, view.snapshot)
 
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import reduce
 from typing import Literal
 
-from memd.index.columns import Mask, Scores, best, count_above, mask_size, spread, take
+from memd.index.columns import Mask, Scores, best, count_above, mask_size, take
 from memd.index.snapshot import Snapshot, View
 from memd.index.vectors import FLOAT_BYTES, Ids, best_of, by_chunk, cosines, cosines_at, ids_of
 from memd.records import KNEE, CosineScale
@@ -90,14 +90,9 @@ class VectorArm:
     def _nearest(self) -> Ids:
         if self.way == "all":
             self._all = self._scan()
-            every = self._all
-            return self._spread(lambda mask: best(every, mask, POOL))
+            return best(self._all, self.mask, POOL)
         ids = ids_of(self.mask) if self.way == "few" else self._candidates()
-        scores = self._cosines_at(ids)
-        return self._spread(lambda mask: best_of(ids[mask[ids]], scores[mask[ids]], POOL))
-
-    def _spread(self, find: Callable[[Mask], Ids]) -> Ids:
-        return spread(find, self.cosines_of, self.mask, self._snapshot.columns.source, POOL)
+        return best_of(ids, self._cosines_at(ids), POOL)
 
     def _candidates(self) -> Ids:
         snapshot, codes = self._snapshot, self._snapshot.codes
