@@ -4,11 +4,14 @@ The page of all options is written from the parsers of memctl before each build,
 """
 
 import os
+import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1]))  # for tools
+
 from memctl import __version__
-from memctl.commands import COMMANDS, man
-from memctl.output.man import COLUMNS
+from memctl.commands import COMMANDS
+from tools.man_pages import COLUMNS, help_pages
 
 project = "memd"
 version = release = __version__
@@ -30,11 +33,11 @@ def reference() -> str:
     os.environ["COLUMNS"] = COLUMNS
     parts = [
         "# All options\n",
-        "Made of the help pages; `memctl COMMAND --help` and `memctl man COMMAND` show the same.\n",
+        "Made of the help pages; `memctl help COMMAND` shows the same.\n",
     ]
     for command, summary in COMMANDS.items():
         parts += [f"## memctl {command}\n", f"{summary[0].upper()}{summary[1:]}.\n"]
-        parts += [f"```text\n{text.rstrip()}\n```\n" for text in man.help_pages(command)]
+        parts += [f"```text\n{text.rstrip()}\n```\n" for text in help_pages(command)]
     return "\n".join(parts)
 
 

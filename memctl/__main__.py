@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, NoReturn, TextIO
 
 from memctl import exits
-from memctl.commands import COMMANDS
+from memctl.commands import COMMANDS, RENAMED
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -92,17 +92,38 @@ def _run(argv: list[str]) -> int:
         print(overview(), end="")
         return exits.OK
     if name in {"-V", "--version"}:
-        from memctl.versions import own
-
-        print(f"memctl {own()}")
-        return exits.OK
+        return _versions()
     if name not in COMMANDS:
-        from difflib import get_close_matches
-
-        close = get_close_matches(any_text(name), COMMANDS, n=1)
-        hint = f"; did you mean {close[0]}?" if close else ""
-        return _fail(f"no command {any_text(name)!r}{hint} (memctl --help lists them)", exits.USAGE)
+        return _fail(_no_command(any_text(name)), exits.USAGE)
     return _command(name, argv[1:])
+
+
+def _no_command(name: str) -> str:
+    if name in RENAMED:
+        return f"{name} {RENAMED[name]}"
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, COMMANDS, n=1)
+    hint = f"; did you mean {close[0]}?" if close else ""
+    return f"no command {name!r}{hint} (memctl --help lists them)"
+
+
+def _versions() -> int:
+    """Print the versions of memctl and of the running daemon, which is not started for it."""
+    from memctl import versions
+    from memctl.client import Client, RpcError, Unreachable
+    from memctl.commands import common
+
+    print(f"memctl {versions.own()}")
+    try:
+        with Client.connect(timeout_s=common.AT_ONCE_S) as client:
+            daemon_version = str(client.call("memd.hello", {}, timeout_s=common.AT_ONCE_S)["server_version"])
+    except (Unreachable, RpcError):
+        print("memd   not running")
+        return exits.OK
+    print(f"memd   {daemon_version} (running)")
+    common.note(versions.warning(daemon_version))
+    return exits.OK
 
 
 def _command(name: str, argv: list[str]) -> int:

@@ -77,7 +77,7 @@ def overview() -> str:
     return (
         "usage: memctl COMMAND [options]\n\n"
         "Search the memory that memd keeps: your Markdown notes and those of agents.\n\n"
-        f"commands:\n{commands}\n\nmemctl COMMAND --help says more about each; memctl --version.\n\n"
+        f"commands:\n{commands}\n\nmemctl help COMMAND says more about each; memctl --version.\n\n"
         f"{OVERVIEW.format(exits=exits.HELP)}"
     )
 
@@ -138,7 +138,7 @@ def _terminal_width() -> int:
         return 0
 
 
-def workspace_option(parser: argparse.ArgumentParser) -> None:
+def workspace_option(parser: argparse._ActionsContainer) -> None:
     """Add --workspace, which may be given once."""
     parser.add_argument("-w", "--workspace", metavar="DIR", action=_Once, help=_WORKSPACE_HELP)
 

@@ -49,7 +49,7 @@ def run(args: Namespace) -> int:
     if until := answer.get("paused_until"):
         common.note(
             f"embedding is paused until {moment(until)}: notes without vectors are found by words only "
-            "(memctl resume ends it)"
+            "(memctl pause --off ends it)"
         )
     return exits.OK
 

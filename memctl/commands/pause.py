@@ -1,4 +1,4 @@
-"""`memctl pause`: pause embedding for a while."""
+"""`memctl pause`: pause embedding for a while, or resume it."""
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 
@@ -25,7 +25,8 @@ def duration(raw: str) -> float:
 
 def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl pause`."""
-    parser.add_argument(
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument(
         "--for",
         dest="duration_s",
         type=duration,
@@ -33,16 +34,22 @@ def arguments(parser: ArgumentParser) -> None:
         metavar="DURATION",
         help="how long: 90s, 30m, 2h or 1d (default: 1h)",
     )
-    parser.add_argument("--json", action="store_true", help="one object: paused_until")
+    how.add_argument("--off", action="store_true", help="end the pause")
+    parser.add_argument("--json", action="store_true", help="one object: paused_until; with --off resumed")
     parser.epilog = """\
 Applies to all workspaces. Notes saved meanwhile are found by words at once, and by meaning after the pause.
-The pause ends after DURATION, by memctl resume, or when the daemon stops.
+The pause ends after DURATION, by memctl pause --off, or when the daemon stops.
 """
 
 
 def run(args: Namespace) -> int:
-    """Pause embedding and print until when."""
+    """Pause embedding and print until when, or end the pause, if any."""
+    if args.off:
+        answer = common.asked("resume", {}, timeout_s=common.AT_ONCE_S)
+        line = "embedding resumed" if answer["resumed"] else "embedding was not paused"
+        common.print_answer(answer, line, as_json=args.json)
+        return exits.OK
     answer = common.asked("pause", {"duration_s": args.duration_s}, timeout_s=common.AT_ONCE_S)
-    line = f"embedding is paused until {moment(answer['paused_until'])} (memctl resume ends it)"
+    line = f"embedding is paused until {moment(answer['paused_until'])} (memctl pause --off ends it)"
     common.print_answer(answer, line, as_json=args.json)
     return exits.OK

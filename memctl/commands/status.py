@@ -1,4 +1,4 @@
-"""`memctl status`: show the state of the daemon and its workspaces, once or repeatedly.
+"""`memctl status`: show the state of the daemon and its workspaces, once or repeatedly, or for a bug report.
 
 Never starts a daemon: that none runs, or that it hangs, is a valid result.
 """
@@ -10,14 +10,17 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
 
-from memctl import exits, versions
-from memctl.arguments import seconds
+from memctl import exits, versions, workspaces
+from memctl.arguments import seconds, workspace_option
 from memctl.client import Client, MustMendError, NoDaemonError, RpcError, Unreachable, older_daemon
 from memctl.commands import common
-from memctl.output.text import folded, safe, terminal_width, wants_colour
+from memctl.exits import CommandError
+from memctl.output.text import ascii_only, folded, safe, terminal_width, to_json, wants_colour
 
 PLAIN_TERMS = ("dumb", "unknown")  # terminals on which no page can be redrawn in place
 EVERY_S = 2.0  # as watch(1): often enough to see progress
+DEBUG_TIMEOUT_S = 15.0  # the daemon's own deadline
+LAG_S = 1.0  # as the daemon's own default
 
 
 class Outcome(NamedTuple):
@@ -30,7 +33,8 @@ class Outcome(NamedTuple):
 
 def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl status`."""
-    parser.add_argument(
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument(
         "--watch",
         nargs="?",
         type=seconds,
@@ -43,18 +47,37 @@ def arguments(parser: ArgumentParser) -> None:
         action="store_true",
         help="one object, with every skipped file that memd names; with --watch one a line",
     )
+    how.add_argument("--debug", action="store_true", help="print what a bug report needs, as JSON")
+    group = parser.add_argument_group("with --debug")
+    group.add_argument(
+        "--lag",
+        type=float,
+        metavar="S",
+        help=f"measure the lag for S seconds, 10 at most (default: {LAG_S:g})",
+    )
+    workspace_option(group)
     parser.epilog = """\
 Never starts a daemon: exit code 3 means that none runs, 6 that it does not answer. --watch continues without
 a daemon and reports when it stopped and came back; in JSON, .server.state is "dead" or "stuck" meanwhile.
 
+--debug prints JSON, with each part and each entry of a long part on a line, and no text of a note or a query:
+versions, threads, the lag of memd's event loop, the last 200 requests (without parameters) and the last 1,000
+batches of file events; --workspace limits these to one workspace and adds file names. "other_distributions"
+names what else is installed with a package memd or memctl.
+
 examples:
   memctl status --watch 1
+  memctl status --debug > memd-debug.json
   memctl status --json --watch 60 | jq -c '[.server.memory_mb, .workspaces[].pending]'
 """
 
 
 def run(args: Namespace) -> int:
     """Print the status; the daemon answers at once, also while it indexes."""
+    if args.debug:
+        return _debug(args)
+    if args.lag is not None or args.workspace is not None:
+        raise CommandError("--lag and --workspace are for --debug: the status is that of all workspaces")
     if args.watch is not None:
         _watch(args.watch, as_json=args.json)
     outcome = look()
@@ -69,6 +92,29 @@ def run(args: Namespace) -> int:
         version = str(outcome.answer["server"].get("version") or "unknown")
         common.note(versions.older_line(older) if older else versions.warning(version))
     return outcome.status
+
+
+def _debug(args: Namespace) -> int:
+    """Print the internal state of the running daemon, and what else is installed under its name."""
+    params: dict[str, Any] = {"lag_s": LAG_S if args.lag is None else args.lag}
+    if args.workspace is not None:
+        params["workspace"] = workspaces.find(args.workspace)
+    with Client.connect(timeout_s=DEBUG_TIMEOUT_S) as client:
+        answer = common.ask(client, "debug", params, timeout_s=DEBUG_TIMEOUT_S)
+    print(_by_lines(answer | {"other_distributions": versions.other_distributions()}))
+    common.note(versions.others_line())
+    return exits.OK
+
+
+def _by_lines(parts: dict[str, Any]) -> str:
+    """Return an object as JSON with a line for each part, and for each entry of a list of objects."""
+
+    def shown(part: Any) -> str:
+        if not (isinstance(part, list) and part and isinstance(part[0], dict)):
+            return to_json(part, ascii_only=ascii_only())
+        return "[\n  " + ",\n  ".join(to_json(entry, ascii_only=ascii_only()) for entry in part) + "\n ]"
+
+    return "{\n" + ",\n".join(f" {shown(name)}: {shown(part)}" for name, part in parts.items()) + "\n}"
 
 
 def look() -> Outcome:

@@ -30,7 +30,7 @@ def script(commands: list[Page]) -> str:
     lines = [_action((), page.path[0], page.help) for page in commands]
     lines.append(_action((), "help", "say more about a command"))
     lines += [_action(("help",), page.path[0], page.help) for page in commands]
-    for flags, text in ((HELP, "show the commands"), (VERSION, "print memctl's version")):
+    for flags, text in ((HELP, "show the commands"), (VERSION, "print the versions of memctl and memd")):
         lines.append(f"complete -c memctl -n __memctl_next {_spelled(flags)} -d {_quoted(text)}")
     for page in flat(commands):
         lines += [_option(page.path, option) for option in page.options]

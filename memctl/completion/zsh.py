@@ -43,7 +43,7 @@ _PARENT = r"""@name@() {
     return ret
 }"""
 _HELP = Option(HELP, "show the commands", None, repeatable=False)
-_VERSION = Option(VERSION, "print memctl's version", None, repeatable=False)
+_VERSION = Option(VERSION, "print the versions of memctl and memd", None, repeatable=False)
 
 
 def script(commands: list[Page]) -> str:

@@ -19,7 +19,7 @@ WEAK_MATCH = "weak match"  # most questions about subjects that no note covers g
 
 # Code of `degraded` → its meaning for people; other codes are shown as they are.
 DEGRADED = {
-    "embedding-paused": "memctl resume ends it",
+    "embedding-paused": "memctl pause --off ends it",
     "model-loading": "the model is still loading",
     "model-failed": "the model failed, memctl status says why",
     "model-slow": "the model took too long",

@@ -126,7 +126,7 @@ def server(status: dict[str, Any]) -> StatusSection:
             *([("loop lag", f"{lag_ms:.1f} ms")] if lag_ms is not None else []),
             *(("model", _model(model)) for model in about.get("models") or ()),
             *([("sandbox", _sandbox(limits))] if limits is not None else []),
-            *([("embedding", f"paused until {moment(until)}: memctl resume ends it")] if until else []),
+            *([("embedding", f"paused until {moment(until)}: memctl pause --off ends it")] if until else []),
             *([("team", _team(about["team"]))] if about.get("team") else []),
             *(("error", one_line(str(error))) for error in about.get("errors") or ()),
         ],

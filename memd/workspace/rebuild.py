@@ -59,7 +59,8 @@ class Rebuild:
             self._refuse_missing()
             if opened.sync.vectors.held and vectors_before():
                 raise EmbedderError(
-                    f"embedding is paused, and a new index would have no vectors (memctl resume). {STAYS}"
+                    "embedding is paused, and a new index would have no vectors "
+                    f"(memctl pause --off). {STAYS}"
                 )
             if opened.sync.vectors.pending and vectors_before():
                 raise EmbedderError(f"the model gives no vectors, and a new index would have none. {STAYS}")

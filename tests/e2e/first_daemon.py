@@ -42,10 +42,10 @@ def test_it_answers_is_named_and_is_replaced_by_a_restart(home):
     root = str(home.home / "notes")
     found = home.memctl("search", "-w", root, "grey bird")
     assert (found.returncode, "heron.md:" in found.stdout) == (0, True), found.stderr
-    for command in (["version"], ["status"], ["search", "--files", "-w", root, "grey bird"]):
+    for command in (["--version"], ["status"], ["search", "--files", "-w", root, "grey bird"]):
         said = home.memctl(*command).stderr
         assert "the running memd is 0.1.0. Start this version: memctl restart" in said, command
     assert home.memctl("restart").returncode == 0
     found = home.memctl("search", "--sync", "--files", "-w", root, "grey bird")
     assert (found.returncode, found.stdout) == (0, f"{root}/heron.md\n"), found.stderr
-    assert home.memctl("version").stderr == ""
+    assert home.memctl("--version").stderr == ""

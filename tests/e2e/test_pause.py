@@ -48,13 +48,13 @@ def test_a_note_saved_in_a_pause_is_found_by_words_and_embedded_after_it(daemon:
     assert daemon.call("health")["ok"]
     assert waiting(daemon) == 1
 
-    assert daemon.memctl("resume").stdout == "embedding resumed\n"
+    assert daemon.memctl("pause", "--off").stdout == "embedding resumed\n"
     daemon.call("index", workspace=str(root))
     assert waiting(daemon) == 0
     answer = daemon.call("search", query="otter", workspace=str(root))
     assert answer["degraded"] == []
     assert daemon.call("status")["server"]["paused_until"] is None
-    assert daemon.memctl("resume").stdout == "embedding was not paused\n"
+    assert daemon.memctl("pause", "--off").stdout == "embedding was not paused\n"
 
 
 def test_a_pause_ends_by_itself(daemon: Daemon, root: Path) -> None:

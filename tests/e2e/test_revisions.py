@@ -192,7 +192,7 @@ def test_a_circle_has_a_history(workspace):
 
 
 def test_a_person_does_all_of_it_by_memctl(workspace):
-    """add, --supersedes, --related, --update with and without --hash, history; paths as seen from here."""
+    """add, --supersedes, --related, --update with and without --hash, journal; paths as seen from here."""
     daemon, root = workspace
     here = root / "memory"
     said = daemon.memctl("add", "--topic", "t", "--title", "Weirs", "--json", "They stand.", cwd=root)
@@ -203,7 +203,7 @@ def test_a_person_does_all_of_it_by_memctl(workspace):
     )  # fmt: skip
     newer = "memory/" + said.stdout.strip()
     assert (said.returncode, "related:\n- 1.md\n" in (root / newer).read_text()) == (0, True)
-    shown = daemon.memctl("history", f"t/{first['path'].rpartition('/')[2]}", cwd=here).stdout.splitlines()
+    shown = daemon.memctl("journal", f"t/{first['path'].rpartition('/')[2]}", cwd=here).stdout.splitlines()
     assert [line[:2] for line in shown] == ["* ", "  "]
     assert [line.rpartition("  ")[2] for line in shown] == ["Weirs", "Weirs now"]
     assert newer.removeprefix("memory/") in shown[1]

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,9 +17,9 @@ from patience import PATIENCE
 from sample_answers import READY, found, hit, known, status
 from scripted_peer import AS_IN_A_TERMINAL, refuse
 
-from memctl import exits
+from memctl import exits, versions
 from memctl.__main__ import main
-from memctl.commands import COMMANDS
+from memctl.commands import COMMANDS, RENAMED
 
 
 def run(*argv, stdin=b""):
@@ -434,6 +435,39 @@ def test_an_unknown_command_gets_the_nearest_one(capsys):
     """Exit code 2 with a suggestion."""
     assert main(["serach", "x"]) == exits.USAGE
     assert "did you mean search?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", RENAMED)
+def test_a_command_of_an_earlier_version_names_what_replaces_it(name, capsys):
+    """On one line, whatever follows it; exit code 2."""
+    assert main([name, "notes/a.md", "--json"]) == exits.USAGE
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n"), RENAMED[name] in err) == ("", 1, True)
+    replacing = re.findall(r"memctl (\S+)", err)
+    assert set(replacing) <= {*COMMANDS, "help", "--version"}
+    assert name not in COMMANDS
+
+
+@pytest.mark.parametrize(
+    ("answer", "second"), [({"server_version": "0.0.1"}, "0.0.1 (running)"), (None, "not running")]
+)
+def test_the_version_is_that_of_memctl_and_of_the_daemon(peer, root, capsys, answer, second):
+    """Another version of the daemon is told on stderr; none is started."""
+    if answer:
+        peer(**{"memd.hello": answer})
+    assert main(["--version"]) == exits.OK
+    out, err = capsys.readouterr()
+    assert out == f"memctl {versions.own()}\nmemd   {second}\n"
+    assert ("memctl restart" in err) is (answer is not None)
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [["journal", "a.md", "--since", "7d"], ["status", "--lag", "1"], ["pause", "--off", "--for", "1h"]],
+)
+def test_options_that_belong_to_another_form_of_a_command_are_wrong_usage(root, capsys, argv):
+    assert main(argv) == exits.USAGE
+    assert "--" in capsys.readouterr().err
 
 
 def test_without_a_command_the_overview_goes_to_stderr(capsys):

@@ -36,7 +36,7 @@ def test_health_names_it_on_stderr(another, peer, capsys):
 
 def test_debug_names_it_in_the_report(another, peer, capsys):
     peer(debug={"version": "0.2.0"})
-    assert main(["debug"]) == exits.OK
+    assert main(["status", "--debug"]) == exits.OK
     report = json.loads(capsys.readouterr().out)
     assert report["version"] == "0.2.0"
     assert "memd-engine 0.5.2" in report["other_distributions"]
