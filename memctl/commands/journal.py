@@ -42,8 +42,8 @@ def arguments(parser: ArgumentParser) -> None:
 Prints the newest first: time, action, client, and the entry's current path and title, or only its id if it is
 gone. The journal itself stores no text and no name of an entry.
 
-With PATH, prints one line for each note of its chain, the oldest first, with "*" at the note you named. A
-note supersedes another one if its front matter has `supersedes: PATH`, as memctl add --supersedes PATH writes.
+With PATH, prints one line for each note of its chain, the oldest first, with "*" at the note you named. It
+supersedes another note if its front matter has `supersedes: PATH`, as memctl add --supersedes PATH writes.
 
 examples:
   memctl journal --since today
