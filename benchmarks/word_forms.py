@@ -6,7 +6,6 @@ yet, and again. Only the asking thread's time counts, so that other load on the 
 processor's caches still suffer from it.
 """
 
-import threading
 from pathlib import Path
 from time import thread_time
 
@@ -52,10 +51,6 @@ def measured(index: Index, texts: list[str]) -> dict[str, list[float]]:
             index.postings.put(building, building.step(0.1))
     with index.view() as view:
         view.vocabulary.read(view.reader, view.snapshot.columns.count, None)
-        view.vocabulary.stem_ahead("english")
-    for thread in threading.enumerate():  # a question before its end stems some words itself
-        if thread.name == "memd-stems":
-            thread.join()
     for text in texts:  # the words' own postings are cached in all that is measured
         asked_ms(index, text, has_forms=False)
     without = [asked_ms(index, text, has_forms=False) for text in texts]

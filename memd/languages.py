@@ -57,9 +57,6 @@ _TABLE = """
 """  # noqa: RUF001 - Cyrillic and Greek are meant
 _ROWS = (row.partition(":") for row in re.split(r"\n {4}(?! )", _TABLE.strip("\n")[4:]))
 FUNCTION_WORDS = {cast("Language", language): frozenset(words.split()) for language, _, words in _ROWS}
-# Words per language whose stems are kept, 0.1 kB each; computing one takes 20 µs. Arbitrary: 100,000 chunks
-# of notes have some 60,000 words. The stems of further words are computed each time.
-STEMS_KEPT = 200_000
 _LANGUAGES_OF = {
     word: tuple(language for language, its in FUNCTION_WORDS.items() if word in its)
     for word in frozenset().union(*FUNCTION_WORDS.values())
@@ -78,9 +75,25 @@ def spoken(words: Collection[str], languages: Sequence[Language]) -> Language | 
     return next((one for one in languages if signs[one] == most), None)
 
 
+def stems(words: Sequence[str], language: Language) -> list[str]:
+    """Return the stem of each word."""
+    stem_words, lock = _stemmer(language)
+    with lock:
+        return stem_words(words)
+
+
 @cache
-def stemmer(language: Language) -> Callable[[str], str]:
-    """Return the stemming function of a language."""
+def _stemmer(language: Language) -> tuple[Callable[[Sequence[str]], list[str]], threading.Lock]:
+    """Return the stemming function of a language, and the lock that allows one thread at a time into it."""
+    try:
+        from Stemmer import Stemmer  # noqa: PLC0415 - with the first word
+    except ImportError:
+        return _plain_stemmer(language), threading.Lock()
+    return Stemmer(language, 0).stemWords, threading.Lock()  # 0: without a cache, which is slower than the C
+
+
+def _plain_stemmer(language: Language) -> Callable[[Sequence[str]], list[str]]:
+    """Return the stemming function in plain Python."""
     # Importing the package itself would load the stemmers of all languages: 0.1 s of processor time and 8 MB.
     package = "snowballstemmer"
     if package not in sys.modules:
@@ -88,17 +101,7 @@ def stemmer(language: Language) -> Callable[[str], str]:
         assert spec is not None
         sys.modules[package] = importlib.util.module_from_spec(spec)
     module = import_module(f"{package}.{language}_stemmer")
-    one = getattr(module, f"{language.capitalize()}Stemmer")()
-    lock = threading.Lock()  # the stemmer keeps its state in attributes
-    known: dict[str, str] = {}  # for all workspaces, since a stem does not depend on the notes
-
-    def stem(word: str) -> str:
-        found = known.get(word)
-        if found is None:
-            with lock:
-                found = sys.intern(one.stemWord(word))
-            if len(known) < STEMS_KEPT:
-                known[word] = found
-        return found
-
-    return stem
+    stem_words: Callable[[Sequence[str]], list[str]] = getattr(
+        module, f"{language.capitalize()}Stemmer"
+    )().stemWords
+    return stem_words

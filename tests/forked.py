@@ -34,7 +34,7 @@ MODULES = {
         "memd.daemon", "memd.api.dispatch", "memd.api.methods", "memd.workspace.workspaces",
         "memd.workspace.open", "memd.embedding.onnx", "memd.search.search", "memd.search.why",
         "memd.search.recall", "memd.search.similar", "memd.sources.chunk", "memd.sources.daily", "numpy.ma",
-        "onnxruntime", "snowballstemmer.english_stemmer", "tokenizers", "watchfiles", "yaml",
+        "onnxruntime", "Stemmer", "tokenizers", "watchfiles", "yaml",
     ),
 }  # fmt: skip
 MAX_REQUEST_BYTES = 100_000  # a packet's; what is larger starts the interpreter

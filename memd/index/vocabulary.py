@@ -10,9 +10,8 @@ It may contain terms of dead chunks only: users check the postings of a term.
 """
 
 import threading
-import time
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from heapq import nsmallest
 from itertools import chain, takewhile
@@ -22,7 +21,7 @@ import structlog
 from memd.errors import MemdError
 from memd.index.reader import Reader
 from memd.index.source_rows import searchable
-from memd.languages import Language, stemmer
+from memd.languages import Language, stems
 from memd.lru import LruCache
 from memd.text import paired
 
@@ -44,7 +43,6 @@ UNREAD_SHARE = 1 / 20
 FORM_START = 3
 FORM_MORE = 8
 FORMS_KEPT = 10_000  # words with cached forms, 0.3 kB each
-STEMS_AT_ONCE, PAUSE_S = 10, 0.001  # computed ahead: a query waits for 0.2 ms at most
 
 LAST_CHARACTER = "\U0010ffff"  # sorts after any character of a term
 
@@ -74,8 +72,6 @@ class Vocabulary:
         self._last = 0  # highest chunk id read
         self._complete_at = -2  # the last generation of which all chunks were read
         self._thread: threading.Thread | None = None  # reads all terms
-        self._stemmed: set[Language] = set()  # languages in which the read terms are stemmed ahead
-        self._stemming: list[threading.Thread] = []
         self._closed = False
 
     def read(self, reader: Reader, chunks: int, timeout_s: float | None) -> bool:
@@ -96,7 +92,7 @@ class Vocabulary:
             unread = last - self._last
             if unread > FEW_NEW_CHUNKS and chunks <= FEW_CHUNKS:
                 self._words, self._last = _all(reader)
-                self._ordered, self._stemmed = None, set()
+                self._ordered = None
                 self._forms = LruCache(FORMS_KEPT)
             elif unread > FEW_NEW_CHUNKS + UNREAD_SHARE * chunks:
                 self._start()
@@ -124,12 +120,10 @@ class Vocabulary:
     def forms(self, word: str, language: Language) -> tuple[str, ...]:
         """Return the other terms with the stem of *word*, as far as they were read.
 
-        Snowball removes suffixes, so forms have a common beginning: a few dozen terms are stemmed, 20 µs
-        each, unless `stem_ahead` did that. In the few languages where it also removes prefixes, forms with
-        another prefix are not found.
+        Snowball removes suffixes, so forms have a common beginning: a few dozen terms are stemmed. In the few
+        languages where it also removes prefixes, forms with another prefix are not found.
         """
-        stem = stemmer(language)
-        wanted = stem(word)
+        [wanted] = stems([word], language)
         same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(word, wanted, strict=False)))
         start = word[: max(FORM_START, same - 1)]
         with self._lock:
@@ -137,23 +131,11 @@ class Vocabulary:
         known = kept.get((language, word))
         if known is None or known[0] != len(near):  # terms are never removed
             longest = len(wanted) + FORM_MORE
-            found = (term for term in near if len(term) <= longest and term != word and stem(term) == wanted)
-            known = len(near), tuple(found)
+            others = [term for term in near if len(term) <= longest and term != word]
+            each = zip(others, stems(others, language), strict=True)
+            known = len(near), tuple(term for term, stem in each if stem == wanted)
             kept.put((language, word), known)
         return known[1]
-
-    def stem_ahead(self, language: Language) -> None:
-        """Start a thread that stems all terms, the first time; `forms` takes ten times as long without."""
-        with self._lock:
-            if self._closed or language in self._stemmed:
-                return
-            self._stemmed.add(language)
-            terms = list(chain.from_iterable(self._words.values()))
-            thread = threading.Thread(
-                target=self._stem_all, args=(terms, language), name="memd-stems", daemon=True
-            )
-            self._stemming = [*(one for one in self._stemming if one.is_alive()), thread]
-            thread.start()
 
     def document_frequency(self, *terms: str) -> int:
         """Return the sum of the document frequencies of some terms, dead chunks included."""
@@ -164,8 +146,8 @@ class Vocabulary:
         """Stop the background thread and wait for it."""
         with self._lock:
             self._closed = True
-            threads = [*self._stemming, *([self._thread] if self._thread else [])]
-        for thread in threads:
+            thread = self._thread
+        if thread is not None:
             thread.join()
 
     def _between(self, start: str) -> list[str]:
@@ -189,22 +171,13 @@ class Vocabulary:
             ordered = sorted(chain.from_iterable(words.values()))
             with self._lock:
                 self._words, self._last, self._ordered = words, last, ordered
-                self._complete_at, self._stemmed = -2, set()
+                self._complete_at = -2
                 self._forms = LruCache(FORMS_KEPT)
         except MemdError as error:  # it is closed, or the database cannot be read: queries will say so
             log.warning("vocabulary_not_read", kind=type(error).__name__)
         finally:
             with self._lock:
                 self._thread = None
-
-    def _stem_all(self, terms: Sequence[str], language: Language) -> None:
-        stem = stemmer(language)
-        for start in range(0, len(terms), STEMS_AT_ONCE):
-            if self._closed:
-                return
-            for term in terms[start : start + STEMS_AT_ONCE]:
-                stem(term)
-            time.sleep(PAUSE_S)
 
     def _read_new(self, reader: Reader) -> None:
         """Read the texts of the next unread chunks."""
@@ -233,9 +206,6 @@ class CountedVocabulary(Vocabulary):
         """Return True: nothing is left to read."""
         del reader, chunks, timeout_s
         return True
-
-    def stem_ahead(self, language: Language) -> None:
-        """Do nothing: it has the words around those of one query."""
 
 
 def _no_reader(_stop: Callable[[], bool]) -> AbstractContextManager[Reader]:

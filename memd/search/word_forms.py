@@ -61,7 +61,6 @@ def with_forms(view: View, query: Query, languages: Sequence[Language]) -> tuple
         return query, True
     if not view.vocabulary.read(view.reader, view.snapshot.columns.count, 0.0):
         return query, False
-    view.vocabulary.stem_ahead(language)
     found = {term: _forms(view, term, language) for term in list(single_terms)[:MAX_WORDS]}
     forms = {term: its for term, its in found.items() if its}
     return replace(query, forms=forms, language=language), True

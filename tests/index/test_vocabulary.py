@@ -1,14 +1,22 @@
 """The vocabulary: read when it is asked for, and never behind for long."""
 
+import json
+import re
 import threading
+from pathlib import Path
+from typing import get_args
 
 import pytest
 from daemon_process import until
 from patience import PATIENCE
-from snowballstemmer.english_stemmer import EnglishStemmer
 from tests_support import Notes
 
+from memd import languages
 from memd.index import vocabulary
+from memd.languages import FUNCTION_WORDS, Language, stems
+
+MODEL = Path(languages.__file__).parent / "embedding" / "model"
+PAIRS = Path(__file__).parents[1] / "word_form_pairs.jsonl"  # questions and notes in three languages
 
 
 def words(notes: Notes, *, timeout_s: float | None = None) -> tuple[bool, dict[str, int]]:
@@ -97,37 +105,28 @@ def test_a_large_index_is_read_in_a_thread_that_no_query_waits_for(notes, many, 
     assert words(notes, timeout_s=10 * PATIENCE) == (True, {"heron": 1})
 
 
-def stemming() -> list[threading.Thread]:
-    """Return the threads that stem words ahead."""
-    return [thread for thread in threading.enumerate() if thread.name == "memd-stems"]
+def test_the_stems_are_the_same_with_and_without_the_library_in_c():
+    """Each word of the model's vocabulary in English, some in other languages, with words of these."""
+    tokenizer = json.loads((MODEL / "tokenizer.json").read_text())
+    whole = sorted({piece.removeprefix("##").lower() for piece in tokenizer["model"]["vocab"]})
+    pairs = [json.loads(line) for line in PAIRS.read_text().splitlines()]
+    for language in get_args(Language):
+        own = " ".join(f"{row['note']} {row['question']}" for row in pairs if row["language"] == language)
+        own_words = {*re.findall(r"\w+", own.lower()), *FUNCTION_WORDS.get(language, ())}
+        some = whole if language == "english" else [*whole[::200], *own_words]
+        assert stems(some, language) == languages._plain_stemmer(language)(some), language
 
 
-def test_words_that_are_stemmed_ahead_are_not_stemmed_by_a_query(notes, monkeypatch):
-    """Whichever words it has; words that are saved later are stemmed when their forms are asked for."""
+def test_a_form_that_is_saved_later_is_found(notes):
+    """Also of a word whose forms were asked for before."""
     notes.save({"a.md": "zorbling zorbled\n"})
     with notes.index.view() as view:
         view.vocabulary.read(view.reader, view.snapshot.columns.count, None)
-        view.vocabulary.stem_ahead("english")
-        until(lambda: not stemming())
-        with monkeypatch.context() as patched:
-            patched.setattr(EnglishStemmer, "stemWord", None)
-            assert view.vocabulary.forms("zorbling", "english") == ("zorbled",)
+        assert view.vocabulary.forms("zorbling", "english") == ("zorbled",)
     notes.save({"b.md": "zorbles\n"})
     with notes.index.view() as view:
         view.vocabulary.read(view.reader, view.snapshot.columns.count, None)
         assert view.vocabulary.forms("zorbling", "english") == ("zorbled", "zorbles")
-
-
-def test_a_stop_ends_the_stemming(notes):
-    letters = "bcdfghjklm"
-    words = [f"qu{a}{b}{c}{d}" for a in letters for b in letters for c in letters for d in letters]
-    notes.save({"a.md": " ".join(words) + "\n"}, embed=False)
-    with notes.index.view() as view:
-        view.vocabulary.read(view.reader, view.snapshot.columns.count, None)
-        view.vocabulary.stem_ahead("english")
-    notes.index.close()
-    assert not stemming()
-    notes.open()
 
 
 def test_a_stop_ends_the_reading(notes, many):
