@@ -191,11 +191,10 @@ SandboxLimit = Literal["privileges", "files", "sockets"]  # that a process has p
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncState:
-    """The state of an index that answers report, replaced at each change. Times are of time.monotonic()."""
+    """The state of an index at the moment of a request, for its answer."""
 
-    state: State  # if the folder exists and embedding is not paused
-    open_words: bool  # saved changes may not be searchable by their words
-    dirty_since: float | None  # since when
+    state: State  # if the folder exists
+    dirty_since: float | None  # time.monotonic() since when saved changes may not be searchable
     first: bool  # until everything has been searchable once
     first_words: bool  # the same for words
     renewed: Renewal
@@ -205,16 +204,8 @@ class SyncState:
     words_left_s: float | None  # None: not measured yet
     vectors_left_s: float | None
     failing: bool  # embedding fails at present
-    held_until: float  # embedding is paused until then
+    held: bool  # chunks wait for vectors because embedding is paused
     not_utf8: tuple[str, ...]  # the first sources that would be notes in another encoding
-
-    def is_held(self, now: float) -> bool:
-        """Return whether chunks wait for vectors because embedding is paused."""
-        return self.pending_vectors > 0 and now < self.held_until
-
-    def state_at(self, now: float) -> State:
-        """Return the state, given that the folder exists."""
-        return "ready" if self.state == "busy" and not self.open_words and self.is_held(now) else self.state
 
 
 @dataclass(frozen=True, slots=True)

@@ -337,7 +337,7 @@ def frame(opened: OpenWorkspace, answer: Answer, fresh: Freshness) -> Fields:
     if prepared.query_vec is not None and index.pending_vectors:
         if known.failing:
             codes.append("vectors-incomplete")
-        if known.is_held(time.monotonic()):
+        if known.held:
             codes.append(EMBEDDING_PAUSED)
     return {
         "workspace": str(opened.workspace.root),
@@ -351,9 +351,8 @@ def frame(opened: OpenWorkspace, answer: Answer, fresh: Freshness) -> Fields:
 
 def index_state(opened: OpenWorkspace, known: SyncState, generation: int) -> IndexState:
     """Return how fresh an answer from a *generation* is."""
-    now = time.monotonic()
     return IndexState(
-        state=known.state_at(now) if opened.workspace.is_there() else "missing",
+        state=known.state if opened.workspace.is_there() else "missing",
         first=known.first,
         renewed=known.renewed,
         first_words=known.first_words,
@@ -361,7 +360,7 @@ def index_state(opened: OpenWorkspace, known: SyncState, generation: int) -> Ind
         pending_files=known.pending_files,
         pending_vectors=known.pending_vectors,
         generation=generation,
-        lag_ms=0 if known.dirty_since is None else round((now - known.dirty_since) * 1000),
+        lag_ms=0 if known.dirty_since is None else round((time.monotonic() - known.dirty_since) * 1000),
         embedded=known.embedded,
         left_s=LeftSeconds(words=known.words_left_s, vectors=known.vectors_left_s),
     )

@@ -4,7 +4,7 @@ Large files are queued separately, because one may take longer than all others. 
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain, islice
 from operator import itemgetter
@@ -18,13 +18,9 @@ KEPT = 0.9  # weight of the older measurements at each new one: the last ten or 
 
 
 class Backlog:
-    """Paths to index. A path that was taken may be added again meanwhile by a new hint.
+    """Paths to index. A path that was taken may be added again meanwhile by a new hint."""
 
-    *changed* is called whenever the number of waiting paths, or the time of the oldest, changes.
-    """
-
-    def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
-        self._changed = changed
+    def __init__(self) -> None:
         self._hints: dict[str, float] = {}  # saved a moment ago → monotonic time; taken first
         self._found: OrderedDict[str, float] = OrderedDict()  # in bulk, or by a scan
         self._in_hand: dict[str, float] = {}  # the slice that is being indexed now
@@ -88,7 +84,6 @@ class Backlog:
             self._in_hand = dict(self._hints.popitem() for _ in range(count))
         else:
             self._in_hand = {path: self._found.pop(path) for path in list(islice(self._found, limit))}
-        self._changed()
         return list(self._in_hand)
 
     def done(self, handled: int) -> None:
@@ -122,7 +117,6 @@ class Backlog:
         for path in paths:
             at = min(self._in_hand.get(path, now), self._large.pop(path, now))
             self._large[path] = at
-        self._changed()
 
     def take_large(self, last: Container[str] = ()) -> str | None:
         """Take a large file, one in *last* only if there is no other. Followed by `done_large`."""
@@ -131,7 +125,6 @@ class Backlog:
         )
         if path is not None:
             self._large_in_hand = {path: self._large.pop(path)}
-            self._changed()
         return path
 
     def done_large(self, *, through: bool) -> None:
@@ -147,12 +140,10 @@ class Backlog:
 
     def _look_since(self) -> None:
         self.since = min(chain.from_iterable(times.values() for times in self._all()), default=None)
-        self._changed()
 
     def _note(self, paths: list[str], at: float) -> None:
         if paths:
             self.since = at if self.since is None else min(self.since, at)
-            self._changed()
 
 
 class Throughput:

@@ -10,7 +10,6 @@ the daemon at the latest; notes are still indexed by words meanwhile.
 import asyncio
 import os
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,7 +39,6 @@ class EmbeddingPause:
     def __init__(self) -> None:
         self.stop_s = 0.0  # time.monotonic() when it ends, or ended
         self._changed = asyncio.Event()
-        self.followers: set[Callable[[], None]] = set()  # each is called when a pause begins or is ended
 
     @property
     def left_s(self) -> float:
@@ -74,8 +72,6 @@ class EmbeddingPause:
     def _set_stop(self, stop_s: float) -> None:
         self.stop_s = stop_s
         self._changed.set()
-        for tell in self.followers:
-            tell()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +99,6 @@ class Owner(Protocol):
 
 class LoopListener(Protocol):
     """Receives the progress of one workspace's loops; implemented by `WorkspaceSync`."""
-
-    def publish(self) -> None:
-        """Update the state that answers report."""
 
     def note_outdated(self) -> None:
         """The configuration differs from the one that the loops use."""

@@ -48,11 +48,7 @@ class _Batch:
 class EmbedLoop:
     """Keeps the vectors of one workspace in step with its chunks. For the event loop's thread."""
 
-    def __init__(
-        self, context: WorkspaceContext, backlog: Backlog, changed: Callable[[], None] = lambda: None
-    ) -> None:
-        """*changed* is called after each change of the counts, or of whether vectors come."""
-        self._changed = changed
+    def __init__(self, context: WorkspaceContext, backlog: Backlog) -> None:
         self.pending = 0  # chunks that wait for a vector; 0 without a model
         self.unreadable = 0  # chunks without a vector: in a script that the model does not read
         self.beyond = 0  # chunks without a vector: after the first ones of a long source
@@ -99,7 +95,6 @@ class EmbedLoop:
         if self.wanted:
             self.pending += chunks
             self.total = max(self.total, self.pending)
-            self._changed()
 
     def wake(self, first: Iterable[str] = ()) -> None:
         """Signal new chunks; those of the *first* paths were saved a moment ago."""
@@ -112,7 +107,6 @@ class EmbedLoop:
         """Clear the failure, after a success or before another attempt."""
         self.failing = False
         self.fault = None
-        self._changed()
 
     @property
     def building(self) -> dict[str, Any] | None:
@@ -144,14 +138,12 @@ class EmbedLoop:
                 if self.held:
                     continue
                 await self._finish(embedder)
-                self._changed()  # another model's vectors may be whole
                 self.total = self.pending
                 await note_complete()
                 await self._wait_for_work(embedder)
         except Exception as error:
             self.failing = True
             self.fault = error if isinstance(error, NoSpaceError | StorageError) else None
-            self._changed()
             raise
         finally:
             if self._next is not None:
@@ -192,7 +184,6 @@ class EmbedLoop:
         self.beyond = beyond
         self.pending = waiting - len(self._refused)
         self.total = max(self.total, self.pending)
-        self._changed()
 
     def _begin(self, embedder: Embedder) -> tuple[int, int, int]:
         self._index.begin_model(embedder.model_id, embedder.dim, embedder.scripts, embedder.cosines)
@@ -299,7 +290,6 @@ class EmbedLoop:
         await self.count()
         if vectors:
             self.throughput.note(max(before - self.pending, 0), time.monotonic() - began)
-            self._changed()
             self._context.publish(
                 {"event": "embedded", "count": len(vectors), "pending_vectors": self.pending}
             )

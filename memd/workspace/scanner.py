@@ -117,7 +117,6 @@ class Scanner:
     def ask(self, *, storm: bool = False, urgent: bool = False) -> None:
         """Request a scan of everything."""
         self._schedule.ask(time.monotonic(), storm=storm, urgent=urgent)
-        self._listener.publish()
         self._wanted.set()
 
     def ask_folder(self, path: str) -> None:
@@ -125,7 +124,6 @@ class Scanner:
         if not is_utf8(path):  # it cannot contain sources; a full scan lists what is skipped
             return
         self._folders.setdefault(path, time.monotonic())
-        self._listener.publish()
         self._wanted.set()
 
     def note_skipped(self, skipped: dict[str, str]) -> None:
@@ -133,7 +131,6 @@ class Scanner:
         self.skipped = skipped
         unread = (path for path, reason in skipped.items() if reason == "not-utf8")
         self.not_utf8 = tuple(heapq.nsmallest(NOT_UTF8_NAMED, unread))
-        self._listener.publish()
 
     async def run(self) -> None:
         """Scan whenever it is due, for ever."""
@@ -172,7 +169,6 @@ class Scanner:
         began = time.monotonic()
         self._owed = self._schedule.begin(began)
         self.running = True
-        self._listener.publish()
         in_hand = self._backlog.in_hand  # not yet in the index, with which the scan compares
         try:
             self.rules = await self._context.write(self._context.load_rules)
@@ -190,7 +186,6 @@ class Scanner:
         finally:
             self.running = False
             self._owed = None
-            self._listener.publish()
         self.failures = 0
         self._schedule.end(began, time.monotonic(), cost_s=cost_s)
         self._listener.note_scanned()
@@ -218,7 +213,6 @@ class Scanner:
             # When a scan is due: whatever creates so many folders may do so all day.
             self._schedule.ask(min(self._folders.values()))
             self._folders.clear()
-            self._listener.publish()
             return
         for folder in list(self._folders):
             # Removed before the comparison: later changes in it request another one.
@@ -230,7 +224,6 @@ class Scanner:
                 self._in_hand = None
                 if not through:
                     self._folders[folder] = since
-                self._listener.publish()
             if not through:
                 return
         self._listener.note_scanned()

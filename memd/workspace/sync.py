@@ -39,9 +39,7 @@ Report = Callable[[dict[str, Any]], None]  # takes {"stage": "scan" | "index" | 
 
 
 class WorkspaceSync:
-    """Keeps one workspace's index up to date. For the event loop's thread; `known` is thread-safe."""
-
-    known: SyncState  # the state that answers report; thread-safe, replaced by `publish`
+    """Keeps one workspace's index up to date. For the event loop's thread."""
 
     def __init__(self, context: WorkspaceContext) -> None:
         self.context = context
@@ -58,14 +56,13 @@ class WorkspaceSync:
         self._stop = asyncio.Event()
         self._at_once = asyncio.Event()  # failed work is retried without a delay
         self._tasks: list[asyncio.Task[None]] = []
-        self._backlog = Backlog(self.publish)
+        self._backlog = Backlog()
         self.scanner = Scanner(context, self._backlog, self)
         self.index_loop = IndexLoop(context, self._backlog, self.scanner, self)
-        self.vectors = EmbedLoop(context, self._backlog, self.publish)
+        self.vectors = EmbedLoop(context, self._backlog)
         self.watcher = WorkspaceWatcher(context, self.scanner, self.index_loop)
         self.maintenance = Maintenance(context, self.vectors, is_idle=lambda: self.state == "ready")
         self._damaged_rows = DamagedRows(context, self.vectors)
-        self.publish()
 
     @property
     def place(self) -> Workspace:
@@ -82,21 +79,22 @@ class WorkspaceSync:
     @property
     def state(self) -> State:
         """The state of the workspace, including a check whether its folder exists."""
-        return self.known.state_at(time.monotonic()) if self.place.is_there() else "missing"
+        return self._state_if_there if self.place.is_there() else "missing"
 
-    def publish(self) -> None:
-        """Replace the state that answers report by the current one."""
-        files, vectors = len(self._backlog), self.vectors
-        state: State = "ready"
+    @property
+    def _state_if_there(self) -> State:
         if self.scanner.running:
-            state = "scanning"
-        elif self.scanner.last is None:
-            state = "starting"
-        elif self._open_words or (vectors.pending and not vectors.failing):
-            state = "busy"
-        self.known = SyncState(
-            state=state,
-            open_words=self._open_words,
+            return "scanning"
+        if self.scanner.last is None:
+            return "starting"
+        return "busy" if self._open_work else "ready"
+
+    @property
+    def known(self) -> SyncState:
+        """The state that an answer reports: made when one is asked for, which costs some microseconds."""
+        files, vectors = len(self._backlog), self.vectors
+        return SyncState(
+            state=self._state_if_there,
             dirty_since=self._dirty_since,
             first=self.first,
             first_words=self.first_words,
@@ -107,7 +105,7 @@ class WorkspaceSync:
             words_left_s=self.index_loop.throughput.left_s(files),
             vectors_left_s=vectors.throughput.left_s(vectors.pending),
             failing=vectors.failing,
-            held_until=self.context.daemon.pause.stop_s,
+            held=vectors.held,
             not_utf8=self.scanner.not_utf8,
         )
 
@@ -180,13 +178,10 @@ class WorkspaceSync:
             )
             for loop, pauses in pauses_s.items()
         ]
-        self.context.daemon.pause.followers.add(self.publish)
-        self.publish()
 
     async def stop(self) -> None:
         """End all tasks; waiting callers get IndexClosedError."""
         self._stop.set()
-        self.context.daemon.pause.followers.discard(self.publish)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -269,7 +264,6 @@ class WorkspaceSync:
         """Reopen the workspace with the new configuration, once."""
         if not self.reopening:
             self.reopening = True
-            self.publish()
             self.context.reopen(ReopenReason.CONFIG)
 
     def note_hinted(self) -> None:
@@ -294,7 +288,6 @@ class WorkspaceSync:
         self._most = 0
         if not self._open_words and not self.scanner.running and self.scanner.last is not None:
             self.first_words = False
-            self.publish()
             # Now rather than at the first unknown word, which would remain uncorrected.
             await asyncio.to_thread(self.index.read_vocabulary)
         await self._note_if_complete()
@@ -325,7 +318,6 @@ class WorkspaceSync:
                 took_s=round(time.monotonic() - self._began_s, 1),
             )
             self.first, self.renewed = False, ""
-            self.publish()
 
     async def _drop_old(self) -> None:
         """Delete the index of another release, after its vectors were taken over."""

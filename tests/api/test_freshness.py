@@ -39,18 +39,18 @@ def test_an_answer_never_claims_more_than_it_read(tmp_path):
                 """Let the note be indexed while the search reads; the client stays."""
                 write_on.set()
                 stop = time.monotonic() + 60 * PATIENCE
-                while opened.sync.known.pending_files and time.monotonic() < stop:
+                while not len(opened.index.snapshot.sources) and time.monotonic() < stop:
                     time.sleep(0.001)
                 return False
 
             call = Call(1, {}, None, lambda _: None, lambda _: None, left, lambda _: None)
             answer = await search(workspaces, opened, SearchParams(query="heron weir", mode="keyword"), call)
             await writing
-            return msgpack.unpackb(answer.result), opened.sync.known.pending_files
+            return msgpack.unpackb(answer.result), len(opened.index.snapshot.sources)
         finally:
             write_on.set()
             await workspaces.close()
 
-    answer, pending_now = asyncio.run(main())
-    assert (answer["hits"], pending_now) == ([], 0)
+    answer, sources_now = asyncio.run(main())
+    assert (answer["hits"], sources_now) == ([], 1)
     assert answer["index"]["pending_files"] == 1
