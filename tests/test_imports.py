@@ -34,7 +34,7 @@ VOCABULARY = {
 MAY_IMPORT = {
     "memd.sources": VOCABULARY,
     "memd.embedding": VOCABULARY | {"memctl.paths"},
-    "memd.index": VOCABULARY | {"memd.sources"},
+    "memd.index": VOCABULARY | {"memd.sources", "memd.entries.secrets"},
     "memd.rpc": VOCABULARY | {"memctl.protocol"},
     "memd.search": VOCABULARY | {"memd.index"},
     "memd.stores": VOCABULARY | {"memd.index", "memd.search", "memd.entries"},

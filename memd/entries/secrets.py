@@ -10,6 +10,7 @@ happens to it.
 
 import base64
 import binascii
+import hashlib
 import json
 import re
 import threading
@@ -22,6 +23,8 @@ import re2
 
 from memd.entries.secret_shapes import FRAMES, SERVICES, TOKENS, WORDS
 
+RULES = 1  # counts up when other secrets are found by the same tables
+MASK = "[masked: "  # what stands for a secret begins with it
 _CLASSES = {
     "%a": "[A-Za-z0-9]",
     "%l": "[a-z0-9]",
@@ -73,12 +76,24 @@ _NO_SECRET_VALUE = re.compile(r"sha\d|md5|ssh|ecdsa|age1|eyJ|AAAA|data[./]", re.
 _STRONG_WORD = re.compile(WORDS.removesuffix("|key"))
 _HEX = re.compile("[0-9a-f]+|[0-9A-F]+")
 _ADDRESS = re.compile(r"://(?P<name>[^/\s:@]*):(?P<password>[^/\s@]+)@")
+# Below such a key of front matter any value is a password, also a short one.
+_PASSWORD_KEY = re.compile(r"(?:passw(?:or)?d|passphrase|passcode|pwd)s?", re.IGNORECASE)
+_PASSWORD_LINE = re.compile(
+    rb"(?:^|[\s{,\"'.])[\w-]*(?:passw(?:or)?d|passphrase|passcode|pwd)s?[\"']?[ \t]*:"
+    rb"(?:[ \t]+(?![|>])(?P<here>[^\s#][^\r\n]*?)[ \t]*\r?$"
+    rb"|[ \t]*(?:[|>][^\r\n]*)?\r?\n(?P<below>(?:[ \t]+[^\r\n]+|-[ \t][^\r\n]*)"
+    rb"(?:\r?\n(?:[ \t]+[^\r\n]+|-[ \t][^\r\n]*))*))",
+    re.IGNORECASE | re.MULTILINE,
+)
+_NO_PASSWORD_VALUE = re.compile(r"""["']?(?:\$|<|%|\{\{|\[masked: )|["']{2}$|(?:null|true|false|yes|no|~)$""")
+_FRONT_MATTER = re.compile(rb"---[ \t]*\r?\n(.*?)^(?:---|\.\.\.)[ \t]*\r?$", re.DOTALL | re.MULTILINE)
 _LETTERS_ALONE = re.compile(r"[^a-z]+")
 _SIGNS = re.compile(r"[^A-Za-z0-9]+")
 _OF_VALUE = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+/.~%-"  # = may follow
 _LONGEST_NAME = 40  # bytes of a value that may be the name of the next assignment
 _LOADING = threading.Lock()
 MIN_PASSWORD_CHARS = 8
+MIN_ADDRESS_PASSWORD_CHARS = 4  # where an address has a password, few texts are anything else
 LONG_PASSWORD_CHARS = 20  # of letters alone: placeholders in documentation are shorter
 MIN_DIFFERENT = 6  # distinct characters of a token; documentation has rows of x
 MIN_RANDOM_CHARS = 10  # in a row, without a separator: the words of names are shorter
@@ -98,13 +113,21 @@ class Secret:
     end: int
 
 
+@cache
+def shapes_version() -> str:
+    """Return what differs where the same text may have other secrets."""
+    tables = repr((RULES, TOKENS, FRAMES, SERVICES, WORDS)).encode()
+    return hashlib.blake2b(tables, digest_size=8).hexdigest()
+
+
 def find_secrets(text: str) -> list[Secret]:
     """Return every secret of a known shape in *text*, in order, without overlaps."""
     data = text.encode("utf-8", "replace")
     if b";base64," in data:
         data = _IMAGE.sub(lambda image: b" " * len(image[0]), data)
     kept: list[Secret] = []
-    for secret in sorted([*_tokens(data), *_framed(data), *_assigned(data)], key=lambda found: found.start):
+    found = [*_tokens(data), *_framed(data), *_assigned(data), *_front_passwords(data)]
+    for secret in sorted(found, key=lambda found: found.start):
         if kept and secret.start < kept[-1].end:
             kept[-1] = Secret(kept[-1].kind, kept[-1].start, max(kept[-1].end, secret.end))
         else:
@@ -114,9 +137,14 @@ def find_secrets(text: str) -> list[Secret]:
 
 def mask(text: str) -> str:
     """Return *text* with "[masked: KIND]" for each secret; line numbers do not change."""
+    return replaced(text, replacements(text))
+
+
+def replaced(text: str, spans: Iterable[tuple[int, int, str]]) -> str:
+    """Return *text* with [start, end) of each span replaced; line numbers do not change."""
     parts: list[str] = []
     last = 0
-    for start, end, instead in replacements(text):
+    for start, end, instead in spans:
         parts += [text[last:start], instead, "\n" * text.count("\n", start, end)]
         last = end
     return "".join([*parts, text[last:]]) if parts else text
@@ -124,7 +152,49 @@ def mask(text: str) -> str:
 
 def replacements(text: str) -> list[tuple[int, int, str]]:
     """Return the range [start, end) of each secret in *text*, and its replacement by `mask`."""
-    return [(secret.start, secret.end, f"[masked: {secret.kind}]") for secret in find_secrets(text)]
+    return [(secret.start, secret.end, f"{MASK}{secret.kind}]") for secret in find_secrets(text)]
+
+
+def masked_values(front: dict[str, object]) -> dict[str, object]:
+    """Return the keys and values of a front matter with secrets masked, each value as below its key."""
+    if not find_secrets("\n".join(_pairs(front, ""))) and not _has_password(front):
+        return front
+    return {mask(key): _masked_value(value, key) for key, value in front.items()}
+
+
+def _pairs(value: object, key: str) -> Iterator[str]:
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _pairs(inner, name)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _pairs(inner, key)
+    else:
+        yield f"{key}: {value}"
+
+
+def _has_password(value: object) -> bool:
+    if isinstance(value, dict):
+        return any(_is_password_key(key) or _has_password(inner) for key, inner in value.items())
+    return isinstance(value, list) and any(map(_has_password, value))
+
+
+def _is_password_key(key: str) -> bool:
+    return any(found.end() == len(key) for found in _PASSWORD_KEY.finditer(key))
+
+
+def _masked_value(value: object, key: str) -> object:
+    if isinstance(value, dict):
+        inherited = key if _is_password_key(key) else ""
+        return {mask(name): _masked_value(inner, inherited or name) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_masked_value(inner, key) for inner in value]
+    if not isinstance(value, str) or not value:
+        return value
+    if _is_password_key(key) and not _NO_PASSWORD_VALUE.match(value):
+        return f"{MASK}password]"
+    named = f"{mask(key)}: "
+    return mask(named + value).removeprefix(named)
 
 
 class _Token:
@@ -256,6 +326,17 @@ def _framed(data: bytes) -> Iterator[Secret]:
                     yield Secret(frame.kind, start, end)
 
 
+def _front_passwords(data: bytes) -> Iterator[Secret]:
+    """Yield the values of keys of the front matter that are named as a password."""
+    front = _FRONT_MATTER.match(data) if data.startswith(b"---") else None
+    for match in _PASSWORD_LINE.finditer(data, *front.span(1)) if front else ():
+        start, end = match.span("here" if match["here"] is not None else "below")
+        if not _NO_PASSWORD_VALUE.match(data[start:end].decode("utf-8", "replace")):
+            quoted = end - start > 2 and data[start : start + 1] in {b'"', b"'"}  # noqa: PLR2004 - both quotes
+            is_closed = quoted and data[start : start + 1] == data[end - 1 : end]
+            yield Secret("password", start + is_closed, end - is_closed)
+
+
 def _assigned(data: bytes) -> Iterator[Secret]:
     """Yield random texts that are assigned to the name of a service or of a secret."""
     shapes = _shapes()
@@ -315,10 +396,12 @@ def _in_characters(secrets: Iterable[Secret], data: bytes) -> Iterator[Secret]:
 
 def _is_example(kind: str, secret: str) -> bool:
     """Return whether a secret is an example from documentation or a placeholder."""
-    if secret.startswith("[masked:") or _PUBLIC.search(secret):
+    if secret.startswith(MASK.strip()) or _PUBLIC.search(secret):
         return True
     if kind == "private-key":
         return len(set(secret.partition("-----")[2].rpartition("-----")[2])) < MIN_KEY_CHARS
+    if kind == "generic-credential-uri":
+        return len(secret) < MIN_ADDRESS_PASSWORD_CHARS or _is_placeholder(secret)
     name, password = _password_in(kind, secret)
     if password is not None:
         return not _is_password(password, name)
@@ -333,19 +416,21 @@ def _password_in(kind: str, secret: str) -> tuple[str, str | None]:
     if kind == "curl-auth-user":
         name, _, password = secret.partition(":")
         return name, password
-    if kind in {"generic-credential-uri", "netrc-password", "nuget-config-password"}:
+    if kind in {"netrc-password", "nuget-config-password"}:
         return "", secret
     return "", None
 
 
 def _is_password(text: str, name: str = "") -> bool:
     """Return whether *text* is a password and not a placeholder."""
-    if len(text) < MIN_PASSWORD_CHARS or text == name or _PLACEHOLDER.search(text):
-        return False
-    letters = _LETTERS_ALONE.sub("", text.lower())
-    if _NO_PASSWORD.fullmatch(letters):
+    if len(text) < MIN_PASSWORD_CHARS or text == name or _is_placeholder(text):
         return False
     return len(text) >= LONG_PASSWORD_CHARS or not text.isalpha()
+
+
+def _is_placeholder(text: str) -> bool:
+    letters = _LETTERS_ALONE.sub("", text.lower())
+    return bool(_PLACEHOLDER.search(text) or _NO_PASSWORD.fullmatch(letters))
 
 
 def _is_known_payload(token: str) -> bool:

@@ -35,7 +35,7 @@ from memd.errors import (
 )
 from memd.fsio import Failure
 
-SCHEMA_VERSION = 9  # of the tables; an index with another version is rebuilt
+SCHEMA_VERSION = 10  # of the tables; an index with another version is rebuilt
 
 # unicode61 keeps letters and digits; Mn and Mc keep the vowel signs of Indic scripts inside their words.
 # remove_diacritics 2 also handles code points that combine a letter with several diacritics.
@@ -97,6 +97,17 @@ CREATE TABLE fields (                      -- of the front matter: memd.index.so
     PRIMARY KEY (key, value, source)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX fields_by_source ON fields (source);
+
+CREATE TABLE secret_fields (               -- of sources with secrets in them: as only people see them
+    source INTEGER NOT NULL REFERENCES sources (id) ON DELETE CASCADE,
+    key TEXT NOT NULL,
+    value TEXT NOT NULL,
+    PRIMARY KEY (key, value, source)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX secret_fields_by_source ON secret_fields (source);
+CREATE VIEW whole_fields AS
+    SELECT * FROM fields WHERE source NOT IN (SELECT source FROM secret_fields)
+    UNION ALL SELECT * FROM secret_fields;
 
 CREATE TABLE chunks (
     id INTEGER PRIMARY KEY AUTOINCREMENT,  -- never used twice: what is dead stays dead in a snapshot
@@ -186,7 +197,7 @@ WRITTEN_BACK_BYTES = 4 * 1024 * 1024
 JOURNAL_LIMIT_BYTES = 64 * 1024 * 1024  # the WAL is truncated to this after a checkpoint
 # Tables in which a lost page would be noticed late or never; full-text tables have checks of their own.
 LOOKED_THROUGH = (
-    *("meta", "sources", "names", "links", "fields", "chunks", "matrices"),
+    *("meta", "sources", "names", "links", "fields", "secret_fields", "chunks", "matrices"),
     *("vectors", "columns", "postings", "unembedded", "outbox"),
 )
 # Length of the log, in pages, at which `Store` checkpoints after a commit. SQLite's automatic checkpoint

@@ -168,6 +168,7 @@ class Index:
         """
         with self._pool.borrowed(expired) as reader:
             snapshot = self._same_moment(reader)
+            reader.for_people = visible is None
             if visible is None:
                 view = View(snapshot, reader, self._vocabulary)
             else:

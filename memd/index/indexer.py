@@ -15,6 +15,7 @@ from pathlib import Path
 
 import structlog
 
+from memd.entries.secrets import shapes_version
 from memd.errors import IndexClosedError, InterruptedParseError, MemdError
 from memd.fsio import RACY_NS
 from memd.index.index import Index
@@ -162,10 +163,11 @@ class Indexer:
         self._newest: dict[str, int] = {}  # path → order of the last committed reading
 
     def begin(self) -> None:
-        """Prepare the first scan; if the chunker or its limits changed, all sources are cut again."""
+        """Prepare the first scan; all sources are cut again if the chunker, its limits or secrets changed."""
         self.suspects = self.in_hand.left()
         writer = self._index.writer
-        cut_by = f"{CHUNKER}:{self.limits.words}:{self.limits.overlap_words}:{self.limits.max_tokens}"
+        limits = self.limits
+        cut_by = f"{CHUNKER}:{limits.words}:{limits.overlap_words}:{limits.max_tokens}:{shapes_version()}"
         if writer.get("chunker") != cut_by:
             with writer.transaction():
                 writer.forget_stamps()

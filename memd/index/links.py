@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from memd.entries.secrets import MASK
 from memd.records import LinkKind
 from memd.text import normalized
 
@@ -259,11 +260,13 @@ def key_of(target: str) -> str:
 
 
 def names_of(path: str, aliases: Iterable[str], entry_id: str) -> tuple[Name, ...]:
-    """Return the names of a source without duplicates."""
+    """Return the names of a source without duplicates; none with a masked secret, which others have, too."""
     found = [Name(FILE, key_of(path)), *(Name(ALIAS, key_of(alias)) for alias in aliases)]
     if entry_id:
         found.append(Name(ENTRY_ID, key_of(entry_id)))
-    return tuple(dict.fromkeys(name for name in found if name.name))
+    return tuple(
+        dict.fromkeys(one for one in found if one.name and (one.kind == FILE or MASK not in one.name))
+    )
 
 
 class Resolver:

@@ -134,6 +134,7 @@ class Reader:
     def __init__(self, path: Path) -> None:
         self._path = path
         self.generation = -1  # that the transaction sees
+        self.for_people = False  # whether secrets are read, instead of what stands for them
         with translated(path):
             self._db = open_reader(path)
         terms = terms_of(self._db, of_query=True)
@@ -161,6 +162,7 @@ class Reader:
     def end(self) -> None:
         """End the read transaction and remove the limit."""
         self.limit(None)
+        self.for_people = False
         self.rollback()
 
     def rollback(self) -> None:
@@ -335,12 +337,14 @@ class Reader:
 
     def field_values(self, key: str) -> list[str]:
         """Return the distinct values of a key of the front matter, those of gone sources included."""
-        return [value for [value] in self.each("SELECT DISTINCT value FROM fields WHERE key = ?", (key,))]
+        return [
+            value for [value] in self.each(f"SELECT DISTINCT value FROM {self._fields} WHERE key = ?", (key,))
+        ]
 
     def sources_with_field(self, key: str, values: Sequence[str] | None = None) -> set[int]:
         """Return the sources that have a key with one of *values*, None: any; gone ones included."""
         # As one text: separate rows take twice as long.
-        statement, asked = "SELECT group_concat(source) FROM fields WHERE key = ?", [key]
+        statement, asked = f"SELECT group_concat(source) FROM {self._fields} WHERE key = ?", [key]
         if values is not None:
             statement, asked = (
                 f"{statement} AND value IN (SELECT value FROM json_each(?))",
@@ -352,8 +356,8 @@ class Reader:
     def field_key_counts(self, sources: Collection[int]) -> Iterator[tuple[str, int, int]]:
         """Yield (key, sources that have it, distinct values) among *sources*, the most frequent first."""
         yield from self.each(
-            """
-            SELECT key, count(DISTINCT source), count(DISTINCT value) FROM fields
+            f"""
+            SELECT key, count(DISTINCT source), count(DISTINCT value) FROM {self._fields}
             WHERE source IN (SELECT value FROM json_each(?)) GROUP BY key ORDER BY 2 DESC, key
             """,
             (json.dumps(list(sources)),),
@@ -362,13 +366,17 @@ class Reader:
     def field_value_counts(self, key: str, sources: Collection[int]) -> Iterator[tuple[str, int, int]]:
         """Yield (value, sources that have it, 1) of a key among *sources*, the most frequent first."""
         for value, count in self.each(
-            """
-            SELECT value, count(DISTINCT source) FROM fields
+            f"""
+            SELECT value, count(DISTINCT source) FROM {self._fields}
             WHERE key = ? AND source IN (SELECT value FROM json_each(?)) GROUP BY value ORDER BY 2 DESC, value
             """,
             (key, json.dumps(list(sources))),
         ):
             yield value, count, 1
+
+    @property
+    def _fields(self) -> str:
+        return "whole_fields" if self.for_people else "fields"
 
     def of_same_session(self, source: int) -> list[int]:
         """Return the sources that name the same conversation as *source*, gone ones included."""

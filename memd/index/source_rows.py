@@ -17,13 +17,16 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from functools import partial
 from itertools import filterfalse
 from pathlib import PurePosixPath
 from typing import Final
 from zlib import crc32
 
 from memd import daily
+from memd.entries.secrets import mask
 from memd.index.links import Name, names_of
+from memd.index.secret_words import masked_document
 from memd.records import (
     Chunk,
     ChunkLimits,
@@ -115,6 +118,7 @@ class NewSource:
     evergreen: bool
     external: bool
     fields: frozenset[tuple[str, str]]  # (key, value) of its front matter
+    secret_fields: frozenset[tuple[str, str]]  # the same with secrets; none if it has none
     chunks: tuple[NewChunk, ...]
     names: tuple[Name, ...]  # by which links refer to it
     links: tuple[Link, ...]
@@ -137,32 +141,34 @@ def prepare(
     from memd.sources.daily import parse_daily  # noqa: PLC0415
 
     if daily.PATH.fullmatch(source.path):
-        document = parse_daily(source.text, tokenizer=tokenizer, limits=limits, plain=plain)
+        cut = partial(parse_daily, tokenizer=tokenizer, limits=limits, plain=plain)
     else:
-        archived = _archived_on(source)
-        document = parse(source.text, tokenizer=tokenizer, limits=limits, plain=plain, day=archived)
+        cut = partial(parse, tokenizer=tokenizer, limits=limits, plain=plain, day=_archived_on(source))
+    document, whole = masked_document(source.text, cut)
     name = PurePosixPath(source.path).stem
     day, day_of = _day_of(document, source)
     front = document.front_matter
     valid_until, warnings = _valid_until(front)
+    sessions = _sessions(source)
     return NewSource(
         path=source.path,
         stamp=stamp,
         hash=source.hash,
-        title=document.title or name,
-        tags=document.tags,
+        title=whole.title or name,
+        tags=whole.tags,
         day=day,
         day_of=day_of,
         origin=origin_of(document.front_matter),
         front_matter=front,
-        warnings=document.warnings + warnings + _length_warning(document.chunks),
+        warnings=document.warnings + warnings + _length_warning(whole.chunks),
         private=is_private(source.text),
         valid_until=valid_until,
         evergreen=_text(front.get("evergreen")).casefold() in _TRUE,
         external=_text(front.get("derived_from")).casefold() == EXTERNAL,
-        fields=fields_of(front) | _sessions(source),
+        fields=fields_of(front) | sessions,
+        secret_fields=fields_of(whole.front_matter) | sessions if whole is not document else frozenset(),
         chunks=tuple(
-            _prepared_chunk(chunk, source.path, number) for number, chunk in enumerate(document.chunks)
+            _prepared_chunk(chunk, source.path, number) for number, chunk in enumerate(whole.chunks)
         ),
         names=names_of(source.path, document.aliases, document.entry_id),
         links=document.links,
@@ -353,7 +359,7 @@ def _sessions(source: SourceText) -> frozenset[tuple[str, str]]:
     """Return as fields the conversations that the entries of a daily file come from."""
     if not daily.PATH.fullmatch(source.path):
         return frozenset()
-    named = (_text(block.session)[:MAX_FIELD_CHARS] for block in daily.blocks(source.text.encode()))
+    named = (mask(_text(block.session))[:MAX_FIELD_CHARS] for block in daily.blocks(source.text.encode()))
     return frozenset((SESSION, one) for one in named if one)
 
 

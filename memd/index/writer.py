@@ -137,14 +137,15 @@ class Writer(Store):
 
     def _put_links(self, source_id: int, new: NewSource) -> None:
         """Replace the names, links and fields of a source."""
-        for table in ("names", "links", "fields"):
+        for table in ("names", "links", "fields", "secret_fields"):
             self.run(f"DELETE FROM {table} WHERE source = ?", (source_id,))
         self.run_many("INSERT INTO names VALUES (?, ?, ?)", ((source_id, *name) for name in new.names))
         self.run_many(
             "INSERT INTO links VALUES (?, ?, ?, ?, ?)",
             ((source_id, link.kind, link.target, links.key_of(link.target), link.line) for link in new.links),
         )
-        self.run_many("INSERT INTO fields VALUES (?, ?, ?)", ((source_id, *field) for field in new.fields))
+        for table, fields in (("fields", new.fields), ("secret_fields", new.secret_fields)):
+            self.run_many(f"INSERT INTO {table} VALUES (?, ?, ?)", ((source_id, *field) for field in fields))
 
     def stage(self, new: NewSource) -> tuple[int, int]:
         """Insert a source that is invisible to queries, and reserve consecutive ids for its chunks.

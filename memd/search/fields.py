@@ -1,8 +1,8 @@
 """The filter `field:`: conditions on the front matter of notes, and the counts of its keys and values.
 
 A condition is tested once for each distinct value of its key, and SQLite returns the sources with the values
-that pass. An agent's condition never passes by a value that is masked for it, so that no filter confirms a
-secret. Imported only by a query with such a filter. Thread-safe.
+that pass. Secrets were masked before the fields were stored, so that no filter confirms one. Imported only
+by a query with such a filter. Thread-safe.
 """
 
 import math
@@ -99,7 +99,7 @@ def sources_with(view: View, test: FieldTest) -> Collection[int]:
         found = view.reader.sources_with_field(test.key)
     else:
         values = list(filter(test.passes, view.reader.field_values(test.key)))
-        found = view.reader.sources_with_field(test.key, _unmasked(view, test.key, values))
+        found = view.reader.sources_with_field(test.key, values)
     return view.snapshot.sources.keys() - found if test.operator in {"lacks", "!="} else found
 
 
@@ -112,31 +112,11 @@ class FieldCount(NamedTuple):
 
 
 def counts(view: View, key: str | None, sources: Iterable[int]) -> list[FieldCount]:
-    """Return the keys in the front matter of *sources*, or the values of one *key*, the most frequent first.
-
-    Secrets are masked for agents.
-    """
+    """Return the keys in the front matter of *sources*, or one *key*'s values, the most frequent first."""
     seen = list(sources)
     if key is None:
-        found = [FieldCount(*row) for row in view.reader.field_key_counts(seen)]
-        return [one._replace(name=_masked(view, one.name)) for one in found]
-    folded = folded_key(key)
-    found = [FieldCount(*row) for row in view.reader.field_value_counts(folded, seen)]
-    front = f"{folded}: "  # many secrets are recognised by the name before them
-    return [one._replace(name=_masked(view, front + one.name).removeprefix(front)) for one in found]
-
-
-def _unmasked(view: View, key: str, values: list[str]) -> list[str]:
-    """Return the values that the caller may see unmasked."""
-    lines = [f"{key}: {value}" for value in values]
-    whole = "\n".join(lines)
-    if _masked(view, whole) == whole:  # one scan, as nearly always no value is a secret
-        return values
-    return [value for value, line in zip(values, lines, strict=True) if _masked(view, line) == line]
-
-
-def _masked(view: View, text: str) -> str:
-    return text if view.veil is None else view.veil.masked(text)
+        return [FieldCount(*row) for row in view.reader.field_key_counts(seen)]
+    return [FieldCount(*row) for row in view.reader.field_value_counts(folded_key(key), seen)]
 
 
 def _folded(value: str) -> str:

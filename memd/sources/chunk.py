@@ -66,6 +66,9 @@ _SPACE = re.compile(r"\s+")
 _PARTING = frozenset(" \n\r\t")
 
 
+Masked = Callable[[dict[str, object]], dict[str, object]]
+
+
 class Measure:
     """Counts words and word pieces of any stretch [begin, stop) of one text, from line *first* on."""
 
@@ -429,6 +432,7 @@ def parse(
     plain: bool = False,
     is_top: bool = True,
     day: date | None = None,
+    masked: Masked | None = None,
 ) -> Document:
     r"""Cut *text* into chunks.
 
@@ -446,6 +450,7 @@ def parse(
         is_top: *text* begins at the top of the file, so that it may begin with front matter.
         day: of a page of an archive. The context of each of its chunks has the day of its first turn: a
             question may name the day, and the turns rarely do.
+        masked: returns the front matter to be used instead of that of the text; None: as it is.
 
     Returns:
         Title, tags, front matter, and the chunks in the order of the text. Warnings contain line numbers
@@ -454,6 +459,7 @@ def parse(
     text, folded = fold_blobs(text)
     lines = replace(split_lines(text), folded=folded)
     front = FrontMatter({}) if plain or not is_top else read_front_matter(lines)
+    front = front if masked is None else replace(front, values=masked(front.values))
     literal = [Block("code_block", 0, front.lines)] if front.is_text else []
     found, warnings = read_plain(lines) if plain else read_blocks(lines, front.lines)
     blocks = [*literal, *found]

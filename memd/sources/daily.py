@@ -9,20 +9,24 @@ from dataclasses import replace
 
 from memd import daily
 from memd.records import ChunkLimits, Document, Tokenizer
-from memd.sources.chunk import merged_tags, parse
+from memd.sources.chunk import Masked, merged_tags, parse
 
 
-def parse_daily(text: str, *, tokenizer: Tokenizer, limits: ChunkLimits, plain: bool = False) -> Document:
+def parse_daily(
+    text: str, *, tokenizer: Tokenizer, limits: ChunkLimits, plain: bool = False, masked: Masked | None = None
+) -> Document:
     """Cut a daily file into chunks, as `memd.sources.chunk.parse` does; each chunk names its block."""
     raw = text.encode()
     documents: list[Document] = []
     for block, start, stop in _stretches(raw):
         before = raw.count(b"\n", 0, start)
         part = raw[start:stop].decode()
-        document = parse(part, tokenizer=tokenizer, limits=limits, plain=plain, is_top=not start)
+        document = parse(
+            part, tokenizer=tokenizer, limits=limits, plain=plain, is_top=not start, masked=masked
+        )
         documents.append(_moved(document, before, block))
     if not documents:
-        return parse(text, tokenizer=tokenizer, limits=limits, plain=plain)
+        return parse(text, tokenizer=tokenizer, limits=limits, plain=plain, masked=masked)
     tags: tuple[str, ...] = ()
     for document in documents:
         tags = merged_tags(tags, document.tags)
