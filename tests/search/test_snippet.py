@@ -1,7 +1,7 @@
 import pytest
 
 from memd.search.query import parse
-from memd.search.snippet import SNIPPET_CHARS, Snippet, snippet, wanted
+from memd.search.snippet import MANY_WORDS, SNIPPET_CHARS, Snippet, snippet, wanted
 
 
 def shown_of(text: str, start_line: int, query: str, *, start_byte: int = 0, **weights: float) -> Snippet:
@@ -28,6 +28,14 @@ def test_without_a_match_the_first_line_with_text_is_named():
     """A hit by meaning alone has its chunk's first line."""
     shown = shown_of("\n\nBRCA1 mutation analysis\n", 4, "breast cancer")
     assert (shown.match_line, shown.match_column, shown.match_text) == (6, 1, "BRCA1 mutation analysis")
+
+
+def test_a_query_of_many_words_marks_the_same_words():
+    """Whole words alone, beside any punctuation."""
+    text = "reddened.\n" * 3 + "Red-lantern_\n" + "redden lanterns.\n" * 3
+    many = " ".join(f"absent{number}" for number in range(2 * MANY_WORDS))
+    assert shown_of(text, 1, f"red lantern {many}") == shown_of(text, 1, "red lantern")
+    assert shown_of(text, 1, f"red lantern {many}").match_line == 4
 
 
 def test_accents_and_case_do_not_matter():
