@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from memd.index.reader import StoredChunk
 from memd.index.snapshot import View
 from memd.index.source_rows import BITS, MIN_JACCARD, MOST_DIFFERING, SHINGLE, compared_words
-from memd.search.ranking import Candidate, Candidates
+from memd.search.ranking import Candidate
 
 with suppress(ImportError):  # then search.fallback answers, and nothing here is called
     import numpy as np
@@ -81,7 +81,7 @@ class Comparison(Protocol):
 
 def fold(
     view: View,
-    candidates: Candidates,
+    candidates: Sequence[Candidate],
     limit: int,
     per_source: int,
     alive: Callable[[str], bool],
@@ -128,11 +128,17 @@ class _Folding:
     """The state of `fold`; candidates are named by their places, best first."""
 
     def __init__(
-        self, view: View, candidates: Candidates, window: int, per_source: int, compared: type[Comparison]
+        self,
+        view: View,
+        candidates: Sequence[Candidate],
+        window: int,
+        per_source: int,
+        compared: type[Comparison],
     ) -> None:
         self.found = Dedup()
         self._per_source = per_source
-        self.ids, self.sources = candidates.numbers()
+        self.ids = [candidate.id for candidate in candidates]
+        self.sources = [candidate.source for candidate in candidates]
         self._view = view
         self._candidates = candidates
         self._places = {number: place for place, number in enumerate(self.ids)}

@@ -8,7 +8,7 @@ chunk, in the first chunk of the source and in the whole source, divided by what
 from collections.abc import Sequence
 
 from memd.errors import DeadlineError
-from memd.index.columns import Columns, mask_size, require_numpy, stretches, take
+from memd.index.columns import count_above, mask_size, require_numpy, stretches, take
 from memd.index.snapshot import Snapshot, View
 from memd.search import ranking, source_scores
 from memd.search.dedup import Dedup, fold
@@ -26,9 +26,9 @@ from memd.search.explanation import (
     Unseen,
     VectorPart,
 )
-from memd.search.keyword import K1, POOL, B, KeywordArm
+from memd.search.keyword import K1, POOL, B, KeywordArm, count_between
 from memd.search.query import Query, content_words
-from memd.search.ranking import Candidates
+from memd.search.ranking import Candidate, above_floor
 from memd.search.score import Judgement, PreparedQuery, meaning_of
 from memd.search.search import Answer, why_off
 from memd.search.vector import VectorArm
@@ -77,6 +77,8 @@ def explain_chunk(view: View, request: PreparedQuery, judged: Judgement, chunk_i
     """Explain one chunk, which may be outside both pools. Raises as `explain` does."""
     give_up_in_time(request)
     columns = view.snapshot.columns
+    candidate = next((candidate for candidate in judged.candidates if candidate.id == chunk_id), None)
+    by_vector, by_words = (candidate.vector_rank, candidate.keyword_rank) if candidate else (None, None)
     [row] = take(columns.row, [chunk_id])
     [source_id] = take(columns.source, [chunk_id])
     sees = judged.vector is not None and row >= 0
@@ -84,9 +86,9 @@ def explain_chunk(view: View, request: PreparedQuery, judged: Judgement, chunk_i
     weights = ranking.weights_seen(read, vector=sees, keyword=judged.keyword is not None)
     vector, keyword = None, None
     if judged.vector is not None and sees:
-        vector = _vector_part(view.snapshot, judged.vector, chunk_id, weights.vector)
+        vector = _vector_part(view.snapshot, judged.vector, chunk_id, by_vector, weights.vector)
     if judged.keyword is not None:
-        keyword = _keyword_part(judged.keyword, columns, chunk_id, weights.keyword)
+        keyword = _keyword_part(view.snapshot, judged.keyword, chunk_id, by_words, weights.keyword)
     unseen: list[Unseen] = []
     if vector is None:
         unseen.append(
@@ -98,7 +100,6 @@ def explain_chunk(view: View, request: PreparedQuery, judged: Judgement, chunk_i
     total = min(1.0, (vector.part if vector else 0.0) + (keyword.part if keyword else 0.0))
     merged = max(total, named.score if named else 0.0)
     decay = _decay(view, request, source_id)
-    candidate = next((candidate for candidate in judged.candidates if candidate.id == chunk_id), None)
     order = candidate.order if candidate else None
     behind = judged.ahead_of.get(chunk_id)
     sources = view.snapshot.sources
@@ -127,9 +128,23 @@ def filters_of(query: Query) -> tuple[Filter, ...]:
     )
 
 
-def standing(view: View, request: PreparedQuery, judged: Judgement) -> tuple[Candidates, Dedup]:
+def term_counts(arm: KeywordArm, first: int, end: int) -> list[int]:
+    """Return the count of each term in the chunks from *first* to before *end*."""
+    return [count_between(postings, first, end) for postings in arm.postings]
+
+
+def file_counts(arm: KeywordArm, first: int, end: int) -> list[int]:
+    """Return each term's count in a whole source; forms count as their word if the source has it."""
+    counts = term_counts(arm, first, end)
+    for place, word in arm.instead().items():
+        if counts[word]:
+            counts[word], counts[place] = counts[word] + counts[place], 0
+    return counts
+
+
+def standing(view: View, request: PreparedQuery, judged: Judgement) -> tuple[list[Candidate], Dedup]:
     """Return the candidates above the floor, best first, and how `fold` without a limit treats them."""
-    above = judged.candidates.floor(request.min_score)
+    above = above_floor(judged.candidates, request.min_score)
     return above, fold(view, above, max(len(above), 1), request.per_source, request.alive)
 
 
@@ -159,13 +174,15 @@ def _stages(view: View, request: PreparedQuery, judged: Judgement) -> Stages:
     )
 
 
-def _vector_part(snapshot: Snapshot, arm: VectorArm, chunk_id: int, weight: float) -> VectorPart:
-    rank, cosine = _place(arm, chunk_id)
+def _vector_part(
+    snapshot: Snapshot, arm: VectorArm, chunk_id: int, rank: int | None, weight: float
+) -> VectorPart:
+    [cosine] = arm.scores_of([chunk_id])
     chunks = source_scores.grouped(snapshot, [chunk_id])
     [score], [source_cosine], _ = (column.tolist() for column in meaning_of(snapshot, arm, chunks))
     return VectorPart(
-        rank=rank,
-        in_pool=chunk_id in arm.pool,
+        rank=rank or _rank_outside(arm, chunk_id),
+        in_pool=rank is not None,
         cosine=cosine,
         source_cosine=source_cosine,
         source_share=source_scores.SOURCE_SHARE,
@@ -175,29 +192,34 @@ def _vector_part(snapshot: Snapshot, arm: VectorArm, chunk_id: int, weight: floa
     )
 
 
-def _keyword_part(arm: KeywordArm, columns: Columns, chunk_id: int, weight: float) -> KeywordPart:
-    rank, score = _place(arm, chunk_id)
-    [first], [end] = stretches(columns, [chunk_id])
+def _keyword_part(
+    snapshot: Snapshot, arm: KeywordArm, chunk_id: int, rank: int | None, weight: float
+) -> KeywordPart:
+    columns = snapshot.columns
+    [score] = arm.scores_of([chunk_id])
+    [first], [end] = (edges.tolist() for edges in stretches(columns, [chunk_id]))
     average = max(columns.total_length / max(columns.count, 1), 1)
-    parts_of_source = ((chunk_id, chunk_id + 1), (int(first), int(first) + 1), (int(first), int(end)))
+    parts_of_source = ((chunk_id, chunk_id + 1), (first, first + 1), (first, end))
     lengths = [_length(take(columns.length, range(*stretch)), average) for stretch in parts_of_source]
-    counts = (arm.counts_of(chunk_id), arm.first_counts_of(chunk_id), arm.file_counts_of(chunk_id))
+    own, in_first = (term_counts(arm, *stretch) for stretch in parts_of_source[:2])
+    in_file = file_counts(arm, first, end)
     parts = tuple(
-        _term_part(term, [own, in_first, in_file], lengths)
-        for (term, own), (_, in_first), (_, in_file) in zip(*counts, strict=True)
-        if in_file
+        _term_part(term, counts, lengths)
+        for term, *counts in zip(arm.terms, own, in_first, in_file, strict=True)
+        if counts[-1]
     )
     in_source = {part.term for part in parts}
     bm25 = sum(part.part for part in parts)
     first_bm25 = sum(part.first_part for part in parts)
     file_bm25 = sum(part.file_part for part in parts)
-    shares = arm.shares_of(chunk_id)
+    [source] = take(columns.source, [chunk_id])
+    shares = source_scores.shares_of(dated=snapshot.sources[source].dated)
     return KeywordPart(
-        rank=rank,
-        in_pool=chunk_id in arm.pool,
+        rank=rank or _rank_outside(arm, chunk_id),
+        in_pool=rank is not None,
         tier=arm.tier_of(chunk_id),
         terms=parts,
-        lacking=tuple(dict.fromkeys(term.text for term, _ in counts[2] if term.text not in in_source)),
+        lacking=tuple(dict.fromkeys(term.text for term in arm.terms if term.text not in in_source)),
         length=lengths[0],
         first_length=lengths[1],
         file_length=lengths[2],
@@ -218,13 +240,11 @@ def _named_part(judged: Judgement, chunk_id: int) -> NamedPart | None:
     return NamedPart(words, judged.named.scores[chunk_id]) if words else None
 
 
-def _place(arm: VectorArm | KeywordArm, chunk_id: int) -> tuple[int, float]:
-    """Return the chunk's rank and score in an arm; for a pool member, the rank that the answer shows."""
-    pool: list[int] = arm.pool.tolist()
-    if chunk_id not in pool:
-        return arm.place(chunk_id)
-    [score] = arm.scores_of([chunk_id])
-    return 1 + pool.index(chunk_id), score
+def _rank_outside(arm: VectorArm | KeywordArm, chunk_id: int) -> int:
+    """Return the rank of a chunk outside an arm's pool, by its own score among all that may answer."""
+    every = arm.every()
+    [own] = take(every, [chunk_id])
+    return 1 + count_above(every, arm.mask, own)
 
 
 def _length(lengths: Sequence[int], average: float) -> Length:

@@ -17,7 +17,7 @@ from memd.index.vectors import FLOAT_BYTES, Rows
 from memd.search import filters, ranking
 from memd.search.keyword import POOL, phrase_expression
 from memd.search.query import Query, content_words
-from memd.search.ranking import Candidate, CandidateList
+from memd.search.ranking import Candidate
 from memd.search.score import PreparedQuery, is_newest_asked, newest_candidates
 from memd.search.source_scores import PLACES, SOURCE_SHARE
 
@@ -26,7 +26,7 @@ FTS5_K1 = 1.2  # k1 of FTS5's bm25(), which also has b = 0.75 and a factor k1 + 
 FTS5_MIN_IDF = 1e-6  # of a term that occurs in half of the chunks or more
 
 
-def candidates(view: View, request: PreparedQuery) -> tuple[CandidateList, bool]:
+def candidates(view: View, request: PreparedQuery) -> tuple[list[Candidate], bool]:
     """Return the best chunks of either arm, best first, and whether vectors were compared.
 
     Raises:

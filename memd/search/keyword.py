@@ -28,17 +28,15 @@ from memd.index.columns import (
     Scores,
     best,
     best_of,
-    count_above,
     lower_bound,
     mask_size,
     stretches,
-    take,
 )
 from memd.index.postings import Part, PostingIds, Postings, counted, known
 from memd.index.snapshot import Snapshot, View
-from memd.search.explanation import Shares, Term
+from memd.search.explanation import Term
 from memd.search.query import FORMS_SHARE, Query, content_words
-from memd.search.source_scores import Grouped, grouped, keyword_scores, shares_by, shares_of
+from memd.search.source_scores import Grouped, grouped, keyword_scores, shares_by
 from memd.search.word_forms import postings_of_forms
 from memd.text import is_spaceless, pairs_of, pieces_of, searched_text
 
@@ -88,9 +86,9 @@ class KeywordArm:
     terms: tuple[Term, ...]  # of the query's words, followed by the forms of some
     tier: str
     whole: frozenset[int]  # ids of chunks that contain all of a CJK query whole
-    _postings: tuple[Postings, ...]  # of each term
+    postings: tuple[Postings, ...]  # of each term
+    mask: Mask  # which chunks may answer
     _scores: ChunkScores
-    _mask: Mask
     _snapshot: Snapshot
 
     @property
@@ -121,7 +119,9 @@ class KeywordArm:
             chunks.group,
             shares_by(chunks.days),
             self._scores.at(firsts),
-            bm25_of_sources(self._weighted(), columns, chunks.one_each, K1, B, instead=self._instead()),
+            bm25_of_sources(
+                _weighted(self.terms, self.postings), columns, chunks.one_each, K1, B, instead=self.instead()
+            ),
             reachable=self.reachable,
         )
 
@@ -131,7 +131,7 @@ class KeywordArm:
         A form counts as its word, a pair of characters of a script without spaces as half of one.
         """
         each: dict[str, NDArray[np.bool_]] = {}  # word → whether each chunk has it
-        for term, postings in zip(self.terms, self._postings, strict=True):
+        for term, postings in zip(self.terms, self.postings, strict=True):
             if not (is_spaceless(term.text) and len(term.text) > PAIR):  # a whole run, beside its pairs
                 has = np.any([counts_at(part, ids) > 0 for part in postings.parts], axis=0)
                 each[term.text] = each[term.text] | has if term.text in each else has
@@ -145,61 +145,25 @@ class KeywordArm:
         """Return the judgement by only the words *texts*, given in lower case, without forms."""
         kept = [
             (term, postings)
-            for term, postings in zip(self.terms, self._postings, strict=True)
+            for term, postings in zip(self.terms, self.postings, strict=True)
             if term.text.casefold() in texts and not term.forms
         ]
         named, postings = tuple(term for term, _ in kept), tuple(some for _, some in kept)
         scores = ChunkScores(_weighted(named, postings), self._snapshot.columns, K1, B)
-        return replace(self, terms=named, _postings=postings, _scores=scores)
+        return replace(self, terms=named, postings=postings, _scores=scores)
 
-    def shares_of(self, chunk_id: int) -> Shares:
-        """Return the shares of a chunk's own words and its source's words in its score."""
-        [source] = take(self._snapshot.columns.source, [chunk_id])
-        return shares_of(dated=self._snapshot.sources[source].dated)
-
-    def place(self, chunk_id: int) -> tuple[int, float]:
-        """Return a chunk's rank by its own words among all that may answer, from 1, and its score.
-
-        The pool has another order, because there the source's words count, too.
-        """
-        [score] = self.scores_of([chunk_id])
-        scores = self._scores.every()
-        [own] = take(scores, [chunk_id])
-        return 1 + count_above(scores, self._mask, own), score
-
-    def counts_of(self, chunk_id: int) -> list[tuple[Term, int]]:
-        """Return the count of each term in a chunk."""
-        return self._counts(chunk_id, chunk_id + 1)
-
-    def first_counts_of(self, chunk_id: int) -> list[tuple[Term, int]]:
-        """Return the count of each term in the first chunk of a chunk's source."""
-        [first], _ = stretches(self._snapshot.columns, [chunk_id])
-        return self._counts(int(first), int(first) + 1)
-
-    def file_counts_of(self, chunk_id: int) -> list[tuple[Term, int]]:
-        """Return each term's count in a chunk's source; forms count as their word if the source has it."""
-        [first], [end] = stretches(self._snapshot.columns, [chunk_id])
-        counts = [count for _, count in self._counts(int(first), int(end))]
-        for place, word in self._instead().items():
-            if counts[word]:
-                counts[word], counts[place] = counts[word] + counts[place], 0
-        return list(zip(self.terms, counts, strict=True))
+    def every(self) -> Scores:
+        """Return each chunk's score by its own words."""
+        return self._scores.every()
 
     def tier_of(self, chunk_id: int) -> str:
         """Return which tier found a chunk."""
         return "trigram" if chunk_id in self.whole else self.tier
 
-    def _weighted(self) -> list[tuple[float, Postings]]:
-        return _weighted(self.terms, self._postings)
-
-    def _instead(self) -> dict[int, int]:
+    def instead(self) -> dict[int, int]:
         """Return, among the terms, the index of each entry of forms → the index of their word."""
         words = {term.text: place for place, term in enumerate(self.terms) if not term.forms}
         return {place: words[term.text] for place, term in enumerate(self.terms) if term.forms}
-
-    def _counts(self, first: int, end: int) -> list[tuple[Term, int]]:
-        each = zip(self.terms, self._postings, strict=True)
-        return [(term, count_between(postings, first, end)) for term, postings in each]
 
 
 def keyword_arm(view: View, query: Query, mask: Mask) -> KeywordArm:
@@ -237,7 +201,7 @@ def _arm(
     postings = tuple(some for _, some in found)
     scores = ChunkScores(_weighted(named, postings), view.snapshot.columns, K1, B)
     pool = scores.best(mask, POOL)
-    return KeywordArm(pool, named, tier, whole, postings, scores, mask, view.snapshot)
+    return KeywordArm(pool, named, tier, whole, postings, mask, scores, view.snapshot)
 
 
 def _weighted(named: Sequence[Term], postings: Sequence[Postings]) -> list[tuple[float, Postings]]:

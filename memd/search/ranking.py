@@ -16,9 +16,9 @@ Confidence tells whether a note is about the question, not whether it is true: i
 missing, related notes match nearly as well.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from memd.config import Weights
 from memd.records import SHIPPED_COSINES, Confidence, CosineScale, Source
@@ -86,62 +86,9 @@ class Candidate(NamedTuple):
         return self.merged if self.vector_score is None else self.keyword_score or 0.0
 
 
-class Candidates(Protocol):
-    """The candidates of a search, best first: in columns (`score`), or in a list without numpy."""
-
-    def __len__(self) -> int:
-        """The number of candidates."""
-
-    def __getitem__(self, place: int, /) -> Candidate:
-        """Return the candidate at a place; the best has place 0."""
-
-    def __iter__(self) -> Iterator[Candidate]:
-        """Yield all candidates, best first."""
-
-    def numbers(self) -> tuple[list[int], list[int]]:
-        """Return the ids, and the source of each."""
-
-    def floor(self, min_score: float) -> "Candidates":
-        """Drop candidates below *min_score* before decay: a note does not vanish because it is old."""
-
-    def worded(self, score: float) -> "Candidates":
-        """Return the candidates with at least *score* without the vector arm."""
-
-    def near(self, cosine: float) -> "Candidates":
-        """Return the candidates with weight for the vector arm and a score there of at least *cosine*."""
-
-    def placed(self, order: Sequence[int], places: Mapping[int, int]) -> "Candidates":
-        """Return all candidates in another *order*; *places*: place → the place whose sort key it takes."""
-
-
-class CandidateList(list[Candidate]):
-    """`Candidates` as a list of records."""
-
-    def numbers(self) -> tuple[list[int], list[int]]:
-        """Return the ids, and the source of each."""
-        return [candidate.id for candidate in self], [candidate.source for candidate in self]
-
-    def floor(self, min_score: float) -> "CandidateList":
-        """Drop candidates below *min_score* before decay."""
-        return CandidateList(candidate for candidate in self if candidate.merged >= min_score)
-
-    def worded(self, score: float) -> "CandidateList":
-        """Return the candidates with at least *score* without the vector arm."""
-        return CandidateList(one for one in self if one.worded >= score)
-
-    def near(self, cosine: float) -> "CandidateList":
-        """Return the candidates with weight for the vector arm and a score there of at least *cosine*."""
-        return CandidateList(
-            candidate
-            for candidate in self
-            if candidate.weights.vector > 0 and (candidate.vector_score or 0.0) >= cosine
-        )
-
-    def placed(self, order: Sequence[int], places: Mapping[int, int]) -> "CandidateList":
-        """Return all candidates in another *order*; *places*: place → the place whose sort key it takes."""
-        return CandidateList(
-            self[place]._replace(order=self[places.get(place, place)].order) for place in order
-        )
+def above_floor(candidates: Iterable[Candidate], min_score: float) -> list[Candidate]:
+    """Return the candidates with *min_score* before decay: a note does not vanish because it is old."""
+    return [candidate for candidate in candidates if candidate.merged >= min_score]
 
 
 def weights_matched(matched: float, *, has_all: bool) -> Weights:
@@ -203,11 +150,9 @@ def decay_of(source: Source, today: date, half_life_days: float, floor: float) -
     return half_life_decay((today - source.day).days, half_life_days, floor) if source.dated else 1.0
 
 
-def ordered(candidates: Iterable[Candidate]) -> CandidateList:
+def ordered(candidates: Iterable[Candidate]) -> list[Candidate]:
     """Sort best first, ties by path and line: the ids of a source's chunks rise with their lines."""
-    return CandidateList(
-        sorted(candidates, key=lambda candidate: (-candidate.order, candidate.path, candidate.id))
-    )
+    return sorted(candidates, key=lambda candidate: (-candidate.order, candidate.path, candidate.id))
 
 
 def is_sure(candidate: Candidate, read: float = 1.0) -> bool:
@@ -230,7 +175,7 @@ def of_hit(hit: Candidate, answer: Confidence, cosines: CosineScale) -> Confiden
 
 
 def confidence(
-    candidates: Candidates,
+    candidates: Sequence[Candidate],
     alive: Callable[[str], bool],
     *,
     knows: bool,
@@ -247,13 +192,13 @@ def confidence(
         reads: how well the model reads the query.
         cosines: of the model. Until it is measured, only words make an answer strong.
     """
-    good = candidates.floor(STRONG) if cosines.is_measured else candidates.worded(STRONG)
+    good = (one for one in candidates if (one.merged if cosines.is_measured else one.worded) >= STRONG)
     if any(alive(one.path) for one in good):
         return "strong"
-    if knows:
-        near = candidates
-    elif reads == "nothing":
-        return "none"
-    else:
-        near = candidates.near(cosines.near(NEAR if reads == "whole" else NEAR_IN_PIECES))
+    near: Iterable[Candidate] = candidates
+    if not knows:
+        if reads == "nothing":
+            return "none"
+        least = cosines.near(NEAR if reads == "whole" else NEAR_IN_PIECES)
+        near = (one for one in candidates if one.weights.vector > 0 and (one.vector_score or 0.0) >= least)
     return "weak" if any(alive(one.path) for one in near) else "none"

@@ -1,8 +1,8 @@
 """Score all chunks that meet the filters by both arms, then fuse and sort them, without floor or limit.
 
 `PreparedQuery` has every decision, including today's date: this module reads no clock, no text and no
-configuration. Fusion keeps the chunks of both pools in columns and makes one pass over an array per step,
-whatever the number of candidates; a `Candidate` record is created only when it is accessed.
+configuration. Fusion makes one pass over an array per step, whatever the number of candidates; each of them
+becomes a `Candidate` at the end.
 
 A source past its last day (`valid_until`) sorts with half of its score. Two rules about sources follow the
 fusion. A query of only filters returns the newest sources: the first chunk of each, the latest day first,
@@ -13,12 +13,12 @@ of the older note leads to the newer one, and no answer loses its best match.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from memd.config import Weights
 from memd.index.columns import Mask, mask_of, require_numpy, restrict, restrict_sources
@@ -31,7 +31,7 @@ from memd.search.explanation import Word
 from memd.search.identifiers import NOTHING, Named, named
 from memd.search.keyword import KeywordArm, keyword_arm, knows_a_word, phrase_expression
 from memd.search.query import Query
-from memd.search.ranking import RRF_K, Candidate, CandidateList, Candidates
+from memd.search.ranking import RRF_K, Candidate
 from memd.search.source_scores import PLACES, SOURCE_SHARE, Grouped, grouped, places, vector_scores
 from memd.search.vector import VectorArm, vector_arm
 
@@ -103,7 +103,7 @@ class Judgement:
     named: Named = NOTHING  # by words that the tokenizer cuts into pieces
     knows: bool = False  # whether a chunk that meets the filters has a word of the query
     # Chunks of either pool, best first; superseded sources after their replacements.
-    candidates: Candidates = field(default_factory=CandidateList)
+    candidates: Sequence[Candidate] = ()
     # Chunk → the chunk of a superseded source whose place it took.
     ahead_of: Mapping[int, int] = field(default_factory=dict)
 
@@ -154,7 +154,7 @@ def _judged(view: View, request: PreparedQuery, words: Judgement, lap: Lap) -> J
     if request.weights is None and vector is not None and keyword is not None:
         matched, has_all = keyword.matched(np.unique(np.concatenate([vector.pool, keyword.pool])))
         weights = ranking.weights_matched(matched, has_all=has_all)
-    candidates: Candidates = fused(view.snapshot, request, vector, keyword, names, weights)
+    candidates = fused(view.snapshot, request, vector, keyword, names, weights)
     if is_newest_asked(request.query):
         candidates = newest_candidates(view, request.query, mask.__getitem__)
     ranked = lifted(candidates, view.snapshot)
@@ -192,91 +192,6 @@ def _mask(view: View, query: Query) -> Mask:
     return mask
 
 
-@dataclass(frozen=True, slots=True)
-class FusedCandidates:
-    """Chunks in the pool of at least one arm, best first: a column for each field of `Candidate`."""
-
-    ids: Ids
-    sources: NDArray[np.int32]
-    vector_ranks: Ids  # 0 outside the arm's pool
-    vector_scores: Floats  # 0 if the arm could not score the chunk
-    has_vector: Mask  # chunks that the vector arm could score
-    keyword_ranks: Ids
-    keyword_scores: Floats
-    decays: Floats
-    merged: Floats
-    orders: Floats
-    weights: tuple[Weights, Weights]  # for chunks that it could not score, and for the others
-    keyword: KeywordArm | None  # None: the arm did not run
-    known_sources: Mapping[int, Any]
-
-    def __len__(self) -> int:
-        """The number of candidates."""
-        return len(self.ids)
-
-    def __getitem__(self, place: int) -> Candidate:
-        """Return the candidate at a place; the best has place 0."""
-        number, source, has_vector = (
-            int(self.ids[place]),
-            int(self.sources[place]),
-            bool(self.has_vector[place]),
-        )
-        return Candidate(
-            id=number,
-            source=source,
-            path=self.known_sources[source].path,
-            vector_rank=int(self.vector_ranks[place]) or None,
-            vector_score=float(self.vector_scores[place]) if has_vector else None,
-            keyword_rank=int(self.keyword_ranks[place]) or None,
-            keyword_score=float(self.keyword_scores[place]) if self.keyword else None,
-            tier=self.keyword.tier_of(number) if self.keyword else None,
-            decay=float(self.decays[place]),
-            weights=self.weights[has_vector],
-            merged=float(self.merged[place]),
-            order=float(self.orders[place]),
-        )
-
-    def __iter__(self) -> Iterator[Candidate]:
-        """Yield all candidates, best first, each created on demand."""
-        return map(self.__getitem__, range(len(self)))
-
-    def numbers(self) -> tuple[list[int], list[int]]:
-        """Return the ids, and the source of each."""
-        return self.ids.tolist(), self.sources.tolist()
-
-    def floor(self, min_score: float) -> FusedCandidates:
-        """Drop candidates below *min_score* before decay: a note does not vanish because it is old."""
-        kept = self.merged >= min_score
-        return self if kept.all() else self.taken(np.flatnonzero(kept))
-
-    def worded(self, score: float) -> FusedCandidates:
-        """Return the candidates with at least *score* without the vector arm."""
-        return self.taken(
-            np.flatnonzero(np.where(self.has_vector, self.keyword_scores, self.merged) >= score)
-        )
-
-    def near(self, cosine: float) -> FusedCandidates:
-        """Return the candidates with weight for the vector arm and a score there of at least *cosine*."""
-        counts = np.array([weights.vector > 0 for weights in self.weights])[self.has_vector.astype(np.intp)]
-        return self.taken(np.flatnonzero(counts & (self.vector_scores >= cosine)))
-
-    def placed(self, order: Sequence[int], places: Mapping[int, int]) -> FusedCandidates:
-        """Return all candidates in another *order*; *places*: place → the place whose sort key it takes."""
-        orders = self.orders.copy()
-        orders[list(places)] = self.orders[list(places.values())]
-        return replace(self, orders=orders).taken(np.asarray(order, np.int64))
-
-    def taken(self, at: Ids) -> FusedCandidates:
-        """Return the candidates at the places *at*, in that order."""
-        return FusedCandidates(
-            self.ids[at], self.sources[at],
-            self.vector_ranks[at], self.vector_scores[at], self.has_vector[at],
-            self.keyword_ranks[at], self.keyword_scores[at],
-            self.decays[at], self.merged[at], self.orders[at],
-            self.weights, self.keyword, self.known_sources,
-        )  # fmt: skip
-
-
 def fused(  # noqa: PLR0917 - what was decided before, each once
     snapshot: Snapshot,
     request: PreparedQuery,
@@ -284,13 +199,13 @@ def fused(  # noqa: PLR0917 - what was decided before, each once
     keyword: KeywordArm | None,
     names: Named,
     given: Weights,
-) -> FusedCandidates:
+) -> list[Candidate]:
     """Score every chunk of either pool by both arms, so that the edge of a pool does not lower a score.
 
     Args:
         snapshot: the snapshot that the arms searched.
         request: has the method of fusion.
-        vector: None: it did not run. Its pool is sorted in place by the arm's full scores.
+        vector: None: it did not run.
         keyword: likewise.
         names: the chunks that the query names.
         given: the weights, before scripts and missing arms change them.
@@ -317,14 +232,20 @@ def fused(  # noqa: PLR0917 - what was decided before, each once
         order[at] += [len(some) for some in names.words.values()]
     if expired := snapshot.expired(request.today):
         order[np.isin(chunks.sources, list(expired))] *= ranking.EXPIRED_SHARE
-    found = FusedCandidates(
-        ids, chunks.sources, ranks[0], meaning, has_vector, ranks[1], words, decay, merged, order,
-        (used[0], used[1]), keyword, snapshot.sources,
-    )  # fmt: skip
-    best_first = found.taken(_best_first(snapshot, chunks, order))
+    best = _best_first(snapshot, chunks, order)
     if vector is not None:
-        vector.verify(places(snapshot.columns, best_first.ids[: VERIFIED * request.limit], PLACES))
-    return best_first
+        vector.verify(places(snapshot.columns, ids[best[: VERIFIED * request.limit]], PLACES))
+    path, tier_of = snapshot.sources.path, keyword.tier_of if keyword else lambda _: None
+    columns = ids, chunks.sources, ranks[0], meaning, has_vector, ranks[1], words, decay, merged, order
+    return [
+        Candidate(
+            number, source, path(source), by_vector or None, vector_score if sees else None, by_words or None,
+            word_score if has_words else None, tier_of(number), factor, used[sees], score, key,
+        )
+        for number, source, by_vector, vector_score, sees, by_words, word_score, factor, score, key in zip(
+            *(column[best].tolist() for column in columns), strict=True
+        )
+    ]  # fmt: skip
 
 
 def meaning_of(snapshot: Snapshot, vector: VectorArm, chunks: Grouped) -> tuple[Floats, Floats, Mask]:
@@ -340,12 +261,11 @@ def meaning_of(snapshot: Snapshot, vector: VectorArm, chunks: Grouped) -> tuple[
 
 
 def _ranks(snapshot: Snapshot, arm: VectorArm | KeywordArm | None, chunks: Grouped, scores: Floats) -> Ids:
-    """Sort an arm's pool by *scores*; return each chunk's rank in it, 0 outside the pool."""
+    """Return each chunk's rank by *scores* in an arm's pool, 0 outside the pool."""
     ranks = np.zeros(len(chunks.ids), np.int64)
     if arm is not None:
         at = np.searchsorted(chunks.ids, arm.pool)
         at = at[_best_first(snapshot, chunks, scores[at], at)]
-        arm.pool[:] = chunks.ids[at]
         ranks[at] = np.arange(1, len(at) + 1)
     return ranks
 
@@ -401,7 +321,7 @@ def is_newest_asked(query: Query) -> bool:
 
 def newest_candidates(
     view: View, query: Query, may_answer: Callable[[int], bool] = lambda _: True
-) -> CandidateList:
+) -> list[Candidate]:
     """Return the first chunks of the newest sources that meet the filters, the newest first.
 
     *may_answer*: by a chunk's id, whether no excluded word or chunk leaves it out.
@@ -414,7 +334,7 @@ def newest_candidates(
         if source.id in first and may_answer(first[source.id])
     ]
     found.sort(key=lambda source: (-source.day.toordinal(), -written[source.id], source.path))
-    return CandidateList(
+    return [
         Candidate(
             id=first[source.id],
             source=source.id,
@@ -430,18 +350,18 @@ def newest_candidates(
             order=1.0,
         )
         for source in found[:_MOST]
-    )
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class Lifted:
     """Candidates in an order that respects supersession."""
 
-    candidates: Candidates
+    candidates: Sequence[Candidate]
     ahead_of: Mapping[int, int]  # chunk that was lifted → the chunk whose place it took
 
 
-def lifted(candidates: Candidates, snapshot: Snapshot) -> Lifted:
+def lifted(candidates: Sequence[Candidate], snapshot: Snapshot) -> Lifted:
     """Lift each source's best candidate to the best place of any source that it supersedes.
 
     Likewise, lift an original to the place of its conflict copies, which a sync program wrote: it is unknown
@@ -450,7 +370,7 @@ def lifted(candidates: Candidates, snapshot: Snapshot) -> Lifted:
     supersession = snapshot.supersession
     if not supersession.edges and not snapshot.sources.copies:
         return Lifted(candidates, {})
-    ids, sources = candidates.numbers()
+    sources = [candidate.source for candidate in candidates]
     if snapshot.sources.copies:
         supersession = _with_copies(snapshot, set(sources))
     first: dict[int, int] = {}  # source → its best place
@@ -462,11 +382,14 @@ def lifted(candidates: Candidates, snapshot: Snapshot) -> Lifted:
         return Lifted(candidates, {})
     # At the same place the newest source is first: newer sources have lower step numbers.
     order = sorted(
-        range(len(ids)),
+        range(len(candidates)),
         key=lambda place: (places.get(place, place), supersession.step(sources[place]), place),
     )
-    ahead_of = {ids[place]: ids[better] for place, better in places.items()}
-    return Lifted(candidates.placed(order, places), ahead_of)
+    ahead_of = {candidates[place].id: candidates[better].id for place, better in places.items()}
+    keys = {place: candidates[better].order for place, better in places.items()}
+    return Lifted(
+        [candidates[at]._replace(order=keys[at]) if at in keys else candidates[at] for at in order], ahead_of
+    )
 
 
 def _with_copies(snapshot: Snapshot, found: set[int]) -> Supersession:

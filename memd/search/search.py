@@ -2,7 +2,7 @@
 
 import functools
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 
@@ -14,7 +14,7 @@ from memd.records import Confidence, Mode, Source, Tokenizer
 from memd.search import fallback
 from memd.search.dedup import Comparison, Dedup, fold
 from memd.search.identifiers import reading
-from memd.search.ranking import Candidate, Candidates, confidence
+from memd.search.ranking import Candidate, above_floor, confidence
 from memd.search.score import Judgement, PreparedQuery, judge, judge_words, lifted
 from memd.search.snippet import Line, Part, Passage, Snippet, Wanted, lines_of, passage, snippet, wanted
 from memd.search.spelling import corrected, spelling
@@ -130,7 +130,7 @@ def _without_numpy(view: View, prepared: PreparedQuery) -> Answer:
 def _answer(
     view: View,
     prepared: PreparedQuery,
-    candidates: Candidates,
+    candidates: Sequence[Candidate],
     timer: "_Timer",
     wanted_words: Wanted,
     *,
@@ -139,7 +139,7 @@ def _answer(
     compared: type[Comparison] | None = None,
 ) -> Answer:
     """Apply the floor, fold duplicates, cut to the limit, and load the texts."""
-    kept = candidates.floor(prepared.min_score)
+    kept = above_floor(candidates, prepared.min_score)
     timer.lap("fuse")
     alive = functools.cache(prepared.alive)
     found = fold(view, kept, prepared.limit, prepared.per_source, alive, compared=compared)
@@ -151,7 +151,12 @@ def _answer(
 
 
 def sureness(
-    view: View, prepared: PreparedQuery, candidates: Candidates, alive: Callable[[str], bool], *, knows: bool
+    view: View,
+    prepared: PreparedQuery,
+    candidates: Sequence[Candidate],
+    alive: Callable[[str], bool],
+    *,
+    knows: bool,
 ) -> Confidence:
     """Return the confidence of an answer; *knows*: some chunk has a word of the query."""
     # How well the model reads the query matters only if no chunk has a word of it.

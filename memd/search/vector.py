@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import reduce
 from typing import Literal
 
-from memd.index.columns import Mask, Scores, best, count_above, mask_size, take
+from memd.index.columns import Mask, Scores, best, mask_size
 from memd.index.snapshot import Snapshot, View
 from memd.index.vectors import FLOAT_BYTES, Ids, best_of, by_chunk, cosines, cosines_at, ids_of
 from memd.records import KNEE, CosineScale
@@ -75,11 +75,9 @@ class VectorArm:
         if wanted:
             self._compare(list(wanted))
 
-    def place(self, chunk_id: int) -> tuple[int, float]:
-        """Return a chunk's rank under the mask, from 1, and its cosine; scans all vectors."""
-        scores = self._scan() if self._all is None else self._all
-        [score] = take(scores, [chunk_id])
-        return 1 + count_above(scores, self.mask, score), score
+    def every(self) -> Scores:
+        """Return each chunk's cosine, which may scan all vectors."""
+        return self._scan() if self._all is None else self._all
 
     def _way(self) -> Way:
         allowed = mask_size(self.mask)

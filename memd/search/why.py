@@ -12,7 +12,7 @@ from memd.index.reader import StoredChunk
 from memd.index.snapshot import View
 from memd.records import Confidence, Source
 from memd.search import filters, ranking
-from memd.search.explain import explain_chunk, give_up_in_time, standing
+from memd.search.explain import explain_chunk, give_up_in_time, standing, term_counts
 from memd.search.explanation import Explained, Filter
 from memd.search.keyword import phrase_expression
 from memd.search.query import Query
@@ -111,7 +111,7 @@ def _unranked(request: PreparedQuery, judged: Judgement, chunks: Sequence[Stored
     ]
     place = max(range(len(ids)), key=scores.__getitem__)
     # Words elsewhere in its source do not bring a chunk into a pool.
-    found = judged.keyword is not None and any(count for _, count in judged.keyword.counts_of(ids[place]))
+    found = judged.keyword is not None and any(term_counts(judged.keyword, ids[place], ids[place] + 1))
     stage: Stage = "outside-pools" if found or cosines[place] > 0 else "unmatched"
     return Verdict(stage, by_id[ids[place]])
 

@@ -6,7 +6,7 @@ import pytest
 from tests_support import DAY
 
 from memd.config import Weights
-from memd.search.ranking import NEAR, NEAR_IN_PIECES, STRONG, Candidate, CandidateList, confidence
+from memd.search.ranking import NEAR, NEAR_IN_PIECES, STRONG, Candidate, confidence
 
 FILLER = {f"filler/{number}.md": f"nothing of interest number{number} stands here\n" for number in range(60)}
 BOTH, WORDS, MEANING = Weights(0.7, 0.3), Weights(0.0, 1.0), Weights(1.0, 0.0)
@@ -17,7 +17,7 @@ def candidate(merged: float, *, weights: Weights = BOTH, meaning: float | None =
 
 
 def said(*candidates, knows=True, reads="whole"):
-    return confidence(CandidateList(candidates), lambda _: True, knows=knows, reads=reads)
+    return confidence(candidates, lambda _: True, knows=knows, reads=reads)
 
 
 @pytest.mark.parametrize("weights", [BOTH, WORDS, MEANING])
@@ -57,12 +57,9 @@ def test_an_answer_is_as_good_as_its_best_candidate():
 
 
 def test_what_left_the_disk_is_no_match():
-    found = CandidateList([candidate(0.9, path="gone.md"), candidate(0.4)])
+    found = [candidate(0.9, path="gone.md"), candidate(0.4)]
     assert confidence(found, lambda path: path != "gone.md", knows=True, reads="whole") == "weak"
-    assert (
-        confidence(CandidateList(found[:1]), lambda path: path != "gone.md", knows=True, reads="whole")
-        == "none"
-    )
+    assert confidence(found[:1], lambda path: path != "gone.md", knows=True, reads="whole") == "none"
 
 
 @pytest.mark.parametrize("fusion", ["weighted", "rrf"])

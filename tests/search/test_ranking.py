@@ -2,7 +2,7 @@ import pytest
 
 from memd.config import Weights
 from memd.search import ranking
-from memd.search.ranking import Candidate, CandidateList
+from memd.search.ranking import Candidate
 
 
 def candidate(number: int, merged: float, *, path: str = "a.md", source: int = 1) -> Candidate:
@@ -61,8 +61,8 @@ def test_ties_are_ordered_by_path_and_line():
 
 def test_the_floor_is_inclusive():
     """A score of exactly min_score is kept."""
-    some = CandidateList([candidate(1, 0.1), candidate(2, 0.099)])
-    assert some.floor(0.1) == [candidate(1, 0.1)]
+    some = [candidate(1, 0.1), candidate(2, 0.099)]
+    assert ranking.above_floor(some, 0.1) == [candidate(1, 0.1)]
 
 
 def judged(merged, vector, keyword, *, ranks=(1, 1), weights=None):

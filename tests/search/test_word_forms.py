@@ -9,6 +9,7 @@ from tests_support import Notes
 
 from memd.index.postings import counted
 from memd.languages import Language
+from memd.search.explain import file_counts, term_counts
 from memd.search.keyword import (
     FORMS_TIMES,
     FREQUENT_SHARE,
@@ -123,9 +124,8 @@ def test_in_a_source_that_has_the_word_its_forms_count_as_the_word(notes):
     filler = "much else stands here " * 60
     notes.save({"long.md": f"# One\n\ninhibits {filler}\n\n# Two\n\ninhibition {filler}\n"})
     arm = arm_of(notes, "inhibits")
-    [word, form] = arm.file_counts_of(1)
-    assert (word[1], form[1]) == (2, 0)
-    assert [count for _, count in arm.counts_of(2)] == [0, 1]
+    assert file_counts(arm, 1, 3) == [2, 0]
+    assert term_counts(arm, 2, 3) == [0, 1]
     columns, first = notes.index.snapshot.columns, np.array([1])
     in_one, in_two, in_both = counted({1: 1}), counted({2: 1}), counted({1: 1, 2: 1})
     told = bm25_of_sources([(3.0, in_one), (2.0, in_two)], columns, first, K1, B, instead={1: 0})
