@@ -24,7 +24,16 @@ class ByHandError(EditError):
 
 
 def runs_memctl(value: Any) -> bool:
-    """Return whether a server or hook runs `memctl mcp` or `memctl hook`."""
+    """Return whether a server or hook runs `memctl mcp` or `memctl hook`, and nothing else."""
+    return _has_memctl(value) and not _is_compound(value)
+
+
+def runs_memctl_and_more(value: Any) -> bool:
+    """Return whether a hook runs memctl among a user's own commands, as `memctl hook …; ./mine.sh`."""
+    return _has_memctl(value) and _is_compound(value)
+
+
+def _has_memctl(value: Any) -> bool:
     if not isinstance(value, dict):
         return False
     words: list[str] = []
@@ -35,6 +44,14 @@ def runs_memctl(value: Any) -> bool:
             words += [word for word in part if isinstance(word, str)]
     memctl = next((at for at, word in enumerate(words) if PurePath(word).name == "memctl"), None)
     return memctl is not None and words[memctl + 1 : memctl + 2] in (["mcp"], ["hook"])
+
+
+def _is_compound(value: dict[str, Any]) -> bool:
+    """Return whether the command is a line for a shell with more than one command in it."""
+    command = value.get("command")
+    if not isinstance(command, str) or isinstance(value.get("args"), list):
+        return False
+    return "\n" in command.strip() or any(set(word) <= set("();<>|&") for word in _split(command) if word)
 
 
 def at(plain: Any, path: Sequence[str | int]) -> Any:
@@ -99,7 +116,9 @@ class WholeFile:
 
 
 def _split(command: str) -> list[str]:
+    words = shlex.shlex(command, posix=True, punctuation_chars=True)  # operators are words of their own
+    words.whitespace_split, words.commenters = True, ""
     try:
-        return shlex.split(command)
+        return list(words)
     except ValueError:
         return command.split()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from memctl.agents import json_splice
-from memctl.agents.edits import ByHandError, EditError, at, runs_memctl
+from memctl.agents.edits import ByHandError, EditError, at, runs_memctl, runs_memctl_and_more
 from memctl.agents.json_splice import BLANKS, BOM, Key
 
 
@@ -89,7 +89,7 @@ class _Draft:
         """Set a member, and create missing objects on its path."""
         outer = self.plain
         for key in path[:-1]:
-            outer = outer.setdefault(key, {})
+            outer = outer[key] if isinstance(key, int) else outer.setdefault(key, {})
         outer[path[-1]] = value
         self._splice(json_splice.put, path, value)
 
@@ -139,6 +139,15 @@ def _install(draft: _Draft, edit: Edit) -> None:
         return
     if any(at(draft.plain, place) == edit.value for place in places) or (edit.if_there and there is None):
         return
+    if any(runs_memctl_and_more(hook) for _, hook in _hooks(there)):
+        return  # the user's own line calls memctl: another hook would do the same twice
+    wanted = [hook["command"] for _, hook in _hooks([edit.value]) if _is_own_line(edit, hook)]
+    own = [(*edit.path, *place) for place, hook in _hooks(there) if _is_own_line(edit, hook)]
+    if len(own) == len(wanted) == len(places) == 1:  # its matcher, its timeout and other keys are the user's
+        if at(draft.plain, own[0])["command"] != wanted[0]:
+            draft.own.append((edit, edit.value))
+            draft.put((*own[0], "command"), wanted[0])
+        return
     for place in reversed(places):
         draft.remove(place)
     draft.own.append((edit, edit.value))
@@ -187,6 +196,19 @@ def _snippet(own: Sequence[tuple[Edit, Any]]) -> str:
         else:
             outer[edit.path[-1]] = value
     return json.dumps(shown, indent=2, ensure_ascii=False)
+
+
+def _hooks(there: Any) -> Iterator[tuple[tuple[Key, ...], Any]]:
+    """Yield the hooks of an array with their paths in it: its elements, and those of groups."""
+    for index, group in enumerate(there if isinstance(there, list) else ()):
+        yield (index,), group
+        inner = group.get("hooks") if isinstance(group, dict) else None
+        for number, hook in enumerate(inner if isinstance(inner, list) else ()):
+            yield (index, "hooks", number), hook
+
+
+def _is_own_line(edit: Element, hook: Any) -> bool:
+    return edit.is_own(hook) and isinstance(hook, dict) and "command" in hook and "args" not in hook
 
 
 def _places(plain: Any, edit: Edit) -> Iterator[tuple[Key, ...]]:

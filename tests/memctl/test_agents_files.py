@@ -257,6 +257,36 @@ def test_hooks_of_any_layout_keep_every_byte_around_what_is_appended():
             assert re.sub(r"\{\s+\}", "{}", gone) == re.sub(r"\{\s+\}", "{}", text)
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "memctl hook claude-code Stop; ./mine.sh",
+        "./mine.sh && memctl hook claude-code Stop",
+        "memctl hook claude-code Stop;./mine.sh",
+        "cd /srv&&memctl hook claude-code Stop",
+        "memctl hook claude-code Stop | tee log",
+        "memctl hook claude-code Stop\n./mine.sh",
+    ],
+)
+def test_a_hook_of_the_users_that_calls_memctl_among_others_is_neither_doubled_nor_removed(command):
+    text = json.dumps({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": command}]}]}}, indent=2)
+    stop = JsonFile(HOOKS.path, HOOKS.edits[:1])
+    assert stop.installed(text) == text == stop.uninstalled(text, None)
+
+
+def test_a_hook_that_names_an_operator_in_quotes_is_memds():
+    assert runs_memctl({"command": "memctl -w '/a; b' mcp"}) is False  # mcp does not follow memctl
+    assert runs_memctl({"command": "memctl hook claude-code Stop -w '/a; b & c'"})
+
+
+def test_a_renewed_hook_keeps_what_the_user_added_to_it():
+    """The command follows; a matcher, a timeout and other keys stay."""
+    hook = {"type": "command", "command": "/old/memctl hook claude-code Stop", "timeout": 60, "async": True}
+    text = json.dumps({"hooks": {"Stop": [{"matcher": "*.py", "hooks": [hook]}], "Mine": []}}, indent=4)
+    after = JsonFile(HOOKS.path, HOOKS.edits[:1]).installed(text)
+    assert after == text.replace("/old/memctl", "memctl")
+
+
 def test_json_with_comments_is_read_and_never_edited():
     """Comments and trailing commas anywhere, JSON5's keys and strings: memd's own is found."""
     chance = random.Random(20)
