@@ -238,6 +238,7 @@ def _gemini_project(place: Path, wanted: Path) -> Projects:
 def _sections(note: Note) -> Iterator[Document]:
     """Yield the sections of Codex's MEMORY.md; each names the folder to which it applies."""
     starts = [found.start() for found in _GROUP.finditer(note.text)]
+    taken = {found[1].strip() for found in _GROUP.finditer(note.text)}
     seen: dict[str, int] = {}
     for start, end in zip([0, *starts], [*starts, len(note.text)], strict=True):
         section = note.text[start:end]
@@ -245,7 +246,10 @@ def _sections(note: Note) -> Iterator[Document]:
             continue
         named, said = _GROUP.match(section), _APPLIES_TO.search(section)
         title = named[1].strip() if named else ""
-        seen[title] = seen.get(title, 0) + 1
-        which = f"#{title}" + (f" ({seen[title]})" if seen[title] > 1 else "")
+        which = title
+        while which in seen or (which != title and which in taken):  # "A (2)" may be a heading of its own
+            seen[title] += 1
+            which = f"{title} ({seen[title]})"
+        seen[which] = 1
         projects = (said[1],) if said else (SEVERAL_PROJECTS,)
-        yield Note(note.path, section, note.changed, which if named else "").document("codex", projects)
+        yield Note(note.path, section, note.changed, f"#{which}" if named else "").document("codex", projects)

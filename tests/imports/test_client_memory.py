@@ -350,6 +350,18 @@ def test_codex_sections_and_summaries_are_taken_by_their_folder(workspace, codex
     }
 
 
+def test_sections_with_alike_headings_are_pages_of_their_own(workspace, home):
+    """A heading that looks like the number of another one takes no place."""
+    heads = ("A", "A", "A (2)", "A")
+    text = "".join(
+        f"# Task Group: {head}\napplies_to: cwd={workspace.root}\n\nWord{number}.\n"
+        for number, head in enumerate(heads)
+    )
+    home.write(home.folder / ".codex/memories/MEMORY.md", text)
+    assert len(workspace.imports("codex", memory=True)["new"]) == len(heads)
+    assert all(f"Word{number}." in texts(workspace) for number in range(len(heads)))
+
+
 def test_a_section_that_codex_takes_out_is_gone_here(workspace, codex):
     workspace.imports("codex", memory=True)
     memory = codex / "MEMORY.md"
