@@ -235,10 +235,11 @@ def team_token(config: TeamConfig) -> str:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise ConfigError(f"{what} cannot be read: {error.strerror}") from error
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        raise ConfigError(f"{what} is not a regular file")
     with os.fdopen(descriptor, "rb") as stream:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise ConfigError(f"{what} is not a regular file")
         if status.st_mode & 0o077 or status.st_uid not in {os.getuid(), 0}:
             mode = f"{stat.S_IMODE(status.st_mode):04o}"
             raise ConfigError(

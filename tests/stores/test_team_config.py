@@ -107,6 +107,13 @@ def test_a_token_that_cannot_be_used_is_told(tmp_path, raw, mode, told):
         team_token(TeamConfig(uri="store+unix:///s", token_file=str(path)))
 
 
+def test_a_token_file_that_is_a_folder_is_told_and_closed(tmp_path):
+    before = os.listdir("/proc/self/fd")
+    with pytest.raises(ConfigError, match="is not a regular file"):
+        team_token(TeamConfig(uri="store+unix:///s", token_file=str(tmp_path)))
+    assert len(os.listdir("/proc/self/fd")) == len(before)
+
+
 def test_a_token_is_one_line(tmp_path):
     path = tmp_path / "token"
     path.write_text(" abc123\n")
