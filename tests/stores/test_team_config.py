@@ -1,7 +1,5 @@
 """[team] of the user's configuration: one clear line for each fault, and nothing else is affected by it."""
 
-import os
-
 import pytest
 from daemon_process import until
 
@@ -108,10 +106,10 @@ def test_a_token_that_cannot_be_used_is_told(tmp_path, raw, mode, told):
 
 
 def test_a_token_file_that_is_a_folder_is_told_and_closed(tmp_path):
-    before = os.listdir("/proc/self/fd")
+    before = open_descriptors()
     with pytest.raises(ConfigError, match="is not a regular file"):
         team_token(TeamConfig(uri="store+unix:///s", token_file=str(tmp_path)))
-    assert len(os.listdir("/proc/self/fd")) == len(before)
+    assert open_descriptors() == before
 
 
 def test_a_token_is_one_line(tmp_path):
