@@ -27,6 +27,7 @@ def main() -> int:
     parser.add_argument("new")
     args = parser.parse_args()
     with process.running() as send:
+        process.leave_without_parent()
         try:
             send({"report": {"moved": move(args.old, args.new, paths.state_dir())}})
         except MemdError as error:

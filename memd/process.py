@@ -105,7 +105,6 @@ def running() -> Iterator[Send]:
     """
     _leave_at_signals()
     os.umask(0o077)
-    threading.Thread(target=_leave_without_parent, name="memd-parent", daemon=True).start()
     try:
         yield _events()
     finally:
@@ -141,6 +140,14 @@ def _leave_at_signals() -> None:
     for number in _SIGNALS:
         if number == signal.SIGTERM or signal.getsignal(number) is not signal.SIG_IGN:  # keep nohup's setting
             signal.signal(number, leave)
+
+
+def leave_without_parent() -> None:
+    """End this process as soon as its stdin is closed; to be called behind `memd.sandbox.restrict`.
+
+    Landlock does not hold for threads that were started before.
+    """
+    threading.Thread(target=_leave_without_parent, name="memd-parent", daemon=True).start()
 
 
 def _leave_without_parent() -> None:

@@ -186,7 +186,7 @@ DayOf = Literal["name", "updated", "created", "changed"]
 
 State = Literal["starting", "scanning", "busy", "ready", "missing"]  # of a workspace
 Renewal = Literal["", "updated", "damaged"]  # why an incomplete index is being rebuilt
-SandboxLimit = Literal["privileges", "files", "sockets"]  # that a process has put on itself
+SandboxLimit = Literal["privileges", "files", "sockets", "calls"]  # that a process has put on itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -186,11 +186,9 @@ def _team_workspace(one: dict[str, Any]) -> list[str]:
 
 def _sandbox(limits: list[str]) -> str:
     """Return the limits that hold for the process that parses long notes."""
-    return (
-        f"the parser of long notes is limited: {', '.join(limits)}"
-        if limits
-        else "none for the parser of long notes"
-    )
+    missing = [limit for limit in SANDBOX_LIMITS if limit not in limits]
+    held = f"the parser of long notes is limited: {', '.join(limits)}" if limits else "none for the parser"
+    return held + (f"; missing: {', '.join(missing)}" if limits and missing else "")
 
 
 def workspace(known: dict[str, Any]) -> StatusSection:
@@ -383,6 +381,7 @@ def _skipped(known: dict[str, Any]) -> list[tuple[str, str]]:
     return [*facts, ("skipped", f"{more} more: memctl status --json")] if more > 0 else facts
 
 
+SANDBOX_LIMITS = ("privileges", "files", "sockets", "calls")
 SET_ASIDE = "an older index, with the text of notes at that time; memctl index --purge deletes it"
 NOT_READ = "the model does not read their script; found by words only"
 TOO_FAR = "beyond the first parts of a long note; found by words only"

@@ -622,8 +622,8 @@ class ServerStatus(Result, frozen=True, kw_only=True):
     onnxruntime: str
     loop_lag_ms: float  # added to the latency of every request
     paused_until: float | None  # unix seconds: when embedding resumes; null if it is not paused
-    # The limits that hold for the process that parses long notes: `privileges`, `files`, `sockets`; null
-    # before the first long note.
+    # The limits that were tried and hold for the process that parses long notes: `privileges`, `files`,
+    # `sockets` (and programs), `calls` (modes, signals, terminals); null before the first long note.
     parser_sandbox: list[SandboxLimit] | None
     team: TeamStatus | UnsetType = UNSET  # only with [team] in the user's configuration, and not for agents
 

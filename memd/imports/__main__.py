@@ -1,12 +1,14 @@
 """The program `python -m memd.imports`, started by `memctl import`: imports once, or until it is ended.
 
-Output and exit follow memd.process; with --follow, `imported` has the report of each further import.
+Output and exit follow memd.process; with --follow, `imported` has the report of each further import, and
+`again` ends the process: a place of the client's was made or replaced, to which its sandbox has no right.
 """
 
 import argparse
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,13 +60,17 @@ def _import(args: argparse.Namespace, send: Send) -> None:
             again=args.again,
             dry_run=args.dry_run,
         )
-        sandbox = _restrict(order, is_followed=args.follow)
+        began = _inodes(order)
+        sandbox = _restrict(order)
+        process.leave_without_parent()
         seen = run.stamps(order)  # before the files are read: later changes are imported again
         done = run.run(order, run.sources(order), _progress(send))
         found = {"workspace": str(order.root), "sandbox": sandbox, **run.report(order, done)}
         if args.follow:
             send({"imported": found})
-            run.follow(order, seen, _changes(send, order))
+            run.follow(order, seen, _changes(send, order), lambda: _inodes(order).items() <= began.items())
+            send({"again": True})
+            return
         send({"report": found})
     except run.NothingToImportError as error:
         send({"nothing": str(error)})
@@ -74,20 +80,35 @@ def _import(args: argparse.Namespace, send: Send) -> None:
         send({"error": {"code": "MEMD_UNSAFE", "message": str(error)}})
 
 
-def _restrict(order: "Order", *, is_followed: bool) -> list["SandboxLimit"]:
-    """Let this process read only the client's files and the workspace, and write only the archive."""
-    from memd.imports.archive import FOLDER  # noqa: PLC0415 - as above
-    from memd.imports.run import places  # noqa: PLC0415
+def _restrict(order: "Order") -> list["SandboxLimit"]:
+    """Let this process read only the client's files, and write only the client's part of the archive."""
+    from memd.imports.archive import FOLDER, Archive  # noqa: PLC0415 - as above
+    from memd.imports.run import places, sources  # noqa: PLC0415
     from memd.sandbox import restrict  # noqa: PLC0415
 
-    # A folder that does not exist yet may be made while the client's files are followed.
-    # A file that is followed may be replaced: the right to it would be one to the old file.
-    named = [path.parent if is_followed and path.is_file() else path for path in places(order)]
-    read = [next(one for one in (path, *path.parents) if one.exists()) for path in named]
-    memory = order.root / "memory"
-    archive = order.root / FOLDER
-    write = [] if order.dry_run else [archive if archive.exists() else memory]
-    return restrict(read=[order.root, *read], write=write)
+    # A place that does not exist gets no right: the folder above it holds what the client shows to nobody.
+    read = [place for place in places(order) if place.exists()]
+    own = order.root / FOLDER / order.folder
+    sources(order)  # without any, nothing is made
+    if not order.dry_run:
+        Archive(order.root, order.folder, dry_run=False, again=False).close()  # makes its folders
+    return restrict(
+        read=[own, *read],
+        listed=[order.root, order.root / "memory"],
+        write=[] if order.dry_run else [own],
+    )
+
+
+def _inodes(order: "Order") -> dict[Path, tuple[int, int]]:
+    """Return what is at the client's places now; the sandbox holds rights to just that."""
+    from memd.imports.run import places  # noqa: PLC0415 - as above
+
+    found = {}
+    for place in places(order):
+        with suppress(OSError):
+            status = place.stat()
+            found[place] = (status.st_dev, status.st_ino)
+    return found
 
 
 def _changes(send: Send, order: "Order") -> Callable[["Outcomes"], None]:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, NamedTuple, NoReturn, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from memd.errors import NotFoundError
 from memd.imports import claude_code, client_memory, codex, exports, memory_folder
@@ -241,12 +241,19 @@ def report(order: Order, outcomes: Outcomes) -> dict[str, object]:
     }
 
 
-def follow(order: Order, seen: dict[Found, Stamp], done: Callable[[Outcomes], None]) -> NoReturn:
-    """Import every file that differs from *seen*, and again after each change; *done* gets each result."""
+def follow(
+    order: Order, seen: dict[Found, Stamp], done: Callable[[Outcomes], None], goes_on: Callable[[], bool]
+) -> None:
+    """Import every file that differs from *seen*, and again after each change, while *goes_on*.
+
+    *done* gets each result.
+    """
     rests_until_s: dict[Found, float] = {}
     look_s = 0.0  # how long a look takes; in a large folder it is not repeated at once
     while True:
         time.sleep(max(LOOK_EVERY_S, REST * look_s))
+        if not goes_on():
+            return
         before_s = time.monotonic()
         found = stamps(order)
         now_s = time.monotonic()

@@ -10,7 +10,7 @@ import sys
 import threading
 from contextlib import suppress
 from dataclasses import replace
-from typing import BinaryIO, cast
+from typing import IO, BinaryIO, cast
 
 import msgspec
 import structlog
@@ -25,6 +25,7 @@ log = structlog.get_logger()
 IDLE_S = 30.0  # kept for so long after a note: a start takes 0.2 s, and an idle process holds 40 MB
 # Wall-clock limit. Many times the limit of processor time, for a busy machine.
 PATIENCE_S = 120.0
+MAX_LINE_BYTES = 1_000  # of its standard error, in a line; arbitrary
 ENDING_S = 5.0  # how long a process may take to exit after its last byte; arbitrary
 # Signals from outside: from the system when memory is short, a person, the end of a session.
 FROM_OUTSIDE = frozenset({-signal.SIGKILL, -signal.SIGTERM, -signal.SIGHUP})
@@ -158,12 +159,16 @@ class ParseProcess:
             if self._process and self._process.poll() is not None:
                 self._end()
             if self._process is None:
-                # -P: ignore a folder `memd` in the working directory.
+                # -P: ignore a folder `memd` in the working directory. A session of its own, and no terminal:
+                # a flaw in a parser could type into that of a daemon in the foreground.
                 self._process = subprocess.Popen(
                     [sys.executable, "-P", "-m", "memd.workspace.parse_worker"],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    start_new_session=True,
                 )
+                threading.Thread(target=_relay, args=(self._process.stderr,), daemon=True).start()
             return self._process
 
     def _rest(self) -> None:
@@ -184,7 +189,16 @@ class ParseProcess:
             return
         process.kill()
         process.wait()
-        for pipe in (process.stdin, process.stdout):
+        for pipe in (process.stdin, process.stdout, process.stderr):
             if pipe is not None:
                 with suppress(OSError):  # data that the process did not read
                     pipe.close()
+
+
+def _relay(stream: IO[bytes]) -> None:
+    """Copy what the process writes to stderr, without what a terminal would obey."""
+    with suppress(ValueError):  # closed meanwhile
+        for line in iter(lambda: stream.readline(MAX_LINE_BYTES), b""):
+            sys.stderr.write(
+                "".join(c if c.isprintable() else "?" for c in line.decode(errors="replace")) + "\n"
+            )

@@ -66,8 +66,11 @@ def test_the_daemon_says_how_late_it_comes_where_it_knows():
     ("limits", "text"),
     [
         (None, None),
-        (["privileges", "files"], "the parser of long notes is limited: privileges, files"),
-        ([], "none for the parser of long notes"),
+        (
+            ["privileges", "files", "calls"],
+            "the parser of long notes is limited: privileges, files, calls; missing: sockets",
+        ),
+        ([], "none for the parser"),
     ],
 )
 def test_the_daemon_says_which_limits_its_sandbox_has(limits, text):

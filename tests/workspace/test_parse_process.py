@@ -82,7 +82,14 @@ def test_the_process_is_in_a_sandbox(parser):
     assert parser.sandbox[0] == "privileges"
     status = Path(f"/proc/{parser.pid}/status").read_text()
     assert "NoNewPrivs:\t1" in status
-    assert ("Seccomp:\t2" in status) == ("sockets" in parser.sandbox)
+    assert ("Seccomp:\t2" in status) == ("sockets" in parser.sandbox) == ("calls" in parser.sandbox)
+
+
+def test_the_process_has_a_session_of_its_own_and_no_terminal(parser):
+    """A flaw in it could type commands into the terminal of a daemon in the foreground."""
+    assert os.getsid(parser.pid) == parser.pid
+    for descriptor in range(3):
+        assert str(Path(f"/proc/{parser.pid}/fd/{descriptor}").readlink()).startswith("pipe:")
 
 
 class JoiningPieces(WordPieces):
