@@ -19,7 +19,6 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from memctl import paths
 from memd.records import SandboxLimit
 
 PR_SET_NO_NEW_PRIVS = 38
@@ -131,7 +130,8 @@ def _own_files() -> list[Path]:
 
     PYTHONPATH may name any folder, and by an empty part the working directory.
     """
-    packages = [Path(__file__).resolve().parent, Path(paths.__file__).resolve().parent]
+    memd = Path(__file__).resolve().parent
+    packages = [memd, memd.with_name("memctl")]
     prefixes = {Path(one).resolve() for one in (sys.prefix, sys.base_prefix, sys.exec_prefix)}
     home = _home()
     found = [Path(one).resolve() for one in sys.path if one]
