@@ -50,6 +50,13 @@ _EXCHANGED = {
     "\u0901": "\u0902",  # candrabindu, anusvara
     "\u0929": "\u0928", "\u0931": "\u0930", "\u0934": "\u0933",  # Devanagari letters that include a nukta
 }  # fmt: skip
+# Currencies, arrows, mathematics, technical signs, pictures. Not what tables and bars are drawn with
+# (U+2500 to U+259F, Braille), and no skin colours, so that each hand is found by the plain one.
+_SIGNS = (
+    "\u00a2-\u00a9\u00ac\u00ae\u00b0\u00b1\u00d7\u00f7\u20a0-\u20cf\u2100-\u23ff\u25a0-\u27ff\u2900-\u2bff"
+    "\U0001f000-\U0001f3fa\U0001f400-\U0001faff"
+)
+_SIGN = re.compile(f"[{_SIGNS}]")
 _GREEK = re.compile("[\u0370-\u03ff\u1f00-\u1fff]")
 # Persian joins morphemes by a zero width non-joiner, often written as a space.
 _MORPHEMES = re.compile("(?<=[\u0600-\u06ff])\u200c(?=[\u0600-\u06ff])")
@@ -90,8 +97,8 @@ def is_ignorable(character: str) -> bool:
 def alike(text: str) -> str:
     """Return *text*, which must be in NFKC, with spelling variants unified.
 
-    Characters that are neither ASCII nor part of a word become spaces. Between Latin letters and letters of
-    another script is a word boundary (as between the Hebrew article and "API").
+    Characters that are neither ASCII nor part of a word become spaces, but signs are words. Between Latin
+    letters and letters of another script is a word boundary (as between the Hebrew article and "API").
     """
     if "\u200c" in text:
         text = _MORPHEMES.sub(" ", text)
@@ -119,6 +126,8 @@ def _instead(character: str) -> int | str | None:
         return None
     if category == "Nd":
         return str(unicodedata.decimal(character))
+    if category in {"So", "Sc", "Sm"} and _SIGN.match(character):
+        return f" {character} "  # a word of its own
     if category[0] not in "LN" and category not in {"Mn", "Mc"}:
         return " "
     if _GREEK.match(character) and (bare := unicodedata.normalize("NFD", character)[0]).isalpha():
@@ -137,8 +146,10 @@ CJK = (
 SPACELESS = CJK + "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 _CJK = re.compile(f"[{CJK}]")
 _RUN = re.compile(f"[{SPACELESS}]+")
-# A word of a normalized text: beyond ASCII it has only letters, digits and their marks.
-_PIECE = re.compile(f"[{SPACELESS}]+|[^\\W_{SPACELESS}][^\\x00-/:-@\\[-`{{-\\x7f{SPACELESS}]*")
+# A word of a normalized text: beyond ASCII it has only letters, digits and their marks, or is one sign.
+_PIECE = re.compile(
+    f"[{SPACELESS}]+|[^\\W_{SPACELESS}][^\\x00-/:-@\\[-`{{-\\x7f{SPACELESS}]*|{_SIGN.pattern}"
+)
 
 _TRIGRAM = re.compile(f"(?=([^\\x00-/:-@\\[-`{{-\\x7f{SPACELESS}]{{3}}))")
 _ACCENT = re.compile("[\u0300-\u0331]")  # FTS5's accents: the marks that combine with Latin letters
@@ -273,10 +284,12 @@ def is_readable(text: str, scripts: frozenset[str] | None) -> bool:
 
     Most letters must be in these scripts (a Greek letter in an English term is no problem), and none may be
     Chinese, Japanese or Korean unless the model reads it: one such word has as much meaning as a dozen Latin
-    letters.
+    letters. Signs alone are unknown to a model of few scripts.
     """
     if scripts is None:
         return True
+    if not any(map(str.isalnum, text)):
+        return False
     if has_cjk(text) and not scripts & CJK_SCRIPTS:
         return False
     letters = [character for character in clean(text) if character.isalpha()]

@@ -12,6 +12,7 @@ from memd.text import is_readable, scripts_of
         ("TNF-α levels", True),
         ("体长有多大", False),
         ("42", True),
+        ("📅", False),
         ("Patagonia tuckeri 的体长", False),
     ],
 )

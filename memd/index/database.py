@@ -39,7 +39,11 @@ SCHEMA_VERSION = 10  # of the tables; an index with another version is rebuilt
 
 # unicode61 keeps letters and digits; Mn and Mc keep the vowel signs of Indic scripts inside their words.
 # remove_diacritics 2 also handles code points that combine a letter with several diacritics.
-WORDS_TOKENIZER = ("unicode61", "remove_diacritics", "2", "categories", "L* N* Co Mn Mc")
+# Signs are words (memd.text says which), but not those of ASCII.
+WORDS_TOKENIZER = (
+    *("unicode61", "remove_diacritics", "2"),
+    *("categories", "L* N* Co Mn Mc Sc Sm So", "separators", "$+<=>|~"),
+)
 
 SCHEMA = """
 CREATE TABLE meta (
@@ -176,7 +180,7 @@ CREATE INDEX outbox_due ON outbox (due, revision) WHERE due;
 """
 
 FULL_TEXT = {  # table → its FTS5 options
-    "words": f"""tokenize="{" ".join(WORDS_TOKENIZER[:3])} categories '{WORDS_TOKENIZER[4]}'\"""",
+    "words": f"""tokenize="{" ".join(f"'{part}'" for part in WORDS_TOKENIZER)}\"""",
     # Each distinct trigram of a chunk's words, separated by spaces and without positions: a search for a
     # part of a word verifies candidates against the text. With positions and trigrams across words the
     # table would take three times the size of the text; this way it takes a third.

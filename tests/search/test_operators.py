@@ -99,7 +99,8 @@ def test_phrases_and_exclusions_speak_of_the_whole_note(notes, monkeypatch, quer
         ("שָׁלוֹם עולם", "שלום עולם", True),
         ("Don't stop at foo-bar", "don't stop", True),
         ("Don't stop at foo-bar", "foo bar", True),
-        ("heron🦩weir", "heron weir", True),
+        ("heron🦩weir", "heron🦩 weir", True),
+        ("heron🦩weir", "heron weir", False),
     ],
 )
 @pytest.mark.parametrize("file_form", FORMS)
