@@ -14,7 +14,8 @@ from memd.embedding.model_folder import SHIPPED
 from memd.embedding.tokenizer import WordPieces
 from memd.records import ChunkLimits, Document
 from memd.sources.chunk import parse
-from memd.sources.markdown import read_front_matter, split_lines
+from memd.sources.front_matter import read_front_matter
+from memd.sources.markdown import split_lines
 
 LIMITS = ChunkLimits(200, 50, 254)
 # Starts, middles and ends of lines.

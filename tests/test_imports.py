@@ -88,6 +88,7 @@ PURE = [
     "memd.search.ranking",
     "memd.search.score",
     "memd.sources.chunk",
+    "memd.sources.front_matter",
     "memd.sources.markdown",
 ]
 IMPURE = {"os", "time", "socket", "pathlib", "subprocess", "sqlite3", "apsw", "asyncio", "shutil", "tempfile"}
@@ -112,7 +113,7 @@ ONE_IMPORTER = {
     "huggingface_hub": {"memctl.commands.models"},
     "tomlkit": {"memd.config", "memctl.model_store"},
     "watchfiles": {"memd.sources.watch"},
-    "yaml": {"memd.entries.entry", "memd.imports.page", "memd.sources.markdown"},
+    "yaml": {"memd.entries.entry", "memd.imports.page", "memd.sources.front_matter"},
 }
 
 

@@ -22,7 +22,8 @@ from typing import Any
 
 from memd.errors import InvalidError, NotFoundError
 from memd.search.filters import BY_KEY
-from memd.sources.markdown import MAX_TITLE_CHARS, closing_line, plain_title, read_blocks, split_lines
+from memd.sources.front_matter import closing_line
+from memd.sources.markdown import MAX_TITLE_CHARS, plain_title, read_blocks, split_lines
 
 ERRORS_SHOWN = 5  # a page; a user with more errors has the wrong file
 KEYS = ("query", "path", "line", "note")  # a note is the author's own comment and ignored

@@ -41,7 +41,8 @@ from memd.imports.page import (
     pages,
     transcript,
 )
-from memd.sources.markdown import read_front_matter, split_lines
+from memd.sources.front_matter import read_front_matter
+from memd.sources.markdown import split_lines
 
 FOLDER = "memory/archives"
 

@@ -17,7 +17,8 @@ import yaml
 from memd.entries.entry import LINE_WIDTH, slug, with_checksum
 from memd.errors import InvalidError
 from memd.imports.conversation import RANK, USER, Conversation, Document, Turn, fenced, inside_turn, readable
-from memd.sources.markdown import read_front_matter, split_lines
+from memd.sources.front_matter import read_front_matter
+from memd.sources.markdown import split_lines
 from memd.sources.privacy import is_private
 
 PAGE_BYTES = 1024 * 1024  # a quarter of memd's limit: one more turn does not take a page over it

@@ -25,14 +25,13 @@ from functools import lru_cache
 from operator import itemgetter
 
 from memd.records import Chunk, ChunkLimits, Document, Tokenizer
+from memd.sources.front_matter import FrontMatter, read_front_matter
 from memd.sources.markdown import (
     Block,
-    FrontMatter,
     Lines,
     fold_blobs,
     inline_tags,
     read_blocks,
-    read_front_matter,
     read_plain,
     segments,
     split_lines,

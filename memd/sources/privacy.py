@@ -81,7 +81,7 @@ def _said_as_yaml(lines: Sequence[str]) -> bool | None:
     text = "\n".join(lines)
     if _NAME not in _plain(text):
         return False
-    from memd.sources.markdown import outermost_entries  # noqa: PLC0415 - a start may answer without YAML
+    from memd.sources.front_matter import outermost_entries  # noqa: PLC0415 - a start may answer without YAML
 
     entries = outermost_entries(text)
     if entries is None:

@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from memd.records import Link, LinkKind
-from memd.sources.markdown import Block, FrontMatter, Lines, prose
+from memd.sources.front_matter import FrontMatter
+from memd.sources.markdown import Block, Lines, prose
 
 # Targets of a text, and of each key of its front matter: far more than people write. Arbitrary.
 MAX_LINKS = 1_000

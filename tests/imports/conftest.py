@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from memd.imports import run
-from memd.sources.markdown import read_front_matter, split_lines
+from memd.sources.front_matter import read_front_matter
+from memd.sources.markdown import split_lines
 
 FIXTURES = Path(__file__).parent / "fixtures"
 

@@ -10,7 +10,8 @@ import pytest
 from memd.entries.entry import flaw
 from memd.imports import client_memory, run
 from memd.imports.memory_folder import NOT_UTF8
-from memd.sources.markdown import read_front_matter, split_lines
+from memd.sources.front_matter import read_front_matter
+from memd.sources.markdown import split_lines
 from memd.sources.privacy import is_private
 
 FACT = "---\nname: queue-left\ndescription: why the queue was left\nmetadata:\n  type: project\n---\n"

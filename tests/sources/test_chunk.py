@@ -16,7 +16,8 @@ import memd.embedding
 from memd.embedding.tokenizer import WordPieces
 from memd.records import ChunkLimits
 from memd.sources.chunk import MAX_CHARS_PER_PIECE, parse
-from memd.sources.markdown import read_front_matter, split_lines
+from memd.sources.front_matter import read_front_matter
+from memd.sources.markdown import split_lines
 
 MODEL = Path(memd.embedding.__file__).parent / "model" / "tokenizer.json"
 SAMPLE = Path(__file__).parent.parent / "sample"

@@ -4,7 +4,8 @@ import time
 
 import pytest
 
-from memd.sources.markdown import read_front_matter, split_lines
+from memd.sources.front_matter import read_front_matter
+from memd.sources.markdown import split_lines
 
 
 def read(text):
