@@ -22,7 +22,7 @@ from typing import Any
 
 from memd.errors import InvalidError, NotFoundError
 from memd.search.filters import BY_KEY
-from memd.sources.front_matter import closing_line
+from memd.sources.front_matter import read_front_matter
 from memd.sources.markdown import MAX_TITLE_CHARS, plain_title, read_blocks, split_lines
 
 ERRORS_SHOWN = 5  # a page; a user with more errors has the wrong file
@@ -189,8 +189,7 @@ def parse(text: str, name: str, root: str) -> list[Topic]:
 
 def front_matter_end(lines: Sequence[str]) -> int:
     """Return the number of lines of the front matter, with both fences; 0 without front matter."""
-    end = closing_line(split_lines("\n".join(lines)))
-    return 0 if end is None else end + 1
+    return read_front_matter(split_lines("\n".join(lines))).lines
 
 
 def headings(lines: Sequence[str]) -> list[Heading]:

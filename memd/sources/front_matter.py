@@ -1,13 +1,16 @@
-"""The front matter of a note, in YAML.
+"""The front matter of a note: YAML, TOML (`+++`) or JSON above the text, or Logseq's `key:: value` in it.
 
 Scalars stay text (no dates, no booleans). Hostile or broken front matter does not count as front matter: the
 caller chunks it as text, so that no word of the file is lost. Warnings contain a line number and no words of
 the note, because they are logged.
 """
 
+import json
 import re
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date, time
 from typing import Any
 
 import yaml
@@ -19,9 +22,18 @@ MAX_ID_CHARS = 64  # memd's own have 16. Arbitrary
 MAX_BYTES = 64 * 1024
 
 MAX_KEY_CHARS = 40  # a longer one is a sentence with a colon. Arbitrary
+WARNED_LINES = 5  # named in a warning. Arbitrary
+MAX_LINE_CHARS = (
+    2_000  # of a line whose value may get quotes: an expression reads it several times. Arbitrary
+)
 _USUAL_KEYS = frozenset({"title", "tags", "tag", "aliases", "alias", "created", "id", "type", "status"})
 _OPENING = re.compile(r"---[ \t]*")
 _CLOSING = re.compile(r"(?:---|\.\.\.)[ \t]*")
+_TOML_FENCE = re.compile(r"\+\+\+[ \t]*")
+# YAML has no tab behind a colon, but people do.
+_TABBED = re.compile(r"^([ ]*(?:- +){0,3}[^\s#:][^:\n]*:)\t+", re.MULTILINE)
+_KEY_AND_VALUE = re.compile(r"""([ ]*(?:- +){0,3}(?:[^\s#:'"{\[][^:]*:[ ]+|(?<=- )))([^\s|>-].*?)\s*""")
+_PROPERTY = re.compile(r"\s*(?:- )?([^\W\d_][\w./-]*)::(?:[ \t]+(.*))?")
 _SURROGATE_OR_NUL = re.compile("[\0\ud800-\udfff]")
 
 
@@ -37,18 +49,18 @@ class FrontMatter:
     @property
     def title(self) -> str:
         """The title on one line; "" if there is none."""
-        title = self.values.get("title")
-        return " ".join(title.split()) if isinstance(title, str) else ""
+        return next((" ".join(one.split()) for one in self._given("title") if isinstance(one, str)), "")
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """The tags of a list or of a comma-separated text, each once, without a leading ``#``."""
-        return tuple(dict.fromkeys(filter(None, (tag.lstrip("#").strip() for tag in self._listed("tags")))))
+        """The tags of lists or of comma-separated texts, each once, without ``#`` and brackets."""
+        found = (tag.strip("[] ").lstrip("#").strip() for tag in self._listed("tags", "tag"))
+        return tuple(dict.fromkeys(filter(None, found)))
 
     @property
     def aliases(self) -> tuple[str, ...]:
-        """Other names of the note (Obsidian's aliases), from a list or a comma-separated text, each once."""
-        return tuple(dict.fromkeys(filter(None, self._listed("aliases"))))
+        """Other names of the note (Obsidian's aliases), from lists or comma-separated texts, each once."""
+        return tuple(dict.fromkeys(filter(None, self._listed("aliases", "alias"))))
 
     @property
     def entry_id(self) -> str:
@@ -69,20 +81,33 @@ class FrontMatter:
             elif isinstance(one, str) and one.strip():
                 yield one.strip()
 
-    def _listed(self, key: str) -> Iterator[str]:
-        given = self.values.get(key)
-        raw: Iterable[object] = given.split(",") if isinstance(given, str) else ()
-        if isinstance(given, list):
-            raw = given
-        return (" ".join(one.split()) for one in raw if isinstance(one, str))
+    def _listed(self, *keys: str) -> Iterator[str]:
+        for given in self._given(*keys):
+            raw: Iterable[object] = given.split(",") if isinstance(given, str) else ()
+            if isinstance(given, list):
+                raw = [inner for one in given for inner in (one if isinstance(one, list) else [one])]
+            yield from (" ".join(one.split()) for one in raw if isinstance(one, str))
+
+    def _given(self, *keys: str) -> Iterator[object]:
+        return (value for key, value in self.values.items() if key.casefold() in keys)
 
 
 def read_front_matter(lines: Lines) -> FrontMatter:
     """Read the front matter of a note.
 
-    YAML that is not a mapping is not front matter (a note may open with a thematic break). Broken YAML is
-    text: one block if it has no blank line, otherwise it is parsed as Markdown like the rest.
+    What is not a mapping is not front matter (a note may open with a thematic break). Where it is broken it
+    is text: one block if it has no blank line, otherwise it is parsed as Markdown like the rest. Logseq's
+    properties are values, and stay text.
     """
+    top = lines.line(0) if len(lines) else ""
+    if _OPENING.fullmatch(top):
+        return _read_yaml(lines)
+    if _TOML_FENCE.fullmatch(top):
+        return _read_toml(lines)
+    return _read_json(lines) if top.startswith("{") else _read_properties(lines)
+
+
+def _read_yaml(lines: Lines) -> FrontMatter:
     end = closing_line(lines)
     if end is None or (end > 1 and lines.is_blank(1)):  # the latter: text between two thematic breaks
         return FrontMatter({})
@@ -90,15 +115,93 @@ def read_front_matter(lines: Lines) -> FrontMatter:
     try:
         if len(inside.encode(errors="replace")) > MAX_BYTES:
             return _broken(lines, end, f"front matter is longer than {MAX_BYTES // 1024} KiB")
-        values = _without_traps(yaml.load(inside, Loader=_Loader))  # noqa: S506 - makes only text, lists and maps
+        loaded, quoted = _loaded(inside)
+        values = _without_traps(loaded)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 2 if error.problem_mark else 1
         return _broken(lines, end, f"front matter is not valid YAML at line {line}")
     except (yaml.YAMLError, RecursionError, ValueError, OverflowError):  # the last two: from escapes
         return _broken(lines, end, "front matter is not valid YAML")
-    if values is None:
-        return FrontMatter({}, end + 1)
-    return FrontMatter(values, end + 1) if isinstance(values, dict) and _is_keyed(values) else FrontMatter({})
+    if values is not None and not (isinstance(values, dict) and _is_keyed(values)):
+        return FrontMatter({})
+    where = ", ".join(str(number + 2) for number in sorted(quoted)[:WARNED_LINES])
+    warning = f"front matter is not valid YAML at line {where}; the value there is taken as it is written"
+    return FrontMatter(values or {}, end + 1, warnings=(warning,) if quoted else ())
+
+
+def _loaded(inside: str) -> tuple[object, list[int]]:
+    """Return what a YAML document says, and its lines that are valid only with their value in quotes."""
+    rows = _TABBED.sub(r"\1 ", inside).split("\n")
+    quoted: list[int] = []
+    while True:
+        try:
+            return yaml.load("\n".join(rows), Loader=_Loader), quoted  # noqa: S506 - makes text, lists and maps
+        except yaml.MarkedYAMLError as error:
+            marks = [mark.line for mark in (error.problem_mark, error.context_mark) if mark is not None]
+            found = {
+                line: match
+                for line in marks
+                if line < len(rows)
+                and line not in quoted
+                and len(rows[line]) <= MAX_LINE_CHARS
+                and (match := _KEY_AND_VALUE.fullmatch(rows[line]))
+            }
+            # Each try reads all lines again.
+            if not found or (len(quoted) + 1) * len(inside) > MAX_BYTES:
+                raise
+            line, match = next(iter(found.items()))
+            rows[line] = "{}'{}'".format(match[1], match[2].replace("'", "''"))
+            quoted.append(line)
+
+
+def _read_toml(lines: Lines) -> FrontMatter:
+    end = next((n for n in range(1, len(lines)) if _TOML_FENCE.fullmatch(lines.line(n))), None)
+    if end is None:
+        return FrontMatter({})
+    inside = lines.text[lines.starts[1] : lines.starts[end]].replace("\r\n", "\n")
+    try:
+        if len(inside.encode(errors="replace")) > MAX_BYTES:
+            return _broken(lines, end, f"front matter is longer than {MAX_BYTES // 1024} KiB")
+        values = tomllib.loads(inside, parse_float=str)
+    except (ValueError, RecursionError):
+        return _broken(lines, end, "front matter is not valid TOML")
+    return FrontMatter({key: _as_text(value) for key, value in values.items()}, end + 1)
+
+
+def _read_json(lines: Lines) -> FrontMatter:
+    """Read a JSON object that ends with its line and that text follows."""
+    decoder = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=str)
+    try:
+        values, stop = decoder.raw_decode(lines.text[:MAX_BYTES])
+    except (ValueError, RecursionError):
+        return FrontMatter({})
+    end = lines.number_at(stop - 1)
+    behind = lines.text[stop : lines.ends[end]] if lines.ends[end] > stop else ""
+    if behind.strip() or not lines.text[lines.ends[end] :].strip() or not _is_keyed(values):
+        return FrontMatter({})
+    return FrontMatter({key: _without_traps(_as_text(value)) for key, value in values.items()}, end + 1)
+
+
+def _read_properties(lines: Lines) -> FrontMatter:
+    values: dict[str, object] = {}
+    for number in range(len(lines)):
+        found = _PROPERTY.fullmatch(lines.line(number))
+        if not found or len(found[0]) > MAX_BYTES:
+            break
+        values.setdefault(found[1], _without_traps((found[2] or "").strip()))
+    return FrontMatter(values)
+
+
+def _as_text(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: _as_text(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_as_text(one) for one in value]
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, date | time):
+        return value.isoformat()
+    return "" if value is None else str(value)
 
 
 def _is_keyed(values: Mapping[str, object]) -> bool:
@@ -137,9 +240,7 @@ def outermost_entries(text: str) -> list[tuple[str, str | None]] | None:
 
 
 def closing_line(lines: Lines) -> int | None:
-    """Return the line that ends the front matter; None if the text does not begin with front matter."""
-    if not len(lines) or not _OPENING.fullmatch(lines.line(0)):
-        return None
+    """Return the line that ends a YAML front matter; None if there is none."""
     return next((n for n in range(1, len(lines)) if _CLOSING.fullmatch(lines.line(n))), None)
 
 

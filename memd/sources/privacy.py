@@ -9,6 +9,8 @@ time except for the YAML, which has at most HEAD_CHARS and is parsed only if it 
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
+from json import JSONDecoder
 
 HEAD_CHARS = 64 * 1024  # the limit of front matter; text after it is not examined
 
@@ -27,12 +29,16 @@ _KEY_IN_MAP = re.compile(r"""[{,]\s*["']?private["']?\s*[:=]\s*([^,}#]*)""")
 # A character by its number, or an escaped line break, as in quoted strings of YAML and TOML.
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U000([01][0-9a-fA-F]{4})|\n[ \t]*)")
 # Invisible characters that programs leave in texts: soft hyphens, joiners, directions, byte order marks.
+# A property of Logseq, in the lines at the top.
+_PROPERTY = re.compile(r"\s*(?:- )?([^\W\d_][\w./-]*)::(?:\s+(.*))?")
 _UNSEEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
 
 
 def is_private(text: str) -> bool:
     """Return whether the front matter of a note keeps it from agents."""
     lines, is_toml = _head(text)
+    if not lines:
+        return _said_without_fence(text[:HEAD_CHARS])
     closing = _CLOSING_TOML if is_toml else _CLOSING
     is_fenced = True  # by a line of its own; otherwise it may be the text of the note
     while lines:
@@ -62,6 +68,20 @@ def _head(text: str) -> tuple[list[str], bool]:
         if not _PASSED.fullmatch(visible):
             break
     return [], False
+
+
+def _said_without_fence(text: str) -> bool:
+    """Return whether a JSON object or properties at the top of a text say `private`."""
+    if _NAME not in _plain(text):
+        return False
+    if text.startswith("{"):
+        try:
+            stop = JSONDecoder().raw_decode(text)[1]
+        except (ValueError, RecursionError):
+            return False
+        return bool(_said_as_yaml(text[:stop].split("\n")))
+    properties = takewhile(bool, map(_PROPERTY.fullmatch, text.split("\n")))
+    return any(_plain(one[1]) == _NAME and not _is_no(one[2]) for one in properties if one)
 
 
 def _unclosed(lines: Sequence[str]) -> Iterator[str]:

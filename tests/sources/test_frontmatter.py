@@ -45,17 +45,13 @@ def test_front_matter_ends_at_three_dashes_or_dots(end):
 @pytest.mark.parametrize(
     "yaml",
     [
-        "a: &x [1]\nb: *x",
-        "a: &x 1",
-        "a: *x",
-        "a: b: c",
         "a: [",
         "[" * 50_000,
         "{a: " * 15_000,
         "- " * 30_000,
         "? [a]\n: b",
+        "a: &x\n  b: 1\nc: *x",
         "a: \x01",
-        "a: '",
         'a: "\\U00110000"',
         'a: "\\UFFFFFFFF"',
         "a: !!python/object:os.system {}\n  b",
@@ -72,6 +68,67 @@ def test_broken_or_hostile_yaml_is_text_with_a_warning(yaml):
     assert "front matter" in front.warnings[0]
     assert len(front.warnings[0]) < 100
     assert time.monotonic() - started < 20
+
+
+@pytest.mark.parametrize(
+    ("yaml", "values", "where"),
+    [
+        ("title: Tea: a survey\ntags: [a]\n", {"title": "Tea: a survey", "tags": ["a"]}, "2"),
+        ("title: [Draft] Tea\nby: Ann\n", {"title": "[Draft] Tea", "by": "Ann"}, "2"),
+        ("by: @ann\r\nat: %5: it's\r\nno: 1\r\n", {"by": "@ann", "at": "%5: it's", "no": "1"}, "2, 3"),
+        ("x:\n  - at: 5: 6\n  - `b`\n", {"x": [{"at": "5: 6"}, "`b`"]}, "3, 4"),
+        ("a: &x [1]\nb: *x\n", {"a": "&x [1]", "b": "*x"}, "2, 3"),
+        ("title:\tTea\n- \n", {}, ""),
+    ],
+)
+def test_a_value_that_lacks_quotes_costs_no_other_key(yaml, values, where):
+    """What is no YAML for a colon, a bracket or a sign is taken as written; the warning names the lines."""
+    front = read(f"---\n{yaml}---\nText")
+    assert front.values == values
+    assert not values or (front.lines == yaml.count("\n") + 2 and f"at line {where};" in front.warnings[0])
+
+
+def test_a_tab_behind_a_colon_is_a_space():
+    assert read("---\ntitle:\tTea\ntags:\n  - a:\t1\n---\n").values == {"title": "Tea", "tags": [{"a": "1"}]}
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "lines"),
+    [
+        (
+            '+++\ntitle = "Tea"\ndate = 2026-05-01\ndraft = false\nn = 1.10\n[who]\nby = ["Ann"]\n+++\nText',
+            {"title": "Tea", "date": "2026-05-01", "draft": "false", "n": "1.10", "who": {"by": ["Ann"]}},
+            8,
+        ),
+        ('{\n  "title": "Tea", "n": 1.10, "no": null,\n  "tags": ["a"]\n}\n\nText', None, 4),
+        ('{"title": "Tea", "n": 1.10, "no": null, "tags": ["a"]}\r\nText', None, 1),
+        ("title:: Tea\ntags:: [[a]], #b\n\n- Text", {"title": "Tea", "tags": "[[a]], #b"}, 0),
+        ("- type:: book\n  by:: Ann\n- Text", {"type": "book", "by": "Ann"}, 0),
+        ('{"title": "all of the file"}\n', {}, 0),
+        ("{% raw %}\nText", {}, 0),
+        ("std::cout << x\n", {}, 0),
+        ("+++\nnever closed", {}, 0),
+    ],
+)
+def test_heads_of_other_languages(text, values, lines):
+    """TOML and JSON as Hugo has them, properties as Logseq has them; the latter stay text."""
+    expected = {"title": "Tea", "n": "1.10", "no": "", "tags": ["a"]} if values is None else values
+    front = read(text)
+    assert (front.values, front.lines, front.warnings) == (expected, lines, ())
+
+
+def test_broken_toml_is_text_with_a_warning():
+    front = read("+++\ntitle = Tea\n+++\nText")
+    assert (front.values, front.lines, front.is_text) == ({}, 3, True)
+    assert front.warnings == ("front matter is not valid TOML; it is indexed as text",)
+
+
+@pytest.mark.parametrize("key", ["tags", "tag", "Tags"])
+def test_keys_in_the_singular_and_in_capitals(key):
+    assert read(f"---\n{key}: [[red tea]]\n---\n").tags == ("red tea",)
+    assert read(f"{key}:: [[red tea]], #green\n").tags == ("red tea", "green")
+    assert read("---\nalias: Tea, Chai\nTitle: On Tea\n---\n").aliases == ("Tea", "Chai")
+    assert read("---\nalias: Tea, Chai\nTitle: On Tea\n---\n").title == "On Tea"
 
 
 def test_more_than_64_kib_is_text():

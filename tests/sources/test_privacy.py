@@ -26,6 +26,10 @@ PRIVATE = [
     "---\nprivate: true\n\nnobody closed it",
     "---\nprivate: true",
     "---\nprivate: false\nprivate: true\n---\n",
+    '{"private": true}\n\ntext',
+    '{\n  "title": "Pay",\n  "private": "yes"\n}\ntext',
+    "title:: Pay\nprivate:: true\n\n- text",
+    "- private::\n- text",
 ]
 # Spellings of the map of a whole document, as YAML has them.
 SPELLED = [
@@ -103,6 +107,9 @@ OPENINGS = [
 ]
 OPEN = [
     "",
+    '{"private": false}\n\ntext',
+    "private:: false\n\ntext",
+    "- text\n- private:: true",
     "private: true",
     "text\n---\nprivate: true\n---\n",
     "---\nprivate: false\n---\n",
