@@ -9,7 +9,8 @@ from dataclasses import replace
 
 from memd.entries.secrets import MASK, mask, masked_values, replaced, replacements
 from memd.records import Document, Link
-from memd.sources.markdown import closing_line, split_lines
+from memd.sources.front_matter import closing_line
+from memd.sources.markdown import split_lines
 
 Cut = Callable[..., Document]  # of a text; the keyword `masked` is that of `memd.sources.chunk.parse`
 

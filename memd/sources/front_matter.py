@@ -155,7 +155,7 @@ def _loaded(inside: str) -> tuple[object, list[int]]:
 
 
 def _read_toml(lines: Lines) -> FrontMatter:
-    end = next((n for n in range(1, len(lines)) if _TOML_FENCE.fullmatch(lines.line(n))), None)
+    end = closing_line(lines)
     if end is None:
         return FrontMatter({})
     inside = lines.text[lines.starts[1] : lines.starts[end]].replace("\r\n", "\n")
@@ -240,8 +240,11 @@ def outermost_entries(text: str) -> list[tuple[str, str | None]] | None:
 
 
 def closing_line(lines: Lines) -> int | None:
-    """Return the line that ends a YAML front matter; None if there is none."""
-    return next((n for n in range(1, len(lines)) if _CLOSING.fullmatch(lines.line(n))), None)
+    """Return the line that ends a YAML or TOML front matter; None if there is none."""
+    for opening, closing in ((_OPENING, _CLOSING), (_TOML_FENCE, _TOML_FENCE)):
+        if len(lines) and opening.fullmatch(lines.line(0)):
+            return next((n for n in range(1, len(lines)) if closing.fullmatch(lines.line(n))), None)
+    return None
 
 
 def _broken(lines: Lines, end: int, problem: str) -> FrontMatter:
