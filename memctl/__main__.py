@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NoReturn, TextIO
 
 from memctl import exits
 from memctl.commands import COMMANDS, RENAMED
+from memctl.environment import use_utf8
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -21,14 +22,18 @@ _DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}  # of stdout
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; used by the console script and `python -m memctl`."""
+    if argv is None:
+        use_utf8()
     words = list(sys.argv[1:] if argv is None else argv)
     if words[:1] == ["hook"] and not {"-h", "--help"}.intersection(words):
         _hook(words[1:])
     _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            # On a terminal with another encoding, show \u2013 instead of failing.
-            stream.reconfigure(errors="backslashreplace")
+            # On a terminal with another encoding, show \u2013 instead of failing. A pipe gets the bytes of
+            # names as they are on the disk.
+            encoding = _terminal_encoding() if stream.isatty() else None
+            stream.reconfigure(encoding=encoding, errors="backslashreplace")
     try:
         status = _run(words)
         sys.stdout.flush()
@@ -45,6 +50,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception:  # noqa: BLE001 (Python's exit code 1 would mean "no hits" to a script)
         return _internal()
     return status
+
+
+def _terminal_encoding() -> str | None:
+    """Return the locale's encoding if `use_utf8` has set it aside; None otherwise."""
+    if "utf8" not in sys._xoptions:  # noqa: SLF001 - documented, and the only place that tells
+        return None
+    from locale import getencoding
+
+    return getencoding()
 
 
 def _internal() -> int:

@@ -15,13 +15,16 @@ from typing import TYPE_CHECKING
 
 from memctl import systemd
 from memctl.client import Client, MustMendError, NoDaemonError, RpcError, Unreachable, older_daemon
-from memctl.lock import EXIT_RUNNING, Holder, holder_of, installation
+from memctl.environment import for_program, kept
+from memctl.lock import EXIT_RUNNING, LOCK_NAME, Holder, holder_of, installation
 from memctl.paths import (
     EXIT_UNSAFE,
     PathError,
+    another_state_dir,
     make_private_dir,
     open_own,
     reason_and_cure,
+    refuse_foreign_home,
     socket_path,
     state_dir,
 )
@@ -32,6 +35,8 @@ if TYPE_CHECKING:
 # The daemon is ready before it scans the disk, so this covers only its imports and checks.
 START_TIMEOUT_S = 10.0
 STOP_TIMEOUT_S = 20.0  # memd ends within 10 s in any case
+ANSWER_S = 5.0  # a daemon that has not answered a ping by then hangs
+HANGING_S = 12.0  # between SIGTERM and SIGKILL, for memd's own end after 10 s
 
 LOG_NAME = "memd.log"
 LOG_BYTES = 1 << 20  # a longer log is rotated at the next start; one older file is kept
@@ -41,16 +46,6 @@ _READY_BYTES = 64 << 10  # arbitrary: more than an error message
 _FIRST_PAUSE_S = 0.01
 _LONGEST_PAUSE_S = 0.2
 _LISTENS_S = 0.3  # a daemon listens within this time after naming its socket, or cannot be reached
-
-# Set by a service manager for memctl itself, if it runs in a service.
-_NOT_INHERITED = {
-    "NOTIFY_SOCKET",
-    "LISTEN_PID",
-    "LISTEN_FDS",
-    "LISTEN_FDNAMES",
-    "WATCHDOG_USEC",
-    "WATCHDOG_PID",
-}
 
 
 class NotReadyError(Unreachable):
@@ -77,6 +72,10 @@ def ensure_daemon(*, command: Sequence[str] | None = None, timeout_s: float = ST
             return connected
         connected.close()
     deadline = time.monotonic() + timeout_s
+    try:
+        refuse_foreign_home()
+    except PathError as error:
+        raise MustMendError(str(error)) from error
     if systemd.managed():
         return _start_by_systemd(deadline)
     if runtime_dir := systemd.unnamed_runtime_dir():
@@ -92,23 +91,82 @@ def stop_daemon(*, timeout_s: float = STOP_TIMEOUT_S) -> bool:
     """
     Stop the daemon and wait until its process has ended; return False if none ran.
 
+    One that does not answer is ended by the process id in its lock.
+
     Raises:
-        Unreachable: it does not answer, or does not end.
+        Unreachable: it neither answers nor ends.
     """
     ran = False
     if systemd.managed():
         ran = systemd.systemctl("is-active", systemd.SERVICE, check=False) == "active"
         # The socket as well, because it would start the service again for the next client.
         systemd.systemctl("stop", systemd.SOCKET, systemd.SERVICE)
-    client = _connected()
-    if client is None:
-        return ran
-    with client:
-        pid = client.call("ping", timeout_s=5.0)["pid"]
-        client.call("shutdown", timeout_s=5.0)
+    try:
+        client = _connected()
+        if client is None:
+            return _ended_by_pid() or ran
+        with client:
+            pid = client.call("ping", timeout_s=ANSWER_S)["pid"]
+            client.call("shutdown", timeout_s=ANSWER_S)
+    except MustMendError:
+        raise
+    except Unreachable:
+        if _ended_by_pid():
+            return True
+        raise
     if not _wait_for_end(pid, timeout_s):
         raise Unreachable(f"memd did not stop within {timeout_s:g} s. Its files stay valid: kill -9 {pid}")
     return True
+
+
+def _ended_by_pid() -> bool:
+    """End the daemon that holds the lock of the state directory, if it can be found; return whether it ended.
+
+    It does not answer, or its socket was removed. Its files stay valid even after kill -9.
+    """
+    import signal
+
+    pid = _pid_of_holder()
+    if pid is None:
+        return False
+    for number, patience_s in ((signal.SIGTERM, HANGING_S), (signal.SIGKILL, ANSWER_S)):
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
+        if _wait_for_end(pid, patience_s):
+            return True
+    return False
+
+
+def _pid_of_holder() -> int | None:
+    """Return the process that holds the lock now; None if it is free, or held from another container."""
+    import fcntl
+
+    try:
+        holder = holder_of(state_dir())
+        if holder is None:
+            return None
+        descriptor = open_own(state_dir() / LOCK_NAME, os.O_RDONLY)
+    except FileNotFoundError:
+        return None
+    except PathError as error:
+        raise MustMendError(str(error)) from error
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            held = os.fstat(descriptor)
+        else:
+            return None
+    finally:
+        os.close(descriptor)
+    if not Path("/proc/self/fd").exists():  # macOS, which has no containers
+        return holder.pid
+    with suppress(OSError):  # of no process here, or of another user's: the number means another process
+        for opened in Path(f"/proc/{holder.pid}/fd").iterdir():
+            with suppress(OSError):  # closed just now
+                if os.path.samestat(opened.stat(), held):
+                    return holder.pid
+    return None
 
 
 def default_command() -> list[str]:
@@ -117,8 +175,8 @@ def default_command() -> list[str]:
 
 
 def python_module(name: str) -> list[str]:
-    """Return the command that runs a module of this installation; -P: not from the current folder."""
-    return [sys.executable, "-P", "-m", name]
+    """Return the command that runs a module of this installation, not from the current folder (-P)."""
+    return [sys.executable, "-P", "-X", "utf8", "-m", name]
 
 
 def source_tree() -> str | None:
@@ -214,7 +272,7 @@ def _not_reached(holder: Holder | None) -> str:
         f"a memd (process {holder.pid}) uses {state_dir()} but cannot be reached from here at "
         f"{holder.socket or socket_path()}: its socket was removed, or it runs in another container. "
         f"Stop it where it runs (kill {holder.pid}), or use another state directory here: "
-        'export XDG_STATE_HOME="$HOME/memd-state"'
+        f"{another_state_dir()}"
     )
 
 
@@ -244,7 +302,7 @@ def _spawn(command: Sequence[str], deadline: float) -> bool:
             pass_fds=(to_client,),
             start_new_session=True,
             cwd="/",  # a daemon must not keep a disk from being unmounted
-            env=environment(),
+            env=environment(for_daemon=True),
         )
     except OSError as error:
         os.close(from_daemon)
@@ -313,15 +371,18 @@ def _pauses(deadline: float, what_failed: str) -> Iterator[None]:
         pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
 
-def environment() -> dict[str, str]:
-    """Return the environment for processes of this installation."""
-    environment = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
-    if environment.get("MEMD_SOCKET"):
-        environment["MEMD_SOCKET"] = str(socket_path())  # absolute, because memd starts in another folder
-    if tree := source_tree():
-        # memctl in a source tree starts the memd of that tree instead of an installed one.
-        environment["PYTHONPATH"] = os.pathsep.join(filter(None, [tree, os.environ.get("PYTHONPATH")]))
-    return environment
+def environment(*, for_daemon: bool = False) -> dict[str, str]:
+    """Return the environment for processes of this installation; a daemon takes over little of a shell's."""
+    inherited = kept(os.environ) if for_daemon else for_program(os.environ)
+    if inherited.get("MEMD_SOCKET"):
+        inherited["MEMD_SOCKET"] = str(socket_path())  # absolute, because memd starts in another folder
+    # memctl in a source tree starts the memd of that tree instead of an installed one, and where PYTHONPATH
+    # has led to memctl, it leads to memd. Nothing else of PYTHONPATH is searched: an empty entry of it means
+    # the current folder, which may have a module of any name.
+    here = str(Path(__file__).resolve().parent.parent)
+    if source_tree() or here in os.environ.get("PYTHONPATH", "").split(os.pathsep):
+        inherited["PYTHONPATH"] = here
+    return inherited
 
 
 def _open_in_state_dir(name: str, flags: int) -> int:

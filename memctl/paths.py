@@ -98,9 +98,11 @@ def make_private_dir(path: Path) -> None:
         PathError: it can't be created, or other users could read or replace its contents.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with suppress(FileExistsError):  # check_private_dir reports anything except a directory
-            path.mkdir(mode=0o700)
+        for folder in (*reversed(path.parents), path):
+            if not os.path.lexists(folder):  # check_private_dir reports anything except a directory
+                with suppress(FileExistsError):
+                    folder.mkdir(mode=0o700)
+                    folder.chmod(0o700)  # a umask may have taken the owner's rights
     except OSError as error:
         raise PathError(f"can't make {path}: {reason_and_cure(path, error)}") from error
     check_private_dir(path)
@@ -140,18 +142,45 @@ def _refuse_dir(path: Path, found: os.stat_result) -> None:
             f"export MEMD_SOCKET=/tmp/memd-{uid}/memd.sock"
         )
     if found.st_uid != uid:
+        refuse_foreign_home()
+        whose = f"{path} belongs to uid {found.st_uid}, not to you ({uid})"
         # In a folder that all users may write to, like /tmp, another user may have created it on purpose.
-        shared = path.parent.stat().st_mode & stat.S_IWOTH
-        mend = "rm -r" if shared else f"chown -R {uid}"
-        raise PathError(
-            f"{path} belongs to uid {found.st_uid}, not to you ({uid}): sudo {mend} {_quoted(path)}"
-        )
+        if path.parent.stat().st_mode & stat.S_IWOTH:
+            raise PathError(f"{whose}: sudo rm -r {_quoted(path)}")
+        raise PathError(f"{whose}. Be that user, or choose another place: {_another_place(path)}")
     if found.st_mode & 0o077:
         mode = f"{stat.S_IMODE(found.st_mode):04o}"
         raise PathError(f"{path} is open to other users (mode {mode}): chmod 700 {_quoted(path)}")
     if found.st_mode & 0o700 != stat.S_IRWXU:
         mode = f"{stat.S_IMODE(found.st_mode):04o}"
         raise PathError(f"{path} is not accessible to you (mode {mode}): chmod 700 {_quoted(path)}")
+
+
+def refuse_foreign_home() -> None:
+    """
+    Refuse to run as root in another user's home, as `sudo` leaves it: that user could use no file made there.
+
+    Raises:
+        PathError: the text says as whom to run it.
+    """
+    if os.getuid() != 0:
+        return
+    home = _home_place()
+    with suppress(OSError):
+        owner = os.stat(home).st_uid  # noqa: PTH116 - as above
+        if owner != 0:
+            raise PathError(
+                f"{home} is the home of {_user(owner)}, and you are root. Run it as that user, without sudo; "
+                "for a memd of root: sudo -H"
+            )
+
+
+def _user(uid: int) -> str:
+    import pwd
+
+    with suppress(KeyError):
+        return pwd.getpwuid(uid).pw_name
+    return f"uid {uid}"
 
 
 def check_socket(path: Path | str) -> None:
@@ -259,8 +288,20 @@ def _another_place(path: Path) -> str:
     with suppress(PathError):
         state = state_dir()
         if path == state or state in path.parents or path in state.parents:
+            return another_state_dir()
+    return f"export MEMD_SOCKET={_writable_of('/tmp', '/dev/shm')}/memd-{os.getuid()}/memd.sock"  # noqa: S108
+
+
+def another_state_dir() -> str:
+    """Return the shell command that sets another state directory; in a home that is read-only, elsewhere."""
+    with suppress(PathError):
+        if os.access(_home_place(), os.W_OK | os.X_OK):
             return 'export XDG_STATE_HOME="$HOME/memd-state"'
-    return f"export MEMD_SOCKET=/tmp/memd-{os.getuid()}/memd.sock"
+    return f"export XDG_STATE_HOME={_writable_of('/var/tmp', '/tmp', '/dev/shm')}/memd-state-{os.getuid()}"  # noqa: S108
+
+
+def _writable_of(*folders: str) -> str:
+    return next((folder for folder in folders if os.access(folder, os.W_OK | os.X_OK)), folders[0])
 
 
 def _path(path: Path | str) -> Path:

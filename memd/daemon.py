@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from memctl import lock, paths
+from memctl.environment import raise_limits
 from memctl.lock import EXIT_RUNNING, LOCK_NAME
 from memctl.protocol import Decoder, ProtocolError, Request, Response, pack
 from memd import diagnostics, logs, process, systemd
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from memd.workspace.workspaces import Workspaces
 
 PING_S = 5.0  # a slower loop is left to the watchdog; it is no sign of another daemon
+UNHEARD = 3  # pings without an answer, a minute: the loop runs, but clients are not heard
 
 
 class Reachability:
@@ -47,16 +49,19 @@ class Reachability:
         self._lock = lock_fd
         self._lock_path = str(lock_path)
         self._instance_id = instance_id
+        self._unheard = 0  # pings in sequence without an answer in time
 
-    async def lost(self) -> str:
-        """Return what has changed; "" if nothing has."""
+    async def lost(self, *, is_full: bool = False) -> str:
+        """Return what has changed; "" if nothing has. *is_full*: connections have to wait, with reason."""
         held = os.fstat(self._lock)
         if _identity(self._lock_path) != (held.st_dev, held.st_ino):
             return "lock"
         for path, identity in self._sockets.items():
             if _identity(path) != identity or not await self._is_ours(path):
                 return "socket"
-        return ""
+        if is_full:
+            self._unheard = 0
+        return "answer" if self._unheard >= UNHEARD else ""
 
     async def _is_ours(self, path: str) -> bool:
         """Return whether this daemon answers at *path*; True also without an answer in time."""
@@ -64,9 +69,11 @@ class Reachability:
             async with asyncio.timeout(PING_S):
                 answer = await _ping(path)
         except TimeoutError:
+            self._unheard += 1
             return True
         except (OSError, ProtocolError):
             return False
+        self._unheard = 0
         # Closed without an answer, or an error: this daemon, too, with too many clients or while stopping.
         if answer is None or answer.error is not None:
             return True
@@ -150,19 +157,26 @@ EXIT_LOST = 75  # clients cannot reach it any more; the next one starts another 
 LOOK_S = 20.0  # between checks of clocks, socket and faults; also the maximum age of a status line. Arbitrary
 # The interval at which Python threads switch: with 5 ms, the default, a ping waits for each search.
 SWITCH_S = 0.0005
+LOCALTIME = "/etc/localtime"  # the C library reads it once
+# With a limit of 900 MB the model or a thread failed, with 1,100 MB a workspace was searched. Most of it is
+# only reserved.
+ADDRESS_SPACE_BYTES = 1 << 30
 STOP_HARD_S = 10.0  # after that the process ends whatever still runs; the stores are crash-safe
 
 
-def run(tell_starter: Callable[[str], None], *, by_memctl: bool = False) -> int:
+def run(tell_starter: Callable[[str], None], *, by_memctl: bool = False, dropped: Sequence[str] = ()) -> int:
     """Run the daemon; return the exit code.
 
     Args:
         tell_starter: receives "READY", or the reason why there is no daemon.
         by_memctl: started by memctl, which may restart it after an update.
+        dropped: names of the variables that were not taken over, for the log.
     """
     os.umask(0o077)
     sys.setswitchinterval(SWITCH_S)
     try:
+        paths.refuse_foreign_home()
+        _refuse_too_small(raise_limits())
         state_dir = paths.state_dir()
         paths.make_private_dir(state_dir)
         _refuse_shared_disk(state_dir)
@@ -176,7 +190,10 @@ def run(tell_starter: Callable[[str], None], *, by_memctl: bool = False) -> int:
         return paths.EXIT_UNSAFE
     runner = asyncio.Runner()
     try:
-        return runner.run(_live(state_dir, lock_fd, holder, tell_starter))
+        return runner.run(_live(state_dir, lock_fd, holder, tell_starter, dropped))
+    except MemoryError:
+        tell_starter("there is not enough memory: raise the limit (ulimit -v), or free some")
+        return EXIT_LOST
     except (paths.PathError, MemdError) as error:
         tell_starter(str(error))
         return paths.EXIT_UNSAFE
@@ -189,10 +206,15 @@ def run(tell_starter: Callable[[str], None], *, by_memctl: bool = False) -> int:
 
 
 async def _live(
-    state_dir: Path, lock_fd: int, holder: lock.Holder, tell_starter: Callable[[str], None]
+    state_dir: Path,
+    lock_fd: int,
+    holder: lock.Holder,
+    tell_starter: Callable[[str], None],
+    dropped: Sequence[str],
 ) -> int:
     end: asyncio.Future[int] = asyncio.get_running_loop().create_future()  # the exit code
-    logs.catch_the_rest(asyncio.get_running_loop())
+    # Outside of a request, as in accept, nobody hears of it, and it comes again with each connection.
+    logs.catch_the_rest(asyncio.get_running_loop(), on_no_memory=lambda: _finish(end, EXIT_LOST))
     _on_signals(end)  # before any slow work, so that a stop during the start works
     listeners, bound = _listen()
     holder = holder._replace(socket=str(listeners[0].getsockname()))
@@ -201,6 +223,7 @@ async def _live(
             "start",
             pid=os.getpid(),
             telemetry_disabled=diagnostics.telemetry_disabled(),
+            variables_dropped=dropped,
             **diagnostics.all_of_them(),
         )
         # Only now, because they import numpy and SQLite, which takes a fifth of a second. Clients that
@@ -238,7 +261,7 @@ async def _live(
                 _beat(workspaces),
                 _tell_status(workspaces),
                 _look_around(workspaces),
-                _look_at_itself(reach, end),
+                _look_at_itself(reach, server, end),
             )
         ]
         with suppress(OSError):  # nothing depends on it, and the next start tries again
@@ -286,21 +309,34 @@ def _summary(workspaces: "Workspaces") -> str:
 
 
 async def _look_around(workspaces: "Workspaces") -> None:
-    """Detect lost time, and retry workspaces that could not be opened."""
+    """Detect lost time and another time zone, and retry workspaces that could not be opened."""
     clocks = Clocks()
+    zone = _zone()
     while True:
         await asyncio.sleep(LOOK_S)
+        if zone != (zone := _zone()):
+            log.info("time_zone_changed")
+            time.tzset()
         if clocks.jumped():
             log.info("clock_jumped")
             workspaces.rescan()
         await workspaces.retry()
 
 
-async def _look_at_itself(reach: Reachability, end: asyncio.Future[int]) -> None:
-    """End this daemon when its socket or its lock no longer belongs to it."""
+def _zone() -> tuple[int, int, int] | None:
+    """Return what changes when the machine gets another time zone, by a link or by a copy."""
+    try:
+        found = os.stat(LOCALTIME)  # noqa: PTH116 - as _identity
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_mtime_ns
+
+
+async def _look_at_itself(reach: Reachability, server: Server, end: asyncio.Future[int]) -> None:
+    """End this daemon when its socket or its lock no longer belongs to it, or it does not hear itself."""
     while True:
         await asyncio.sleep(LOOK_S)
-        if lost := await reach.lost():
+        if lost := await reach.lost(is_full=server.is_full):
             log.error("lost", what=lost)
             _finish(end, EXIT_LOST)
 
@@ -346,6 +382,15 @@ def _refuse_shared_disk(state_dir: Path) -> None:
         raise UnsafeError(
             f"{state_dir} is on {kind}, where a database is not safe. Set XDG_STATE_HOME to a folder on a "
             "disk of this machine"
+        )
+
+
+def _refuse_too_small(limit_bytes: int) -> None:
+    """Refuse a limit of the address space under which threads and mappings would fail at any time."""
+    if 0 <= limit_bytes < ADDRESS_SPACE_BYTES:
+        raise UnsafeError(
+            f"the limit of virtual memory here is {limit_bytes >> 20} MB, and memd needs "
+            f"{ADDRESS_SPACE_BYTES >> 20}. Start it from a shell without `ulimit -v`: memctl start"
         )
 
 

@@ -11,7 +11,7 @@ import threading
 import time
 import traceback
 from collections import defaultdict
-from collections.abc import MutableMapping
+from collections.abc import Callable, MutableMapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -102,11 +102,13 @@ def _frames(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMappi
     return event
 
 
-def catch_the_rest(loop: asyncio.AbstractEventLoop) -> None:
+def catch_the_rest(loop: asyncio.AbstractEventLoop, *, on_no_memory: Callable[[], None]) -> None:
     """Log uncaught exceptions by class and place; Python would print their texts, too."""
 
     def in_loop(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")
+        if isinstance(error, MemoryError):
+            on_no_memory()
         what = type(error).__name__ if error else context.get("message")
         structlog.get_logger().error("uncaught", exception=what, frames=_places(error))
 

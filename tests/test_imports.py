@@ -50,8 +50,8 @@ MAY_IMPORT = {
     "memd.move": VOCABULARY | {"memd.index", "memctl.lock", "memctl.paths"},
     "memd.daemon": VOCABULARY
     | {"memd.sources", "memd.rpc", "memd.workspace", "memd.api"}
-    | {"memctl.lock", "memctl.paths", "memctl.protocol"},
-    "memd.__main__": {"memd", "memd.daemon", "memd.logs"},
+    | {"memctl.environment", "memctl.lock", "memctl.paths", "memctl.protocol"},
+    "memd.__main__": {"memctl.environment", "memd", "memd.daemon", "memd.logs"},
     "memctl": set(),  # nothing of memd
 }
 # What of the vocabulary needs more than the vocabulary.

@@ -51,7 +51,7 @@ def test_what_nobody_caught_is_logged_the_same_way(log, hooks):
 
     async def run() -> None:
         loop = asyncio.get_running_loop()
-        logs.catch_the_rest(loop)
+        logs.catch_the_rest(loop, on_no_memory=lambda: None)
         loop.call_soon(fail)
         await asyncio.sleep(0.01)
 

@@ -108,6 +108,10 @@ OTHERS = """
 | `MEMCTL_HYPERLINK_FORMAT` | the program that links on a terminal open: `vscode`, `cursor`, `zed`, `none`, … |
 | `NO_COLOR` | no colours |
 | `HF_ENDPOINT` | the hub of `memctl models add` |
+
+One daemon serves every shell, so it takes little from the one that starts it: `HOME`, `PATH`, `TMPDIR`, `TZ`, the locale, `XDG_*`,
+`MEMD_*`, `SSL_CERT_FILE` and what `api_key_env` names. Names of files are UTF-8 in every locale, memd's own folders are private
+whatever `umask` is, and soft limits (`ulimit -S`) are raised.
 """
 
 

@@ -14,6 +14,7 @@ from memctl.exits import CommandError
 from memctl.filter_keys import OPTIONS
 from memctl.output import caveats
 from memctl.output.text import any_text, ascii_only, one_line, safe, terminal_width, to_json, wants_colour
+from memctl.paths import PathError, state_place
 from memctl.progress import Progress
 
 SEARCH_TIMEOUT_S = 10.0  # the daemon's own deadline is 5; the rest is for its start and a loaded machine
@@ -74,6 +75,7 @@ def daemon() -> Client:
         client = Client.connect()
         was_older = older_daemon(client.place) is not None
         if not was_older:
+            note_other_state(client)
             return client
         client.close()
     except NoDaemonError:
@@ -87,9 +89,29 @@ def daemon() -> Client:
     return client
 
 
+def note_other_state(client: Client) -> None:
+    """Note on stderr that a daemon was started with another HOME: it has other workspaces."""
+    from memctl.lock import holder_of
+
+    with suppress(PathError):
+        holder = holder_of(state_place())
+        with suppress(ProcessLookupError, PermissionError):  # it has ended, and another one has its socket
+            if holder is not None and holder.socket == client.place:
+                os.kill(holder.pid, 0)
+                return  # the lock tells without a question
+        theirs = client.call("memd.hello", {}, timeout_s=HELLO_TIMEOUT_S).get("state_dir", "")
+        if theirs and theirs != state_place():
+            note(
+                f"the memd at {client.place} was started with another HOME or XDG_STATE_HOME: its workspaces "
+                f"are those of {theirs}, not of {state_place()}. For a memd of this HOME: export "
+                f"MEMD_SOCKET={state_place()}/memd.sock"
+            )
+
+
 def print_daemon(client: Client, what: str) -> int:
     """Print version and process of a daemon after *what* happened to it, as "started"; return exit code 0."""
     hello = client.call("memd.hello", {}, timeout_s=HELLO_TIMEOUT_S)
+    note_other_state(client)
     print(f"memd {one_line(str(hello['server_version']))} {what} (process {hello['pid']})")
     note(versions.warning(str(hello["server_version"])))
     return exits.OK

@@ -80,7 +80,7 @@ def run(args: Namespace) -> int:
         raise CommandError("--lag and --workspace are for --debug: the status is that of all workspaces")
     if args.watch is not None:
         _watch(args.watch, as_json=args.json)
-    outcome = look()
+    outcome = look(once=True)
     if args.json:
         common.print_json(outcome.answer)
     elif outcome.trouble:
@@ -117,9 +117,12 @@ def _by_lines(parts: dict[str, Any]) -> str:
     return "{\n" + ",\n".join(f" {shown(name)}: {shown(part)}" for name, part in parts.items()) + "\n}"
 
 
-def look() -> Outcome:
+def look(*, once: bool = False) -> Outcome:
     """
     Ask the daemon once, over a new connection.
+
+    Args:
+        once: nobody asks again, so what is true all the time may be noted on stderr.
 
     Raises:
         RpcError: it answered with an error.
@@ -128,6 +131,8 @@ def look() -> Outcome:
     try:
         with Client.connect(timeout_s=common.AT_ONCE_S) as client:
             answer: dict[str, Any] = client.call("status", {}, timeout_s=common.AT_ONCE_S)
+            if once:
+                common.note_other_state(client)
     except NoDaemonError:
         return _nobody("dead", "memd is not running (memctl start)", exits.UNREACHABLE)
     except MustMendError:

@@ -550,6 +550,7 @@ class HelloResult(Result, frozen=True, kw_only=True):
     server_version: str
     instance_id: str  # different after each start
     pid: int
+    state_dir: str  # of its indexes and its log: a client with another HOME has another
     limits: ServerLimits
     model_id: str | None
     index_generation: int | None  # of the workspace of the request; null without one

@@ -80,6 +80,7 @@ async def hello(workspaces: Workspaces, params: HelloParams, call: Call) -> Hell
         server_version=__version__,
         instance_id=workspaces.instance_id,
         pid=os.getpid(),
+        state_dir=str(workspaces.state_dir),
         limits=LIMITS,
         model_id=next((model.model_id for model in models if model), None),
         index_generation=await _generation(workspaces, params.workspace),

@@ -42,6 +42,11 @@ class Acceptor:
             listening.listen(BACKLOG)
         self._go_on()
 
+    @property
+    def waits(self) -> bool:
+        """Whether new connections have to wait, because there are too many or the system has no room."""
+        return self._waits
+
     def stop(self) -> None:
         """Accept no more connections, and close the listening sockets."""
         self._wait()
@@ -148,6 +153,11 @@ class Server:
     def in_flight(self) -> int:
         """The number of requests in progress."""
         return len(self._shared.tasks)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether new connections have to wait."""
+        return self._accepting.waits
 
     def stop_accepting(self) -> None:
         """Accept no new connections; answer new requests on existing ones with MEMD_STOPPING."""

@@ -56,7 +56,7 @@ class Workspaces:
 
     def __init__(self, state_dir: Path, user_config_path: Path) -> None:
         self.instance_id = secrets.token_hex(8)
-        self._state_dir = state_dir
+        self.state_dir = state_dir
         self._registry = Registry(state_dir)
         self.user_config_path = user_config_path
         self._roots: list[Path] = []
@@ -192,7 +192,7 @@ class Workspaces:
                     return
                 from memd.stores.team import Team  # noqa: PLC0415 - not without a team
 
-                team = Team(config, self._state_dir, self.write, self.feed)
+                team = Team(config, self.state_dir, self.write, self.feed)
             except ConfigError as error:
                 log.warning("team_not_configured")
                 self.team_fault = error
@@ -273,7 +273,7 @@ class Workspaces:
 
     def place(self, root: Path) -> Workspace:
         """Return the paths of a workspace's files."""
-        return registry.workspace_at(root, self._state_dir)
+        return registry.workspace_at(root, self.state_dir)
 
     async def find(self, path: str | None) -> OpenWorkspace:
         """Return the workspace for a request's path.
@@ -356,7 +356,7 @@ class Workspaces:
             self._registry.write(others)
             self._set_roots(others)
             self._faults.pop(root, None)
-            index_dir = registry.workspace_at(root, self._state_dir).index_dir
+            index_dir = registry.workspace_at(root, self.state_dir).index_dir
             await self.write(delete_index, index_dir)
             await self.write(SetAside(index_dir).delete)
         return root
@@ -366,7 +366,7 @@ class Workspaces:
 
         They take effect after `reopen`.
         """
-        place = registry.workspace_at(root, self._state_dir)
+        place = registry.workspace_at(root, self.state_dir)
 
         def write() -> None:
             config: WorkspaceConfig = with_settings(place.config_path, changed)
@@ -380,7 +380,7 @@ class Workspaces:
         async with self._changing:
             await self._close(root)
             if set_aside:
-                await self.write(set_index_aside, registry.workspace_at(root, self._state_dir).index_dir)
+                await self.write(set_index_aside, registry.workspace_at(root, self.state_dir).index_dir)
         await self._try_open(root)
 
     def rebuild(self, root: Path) -> asyncio.Task[None]:
@@ -392,7 +392,7 @@ class Workspaces:
         running = self._rebuilds.get(root)
         if running is not None and running.task is not None:
             return running.task
-        place = registry.workspace_at(root, self._state_dir)
+        place = registry.workspace_at(root, self.state_dir)
         rebuild = self._rebuilds[root] = Rebuild(place, self._context)
         rebuild.task = asyncio.get_running_loop().create_task(self._rebuild(place, rebuild))
         rebuild.task.add_done_callback(_note_failure)
@@ -475,10 +475,10 @@ class Workspaces:
                 return
             try:
                 if root not in self._recovered and root not in self._rebuilds:
-                    await self.write(recover, registry.workspace_at(root, self._state_dir).index_dir)
+                    await self.write(recover, registry.workspace_at(root, self.state_dir).index_dir)
                 self._recovered.add(root)
                 self._opened[root] = await open_workspace(
-                    registry.workspace_at(root, self._state_dir), self._context, self
+                    registry.workspace_at(root, self.state_dir), self._context, self
                 )
                 self._faults.pop(root, None)
                 await self._join_team(self._opened[root])

@@ -1,6 +1,7 @@
 """Fixtures of the tests of the commands: the current folder, and a scripted peer."""
 
 import asyncio
+import os
 import socket
 import threading
 from pathlib import Path
@@ -9,7 +10,8 @@ import pytest
 from patience import PATIENCE
 from scripted_peer import Peer
 
-from memctl import exits
+from memctl import exits, lock
+from memctl.paths import make_private_dir
 from memd.errors import NotFoundError
 from memd.rpc.server import serve
 
@@ -58,6 +60,10 @@ def root(tmp_path, monkeypatch):
     monkeypatch.delenv("MEMD_WORKSPACE", raising=False)
     monkeypatch.setenv("MEMD_SOCKET", str(tmp_path / "s"))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    state = tmp_path / "state" / "memd"
+    make_private_dir(state)
+    with (state / lock.LOCK_NAME).open("wb") as held:
+        lock.write(held.fileno(), lock.newly_taken(os.getpid())._replace(socket=str(tmp_path / "s")))
     monkeypatch.setenv("PYTHONPATH", str(Path(exits.__file__).parent.parent))
     return tmp_path
 

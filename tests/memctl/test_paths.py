@@ -1,3 +1,4 @@
+import errno
 import os
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from memctl.paths import (
     check_private_dir,
     config_dir,
     make_private_dir,
+    reason_and_cure,
     runtime_dir,
     socket_path,
     state_dir,
@@ -107,16 +109,26 @@ def test_a_link_and_a_file_are_refused(tmp_path):
 
 
 def test_another_users_directory_is_refused(tmp_path, monkeypatch):
-    """In a shared folder it is removed, in our own it is taken back."""
+    """In a shared folder it is removed; in another's own folder nothing is taken from that user."""
     place = tmp_path / "memd"
     place.mkdir(mode=0o700)
     owner = place.stat().st_uid
     monkeypatch.setattr(os, "getuid", lambda: owner + 1)
-    with pytest.raises(PathError, match=f"belongs to uid {owner}.*sudo chown -R {owner + 1}"):
+    with pytest.raises(PathError, match=f"belongs to uid {owner}.*Be that user, or choose another") as caught:
         check_private_dir(place)
+    assert "chown" not in str(caught.value)
     tmp_path.chmod(0o777)
     with pytest.raises(PathError, match="sudo rm -r"):
         check_private_dir(place)
+
+
+def test_another_place_is_one_that_can_be_written(tmp_path, monkeypatch):
+    """In a home that is read-only, the advice for the state directory leads elsewhere."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    error = OSError(errno.EROFS, "Read-only file system")
+    assert 'export XDG_STATE_HOME="$HOME/memd-state"' in reason_and_cure(state_dir(), error)
+    monkeypatch.setattr(os, "access", lambda path, _: not str(path).startswith(str(tmp_path)))
+    assert f"export XDG_STATE_HOME=/var/tmp/memd-state-{os.getuid()}" in reason_and_cure(state_dir(), error)
 
 
 def test_a_directory_that_cannot_be_made_is_named(tmp_path):
