@@ -13,7 +13,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict
 
 from msgspec import UNSET, UnsetType, structs
 
@@ -41,7 +41,7 @@ from memd.embedding.queue import EmbeddingQueue
 from memd.errors import InvalidError
 from memd.index.index import Index
 from memd.index.snapshot import View
-from memd.records import SyncState, Tokenizer
+from memd.records import Confidence, Mode, SyncState, Tokenizer
 from memd.registry import Workspace
 from memd.rpc.context import Call, Packed, packed
 from memd.search.dates import MAX_CHARS
@@ -138,16 +138,37 @@ def record_recalls(view: View, opened: OpenWorkspace, answer: Answer, paths: Con
         recalls.note(opened.workspace.recalls_path, ids.values(), answer.prepared.today)
 
 
-def query_frame(opened: OpenWorkspace, answer: Answer, fresh: Freshness) -> Fields:
-    """Return the keys that the answers to `search` and `recall` share, except `without_minus`."""
+class Frame(TypedDict):
+    """The keys that the answers from an index share: those of `SearchedResult`, without its time."""
+
+    workspace: str
+    mode: Mode
+    degraded: list[str]
+    index: IndexState
+    synced: bool | UnsetType
+    timings_ms: dict[str, float]
+
+
+class QueryFrame(Frame):
+    """The keys that the answers to `search` and `recall` share, except `without_minus`."""
+
+    confidence: Confidence
+    corrected: dict[str, str]
+    forms: dict[str, list[str]]
+    without: list[str]
+    model_id: str | None
+
+
+def query_frame(opened: OpenWorkspace, answer: Answer, fresh: Freshness) -> QueryFrame:
+    """Return the shared keys of an answer to a query."""
     query = answer.prepared.query
     return {
+        **frame(opened, answer, fresh),
         "confidence": answer.confidence,
         "corrected": dict(query.corrected),
         "forms": {word: list(forms) for word, forms in query.forms.items()},
         "without": list(query.excluded),
         "model_id": answer.prepared.model_id or None,
-        **frame(opened, answer, fresh),
     }
 
 
@@ -327,8 +348,8 @@ def day(key: str, text: str | None, today: date) -> date | None:
     return found
 
 
-def frame(opened: OpenWorkspace, answer: Answer, fresh: Freshness) -> Fields:
-    """Return the keys of a SearchedResult."""
+def frame(opened: OpenWorkspace, answer: Answer, fresh: Freshness) -> Frame:
+    """Return the shared keys of an answer from an index."""
     known, prepared = fresh.known, answer.prepared
     index = index_state(opened, known, answer.generation)
     codes = list(dict.fromkeys([*prepared.degraded, *answer.degraded]))

@@ -38,7 +38,7 @@ from memd.api.results import (
     WorkspaceStatus,
     WorkspaceSummary,
 )
-from memd.api.search import EMBEDDING_PAUSED, Fields, Freshness, answered, frame, index_state, wait_for
+from memd.api.search import EMBEDDING_PAUSED, Fields, Frame, Freshness, answered, frame, index_state, wait_for
 from memd.embedding.queue import EmbeddingQueue
 from memd.errors import MemdError, WorkspaceError
 from memd.index.check import rank_all
@@ -355,7 +355,7 @@ async def _health_of(workspaces: Workspaces, root: str, call: Call) -> HealthChe
         return HealthCheck(name=root, ok=False, detail=str(error))
 
 
-def _probed(opened: OpenWorkspace, probe: SearchParams, call: Call, fresh: Freshness) -> Fields:
+def _probed(opened: OpenWorkspace, probe: SearchParams, call: Call, fresh: Freshness) -> Frame:
     with opened.view(call.is_over, agent=False) as view:
         answer = answered(view, opened, probe, call)
     return frame(opened, answer, fresh)
