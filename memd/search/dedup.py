@@ -86,7 +86,7 @@ def fold(
     per_source: int,
     alive: Callable[[str], bool],
     *,
-    compared: type[Comparison] | None = None,
+    compared: type[Comparison],
 ) -> Dedup:
     """Keep the first *limit* candidates that are neither near-duplicates nor neighbours of a better one.
 
@@ -101,10 +101,10 @@ def fold(
         per_source: hits of one source, at most.
         alive: whether a source is still on the disk; deleted sources are in no answer. Called only for
             sources that may be in the answer.
-        compared: the comparison that finds near-duplicates; None: `Likeness`.
+        compared: the comparison that finds near-duplicates.
     """
     window = max(WINDOW, limit)
-    folding = _Folding(view, candidates, window, per_source, compared or Likeness)
+    folding = _Folding(view, candidates, window, per_source, compared)
     found = folding.found
     for place, (number, source) in enumerate(zip(folding.ids, folding.sources, strict=True)):
         is_full = len(found.kept) == limit

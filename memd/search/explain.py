@@ -11,7 +11,7 @@ from memd.errors import DeadlineError
 from memd.index.columns import count_above, mask_size, require_numpy, stretches, take
 from memd.index.snapshot import Snapshot, View
 from memd.search import ranking, source_scores
-from memd.search.dedup import Dedup, fold
+from memd.search.dedup import Dedup, Likeness, fold
 from memd.search.explanation import (
     AnswerExplanation,
     Decay,
@@ -145,7 +145,7 @@ def file_counts(arm: KeywordArm, first: int, end: int) -> list[int]:
 def standing(view: View, request: PreparedQuery, judged: Judgement) -> tuple[list[Candidate], Dedup]:
     """Return the candidates above the floor, best first, and how `fold` without a limit treats them."""
     above = above_floor(judged.candidates, request.min_score)
-    return above, fold(view, above, max(len(above), 1), request.per_source, request.alive)
+    return above, fold(view, above, max(len(above), 1), request.per_source, request.alive, compared=Likeness)
 
 
 def give_up_in_time(request: PreparedQuery) -> None:

@@ -2,7 +2,7 @@
 
 import functools
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 
@@ -12,7 +12,7 @@ from memd.index.reader import StoredChunk
 from memd.index.snapshot import View
 from memd.records import Confidence, Mode, Source, Tokenizer
 from memd.search import fallback
-from memd.search.dedup import Comparison, Dedup, fold
+from memd.search.dedup import Comparison, Dedup, Likeness, fold
 from memd.search.identifiers import reading
 from memd.search.ranking import Candidate, above_floor, confidence
 from memd.search.score import Judgement, PreparedQuery, judge, judge_words, lifted
@@ -100,54 +100,40 @@ def search(view: View, prepared: PreparedQuery, words: Judgement | None = None) 
     Raises:
         DeadlineError: the caller's deadline passed between two steps.
     """
-    if not HAS_NUMPY:
-        return _without_numpy(view, prepared)
     timer = _Timer(prepared, words)
-    judged = judge(view, prepared, timer.lap, words)
-    terms = judged.keyword.words if judged.keyword else ()
-    wanted_words = wanted(prepared.query, {term.text: term.idf * term.share for term in terms})
-    has_vectors = judged.vector is not None
-    answer = _answer(
-        view, prepared, judged.candidates, timer, wanted_words, has_vectors=has_vectors, knows=judged.knows
-    )
-    answer.judged = judged
-    return answer
+    judged: Judgement | None = None
+    weights: dict[str, float] = {}
+    compared: type[Comparison] = Likeness
+    if HAS_NUMPY:
+        judged = judge(view, prepared, timer.lap, words)
+        candidates, knows, has_vectors = judged.candidates, judged.knows, judged.vector is not None
+        if judged.keyword is not None:
+            weights = {term.text: term.idf * term.share for term in judged.keyword.words}
+    else:
+        compared = fallback.NothingAlike
+        found, has_vectors = fallback.candidates(view, prepared)
+        candidates = lifted(found, view.snapshot).candidates
+        timer.lap("keyword")  # includes vectors, which are read in the same step
+        knows = fallback.knows_a_word(view, prepared.query)
 
-
-def _without_numpy(view: View, prepared: PreparedQuery) -> Answer:
-    timer = _Timer(prepared)
-    found, has_vectors = fallback.candidates(view, prepared)
-    candidates = lifted(found, view.snapshot).candidates
-    timer.lap("keyword")  # includes vectors, which are read in the same step
-    knows = fallback.knows_a_word(view, prepared.query)
-    wanted_words = wanted(prepared.query, {})
-    return _answer(
-        view, prepared, candidates, timer, wanted_words,
-        has_vectors=has_vectors, knows=knows, compared=fallback.NothingAlike,
-    )  # fmt: skip
-
-
-def _answer(
-    view: View,
-    prepared: PreparedQuery,
-    candidates: Sequence[Candidate],
-    timer: "_Timer",
-    wanted_words: Wanted,
-    *,
-    has_vectors: bool,
-    knows: bool,
-    compared: type[Comparison] | None = None,
-) -> Answer:
-    """Apply the floor, fold duplicates, cut to the limit, and load the texts."""
+    # Apply the floor, fold duplicates, join neighbours, and cut to the limit; only then load texts.
     kept = above_floor(candidates, prepared.min_score)
     timer.lap("fuse")
     alive = functools.cache(prepared.alive)
-    found = fold(view, kept, prepared.limit, prepared.per_source, alive, compared=compared)
-    hits = _load(view, found, wanted_words, prepared.today)
+    shown = fold(view, kept, prepared.limit, prepared.per_source, alive, compared=compared)
+    hits = _load(view, shown, wanted(prepared.query, weights), prepared.today)
     timer.lap("load")
-    mode: Mode = prepared.mode if has_vectors else "keyword"
-    sure = sureness(view, prepared, candidates, alive, knows=knows)
-    return Answer(prepared, hits, mode, view.snapshot.generation, sure, degraded(view), timer.laps_ms)
+
+    return Answer(
+        prepared,
+        hits,
+        mode=prepared.mode if has_vectors else "keyword",
+        generation=view.snapshot.generation,
+        confidence=sureness(view, prepared, candidates, alive, knows=knows),
+        degraded=degraded(view),
+        timings_ms=timer.laps_ms,
+        judged=judged,
+    )
 
 
 def sureness(
@@ -201,6 +187,11 @@ def _load(view: View, found: Dedup, wanted_words: Wanted, today: date) -> list[H
             passages[0] = passage(parts[:1])
         whole = passages[0] if len(parts) == 1 else passage(parts)
         assert whole is not None
+        # The snippet with the highest weight of query words, the first among equals.
+        snippets = [
+            snippet(one.text, one.start_line, wanted_words, start_byte=one.start_byte)
+            for one in filter(None, passages)
+        ]
         same, record = found.folded.get(chunk.id), view.source(source)
         hits.append(
             Hit(
@@ -209,7 +200,7 @@ def _load(view: View, found: Dedup, wanted_words: Wanted, today: date) -> list[H
                 chunk,
                 tuple(parts),
                 whole,
-                _snippet(filter(None, passages), wanted_words),
+                max(snippets, key=lambda made: made.weight),
                 _joined([places[number] for number in same]) if same else (),
                 view.snapshot.superseded_by(source),
                 record.expired(today),
@@ -218,15 +209,6 @@ def _load(view: View, found: Dedup, wanted_words: Wanted, today: date) -> list[H
         )
         better.update(*(part.lines for part in parts))
     return hits
-
-
-def _snippet(shown: Iterable[Passage], wanted_words: Wanted) -> Snippet:
-    """Return the snippet with the highest weight of query words, the first among equals."""
-    found = [
-        snippet(passage.text, passage.start_line, wanted_words, start_byte=passage.start_byte)
-        for passage in shown
-    ]
-    return max(found, key=lambda made: made.weight)
 
 
 def _joined(places: list[Place]) -> tuple[Place, ...]:
