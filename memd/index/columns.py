@@ -23,7 +23,7 @@ from zlib import crc32
 import structlog
 
 from memd.errors import IndexDamagedError, NumpyMissingError
-from memd.index.database import Store
+from memd.index.database import Database
 from memd.index.vector_table import LiveChunk, VectorTable
 
 try:
@@ -352,9 +352,9 @@ def chunks_in(stored: StoredSlice) -> Iterator[tuple[int, tuple[int, ...]]]:
 class ColumnTable:
     """The stored columns of one index."""
 
-    def __init__(self, store: Store, ledger: VectorTable) -> None:
-        self._store = store
-        self._ledger = ledger
+    def __init__(self, database: Database, vectors: VectorTable) -> None:
+        self._database = database
+        self._vectors = vectors
 
     def load(self, sources: Collection[int], rows: int) -> Columns:
         """Return the columns of the committed state.
@@ -371,7 +371,7 @@ class ColumnTable:
             return self._loaded(sources, rows)
         except IndexDamagedError:
             log.warning("columns_damaged")
-            with self._store.transaction():
+            with self._database.transaction():
                 self.refill()
                 return self._loaded(sources, rows)
 
@@ -397,8 +397,8 @@ class ColumnTable:
 
     def renumber(self) -> None:
         """Rewrite the row of every chunk, after the active matrix was replaced or lost its rows."""
-        rows = self._ledger.rows_by_chunk(self._store.number("active"))
-        for [number] in self._store.run("SELECT slice FROM columns ORDER BY slice"):
+        rows = self._vectors.rows_by_chunk(self._database.number("active"))
+        for [number] in self._database.run("SELECT slice FROM columns ORDER BY slice"):
             held = self._slice(number)
             fresh = rows[number * SLICE_IDS : (number + 1) * SLICE_IDS]
             for place, row in enumerate(fresh):
@@ -407,17 +407,17 @@ class ColumnTable:
 
     def refill(self) -> None:
         """Rebuild the table from chunks and vectors."""
-        self._store.run("DELETE FROM columns")
+        self._database.run("DELETE FROM columns")
         newest = self._newest()
-        if self._ledger.has_chunks_beyond(newest):
+        if self._vectors.has_chunks_beyond(newest):
             raise _impossible(f"the newest has not the id {newest}")
         for number in range(newest // SLICE_IDS + 1):
             self._put(number, self._derived(number))
-        self._store.count_generation_up()
+        self._database.count_generation_up()
 
     def _slice(self, number: int) -> Slice:
         """Return the stored slice; a damaged one is derived again, including uncommitted changes."""
-        found = self._store.run("SELECT slice, stored, crc FROM columns WHERE slice = ?", (number,))
+        found = self._database.run("SELECT slice, stored, crc FROM columns WHERE slice = ?", (number,))
         if not found:
             return _EMPTY.copy()
         stored = StoredSlice(*found[0])
@@ -430,8 +430,8 @@ class ColumnTable:
         """Derive a slice from chunks and vectors."""
         held = _EMPTY.copy()
         first = number * SLICE_IDS
-        for chunk_id, *values in self._ledger.live_chunks(
-            first, first + SLICE_IDS, self._store.number("active")
+        for chunk_id, *values in self._vectors.live_chunks(
+            first, first + SLICE_IDS, self._database.number("active")
         ):
             if type(values[1]) is int and not -1 <= values[1] <= MAX_ROW:
                 raise MisplacedError("chunks have impossible rows: memctl index --rebuild")
@@ -440,20 +440,20 @@ class ColumnTable:
 
     def _put(self, number: int, held: Slice) -> None:
         if held == _EMPTY:
-            self._store.run("DELETE FROM columns WHERE slice = ?", (number,))
+            self._database.run("DELETE FROM columns WHERE slice = ?", (number,))
             return
         try:
             stored = _VALUES.pack(*held)
         except struct.error as error:  # not numbers, or too large
             raise _impossible(error) from error
-        self._store.run(
+        self._database.run(
             "INSERT OR REPLACE INTO columns VALUES (?, ?, ?)", (number, stored, _checksum(number, stored))
         )
 
     def _loaded(self, sources: Collection[int], rows: int) -> Columns:
         every = [
             StoredSlice(*row)
-            for row in self._store.run("SELECT slice, stored, crc FROM columns ORDER BY slice")
+            for row in self._database.run("SELECT slice, stored, crc FROM columns ORDER BY slice")
         ]
         newest = self._newest()
         numbers = [one.slice for one in every if one.is_sound()]
@@ -473,7 +473,7 @@ class ColumnTable:
         return columns
 
     def _newest(self) -> int:
-        newest = self._ledger.newest_chunk()
+        newest = self._vectors.newest_chunk()
         if type(newest) is int and 0 <= newest <= MAX_CHUNK_ID:
             return newest
         raise _impossible(f"the newest has the id {newest!r:.20}")

@@ -7,7 +7,7 @@ A chunk has no reference to a row: `vectors` maps the hash of a text to a row, f
 are embedded once, a second matrix is built without changing any chunk, and switching to it changes one value
 in `meta` ("active", "building").
 
-`Store` is the only connection that writes. It records whether the index was closed cleanly: a database that
+`Database` is the only connection that writes. It records whether the index was closed cleanly: one that
 was not is checked before use, since SQLite's own files (the WAL) may have been lost or changed meanwhile.
 """
 
@@ -204,7 +204,7 @@ LOOKED_THROUGH = (
     *("meta", "sources", "names", "links", "fields", "secret_fields", "chunks", "matrices"),
     *("vectors", "columns", "postings", "unembedded", "outbox"),
 )
-# Length of the log, in pages, at which `Store` checkpoints after a commit. SQLite's automatic checkpoint
+# Length of the log, in pages, at which `Database` checkpoints after a commit. SQLite's automatic checkpoint
 # ignores a failing disk, so that more and more acknowledged commits would exist only in the log.
 LOG_PAGES = 1000
 
@@ -221,7 +221,7 @@ _DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.ConstraintError, apsw.Misma
 _LOST_HEAD = re.compile(r"(SQL logic error: )?(invalid fts5 file format|no such fts5 table|no such table)")
 
 
-class Store:
+class Database:
     """The only connection that writes and checkpoints. For the writing thread."""
 
     def __init__(self, path: Path, failure: Failure) -> None:

@@ -50,7 +50,7 @@ def load(writer: Writer, matrices: Matrices, codes: Codes | None) -> Snapshot:
         columns,
         matrices.rows,
         active.model_id if active else "",
-        TermPostings(columns, matrices.ledger.newest_chunk(), generation),
+        TermPostings(columns, matrices.vectors.newest_chunk(), generation),
         codes,
         writer.supersession(),
         matrices.cosines_of(active.model_id) if active else SHIPPED_COSINES,
@@ -291,7 +291,7 @@ class Index:
 
     def finish_building(self, refused: AbstractSet[bytes]) -> bool:
         """Switch to the new model if all texts except *refused* have vectors; return whether it switched."""
-        if self.matrices.building is None or not self.matrices.ledger.only_waits_for(refused):
+        if self.matrices.building is None or not self.matrices.vectors.only_waits_for(refused):
             return False
         self._abandon_compaction()
         unused = self.matrices.finish()
@@ -301,12 +301,12 @@ class Index:
 
     def pending(self, limit: int, first: Collection[str] = ()) -> dict[bytes, str]:
         """Return hash → text of waiting chunks: those of the sources *first*, then the newest."""
-        found = self.matrices.ledger.waiting_texts(limit, first=sorted(first))
+        found = self.matrices.vectors.waiting_texts(limit, first=sorted(first))
         return {digest: read_by_model(*parts) for digest, parts in found.items()}
 
     def unembedded_count(self, why: Why = "waiting") -> int:
         """Return how many chunks have no vector for this reason."""
-        return self.matrices.ledger.count(why)
+        return self.matrices.vectors.count(why)
 
     def purge(self, before_s: int | None, limit: int, path: str | None = None) -> int:
         """Delete up to *limit* gone sources: all, or those gone since *before_s* or longer.
@@ -339,7 +339,7 @@ class Index:
         if self._garbage[0] != changes:
             active = self.matrices.active
             rows = active.file.count if active else 0
-            used = self.matrices.ledger.used_count(active.number) if active else 0
+            used = self.matrices.vectors.used_count(active.number) if active else 0
             self._garbage = (changes, (rows - used, rows))
         return self._garbage[1]
 

@@ -23,7 +23,7 @@ import structlog
 from memd import fsio
 from memd.errors import IndexDamagedError, MemdError
 from memd.index.columns import ColumnTable
-from memd.index.database import Store
+from memd.index.database import Database
 from memd.index.vector_table import MatrixFacts, NewRow, VectorTable
 from memd.index.vectors import NO_ROWS, Matrix, Rows
 from memd.index.writer import Writer
@@ -53,14 +53,14 @@ class Held:
 class Matrices:
     """The open matrices of one index. For the writing thread; `rows` is for any thread."""
 
-    def __init__(self, folder: Path, store: Store) -> None:
-        self.ledger = VectorTable(store)
-        self.columns = ColumnTable(store, self.ledger)
+    def __init__(self, folder: Path, database: Database) -> None:
+        self.vectors = VectorTable(database)
+        self.columns = ColumnTable(database, self.vectors)
         self.active: Held | None = None
         self.building: Held | None = None
         self.damaged_rows = 0  # found and dropped since opening
         self._folder = folder
-        self._store = store
+        self._database = database
         try:
             self._open()
         except BaseException:
@@ -93,20 +93,20 @@ class Matrices:
         if _is_of(self.building, model_id, dim):
             self._set_scripts(self.building, known)
             return []
-        at_once = self.active is None or not self.ledger.has_rows(self.active.number)
+        at_once = self.active is None or not self.vectors.has_rows(self.active.number)
         with self.created(model_id, dim, known) as made:
-            self._store.set("building", None if at_once else made.number)
+            self._database.set("building", None if at_once else made.number)
             if at_once:
-                self._store.set("active", made.number)
-                self._store.count_generation_up()
-            self.ledger.refill(made.number)
+                self._database.set("active", made.number)
+                self._database.count_generation_up()
+            self.vectors.refill(made.number)
         left = [self.building, self.active if at_once else None]
         self.active, self.building = (made, None) if at_once else (self.active, made)
         return [matrix for matrix in left if matrix is not None]
 
     def measured(self, model_id: str) -> CosineScale | None:
         """Return the stored measurement of a model's cosines, None if there is none."""
-        stored = self._store.get(f"{COSINES}{model_id}")
+        stored = self._database.get(f"{COSINES}{model_id}")
         try:
             return None if stored is None else CosineScale(*map(float, json.loads(stored)))
         except (TypeError, ValueError) as error:
@@ -119,32 +119,32 @@ class Matrices:
     def learn_cosines(self, model_id: str, cosines: CosineScale) -> None:
         """Store a measurement."""
         if cosines != self.cosines_of(model_id):
-            with self._store.transaction():
+            with self._database.transaction():
                 values = json.dumps([cosines.zero, cosines.scale, cosines.random_sd])
-                self._store.set(f"{COSINES}{model_id}", values)
-                self._store.count_generation_up()
+                self._database.set(f"{COSINES}{model_id}", values)
+                self._database.count_generation_up()
 
     def finish(self) -> list[Held]:
         """Make the matrix that was built the active one; return the old one, for `retire`."""
         old, new = self.active, self.building
         assert old is not None
         assert new is not None
-        with self._store.transaction():
-            self._store.set("active", new.number)
-            self._store.set("building", None)
+        with self._database.transaction():
+            self._database.set("active", new.number)
+            self._database.set("building", None)
             self.columns.renumber()
-            self._store.count_generation_up()
+            self._database.count_generation_up()
         self.active, self.building = new, None
         return [old]
 
     def replace(self, old: Held, new: Held) -> None:
         """Replace *old* by a copy with all needed rows; *old* is waste then."""
         is_active = old is self.active
-        with self._store.transaction():
-            self._store.set("active" if is_active else "building", new.number)
+        with self._database.transaction():
+            self._database.set("active" if is_active else "building", new.number)
             if is_active:
                 self.columns.renumber()
-                self._store.count_generation_up()
+                self._database.count_generation_up()
         if is_active:
             self.active = new
         else:
@@ -155,8 +155,8 @@ class Matrices:
         """Create a matrix in one transaction with the block; if that fails, its file is removed."""
         made = self._create_file(model_id, dim)
         try:
-            with self._store.transaction():
-                self.ledger.add_matrix(MatrixFacts(made.number, model_id, dim, 0, scripts))
+            with self._database.transaction():
+                self.vectors.add_matrix(MatrixFacts(made.number, model_id, dim, 0, scripts))
                 yield made
         except BaseException:
             made.file.remove()
@@ -171,13 +171,13 @@ class Matrices:
 
     def drop_waste(self) -> Iterator[None]:
         """Delete the records of unused matrices and their rows, in small commits."""
-        for number in self.ledger.matrices().keys() - self._named():
+        for number in self.vectors.matrices().keys() - self._named():
             more = True
             while more:
-                with self._store.transaction():
-                    more = self.ledger.drop_some_rows(number)
+                with self._database.transaction():
+                    more = self.vectors.drop_some_rows(number)
                     if not more:
-                        self.ledger.drop_matrix(number)
+                        self.vectors.drop_matrix(number)
                 yield
 
     def forget_rows(self, matrix: int, rows: Sequence[int]) -> int:
@@ -186,13 +186,13 @@ class Matrices:
         Returns:
             How many, without those dropped before.
         """
-        with self._store.transaction():
-            chunks = self.ledger.chunks_at(matrix, rows) if matrix == self._store.number("active") else []
-            dropped = self.ledger.drop_rows(matrix, rows)
+        with self._database.transaction():
+            chunks = self.vectors.chunks_at(matrix, rows) if matrix == self._database.number("active") else []
+            dropped = self.vectors.drop_rows(matrix, rows)
             if dropped:
                 self.columns.change(removed=[], added=[], embedded=dict.fromkeys(chunks, -1))
                 self.refill_waiting()
-                self._store.count_generation_up()
+                self._database.count_generation_up()
         self.damaged_rows += dropped
         return dropped
 
@@ -204,7 +204,7 @@ class Matrices:
 
     def refill_waiting(self) -> None:
         """Compute again, inside a transaction, which chunks have no vector and which of them wait."""
-        self.ledger.refill(self._store.number("building") or self._store.number("active"))
+        self.vectors.refill(self._database.number("building") or self._database.number("active"))
 
     def close(self) -> None:
         """Close the files; mappings stay valid while they are referenced."""
@@ -214,47 +214,49 @@ class Matrices:
 
     def _create_file(self, model_id: str, dim: int) -> Held:
         """Create the file with the next free number; existing files are left unchanged."""
-        number = max(self.ledger.matrices(), default=0) + 1
+        number = max(self.vectors.matrices(), default=0) + 1
         while True:
             path = self._folder / matrix_name(number)
             try:
-                return Held(number, model_id, Matrix.create(path, dim=dim, failure=self._store.failure))
+                return Held(number, model_id, Matrix.create(path, dim=dim, failure=self._database.failure))
             except FileExistsError:
                 number += 1
 
     def _set_scripts(self, held: Held | None, scripts: str | None) -> None:
         """Set the model's scripts; if they changed, compute again which texts get a vector."""
         assert held is not None
-        if self.ledger.matrices()[held.number].scripts != scripts:
-            with self._store.transaction():
-                self.ledger.set_scripts(held.number, scripts)
+        if self.vectors.matrices()[held.number].scripts != scripts:
+            with self._database.transaction():
+                self.vectors.set_scripts(held.number, scripts)
                 if held is self.active:
                     self.columns.renumber()
-                self.ledger.refill(held.number)
+                self.vectors.refill(held.number)
                 self.columns.renumber()
-                self._store.count_generation_up()
+                self._database.count_generation_up()
 
     def _without_building(self) -> list[Held]:
         left = self.building
         if left is None:
             return []
-        with self._store.transaction():
-            self._store.set("building", None)
-            self.ledger.refill(self.active.number if self.active else None)
+        with self._database.transaction():
+            self._database.set("building", None)
+            self.vectors.refill(self.active.number if self.active else None)
         self.building = None
         return [left]
 
     def _named(self) -> set[int]:
-        return {number for key in ("active", "building") if (number := self._store.number(key)) is not None}
+        return {
+            number for key in ("active", "building") if (number := self._database.number(key)) is not None
+        }
 
     def _open(self) -> None:
-        known = self.ledger.matrices()
+        known = self.vectors.matrices()
         if not self._named() <= known.keys():
             raise IndexDamagedError(f"{self._folder}: not all of {self._named()} are among {sorted(known)}")
         for _ in self.drop_waste():
             pass
         self._remove_strays(self._named())
-        active, building = self._store.number("active"), self._store.number("building")
+        active, building = self._database.number("active"), self._database.number("building")
         if active is not None:
             self.active = self._opened(known[active], "active")
         if building is not None:
@@ -263,7 +265,7 @@ class Matrices:
     def _opened(self, facts: MatrixFacts, key: str) -> Held:
         path = self._folder / matrix_name(facts.number)
         try:
-            matrix = Matrix(path, dim=facts.dim, failure=self._store.failure)
+            matrix = Matrix(path, dim=facts.dim, failure=self._database.failure)
         except FileNotFoundError:
             log.warning("matrix_lost")
             return self._renewed(facts, key)
@@ -276,25 +278,25 @@ class Matrices:
 
     def _look_through(self, held: Held) -> None:
         """Compare every row with its checksum; drop the damaged ones."""
-        crcs = self.ledger.crcs(held.number)
+        crcs = self.vectors.crcs(held.number)
         bad = held.file.damaged(crcs)
         lost = set(bad)
         highest = max((row for row, _ in crcs if row not in lost), default=-1)
-        next_row = max(min(self.ledger.matrices()[held.number].next_row, held.file.room), highest + 1)
+        next_row = max(min(self.vectors.matrices()[held.number].next_row, held.file.room), highest + 1)
         log.warning("rows_damaged", rows=len(bad))
-        with self._store.transaction():
-            self.ledger.set_next_row(held.number, next_row)
+        with self._database.transaction():
+            self.vectors.set_next_row(held.number, next_row)
         self.forget_rows(held.number, bad)
         held.file.use(next_row)
 
     def _renewed(self, facts: MatrixFacts, key: str) -> Held:
         """Replace a lost file by an empty one."""
-        self.damaged_rows += len(self.ledger.crcs(facts.number))
+        self.damaged_rows += len(self.vectors.crcs(facts.number))
         with self.created(facts.model_id, facts.dim, facts.scripts) as made:
-            self._store.set(key, made.number)
+            self._database.set(key, made.number)
             self.columns.renumber()
             self.refill_waiting()
-            self._store.count_generation_up()
+            self._database.count_generation_up()
         for _ in self.drop_waste():
             pass
         self._remove_strays(self._named())  # whatever has taken the lost file's name
@@ -325,7 +327,7 @@ class Compaction:
     def __init__(self, writer: Writer, matrices: Matrices, *, publish: Callable[[], None]) -> None:
         self._writer = writer
         self._matrices = matrices
-        self._ledger = matrices.ledger
+        self._vectors = matrices.vectors
         self._publish = publish
         self._copy: Held | None = None  # the matrix being filled
         self._steps = self._all_steps()
@@ -346,17 +348,17 @@ class Compaction:
     def _all_steps(self) -> Iterator[None]:
         yield from self._matrices.drop_waste()
         for held in (self._matrices.active, self._matrices.building):
-            if held is not None and self._ledger.used_count(held.number) < held.file.count:
+            if held is not None and self._vectors.used_count(held.number) < held.file.count:
                 yield from self._replaced(held)
         yield from self._merged()
 
     def _replaced(self, old: Held) -> Iterator[None]:
-        scripts = self._ledger.matrices()[old.number].scripts
+        scripts = self._vectors.matrices()[old.number].scripts
         with self._matrices.created(old.model_id, old.file.dim, scripts) as copy:
             self._copy = copy
         after = b""
         while True:
-            rows = self._ledger.rows_to_copy(old.number, copy.number, after=after, limit=COPIED_ROWS)
+            rows = self._vectors.rows_to_copy(old.number, copy.number, after=after, limit=COPIED_ROWS)
             if rows:
                 self._copy_rows(old, copy, rows)
                 after = rows[-1][1]
@@ -378,11 +380,11 @@ class Compaction:
             self._forget(old, sorted(vectors.keys() - {row for row, _ in sound}))
         places = copy.file.append([vectors[row] for row, _ in sound])
         with self._writer.transaction():
-            self._ledger.put_rows(
+            self._vectors.put_rows(
                 copy.number,
                 ((new, digest, crc) for (new, crc), (_, digest) in zip(places, sound, strict=True)),
             )
-            self._ledger.set_next_row(copy.number, copy.file.count)
+            self._vectors.set_next_row(copy.number, copy.file.count)
 
     def _forget(self, held: Held, rows: list[int]) -> None:
         """Drop damaged rows, so that their texts are embedded again."""

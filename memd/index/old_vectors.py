@@ -74,7 +74,7 @@ def adopt(index: Index, old: OldVectors, *, model_id: str) -> bool:
 
     Raises what `Transaction.embed` raises.
     """
-    waiting = index.matrices.ledger.waiting_after(old.seen, LOOKED_FOR)
+    waiting = index.matrices.vectors.waiting_after(old.seen, LOOKED_FOR)
     if not waiting:
         return False
     if taken := old.of(digest for _, digest in waiting):

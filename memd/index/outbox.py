@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from memd.index.database import Store
+from memd.index.database import Database
 
 TERMS = "published"  # key in meta: under which terms the workspace is published, see memd.stores.publisher
 REVISION = "revision"  # key in meta: the highest one given
@@ -46,35 +46,35 @@ class Sent(NamedTuple):
 class Outbox:
     """The table `outbox`."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self.is_open = store.get(TERMS) is not None  # otherwise nothing is noted
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.is_open = database.get(TERMS) is not None  # otherwise nothing is noted
 
     def open(self, terms: str) -> None:
         """Publish the workspace from now on, under *terms*."""
-        self._store.set(TERMS, terms)
+        self._database.set(TERMS, terms)
         self.is_open = True
 
     def close(self) -> None:
         """Publish no more, and forget what the store has."""
-        self._store.run("DELETE FROM outbox")
-        self._store.set(TERMS, None)
+        self._database.run("DELETE FROM outbox")
+        self._database.set(TERMS, None)
         self.is_open = False
 
     def note(self, path: str) -> None:
         """Note that a source was saved, deleted or made private."""
-        if self._store.run(f"SELECT 1 FROM sources WHERE path = ? AND {_SHOWN}", (path,)):
+        if self._database.run(f"SELECT 1 FROM sources WHERE path = ? AND {_SHOWN}", (path,)):
             self._put([path], TO_SEND)
         else:
             # What the store never had is not named to it.
-            self._store.run("DELETE FROM outbox WHERE path = ? AND NOT sent", (path,))
-            self._store.run(
+            self._database.run("DELETE FROM outbox WHERE path = ? AND NOT sent", (path,))
+            self._database.run(
                 "UPDATE outbox SET revision = ?, due = ? WHERE path = ?", (self._next(), TO_REMOVE, path)
             )
 
     def note_embedded(self, chunks: Iterable[int]) -> None:
         """Note the sources of these chunks that have all of their vectors now."""
-        found = self._store.run(
+        found = self._database.run(
             f"""
             SELECT DISTINCT sources.path FROM json_each(?) AS asked
             CROSS JOIN chunks ON chunks.id = asked.value CROSS JOIN sources ON sources.id = chunks.source
@@ -90,10 +90,10 @@ class Outbox:
     def note_all(self) -> None:
         """Note every source, and the removal of those that are no longer shown."""
         gone = f"path NOT IN (SELECT path FROM sources WHERE {_SHOWN})"
-        self._store.run(f"DELETE FROM outbox WHERE NOT sent AND {gone}")
-        self._put([path for [path] in self._store.run(f"SELECT path FROM outbox WHERE {gone}")], TO_REMOVE)
+        self._database.run(f"DELETE FROM outbox WHERE NOT sent AND {gone}")
+        self._put([path for [path] in self._database.run(f"SELECT path FROM outbox WHERE {gone}")], TO_REMOVE)
         # Newest last: those are sent first.
-        live = self._store.run(f"SELECT path FROM sources WHERE {_SHOWN} ORDER BY mtime_ns")
+        live = self._database.run(f"SELECT path FROM sources WHERE {_SHOWN} ORDER BY mtime_ns")
         self._put([path for [path] in live], TO_SEND)
 
     def note_differing(self, paths: Iterable[str], gone: Iterable[str], above: int) -> None:
@@ -104,15 +104,15 @@ class Outbox:
             gone: that the store has.
             above: the highest revision that the store knows.
         """
-        if above > (self._store.number(REVISION) or 0):
-            self._store.set(REVISION, above)
+        if above > (self._database.number(REVISION) or 0):
+            self._database.set(REVISION, above)
         for path in paths:
             self.note(path)
         self._put(gone, TO_REMOVE, sent=1)
 
     def begin(self, sources: Sequence[Sent]) -> set[Sent]:
         """Record that the store may have these sources; return those that have not changed meanwhile."""
-        found = self._store.run(
+        found = self._database.run(
             """
             UPDATE outbox SET sent = 1
             WHERE (path, revision) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?))
@@ -125,12 +125,12 @@ class Outbox:
     def acknowledge(self, stored: Sequence[Sent], removed: Sequence[Sent]) -> None:
         """Record what the store has acknowledged, except of sources that have changed meanwhile."""
         if stored:
-            self._store.run_many("UPDATE outbox SET due = 0 WHERE path = ? AND revision = ?", stored)
+            self._database.run_many("UPDATE outbox SET due = 0 WHERE path = ? AND revision = ?", stored)
         if removed:
-            self._store.run_many("DELETE FROM outbox WHERE path = ? AND revision = ?", removed)
+            self._database.run_many("DELETE FROM outbox WHERE path = ? AND revision = ?", removed)
 
     def _put(self, paths: Iterable[str], due: int, sent: int = 0) -> None:
-        self._store.run_many(
+        self._database.run_many(
             """
             INSERT INTO outbox (path, revision, due, sent) VALUES (?, ?, ?, ?)
             ON CONFLICT (path) DO UPDATE SET revision = excluded.revision, due = excluded.due,
@@ -140,7 +140,7 @@ class Outbox:
         )
 
     def _next(self) -> int:
-        known = self._store.number(REVISION)
+        known = self._database.number(REVISION)
         revision = (int(time.time() * 1_000_000) if known is None else known) + 1
-        self._store.set(REVISION, revision)
+        self._database.set(REVISION, revision)
         return revision

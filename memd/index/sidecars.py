@@ -112,7 +112,7 @@ def adopt_sidecars(
     taken: dict[bytes, bytes] = {}
     sources = 0
     target = index.matrices.target
-    waiting = index.matrices.ledger.waiting_sources(limit * LOOK_AHEAD, target.number if target else None)
+    waiting = index.matrices.vectors.waiting_sources(limit * LOOK_AHEAD, target.number if target else None)
     for chunks in waiting.values():
         hashes = [digest for digest, _ in chunks]
         names = folder.names(sidecar_key(model_id, dim, hashes))
@@ -155,7 +155,7 @@ def export_sidecars(
     settled = 0
     most = folder.written + limit
     stop = time.monotonic() + EXPORT_S
-    for source, digest in index.matrices.ledger.source_hashes():
+    for source, digest in index.matrices.vectors.source_hashes():
         # The same bytes are cut into the same chunks, whatever the file is called.
         if digest.hex() in done:
             continue
@@ -187,7 +187,7 @@ def prune_sidecars(index: Index, folder: SidecarFolder, *, model_id: str, dim: i
     if not index.writer.get("complete"):
         return 0
     target = index.matrices.target
-    chunks = index.matrices.ledger.chunk_hashes(target.number if target else None)
+    chunks = index.matrices.vectors.chunk_hashes(target.number if target else None)
     needed = {
         sidecar_key(model_id, dim, [digest for _, digest in of_one])
         for _, of_one in groupby(chunks, key=itemgetter(0))
@@ -502,7 +502,7 @@ def _vectors(index: Index, active: Held, source: int) -> list[tuple[bytes, bytes
     rows = active.file.rows
     size = rows.dim * FLOAT_BYTES
     found = []
-    for digest, row, crc in index.matrices.ledger.source_rows(source, active.number):
+    for digest, row, crc in index.matrices.vectors.source_rows(source, active.number):
         vector = bytes(rows.buffer[row * size : (row + 1) * size]) if row >= 0 else b""
         # A row damaged on the disk must not be exported with a valid checksum.
         if row < 0 or zlib.crc32(vector) != crc:

@@ -39,7 +39,7 @@ class Transaction:
     def __init__(self, writer: Writer, matrices: Matrices) -> None:
         self._writer = writer
         self._matrices = matrices
-        self._ledger = matrices.ledger
+        self._vectors = matrices.vectors
         self.sources_put: dict[int, Source] = {}
         self.sources_removed: set[int] = set()  # applied before `sources_put`
         self.removed: set[int] = set()  # chunks of the last snapshot
@@ -95,7 +95,7 @@ class Transaction:
         self._note_names(source_id)
         chunks = self._writer.chunks_of(source_id)
         self._writer.mark_gone(source_id, at_s)
-        self._ledger.wait_no_more(source_id)
+        self._vectors.wait_no_more(source_id)
         self._kill(chunks)
         self.sources_put.pop(source_id, None)
         self.sources_removed.add(source_id)
@@ -129,16 +129,16 @@ class Transaction:
         if target is None or target.model_id != model_id:
             wanted = target.model_id if target else None
             raise ModelMismatchError(f"the index wants vectors of {wanted!r}, these are of {model_id!r}")
-        new = {key: row for key, row in vectors.items() if self._ledger.row_of(target.number, key) < 0}
+        new = {key: row for key, row in vectors.items() if self._vectors.row_of(target.number, key) < 0}
         # Before the commit: a row without a chunk is garbage that can be dropped; a chunk without its row
         # would answer with another chunk's meaning.
         rows = target.file.append(list(new.values()))
-        self._ledger.put_rows(
+        self._vectors.put_rows(
             target.number, ((row, digest, crc) for (row, crc), digest in zip(rows, new, strict=True))
         )
-        self._ledger.set_next_row(target.number, target.file.count)
+        self._vectors.set_next_row(target.number, target.file.count)
         for (row, _), digest in zip(rows, new, strict=True):
-            served = self._ledger.served(digest)
+            served = self._vectors.served(digest)
             if target is self._matrices.active:
                 self.embedded.update((chunk_id, row) for chunk_id in served)
         if self._writer.outbox.is_open:
@@ -156,7 +156,7 @@ class Transaction:
         self._note_names(source_id)
         chunks = self._writer.chunks_of(source_id)
         if renewed or len(chunks) > STAGED_CHUNKS:
-            self._ledger.wait_no_more(source_id)
+            self._vectors.wait_no_more(source_id)
             self._writer.discard(source_id, path)
             self.sources_put.pop(source_id, None)
             if is_live:
@@ -178,8 +178,8 @@ class Transaction:
     def _bring(self, source_id: int) -> None:
         """Make the chunks of a source live."""
         active, target = self._matrices.active, self._matrices.target
-        self._ledger.wait(source_id, target.number if target else None)
-        found = self._ledger.chunks_with_rows(source_id, active.number if active else None)
+        self._vectors.wait(source_id, target.number if target else None)
+        found = self._vectors.chunks_with_rows(source_id, active.number if active else None)
         self.added.update((chunk[0], chunk) for chunk in found)
 
     def _kill(self, chunks: Iterable[int]) -> None:

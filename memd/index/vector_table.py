@@ -14,7 +14,7 @@ from itertools import chain, pairwise
 from typing import Literal, cast
 
 from memd.errors import IndexDamagedError
-from memd.index.database import Store
+from memd.index.database import Database
 
 SLICE_ROWS = 5_000  # deleted in one commit: some 20 ms of the writing thread
 
@@ -54,14 +54,14 @@ class MatrixFacts:
 class VectorTable:
     """The tables `matrices`, `vectors` and `unembedded`."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     # Matrices
 
     def matrices(self) -> dict[int, MatrixFacts]:
         """Return every matrix by its number."""
-        found = self._store.run("SELECT number, model_id, dim, next_row, scripts FROM matrices")
+        found = self._database.run("SELECT number, model_id, dim, next_row, scripts FROM matrices")
         facts = {row[0]: MatrixFacts(*row) for row in found}
         for matrix in facts.values():
             numbers = (matrix.number, matrix.dim, matrix.next_row)
@@ -75,19 +75,19 @@ class VectorTable:
 
     def add_matrix(self, facts: MatrixFacts) -> None:
         """Record a matrix whose file exists."""
-        self._store.run(
+        self._database.run(
             "INSERT INTO matrices VALUES (?, ?, ?, ?, ?)",
             (facts.number, facts.model_id, facts.dim, facts.next_row, facts.scripts),
         )
 
     def set_next_row(self, matrix: int, next_row: int) -> None:
         """Record the number of the next row to be written."""
-        self._store.run("UPDATE matrices SET next_row = ? WHERE number = ?", (next_row, matrix))
+        self._database.run("UPDATE matrices SET next_row = ? WHERE number = ?", (next_row, matrix))
 
     def set_scripts(self, matrix: int, scripts: str | None) -> None:
         """Record the scripts that the model of a matrix reads; drop the rows of texts in others."""
-        self._store.run("UPDATE matrices SET scripts = ? WHERE number = ?", (scripts, matrix))
-        self._store.run(
+        self._database.run("UPDATE matrices SET scripts = ? WHERE number = ?", (scripts, matrix))
+        self._database.run(
             f"""
             DELETE FROM vectors
             WHERE matrix = ?1 AND hash IN (SELECT chunks.hash FROM chunks WHERE NOT {READ})
@@ -97,32 +97,32 @@ class VectorTable:
 
     def drop_matrix(self, matrix: int) -> None:
         """Delete the record of a matrix without rows."""
-        self._store.run("DELETE FROM matrices WHERE number = ?", (matrix,))
+        self._database.run("DELETE FROM matrices WHERE number = ?", (matrix,))
 
     # Rows
 
     def crcs(self, matrix: int) -> list[tuple[int, int]]:
         """Return (row, CRC-32) of every row, sorted by row."""
-        found = self._store.run("SELECT row, crc FROM vectors WHERE matrix = ? ORDER BY row", (matrix,))
+        found = self._database.run("SELECT row, crc FROM vectors WHERE matrix = ? ORDER BY row", (matrix,))
         if found and set(map(type, chain.from_iterable(found))) != {int}:
             raise IndexDamagedError(f"rows of the matrix {matrix} have values of wrong types")
         return cast("list[tuple[int, int]]", found)
 
     def row_of(self, matrix: int, digest: bytes) -> int:
         """Return the row of a text's vector, -1 if it has none."""
-        found = self._store.run("SELECT row FROM vectors WHERE matrix = ? AND hash = ?", (matrix, digest))
+        found = self._database.run("SELECT row FROM vectors WHERE matrix = ? AND hash = ?", (matrix, digest))
         return int(found[0][0]) if found else -1
 
     def put_rows(self, matrix: int, rows: Iterable[NewRow]) -> None:
         """Record rows that are on the disk."""
-        self._store.run_many(
+        self._database.run_many(
             "INSERT INTO vectors (matrix, row, hash, crc) VALUES (?, ?, ?, ?)",
             ((matrix, *row) for row in rows),
         )
 
     def drop_rows(self, matrix: int, rows: Iterable[int]) -> int:
         """Drop rows, so that their texts are embedded again; return how many. `refill` must follow."""
-        dropped = self._store.run(
+        dropped = self._database.run(
             "DELETE FROM vectors WHERE matrix = ? AND row IN (SELECT value FROM json_each(?)) RETURNING row",
             (matrix, json.dumps(list(rows))),
         )
@@ -130,7 +130,7 @@ class VectorTable:
 
     def drop_some_rows(self, matrix: int) -> bool:
         """Drop a slice of a matrix's rows; return False when none is left."""
-        self._store.run(
+        self._database.run(
             """
             DELETE FROM vectors WHERE (matrix, hash) IN
                 (SELECT matrix, hash FROM vectors WHERE matrix = ? LIMIT ?)
@@ -141,11 +141,11 @@ class VectorTable:
 
     def has_rows(self, matrix: int) -> bool:
         """Return whether a matrix has any row."""
-        return bool(self._store.run("SELECT 1 FROM vectors WHERE matrix = ? LIMIT 1", (matrix,)))
+        return bool(self._database.run("SELECT 1 FROM vectors WHERE matrix = ? LIMIT 1", (matrix,)))
 
     def used_count(self, matrix: int) -> int:
         """Return how many rows belong to existing chunks, live or gone."""
-        [[count]] = self._store.run(
+        [[count]] = self._database.run(
             """
             SELECT count(*) FROM vectors
             WHERE matrix = ? AND EXISTS (SELECT 1 FROM chunks WHERE chunks.hash = vectors.hash)
@@ -156,7 +156,7 @@ class VectorTable:
 
     def rows_to_copy(self, matrix: int, to: int, *, after: bytes, limit: int) -> list[NewRow]:
         """Return used rows that the matrix *to* lacks, sorted by hash, with hashes above *after*."""
-        found = self._store.run(
+        found = self._database.run(
             """
             SELECT row, hash, crc FROM vectors AS old
             WHERE matrix = ?1 AND hash > ?3
@@ -172,7 +172,7 @@ class VectorTable:
 
     def live_chunks(self, first: int, end: int, matrix: int | None) -> list[LiveChunk]:
         """Return the chunks of live sources with ids from *first* up to, excluding, *end*."""
-        found = self._store.run(
+        found = self._database.run(
             """
             SELECT chunks.id, source, ifnull(row, -1), length FROM chunks
             LEFT JOIN vectors ON matrix = ? AND vectors.hash = chunks.hash
@@ -192,7 +192,7 @@ class VectorTable:
         # Bounds that include any value, also a hash of wrong type or length.
         edges = [-math.inf, *(bytes([first]) for first in range(PART, 256, PART)), b"\xff" * 17]
         for least, below in pairwise(edges):
-            found = self._store.run(
+            found = self._database.run(
                 """
                 SELECT chunks.id, row FROM chunks INDEXED BY chunks_by_hash
                 JOIN vectors ON matrix = ? AND vectors.hash = chunks.hash
@@ -206,7 +206,7 @@ class VectorTable:
 
     def chunks_at(self, matrix: int, rows: Iterable[int]) -> list[int]:
         """Return the chunks, live or not, whose vectors are in these rows."""
-        found = self._store.run(
+        found = self._database.run(
             """
             SELECT chunks.id FROM vectors JOIN chunks ON chunks.hash = vectors.hash
             WHERE matrix = ? AND row IN (SELECT value FROM json_each(?))
@@ -217,16 +217,16 @@ class VectorTable:
 
     def newest_chunk(self) -> int:
         """Return the highest chunk id ever used."""
-        found = self._store.run("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'")
+        found = self._database.run("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'")
         return found[0][0] if found else 0
 
     def has_chunks_beyond(self, newest: int) -> bool:
         """Return whether a chunk has an id that was never assigned."""
-        return bool(self._store.run("SELECT 1 FROM chunks WHERE id > ? OR id <= 0 LIMIT 1", (newest,)))
+        return bool(self._database.run("SELECT 1 FROM chunks WHERE id > ? OR id <= 0 LIMIT 1", (newest,)))
 
     def chunks_with_rows(self, source: int, matrix: int | None) -> list[LiveChunk]:
         """Return (id, source, row of *matrix* or -1, length) of each of a source's chunks."""
-        found = self._store.run(
+        found = self._database.run(
             """
             SELECT chunks.id, source, ifnull(row, -1), length FROM chunks
             LEFT JOIN vectors ON matrix = ? AND vectors.hash = chunks.hash WHERE source = ?
@@ -239,14 +239,14 @@ class VectorTable:
 
     def wait(self, source: int, target: int | None) -> None:
         """Record, for each chunk of a source without a vector in *target*, whether and why it has none."""
-        self._store.run(
+        self._database.run(
             f"INSERT OR IGNORE INTO unembedded SELECT id, {WHY} FROM chunks WHERE source = ?2 AND {BARE}",
             (target, source),
         )
 
     def wait_no_more(self, source: int) -> None:
         """Remove these records for the chunks of a source that is gone."""
-        self._store.run(
+        self._database.run(
             "DELETE FROM unembedded WHERE chunk IN (SELECT id FROM chunks WHERE source = ?)", (source,)
         )
 
@@ -255,7 +255,7 @@ class VectorTable:
 
         A chunk beyond the first ones of a long source gets it, too, if another chunk has the same text.
         """
-        found = self._store.run(
+        found = self._database.run(
             "DELETE FROM unembedded WHERE chunk IN (SELECT id FROM chunks WHERE hash = ?) RETURNING chunk",
             (digest,),
         )
@@ -263,8 +263,8 @@ class VectorTable:
 
     def refill(self, target: int | None) -> None:
         """Compute again which chunks have no vector in *target*, and why."""
-        self._store.run("DELETE FROM unembedded")
-        self._store.run(
+        self._database.run("DELETE FROM unembedded")
+        self._database.run(
             f"""
             INSERT INTO unembedded SELECT id, {WHY} FROM chunks
             WHERE source NOT IN (SELECT id FROM sources WHERE gone_at IS NOT NULL) AND {BARE}
@@ -274,7 +274,7 @@ class VectorTable:
 
     def count(self, why: Why) -> int:
         """Return how many chunks have no vector for this reason."""
-        return int(self._store.run("SELECT count(*) FROM unembedded WHERE why = ?", (why,))[0][0])
+        return int(self._database.run("SELECT count(*) FROM unembedded WHERE why = ?", (why,))[0][0])
 
     def waiting_texts(self, limit: int, *, first: Sequence[str]) -> dict[bytes, tuple[str, str]]:
         """Return hash → context and text of up to *limit* texts: of the sources *first*, then the newest."""
@@ -283,7 +283,7 @@ class VectorTable:
             found.update(self._waiting_of(path, limit - len(found)))
         before = 1 << 62  # beyond every id
         while len(found) < limit:
-            rows = self._store.run(
+            rows = self._database.run(
                 """
                 SELECT hash, context, text, chunk FROM unembedded JOIN chunks ON id = chunk
                 WHERE why = 'waiting' AND chunk < ? ORDER BY chunk DESC LIMIT ?
@@ -298,7 +298,7 @@ class VectorTable:
 
     def waiting_after(self, chunk: int, limit: int) -> list[tuple[int, bytes]]:
         """Return (id, text hash) of up to *limit* waiting chunks with ids above *chunk*, sorted by id."""
-        found = self._store.run(
+        found = self._database.run(
             """
             SELECT chunk, hash FROM unembedded JOIN chunks ON id = chunk
             WHERE why = 'waiting' AND chunk > ? ORDER BY chunk LIMIT ?
@@ -310,7 +310,7 @@ class VectorTable:
     def only_waits_for(self, refused: Iterable[bytes]) -> bool:
         """Return whether all waiting chunks have texts in *refused*, which the model rejects."""
         known = set(refused)
-        found = self._store.run(
+        found = self._database.run(
             "SELECT DISTINCT hash FROM unembedded JOIN chunks ON id = chunk WHERE why = 'waiting' LIMIT ?",
             (len(known) + 1,),
         )
@@ -323,7 +323,7 @@ class VectorTable:
 
         Chunks that should have no vector are left out.
         """
-        rows = self._store.run(
+        rows = self._database.run(
             f"""
             SELECT source, hash, EXISTS (SELECT 1 FROM unembedded WHERE chunk = chunks.id) FROM chunks
             WHERE {EMBEDDED} AND source IN
@@ -340,12 +340,12 @@ class VectorTable:
 
     def source_hashes(self) -> list[tuple[int, bytes]]:
         """Return (id, hash of the file's bytes) of every live source."""
-        found = self._store.run("SELECT id, hash FROM sources WHERE gone_at IS NULL")
+        found = self._database.run("SELECT id, hash FROM sources WHERE gone_at IS NULL")
         return cast("list[tuple[int, bytes]]", found)
 
     def source_rows(self, source: int, matrix: int) -> list[tuple[bytes, int, int]]:
         """Return (hash, row in *matrix* or -1, CRC-32 or -1) of the chunks that should have vectors."""
-        found = self._store.run(
+        found = self._database.run(
             f"""
             SELECT chunks.hash, ifnull(row, -1), ifnull(crc, -1) FROM chunks
             LEFT JOIN vectors ON matrix = ?1 AND vectors.hash = chunks.hash
@@ -360,13 +360,13 @@ class VectorTable:
 
         Includes gone sources.
         """
-        found = self._store.run(
+        found = self._database.run(
             f"SELECT source, hash FROM chunks WHERE {EMBEDDED} ORDER BY source, id", (target,)
         )
         return cast("list[tuple[int, bytes]]", found)
 
     def _waiting_of(self, path: str, limit: int) -> dict[bytes, tuple[str, str]]:
-        rows = self._store.run(
+        rows = self._database.run(
             """
             SELECT hash, context, text FROM chunks CROSS JOIN unembedded ON chunk = id
             WHERE source = (SELECT id FROM sources WHERE path = ?) AND why = 'waiting' ORDER BY id LIMIT ?

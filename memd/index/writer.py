@@ -8,7 +8,7 @@ from typing import cast
 
 from memd.fsio import Failure
 from memd.index import links
-from memd.index.database import Store, decoded, full_text, terms_of
+from memd.index.database import Database, decoded, full_text, terms_of
 from memd.index.links import Supersession
 from memd.index.outbox import Outbox
 from memd.index.reader import SOURCE_COLUMNS, Sources, source_of
@@ -24,7 +24,7 @@ PURGED = "postings_purged"  # key in meta: rows of `postings` name chunks that w
 NAMELESS = "(path >= '/' AND path < '0')"
 
 
-class Writer(Store):
+class Writer(Database):
     """The connection that writes. "Live" sources are on the disk, "gone" sources were."""
 
     def __init__(self, path: Path, failure: Failure) -> None:

@@ -47,11 +47,11 @@ def _overwritten() -> list[Patch]:
         time.sleep(SLOW_DISK_S)
         return rows
 
-    def instead(ledger: VectorTable, matrix: int, rows: Iterable[NewRow]) -> None:
+    def instead(vectors: VectorTable, matrix: int, rows: Iterable[NewRow]) -> None:
         listed = list(rows)
-        ledger.drop_rows(matrix, [row for row, _, _ in listed])
-        put_rows(ledger, matrix, listed)
-        ledger.refill(ledger._store.number("building") or ledger._store.number("active"))
+        vectors.drop_rows(matrix, [row for row, _, _ in listed])
+        put_rows(vectors, matrix, listed)
+        vectors.refill(vectors._database.number("building") or vectors._database.number("active"))
 
     return [(Matrix, "append", in_place), (VectorTable, "put_rows", instead)]
 
