@@ -179,7 +179,7 @@ def _workspace(workspaces: Workspaces, opened: OpenWorkspace) -> WorkspaceStatus
         rebuilding=WorkProgress(**rebuilding) if rebuilding else None,
         sidecars=_sidecars(sync),
         errors=[*sync.troubles.newest, *([trouble_of_watch] if trouble_of_watch else [])],
-        damaged_rows=opened.index.damaged_rows,
+        damaged_rows=opened.index.matrices.damaged_rows,
         size_bytes=opened.index.size_bytes(),
         set_aside=[str(folder) for folder in opened.aside.folders],
         degraded=_degraded(opened),

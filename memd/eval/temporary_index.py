@@ -168,7 +168,7 @@ class TemporaryIndex:
             announce(0, 0.0)
             return
         self.index.begin_model(embedder.model_id, embedder.dim, embedder.scripts, embedder.cosines)
-        if not self.index.is_measured(embedder.model_id):
+        if not self.index.matrices.cosines_of(embedder.model_id).is_measured:
             with suppress(EmbedderError):  # then only words make an answer strong
                 self.index.learn_cosines(embedder.model_id, measured(embedder))
         waiting = self.index.unembedded_count()

@@ -18,7 +18,6 @@ from memd.index import codes, matrices
 from memd.index.ann import Codes
 from memd.index.codes import CodesKeeper
 from memd.index.columns import MisplacedError
-from memd.index.links import Supersession
 from memd.index.matrices import Compaction, Matrices, matrix_name
 from memd.index.postings import TermPostings
 from memd.index.postings_table import PostingsTable
@@ -34,29 +33,6 @@ from memd.index.writer import Writer
 from memd.records import SHIPPED_COSINES, UNMEASURED, CosineScale
 
 
-def load(writer: Writer, matrices: Matrices, codes: Codes | None) -> Snapshot:
-    """Return the snapshot of the committed state.
-
-    Raises:
-        IndexDamagedError: stored values are impossible.
-    """
-    sources = writer.sources()
-    active = matrices.active
-    columns = matrices.columns.load(sources.keys(), matrices.rows.count)
-    generation = writer.number("generation") or 0
-    return Snapshot(
-        generation,
-        sources,
-        columns,
-        matrices.rows,
-        active.model_id if active else "",
-        TermPostings(columns, matrices.vectors.newest_chunk(), generation),
-        codes,
-        writer.supersession(),
-        matrices.cosines_of(active.model_id) if active else SHIPPED_COSINES,
-    )
-
-
 def changed(old: Snapshot, changes: Transaction, writer: Writer, matrices: Matrices) -> Snapshot:
     """Return the snapshot after *changes* were committed."""
     sources = old.sources.changed(removed=changes.sources_removed, put=changes.sources_put)
@@ -67,6 +43,7 @@ def changed(old: Snapshot, changes: Transaction, writer: Writer, matrices: Matri
     )
     newest = max(old.postings.newest, *changes.added, 0)
     generation = writer.number("generation") or 0
+    is_read_again = changes.supersedes or not old.supersession.names.isdisjoint(changes.names)
     # After late chunks, cached postings up to `newest` lack them.
     if changes.late_from:
         words = TermPostings(columns, newest, generation)
@@ -79,15 +56,7 @@ def changed(old: Snapshot, changes: Transaction, writer: Writer, matrices: Matri
         columns=columns,
         rows=matrices.rows,
         postings=words,
-        supersession=_supersession(old, changes, writer),
-    )
-
-
-def _supersession(old: Snapshot, changes: Transaction, writer: Writer) -> Supersession:
-    """Return the supersession, read again only if *changes* can affect it."""
-    known = old.supersession
-    return (
-        known if not changes.supersedes and known.names.isdisjoint(changes.names) else writer.supersession()
+        supersession=writer.supersession() if is_read_again else old.supersession,
     )
 
 
@@ -112,12 +81,14 @@ class Index:
         self.folder = folder
         self._failure = Failure()
         self._compaction: Compaction | None = None
-        self.tell_damaged: Callable[[], None] = (
-            _nobody  # called, from any thread, after a query met damaged rows
-        )
+        # Called, from any thread, after a query met damaged rows.
+        self.tell_damaged: Callable[[], None] = lambda: None
         self._garbage: tuple[int, tuple[int, int]] = (-1, (0, 0))  # `changes_made`, garbage then
-        self._published: Snapshot
-        _make_folder(folder)
+        self.snapshot: Snapshot  # the newest, for counts; a query uses `view`. For any thread
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise storage_error(str(folder), error) from error
         with ExitStack() as opened:
             self.writer = opened.enter_context(closing(Writer(folder / DATABASE, self._failure)))
             self.matrices = opened.enter_context(closing(Matrices(folder, self.writer)))
@@ -135,11 +106,6 @@ class Index:
     # For any thread
 
     @property
-    def snapshot(self) -> Snapshot:
-        """The newest snapshot, for counts; a query uses `view`."""
-        return self._published
-
-    @property
     def failed(self) -> StorageError | None:
         """The error of the disk after which nothing is written until the index is reopened."""
         return self._failure.error
@@ -149,11 +115,6 @@ class Index:
         """The model whose vectors are being made while older ones answer; usually ""."""
         held = self.matrices.building
         return held.model_id if held else ""
-
-    @property
-    def damaged_rows(self) -> int:
-        """The number of damaged vectors found since opening; they are embedded again."""
-        return self.matrices.damaged_rows
 
     @contextmanager
     def view(
@@ -226,7 +187,7 @@ class Index:
             if changes.visible:
                 self.writer.count_generation_up()
         if changes.visible:
-            self._published = changed(self._published, changes, self.writer, self.matrices)
+            self.snapshot = changed(self.snapshot, changes, self.writer, self.matrices)
 
     def stage(self, new: NewSource, staged: Staged | None, budget_s: float) -> tuple[Staged, bool]:
         """Store some chunks of a large source, invisible to queries; `Transaction.put` and `let_go` follow.
@@ -284,10 +245,6 @@ class Index:
         """Note what a measurement of *model_id* found."""
         self.matrices.learn_cosines(model_id, cosines)
         self._republish()
-
-    def is_measured(self, model_id: str) -> bool:
-        """Return whether the cosines of *model_id* are known. For the writing thread."""
-        return self.matrices.cosines_of(model_id).is_measured
 
     def finish_building(self, refused: AbstractSet[bytes]) -> bool:
         """Switch to the new model if all texts except *refused* have vectors; return whether it switched."""
@@ -385,10 +342,10 @@ class Index:
         """Load a new snapshot from the database."""
         self.codes.look()
         try:
-            self._published = self._load()
+            self.snapshot = self._load()
         except MisplacedError:
             self.matrices.look_through()
-            self._published = self._load()
+            self.snapshot = self._load()
 
     def note_complete(self) -> None:
         """Record that the whole workspace has been searchable once."""
@@ -408,13 +365,27 @@ class Index:
             self._compaction = None
 
     def _load(self) -> Snapshot:
-        return load(self.writer, self.matrices, self.codes.usable)
+        """Read the snapshot of the committed state. Raises IndexDamagedError if values are impossible."""
+        sources, active = self.writer.sources(), self.matrices.active
+        columns = self.matrices.columns.load(sources.keys(), self.matrices.rows.count)
+        generation = self.writer.number("generation") or 0
+        return Snapshot(
+            generation,
+            sources,
+            columns,
+            self.matrices.rows,
+            active.model_id if active else "",
+            TermPostings(columns, self.matrices.vectors.newest_chunk(), generation),
+            self.codes.usable,
+            self.writer.supersession(),
+            self.matrices.cosines_of(active.model_id) if active else SHIPPED_COSINES,
+        )
 
     def _same_moment(self, reader: Reader) -> Snapshot:
         give_up = time.monotonic() + PUBLISH_TIMEOUT_S
         while time.monotonic() < give_up:
             generation = reader.begin()
-            snapshot = self._published
+            snapshot = self.snapshot
             if snapshot.generation == generation:
                 return snapshot
             reader.rollback()
@@ -424,25 +395,14 @@ class Index:
         )
 
     def _read_postings_again(self) -> None:
-        old = self._published
+        old = self.snapshot
         words = TermPostings(old.columns, old.postings.newest, old.generation)
-        self._published = replace(old, postings=words)
+        self.snapshot = replace(old, postings=words)
 
     def _with_codes(self, codes: Codes | None) -> None:
-        self._published = replace(self._published, codes=codes)
+        self.snapshot = replace(self.snapshot, codes=codes)
 
     def _republish(self) -> None:
         """Publish the committed state, unless the published one has the same generation."""
-        if self.writer.number("generation") != self._published.generation:
+        if self.writer.number("generation") != self.snapshot.generation:
             self.publish_again()
-
-
-def _nobody() -> None:
-    """The default of `tell_damaged`: do nothing."""
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise storage_error(str(folder), error) from error

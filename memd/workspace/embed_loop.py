@@ -195,7 +195,8 @@ class EmbedLoop:
         """Measure the cosines of a model that does not state them, once."""
         assert self._embedding is not None
         model_id = embedder.model_id
-        if await self._context.write(self._index.is_measured, model_id):
+        known = await self._context.write(self._index.matrices.cosines_of, model_id)
+        if known.is_measured:
             return
         try:
             found = await asyncio.wrap_future(self._embedding.measure())

@@ -66,7 +66,7 @@ def of_folder(folder: Path, candidates: Sequence[Truth]) -> Verdict:
         scrub = Scrub(site.index)
         scrub.step(math.inf)
         scrub.forget()
-        lost = site.index.damaged_rows
+        lost = site.index.matrices.damaged_rows
         flaws = [f"{lost} vectors that SQLite names were not on the disk"] if lost else []
         truth, found = of_index(site.index, candidates)
         return Verdict(truth, flaws + found, site.figures, opened_s)

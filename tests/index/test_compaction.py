@@ -105,7 +105,7 @@ def test_a_row_that_the_disk_has_changed_is_not_copied(churned):
         stream.write(b"\xff\xff")
     churned.compact()
     assert list(churned.index.pending(9).values()) == ["word20 zebra lion"]
-    assert churned.index.damaged_rows == 1
+    assert churned.index.matrices.damaged_rows == 1
     churned.embed()
     assert churned.found("word20 zebra lion", mode="vector")[0] == "n20.md"
 

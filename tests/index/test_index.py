@@ -128,9 +128,9 @@ def test_a_damaged_row_is_embedded_again_and_no_other(notes):
         stream.seek(2 * 64 * 4 + 1)
         stream.write(b"\xff")
     notes.open()
-    assert notes.index.damaged_rows == 0
+    assert notes.index.matrices.damaged_rows == 0
     assert notes.scrub() == 1
-    assert notes.index.damaged_rows == 1
+    assert notes.index.matrices.damaged_rows == 1
     assert len(notes.index.pending(10)) == 1
     notes.embed()
     assert notes.found("word2", mode="vector")[0] == "n2.md"

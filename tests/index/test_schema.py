@@ -41,7 +41,7 @@ def moved(tmp_path):
 def test_a_moved_index_answers_by_both_arms_without_embedding(moved):
     """Whatever the files' new stamps; a note that was deleted a moment ago can come back."""
     notes = Notes(moved)
-    assert (notes.index.damaged_rows, notes.index.writer.gone_count()) == (0, 1)
+    assert (notes.index.matrices.damaged_rows, notes.index.writer.gone_count()) == (0, 1)
     for _ in range(2):
         assert notes.index.unembedded_count() == 0
         for query, path in FOUND.items():

@@ -218,7 +218,7 @@ def test_a_flipped_bit_in_the_matrix_costs_one_vector(closed, number):
     rng = random.Random(number)
     _flip(closed / "state/vectors.1.f32", rng, below=NOTES * 64 * 4)
     notes = Notes(closed)
-    assert (notes.scrub(), notes.index.damaged_rows) == (1, 1)
+    assert (notes.scrub(), notes.index.matrices.damaged_rows) == (1, 1)
     assert len(notes.index.pending(9)) == 1
     notes.embed()
     assert is_true(notes)

@@ -227,7 +227,7 @@ def test_the_check_finds_an_order_that_is_not_what_the_files_say(notes):
     """The order that queries use is compared with the stored one."""
     notes.save({"old.md": OLD, "new.md": superseding("old.md")}, embed=False)
     seen = notes.index.snapshot
-    notes.index._published = dataclasses.replace(seen, supersession=NOBODY)
+    notes.index.snapshot = dataclasses.replace(seen, supersession=NOBODY)
     assert notes.findings() == ["published: queries see other notes superseded than the files say"]
     notes.index.publish_again()
 
