@@ -14,8 +14,8 @@ import pytest
 from benchmarks import footprint
 from memctl import __version__, exits
 from memctl.agents.clients import CLIENTS
+from memctl.codes import DEGRADED
 from memctl.commands import COMMANDS
-from memctl.output.caveats import DEGRADED
 from memd.config import UserConfig, WorkspaceConfig
 from memd.search.filters import FILTER_KEYS
 from tools import agent_pages, configuration

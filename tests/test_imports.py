@@ -43,7 +43,7 @@ MAY_IMPORT = {
     | {"memd.sources", "memd.embedding", "memd.index", "memd.entries", "memd.stores", "memctl.paths"},
     "memd.api": VOCABULARY
     | {"memd.sources", "memd.embedding", "memd.index", "memd.rpc", "memd.search", "memd.entries"}
-    | {"memd.stores", "memd.workspace", "memctl.protocol"},
+    | {"memd.stores", "memd.workspace", "memctl.codes", "memctl.protocol"},
     "memd.eval": VOCABULARY
     | {"memd.sources", "memd.embedding", "memd.index", "memd.search", "memd.api", "memctl.paths"},
     "memd.imports": VOCABULARY | {"memd.entries", "memd.sources", "memctl.paths"},

@@ -6,6 +6,7 @@ Pure functions. Each returns one line for people, or a boolean from which exit c
 from collections.abc import Iterable
 from typing import Any
 
+from memctl.codes import MEANING
 from memctl.output.text import one_line
 from memctl.relative_path import shown
 
@@ -16,22 +17,6 @@ TOLD_LAG_MS = 500  # a change that waits longer is reported; a save mostly takes
 NEARLY_ALL = 0.99  # share of embedded chunks above which the missing ones are counted instead
 NO_GOOD_MATCH = "no good match (--nearest shows the closest hits)"
 WEAK_MATCH = "weak match"  # most questions about subjects that no note covers get one, too
-
-# Code of `degraded` → its meaning for people; other codes are shown as they are.
-DEGRADED = {
-    "embedding-paused": "memctl pause --off ends it",
-    "model-loading": "the model is still loading",
-    "model-failed": "the model failed, memctl status says why",
-    "model-slow": "the model took too long",
-    "no-provider": "this workspace's config.toml says provider = none",
-    "numpy-missing": "numpy is not installed",
-    "root-missing": "the folder is missing: the hits come from its index",
-    "store-away": "the team's store gave no answer (memctl team status): the hits are of this workspace",
-    "vocabulary-loading": "the vocabulary is still loading: no words were corrected or found in other forms",
-    "vectors-building": "the notes are still being embedded with this model",
-    "vectors-corrupt": "vectors on disk were damaged; they are being computed again",
-    "vectors-incomplete": "the notes could not all be embedded, memctl status says why",
-}
 
 # `index.renewed` of an answer → why the index is being rebuilt.
 RENEWED = {
@@ -169,5 +154,5 @@ def about(left_s: float) -> str:
 def reasons(codes: Iterable[str]) -> str:
     """Return the `degraded` codes with their meanings."""
     return ", ".join(
-        f"{one_line(code)} ({DEGRADED[code]})" if code in DEGRADED else one_line(code) for code in codes
+        f"{one_line(code)} ({MEANING[code]})" if code in MEANING else one_line(code) for code in codes
     )

@@ -6,7 +6,8 @@ Each line is a sum or product that a reader can check; results are computed befo
 from collections.abc import Iterable
 from typing import Any
 
-from memctl.output.caveats import DEGRADED, corrected
+from memctl.codes import MEANING
+from memctl.output.caveats import corrected
 from memctl.output.marker import FAINT, HEADING, Marker
 from memctl.output.text import one_line, width_of
 
@@ -16,13 +17,6 @@ LABEL_WIDTH = 9  # the longest label and a space
 WORDS_SHOWN = 20  # arbitrary; a query may be a page long
 TERM_COLUMNS = 24  # a wider term would push its numbers off the screen
 
-# Reasons why the vector arm did not run, in addition to the codes of `degraded`.
-OFF = {
-    "mode": "only words were asked for",
-    "no-words": "the query has no words",
-    "script": "the model does not read the query's script",
-    "other-model": "the model was changed a moment ago",
-}
 _UNSEEN = {
     "no-vector-yet": "it is not embedded yet: only words count",
     "script": "the model does not read its script: only words count",
@@ -98,7 +92,7 @@ def _weights(made: Fields) -> str:
 
 def off(code: str) -> str:
     """Return why the vector arm did not run."""
-    return OFF.get(code) or DEGRADED.get(code) or one_line(code)
+    return MEANING.get(code) or one_line(code)
 
 
 def listed(words: Iterable[str]) -> str:

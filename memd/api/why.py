@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
+from memctl.codes import MEANING
 from memd.api.get import below
 from memd.api.hits import SCORE_DIGITS, chunk_lines, iso_day, location, rounded_record
 from memd.api.params import WhyParams
@@ -59,14 +60,6 @@ STAGES = {
 
 MAX_LIMIT = 1000  # hits in one request
 
-# Why the vector arm did not run for a query; other reasons are codes of `degraded`.
-_OFF = {
-    "mode": "the mode is keyword",
-    "no-words": "the query has no words",
-    "no-provider": "the workspace has no model",
-    "script": "the model does not read the query's script",
-    "other-model": "the model was changed a moment ago",
-}
 _NOT_INDEXED = {
     "waiting": ("it is queued", "memctl sync waits for it; so does memctl search --sync"),
     "scanning": ("the folder is still being scanned", "memctl index waits until the scan is done"),
@@ -497,7 +490,7 @@ def _meaning(finding: Diagnosis) -> str:
         return "it has no vector yet"
     if reason := _left_out(finding):
         return reason
-    return f"there was no search by meaning ({_OFF.get(finding.off, finding.off)})"
+    return f"there was no search by meaning ({MEANING.get(finding.off, finding.off)})"
 
 
 def _left_out(finding: Diagnosis) -> str:

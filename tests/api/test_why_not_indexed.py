@@ -8,7 +8,7 @@ from tests_support import Notes, context_of
 
 from memd.api import params
 from memd.api.get import below
-from memd.api.why import _NOT_INDEXED, _OFF, _SENTENCES, STAGES, why
+from memd.api.why import _NOT_INDEXED, _SENTENCES, STAGES, why
 from memd.config import WorkspaceConfig
 from memd.registry import Workspace
 from memd.rpc.context import Call
@@ -163,7 +163,6 @@ def test_every_stage_has_its_words():
     """What a finding can be is what can be told, and nothing else."""
     assert set(_SENTENCES) == set(STAGES)
     assert {"waiting", "scanning", "unnoticed", "changed", "failed"} == set(_NOT_INDEXED)
-    assert {"mode", "no-words", "no-provider", "script", "other-model"} == set(_OFF)
 
 
 @pytest.mark.parametrize("name", ["pay.md", "diary.md"])

@@ -62,7 +62,7 @@ def river(tmp_path_factory):
         ("2026-05-01.md", {"until": "2026-04-01"}, "filtered", "it is of 2026-05-01, after 2026-04-01"),
         ("birds/heron.md", {"query": '"heron grey"'}, "filtered", "'heron grey' does not stand in it"),
         ("birds/heron.md", {"query": "heron -grey"}, "filtered", "'grey' stands in it, and is excluded"),
-        ("cook/pesto.md", {"mode": "keyword"}, "unmatched", "(the mode is keyword)"),
+        ("cook/pesto.md", {"mode": "keyword"}, "unmatched", "(only words were asked for)"),
         ("birds/heron.md", {"min_score": 0.99}, "below-floor", "below the floor of 0.99"),
         (
             "birds/heron.md",
