@@ -3,9 +3,9 @@
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from memctl import exits, relative_path, versions, workspaces
 from memctl.arguments import filters_of
@@ -16,6 +16,9 @@ from memctl.output import caveats
 from memctl.output.text import any_text, ascii_only, one_line, safe, terminal_width, to_json, wants_colour
 from memctl.paths import PathError, state_place
 from memctl.progress import Progress
+
+if TYPE_CHECKING:
+    from memctl.output.page import Block
 
 SEARCH_TIMEOUT_S = 10.0  # the daemon's own deadline is 5; the rest is for its start and a loaded machine
 SILENCE_S = 120.0  # progress arrives each second; a daemon that is silent for so long has lost the request
@@ -196,15 +199,11 @@ def status_of(answer: dict[str, Any]) -> int:
     return exits.NONE if caveats.is_whole(answer) else exits.INCOMPLETE
 
 
-def show(kind: Literal["status", "health", "workspaces"], answer: dict[str, Any], *, as_json: bool) -> None:
-    """Print an answer as JSON, or as the page of this *kind*."""
-    if as_json:
-        print_json(answer)
-        return
-    from memctl.output import status
+def show(blocks: Iterable["Block"]) -> None:
+    """Print a page."""
+    from memctl.output.page import drawn  # most commands have none
 
-    page = getattr(status, kind)(answer, width=terminal_width(), colour=wants_colour())
-    sys.stdout.write(page)
+    sys.stdout.write(drawn(blocks, width=terminal_width(), colour=wants_colour()))
 
 
 def print_answer(answer: dict[str, Any], line: str, *, as_json: bool) -> None:

@@ -5,6 +5,7 @@ from argparse import ArgumentParser, Namespace
 from memctl import exits, versions, workspaces
 from memctl.arguments import workspace_option
 from memctl.commands import common, init
+from memctl.output import status
 
 HEALTH_TIMEOUT_S = 60.0  # a real search, after a cold start with the model to load
 
@@ -23,7 +24,10 @@ def run(args: Namespace) -> int:
     root = workspaces.if_any(args.workspace)
     params = {"workspace": root} if root else {}  # without a workspace, memd checks all of them
     answer = common.asked("health", params, timeout_s=HEALTH_TIMEOUT_S)
-    common.show("health", answer, as_json=args.json)
+    if args.json:
+        common.print_json(answer)
+    else:
+        common.show(status.health(answer))
     common.note(versions.others_line())
     if not answer["ok"]:
         init.advise()

@@ -86,7 +86,9 @@ def run(args: Namespace) -> int:
     elif outcome.trouble:
         print(outcome.trouble)
     else:
-        common.show("status", outcome.answer, as_json=False)
+        from memctl.output import status
+
+        common.show(status.status(outcome.answer))
     if not outcome.trouble:
         older = older_daemon()
         version = str(outcome.answer["server"].get("version") or "unknown")
@@ -160,7 +162,7 @@ def _watch(every_s: float, *, as_json: bool) -> NoReturn:
         def draw(outcome: Outcome, news: list[str]) -> None:
             above = [f"{time.strftime('%H:%M:%S')}, every {every_s:g} s until Ctrl-C", *news, ""]
             above += safe(outcome.trouble).splitlines()
-            blocks = [] if outcome.trouble else status.status_blocks(outcome.answer)
+            blocks = [] if outcome.trouble else status.status(outcome.answer)
             below = page.lines(blocks, width=live.width, colour=wants_colour())
             live.draw([*(part for line in above for part in folded(line, live.width)), *below])
 
@@ -195,7 +197,7 @@ def _look_on() -> Outcome:
 
 
 def _print_block(outcome: Outcome, news: list[str]) -> None:
-    from memctl.output import status
+    from memctl.output import page, status
 
-    page = f"{safe(outcome.trouble)}\n" if outcome.trouble else status.status(outcome.answer)
-    print("\n".join([time.strftime("%Y-%m-%d %H:%M:%S"), *news, page]))
+    below = f"{safe(outcome.trouble)}\n" if outcome.trouble else page.drawn(status.status(outcome.answer))
+    print("\n".join([time.strftime("%Y-%m-%d %H:%M:%S"), *news, below]))

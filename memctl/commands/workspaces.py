@@ -14,7 +14,8 @@ from memctl.commands.init import SCAN_TIMEOUT_S, advise
 from memctl.commands.init import arguments as init_arguments
 from memctl.commands.init import run as run_init
 from memctl.exits import CommandError
-from memctl.output.text import any_text, one_line
+from memctl.output import status
+from memctl.output.text import any_text, one_line, terminal_width
 
 MANY_SOURCES = 100  # arbitrary: embedding so many again takes about a minute
 
@@ -73,7 +74,12 @@ def settings_of(pairs: list[str]) -> dict[str, Any]:
 
 def _list(args: Namespace) -> int:
     answer = common.asked("workspace.list", {})
-    common.show("workspaces", answer, as_json=getattr(args, "json", False))
+    if getattr(args, "json", False):
+        common.print_json(answer)
+    elif terminal_width() is None:
+        print("\n".join(status.workspace_lines(answer)))
+    else:
+        common.show(status.workspaces(answer))
     return exits.OK if answer["workspaces"] else exits.NONE
 
 

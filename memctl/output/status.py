@@ -1,15 +1,15 @@
-"""The pages of `status`, `health` and `workspaces`, described as titles, facts and tables.
+"""The pages of `status`, `health` and `workspaces`: facts and tables, which memctl.output.page draws.
 
-A fact is a (label, value) pair. memctl.output.page draws the same description on a terminal and elsewhere.
+A fact is a (label, value) pair.
 """
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from memctl.output.caveats import RENEWED, embedding, reasons
 from memctl.output.marker import FAINT, HEADING
-from memctl.output.page import Block, Cell, drawn
+from memctl.output.page import Block, Cell
 from memctl.output.text import one_line
 from memctl.versions import with_install_line
 
@@ -35,31 +35,17 @@ _LABEL_STYLES = {"error": _BAD, "degraded": _BUSY}
 NO_WORKSPACES = "no workspaces yet. Make one: memctl init DIR"
 
 
-class StatusSection(NamedTuple):
-    """A title and the facts below it."""
-
-    title: str
-    facts: list[tuple[str, str]]
-
-
-def status(answer: dict[str, Any], *, width: int | None = None, colour: bool = False) -> str:
-    """Return the page of `status`; *width* and *colour* as for `page.drawn`."""
-    return drawn(status_blocks(answer), width=width, colour=colour)
-
-
-def status_blocks(answer: dict[str, Any]) -> list[Block]:
+def status(answer: dict[str, Any]) -> list[Block]:
     """Return the facts of the daemon and of each workspace; several workspaces are compared in a table."""
     known = answer["workspaces"]
     if len(known) <= 1:
-        below = [_section(workspace(entry)) for entry in known] or [Block("", [(Cell(NO_WORKSPACES),)])]
-        return [_section(server(answer)), *below]
+        return [server(answer), *(map(workspace, known) if known else [Block("", [(Cell(NO_WORKSPACES),)])])]
     table = Block("", [_row(entry) for entry in known], COLUMNS, frozenset(NUMBERS))
-    sections = [_section(section) for entry in known if (section := _beyond_row(entry)).facts]
-    return [_section(server(answer)), table, *sections]
+    return [server(answer), table, *(block for entry in known if (block := _beyond_row(entry)).rows)]
 
 
-def health(answer: dict[str, Any], *, width: int | None = None, colour: bool = False) -> str:
-    """Return the page of `health`: a row for each check, then the verdict."""
+def health(answer: dict[str, Any]) -> list[Block]:
+    """Return a row for each check, then the verdict."""
     ok = bool(answer["ok"])
     verdict = Cell("healthy", f"{HEADING};{_GOOD}") if ok else Cell("not healthy", _BAD)
     rows = [
@@ -70,41 +56,40 @@ def health(answer: dict[str, Any], *, width: int | None = None, colour: bool = F
         )
         for check in answer["checks"]
     ]
-    page = [drawn([Block("", part)], width=width, colour=colour) for part in (rows, [(verdict,)])]
-    return "".join(page)
+    return [Block("", rows), Block("", [(verdict,)])]
 
 
-def workspaces(answer: dict[str, Any], *, width: int | None = None, colour: bool = False) -> str:
-    """Return a table of the workspaces on a terminal, and elsewhere a line with tabs for each of them."""
-    known = answer["workspaces"]
-    if not known:
-        return f"{NO_WORKSPACES}\n"
-    if width is None:
-        return "".join(
-            f"{one_line(entry['root'])}\t{one_line(entry['state'])}"
-            f"\t{counted(entry.get('sources'), 'source')}\t{counted(entry.get('chunks'), 'chunk')}\n"
-            for entry in known
-        )
+def workspaces(answer: dict[str, Any]) -> list[Block]:
+    """Return a table of the workspaces."""
     rows = [
         (
             Cell(one_line(entry["root"])),
             _state_cell(one_line(entry["state"])),
             *(Cell(f"{entry.get(key) or 0:,}") for key in ("sources", "chunks")),
         )
-        for entry in known
+        for entry in answer["workspaces"]
     ]
-    return drawn([Block("", rows, LISTED, frozenset(LISTED[2:]))], width=width, colour=colour)
+    return [Block("", rows, LISTED, frozenset(LISTED[2:])) if rows else Block("", [(Cell(NO_WORKSPACES),)])]
 
 
-def _section(section: StatusSection) -> Block:
+def workspace_lines(answer: dict[str, Any]) -> list[str]:
+    """Return the workspaces as programs read them: a line for each, with tabs."""
+    return [
+        f"{one_line(entry['root'])}\t{one_line(entry['state'])}"
+        f"\t{counted(entry.get('sources'), 'source')}\t{counted(entry.get('chunks'), 'chunk')}"
+        for entry in answer["workspaces"]
+    ] or [NO_WORKSPACES]
+
+
+def _facts(title: str, facts: Iterable[tuple[str, str]]) -> Block:
     return Block(
-        section.title,
+        title,
         [
             (
                 Cell(f"{label:<{_LABEL_WIDTH}}", FAINT),
                 _state_cell(value) if label == "state" else Cell(value, _LABEL_STYLES.get(label, "")),
             )
-            for label, value in section.facts
+            for label, value in facts
         ],
     )
 
@@ -113,12 +98,12 @@ def _state_cell(text: str) -> Cell:
     return Cell(text, _STATE_STYLES.get(text.partition(",")[0], ""))
 
 
-def server(status: dict[str, Any]) -> StatusSection:
+def server(status: dict[str, Any]) -> Block:
     """Return the facts of the daemon itself."""
     about = status["server"]
     memory_mb, lag_ms = about.get("memory_mb"), about.get("loop_lag_ms")
     until, limits = about.get("paused_until"), about.get("parser_sandbox")
-    return StatusSection(
+    return _facts(
         f"memd {one_line(str(about.get('version', '')))}",
         [
             ("process", f"{about.get('pid')}, up {duration(about.get('uptime_s') or 0)}"),
@@ -191,11 +176,11 @@ def _sandbox(limits: list[str]) -> str:
     return held + (f"; missing: {', '.join(missing)}" if limits and missing else "")
 
 
-def workspace(known: dict[str, Any]) -> StatusSection:
+def workspace(known: dict[str, Any]) -> Block:
     """Return the facts of one workspace."""
     errors = [("error", one_line(str(error))) for error in known.get("errors") or ()]
     if "sources" not in known:  # it could not be opened: only the reason is known
-        return StatusSection(one_line(known["root"]), [("state", _state(known)), *errors])
+        return _facts(one_line(known["root"]), [("state", _state(known)), *errors])
     amounts = [counted(known.get(f"{noun}s"), noun) for noun in ("source", "chunk", "vector")]
     facts = [
         ("state", _state(known)),
@@ -210,7 +195,7 @@ def workspace(known: dict[str, Any]) -> StatusSection:
         ("size", size(known.get("size_bytes"))),
     ]
     facts += [("degraded", reasons(known["degraded"]))] if known.get("degraded") else []
-    return StatusSection(one_line(known["root"]), facts + errors + _beside(known))
+    return _facts(one_line(known["root"]), facts + errors + _beside(known))
 
 
 def _row(known: dict[str, Any]) -> tuple[Cell, ...]:
@@ -223,13 +208,13 @@ def _row(known: dict[str, Any]) -> tuple[Cell, ...]:
     return Cell(one_line(known["root"])), _state_cell(state), *map(Cell, numbers), Cell(model_of(known))
 
 
-def _beyond_row(known: dict[str, Any]) -> StatusSection:
+def _beyond_row(known: dict[str, Any]) -> Block:
     """Return the facts that a row under `COLUMNS` lacks."""
     in_row = {"content", "model"}
     in_row |= set() if known.get("pending") else {"pending"}
     in_row |= set() if known.get("lag_ms") else {"state"}
-    section = workspace(known)
-    return StatusSection(section.title, [fact for fact in section.facts if fact[0] not in in_row])
+    block = workspace(known)
+    return Block(block.title, [row for row in block.rows if row[0].text.strip() not in in_row])
 
 
 def duration(seconds: float) -> str:

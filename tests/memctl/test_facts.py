@@ -17,12 +17,16 @@ ORDINARY = {
 
 def said(**changes):
     """Return the facts of a workspace by their label."""
-    return dict(facts.workspace(known(**ORDINARY | changes)).facts)
+    return facts_of(facts.workspace(known(**ORDINARY | changes)))
+
+
+def facts_of(block):
+    return {label.text.strip(): value.text for label, value in block.rows}
 
 
 def test_a_workspace_where_all_is_ordinary_has_no_extra_line():
     """Nor has one of an older memd, which says nothing of these."""
-    assert said() == dict(facts.workspace(known()).facts)
+    assert said() == facts_of(facts.workspace(known()))
     assert said().keys() == {"state", "content", "pending", "last scan", "last index", "size"}
     assert "sidecars" not in said(sidecars=None)
 
@@ -57,9 +61,9 @@ def test_what_is_unusual_has_a_line_of_its_own(changes, label, text):
 def test_the_daemon_says_how_late_it_comes_where_it_knows():
     """A line of its own; an older memd has none."""
     answer = status()
-    assert "loop lag" not in dict(facts.server(answer).facts)
+    assert "loop lag" not in facts_of(facts.server(answer))
     answer["server"]["loop_lag_ms"] = 12.345
-    assert dict(facts.server(answer).facts)["loop lag"] == "12.3 ms"
+    assert facts_of(facts.server(answer))["loop lag"] == "12.3 ms"
 
 
 @pytest.mark.parametrize(
@@ -77,7 +81,7 @@ def test_the_daemon_says_which_limits_its_sandbox_has(limits, text):
     """Not before the first long note; an older memd says nothing."""
     answer = status()
     answer["server"]["parser_sandbox"] = limits
-    assert dict(facts.server(answer).facts).get("sandbox") == text
+    assert facts_of(facts.server(answer)).get("sandbox") == text
 
 
 @pytest.mark.parametrize(

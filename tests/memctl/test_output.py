@@ -9,10 +9,10 @@ from sample_answers import found, hit, known, status
 from memctl import __version__
 from memctl.exits import CommandError
 from memctl.output import caveats, hits
-from memctl.output import status as facts
 from memctl.output import status as pages
 from memctl.output.hits import form_of
 from memctl.output.marker import pattern_of
+from memctl.output.page import drawn
 from memctl.output.text import any_text, one_line, safe, to_json, width_of
 from memctl.relative_path import shown
 
@@ -361,9 +361,13 @@ def test_safe_text_keeps_lines_tabs_and_every_script():
     assert one_line("a\tb\r\n") == "a b"
 
 
+def page_of(answer, **options):
+    return drawn(pages.status(answer), **options)
+
+
 def test_status_page_names_all_that_matters():
     """Sources, chunks, vectors, pending, staleness, model, memory, skipped with reasons."""
-    text = pages.status(
+    text = page_of(
         status(
             known(
                 state="busy",
@@ -399,28 +403,24 @@ def test_status_page_names_all_that_matters():
 def test_status_says_which_share_is_found_by_meaning_and_how_long_the_rest_takes():
     waiting = known(pending=66, pending_vectors=66, embedded=0.34, left_s={"words": None, "vectors": 118.0})
     told = "0 files, 66 vectors; meaning: 34 % of the notes, about 2 min left"
-    assert told in pages.status(status(waiting))
+    assert told in page_of(status(waiting))
     few = known(pending_files=1, pending_vectors=2, embedded=0.998)
-    assert "1 file, 2 vectors; 2 chunks found by words only until embedded" in pages.status(status(few))
+    assert "1 file, 2 vectors; 2 chunks found by words only until embedded" in page_of(status(few))
 
 
 def test_status_without_workspaces_says_how_to_make_one():
     """A fresh daemon's page ends with the next step."""
-    assert "memctl init DIR" in pages.status(status())
-    assert "memctl init DIR" in pages.status(status(), width=80)
+    assert "memctl init DIR" in page_of(status())
+    assert "memctl init DIR" in page_of(status(), width=80)
 
 
 def test_a_workspace_that_could_not_be_opened_shows_its_error_alone():
     """No counts that nobody took; the list says the state."""
     broken = {"root": "/a", "state": "error", "errors": ["config.toml: no key 'x'"]}
-    assert pages.status(status(broken)).endswith(
+    assert page_of(status(broken)).endswith(
         "/a\n  state       error\n  error       config.toml: no key 'x'\n"
     )
-    for page in (
-        pages.workspaces({"workspaces": [broken]}),
-        pages.workspaces({"workspaces": [broken]}, width=80),
-    ):
-        assert "error" in page
+    assert "error" in listed({"workspaces": [broken]})
 
 
 @pytest.mark.parametrize("amount", [0, 1, 2])
@@ -428,20 +428,20 @@ def test_a_terminal_shows_the_page_that_a_pipe_gets(amount):
     """The same lines of text; a terminal that is wide enough adds only colours."""
     skipped = [{"path": "[red]x.md", "reason": "binary"}]
     answer = status(*[known(root=f"/{number}", skipped=skipped) for number in range(amount)])
-    drawn = pages.status(answer, width=200, colour=True)
-    assert re.sub("\x1b\\[[0-9;]*m", "", drawn) == pages.status(answer) != drawn
+    drawn = page_of(answer, width=200, colour=True)
+    assert re.sub("\x1b\\[[0-9;]*m", "", drawn) == page_of(answer) != drawn
 
 
 def test_the_page_of_several_workspaces_has_every_fact_of_each():
     """As the figures of a row, or below the table."""
     both = [known(root="/a", last_scan=0.0, provider="onnx"), known(root="/b", sources=7, size_bytes=5000)]
-    page = pages.status(status(*both))
+    page = page_of(status(*both))
     rows = [line.split() for line in page.splitlines()]
     assert ["/a", "ready", "1,864", "9,001", "9,000", "0", "onnx"] in rows
     assert ["/b", "ready", "7", "9,001", "9,000", "0"] in rows
     for one in both:
-        for label, value in facts.workspace(one).facts:
-            assert label in {"state", "content", "pending"} or value in page
+        for label, value in pages.workspace(one).rows:
+            assert label.text.strip() in {"state", "content", "pending"} or value.text in page
 
 
 def test_the_page_fits_the_terminal():
@@ -449,24 +449,28 @@ def test_the_page_fits_the_terminal():
     root = "/home/ada/" + "語" * 50
     answer = status(known(root=root, errors=["ä" * 100]), known())
     for width in (20, 60, 100):
-        drawn = pages.status(answer, width=width)
+        drawn = page_of(answer, width=width)
         assert max(map(width_of, drawn.splitlines())) <= width
         assert drawn.count("語") == 100
         assert drawn.count("ä") == 100
         assert ("workspace " in drawn) == (width > 60)
 
 
-@pytest.mark.parametrize("draw", [pages.health, lambda answer: pages.health(answer, width=80)])
-def test_health_names_each_check_and_the_verdict(draw):
+@pytest.mark.parametrize("width", [None, 80])
+def test_health_names_each_check_and_the_verdict(width):
     checks = [
         {"name": "search", "ok": True, "detail": "1 hit"},
         {"name": "model", "ok": False, "detail": "gone"},
     ]
-    text = draw({"ok": False, "checks": checks})
+    text = drawn(pages.health({"ok": False, "checks": checks}), width=width)
     assert all(part in text for part in ("search", "1 hit", "model", "gone", "not healthy"))
 
 
-@pytest.mark.parametrize("draw", [pages.workspaces, lambda answer: pages.workspaces(answer, width=80)])
+def listed(answer):
+    return drawn(pages.workspaces(answer), width=80)
+
+
+@pytest.mark.parametrize("draw", [listed, lambda answer: "\n".join(pages.workspace_lines(answer))])
 def test_workspaces_are_listed_with_their_state(draw):
     """Root, state and counts of each; where there is none, how to make one."""
     text = draw({"workspaces": [{"root": "/a", "state": "ready", "sources": 1, "chunks": 2000}]})
@@ -480,7 +484,7 @@ def test_workspaces_are_listed_with_their_state(draw):
 )
 def test_durations_have_two_units(seconds, text):
     """Precise enough to act on, short enough to read."""
-    assert facts.duration(seconds) == text
+    assert pages.duration(seconds) == text
 
 
 @pytest.mark.parametrize(
@@ -488,14 +492,14 @@ def test_durations_have_two_units(seconds, text):
     [(None, "0 B"), (999, "999 B"), (1000, "1 kB"), (30_400_000, "30 MB"), (5e9, "5.0 GB")],
 )
 def test_sizes_are_in_si_units(amount, text):
-    assert facts.size(amount) == text
+    assert pages.size(amount) == text
 
 
 def test_a_moment_may_be_absent_text_or_seconds():
     """The daemon's time stamps are shown in local time, text as it is."""
-    assert facts.moment(None) == "never"
-    assert facts.moment("2026-05-01T10:00:00Z") == "2026-05-01T10:00:00Z"
-    assert re.fullmatch(r"2026-05-2[78] \d\d:\d\d:\d\d", facts.moment(1_779_900_000.0))
+    assert pages.moment(None) == "never"
+    assert pages.moment("2026-05-01T10:00:00Z") == "2026-05-01T10:00:00Z"
+    assert re.fullmatch(r"2026-05-2[78] \d\d:\d\d:\d\d", pages.moment(1_779_900_000.0))
 
 
 @pytest.mark.parametrize("char", "\u061c\u200f\u2066\u3164\u1160\uffa0")

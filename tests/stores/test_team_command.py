@@ -9,8 +9,8 @@ import pytest
 from daemon_process import until
 
 from memctl import systemd
-from memctl.output.status import health as health_page
-from memctl.output.status import status as status_page
+from memctl.output import status as pages
+from memctl.output.page import drawn
 from memctl.output.status import team_lines
 from memd.config import TeamConfig
 from memd.errors import StoreRefusedError
@@ -97,15 +97,15 @@ def test_a_library_that_is_missing_is_installed_as_memctl_was(monkeypatch):
     line = f"uv pip install --python {sys.executable} 'pymilvus>=2.6.17,<2.7'"
     assert team_lines(team(error=str(caught.value)))[1].endswith(f": {line}")
     checks = {"ok": False, "checks": [{"name": "team", "ok": False, "detail": str(caught.value)}]}
-    assert line in health_page(checks)
+    assert line in drawn(pages.health(checks))
 
 
 def test_the_status_of_the_daemon_says_that_text_leaves_the_machine():
     server = {"server": {"version": "1", "pid": 1}, "workspaces": []}
-    assert "team" not in status_page(server)
+    assert "team" not in drawn(pages.status(server))
     server["server"]["team"] = team(workspaces=[workspace()], waiting=2)
     said = "the text of 1 workspace is published to store+tls://replica:7433; 2 sources to be sent"
-    assert said in status_page(server)
+    assert said in drawn(pages.status(server))
 
 
 def test_a_life_with_a_team(member):
