@@ -103,87 +103,57 @@ def fold(
             sources that may be in the answer.
         compared: the comparison that finds near-duplicates.
     """
-    window = max(WINDOW, limit)
-    folding = _Folding(view, candidates, window, per_source, compared)
-    found = folding.found
-    for place, (number, source) in enumerate(zip(folding.ids, folding.sources, strict=True)):
+    found, window = Dedup(), max(WINDOW, limit)
+    ids = [candidate.id for candidate in candidates]
+    sources = [candidate.source for candidate in candidates]
+    places = {number: place for place, number in enumerate(ids)}
+    taken: Counter[int] = Counter()  # places of the answer that each source has taken
+    likeness = compared(view, ids[:window], sources)
+    passed: list[int] = []  # places that were passed to `keep`
+
+    def first_like(place: int) -> int | None:
+        """Return the best kept chunk that shows nearly the text of a candidate, if any."""
+        like = likeness.first_like(place)
+        return None if like is None else found.shown[ids[like]]
+
+    def show(place: int, hit: int) -> None:
+        """Show a candidate, as a hit or joined to one."""
+        found.shown[ids[place]] = ids[hit]
+        found.ranks[ids[place]] = place
+        if place < WINDOW or place == hit:
+            passed.append(place)
+            likeness.keep(place)
+
+    for place, (number, source) in enumerate(zip(ids, sources, strict=True)):
         is_full = len(found.kept) == limit
         if place == window:
             if is_full:
                 break
-            folding.compare_all()
-        like = None if number in found.shown else folding.first_like(place)
-        if number in found.shown or (like is None and is_full):
+            likeness = compared(view, ids, sources)
+            for one in passed:
+                likeness.keep(one)
+        if number in found.shown:
             continue
-        if not alive(view.snapshot.sources[source].path):
+        like = first_like(place)
+        if (like is None and is_full) or not alive(view.snapshot.sources[source].path):
             continue
         if like is not None:
             found.folded.setdefault(like, []).append(number)
-        else:
-            folding.show(place)
+            continue
+        if taken[source] == per_source:
+            found.crowded.add(number)
+            continue
+        taken[source] += 1
+        found.kept.append(candidates[place])
+        show(place, place)
+
+        # Join worse neighbours of its source, unless they are shown or duplicates. Beyond the window they
+        # are joined without a comparison: another limit would not compare them either.
+        for beside in (places.get(number - 1, place), places.get(number + 1, place)):
+            is_worse = beside > place and sources[beside] == source and ids[beside] not in found.shown
+            if is_worse and (beside >= WINDOW or first_like(beside) is None):
+                show(beside, place)
     return found
-
-
-class _Folding:
-    """The state of `fold`; candidates are named by their places, best first."""
-
-    def __init__(
-        self,
-        view: View,
-        candidates: Sequence[Candidate],
-        window: int,
-        per_source: int,
-        compared: type[Comparison],
-    ) -> None:
-        self.found = Dedup()
-        self._per_source = per_source
-        self.ids = [candidate.id for candidate in candidates]
-        self.sources = [candidate.source for candidate in candidates]
-        self._view = view
-        self._candidates = candidates
-        self._places = {number: place for place, number in enumerate(self.ids)}
-        self._taken: Counter[int] = Counter()  # places of the answer that each source has taken
-        self._compare = compared
-        self._likeness = compared(view, self.ids[:window], self.sources)
-        self._compared: list[int] = []  # places that were passed to `keep`
-
-    def compare_all(self) -> None:
-        """Extend the comparison from the window to all candidates."""
-        self._likeness = self._compare(self._view, self.ids, self.sources)
-        for place in self._compared:
-            self._likeness.keep(place)
-
-    def first_like(self, place: int) -> int | None:
-        """Return the best kept chunk that shows nearly the text of a candidate, if any."""
-        like = self._likeness.first_like(place)
-        return None if like is None else self.found.shown[self.ids[like]]
-
-    def show(self, place: int) -> None:
-        """Keep a candidate that is no duplicate, with its neighbours, if its source has a place left."""
-        number, source = self.ids[place], self.sources[place]
-        if self._taken[source] == self._per_source:
-            self.found.crowded.add(number)
-        else:
-            self._taken[source] += 1
-            self.found.kept.append(self._candidates[place])
-            self._show(place, place)
-            for beside in (number - 1, number + 1):
-                self._join(self._places.get(beside, place), place)
-
-    def _join(self, place: int, hit: int) -> None:
-        """Join a candidate to a better neighbour of the same source, unless it is shown already."""
-        if place <= hit or self.sources[place] != self.sources[hit] or self.ids[place] in self.found.shown:
-            return
-        # Beyond the window it is joined without a comparison: another limit would not compare it either.
-        if place >= WINDOW or self.first_like(place) is None:
-            self._show(place, hit)
-
-    def _show(self, place: int, hit: int) -> None:
-        self.found.shown[self.ids[place]] = self.ids[hit]
-        self.found.ranks[self.ids[place]] = place
-        if place < WINDOW or place == hit:
-            self._compared.append(place)
-            self._likeness.keep(place)
 
 
 class Likeness:
@@ -222,7 +192,10 @@ class Likeness:
         yield from ((other, "alike") for other in others[same_row].tolist())  # the model read the same text
         if not different:
             return
-        self._load_signatures([place, *different])
+        unread = {self._ids[one]: one for one in [place, *different] if one not in self._signatures}
+        if unread:
+            stored = self._view.signatures(list(unread))
+            self._signatures.update((one, stored[number]) for number, one in unread.items())
         table = np.frombuffer(b"".join([self._signatures[one] for one in [place, *different]]), SIGNATURE)
         one, rest = table[0], table[1:]
         possible = (rest["numbers"] == one["numbers"]) & (rest["triples"] > 0)
@@ -241,12 +214,6 @@ class Likeness:
             self._load_texts([better, *open_to])
         one, two = self._texts[better], self._texts[other]
         return one.is_roughly(two) and is_near(one.fingerprint, two.fingerprint)
-
-    def _load_signatures(self, places: list[int]) -> None:
-        by_id = {self._ids[place]: place for place in places if place not in self._signatures}
-        if by_id:
-            stored = self._view.signatures(list(by_id))
-            self._signatures.update((place, stored[number]) for number, place in by_id.items())
 
     def _load_texts(self, places: list[int]) -> None:
         by_id = {self._ids[place]: place for place in places if place not in self._texts}
