@@ -1,8 +1,9 @@
-"""Counts the project's modules whose code runs for one search and for one saved file.
+"""Counts the modules, functions and lines of the project that run for one search and for one saved file.
 
-Starts the daemon in this process, on a temporary folder of notes, and profiles every thread while one request
-is answered. Code that runs at import time or between requests (timers, the watchdog) does not count, nor does
-the client. To be run from the root of a checkout:
+Starts the daemon in this process, on a temporary folder of notes, and traces every thread while one request
+is answered. A line counts once, however often it runs; beside it are all lines of these files, which a reader
+has before him. Code that runs at import time or between requests (timers, the watchdog) does not count, nor
+does the client. To be run from the root of a checkout:
 
     python tools/count_modules.py [--names]
 """
@@ -30,18 +31,23 @@ NOTES = {
 
 
 class Recorder:
-    """Collects the package's files whose functions are called while recording."""
+    """Collects the package's lines that run while recording, and their functions."""
 
     def __init__(self) -> None:
-        self.files: set[str] = set()
+        self.lines: set[tuple[str, int]] = set()  # file, line
+        self.functions: set[tuple[str, int]] = set()  # file, first line
         self.on = False
 
-    def __call__(self, frame: FrameType, event: str, _: Any) -> None:
-        """Handle one event of the profiler."""
-        if self.on and event == "call" and frame.f_code.co_name != "<module>":
-            name = frame.f_code.co_filename
-            if name.startswith(PACKAGE):
-                self.files.add(name.removeprefix(PACKAGE))
+    def __call__(self, frame: FrameType, event: str, _: Any) -> "Recorder | None":
+        """Handle one event of the tracer."""
+        code = frame.f_code
+        if not code.co_filename.startswith(PACKAGE) or code.co_name == "<module>":
+            return None
+        if self.on:
+            if event == "line":
+                self.lines.add((code.co_filename, frame.f_lineno))
+            self.functions.add((code.co_filename, code.co_firstlineno))
+        return self
 
 
 def main() -> int:
@@ -65,8 +71,8 @@ def main() -> int:
 
 def _count(notes: Path, *, names: bool) -> None:
     recorder = Recorder()
-    threading.setprofile(recorder)
-    sys.setprofile(recorder)
+    threading.settrace(recorder)
+    sys.settrace(recorder)
     failed: list[BaseException] = []
 
     def client() -> None:
@@ -79,8 +85,8 @@ def _count(notes: Path, *, names: bool) -> None:
 
     asking = threading.Thread(target=client, name="client")
     _daemon(asking)
-    sys.setprofile(None)
-    threading.setprofile(None)  # type: ignore[arg-type]  # the documented way to turn it off
+    sys.settrace(None)
+    threading.settrace(None)  # type: ignore[arg-type]  # the documented way to turn it off
     if failed:
         raise failed[0]
 
@@ -117,16 +123,22 @@ def _ask(notes: Path, recorder: Recorder, *, names: bool) -> None:
 
 def _measure(recorder: Recorder, what: str, work: Callable[[], object], *, names: bool) -> None:
     time.sleep(SETTLE_S)
-    recorder.files.clear()
+    recorder.lines.clear()
+    recorder.functions.clear()
     recorder.on = True
     work()
     if what != "search":
         time.sleep(SETTLE_S)
     recorder.on = False
-    found = sorted(recorder.files)
-    print(f"{what}: {len(found)} modules")
-    if names:
-        print("\n".join(f"  {name}" for name in found))
+    found = sorted({name for name, _ in recorder.functions})
+    read = {name: len(Path(name).read_text(encoding="utf-8").splitlines()) for name in found}
+    print(
+        f"{what}: {len(found)} modules, {len(recorder.functions)} functions, "
+        f"{len(recorder.lines):,} lines of {sum(read.values()):,}"
+    )
+    for name in found if names else ():
+        ran = sum(1 for file, _ in recorder.lines if file == name)
+        print(f"  {name.removeprefix(PACKAGE)}: {ran} of {read[name]}")
 
 
 if __name__ == "__main__":
