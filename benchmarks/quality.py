@@ -69,8 +69,8 @@ def measure(data: Beir, arms: dict[str, dict[str, Any]]) -> tuple[list[dict[str,
                 answer = client.call("search", request)
                 return [hit["path"] for hit in answer["hits"]], answer["degraded"]
 
-            rows, rankings = score(data, ids, arms, search)
-    return rows, {"index": indexed, "rankings": rankings}
+            rows = score(data, ids, arms, search)
+    return rows, {"index": indexed}
 
 
 def measure_here(
@@ -85,17 +85,16 @@ def measure_here(
                 answer = built.ask(text, limit=HITS, **params)
                 return [hit.source.path for hit in answer.hits], list(answer.degraded)
 
-            rows, rankings = score(data, ids, arms, search)
+            rows = score(data, ids, arms, search)
             count = built.index.snapshot.columns.count
-    return rows, {"model": built.embedder.model_id, "chunks": count, "rankings": rankings}
+    return rows, {"model": built.embedder.model_id, "chunks": count}
 
 
 def score(
     data: Beir, ids: dict[str, str], arms: dict[str, dict[str, Any]], search: Search
-) -> tuple[list[dict[str, object]], dict[str, dict[str, list[str]]]]:
-    """Ask every query of every arm; return the table's rows and each query's first ten documents."""
+) -> list[dict[str, object]]:
+    """Ask every query of every arm; return the table's rows."""
     rows: list[dict[str, object]] = []
-    rankings = {}
     for arm, params in arms.items():
         started = perf_counter()
         run: dict[str, list[str]] = {}
@@ -116,8 +115,7 @@ def score(
             rows.append(
                 {"set": data.name, "arm": arm, "lang": lang, "queries": len(queries), **figures, "ms": ms}
             )
-        rankings[arm] = {query: ranking[:10] for query, ranking in run.items()}
-    return rows, rankings
+    return rows
 
 
 def _by_language(queries: list[Query]) -> Iterator[tuple[str, list[Query]]]:

@@ -75,7 +75,7 @@ def others(data: Beir, arms: Sequence[str], troubles: dict[str, str]) -> list[di
                     for arm in its_arms:
                         asked = {f"{arm}: {name}": {"mode": arm}}
                         search = _search(remote, arm, documents, questions)
-                        rows += quality.score(data, ids, asked, search)[0]
+                        rows += quality.score(data, ids, asked, search)
             except RemoteError as error:
                 troubles[name] = f"failed: {error}"
     return rows
