@@ -228,8 +228,6 @@ class Matrices:
         if self.vectors.matrices()[held.number].scripts != scripts:
             with self._database.transaction():
                 self.vectors.set_scripts(held.number, scripts)
-                if held is self.active:
-                    self.columns.renumber()
                 self.vectors.refill(held.number)
                 self.columns.renumber()
                 self._database.count_generation_up()
@@ -376,8 +374,10 @@ class Compaction:
     def _copy_rows(self, old: Held, copy: Held, rows: list[NewRow]) -> None:
         vectors = {row: old.file.read(row) for row, _, _ in rows}
         sound = [(row, digest) for row, digest, crc in rows if crc32(vectors[row]) == crc]
-        if len(sound) < len(rows):
-            self._forget(old, sorted(vectors.keys() - {row for row, _ in sound}))
+        if len(sound) < len(rows):  # their texts are embedded again
+            log.warning("rows_damaged", rows=len(rows) - len(sound))
+            self._matrices.forget_rows(old.number, sorted(vectors.keys() - {row for row, _ in sound}))
+            self._publish()
         places = copy.file.append([vectors[row] for row, _ in sound])
         with self._writer.transaction():
             self._vectors.put_rows(
@@ -385,12 +385,6 @@ class Compaction:
                 ((new, digest, crc) for (new, crc), (_, digest) in zip(places, sound, strict=True)),
             )
             self._vectors.set_next_row(copy.number, copy.file.count)
-
-    def _forget(self, held: Held, rows: list[int]) -> None:
-        """Drop damaged rows, so that their texts are embedded again."""
-        log.warning("rows_damaged", rows=len(rows))
-        self._matrices.forget_rows(held.number, rows)
-        self._publish()
 
     def _merged(self) -> Iterator[None]:
         for table in ("words", "trigrams"):

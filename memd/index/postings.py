@@ -13,7 +13,7 @@ from array import array
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 from zlib import crc32
 
 import structlog
@@ -238,24 +238,6 @@ class TermReader(Protocol):
         """Return the postings in the table; None if there are none, or if they are damaged."""
 
 
-V = TypeVar("V")
-
-
-class Kept(Generic[V]):
-    """A cache of values per term; safe for two readers at once."""
-
-    def __init__(self) -> None:
-        self._kept: LruCache[tuple[Term, int], V] = LruCache(KEPT_BYTES)
-
-    def get(self, term: Term, after: int) -> V | None:
-        """Return the cached value of a term for ids above *after*."""
-        return self._kept.get((term, after))
-
-    def put(self, term: Term, after: int, found: V, size_bytes: int) -> None:
-        """Cache a value whose arrays take *size_bytes*."""
-        self._kept.put((term, after), found, size_bytes + TERM_BYTES)
-
-
 @dataclass(frozen=True, slots=True)
 class Cached:
     """The postings of a term in the table, or above some id in FTS5, as far as they were read."""
@@ -272,11 +254,12 @@ class TermPostings:
     columns: Columns
     newest: int  # highest chunk id ever used
     generation: int
-    cached: Kept[Cached] = field(default_factory=Kept)  # shared by generations
+    # By the term and the id above which they are; shared by generations.
+    cached: LruCache[tuple[Term, int], Cached] = field(default_factory=lambda: LruCache(KEPT_BYTES))
     # Of this generation: postings that searches combined of several terms, by keys of their choice.
     unions: LruCache[Hashable, Postings] = field(default_factory=lambda: LruCache(KEPT_BYTES))
     masks: LruCache[Hashable, Mask | None] = field(default_factory=lambda: LruCache(MASKS_KEPT))
-    _found: Kept[Postings] = field(default_factory=Kept)  # of this generation
+    _found: LruCache[Term, Postings] = field(default_factory=lambda: LruCache(KEPT_BYTES))
 
     def after(self, columns: Columns, newest: int, generation: int) -> TermPostings:
         """Return the postings of the same or a later generation, which share the cache."""
@@ -284,34 +267,34 @@ class TermPostings:
 
     def of(self, term: Term, reader: TermReader) -> Postings:
         """Return the postings of a term; *reader* is in a transaction of the same generation."""
-        found = self._found.get(term, 0)
+        found = self._found.get(term)
         if found is None:
             older = self._stored(term, reader)
             newer = self._newer(term, older.last, reader)
             parts = (newer,) if not older.part.size else (older.part, newer) if newer.size else (older.part,)
             found = Postings(parts, sum(living(part, self.columns) for part in parts))
-            self._found.put(term, 0, found, sum(part.size_bytes for part in parts))
+            self._found.put(term, found, TERM_BYTES + sum(part.size_bytes for part in parts))
         return found
 
     def _stored(self, term: Term, reader: TermReader) -> Cached:
         """Return what the table has of a term."""
-        known = self.cached.get(term, STORED)
+        known = self.cached.get((term, STORED))
         if known is None or known.generation > self.generation:
             stored = reader.stored(term)
             if stored is None:
                 return Cached(0, no_part(), self.generation)
             known = Cached(*stored, self.generation)
-            self.cached.put(term, STORED, known, known.part.size_bytes)
+            self.cached.put((term, STORED), known, TERM_BYTES + known.part.size_bytes)
         return known
 
     def _newer(self, term: Term, after: int, reader: TermReader) -> Part:
         """Return the postings of a term above *after*, reading only what is not cached."""
-        known = self.cached.get(term, after)
+        known = self.cached.get((term, after))
         if known is not None and known.generation > self.generation:
             return reader.counted(term, after)
         if known is None or known.last < self.newest:
             known = known or Cached(after, no_part(), self.generation)
             part = joined(known.part, reader.counted(term, known.last))
             known = Cached(self.newest, part, self.generation)
-            self.cached.put(term, after, known, part.size_bytes)
+            self.cached.put((term, after), known, TERM_BYTES + part.size_bytes)
         return known.part

@@ -463,18 +463,17 @@ def decode(body: bytes, *, model_id: str, dim: int, hashes: Sequence[bytes]) -> 
     row_bytes = dim * FLOAT_BYTES
     if (header.model_id, header.dim) != (model_id, dim):
         raise SidecarError("other-model")
-    if header.count != len(hashes):
-        raise SidecarError("damaged")
     rows_at = hashes_at + len(hashes) * HASH_BYTES
     end = rows_at + len(hashes) * row_bytes
-    if len(body) != end + CHECKSUM_BYTES:
-        raise SidecarError("damaged")
-    if _checksum(memoryview(body)[:end]) != body[end:]:
-        raise SidecarError("damaged")
-    if body[hashes_at:rows_at] != b"".join(hashes):
+    if not (
+        header.count == len(hashes)
+        and len(body) == end + CHECKSUM_BYTES
+        and _checksum(memoryview(body)[:end]) == body[end:]
+        and body[hashes_at:rows_at] == b"".join(hashes)
+    ):
         raise SidecarError("damaged")
     rows = [body[at : at + row_bytes] for at in range(rows_at, end, row_bytes)]
-    if not all(_has_length_1(row) for row in rows):
+    if not all(map(_has_length_1, rows)):
         raise SidecarError("damaged")
     return rows
 

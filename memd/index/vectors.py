@@ -285,11 +285,6 @@ def cosines_at(
     return found[places]
 
 
-def ids_of(mask: Mask) -> Ids:
-    """Return the ids under *mask*, ascending."""
-    return np.flatnonzero(mask)
-
-
 def best_of(ids: Ids, scores: Scores, limit: int) -> Ids:
     """Return the ids with the *limit* highest *scores* above 0, best first, ties by id."""
     if len(ids) > limit:

@@ -14,7 +14,7 @@ from typing import Literal
 
 from memd.index.columns import Mask, Scores, best, mask_size
 from memd.index.snapshot import Snapshot, View
-from memd.index.vectors import FLOAT_BYTES, Ids, best_of, by_chunk, cosines, cosines_at, ids_of
+from memd.index.vectors import FLOAT_BYTES, Ids, best_of, by_chunk, cosines, cosines_at
 from memd.records import KNEE, CosineScale
 from memd.search.keyword import POOL
 
@@ -56,7 +56,7 @@ class VectorArm:
         self.pool = self._nearest()  # ids, best first
         if len(self.pool) < POOL:
             # The other scores are at most 0, or NaN if the matrix was overwritten with zeros or noise.
-            self.verify(ids_of(mask)[:POOL])
+            self.verify(np.flatnonzero(mask)[:POOL])
 
     def scores_of(self, ids: Sequence[int] | Ids) -> list[float]:
         """Return each chunk's cosine; below 0 for a chunk without a vector."""
@@ -89,7 +89,7 @@ class VectorArm:
         if self.way == "all":
             self._all = self._scan()
             return best(self._all, self.mask, POOL)
-        ids = ids_of(self.mask) if self.way == "few" else self._candidates()
+        ids = np.flatnonzero(self.mask) if self.way == "few" else self._candidates()
         return best_of(ids, self._cosines_at(ids), POOL)
 
     def _candidates(self) -> Ids:
