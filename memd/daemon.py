@@ -176,10 +176,19 @@ def run(tell_starter: Callable[[str], None], *, by_memctl: bool = False, dropped
     sys.setswitchinterval(SWITCH_S)
     try:
         paths.refuse_foreign_home()
-        _refuse_too_small(raise_limits())
+        limit_bytes = raise_limits()
+        if 0 <= limit_bytes < ADDRESS_SPACE_BYTES:  # threads and mappings would fail at any time
+            raise UnsafeError(
+                f"the limit of virtual memory here is {limit_bytes >> 20} MB, and memd needs "
+                f"{ADDRESS_SPACE_BYTES >> 20}. Start it from a shell without `ulimit -v`: memctl start"
+            )
         state_dir = paths.state_dir()
         paths.make_private_dir(state_dir)
-        _refuse_shared_disk(state_dir)
+        if kind := unsafe_for_database(state_dir):  # SQLite's log in shared memory is of one machine
+            raise UnsafeError(
+                f"{state_dir} is on {kind}, where a database is not safe. Set XDG_STATE_HOME to a folder on "
+                "a disk of this machine"
+            )
         holder = lock.newly_taken(os.getpid(), by_memctl=by_memctl)
         lock_fd = _lock(state_dir, holder)
     except AlreadyRunningError as error:
@@ -273,7 +282,10 @@ async def _live(
         await _stop(server, workspaces)
     finally:
         if bound is not None:
-            _unlink(*bound)
+            path, inode = bound
+            with suppress(OSError):
+                if path.lstat().st_ino == inode:  # otherwise another daemon has replaced the socket
+                    path.unlink()
     return code
 
 
@@ -375,25 +387,6 @@ def _on_signals(end: asyncio.Future[int]) -> None:
         loop.add_signal_handler(number, ask)
 
 
-def _refuse_shared_disk(state_dir: Path) -> None:
-    """Reject a file system that is shared with other machines: SQLite's shared-memory log is unsafe there."""
-    kind = unsafe_for_database(state_dir)
-    if kind:
-        raise UnsafeError(
-            f"{state_dir} is on {kind}, where a database is not safe. Set XDG_STATE_HOME to a folder on a "
-            "disk of this machine"
-        )
-
-
-def _refuse_too_small(limit_bytes: int) -> None:
-    """Refuse a limit of the address space under which threads and mappings would fail at any time."""
-    if 0 <= limit_bytes < ADDRESS_SPACE_BYTES:
-        raise UnsafeError(
-            f"the limit of virtual memory here is {limit_bytes >> 20} MB, and memd needs "
-            f"{ADDRESS_SPACE_BYTES >> 20}. Start it from a shell without `ulimit -v`: memctl start"
-        )
-
-
 def _lock(state_dir: Path, holder: lock.Holder) -> int:
     """Take the lock of this state directory, held until the process ends.
 
@@ -451,13 +444,6 @@ def _answers(path: Path) -> bool:
             probe.connect(str(path))
             return True
     return False
-
-
-def _unlink(path: Path, inode: int) -> None:
-    """Remove this daemon's socket, unless another one has replaced it."""
-    with suppress(OSError):
-        if path.lstat().st_ino == inode:
-            path.unlink()
 
 
 def starter(descriptor: int | None) -> Callable[[str], None]:

@@ -21,7 +21,6 @@ from memd.index.source_rows import EXTERNAL
 from memd.records import Source
 from memd.search import search
 from memd.search.explanation import Explained
-from memd.search.ranking import Candidate
 
 SCORE_DIGITS = 6  # float32 has no more exact digits
 
@@ -38,7 +37,14 @@ def search_hit(found: search.Hit, explanation: Explained | UnsetType = UNSET) ->
         title=source.title,
         snippet=shown.text,
         score=round(candidate.score, SCORE_DIGITS),
-        arms=_arms(candidate),
+        arms=ArmEvidence(
+            vector=VectorEvidence(rank=candidate.vector_rank, score=rounded(candidate.vector_score)),
+            keyword=KeywordEvidence(
+                rank=candidate.keyword_rank,
+                score=rounded(candidate.keyword_score),
+                tier=candidate.tier if candidate.keyword_score else None,
+            ),
+        ),
         weights=UsedWeights(
             vector=round(candidate.weights.vector, SCORE_DIGITS),
             keyword=round(candidate.weights.keyword, SCORE_DIGITS),
@@ -87,17 +93,6 @@ def chunk_lines(stored: StoredChunk) -> ChunkLines:
     """Return the id, lines and heading of a chunk."""
     return ChunkLines(
         id=stored.id, start_line=stored.start_line, end_line=stored.end_line, heading=stored.heading
-    )
-
-
-def _arms(candidate: Candidate) -> ArmEvidence:
-    return ArmEvidence(
-        vector=VectorEvidence(rank=candidate.vector_rank, score=rounded(candidate.vector_score)),
-        keyword=KeywordEvidence(
-            rank=candidate.keyword_rank,
-            score=rounded(candidate.keyword_score),
-            tier=candidate.tier if candidate.keyword_score else None,
-        ),
     )
 
 
