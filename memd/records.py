@@ -10,6 +10,8 @@ from typing import Literal, NamedTuple, Protocol
 
 from memd.text import normalized
 
+NOT_UTF8 = "not UTF-8"  # begins the warning about a text in which bytes were replaced
+
 
 class FileStamp(NamedTuple):
     """The fields of lstat that show a change; equal stamps of an old file mean "unchanged".
@@ -32,6 +34,7 @@ class SourceText:
     text: str
     hash: bytes  # blake2b-128 of the file's bytes
     settled: bool  # False: it changed during the read, or less than 100 ms before
+    warnings: tuple[str, ...] = ()  # about bytes that are not UTF-8
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +184,7 @@ PER_SOURCE = 3  # hits of one source in an answer; a long file must not fill it
 Confidence = Literal["strong", "weak", "none"]  # how good the best match is, see memd.search.ranking
 Action = Literal["write", "revise", "supersede", "forget", "unindex"]  # on an entry
 # The origin of a source's date: its name, a key of its front matter, or the file's modification time.
-DayOf = Literal["name", "updated", "created", "changed"]
+DayOf = Literal["name", "date", "day", "created", "published", "updated", "lastmod", "changed"]
 
 
 State = Literal["starting", "scanning", "busy", "ready", "missing"]  # of a workspace
@@ -216,7 +219,7 @@ class Source:
     path: str
     title: str
     tags: tuple[str, ...]
-    day: date  # from its name, else front matter's updated or created, else its mtime
+    day: date  # from its name, else its front matter, else its mtime
     day_of: DayOf
     origin: str  # "human" or "agent"
     valid_until: date | None = None  # the last day on which it holds; None: no end

@@ -93,11 +93,11 @@ def _lags(index: dict[str, Any]) -> bool:
 
 
 def not_utf8(answer: Answer, cwd: str) -> str | None:
-    """Return one line with the notes that are not searched because they are not UTF-8; None without any."""
+    """Return one line with the notes of which words cannot be found, as they are not UTF-8; None if none."""
     paths = answer.get("not_utf8") or ()
     named = ", ".join(shown(answer["workspace"], path, cwd) for path in paths[:NOT_UTF8_NAMED])
     more = ", … (memctl status)" if len(paths) > NOT_UTF8_NAMED else ""
-    return f"not searched, as it is not UTF-8 text: {named}{more}" if paths else None
+    return f"not UTF-8, so that some words are not found: {named}{more}" if paths else None
 
 
 def is_complete(index: dict[str, Any]) -> bool:

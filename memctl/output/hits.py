@@ -21,7 +21,8 @@ Hit = dict[str, Any]
 SNIPPET_LINES = 2  # eight hits fit on a screen of 24 lines
 RANK_COLUMNS = 4  # width of "10  "
 SAME_FILE = "  …"  # in place of the path of the hit above
-DATE_OF = {"name": "of", "updated": "updated", "created": "written", "changed": "changed"}
+DATE_OF = {"name": "of", "date": "of", "day": "of", "created": "written", "published": "published"}
+DATE_OF |= {"updated": "updated", "lastmod": "updated", "changed": "changed"}
 
 
 class PageStyle(NamedTuple):

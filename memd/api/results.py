@@ -175,7 +175,7 @@ class SearchResult(SearchedResult, frozen=True, kw_only=True):
     without: list[str]  # words and phrases that a minus excluded
     without_minus: WithoutMinus | None  # null unless words were excluded and no good match is left
     model_id: str | None  # of the query's vector
-    not_utf8: list[str]  # the first few sources that cannot be searched because they are not UTF-8
+    not_utf8: list[str]  # the first few sources that are not UTF-8, of which some words cannot be found
     explanation: AnswerExplanation | UnsetType = UNSET  # with `explain`
 
 

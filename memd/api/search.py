@@ -56,6 +56,7 @@ from memd.search.search import Answer, begin
 from memd.search.search import search as search_view
 from memd.text import is_readable
 from memd.workspace.open import OpenWorkspace
+from memd.workspace.scanner import NOT_UTF8_NAMED
 from memd.workspace.workspaces import Workspaces
 
 MAX_EXPLAINED = 100  # hits; each brings a table of the query's words
@@ -102,13 +103,16 @@ def _search(
         else:
             hits = [search_hit(hit) for hit in answer.hits]
         instead = without_minus(view, opened, params, call, answer)
+        # None for an agent, because whether a note that is not read is private is unknown.
+        unread = fresh.known.not_utf8 if not params.agent else ()
+        replaced = view.reader.not_utf8(NOT_UTF8_NAMED) if not params.agent else ()
+        not_utf8 = sorted({*unread, *replaced})[:NOT_UTF8_NAMED]
         if params.agent:
             record_recalls(view, opened, answer, {hit.source.path for hit in answer.hits})
     return packed(
         SearchResult(
             hits=hits,
-            # Notes that cannot be found; none for an agent, because whether they are private is unknown.
-            not_utf8=[] if params.agent else list(fresh.known.not_utf8),
+            not_utf8=not_utf8,
             explanation=explanation,
             without_minus=instead,
             **query_frame(opened, answer, fresh),

@@ -29,7 +29,7 @@ from memd.errors import DeadlineError, IndexDamagedError
 from memd.fsio import Failure
 from memd.index import postings_table
 from memd.index.columns import HAS_NUMPY, StoredSlice, chunks_in, only_living, take
-from memd.index.database import open_scratch
+from memd.index.database import FRONT, open_scratch
 from memd.index.index import DATABASE, FILE_NAMES, Index
 from memd.index.links import key_of, supersession
 from memd.index.matrices import matrix_name
@@ -234,9 +234,9 @@ class Repair:
                 if not chunks:
                     writer.finish_refill(table)
                     break
-                for chunk_id, path, context, text, is_first in chunks:
+                for chunk_id, path, context, text, front in chunks:
                     read = read_by_model(context, text)
-                    words, trigrams = full_texts(read, path, first=is_first)
+                    words, trigrams = full_texts(read, path, front)
                     writer.refill(table, chunk_id, words if table == "words" else trigrams)
             yield
         self._index.publish_again()
@@ -508,16 +508,16 @@ def _derived(view: View, counts: Counts, wrong: set[str], ends: Ends) -> Iterato
     """Yield the full-text content of each chunk; add the paths of wrong sources to *wrong*."""
     seen: Counter[int] = Counter()  # source → chunks
     rows = view.reader.each(
-        """
-        SELECT chunks.id, source, path, heading, context, text, chunks.hash, signature, length, beyond,
-            chunks.scripts
+        f"""
+        SELECT chunks.id, source, path, {FRONT}, heading, context, text, chunks.hash, signature, length,
+            beyond, chunks.scripts
         FROM chunks CROSS JOIN sources ON sources.id = source ORDER BY chunks.id
         """
     )
-    for number, source, path, heading, context, text, *stored in rows:
+    for number, source, path, front, heading, context, text, *stored in rows:
         ends()
         read = read_by_model(context, text)
-        words, trigrams = full_texts(read, path, first=not seen[source])
+        words, trigrams = full_texts(read, path, front)
         beyond = is_beyond(seen[source])
         seen[source] += 1
         length = len(view.reader.indexed_terms(words))

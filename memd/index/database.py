@@ -35,7 +35,7 @@ from memd.errors import (
 )
 from memd.fsio import Failure
 
-SCHEMA_VERSION = 11  # of the tables; an index with another version is rebuilt
+SCHEMA_VERSION = 12  # of the tables; an index with another version is rebuilt
 
 # unicode61 keeps letters and digits; Mn and Mc keep the vowel signs of Indic scripts inside their words.
 # remove_diacritics 2 also handles code points that combine a letter with several diacritics.
@@ -62,7 +62,7 @@ CREATE TABLE sources (
     title TEXT NOT NULL,
     tags TEXT NOT NULL,                    -- JSON list
     day TEXT NOT NULL,                     -- ISO date
-    day_of TEXT NOT NULL,                  -- "name", "updated", "created" or "changed": where it is from
+    day_of TEXT NOT NULL,                  -- memd.records.DayOf: where it is from
     origin TEXT NOT NULL,
     front_matter TEXT NOT NULL,            -- JSON object
     warnings TEXT NOT NULL,                -- JSON list
@@ -73,6 +73,7 @@ CREATE TABLE sources (
     gone_at INTEGER                        -- unix seconds: not on the disk since; NULL while it is live
 ) STRICT;
 CREATE INDEX sources_gone ON sources (gone_at) WHERE gone_at IS NOT NULL;
+CREATE INDEX sources_warned ON sources (path) WHERE warnings != '[]';
 CREATE INDEX sources_private ON sources (id) WHERE private;
 
 CREATE TABLE names (                       -- what links call a source: memd.index.links
@@ -179,6 +180,11 @@ CREATE TABLE outbox (                      -- of a published workspace: memd.ind
 CREATE INDEX outbox_due ON outbox (due, revision) WHERE due;
 """
 
+# The front matter of a chunk's source, if the chunk is its first.
+FRONT = """
+    CASE WHEN chunks.id = (SELECT min(id) FROM chunks AS other WHERE other.source = chunks.source)
+        THEN front_matter END
+"""
 FULL_TEXT = {  # table → its FTS5 options
     "words": f"""tokenize="{" ".join(f"'{part}'" for part in WORDS_TOKENIZER)}\"""",
     # Each distinct trigram of a chunk's words, separated by spaces and without positions: a search for a

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
 
 from memd.errors import DeadlineError, IndexClosedError
-from memd.index.database import Match, damaged, decoded, open_reader, terms_of, translated
+from memd.index.database import FRONT, Match, damaged, decoded, open_reader, terms_of, translated
 from memd.index.links import original_of
 from memd.index.postings import COUNT_BITS, Part, Stored, StoredRow, Term, key_of, part_of, stored_in
 from memd.index.source_rows import FORM, SESSION, read_by_model, searchable
-from memd.records import Source
+from memd.records import NOT_UTF8, Source
 
 # SQLite VM instructions between two checks of the deadline: about half a millisecond.
 STEPS = 10_000
@@ -64,9 +64,8 @@ KEYED = """
     SELECT chunks.id FROM json_each(?) AS asked
     CROSS JOIN chunks ON hash BETWEEN unhex(asked.value) AND unhex(asked.value || 'ffffffffffffffff')
 """
-SEARCHED = """
-    SELECT chunks.id, path, context, text,
-        chunks.id = (SELECT min(id) FROM chunks AS other WHERE other.source = chunks.source)
+SEARCHED = f"""
+    SELECT chunks.id, path, context, text, {FRONT}
     FROM chunks CROSS JOIN sources ON sources.id = source WHERE chunks.id IN (SELECT value FROM json_each(?))
 """
 # Number of chunks, and of those with a vector.
@@ -83,6 +82,10 @@ ALL_ROWS = """
     LEFT JOIN vectors ON vectors.hash = chunks.hash
         AND matrix = (SELECT value FROM meta WHERE key = 'active')
     ORDER BY chunks.id
+"""
+REPLACED = f"""
+    SELECT path FROM sources WHERE warnings != '[]' AND warnings LIKE '["{NOT_UTF8}%' AND gone_at IS NULL
+    ORDER BY path LIMIT ?
 """
 ENTRY_IDS = """
     SELECT source, name FROM names WHERE kind = 'id' AND source IN (SELECT value FROM json_each(?))
@@ -207,8 +210,8 @@ class Reader:
         with decoded(self._path):
             found = self._db.execute(SEARCHED, (json.dumps(list(ids)),))
             return {
-                number: searchable(read_by_model(context, text), path, first=bool(first))
-                for number, path, context, text, first in found
+                number: searchable(read_by_model(context, text), path, front)
+                for number, path, context, text, front in found
             }
 
     def chunks(self, ids: Sequence[int]) -> dict[int, StoredChunk]:
@@ -324,6 +327,10 @@ class Reader:
     def all_rows(self) -> Iterator[tuple[int, int, int]]:
         """Yield (chunk, source, row of the active matrix or -1) of all chunks by id, gone ones included."""
         yield from self.each(ALL_ROWS)
+
+    def not_utf8(self, limit: int) -> list[str]:
+        """Return the first paths of live sources in which bytes were replaced."""
+        return [path for (path,) in self.each(REPLACED, (limit,))]
 
     def chunk_count(self) -> int:
         """Return the number of all chunks, gone ones included."""

@@ -11,9 +11,10 @@ results, and the check derives these again.
 """
 
 import hashlib
+import json
 import re
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -40,6 +41,7 @@ from memd.records import (
 )
 from memd.sources.privacy import is_private
 from memd.text import (
+    SPACELESS,
     fold,
     is_spaceless,
     normalized,
@@ -51,7 +53,23 @@ from memd.text import (
     trigrams,
 )
 
-NAME_DAY = re.compile(r"(\d{4}-\d{2}-\d{2})(?!\d)")
+# As Obsidian, Logseq and Dendron write it in a name.
+NAME_DAY = re.compile(r"(?:daily\.journal\.)?(\d{4})([-_.])(\d{2})\2(\d{2})(?!\d)")
+# A day in front matter, perhaps of a link; or Dendron's milliseconds, other programs' seconds.
+_WRITTEN_DAY = re.compile(r"[\[\"' ]*(\d{4})([-/_.])(\d{1,2})\2(\d{1,2})(?!\d)")
+_EPOCH = re.compile(r"(\d{10})(?:\d{3})?")
+# In this order, as an edit makes no note of yesterday one of today; but an entry is of the day of its text.
+DAY_KEYS: tuple[DayOf, ...] = ("date", "day", "created", "published", "updated", "lastmod")
+ENTRY_DAY_KEYS: tuple[DayOf, ...] = ("updated", "created")
+NO_FRONT = "{}"
+_OF_ENTRIES = frozenset({"source", "sha256"})  # keys whose values nobody searches for
+# The target of a link, of a link with a label, and a footnote's sign, each within a line.
+_LINK = re.compile(
+    r"\]\((?P<target>[^()\n]*(?:\([^()\n]*\)[^()\n]*)*)\)"
+    r"|\[\[(?P<note>[^\[\]\n|]+)\|(?P<label>[^\[\]\n]*)\]\]"
+    r"|\[\^(?P<footnote>[^\]\s]{1,80})\](?!:)"
+)
+_EMPHASIS = re.compile(f"(?<=[{SPACELESS}])[*_~=`\\[\\]]{{1,8}}(?=[{SPACELESS}])")
 # Chunks of one source that get a vector; the others are found by keywords only. 1,500 chunks are 1.4 MB of
 # prose, 225,000 words: more than a page of an archive (1 MiB), and at most a minute with the shipped model.
 # 4 MiB of adversarial text have 8,000 to 29,000 chunks: 5 to 18 minutes of processor time per save.
@@ -148,6 +166,7 @@ def prepare(
     name = PurePosixPath(source.path).stem
     day, day_of = _day_of(document, source)
     front = document.front_matter
+    as_json = json.dumps(front)
     valid_until, warnings = _valid_until(front)
     sessions = _sessions(source)
     return NewSource(
@@ -160,7 +179,7 @@ def prepare(
         day_of=day_of,
         origin=origin_of(document.front_matter),
         front_matter=front,
-        warnings=document.warnings + warnings + _length_warning(whole.chunks),
+        warnings=source.warnings + document.warnings + warnings + _length_warning(whole.chunks),
         private=is_private(source.text),
         valid_until=valid_until,
         evergreen=_text(front.get("evergreen")).casefold() in _TRUE,
@@ -168,7 +187,7 @@ def prepare(
         fields=fields_of(front) | sessions,
         secret_fields=fields_of(whole.front_matter) | sessions if whole is not document else frozenset(),
         chunks=tuple(
-            _prepared_chunk(chunk, source.path, number) for number, chunk in enumerate(whole.chunks)
+            _prepared_chunk(chunk, source.path, number, as_json) for number, chunk in enumerate(whole.chunks)
         ),
         names=names_of(source.path, document.aliases, document.entry_id),
         links=document.links,
@@ -220,18 +239,59 @@ def hash_of(read: str) -> bytes:
     return hashlib.blake2b(read.encode(), digest_size=16).digest()
 
 
-def searchable(read: str, path: str, *, first: bool) -> str:
+def searchable(read: str, path: str, front: str | None) -> str:
     """Return the searchable text of a chunk.
 
-    The *first* chunk of a source also contains the file name, for keyword search only.
+    The first chunk of a source also contains the file name and the values of the front matter, for keyword
+    search only. Phrases are found over what a reader does not see within a sentence: the targets of links
+    come last, and between characters of a script without spaces there is no emphasis.
+
+    Args:
+        read: what the model reads of the chunk.
+        path: of the source.
+        front: its front matter as JSON, for its first chunk; None: it is another chunk.
     """
-    name = PurePosixPath(path).stem
-    return searched_text(f"{name}\n{read}" if first and name else read)
+    text = read
+    if "](" in text or "[[" in text or "[^" in text:
+        text = _with_targets_last(text)
+    if not text.isascii():
+        text = _EMPHASIS.sub("", text)
+    if front is None:
+        return searched_text(text)
+    shown = read.casefold()
+    values: list[str] = []
+    if front != NO_FRONT:
+        with suppress(ValueError, AttributeError):  # a damaged text, which the check finds
+            values = list(_values(json.loads(front)))
+    more = [one for one in values if one.casefold() not in shown]
+    return searched_text("\n".join(filter(None, [PurePosixPath(path).stem, text, *more])))
 
 
-def full_texts(read: str, path: str, *, first: bool) -> tuple[str, str]:
+def _values(front: Mapping[str, object]) -> Iterator[str]:
+    """Yield the scalars of a front matter, without what memd writes into entries and nobody searches for."""
+    is_entry = isinstance(front.get("source"), dict) and "sha256" in front
+    waiting: list[object] = [front[key] for key in front if not (is_entry and key in _OF_ENTRIES)][::-1]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, list | dict):
+            waiting += list(one.values() if isinstance(one, dict) else one)[::-1]
+
+
+def _with_targets_last(text: str) -> str:
+    targets: list[str] = []
+
+    def shown(link: re.Match[str]) -> str:
+        targets.append(link["target"] or link["note"] or link["footnote"])
+        return "]" if link["target"] else f"[[{link['label']}]]" if link["note"] else ""
+
+    return "\n".join([_LINK.sub(shown, text), *targets])
+
+
+def full_texts(read: str, path: str, front: str | None) -> tuple[str, str]:
     """Return the text for the words table and for the trigrams table."""
-    text = searchable(read, path, first=first)
+    text = searchable(read, path, front)
     return paired(text), " ".join(trigrams(text))
 
 
@@ -272,10 +332,10 @@ def _length_warning(chunks: Sequence[Chunk]) -> tuple[str, ...]:
     return (f"{LONG_NOTE}: {beyond}, it is found by words alone",)
 
 
-def _prepared_chunk(chunk: Chunk, path: str, number: int) -> NewChunk:
+def _prepared_chunk(chunk: Chunk, path: str, number: int, front: str) -> NewChunk:
     """Derive the rows of a chunk."""
     read = chunk.embed_text
-    words, trigrams = full_texts(read, path, first=number == 0)
+    words, trigrams = full_texts(read, path, None if number else front)
     return NewChunk(
         start_line=chunk.start_line,
         end_line=chunk.end_line,
@@ -303,17 +363,25 @@ def _day_of(document: Document, source: SourceText) -> tuple[date, DayOf]:
         is_record = source.path.startswith(ARCHIVES)
         latest = _calendar_day(source.stamp.ctime_ns).toordinal() + 1
         return date.fromordinal(min(day.toordinal(), latest)) if is_record else day, "name"
-    keys: tuple[DayOf, ...] = ("updated", "created")
-    for key in keys:
-        day = _iso_day(str(document.front_matter.get(key, ""))[:10])
-        if day is not None:
+    written = {folded_key(key): _text(value) for key, value in document.front_matter.items()}
+    is_entry = isinstance(document.front_matter.get("source"), dict) and document.entry_id
+    for key in ENTRY_DAY_KEYS if is_entry else DAY_KEYS:
+        if (day := _written_day(written.get(key, ""))) is not None:
             return day, key
     return _calendar_day(source.stamp.mtime_ns), "changed"
 
 
 def _named_day(source: SourceText) -> date | None:
     named = NAME_DAY.match(PurePosixPath(source.path).stem)
-    return _iso_day(named[1]) if named else None
+    return _iso_day(f"{named[1]}-{named[3]}-{named[4]}") if named else None
+
+
+def _written_day(text: str) -> date | None:
+    """Return the day that a value of front matter names; None if it names none."""
+    if _EPOCH.fullmatch(text):
+        return _calendar_day(int(text[:10]) * 10**9)
+    found = _WRITTEN_DAY.match(text)
+    return _iso_day(f"{found[1]}-{int(found[3]):02}-{int(found[4]):02}") if found else None
 
 
 def _archived_on(source: SourceText) -> date | None:

@@ -19,8 +19,9 @@ from itertools import chain, takewhile
 import structlog
 
 from memd.errors import MemdError
+from memd.index.database import FRONT
 from memd.index.reader import Reader
-from memd.index.source_rows import searchable
+from memd.index.source_rows import NO_FRONT, searchable
 from memd.languages import Language, stems
 from memd.lru import LruCache
 from memd.text import paired
@@ -48,8 +49,8 @@ LAST_CHARACTER = "\U0010ffff"  # sorts after any character of a term
 
 READ_TERMS = "SELECT term, doc FROM temp.terms WHERE term > ? AND term < ? LIMIT ?"
 LAST = "SELECT ifnull(max(id), 0) FROM chunks"
-UNREAD = """
-    SELECT chunks.id, path, context || text FROM chunks JOIN sources ON sources.id = source
+UNREAD = f"""
+    SELECT chunks.id, path, context || text, {FRONT} FROM chunks JOIN sources ON sources.id = source
     WHERE chunks.id > ? ORDER BY chunks.id LIMIT ?
 """
 
@@ -181,8 +182,8 @@ class Vocabulary:
 
     def _read_new(self, reader: Reader) -> None:
         """Read the texts of the next unread chunks."""
-        for number, path, read in list(reader.each(UNREAD, (self._last, FEW_NEW_CHUNKS))):
-            text = paired(searchable(read, path, first=True))
+        for number, path, read, front in list(reader.each(UNREAD, (self._last, FEW_NEW_CHUNKS))):
+            text = paired(searchable(read, path, front or NO_FRONT))
             for term in set(reader.indexed_terms(text)):
                 if _is_word(term):
                     frequencies = self._words.setdefault(len(term), {})

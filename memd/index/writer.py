@@ -8,7 +8,7 @@ from typing import cast
 
 from memd.fsio import Failure
 from memd.index import links
-from memd.index.database import Database, decoded, full_text, terms_of
+from memd.index.database import FRONT, Database, decoded, full_text, terms_of
 from memd.index.links import Supersession
 from memd.index.outbox import Outbox
 from memd.index.reader import SOURCE_COLUMNS, Sources, source_of
@@ -265,15 +265,14 @@ class Writer(Database):
         for statement in full_text(table, f"{table}_anew"):
             self.run(statement)
 
-    def chunks_to_refill(self, table: str, limit: int) -> list[tuple[int, str, str, str, bool]]:
-        """Return (id, path, context, text, whether it is its source's first) of chunks not yet refilled."""
+    def chunks_to_refill(self, table: str, limit: int) -> list[tuple[int, str, str, str, str | None]]:
+        """Return (id, path, context, text, `FRONT`) of chunks not yet refilled."""
         beyond = f"chunks.id > (SELECT ifnull(max(id), 0) FROM {table}_anew_docsize)"
         late = f"chunks.id NOT IN (SELECT id FROM {table}_anew_docsize)"  # staged meanwhile: once, at the end
         for which in (beyond, late):
             found = self.run(
                 f"""
-                SELECT chunks.id, path, context, text,
-                    chunks.id = (SELECT min(id) FROM chunks AS other WHERE other.source = chunks.source)
+                SELECT chunks.id, path, context, text, {FRONT}
                 FROM chunks CROSS JOIN sources ON sources.id = source
                 WHERE {which} ORDER BY chunks.id LIMIT ?
                 """,
@@ -281,7 +280,7 @@ class Writer(Database):
             )
             if found:
                 break
-        return [(row[0], row[1], row[2], row[3], bool(row[4])) for row in found]
+        return [(row[0], row[1], row[2], row[3], row[4]) for row in found]
 
     def refill(self, table: str, chunk_id: int, text: str) -> None:
         """Insert a chunk into the new table."""

@@ -438,8 +438,7 @@ def parse(
     Every non-blank line outside of the front matter is in a chunk. The text of a chunk is exactly its lines,
     with their line breaks; only if a line is itself too long, the text is a part of it (the first part may
     begin with the headings above the line); base64 is one word. No chunk is blank, and none has more than
-    ``limits.max_tokens`` word pieces in the model's input. A note of only front matter is one chunk if it
-    has a title, aliases or tags, and none otherwise.
+    ``limits.max_tokens`` word pieces in the model's input. A note of only front matter is one chunk.
 
     Args:
         text: of a source, without its BOM; ``\n`` and ``\r\n`` end lines.
@@ -583,7 +582,8 @@ def _prefix(page: _Page, section: Section, begin: int, stop: int, *, is_first: b
     shown = f"{path}\n{page.lines.text[begin:stop]}".casefold()
     about = [] if title.casefold() in shown else [title]
     front = page.front
-    top = _clipped(page, "\n".join([*about, ", ".join([*front.aliases, *front.tags])]).strip(), share)
+    names = [one for one in (*front.aliases, *front.tags) if front.lines or one.casefold() not in shown]
+    top = _clipped(page, "\n".join([*about, ", ".join(names)]).strip(), share)
     return "\n".join(part for part in (top, path) if part)
 
 
@@ -611,12 +611,12 @@ def _clipped(page: _Page, text: str, pieces: int) -> str:
 
 
 def _front_matter_chunk(page: _Page) -> Iterator[Chunk]:
-    """Yield the chunk of a note of only front matter, so that title, aliases and tags are found."""
+    """Yield the chunk of a note of only front matter, so that its values are found."""
     lines, front = page.lines, page.front
-    about = "\n".join([front.title, ", ".join([*front.aliases, *front.tags])]).strip()
-    if not about:
+    if not front.values:
         return
-    context = _clipped(page, about, page.limits.max_tokens // 2) + "\n\n"
+    about = "\n".join([front.title, ", ".join([*front.aliases, *front.tags])]).strip()
+    context = f"{_clipped(page, about, page.limits.max_tokens // 2)}\n\n" if about else ""
     chunk = Chunk(1, 1, "", lines.line(0), 0, context)
     for last in range(1, front.lines):
         longer = Chunk(1, last + 1, "", lines.text[: lines.ends[last]], 0, context)

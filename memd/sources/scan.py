@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from memd.errors import StorageError
-from memd.records import FileStamp, Skipped, SourceText
+from memd.records import NOT_UTF8, FileStamp, Skipped, SourceText
 from memd.sources.ignore import REFUSALS, Refusal, Rules, is_never_read
 
 __all__ = ["MAX_SOURCE_BYTES", "REASONS", "Rules", "changes", "is_utf8", "read_source", "steps", "walk"]
@@ -123,7 +123,7 @@ def read_source(root: Path, path: str, *, now_ns: int) -> SourceText | Skipped |
             after = os.fstat(descriptor)
         finally:
             os.close(descriptor)
-        text = _decoded(content)
+        text, warnings = _decoded(content)
     except _NotASourceError as reason:
         return Skipped(path, str(reason))
     except OSError as error:
@@ -131,7 +131,7 @@ def read_source(root: Path, path: str, *, now_ns: int) -> SourceText | Skipped |
     stamp = stamp_of(before)
     fresh = any(abs(now_ns - at) < SETTLE_NS for at in (stamp.mtime_ns, stamp.ctime_ns))
     settled = stamp == stamp_of(after) and not fresh
-    return SourceText(path, stamp, text, blake2b(content, digest_size=16).digest(), settled)
+    return SourceText(path, stamp, text, blake2b(content, digest_size=16).digest(), settled, warnings)
 
 
 def changes(known: Mapping[str, FileStamp], found: Mapping[str, FileStamp]) -> list[str]:
@@ -263,13 +263,18 @@ def _read_all(descriptor: int) -> bytes:
     return b"".join(parts)
 
 
-def _decoded(content: bytes) -> str:
+def _decoded(content: bytes) -> tuple[str, tuple[str, ...]]:
+    """Return the text, with U+FFFD for what is not UTF-8, and a warning about it."""
     if b"\0" in content and not content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise _NotASourceError("binary")
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise _NotASourceError("not-utf8")
+    content = content.removeprefix(codecs.BOM_UTF8)
     try:
-        return content.removeprefix(codecs.BOM_UTF8).decode("utf-8")
-    except UnicodeDecodeError:
-        raise _NotASourceError("not-utf8") from None
+        return content.decode("utf-8"), ()
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        return content.decode("utf-8", "replace"), (f"{NOT_UTF8} from line {line} on: iconv -t UTF-8",)
 
 
 def is_utf8(path: str) -> bool:

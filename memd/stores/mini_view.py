@@ -27,7 +27,7 @@ from memd.index.links import SUPERSEDING, WHO, Supersession, supersession
 from memd.index.postings import Part, Postings, Stored, Term, TermPostings, no_part
 from memd.index.reader import LeftOut, Reader, Sources, StoredChunk, copies_in
 from memd.index.snapshot import Snapshot, View
-from memd.index.source_rows import SESSION, read_by_model, searchable
+from memd.index.source_rows import NO_FRONT, SESSION, read_by_model, searchable
 from memd.index.vectors import FLOAT_BYTES, NO_ROWS, Rows, no_crcs
 from memd.index.vocabulary import CountedVocabulary
 from memd.languages import Language
@@ -127,7 +127,7 @@ class MiniReader(Reader):
             number: searchable(
                 read_by_model(facts.context, facts.text),
                 self.paths[source],
-                first=number == self.starts[source],
+                NO_FRONT if number == self.starts[source] else None,
             )
             for number, facts, source in (
                 (number, self.facts[number], self.owners[number]) for number in ids if number in self.facts

@@ -79,7 +79,15 @@ def published_sources(
                     (masked(key), _value(view, key, value)) for key, value in fields.get(number, ())
                 ),
                 chunks=tuple(
-                    _published_chunk(view, path, ordinal, one, shown=shown[one[0]], context=masked(one[6]))
+                    _published_chunk(
+                        view,
+                        path,
+                        ordinal,
+                        one,
+                        shown=shown[one[0]],
+                        context=masked(one[6]),
+                        front=masked(front),
+                    )
                     for ordinal, one in enumerate(each)
                 ),
             )
@@ -88,11 +96,11 @@ def published_sources(
 
 
 def _published_chunk(
-    view: View, path: str, ordinal: int, row: Sequence[Any], *, shown: StoredChunk, context: str
+    view: View, path: str, ordinal: int, row: Sequence[Any], *, shown: StoredChunk, context: str, front: str
 ) -> PublishedChunk:
     number, start, end, start_byte, heading, text, plain, length, digest, form, entry, origin = row
     read = read_by_model(context, shown.text)
-    words = view.reader.indexed_terms(paired(searchable(read, path, first=ordinal == 0)))
+    words = view.reader.indexed_terms(paired(searchable(read, path, None if ordinal else front)))
     is_masked = (heading, text, plain) != (shown.heading, shown.text, context)
     if is_masked:
         digest, form, length = hash_of(read), signature(shown.heading, shown.text), len(words)

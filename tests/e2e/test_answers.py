@@ -218,7 +218,7 @@ def test_a_list_of_files_has_as_many_as_were_asked_for(sample, form):
 
 
 def test_a_note_in_another_encoding_is_named_by_each_search(daemon, tmp_path):
-    """As `status` names it: nobody finds it; converted, it is found, and not named any more."""
+    """Its words of ASCII are found; converted, all are, and it is not named any more."""
     root = tmp_path / "notes"
     (root / "old").mkdir(parents=True)
     (root / "new.md").write_text("# Menu\n\ncafé au lait\n")
@@ -227,10 +227,15 @@ def test_a_note_in_another_encoding_is_named_by_each_search(daemon, tmp_path):
     workspace = daemon.add(root)
     answer = daemon.call("search", query="café", workspace=workspace)
     assert answer["not_utf8"] == [f"old/{number}.md" for number in range(4)]
+    assert (
+        daemon.call("search", query="menu 4", mode="keyword", workspace=workspace)["hits"][0]["path"]
+        == "old/4.md"
+    )
     assert daemon.call("search", query="café", workspace=workspace, agent=True)["not_utf8"] == []
     done = daemon.memctl("search", "café", cwd=root / "old")
     assert (
-        "memctl: not searched, as it is not UTF-8 text: 0.md, 1.md, 2.md, … (memctl status)\n" in done.stderr
+        "memctl: not UTF-8, so that some words are not found: 0.md, 1.md, 2.md, … (memctl status)\n"
+        in done.stderr
     )
     for number in range(4):
         (root / "old" / f"{number}.md").write_text("café crème\n")

@@ -24,7 +24,7 @@ def listed(tmp_path_factory, module_daemon):
     for path, text in texts.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text)
-    (root / "daily/latin.md").write_bytes("Größe".encode("latin-1"))
+    (root / "daily/latin.md").write_bytes("Größe".encode("utf-16"))
     (root / "link.md").symlink_to("/etc/hostname")
     module_daemon.start()
     module_daemon.add(root)

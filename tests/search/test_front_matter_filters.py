@@ -13,7 +13,7 @@ TODAY = date(2026, 6, 10)
 NOTES = {
     "a.md": "---\nstatus: Published\npriority: 3\ndue: 2026-06-01\nowner: [Ann, Bob]\n---\nA heron.\n",
     "b.md": "---\nstatus: draft\npriority: '10'\ndue: 2026-06-20T08:00\nsource: {origin: agent}\n"
-    "---\nA heron.\n",
+    "---\nA heron in May.\n",
     "c.md": "---\nStatus: in review\npriority: low\ndue: soon\n---\nA heron in Paris.\n",
     "d.md": "A heron without front matter.\n",
 }

@@ -47,7 +47,7 @@ def test_each_reason_names_what_is_refused(tmp_path, path, reason, place):
     """The file itself, or the folder above it that is not searched."""
     write(tmp_path, {
         "env/pyvenv.cfg": "", "other/memory/config.toml": "", "p/package.json": "", "memory/config.toml": "",
-        "big.md": "x" * (MAX_SOURCE_BYTES + 1), "latin1.md": b"caf\xe9", "binary.md": b"a\0b",
+        "big.md": "x" * (MAX_SOURCE_BYTES + 1), "latin1.md": b"\xff\xfec\0", "binary.md": b"a\0b",
     })  # fmt: skip
     (tmp_path / "folder.md").mkdir()
     if not (tmp_path / path).exists():
@@ -120,7 +120,7 @@ def test_what_is_refused_is_what_a_scan_leaves_out(tmp_path):
     """Every file of a mixed tree: a source exactly where the walk finds one."""
     write(tmp_path, {
         ".gitignore": "drafts/\n*.tmp.md\n", "a/.gitignore": "!keep.tmp.md\n", "Makefile": "",
-        "memory/.memdignore": "/b/\n!build/\n", "bad.md": b"\xff",
+        "memory/.memdignore": "/b/\n!build/\n", "bad.md": b"\xff\xfe",
     })  # fmt: skip
     paths = (
         "a.md", "drafts/a.md", "a/keep.tmp.md", "a/x.tmp.md", "b/c.md", "a/b/c.md", "build/a.md", "dist/a.md",

@@ -115,17 +115,30 @@ def test_odd_names_are_names(tmp_path, name):
     [
         (b"a\0b", "binary"),
         (b"\x89PNG\r\n\x1a\n\0\0", "binary"),
-        (b"caf\xe9", "not-utf8"),
         (b"\xff\xfea\0b\0", "not-utf8"),
-        (b"lone surrogate \xed\xa0\x80", "not-utf8"),
-        (b"cut \xe6\xbc", "not-utf8"),
-        (b"overlong \xc0\xaf", "not-utf8"),
+        (b"\xfe\xff\0a\0b", "not-utf8"),
     ],
 )
 def test_what_is_not_utf8_text_is_skipped(tmp_path, content, reason):
     """Binary files and other encodings have no text to find."""
     write(tmp_path, "a.md", content)
     assert read(tmp_path, "a.md") == Skipped("a.md", reason)
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (b"one\ntwo caf\xe9 more", "one\ntwo caf\ufffd more"),
+        (b"one\nlone surrogate \xed\xa0\x80", "one\nlone surrogate \ufffd\ufffd\ufffd"),
+        (b"one\ncut \xe6\xbc", "one\ncut \ufffd"),
+        (b"one\noverlong \xc0\xaf", "one\noverlong \ufffd\ufffd"),
+    ],
+)
+def test_a_bad_byte_costs_no_other_word(tmp_path, content, text):
+    """What is not UTF-8 is replaced, and a warning names its first line."""
+    write(tmp_path, "a.md", content)
+    found = read(tmp_path, "a.md")
+    assert (found.text, found.warnings) == (text, ("not UTF-8 from line 2 on: iconv -t UTF-8",))
 
 
 def test_more_than_4_mib_is_skipped_unread(tmp_path):

@@ -33,7 +33,7 @@ def test_a_source_is_sent_whole(notes):
     [chunk] = found.chunks
     assert (found.key.workspace, found.key.path, found.revision) == ("id", "a.md", 7)
     assert (found.title, found.tags, dict(found.fields)["status"]) == ("Heron", ("birds",), "open")
-    assert chunk.words.split()[-5:] == ["heron", "it", "nests", "at", "weir"]
+    assert chunk.words.split()[-6:] == ["heron", "it", "nests", "at", "weir", "open"]
     assert chunk.length == len(chunk.words.split())
     assert len(chunk.vector) == notes.embedder.dim * 4
     assert found.links[0][1] == "weir"

@@ -1,0 +1,90 @@
+"""The words of front matter are found as those of the text, and its days are the note's."""
+
+from datetime import date
+
+import pytest
+
+HEADS = {
+    "yaml.md": "---\nauthor: Jane Kestrelsson\nisbn: 978-3-16-148410-0\n"
+    "list: [{of: sphygmomanometer}]\n---\nBody\n",
+    "toml.md": '+++\ndescription = "All about theodolites"\n[who]\nby = ["Quillfeather"]\n+++\nBody\n',
+    "json.md": '{"summary": "a zymurgy primer"}\n\nBody\n',
+    "logseq.md": "type:: bookbinding\n\n- Body\n",
+    "alone.md": "---\nplace: Xanadu\n---\n",
+    "tagged.md": "---\ntags: [" + ", ".join(f"tag{n}" for n in range(90)) + "]\n---\nBody\n",
+}
+ASKED = {
+    "Kestrelsson": "yaml.md",
+    "978-3-16-148410-0": "yaml.md",
+    '"Jane Kestrelsson"': "yaml.md",
+    "sphygmomanometer": "yaml.md",
+    "theodolites": "toml.md",
+    "Quillfeather": "toml.md",
+    "zymurgy": "json.md",
+    "bookbinding": "logseq.md",
+    "Xanadu": "alone.md",
+    "tag89": "tagged.md",
+}
+
+
+def test_any_value_is_found_by_its_words(notes):
+    notes.save(HEADS)
+    assert {asked: notes.found(asked, mode="keyword") for asked in ASKED} == {
+        asked: [path] for asked, path in ASKED.items()
+    }
+
+
+def test_what_memd_writes_about_an_entry_is_no_text(notes):
+    notes.save({"a.md": "---\nid: 0123456789abcdef\nsource:\n  origin: agent\nsha256: feed\n---\nBody\n"})
+    assert notes.found("agent", mode="keyword") == []
+    assert notes.found("0123456789abcdef", mode="keyword") == ["a.md"]
+
+
+@pytest.mark.parametrize(
+    ("path", "head", "day", "day_of"),
+    [
+        ("2023-02-14 A.md", "date: 2020-01-01", "2023-02-14", "name"),
+        ("journals/2023_02_14.md", "", "2023-02-14", "name"),
+        ("daily.journal.2023.02.14.md", "", "2023-02-14", "name"),
+        ("a.md", "updated: 2024-01-01\ncreated: 2023-02-14", "2023-02-14", "created"),
+        ("a.md", "created: 2024-01-01\ndate: 2023/2/14", "2023-02-14", "date"),
+        ("a.md", "published: 2024-01-01\nday: '[[2023-02-14]]'", "2023-02-14", "day"),
+        ("a.md", "lastmod: 2023-02-14T10:00:00Z", "2023-02-14", "lastmod"),
+        ("a.md", "Published: 2023-02-14\nlastmod: 2024-01-01", "2023-02-14", "published"),
+        ("a.md", "created: 1676376000000\nupdated: 1676376000000", "2023-02-14", "created"),
+        ("a.md", "date: 1676376000", "2023-02-14", "date"),
+        ("a.md", "date: soon\nupdated: 2023-02-14", "2023-02-14", "updated"),
+        ("a.md", "date: 2023", "", "changed"),
+        ("a.md", "id: 0123456789abcdef\nsource: {origin: agent}\ncreated: 2023-01-01\nupdated: 2023-02-14",
+         "2023-02-14", "updated"),
+    ],
+)  # fmt: skip
+def test_the_day_of_a_note(notes, path, head, day, day_of):
+    """The one in its name, else of the front matter in a fixed order, else of the last change."""
+    notes.save({path: f"---\n{head}\n---\nBody\n"})
+    [hit] = notes.search("Body", mode="keyword").hits
+    assert hit.source.day_of == day_of
+    assert day_of == "changed" or hit.source.day == date.fromisoformat(day)
+
+
+@pytest.mark.parametrize(
+    ("text", "phrase"),
+    [
+        ("The [quick](https://example.com/some/page) fox jumps.", "quick fox jumps"),
+        ("The [quick](<a b.md> 'a title') fox jumps.", "quick fox jumps"),
+        ("See [[notes/deep|the quick]] fox.", "the quick fox"),
+        ("The quick[^note] fox.", "the quick fox"),
+        ("这是**重要**的事情", "重要的事情"),
+        ("请看[重要](https://example.com)的说明", "看重要的说明"),
+        ("The **quick** fox.", "the quick fox"),
+    ],
+)  # fmt: skip
+def test_a_phrase_is_found_over_what_a_reader_does_not_see(notes, text, phrase):
+    notes.save({"a.md": f"{text}\n", "b.md": "fox the quick\n"})
+    assert notes.found(f'"{phrase}"', mode="keyword") == ["a.md"]
+
+
+def test_the_target_of_a_link_is_found(notes):
+    notes.save({"a.md": "The [quick](https://example.com/zymurgy(1)) fox and [[xanadu|it]].\n"})
+    assert notes.found("zymurgy", mode="keyword") == ["a.md"]
+    assert notes.found("xanadu", mode="keyword") == ["a.md"]
