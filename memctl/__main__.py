@@ -94,7 +94,7 @@ def _hook(argv: list[str]) -> NoReturn:
 
 def _run(argv: list[str]) -> int:
     from memctl.arguments import overview
-    from memctl.output.text import any_text
+    from memctl.text import any_text
 
     name = argv[0] if argv else ""
     if not name:
@@ -171,7 +171,7 @@ def _command(name: str, argv: list[str]) -> int:
 
 
 def _fail(message: str, status: int) -> int:
-    from memctl.output.text import safe
+    from memctl.text import safe
 
     try:
         print(f"memctl: {safe(message)}", file=sys.stderr)

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from memctl import exits
 from memctl.commands import COMMANDS
 from memctl.filter_keys import OPTIONS, REPEATABLE
-from memctl.output.text import any_text
+from memctl.text import any_text
 
 MAX_SECONDS = 86_400.0  # arbitrary: a day
 DEFAULT_COLUMNS = 80  # without a terminal

@@ -14,8 +14,8 @@ from typing import IO, Any
 from memctl import exits, launch
 from memctl.commands import common
 from memctl.exits import CommandError
-from memctl.output.text import one_line
 from memctl.progress import Progress
+from memctl.text import one_line
 
 _LAST = frozenset({"report", "nothing", "error", "again"})
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from memctl import exits, workspaces
 from memctl.exits import CommandError
-from memctl.output.text import one_line
+from memctl.text import one_line
 
 _MAGIC = "*?["
 _PATH = re.compile(r"^[/.~]|\.(md|markdown)$")  # a path, never a title

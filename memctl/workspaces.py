@@ -10,7 +10,7 @@ import sys
 
 from memctl import exits, paths
 from memctl.exits import CommandError
-from memctl.output.text import safe
+from memctl.text import safe
 
 
 def find(named: str | None) -> str:

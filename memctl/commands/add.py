@@ -7,8 +7,8 @@ from memctl.arguments import workspace_option
 from memctl.commands import common
 from memctl.exits import CommandError
 from memctl.output import hits
-from memctl.output.text import any_text, one_line
 from memctl.relative_path import root_of, shown
+from memctl.text import any_text, one_line
 
 WRITE_TIMEOUT_S = 35.0  # the daemon's own deadline is 30
 

@@ -15,7 +15,7 @@ from memctl.agents.edits import ByHandError, Target
 from memctl.arguments import workspace_option
 from memctl.commands import common
 from memctl.exits import CommandError
-from memctl.output.text import one_line, safe
+from memctl.text import one_line, safe
 
 
 def arguments(parser: ArgumentParser) -> None:

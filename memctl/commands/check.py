@@ -8,7 +8,7 @@ from memctl import exits, workspaces
 from memctl.arguments import workspace_option
 from memctl.commands import common
 from memctl.output.status import counted
-from memctl.output.text import one_line
+from memctl.text import one_line
 
 
 def arguments(parser: ArgumentParser) -> None:

@@ -13,9 +13,9 @@ from memctl.client import Client, NoDaemonError, RpcError, older_daemon
 from memctl.exits import CommandError
 from memctl.filter_keys import OPTIONS
 from memctl.output import caveats
-from memctl.output.text import any_text, ascii_only, one_line, safe, terminal_width, to_json, wants_colour
 from memctl.paths import PathError, state_place
 from memctl.progress import Progress
+from memctl.text import any_text, ascii_only, one_line, safe, terminal_width, to_json, wants_colour
 
 if TYPE_CHECKING:
     from memctl.output.page import Block

@@ -16,7 +16,7 @@ from memctl.output import plot
 from memctl.output.caveats import reasons
 from memctl.output.eval import failed, failures, people
 from memctl.output.status import counted
-from memctl.output.text import any_text, wants_colour
+from memctl.text import any_text, wants_colour
 from memctl.versions import install_line
 
 QUESTIONS = 200  # gives an interval of about ±0.06, and takes seconds

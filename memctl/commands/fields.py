@@ -13,7 +13,7 @@ from memctl.client import Client, RpcError, Unreachable
 from memctl.commands import common
 from memctl.exits import CommandError
 from memctl.filter_keys import OPTIONS
-from memctl.output.text import any_text, one_line
+from memctl.text import any_text, one_line
 
 OFFERED = 50  # completions, at most: more are no choice
 _CONDITION = re.compile(r"([^=<>!]+)(!=|>=|<=|=)")  # what values may follow

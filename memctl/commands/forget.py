@@ -10,8 +10,8 @@ from memctl.arguments import workspace_option
 from memctl.client import Client
 from memctl.commands import common
 from memctl.exits import CommandError
-from memctl.output.text import any_text, one_line
 from memctl.relative_path import root_of, shown
+from memctl.text import any_text, one_line
 
 OFFERED = 5  # entries offered for a query: as many as people read before deleting
 INDEX_LAGS = (

@@ -9,8 +9,8 @@ from memctl.arguments import workspace_option
 from memctl.commands import common
 from memctl.exits import CommandError
 from memctl.output import caveats
-from memctl.output.text import any_text, one_line
 from memctl.relative_path import shown
+from memctl.text import any_text, one_line
 
 
 def arguments(parser: ArgumentParser) -> None:

@@ -12,7 +12,7 @@ from memctl.arguments import workspace_option
 from memctl.commands import common
 from memctl.exits import CommandError
 from memctl.output.status import counted
-from memctl.output.text import one_line
+from memctl.text import one_line
 
 CLIENTS = ("claude-code", "codex", "chatgpt", "claude", "discord", "openclaw", "cowagent")
 FOLLOWED = frozenset({"claude-code", "codex", "openclaw", "cowagent"})  # their files grow, exports do not

@@ -13,7 +13,7 @@ from memctl.client import Client, RpcError
 from memctl.commands import common
 from memctl.output import caveats
 from memctl.output.status import counted
-from memctl.output.text import one_line
+from memctl.text import one_line
 
 ESTIMATE_S = 1.0  # of indexing are enough to estimate the rest; a small folder is done by then
 MODEL_S = 2.0  # the shipped model has loaded by then, which shows what scripts it reads

@@ -8,8 +8,8 @@ from memctl import exits, relative_path, workspaces
 from memctl.arguments import count, workspace_option
 from memctl.commands import common
 from memctl.exits import CommandError
-from memctl.output.text import any_text, one_line
 from memctl.relative_path import root_of, shown
+from memctl.text import any_text, one_line
 
 ID_CHARS = 6  # characters of a forgotten entry's id: as many as its file name had
 

@@ -20,9 +20,9 @@ from memctl.exits import CommandError
 from memctl.launch import LOG_NAME
 from memctl.output.log import Record, as_object, from_journal, from_line, line
 from memctl.output.marker import Marker
-from memctl.output.text import wants_colour
 from memctl.paths import open_own
 from memctl.systemd import SERVICE, ServiceError
+from memctl.text import wants_colour
 
 MOST_LINES = 1_000_000_000  # journalctl accepts numbers of at most 31 bits
 LINES = 50  # arbitrary: a start, the errors of a day and a stop fit on one page

@@ -11,8 +11,8 @@ from memctl.client import Client
 from memctl.commands import common
 from memctl.filter_keys import OPTIONS
 from memctl.output.status import counted
-from memctl.output.text import any_text, one_line
 from memctl.relative_path import shown
+from memctl.text import any_text, one_line
 
 PAGE = 1000  # files in one answer, the daemon's limit
 

@@ -13,8 +13,8 @@ from memctl import exits, launch, model_store, paths, systemd, workspaces
 from memctl.arguments import workspace_option
 from memctl.commands import common
 from memctl.exits import CommandError
-from memctl.output.text import one_line
 from memctl.progress import Progress
+from memctl.text import one_line
 from memctl.versions import install_line
 
 MAX_LISTING_BYTES = 32 * 1024 * 1024  # a list of 10,000 files has about 3 MB

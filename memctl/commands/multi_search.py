@@ -15,7 +15,7 @@ from memctl.client import Client, RpcError
 from memctl.commands import common
 from memctl.exits import CommandError
 from memctl.output import caveats, hits
-from memctl.output.text import ascii_only, to_json
+from memctl.text import ascii_only, to_json
 
 LIMIT = 10  # default of --limit for each group, as in a single workspace
 ABSOLUTE = "//"  # a folder that no path is below: shown from it, all paths are absolute

@@ -8,8 +8,8 @@ from memctl.arguments import count, source_options, workspace_option
 from memctl.commands import common
 from memctl.filter_keys import OPTIONS
 from memctl.output import caveats
-from memctl.output.text import one_line
 from memctl.relative_path import shown
+from memctl.text import one_line
 
 REVIEW_TIMEOUT_S = 35.0  # the daemon's own deadline is 30
 

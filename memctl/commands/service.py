@@ -5,7 +5,7 @@ from typing import Any
 
 from memctl import exits, service
 from memctl.commands import common
-from memctl.output.text import one_line
+from memctl.text import one_line
 
 
 def arguments(parser: ArgumentParser) -> None:

@@ -8,7 +8,7 @@ from memctl.commands import common
 from memctl.commands.get import place_of
 from memctl.commands.search import output_options, per_file, show_hits
 from memctl.output import hits
-from memctl.output.text import any_text
+from memctl.text import any_text
 
 
 def arguments(parser: ArgumentParser) -> None:

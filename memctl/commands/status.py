@@ -15,7 +15,7 @@ from memctl.arguments import seconds, workspace_option
 from memctl.client import Client, MustMendError, NoDaemonError, RpcError, Unreachable, older_daemon
 from memctl.commands import common
 from memctl.exits import CommandError
-from memctl.output.text import ascii_only, folded, safe, terminal_width, to_json, wants_colour
+from memctl.text import ascii_only, folded, safe, terminal_width, to_json, wants_colour
 
 PLAIN_TERMS = ("dumb", "unknown")  # terminals on which no page can be redrawn in place
 EVERY_S = 2.0  # as watch(1): often enough to see progress

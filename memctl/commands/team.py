@@ -8,7 +8,7 @@ from memctl import exits, workspaces
 from memctl.commands import common
 from memctl.exits import CommandError
 from memctl.output.status import counted, team_lines
-from memctl.output.text import one_line
+from memctl.text import one_line
 from memctl.versions import with_install_line
 
 PUBLISH_TIMEOUT_S = 40.0  # the daemon's own deadline is 30

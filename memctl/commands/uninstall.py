@@ -14,7 +14,7 @@ from memctl.client import RpcError, Unreachable
 from memctl.commands import agents, common
 from memctl.commands.editors import PLUGINS
 from memctl.exits import CommandError
-from memctl.output.text import one_line
+from memctl.text import one_line
 from memctl.versions import DISTRIBUTION, installer
 
 REMOVE_TIMEOUT_S = 60.0  # an index may have gigabytes to delete

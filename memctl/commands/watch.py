@@ -9,7 +9,7 @@ from memctl import exits, workspaces
 from memctl.arguments import workspace_option
 from memctl.commands import common
 from memctl.output.status import counted
-from memctl.output.text import one_line
+from memctl.text import one_line
 
 PATHS_SHOWN = 3  # arbitrary, to fit on one line; --json has all that memd sends
 

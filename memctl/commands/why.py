@@ -13,8 +13,8 @@ from memctl.exits import CommandError
 from memctl.output import caveats
 from memctl.output.explain import labelled, listed, off, score_lines
 from memctl.output.marker import HEADING, Marker
-from memctl.output.text import any_text, one_line, wants_colour
 from memctl.relative_path import OF_TEAM, shown
+from memctl.text import any_text, one_line, wants_colour
 
 
 def arguments(parser: ArgumentParser) -> None:

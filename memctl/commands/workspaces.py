@@ -15,7 +15,7 @@ from memctl.commands.init import arguments as init_arguments
 from memctl.commands.init import run as run_init
 from memctl.exits import CommandError
 from memctl.output import status
-from memctl.output.text import any_text, one_line, terminal_width
+from memctl.text import any_text, one_line, terminal_width
 
 MANY_SOURCES = 100  # arbitrary: embedding so many again takes about a minute
 

@@ -1,6 +1,6 @@
 """The screen of `memctl find`, in Textual: the query line, the hits, and the section of the selected hit.
 
-All text of notes and file names is made safe by `memctl.output.text` before it is drawn, and never parsed as
+All text of notes and file names is made safe by `memctl.text` before it is drawn, and never parsed as
 markup.
 """
 
@@ -26,7 +26,7 @@ from memctl.last_hits import HitPlace
 from memctl.output import hits
 from memctl.output.excerpt import end_of, fitted
 from memctl.output.marker import pattern_of
-from memctl.output.text import one_line, safe, width_of
+from memctl.text import one_line, safe, width_of
 
 HINT = "words, or " + " ".join(f"{filter_key.key}:" for filter_key in FILTER_KEYS if filter_key.option)
 KEYS = (

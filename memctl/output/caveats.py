@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from memctl.codes import MEANING
-from memctl.output.text import one_line
 from memctl.relative_path import shown
+from memctl.text import one_line
 
 Answer = dict[str, Any]
 

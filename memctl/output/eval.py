@@ -7,7 +7,7 @@ from typing import Any
 from memctl.output.marker import FAINT, HEADING, PATH
 from memctl.output.page import painted
 from memctl.output.status import counted
-from memctl.output.text import one_line
+from memctl.text import one_line
 
 Fields = dict[str, Any]
 

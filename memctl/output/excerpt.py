@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from memctl.output.marker import CODE, SENTENCE, Marker
-from memctl.output.text import safe, width_of
+from memctl.text import safe, width_of
 
 _FENCE = r"\s*(?:`{3,}|~{3,})"
 _SENTENCE_END = r"(?<=[.!?])\s+|(?<=[。！？])"  # noqa: RUF001 - Chinese and Japanese punctuation

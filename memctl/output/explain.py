@@ -9,7 +9,7 @@ from typing import Any
 from memctl.codes import MEANING
 from memctl.output.caveats import corrected
 from memctl.output.marker import FAINT, HEADING, Marker
-from memctl.output.text import one_line, width_of
+from memctl.text import one_line, width_of
 
 Fields = dict[str, Any]
 

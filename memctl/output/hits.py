@@ -12,8 +12,8 @@ from memctl.last_hits import HitPlace
 from memctl.output import caveats
 from memctl.output.excerpt import excerpt, fitted, shortened
 from memctl.output.marker import FAINT, HEADING, LINE, PATH, Marker
-from memctl.output.text import ascii_only, one_line, terminal_width, to_json, wants_colour, width_of
 from memctl.relative_path import seen_from, shown
+from memctl.text import ascii_only, one_line, terminal_width, to_json, wants_colour, width_of
 
 Answer = dict[str, Any]
 Hit = dict[str, Any]

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from memctl.output.marker import Marker
-from memctl.output.text import one_line, to_json
+from memctl.text import one_line, to_json
 
 _STYLES = {"error": "1;31", "critical": "1;31", "warning": "33"}  # SGR
 _SHOWN_FIRST = ("timestamp", "level", "event")  # in columns of their own

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from memctl.output.marker import FAINT, HEADING
-from memctl.output.text import folded, width_of
+from memctl.text import folded, width_of
 
 _GAP = "  "  # between columns, and before the facts below a title
 # In fewer columns a folder's path takes too many lines: each row becomes a list of facts. Arbitrary.

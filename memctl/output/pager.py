@@ -9,7 +9,7 @@ import subprocess
 import sys
 from contextlib import suppress
 
-from memctl.output.text import one_line
+from memctl.text import one_line
 
 VARIABLES = ("MEMCTL_PAGER", "PAGER")
 LESS = "FRX"

@@ -10,7 +10,7 @@ from typing import Any
 from memctl.output.caveats import RENEWED, embedding, reasons
 from memctl.output.marker import FAINT, HEADING
 from memctl.output.page import Block, Cell
-from memctl.output.text import one_line
+from memctl.text import one_line
 from memctl.versions import with_install_line
 
 SKIPPED_SHOWN = 5  # --json has all that memd stores

@@ -13,8 +13,8 @@ from memctl.output import status as pages
 from memctl.output.hits import form_of
 from memctl.output.marker import pattern_of
 from memctl.output.page import drawn
-from memctl.output.text import any_text, one_line, safe, to_json, width_of
 from memctl.relative_path import shown
+from memctl.text import any_text, one_line, safe, to_json, width_of
 
 CWD = "/home/ada/work/notes"
 ELSEWHERE = "/srv"
