@@ -12,10 +12,9 @@ from subprocess import PIPE, Popen
 from typing import IO, Any
 
 from memctl import exits, launch
-from memctl.commands import common
 from memctl.exits import CommandError
 from memctl.progress import Progress
-from memctl.text import one_line
+from memctl.text import one_line, safe
 
 _LAST = frozenset({"report", "nothing", "error", "again"})
 
@@ -69,7 +68,7 @@ def _run(argv: Sequence[str], handle: Callable[[dict[str, Any]], None] | None) -
             for line in process.stdout:
                 message = json.loads(line)
                 if "note" in message:
-                    common.note(message["note"])
+                    print(f"memctl: {safe(message['note'])}", file=sys.stderr)
                 elif "progress" in message:
                     progress(message["progress"])
                 elif handle and message.keys().isdisjoint(_LAST):

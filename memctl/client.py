@@ -23,6 +23,7 @@ from os.path import dirname
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from memctl.errors import MustMendError, NoDaemonError, RpcError, Unreachable
 from memctl.methods import CALL_TIMEOUT_S, Methods
 from memctl.paths import (
     PathError,
@@ -50,43 +51,13 @@ from memctl.protocol import (
 if TYPE_CHECKING:
     from memctl.lock import Holder
 
+__all__ = ["Client", "MustMendError", "NoDaemonError", "RpcError", "Unreachable"]  # for users of the client
+
 CONNECT_TIMEOUT_S = 5.0  # a Unix socket connects at once, or its queue is full
 LATE_S = 1.0  # wait for memd's MEMD_TIMEOUT answer, which it sends at the deadline
 
 READ_BYTES = 256 << 10
 _QUEUE_FULL_S = 0.01  # arbitrary: the daemon accepts a whole queue in less time
-
-
-class Unreachable(Exception):  # noqa: N818 - reads better in callers: except Unreachable
-    """No daemon listens at the socket, or it ended, or it does not answer."""
-
-
-class NoDaemonError(Unreachable):
-    """Nothing listens at the socket: a daemon may be started."""
-
-
-class MustMendError(Unreachable):
-    """A folder or file of memd is not usable; the text has the command that fixes it."""
-
-
-class RpcError(Exception):
-    """
-    The daemon's answer is an error.
-
-    Attributes:
-        code: a code for programs, as MEMD_NOT_FOUND; docs/protocol.md lists all codes.
-        message: a text for people: what failed, with which value, what to do.
-        callers_fault: whether the request is wrong, so that repeating it does not help.
-    """
-
-    def __init__(self, code: str, message: str, callers_fault: bool) -> None:  # noqa: FBT001 - an exception's args
-        super().__init__(code, message, callers_fault)
-        self.code = code
-        self.message = message
-        self.callers_fault = callers_fault
-
-    def __str__(self) -> str:
-        return self.message
 
 
 class Client(Methods):

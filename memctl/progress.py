@@ -73,7 +73,7 @@ class Progress:
         since_s, first = self._began or (now_s, done)
         if done <= first:
             return ""
-        from memctl.output.caveats import about  # most commands show no progress
+        from memctl.text import about  # most commands show no progress
 
         return f", about {about((now_s - since_s) / (done - first) * (total - done))} left"
 

@@ -12,7 +12,7 @@ import tomllib
 from contextlib import suppress
 from pathlib import Path
 
-from memctl.client import Unreachable
+from memctl.errors import Unreachable
 from memctl.paths import WORKSPACE_CONFIG, PathError, config_dir, socket_path
 
 SOCKET = "memd.socket"

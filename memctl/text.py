@@ -102,3 +102,11 @@ def _well_formed(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_well_formed(item) for item in value]
     return value
+
+
+def about(left_s: float) -> str:
+    """Return an estimated time, rounded as people do."""
+    minutes = (left_s + 30) / 60
+    if minutes < 2:  # noqa: PLR2004 (up to a minute and a half)
+        return f"{max(5, round(left_s / 5) * 5)} s"
+    return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.0f} h"  # noqa: PLR2004 (an hour and a half)

@@ -91,14 +91,3 @@ def warning(daemon_version: str) -> str | None:
     if mine == daemon_version:
         return None
     return f"this memctl is {mine}, the running memd is {daemon_version}. Start this version: memctl restart"
-
-
-def mismatch() -> str | None:
-    """Return the `warning` about the running daemon; None if none runs."""
-    from memctl.client import Client, RpcError, Unreachable
-
-    try:
-        with Client.connect(timeout_s=1.0) as daemon:
-            return warning(str(daemon.call("memd.hello", timeout_s=1.0)["server_version"]))
-    except (RpcError, Unreachable):
-        return None

@@ -266,7 +266,36 @@ def circle(table: dict[str, set[str]]) -> list[str]:
 
 def test_no_modules_import_each_other():
     """A newcomer can read each module after those that it imports, types included."""
-    assert circle({name: found for name, found in modules().items() if name.startswith("memd.")}) == []
+    assert circle(modules()) == []
+
+
+# Of memctl: a package imports those before it; what is in none is below all of them.
+LAYERS = ("output", "agents", "mcp", "find", "completion", "commands")
+
+
+def layer(name: str) -> int:
+    package = name.removeprefix("memctl.").partition(".")[0]
+    if name == "memctl.__main__":
+        return len(LAYERS)
+    # The table of commands imports nothing.
+    return LAYERS.index(package) if package in LAYERS and name != "memctl.commands" else -1
+
+
+def upward(table: dict[str, set[str]]) -> list[str]:
+    """Return each import within memctl of a module in a package above."""
+    ours = {name: found & table.keys() for name, found in table.items() if inside(name, {"memctl"})}
+    return [
+        f"{name} imports {other}"
+        for name, imported in ours.items()
+        for other in imported
+        if other in ours and layer(other) > layer(name) and not _is_way_to(other, imported)
+    ]
+
+
+def test_no_module_of_memctl_imports_one_above():
+    assert upward(modules()) == []
+    planted = {"memctl.client": {"memctl.output.page"}, "memctl.find.screen": {"memctl.commands.open"}}
+    assert len(upward(modules() | planted)) == 2
 
 
 def test_a_planted_circle_is_found():

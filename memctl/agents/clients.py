@@ -15,9 +15,9 @@ from typing import Any
 
 from memctl import launch, paths
 from memctl.agents.edits import Target, WholeFile
+from memctl.agents.hooks import EVENTS
 from memctl.agents.json_file import Element, Entry, JsonFile
 from memctl.agents.toml_file import TomlFile
-from memctl.commands.hook import EVENTS
 
 NAME = "memd"  # of the MCP server in every client
 # Variables that set the daemon's paths: Codex passes only listed variables to its servers.

@@ -11,9 +11,8 @@ from typing import Any
 from memctl import exits, gitattributes, workspaces
 from memctl.client import Client, RpcError
 from memctl.commands import common
-from memctl.output import caveats
 from memctl.output.status import counted
-from memctl.text import one_line
+from memctl.text import about, one_line
 
 ESTIMATE_S = 1.0  # of indexing are enough to estimate the rest; a small folder is done by then
 MODEL_S = 2.0  # the shipped model has loaded by then, which shows what scripts it reads
@@ -164,14 +163,12 @@ def _progress(index: dict[str, Any]) -> str:
     """Return whether words and meaning can be searched now, or when."""
     left_s = index.get("left_s") or {}
     if index.get("first_words"):
-        words = (
-            f"searchable by words in about {caveats.about(left_s['words'])}" if left_s.get("words") else ""
-        )
+        words = f"searchable by words in about {about(left_s['words'])}" if left_s.get("words") else ""
         return f"{words or 'being made'}, by meaning later (memctl status shows how far it is)"
     if not index.get("pending_vectors"):
         meaning = "" if index.get("embedded") is None else " and by meaning"
         return f"searchable by words{meaning}"
-    when = f"in about {caveats.about(left_s['vectors'])}" if left_s.get("vectors") else "soon"
+    when = f"in about {about(left_s['vectors'])}" if left_s.get("vectors") else "soon"
     return f"searchable by words, by meaning {when}"
 
 

@@ -3,8 +3,6 @@
 Only for people at a terminal: the daemon, agents and hooks search one workspace at a time.
 """
 
-import heapq
-import itertools
 import sys
 from argparse import Namespace
 from typing import Any
@@ -14,6 +12,7 @@ from memctl.arguments import filters_of
 from memctl.client import Client, RpcError
 from memctl.commands import common
 from memctl.exits import CommandError
+from memctl.merged_hits import groups
 from memctl.output import caveats, hits
 from memctl.text import ascii_only, to_json
 
@@ -112,34 +111,6 @@ def ask_each(
         else:
             answers.setdefault(answer["workspace"], answer)  # two folders may be in the same workspace
     return list(answers.values()), failures
-
-
-def groups(answers: list[Answer]) -> list[list[Hit]]:
-    """Return the hits grouped by model, best first; the model of keyword-only answers is None."""
-    found: dict[str | None, list[list[Hit]]] = {}
-    for answer in answers:
-        about = {"workspace": answer["workspace"], "model_id": answer.get("model_id")}
-        found.setdefault(about["model_id"], []).append([{**hit, **about} for hit in answer["hits"]])
-    return [_merged(group) for group in found.values()]
-
-
-def _merged(answers: list[list[Hit]]) -> list[Hit]:
-    """Merge answers by score, then date, newest first; the hits of one answer keep their order.
-
-    A note may precede a better note that it supersedes, so each hit counts with the best score from it
-    onward.
-    """
-    ranked = []
-    for found in answers:
-        best_from_here = itertools.accumulate((hit["score"] for hit in reversed(found)), max)
-        ranked.append(zip(list(best_from_here)[::-1], found, strict=True))
-    return [hit for _, hit in heapq.merge(*ranked, key=_rank)]
-
-
-def _rank(counted: tuple[float, Hit]) -> tuple[float, tuple[int, ...], str, str]:
-    """Return the sort key of a hit among the hits of all answers, lowest first."""
-    score, hit = counted
-    return -score, tuple(-ord(sign) for sign in str(hit.get("date"))), hit["workspace"], hit["path"]
 
 
 def _output(merged: list[Hit], answers: list[Answer], args: Namespace) -> str:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from memctl import launch
 from memctl.async_client import AsyncClient
 from memctl.client import RpcError, Unreachable
-from memctl.commands.multi_search import groups
+from memctl.merged_hits import groups
 from memctl.output import caveats
 from memctl.output.explain import filter_text
 from memctl.paths import PathError

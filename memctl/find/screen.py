@@ -18,7 +18,7 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from memctl.client import RpcError, Unreachable
-from memctl.commands.open import open_place
+from memctl.editor import open_place
 from memctl.exits import CommandError
 from memctl.filter_keys import FILTER_KEYS
 from memctl.find.live_search import Found, LiveSearch

@@ -8,7 +8,7 @@ from typing import Any
 
 from memctl.codes import MEANING
 from memctl.relative_path import shown
-from memctl.text import one_line
+from memctl.text import about, one_line
 
 Answer = dict[str, Any]
 
@@ -141,14 +141,6 @@ def embedding(waiting: int, index: dict[str, Any]) -> str:
     left_s = (index.get("left_s") or {}).get("vectors")
     left = f", about {about(left_s)} left" if left_s else ""
     return f"meaning: {share * 100:.0f} % of the notes{left}"
-
-
-def about(left_s: float) -> str:
-    """Return an estimated time, rounded as people do."""
-    minutes = (left_s + 30) / 60
-    if minutes < 2:  # noqa: PLR2004 (up to a minute and a half)
-        return f"{max(5, round(left_s / 5) * 5)} s"
-    return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.0f} h"  # noqa: PLR2004 (an hour and a half)
 
 
 def reasons(codes: Iterable[str]) -> str:
