@@ -28,7 +28,7 @@ _SAFE = ":/@+."
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class DailyBlock:
     """One entry of a daily file; offsets are in the file's bytes."""
 
     id: str
@@ -64,7 +64,7 @@ def has_mark(text: str) -> bool:
     return _MARK.search(text.encode(errors="replace")) is not None
 
 
-def blocks(raw: bytes) -> list[Block]:
+def blocks(raw: bytes) -> list[DailyBlock]:
     """Return the blocks in a daily file's bytes, in order."""
     marks = list(_MARK.finditer(raw))
     ends = [mark.start() for mark in marks[1:]]
@@ -72,7 +72,7 @@ def blocks(raw: bytes) -> list[Block]:
     return [_block(raw, mark, end) for mark, end in zip(marks, [*ends, len(raw)], strict=False)]
 
 
-def _block(raw: bytes, mark: re.Match[bytes], end: int) -> Block:
+def _block(raw: bytes, mark: re.Match[bytes], end: int) -> DailyBlock:
     body = min(mark.end() + 1, end)
     stop = body + int(mark["size"])
     fields = raw[mark.start() : mark.start("digest") - len(b" sha256=")]
@@ -80,7 +80,7 @@ def _block(raw: bytes, mark: re.Match[bytes], end: int) -> Block:
     is_whole = stop <= end and _digest(fields, raw[body:stop]) == mark["digest"]
     stop = stop if is_whole else end
     text, last = raw[body:stop].rstrip(), _last_line(mark["id"]).rstrip()
-    return Block(
+    return DailyBlock(
         id=mark["id"].decode(),
         at=mark["at"].decode(errors="replace"),
         origin=mark["origin"].decode(),

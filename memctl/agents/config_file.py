@@ -23,7 +23,7 @@ NEW_FILE_MODE = 0o600  # other programs may store keys in the file later
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FileChange:
     """The change of one file: its bytes before and after; None means that there is no file."""
 
     path: Path
@@ -63,14 +63,14 @@ def read(path: Path) -> bytes | None:
         raise _refused(path, reason_and_cure(path, error)) from error
 
 
-def apply(changes: Sequence[Change]) -> None:
+def apply(changes: Sequence[FileChange]) -> None:
     """
     Write all *changes*; if one fails, undo those before it.
 
     Raises:
         CommandError: a file was changed since it was read, or cannot be written. All changes are undone.
     """
-    begun: list[Change] = []
+    begun: list[FileChange] = []
     try:
         for change in changes:
             begun.append(change)
@@ -89,7 +89,7 @@ def apply(changes: Sequence[Change]) -> None:
             backup_of(change.path).unlink(missing_ok=True)
 
 
-def _take_back(change: Change) -> None:
+def _take_back(change: FileChange) -> None:
     with suppress(OSError, CommandError):
         if read(change.path) == change.after:
             _replace(change.path, change.before, like=change.path)
@@ -97,7 +97,7 @@ def _take_back(change: Change) -> None:
             backup_of(change.path).unlink(missing_ok=True)
 
 
-def _replace(path: Path, raw: bytes | None, *, like: Path, expected: Change | None = None) -> None:
+def _replace(path: Path, raw: bytes | None, *, like: Path, expected: FileChange | None = None) -> None:
     """
     Replace a file durably, with the mode and group of *like*, or delete it if *raw* is None.
 
@@ -132,7 +132,7 @@ def _replace(path: Path, raw: bytes | None, *, like: Path, expected: Change | No
         os.close(folder)
 
 
-def _expect_unchanged(change: Change | None) -> None:
+def _expect_unchanged(change: FileChange | None) -> None:
     if change is not None and read(change.path) != change.before:
         raise _refused(change.path, "it was changed just now: try again")
 

@@ -9,7 +9,7 @@ from typing import Literal, TypeVar
 from memctl import exits, workspaces
 from memctl.agents import clients, config_file
 from memctl.agents.clients import AgentClient
-from memctl.agents.config_file import Change, backup_of
+from memctl.agents.config_file import FileChange, backup_of
 from memctl.agents.edits import ByHandError, EditError, Target
 from memctl.exits import CommandError
 
@@ -23,7 +23,7 @@ def targets(client: AgentClient, workspace: str | None = None) -> list[Target]:
     return client.targets(clients.command(), options)
 
 
-def installation(target: Target) -> Change | None:
+def installation(target: Target) -> FileChange | None:
     """Return the change that registers memctl; None if it is registered. Raises CommandError, ByHandError."""
     before = config_file.read(target.path)
     text = _text(target, before)
@@ -33,10 +33,10 @@ def installation(target: Target) -> Change | None:
     # The backup by an earlier installation has the file as it was before memd: a second one must not replace
     # it.
     is_kept = text is not None and target.has(text) and backup_of(target.path).exists()
-    return Change(target.path, before, after, "leave" if is_kept else "make")
+    return FileChange(target.path, before, after, "leave" if is_kept else "make")
 
 
-def removal(target: Target) -> Change | None:
+def removal(target: Target) -> FileChange | None:
     """Return the change that removes memctl; None if it is not there. Raises CommandError, ByHandError."""
     before = config_file.read(target.path)
     text = _text(target, before)
@@ -46,10 +46,11 @@ def removal(target: Target) -> Change | None:
     with suppress(EditError, UnicodeDecodeError):
         kept = None if raw is None else raw.decode()
         if (kept is None or not target.has(kept)) and target.like(text).installed(kept) == text:
-            return Change(target.path, before, raw, "drop")  # nothing else was changed: restore the backup
+            # Nothing else was changed: restore the backup.
+            return FileChange(target.path, before, raw, "drop")
     kept = None if raw is None else _text(target, raw)
     after = _edited(target, lambda: target.uninstalled(text, kept))
-    return Change(target.path, before, None if after is None else after.encode(), "leave")
+    return FileChange(target.path, before, None if after is None else after.encode(), "leave")
 
 
 def state(client: AgentClient) -> State:

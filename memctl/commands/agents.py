@@ -10,7 +10,7 @@ from typing import Any
 from memctl import exits
 from memctl.agents import config_file, registration
 from memctl.agents.clients import CLIENTS
-from memctl.agents.config_file import Change, backup_of
+from memctl.agents.config_file import FileChange, backup_of
 from memctl.agents.edits import ByHandError, Target
 from memctl.arguments import workspace_option
 from memctl.commands import common
@@ -55,8 +55,8 @@ def run(args: Namespace) -> int:
     return _list(args)
 
 
-def _changed(args: Namespace, targets: Sequence[Target], plan: Callable[[Target], Change | None]) -> int:
-    changes: list[Change] = []
+def _changed(args: Namespace, targets: Sequence[Target], plan: Callable[[Target], FileChange | None]) -> int:
+    changes: list[FileChange] = []
     by_hand: list[tuple[Path, ByHandError]] = []
     for target in targets:
         try:
@@ -76,7 +76,7 @@ def _changed(args: Namespace, targets: Sequence[Target], plan: Callable[[Target]
     return exits.BY_HAND if by_hand else exits.OK
 
 
-def _agreed(changes: Sequence[Change], args: Namespace) -> bool:
+def _agreed(changes: Sequence[FileChange], args: Namespace) -> bool:
     if not args.json:
         for change in changes:
             sys.stdout.write(safe(_diff(change)))
@@ -89,7 +89,7 @@ def _agreed(changes: Sequence[Change], args: Namespace) -> bool:
 
 
 def _answer(
-    args: Namespace, changes: Sequence[Change], by_hand: Sequence[tuple[Path, ByHandError]]
+    args: Namespace, changes: Sequence[FileChange], by_hand: Sequence[tuple[Path, ByHandError]]
 ) -> dict[str, Any]:
     return {
         "client": args.client,
@@ -101,7 +101,9 @@ def _answer(
     }
 
 
-def _tell(args: Namespace, changes: Sequence[Change], by_hand: Sequence[tuple[Path, ByHandError]]) -> None:
+def _tell(
+    args: Namespace, changes: Sequence[FileChange], by_hand: Sequence[tuple[Path, ByHandError]]
+) -> None:
     client, is_added = CLIENTS[args.client], args.action == "install"
     if not changes and not by_hand:
         print(f"{client.title} {'already has it' if is_added else 'does not have it'}")
@@ -114,7 +116,7 @@ def _tell(args: Namespace, changes: Sequence[Change], by_hand: Sequence[tuple[Pa
         print(client.next_step)
 
 
-def _tell_change(change: Change, *, is_added: bool) -> None:
+def _tell_change(change: FileChange, *, is_added: bool) -> None:
     backup = backup_of(change.path)
     if is_added:
         kept = f" (as it was: {backup.name})" if change.before is not None else ""
@@ -125,7 +127,7 @@ def _tell_change(change: Change, *, is_added: bool) -> None:
         print(f"kept, because it was changed since: {one_line(str(backup))}")
 
 
-def _diff(change: Change) -> str:
+def _diff(change: FileChange) -> str:
     before, after = ((raw or b"").decode().splitlines(keepends=True) for raw in (change.before, change.after))
     path = str(change.path)
     names = ("/dev/null" if change.before is None else path, "/dev/null" if change.after is None else path)

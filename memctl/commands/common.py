@@ -18,7 +18,7 @@ from memctl.progress import Progress
 from memctl.text import any_text, ascii_only, one_line, safe, terminal_width, to_json, wants_colour
 
 if TYPE_CHECKING:
-    from memctl.output.page import Block
+    from memctl.output.page import PageBlock
 
 SEARCH_TIMEOUT_S = 10.0  # the daemon's own deadline is 5; the rest is for its start and a loaded machine
 SILENCE_S = 120.0  # progress arrives each second; a daemon that is silent for so long has lost the request
@@ -199,7 +199,7 @@ def status_of(answer: dict[str, Any]) -> int:
     return exits.NONE if caveats.is_whole(answer) else exits.INCOMPLETE
 
 
-def show(blocks: Iterable["Block"]) -> None:
+def show(blocks: Iterable["PageBlock"]) -> None:
     """Print a page."""
     from memctl.output.page import drawn  # most commands have none
 

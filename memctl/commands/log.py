@@ -18,7 +18,7 @@ from memctl import exits, paths, systemd
 from memctl.commands import common
 from memctl.exits import CommandError
 from memctl.launch import LOG_NAME
-from memctl.output.log import Record, as_object, from_journal, from_line, line
+from memctl.output.log import LogRecord, as_object, from_journal, from_line, line
 from memctl.output.marker import Marker
 from memctl.paths import open_own
 from memctl.systemd import SERVICE, ServiceError
@@ -65,7 +65,7 @@ def run(args: Namespace) -> int:
     return exits.OK
 
 
-def _records(count: int, *, follow: bool) -> Iterator[Record]:
+def _records(count: int, *, follow: bool) -> Iterator[LogRecord]:
     if systemd.managed():
         return map(from_journal, journal_lines(count, follow=follow))
     path = paths.state_dir() / LOG_NAME

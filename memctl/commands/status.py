@@ -23,7 +23,7 @@ DEBUG_TIMEOUT_S = 15.0  # the daemon's own deadline
 LAG_S = 1.0  # as the daemon's own default
 
 
-class Outcome(NamedTuple):
+class StatusReply(NamedTuple):
     """The result of asking the daemon once: its answer, or why there is none."""
 
     answer: dict[str, Any]
@@ -119,7 +119,7 @@ def _by_lines(parts: dict[str, Any]) -> str:
     return "{\n" + ",\n".join(f" {shown(name)}: {shown(part)}" for name, part in parts.items()) + "\n}"
 
 
-def look(*, once: bool = False) -> Outcome:
+def look(*, once: bool = False) -> StatusReply:
     """
     Ask the daemon once, over a new connection.
 
@@ -141,11 +141,11 @@ def look(*, once: bool = False) -> Outcome:
         raise
     except Unreachable as error:  # also if it accepts no more connections
         return _nobody("stuck", f"memd is running but gives no status: {error}", exits.BUSY)
-    return Outcome(answer, "", exits.OK)
+    return StatusReply(answer, "", exits.OK)
 
 
-def _nobody(state: str, trouble: str, status: int) -> Outcome:
-    return Outcome({"server": {"state": state}, "workspaces": []}, trouble, status)
+def _nobody(state: str, trouble: str, status: int) -> StatusReply:
+    return StatusReply({"server": {"state": state}, "workspaces": []}, trouble, status)
 
 
 def _watch(every_s: float, *, as_json: bool) -> NoReturn:
@@ -159,7 +159,7 @@ def _watch(every_s: float, *, as_json: bool) -> NoReturn:
 
     with LivePage() as live:
 
-        def draw(outcome: Outcome, news: list[str]) -> None:
+        def draw(outcome: StatusReply, news: list[str]) -> None:
             above = [f"{time.strftime('%H:%M:%S')}, every {every_s:g} s until Ctrl-C", *news, ""]
             above += safe(outcome.trouble).splitlines()
             blocks = [] if outcome.trouble else status.status(outcome.answer)
@@ -170,7 +170,7 @@ def _watch(every_s: float, *, as_json: bool) -> NoReturn:
 
 
 def _repeat(
-    every_s: float, show: Callable[[Outcome, list[str]], None], pause: Callable[[float], None]
+    every_s: float, show: Callable[[StatusReply, list[str]], None], pause: Callable[[float], None]
 ) -> NoReturn:
     """Forever: ask, show the answer and the daemon's starts and stops, and pause."""
     from memctl.output.status import Sightings
@@ -184,7 +184,7 @@ def _repeat(
         pause(max(0.0, began_s + every_s - time.monotonic()))
 
 
-def _look_on() -> Outcome:
+def _look_on() -> StatusReply:
     """Ask once; return errors as a state of the daemon, because the next attempt may succeed."""
     try:
         return look()
@@ -196,7 +196,7 @@ def _look_on() -> Outcome:
         return _nobody("stuck", str(error), exits.UNSAFE)
 
 
-def _print_block(outcome: Outcome, news: list[str]) -> None:
+def _print_block(outcome: StatusReply, news: list[str]) -> None:
     from memctl.output import page, status
 
     below = f"{safe(outcome.trouble)}\n" if outcome.trouble else page.drawn(status.status(outcome.answer))

@@ -30,7 +30,7 @@ Answer = dict[str, Any]
 Hit = dict[str, Any]
 
 
-class Found(NamedTuple):
+class LiveResult(NamedTuple):
     """The result for a typed text."""
 
     typed: str
@@ -50,7 +50,7 @@ class LiveSearch:
         requests: Sequence[dict[str, Any]],
         *,
         limit: int,
-        on_found: Callable[[Found], None],
+        on_found: Callable[[LiveResult], None],
         on_trouble: Callable[[str], None],
     ) -> None:
         """Prepare the search; `run` connects.
@@ -123,16 +123,16 @@ class LiveSearch:
                 self._on_trouble(str(error))
                 continue
             except RpcError as error:
-                found = Found(typed, [], by_meaning=by_meaning, error=str(error))
+                found = LiveResult(typed, [], by_meaning=by_meaning, error=str(error))
             if typed != self._typed or (self._meant and not by_meaning):
                 continue  # outdated
             self._meant = by_meaning
             self._on_found(found)
 
-    async def _found(self, client: AsyncClient, typed: str, *, by_meaning: bool) -> Found:
+    async def _found(self, client: AsyncClient, typed: str, *, by_meaning: bool) -> LiveResult:
         """Search each workspace. Raises an error if none answers, or the connection ended."""
         if not typed.strip() and not self._narrowed:
-            return Found(typed, [], by_meaning=by_meaning)
+            return LiveResult(typed, [], by_meaning=by_meaning)
         how = {"query": typed, "limit": self._limit, "prefix": True}
         quick = {} if by_meaning else {"mode": "keyword"}
         questions = [{**quick, **request, **how} for request in self._requests]
@@ -190,7 +190,7 @@ class LiveSearch:
 
 def _merged(
     typed: str, answers: list[Answer], failures: list[BaseException], *, limit: int, by_meaning: bool
-) -> Found:
+) -> LiveResult:
     """Merge the answers of one or several workspaces."""
     merged = [hit for group in groups(answers) for hit in group[:limit]]
     # Corrections and the quality of matches change with each key: notes about them would make the screen
@@ -200,7 +200,7 @@ def _merged(
     notes = [note for answer in steady if (note := caveats.notes(answer))]
     notes += [str(error) for error in failures]
     corrected = [term for answer in answers for term in answer["corrected"].values()]
-    return Found(
+    return LiveResult(
         typed,
         merged,
         by_meaning,

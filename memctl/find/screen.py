@@ -21,7 +21,7 @@ from memctl.client import RpcError, Unreachable
 from memctl.editor import open_place
 from memctl.exits import CommandError
 from memctl.filter_keys import FILTER_KEYS
-from memctl.find.live_search import Found, LiveSearch
+from memctl.find.live_search import LiveResult, LiveSearch
 from memctl.last_hits import HitPlace
 from memctl.output import hits
 from memctl.output.excerpt import end_of, fitted
@@ -117,7 +117,7 @@ class Finder(App[None]):
         self._live = LiveSearch(requests, limit=limit, on_found=self._show, on_trouble=self._tell)
         self._first = typed
         self._several = several
-        self._found = Found("", [], by_meaning=True)
+        self._found = LiveResult("", [], by_meaning=True)
         self._trouble = ""
         self._said = Content("")  # the effect of the last key
         self._shown: Hit | None = None  # the hit whose section is on the screen
@@ -158,7 +158,7 @@ class Finder(App[None]):
 
     # What is drawn
 
-    def _show(self, found: Found) -> None:
+    def _show(self, found: LiveResult) -> None:
         """Draw a result; the user's selection is kept."""
         chosen, moved = self._chosen(), bool(self._hits.highlighted)
         is_same = found.typed == self._found.typed

@@ -15,7 +15,7 @@ _STYLES = {"error": "1;31", "critical": "1;31", "warning": "33"}  # SGR
 _SHOWN_FIRST = ("timestamp", "level", "event")  # in columns of their own
 
 
-class Record(NamedTuple):
+class LogRecord(NamedTuple):
     """One line of the log."""
 
     text: str
@@ -24,13 +24,13 @@ class Record(NamedTuple):
     by: str  # the program that wrote the line; "" for memd
 
 
-def from_line(raw: str) -> Record:
+def from_line(raw: str) -> LogRecord:
     """Return the record of a line of the log file."""
     fields = _object(raw)
-    return Record(raw, fields, _time((fields or {}).get("timestamp")), "")
+    return LogRecord(raw, fields, _time((fields or {}).get("timestamp")), "")
 
 
-def from_journal(raw: str) -> Record:
+def from_journal(raw: str) -> LogRecord:
     """Return the record of a journal entry: a JSON object whose MESSAGE is the line that was written."""
     entry = _object(raw) or {"MESSAGE": raw}
     message = entry.get("MESSAGE")
@@ -43,7 +43,7 @@ def from_journal(raw: str) -> Record:
     return record._replace(at=record.at or at, by=by)
 
 
-def as_object(record: Record) -> dict[str, Any]:
+def as_object(record: LogRecord) -> dict[str, Any]:
     """Return a record for programs: the object that memd wrote, or a plain line with its known facts."""
     if record.fields is not None:
         return record.fields
@@ -51,7 +51,7 @@ def as_object(record: Record) -> dict[str, Any]:
     return {key: value for key, value in fields.items() if value or key == "text"}
 
 
-def line(record: Record, marker: Marker) -> str:
+def line(record: LogRecord, marker: Marker) -> str:
     """Return a record for people: local time, level, event and details."""
     time = record.at.astimezone().strftime("%Y-%m-%d %H:%M:%S") if record.at else ""
     if record.fields is None:

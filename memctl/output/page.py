@@ -25,7 +25,7 @@ class Cell(NamedTuple):
 Row = tuple[Cell, ...]
 
 
-class Block(NamedTuple):
+class PageBlock(NamedTuple):
     """A part of a page; blocks are separated by empty lines."""
 
     title: str  # "" for none
@@ -34,12 +34,12 @@ class Block(NamedTuple):
     numbers: frozenset[str] = frozenset()  # the columns that are aligned at the right
 
 
-def drawn(blocks: Iterable[Block], *, width: int | None = None, colour: bool = False) -> str:
+def drawn(blocks: Iterable[PageBlock], *, width: int | None = None, colour: bool = False) -> str:
     """Return a page; *width* is that of the terminal, None if it is not shown on one."""
     return "".join(f"{line}\n" for line in lines(blocks, width=width, colour=colour))
 
 
-def lines(blocks: Iterable[Block], *, width: int | None, colour: bool) -> list[str]:
+def lines(blocks: Iterable[PageBlock], *, width: int | None, colour: bool) -> list[str]:
     """Return the lines of a page."""
     page: list[str] = []
     for block in blocks:
@@ -54,7 +54,7 @@ def painted(text: str, sgr: str, *, colour: bool) -> str:
     return f"\x1b[{sgr}m{text}\x1b[0m" if colour and sgr and text else text
 
 
-def _table(block: Block, width: int | None, *, colour: bool) -> Iterator[str]:
+def _table(block: PageBlock, width: int | None, *, colour: bool) -> Iterator[str]:
     """Yield the lines of the rows, below their headings; only the widest column is folded."""
     headings = [tuple(Cell(title, HEADING) for title in block.columns)] if block.columns else []
     rows = [*headings, *block.rows]
@@ -80,12 +80,12 @@ def _table(block: Block, width: int | None, *, colour: bool) -> Iterator[str]:
             yield f"{indent}{_GAP.join(cells)}".rstrip()
 
 
-def _facts(columns: tuple[str, ...], row: Row) -> Block:
+def _facts(columns: tuple[str, ...], row: Row) -> PageBlock:
     """Return a row of a table as facts below its first cell."""
     facts = [
         (Cell(title, FAINT), cell) for title, cell in zip(columns[1:], row[1:], strict=True) if cell.text
     ]
-    return Block(row[0].text, facts)
+    return PageBlock(row[0].text, facts)
 
 
 def _padded(text: str, columns: int, shown: str, *, right: bool) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from memctl.output.caveats import RENEWED, embedding, reasons
 from memctl.output.marker import FAINT, HEADING
-from memctl.output.page import Block, Cell
+from memctl.output.page import Cell, PageBlock
 from memctl.text import one_line
 from memctl.versions import with_install_line
 
@@ -33,18 +33,19 @@ _STATE_STYLES = {
 _LABEL_STYLES = {"error": _BAD, "degraded": _BUSY}
 
 NO_WORKSPACES = "no workspaces yet. Make one: memctl init DIR"
+NONE_YET = PageBlock("", [(Cell(NO_WORKSPACES),)])
 
 
-def status(answer: dict[str, Any]) -> list[Block]:
+def status(answer: dict[str, Any]) -> list[PageBlock]:
     """Return the facts of the daemon and of each workspace; several workspaces are compared in a table."""
     known = answer["workspaces"]
     if len(known) <= 1:
-        return [server(answer), *(map(workspace, known) if known else [Block("", [(Cell(NO_WORKSPACES),)])])]
-    table = Block("", [_row(entry) for entry in known], COLUMNS, frozenset(NUMBERS))
+        return [server(answer), *(map(workspace, known) if known else [NONE_YET])]
+    table = PageBlock("", [_row(entry) for entry in known], COLUMNS, frozenset(NUMBERS))
     return [server(answer), table, *(block for entry in known if (block := _beyond_row(entry)).rows)]
 
 
-def health(answer: dict[str, Any]) -> list[Block]:
+def health(answer: dict[str, Any]) -> list[PageBlock]:
     """Return a row for each check, then the verdict."""
     ok = bool(answer["ok"])
     verdict = Cell("healthy", f"{HEADING};{_GOOD}") if ok else Cell("not healthy", _BAD)
@@ -56,10 +57,10 @@ def health(answer: dict[str, Any]) -> list[Block]:
         )
         for check in answer["checks"]
     ]
-    return [Block("", rows), Block("", [(verdict,)])]
+    return [PageBlock("", rows), PageBlock("", [(verdict,)])]
 
 
-def workspaces(answer: dict[str, Any]) -> list[Block]:
+def workspaces(answer: dict[str, Any]) -> list[PageBlock]:
     """Return a table of the workspaces."""
     rows = [
         (
@@ -69,7 +70,7 @@ def workspaces(answer: dict[str, Any]) -> list[Block]:
         )
         for entry in answer["workspaces"]
     ]
-    return [Block("", rows, LISTED, frozenset(LISTED[2:])) if rows else Block("", [(Cell(NO_WORKSPACES),)])]
+    return [PageBlock("", rows, LISTED, frozenset(LISTED[2:])) if rows else NONE_YET]
 
 
 def workspace_lines(answer: dict[str, Any]) -> list[str]:
@@ -81,8 +82,8 @@ def workspace_lines(answer: dict[str, Any]) -> list[str]:
     ] or [NO_WORKSPACES]
 
 
-def _facts(title: str, facts: Iterable[tuple[str, str]]) -> Block:
-    return Block(
+def _facts(title: str, facts: Iterable[tuple[str, str]]) -> PageBlock:
+    return PageBlock(
         title,
         [
             (
@@ -98,7 +99,7 @@ def _state_cell(text: str) -> Cell:
     return Cell(text, _STATE_STYLES.get(text.partition(",")[0], ""))
 
 
-def server(status: dict[str, Any]) -> Block:
+def server(status: dict[str, Any]) -> PageBlock:
     """Return the facts of the daemon itself."""
     about = status["server"]
     memory_mb, lag_ms = about.get("memory_mb"), about.get("loop_lag_ms")
@@ -176,7 +177,7 @@ def _sandbox(limits: list[str]) -> str:
     return held + (f"; missing: {', '.join(missing)}" if limits and missing else "")
 
 
-def workspace(known: dict[str, Any]) -> Block:
+def workspace(known: dict[str, Any]) -> PageBlock:
     """Return the facts of one workspace."""
     errors = [("error", one_line(str(error))) for error in known.get("errors") or ()]
     if "sources" not in known:  # it could not be opened: only the reason is known
@@ -208,13 +209,13 @@ def _row(known: dict[str, Any]) -> tuple[Cell, ...]:
     return Cell(one_line(known["root"])), _state_cell(state), *map(Cell, numbers), Cell(model_of(known))
 
 
-def _beyond_row(known: dict[str, Any]) -> Block:
+def _beyond_row(known: dict[str, Any]) -> PageBlock:
     """Return the facts that a row under `COLUMNS` lacks."""
     in_row = {"content", "model"}
     in_row |= set() if known.get("pending") else {"pending"}
     in_row |= set() if known.get("lag_ms") else {"state"}
     block = workspace(known)
-    return Block(block.title, [row for row in block.rows if row[0].text.strip() not in in_row])
+    return PageBlock(block.title, [row for row in block.rows if row[0].text.strip() not in in_row])
 
 
 def duration(seconds: float) -> str:

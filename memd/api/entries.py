@@ -82,12 +82,12 @@ async def extract_memory(
         raise InvalidError(f"$: object missing required field {missing[0]}")
     if params.update is None and params.hash is not None:
         raise InvalidError("$.hash: only for a revision: pass update, too")
-    change = await Change.begin(workspaces, params, call)
+    change = await EntryChange.begin(workspaces, params, call)
     return await call.to_the_end(_extract(change, params), PERHAPS)
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class EntryChange:
     """A request that changes entries: its workspace, and the author for the journal."""
 
     workspaces: Workspaces
@@ -121,7 +121,7 @@ class Change:
         )
 
 
-async def _extract(change: Change, params: ExtractMemoryParams) -> ExtractMemoryResult:
+async def _extract(change: EntryChange, params: ExtractMemoryParams) -> ExtractMemoryResult:
     opened = await change.workspaces.find(str(change.root))
 
     def write() -> Written:
@@ -277,7 +277,7 @@ async def forget(workspaces: Workspaces, params: ForgetParams, call: Call) -> Fo
         raise InvalidError("$: expected either path or id")
     if params.agent and (params.keep_file or params.force):
         raise InvalidError("$: keep_file and force are for people, and this request is from an agent")
-    change = await Change.begin(workspaces, params, call)
+    change = await EntryChange.begin(workspaces, params, call)
     note = await workspaces.using(
         str(change.root), lambda opened: _find_note(workspaces, opened, params, call)
     )
@@ -362,7 +362,7 @@ def _as_indexed(
         return title, elsewhere(view, path, entry), view.reader.identity(path)
 
 
-async def _delete(change: Change, note: _Note, *, force: bool) -> bool:
+async def _delete(change: EntryChange, note: _Note, *, force: bool) -> bool:
     """Delete an entry and its traces; False if the index keeps some traces for now."""
 
     def delete() -> None:
@@ -388,7 +388,7 @@ async def _delete(change: Change, note: _Note, *, force: bool) -> bool:
     return await _cleaned(change, clean)
 
 
-async def _unindex(change: Change, note: _Note) -> bool:
+async def _unindex(change: EntryChange, note: _Note) -> bool:
     """Exclude a file from the index for good, and delete its traces; returns the same as `_delete`."""
     if not note.is_indexed:
         raise unknown(note.path, change.root)
@@ -410,7 +410,7 @@ async def _unindex(change: Change, note: _Note) -> bool:
     return indexed
 
 
-async def _cleaned(change: Change, clean: Callable[[OpenWorkspace], Awaitable[bool]]) -> bool:
+async def _cleaned(change: EntryChange, clean: Callable[[OpenWorkspace], Awaitable[bool]]) -> bool:
     """Remove the traces of a forgotten note; False if a full disk or a long reader keeps some for now."""
     try:
         return await change.workspaces.clean(change.root, clean)

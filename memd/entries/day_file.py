@@ -233,7 +233,7 @@ def _name(path: str) -> str:
     return path.removeprefix("memory/")
 
 
-def _of_id(raw: bytes, path: str, entry_id: str) -> list[daily.Block]:
+def _of_id(raw: bytes, path: str, entry_id: str) -> list[daily.DailyBlock]:
     found = [block for block in daily.blocks(raw) if block.id == entry_id]
     if not found:
         raise NotFoundError(f"there is no entry {entry_id} in {path} (any more)")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from memd.api.params import SearchParams
 from memd.eval import grep
-from memd.eval.questions import Passage, Topic
+from memd.eval.questions import AnswerPlace, Topic
 from memd.eval.scores import DEPTH
 from memd.eval.temporary_index import TemporaryIndex
 from memd.records import Mode
@@ -30,7 +30,7 @@ class Ranking:
     took_ms: float
     degraded: tuple[str, ...] = ()  # the reasons for which an answer is limited
 
-    def found(self, place: Passage) -> bool:
+    def found(self, place: AnswerPlace) -> bool:
         """Return whether one of the first ten hits contains the line of *place*."""
         assert place.line is not None
         assert self.hits is not None

@@ -71,7 +71,7 @@ PART_WORDS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class AnswerPlace:
     """The place of an answer."""
 
     path: str  # of the source, relative to the workspace
@@ -83,7 +83,7 @@ class Topic:
     """One query with all its correct answers."""
 
     text: str
-    places: tuple[Passage, ...]  # each path and line once, at least one
+    places: tuple[AnswerPlace, ...]  # each path and line once, at least one
 
     @property
     def paths(self) -> frozenset[str]:
@@ -91,7 +91,7 @@ class Topic:
         return frozenset(place.path for place in self.places)
 
     @property
-    def passages(self) -> tuple[Passage, ...]:
+    def passages(self) -> tuple[AnswerPlace, ...]:
         """The answers with a known line."""
         return tuple(place for place in self.places if place.line is not None)
 
@@ -168,7 +168,7 @@ def parse(text: str, name: str, root: str) -> list[Topic]:
     Raises:
         InvalidError: *name* and the number of each invalid line, with what was expected.
     """
-    by_query: dict[str, dict[Passage, None]] = {}
+    by_query: dict[str, dict[AnswerPlace, None]] = {}
     faults = []
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip() or line.lstrip().startswith("#"):
@@ -276,7 +276,7 @@ def _question(line: str, root: str) -> Topic:
     paths = _paths(entry.get("path"), root)
     if line_number is not None and len(paths) > 1:
         raise _BadLineError('"line" requires a single path: write one line of the file for each place')
-    return Topic(query.strip(), tuple(Passage(path, line_number) for path in paths))
+    return Topic(query.strip(), tuple(AnswerPlace(path, line_number) for path in paths))
 
 
 def _kind(value: Any) -> str:

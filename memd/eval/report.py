@@ -20,7 +20,7 @@ COMPARED: tuple[Mode, ...] = ("hybrid", "vector")  # the modes that use a model
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparedModel:
     """A model that was measured next to the workspace's own."""
 
     model: str
@@ -38,7 +38,7 @@ def summed_up(
     answers: Sequence[Answers],
     *,
     about: Fields,
-    compared: Compared | None = None,
+    compared: ComparedModel | None = None,
 ) -> Fields:
     """
     Return the whole report.
@@ -112,7 +112,7 @@ def _arm(judged: Sequence[Fields], given: Sequence[Ranking], *, seed: int) -> Fi
     }
 
 
-def _of_models(by_arm: Mapping[str, Sequence[Fields]], compared: Compared, *, seed: int) -> Fields:
+def _of_models(by_arm: Mapping[str, Sequence[Fields]], compared: ComparedModel, *, seed: int) -> Fields:
     """Return the other model's scores, and its costs."""
     return {
         "model": compared.model,

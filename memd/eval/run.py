@@ -14,8 +14,8 @@ from memd.embedding import UnavailableError
 from memd.embedding.measure import ms_per_chunk
 from memd.errors import NotFoundError, NumpyMissingError, StorageError
 from memd.eval import arms, grep, holdout, report
-from memd.eval.questions import Chosen, Passage, Topic, choose
-from memd.eval.report import Compared
+from memd.eval.questions import AnswerPlace, Chosen, Topic, choose
+from memd.eval.report import ComparedModel
 from memd.eval.temporary_index import Notes, TemporaryIndex, temporary_index
 from memd.records import Skipped, SourceText
 from memd.search.search import why_off
@@ -117,7 +117,7 @@ def of_headings(run: Run, *, wanted: int, max_notes: int | None) -> Fields:
         "seed": run.seed,
     }
     questions = [
-        Topic(choice.query, (Passage(choice.path, choice.first_line + 1),)) for choice in chosen.choices
+        Topic(choice.query, (AnswerPlace(choice.path, choice.first_line + 1),)) for choice in chosen.choices
     ]
     with temporary_index(run.notes, root, run.folder) as index:
 
@@ -238,13 +238,13 @@ def _measured(
     return measured
 
 
-def _compared(run: Run, index: TemporaryIndex, other: TemporaryIndex) -> Compared:
+def _compared(run: Run, index: TemporaryIndex, other: TemporaryIndex) -> ComparedModel:
     """Return the names of both models, and the time that each takes per chunk."""
     assert run.compared is not None
     own_ms = None
     with suppress(UnavailableError):
         own_ms = ms_per_chunk(index.model())
-    return Compared(
+    return ComparedModel(
         model=run.compared.model_name, model_ms=ms_per_chunk(other.model()),
         own=run.notes.model_name, own_ms=own_ms,
     )  # fmt: skip

@@ -30,7 +30,7 @@ from memd import fsio
 from memd.entries.entry import flaw, id_of
 from memd.entries.secrets import mask
 from memd.errors import UnsafeError, WorkspaceError, storage_error
-from memd.imports.conversation import RANK, Conversation, Document, is_session_id
+from memd.imports.conversation import RANK, Conversation, ForeignNote, is_session_id
 from memd.imports.page import (
     ArchivePage,
     Settings,
@@ -296,7 +296,7 @@ class Placed:
     older: bool  # the archive has more turns, or later ones
 
 
-def document(of: Document, archive: Archive, settings: Settings) -> Placed:
+def document(of: ForeignNote, archive: Archive, settings: Settings) -> Placed:
     """Place a note, which is rewritten whenever it changes."""
     page = document_page(of, settings)
     there = archive.find(page.id)

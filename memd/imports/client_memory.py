@@ -17,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 
 from memd.fsio import FOLDER
-from memd.imports.conversation import Document, Problems, text
+from memd.imports.conversation import ForeignNote, Problems, text
 from memd.imports.jsonl import Read, below, objects, regular
 from memd.imports.memory_folder import Note, note_in
 
@@ -109,13 +109,13 @@ def cursor_files(path: Path) -> Iterator[Path]:
             yield from [rules] if rules.is_symlink() else below(rules, "*.mdc")
 
 
-def claude_code_documents(wanted: Path) -> Callable[..., Iterator[Document]]:
+def claude_code_documents(wanted: Path) -> Callable[..., Iterator[ForeignNote]]:
     """Return the reader of Claude Code's memory for an import about the project *wanted*."""
     known: dict[Path, Projects] = {}  # folder of a project → the folders that it is about
 
     def read_document(
         path: Path, problems: Problems, read: Read, folder: Path | None = None
-    ) -> Iterator[Document]:
+    ) -> Iterator[ForeignNote]:
         if note := note_in(path, problems, read, folder):
             project = _folder_of(path).parent
             if project not in known:
@@ -125,12 +125,12 @@ def claude_code_documents(wanted: Path) -> Callable[..., Iterator[Document]]:
     return read_document
 
 
-def codex_documents(_wanted: Path) -> Callable[..., Iterator[Document]]:
+def codex_documents(_wanted: Path) -> Callable[..., Iterator[ForeignNote]]:
     """Return the reader of Codex's memory."""
 
     def read_documents(
         path: Path, problems: Problems, read: Read, folder: Path | None = None
-    ) -> Iterator[Document]:
+    ) -> Iterator[ForeignNote]:
         note = note_in(path, problems, read, folder)
         if note is None:
             return
@@ -143,12 +143,12 @@ def codex_documents(_wanted: Path) -> Callable[..., Iterator[Document]]:
     return read_documents
 
 
-def gemini_documents(wanted: Path) -> Callable[..., Iterator[Document]]:
+def gemini_documents(wanted: Path) -> Callable[..., Iterator[ForeignNote]]:
     """Return the reader of Gemini CLI's memory for an import about the project *wanted*."""
 
     def read_document(
         path: Path, problems: Problems, read: Read, folder: Path | None = None
-    ) -> Iterator[Document]:
+    ) -> Iterator[ForeignNote]:
         if note := note_in(path, problems, read, folder):
             is_for_all = path.name == "GEMINI.md" and path.parent.name == ".gemini"
             projects = (EVERY_PROJECT,) if is_for_all else _gemini_project(_folder_of(path).parent, wanted)
@@ -157,12 +157,12 @@ def gemini_documents(wanted: Path) -> Callable[..., Iterator[Document]]:
     return read_document
 
 
-def cursor_documents(_wanted: Path) -> Callable[..., Iterator[Document]]:
+def cursor_documents(_wanted: Path) -> Callable[..., Iterator[ForeignNote]]:
     """Return the reader of Cursor's rules."""
 
     def read_document(
         path: Path, problems: Problems, read: Read, folder: Path | None = None
-    ) -> Iterator[Document]:
+    ) -> Iterator[ForeignNote]:
         if note := note_in(path, problems, read, folder):
             quoted = _GLOBS.sub(lambda found: f"{found[1]}{json.dumps(found[2])}{found[3]}", note.text)
             project = _folder_of(path).parent
@@ -235,7 +235,7 @@ def _gemini_project(place: Path, wanted: Path) -> Projects:
     return (str(wanted) if is_wanted else place.name,)
 
 
-def _sections(note: Note) -> Iterator[Document]:
+def _sections(note: Note) -> Iterator[ForeignNote]:
     """Yield the sections of Codex's MEMORY.md; each names the folder to which it applies."""
     starts = [found.start() for found in _GROUP.finditer(note.text)]
     taken = {found[1].strip() for found in _GROUP.finditer(note.text)}

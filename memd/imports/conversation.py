@@ -70,7 +70,7 @@ class Conversation:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class ForeignNote:
     """A note that another program keeps."""
 
     id: str  # its path in the program's folder, with "#" and the title for a section of it

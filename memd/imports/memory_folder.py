@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 
-from memd.imports.conversation import Document, Problems
+from memd.imports.conversation import ForeignNote, Problems
 from memd.imports.jsonl import Read, regular
 
 MAX_BYTES = 2 * 1024 * 1024  # half of memd's limit for a note
@@ -53,12 +53,12 @@ def files(path: Path) -> Iterator[Path]:
             yield found
 
 
-def documents(client: str) -> Callable[..., Iterator[Document]]:
+def documents(client: str) -> Callable[..., Iterator[ForeignNote]]:
     """Return the reader of a client's files."""
 
     def read_document(
         path: Path, problems: Problems, read: Read, folder: Path | None = None
-    ) -> Iterator[Document]:
+    ) -> Iterator[ForeignNote]:
         if note := note_in(path, problems, read, folder):
             yield note.document(client)
 
@@ -74,13 +74,13 @@ class Note:
     changed: datetime
     section: str = ""  # after "#"
 
-    def document(self, client: str, projects: tuple[str, ...] | None = None) -> Document:
+    def document(self, client: str, projects: tuple[str, ...] | None = None) -> ForeignNote:
         """Return the note as one of a client's, about *projects*."""
         found = _HEADING.search(self.text) or (_NAMED.search(self.text) if projects else None)
         title = found[1].strip("\"'") if found else f"{self.path.stem} of {client}"
         # The whole path, because files of two agents have the same names.
         where = f"{self.path.absolute()}{self.section}"
-        return Document(where, title, self.text, _day(self.path.name), self.changed, projects)
+        return ForeignNote(where, title, self.text, _day(self.path.name), self.changed, projects)
 
 
 def note_in(path: Path, problems: Problems, read: Read, folder: Path | None) -> Note | None:

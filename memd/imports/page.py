@@ -16,7 +16,16 @@ import yaml
 
 from memd.entries.entry import LINE_WIDTH, slug, with_checksum
 from memd.errors import InvalidError
-from memd.imports.conversation import RANK, USER, Conversation, Document, Turn, fenced, inside_turn, readable
+from memd.imports.conversation import (
+    RANK,
+    USER,
+    Conversation,
+    ForeignNote,
+    Turn,
+    fenced,
+    inside_turn,
+    readable,
+)
 from memd.sources.front_matter import read_front_matter
 from memd.sources.markdown import split_lines
 from memd.sources.privacy import is_private
@@ -135,7 +144,7 @@ def page_id(client: str, slot: Slot, number: int) -> str:
     return hashlib.sha256(key.encode(errors="replace")).hexdigest()[:16]
 
 
-def document_page(of: Document, settings: Settings) -> ArchivePage:
+def document_page(of: ForeignNote, settings: Settings) -> ArchivePage:
     """Return the page of a note that another program keeps: its text, with secrets masked."""
     front: dict[str, object] = {
         "title": _title(of.title),

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple, Protocol
 from memd.errors import NotFoundError
 from memd.imports import claude_code, client_memory, codex, exports, memory_folder
 from memd.imports.archive import FOLDER, WHY, Archive, Placed, conversation, document
-from memd.imports.conversation import Conversation, Document, Problems, readable
+from memd.imports.conversation import Conversation, ForeignNote, Problems, readable
 from memd.imports.jsonl import Read
 from memd.imports.page import Settings
 
@@ -95,12 +95,12 @@ class Found(NamedTuple):
         return self.path.stat(follow_symlinks=self.folder is None)
 
 
-class Reader(Protocol):
+class FileReader(Protocol):
     """Yields the conversations or documents of a client's file."""
 
     def __call__(
         self, path: Path, problems: Problems, read: Read, folder: Path | None = None, /
-    ) -> Iterator[Conversation | Document]:
+    ) -> Iterator[Conversation | ForeignNote]:
         """Links below *folder*, in which the file was found, are not followed."""
 
 
@@ -109,7 +109,7 @@ class ClientReader:
     """One client."""
 
     files: Callable[[Path], Iterator[Path]]  # below a path that the user names
-    read: Reader
+    read: FileReader
     default_folders: Callable[[], list[Path]] | None = None  # None: the user must name an export
     follow: bool = False  # its files grow while a conversation goes on
 
@@ -136,7 +136,7 @@ class Memory:
     """The notes that a client keeps for itself."""
 
     files: Callable[[Path], Iterator[Path]]
-    reader: Callable[[Path], Reader]  # for notes about a folder
+    reader: Callable[[Path], FileReader]  # for notes about a folder
     default_folders: Callable[[Path], list[Path]]
 
 
@@ -302,7 +302,7 @@ def _size(file: Found) -> int:
 
 def _import_file(
     order: Order,
-    reader: Reader,
+    reader: FileReader,
     file: Found,
     archive: Archive,
     outcomes: Outcomes,
@@ -318,7 +318,7 @@ def _import_file(
         changed = datetime.fromtimestamp(file.status().st_mtime, UTC).astimezone()
         settings = Settings(order.client, with_tools=order.with_tools, undated=changed)
         for found in reader(file.path, outcomes.problems, read, file.folder):
-            if isinstance(found, Document):
+            if isinstance(found, ForeignNote):
                 outcomes.read_ids.add(readable(found.id))
                 if _is_wanted(found, order):
                     _put(archive, document(found, archive, settings), outcomes)
@@ -347,7 +347,7 @@ def _put(archive: Archive, placed: Placed, outcomes: Outcomes) -> bool:
     return bool(placed.pages)
 
 
-def _is_wanted(found: Document, order: Order) -> bool:
+def _is_wanted(found: ForeignNote, order: Order) -> bool:
     """Return whether a note is about the folder that the import is for, and about no other one."""
     if order.all_projects or found.projects is None or found.projects == (client_memory.EVERY_PROJECT,):
         return True

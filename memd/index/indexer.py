@@ -80,7 +80,7 @@ class Compared:
     known: int  # live in the index
 
 
-class Comparison:
+class FolderComparison:
     """The comparison of a folder with the index, in slices, so that saves need not wait long."""
 
     def __init__(self, index: Index, root: Path, rules: Rules, folder: str) -> None:
@@ -173,13 +173,13 @@ class Indexer:
                 writer.forget_stamps()
                 writer.set("chunker", cut_by)
 
-    def comparison(self, rules: Rules, folder: str = "") -> "Comparison":
+    def comparison(self, rules: Rules, folder: str = "") -> "FolderComparison":
         """Return the comparison of the root, or a *folder* in it ("a/b/"), with the index.
 
         From now on `apply` takes what *rules* select.
         """
         self._rules = rules
-        return Comparison(self._index, self._root, rules, folder)
+        return FolderComparison(self._index, self._root, rules, folder)
 
     def apply(
         self, paths: list[str], *, budget_s: float = COMMIT_EVERY_S, at_s: int | None = None

@@ -70,7 +70,7 @@ class Name(NamedTuple):
     name: str
 
 
-class Named(NamedTuple):
+class NamedSource(NamedTuple):
     """A live source found by a name."""
 
     id: int
@@ -186,17 +186,17 @@ NOBODY = Supersession()  # no source supersedes another
 class _Namesakes:
     """The live sources of one name, indexed by path: a vault may have 10,000 with the same name."""
 
-    def __init__(self, named: Iterable[Named]) -> None:
+    def __init__(self, named: Iterable[NamedSource]) -> None:
         ranked = sorted(named, key=lambda source: (len(source.path), source.path))
         self._files = [source for source in ranked if source.kind == FILE]
         self.aliased = [source for source in ranked if source.kind == ALIAS]
         self.entries = [source for source in ranked if source.kind == ENTRY_ID]
-        self.at: dict[str, list[Named]] = {}  # by `_plain` path
+        self.at: dict[str, list[NamedSource]] = {}  # by `_plain` path
         for file in self._files:
             self.at.setdefault(_plain(file.path), []).append(file)
-        self._endings: dict[int, dict[str, list[Named]]] = {}
+        self._endings: dict[int, dict[str, list[NamedSource]]] = {}
 
-    def ending_with(self, plain: str) -> list[Named]:
+    def ending_with(self, plain: str) -> list[NamedSource]:
         """Return the sources whose path ends with the path components *plain*, the shortest first."""
         parts = plain.count("/") + 1
         if parts > MAX_PARTS:
@@ -277,7 +277,7 @@ class Resolver:
         self._is_seen = is_seen
         self._known: dict[str, _Namesakes] = {}
 
-    def resolve(self, target: str, path: str, *, alone: bool) -> Named | None:
+    def resolve(self, target: str, path: str, *, alone: bool) -> NamedSource | None:
         """Return the source that *target* refers to in the note at *path*.
 
         Order: a path from the root, the folder of the note itself, sources whose path ends with the target
@@ -306,7 +306,7 @@ class Resolver:
 
     def _namesakes(self, name: str) -> "_Namesakes":
         if name not in self._known:
-            named = (Named(*row) for row in self._run(WHO, (name,)))
+            named = (NamedSource(*row) for row in self._run(WHO, (name,)))
             self._known[name] = _Namesakes(source for source in named if self._is_seen(source.id))
         return self._known[name]
 

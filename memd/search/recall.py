@@ -156,7 +156,7 @@ def count_tokens(text: str) -> int:
     return -(-_size(text) // BYTES_PER_TOKEN)
 
 
-class Frame(Protocol):
+class PromptFormat(Protocol):
     """A format that joins pieces, so that a note's text cannot break out of its piece."""
 
     def piece(self, sent: Sent) -> str:
@@ -229,14 +229,14 @@ class Xml:
         return "\n".join(["<memory>", *parts, "</memory>"]) if parts else ""
 
 
-_FRAMES: dict[Format, Frame] = {"markdown": Markdown(), "xml": Xml()}
+_FRAMES: dict[Format, PromptFormat] = {"markdown": Markdown(), "xml": Xml()}
 
 
 @dataclass(slots=True)
 class _Filling:
     """The state of `recall`: the text so far."""
 
-    frame: Frame
+    frame: PromptFormat
     most_bytes: int
     sent: list[Sent] = field(default_factory=list)
     _parts: list[str] = field(default_factory=list)

@@ -42,7 +42,7 @@ def parse_daily(
     )
 
 
-def _stretches(raw: bytes) -> Iterator[tuple[daily.Block | None, int, int]]:
+def _stretches(raw: bytes) -> Iterator[tuple[daily.DailyBlock | None, int, int]]:
     """Yield the byte ranges that are not blank: the Markdown of each block, and the text between blocks."""
     at = 0
     for block in daily.blocks(raw):
@@ -53,13 +53,13 @@ def _stretches(raw: bytes) -> Iterator[tuple[daily.Block | None, int, int]]:
 
 
 def _not_blank(
-    raw: bytes, block: daily.Block | None, start: int, stop: int
-) -> Iterator[tuple[daily.Block | None, int, int]]:
+    raw: bytes, block: daily.DailyBlock | None, start: int, stop: int
+) -> Iterator[tuple[daily.DailyBlock | None, int, int]]:
     if raw[start:stop].strip():
         yield block, start, stop
 
 
-def _moved(document: Document, lines: int, block: daily.Block | None) -> Document:
+def _moved(document: Document, lines: int, block: daily.DailyBlock | None) -> Document:
     """Return *document* with its lines counted from the top of the file, *lines* further down."""
     if not lines:
         return document

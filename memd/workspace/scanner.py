@@ -5,7 +5,7 @@ import heapq
 import time
 from contextlib import suppress
 
-from memd.index.indexer import Compared, Comparison
+from memd.index.indexer import Compared, FolderComparison
 from memd.sources.scan import Rules, is_utf8
 from memd.workspace.backlog import Backlog
 from memd.workspace.context import LoopListener, WorkspaceContext
@@ -241,7 +241,7 @@ class Scanner:
         return True
 
 
-def _step(comparison: Comparison) -> tuple[Compared | None, float]:
+def _step(comparison: FolderComparison) -> tuple[Compared | None, float]:
     """Continue for a slice, in the writer thread; return the result, if complete, and the processor time."""
     began = time.thread_time()
     compared = comparison.step()

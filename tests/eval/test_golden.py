@@ -4,7 +4,7 @@ import pytest
 
 from memd.errors import InvalidError, NotFoundError
 from memd.eval import questions
-from memd.eval.questions import Passage, Topic
+from memd.eval.questions import AnswerPlace, Topic
 
 ROOT = "/home/ada/notes"
 
@@ -27,9 +27,9 @@ def test_a_line_is_a_query_with_what_answers_it():
         '{"query": "flaky", "path": ["ci.md", "daily/2026-05-01.md"], "note": "both say it"}',
         '{"query": "vpn", "path": "vpn.md", "line": 14}',
     ) == [
-        Topic("kafka", (Passage("queue.md", None),)),
-        Topic("flaky", (Passage("ci.md", None), Passage("daily/2026-05-01.md", None))),
-        Topic("vpn", (Passage("vpn.md", 14),)),
+        Topic("kafka", (AnswerPlace("queue.md", None),)),
+        Topic("flaky", (AnswerPlace("ci.md", None), AnswerPlace("daily/2026-05-01.md", None))),
+        Topic("vpn", (AnswerPlace("vpn.md", 14),)),
     ]
 
 
@@ -44,7 +44,7 @@ def test_lines_that_ask_the_same_are_one_question():
         '{"query": " vpn ", "path": "b.md"}',
         '{"query": "vpn", "path": "a.md", "line": 3}',
     )
-    assert question.places == (Passage("a.md", 3), Passage("b.md", None))
+    assert question.places == (AnswerPlace("a.md", 3), AnswerPlace("b.md", None))
 
 
 @pytest.mark.parametrize("path", ["x/y.md", "./x/y.md", "x//y.md", f"{ROOT}/x/y.md"])

@@ -14,7 +14,7 @@ import pytest
 from patience import PATIENCE
 
 from memctl.agents import config_file, json_splice
-from memctl.agents.config_file import Change
+from memctl.agents.config_file import FileChange
 from memctl.commands.editors import PLUGINS
 from memctl.exits import CommandError
 
@@ -361,7 +361,7 @@ def test_a_file_that_its_client_changes_meanwhile_is_left_as_that_wrote_it(home,
     first, second = home / "first", home / "second"
     for path in (first, second):
         path.write_text("{}")
-    changes = [Change(path, b"{}", b'{"memd": 1}', "make") for path in (first, second)]
+    changes = [FileChange(path, b"{}", b'{"memd": 1}', "make") for path in (first, second)]
     if rival == "before":
         second.write_text('{"new": 1}')
     else:  # while the bytes of the new file are on their way to the disk

@@ -8,7 +8,7 @@ import pytest
 from memctl.output import eval as page
 from memctl.output import plot
 from memd.eval.arms import Ranking
-from memd.eval.questions import Passage, Topic
+from memd.eval.questions import AnswerPlace, Topic
 from memd.eval.report import failures, summed_up
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -26,7 +26,7 @@ def answer(*paths, took_ms=2.0, lines=None):
 
 def report(amount=12, **about):
     """Return a report over questions whose answer hybrid has first, keyword third, grep never."""
-    questions = [Topic(f"question {number}", (Passage("a.md", 5),)) for number in range(amount)]
+    questions = [Topic(f"question {number}", (AnswerPlace("a.md", 5),)) for number in range(amount)]
     answers = [
         {
             "hybrid": answer("a.md", "b.md", took_ms=3.0 + number, lines=[(4, 9), (1, 2)]),
@@ -64,7 +64,7 @@ def test_lines_are_a_judgement_of_their_own():
 
 
 def test_a_line_must_stand_in_one_of_the_first_ten_hits():
-    question = Topic("q", (Passage("a.md", 5),))
+    question = Topic("q", (AnswerPlace("a.md", 5),))
     hits = [("b.md", (1, 2))] * 9 + [("a.md", (1, 5))]
     ten = answer(*(path for path, _ in hits), lines=[span for _, span in hits])
     eleven = answer("b.md", *(path for path, _ in hits), lines=[(1, 2), *(span for _, span in hits)])
@@ -77,7 +77,7 @@ def test_a_note_on_the_next_page_is_not_found():
     """Thirty hits are asked for, and the first ten notes count."""
     paths = [*(f"x{number}.md" for number in range(10)), "a.md"]
     asked = {"hybrid": answer(*paths, lines=[(1, 2)] * 11)}
-    told = summed_up([Topic("q", (Passage("a.md", None),))], [asked], about={"from": "golden", "seed": 1})
+    told = summed_up([Topic("q", (AnswerPlace("a.md", None),))], [asked], about={"from": "golden", "seed": 1})
     assert told["results"][0]["arms"]["hybrid"]["rank"] is None
     assert len(failures(told)) == 1
 
@@ -128,7 +128,7 @@ def test_few_questions_have_no_intervals():
 
 def test_failures_name_the_note_the_ranks_and_the_way_on():
     """A line to paste; what is in a query or a path does nothing to the terminal or the shell."""
-    question = Topic("it's \x1b[2J lost", (Passage("a b.md", 7),))
+    question = Topic("it's \x1b[2J lost", (AnswerPlace("a b.md", 7),))
     told = summed_up(
         [question],
         [{"hybrid": answer("x.md", lines=[(1, 2)]), "grep": answer("y.md", "a b.md")}],
