@@ -44,7 +44,7 @@ def log(root, monkeypatch):
     monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()
-    state_dir().mkdir(parents=True, mode=0o700)
+    state_dir().mkdir(parents=True, mode=0o700, exist_ok=True)
     path = state_dir() / "memd.log"
     path.write_text("".join(map(record, range(1, 101))))
     yield path

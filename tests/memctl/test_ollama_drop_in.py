@@ -94,7 +94,7 @@ def places(tmp_path, monkeypatch):
     monkeypatch.delenv("MEMD_SOCKET", raising=False)
     (tmp_path / "run").mkdir()
     systemd.unit_dir().mkdir(parents=True)
-    (tmp_path / "state/memd").mkdir(parents=True)
+    (tmp_path / "state/memd").mkdir(parents=True, exist_ok=True)
     return systemd.unit_dir(), tmp_path / "state/memd"
 
 
