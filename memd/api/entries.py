@@ -23,8 +23,6 @@ from memd.api.params import ExtractMemoryParams, ForgetParams
 from memd.api.results import ExtractMemoryResult, ForgetResult, Location, SimilarNote
 from memd.api.search import ANSWER_S
 from memd.api.similar import similar_to_entry
-from memd.api.workspaces import elsewhere
-from memd.api.workspaces import is_in_git as in_git
 from memd.entries import (
     Revision,
     Written,
@@ -41,8 +39,10 @@ from memd.entries import (
     write_entry,
 )
 from memd.errors import InvalidError, MemdError, NotFoundError
+from memd.index.snapshot import View
 from memd.records import Action
 from memd.rpc.context import Call
+from memd.search.keyword import phrase_expression
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
 
@@ -328,8 +328,8 @@ async def _find_note(
         entry_id, digest = await asyncio.to_thread(identity, root, path)
     if indexed is not None:
         entry_id, digest = entry_id or indexed[0], digest or indexed[1].hex()
-    is_in_git = await asyncio.to_thread(in_git, root, path)
-    return _Note(path, block_id is not None, title, indexed is not None, entry_id, digest, places, is_in_git)
+    in_git = await asyncio.to_thread(is_in_git, root, path)
+    return _Note(path, block_id is not None, title, indexed is not None, entry_id, digest, places, in_git)
 
 
 def _named_path(opened: OpenWorkspace, params: ForgetParams) -> str:
@@ -419,3 +419,69 @@ async def _cleaned(change: EntryChange, clean: Callable[[OpenWorkspace], Awaitab
     except MemdError as error:
         log.warning("traces_stay", code=error.code)
         return False
+
+
+# Where else the words of a forgotten entry are: notes, archives, daily files, git. Only read.
+
+MIN_LETTERS = 12  # of a line to search for: shorter ones occur in many notes
+MAX_LINES = 50  # of an entry to search for, each as a phrase: arbitrary, entries are short
+MAX_PLACES = 20  # in the answer; arbitrary, as many as somebody reads
+MAX_GIT_INDEX_BYTES = 256 << 20  # that of a repository with a million files; larger ones are not read
+
+_LETTERS = re.compile(r"[^\W_]")
+_SPACES = re.compile(r"\s+")
+
+
+def elsewhere(view: View, path: str, entry: str = "") -> list[Location]:
+    """Return the other places with lines of a note, or of its daily *entry*, by path and line."""
+    source = view.snapshot.source_at(path)
+    if source is None:
+        return []
+    found: set[tuple[str, int, int]] = set()
+    for line in _lines(view, source.id, entry):
+        ids = view.matching("words", phrase_expression(line))
+        for chunk in view.chunks(ids).values():
+            is_itself = (chunk.source, chunk.entry) == (source.id, entry)
+            if is_itself or _plain(line) not in _plain(chunk.text):
+                continue
+            found.add((view.snapshot.sources[chunk.source].path, chunk.start_line, chunk.end_line))
+        if len(found) >= MAX_PLACES:
+            break
+    return [
+        Location(path=other, start_line=start, end_line=end)
+        for other, start, end in sorted(found)[:MAX_PLACES]
+    ]
+
+
+def is_in_git(root: Path, path: str) -> bool:
+    """Return whether an enclosing git repository tracks the file, so that its history has the text.
+
+    Its index is read as bytes: git itself runs programs that the configuration of a repository names.
+    """
+    for folder in (root, *root.parents):
+        index = folder / ".git" / "index"
+        try:
+            if not index.is_file() or index.stat().st_size > MAX_GIT_INDEX_BYTES:
+                continue
+            listed = index.read_bytes()
+        except OSError:
+            continue
+        name = (root / path).relative_to(folder).as_posix().encode(errors="surrogateescape")
+        return name + b"\0" in listed
+    return False
+
+
+def _lines(view: View, source: int, entry: str) -> list[str]:
+    """Return the distinct lines of a note, or of a daily entry in it, that have enough letters."""
+    lines: dict[str, None] = {}
+    for chunk in view.reader.chunks_of(source):
+        if chunk.entry != entry:
+            continue
+        for line in chunk.text.splitlines():
+            if len(_LETTERS.findall(line)) >= MIN_LETTERS:
+                lines.setdefault(line.strip())
+    return list(lines)[:MAX_LINES]
+
+
+def _plain(text: str) -> str:
+    return _SPACES.sub(" ", text).strip().casefold()

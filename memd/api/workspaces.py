@@ -1,9 +1,5 @@
-"""``workspace.add``, ``list``, ``remove`` and ``configure``; also finds other copies of the text of an entry.
+"""``workspace.add``, ``list``, ``remove`` and ``configure``."""
 
-These places (notes, archives, daily files, git) are only read, in a reading thread.
-"""
-
-import re
 import shlex
 from contextlib import suppress
 from pathlib import Path
@@ -14,7 +10,6 @@ from msgspec import UnsetType
 from memd.api.indexing import SEE
 from memd.api.params import NoParams, WorkspaceAddParams, WorkspaceConfigureParams, WorkspaceRemoveParams
 from memd.api.results import (
-    Location,
     WorkspaceAddResult,
     WorkspaceConfigureResult,
     WorkspaceListResult,
@@ -23,22 +18,12 @@ from memd.api.results import (
 )
 from memd.api.status import counts, not_open
 from memd.errors import ConfigError, DeadlineError, IndexDamagedError, InvalidError, MemdError, NestedError
-from memd.index.snapshot import View
 from memd.languages import Language
 from memd.registry import root_for
 from memd.rpc.context import Call
-from memd.search.keyword import phrase_expression
 from memd.search.word_forms import languages_of
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
-
-MIN_LETTERS = 12  # of a line to search for: shorter ones occur in many notes
-MAX_LINES = 50  # of an entry to search for, each as a phrase: arbitrary, entries are short
-MAX_PLACES = 20  # in the answer; arbitrary, as many as somebody reads
-MAX_GIT_INDEX_BYTES = 256 << 20  # that of a repository with a million files; larger ones are not read
-
-_LETTERS = re.compile(r"[^\W_]")
-_SPACES = re.compile(r"\s+")
 
 
 async def add(workspaces: Workspaces, params: WorkspaceAddParams, call: Call) -> WorkspaceAddResult:
@@ -147,58 +132,3 @@ async def _configure(workspaces: Workspaces, root: Path, changed: dict[str, Any]
     await workspaces.configure(root, changed)
     call.outlives("the settings are written, and take effect when the index is opened with them")
     await workspaces.reopen(root)
-
-
-def elsewhere(view: View, path: str, entry: str = "") -> list[Location]:
-    """Return the other places with lines of a note, or of its daily *entry*, by path and line."""
-    source = view.snapshot.source_at(path)
-    if source is None:
-        return []
-    found: set[tuple[str, int, int]] = set()
-    for line in _lines(view, source.id, entry):
-        ids = view.matching("words", phrase_expression(line))
-        for chunk in view.chunks(ids).values():
-            is_itself = (chunk.source, chunk.entry) == (source.id, entry)
-            if is_itself or _plain(line) not in _plain(chunk.text):
-                continue
-            found.add((view.snapshot.sources[chunk.source].path, chunk.start_line, chunk.end_line))
-        if len(found) >= MAX_PLACES:
-            break
-    return [
-        Location(path=other, start_line=start, end_line=end)
-        for other, start, end in sorted(found)[:MAX_PLACES]
-    ]
-
-
-def is_in_git(root: Path, path: str) -> bool:
-    """Return whether an enclosing git repository tracks the file, so that its history has the text.
-
-    Its index is read as bytes: git itself runs programs that the configuration of a repository names.
-    """
-    for folder in (root, *root.parents):
-        index = folder / ".git" / "index"
-        try:
-            if not index.is_file() or index.stat().st_size > MAX_GIT_INDEX_BYTES:
-                continue
-            listed = index.read_bytes()
-        except OSError:
-            continue
-        name = (root / path).relative_to(folder).as_posix().encode(errors="surrogateescape")
-        return name + b"\0" in listed
-    return False
-
-
-def _lines(view: View, source: int, entry: str) -> list[str]:
-    """Return the distinct lines of a note, or of a daily entry in it, that have enough letters."""
-    lines: dict[str, None] = {}
-    for chunk in view.reader.chunks_of(source):
-        if chunk.entry != entry:
-            continue
-        for line in chunk.text.splitlines():
-            if len(_LETTERS.findall(line)) >= MIN_LETTERS:
-                lines.setdefault(line.strip())
-    return list(lines)[:MAX_LINES]
-
-
-def _plain(text: str) -> str:
-    return _SPACES.sub(" ", text).strip().casefold()
