@@ -43,6 +43,7 @@ class Skipped:
 
     path: str
     reason: str  # one of memd.sources.scan.REASONS
+    detail: str = ""  # of failed: the step and the kind of exception, without its text
 
 
 @dataclass(frozen=True, slots=True)

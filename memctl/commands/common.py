@@ -142,7 +142,12 @@ def whole_answer(client: Client, method: str, params: dict[str, Any], args: Name
     elif index.get("first_words") and not args.no_wait:
         what = caveats.RENEWED.get(index.get("renewed") or "", "this is the first index of this workspace")
         note(f"{what}; waiting for its words (--no-wait answers without waiting)")
-        wait_for_index(client, params["workspace"], vectors=False)
+        try:
+            wait_for_index(client, params["workspace"], vectors=False)
+        except RpcError as error:
+            if error.code != "MEMD_TIMEOUT":  # only a wait without end: what is indexed answers
+                raise
+            note(f"{error}. The answer is from what is indexed")
     else:
         return answer
     return ask(client, method, params, timeout_s=SEARCH_TIMEOUT_S)

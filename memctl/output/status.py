@@ -359,10 +359,14 @@ def _beside(known: dict[str, Any]) -> list[tuple[str, str]]:
     return [*_skipped(known), *folders, *copies, *_warnings(known)]
 
 
+def _why_skipped(file: dict[str, Any]) -> str:
+    return one_line(": ".join(filter(None, (file["reason"], file.get("detail")))))
+
+
 def _skipped(known: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the first files that are not indexed, each with its reason."""
     skipped: Iterable[dict[str, Any]] = (known.get("skipped") or ())[:SKIPPED_SHOWN]
-    facts = [("skipped", f"{one_line(file['path'])} ({one_line(file['reason'])})") for file in skipped]
+    facts = [("skipped", f"{one_line(file['path'])} ({_why_skipped(file)})") for file in skipped]
     more = (known.get("skipped_total") or len(facts)) - len(facts)
     return [*facts, ("skipped", f"{more} more: memctl status --json")] if more > 0 else facts
 

@@ -291,7 +291,11 @@ async def sources(
 def _sources(
     opened: OpenWorkspace, params: SourcesParams, call: Call, filters: Filters, skipped: dict[str, str]
 ) -> Packed[SourcesResult]:
-    result = _skipped(skipped, params, filters) if params.skipped else _indexed(opened, params, call, filters)
+    result = (
+        _skipped(opened, skipped, params, filters)
+        if params.skipped
+        else _indexed(opened, params, call, filters)
+    )
     return packed(SourcesResult(workspace=str(opened.workspace.root), **result))
 
 
@@ -333,7 +337,9 @@ def _entry(root: Path, source: Source, size: SourceSize, recalled: str | None) -
     )
 
 
-def _skipped(skipped: dict[str, str], params: SourcesParams, filters: Filters) -> dict[str, Any]:
+def _skipped(
+    opened: OpenWorkspace, skipped: dict[str, str], params: SourcesParams, filters: Filters
+) -> dict[str, Any]:
     """Return a page of skipped files; of their filters only that of the path can be applied."""
     tests = [condition.matcher() for condition in filters if condition.name == "path"]
     # The matcher reads nothing of a source but its path.
@@ -347,11 +353,16 @@ def _skipped(skipped: dict[str, str], params: SourcesParams, filters: Filters) -
     return {
         "sources": [],
         "skipped": [
-            SkippedSource(path=path, reason=skipped[path], text=WHY_NOT.get(skipped[path], ""))
+            SkippedSource(path=path, reason=skipped[path], text=_why_not(opened, path, skipped[path]))
             for path in shown
         ],
         "next": shown[-1] if len(paths) > params.limit else None,
     }
+
+
+def _why_not(opened: OpenWorkspace, path: str, reason: str) -> str:
+    detail = opened.sync.index_loop.failures.get(path) if reason == "failed" else None
+    return WHY_NOT.get(reason, "") + (f" ({detail})" if detail else "")
 
 
 async def fields(

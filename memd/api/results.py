@@ -634,6 +634,7 @@ class SkippedFile(Result, frozen=True, kw_only=True):
 
     path: str
     reason: str
+    detail: str = ""  # of failed: the step and the kind of exception
 
 
 class SourceWarning(Result, frozen=True, kw_only=True):

@@ -148,6 +148,7 @@ def _workspace(workspaces: Workspaces, opened: OpenWorkspace) -> WorkspaceStatus
     sync = opened.sync
     skipped = sorted(sync.scanner.skipped.items())
     warnings = sorted(sync.index_loop.warnings.items())
+    failures = sync.index_loop.failures
     trouble_of_watch = sync.watcher.trouble
     rebuilding = workspaces.rebuilding(opened.workspace.root)
     sources = opened.index.snapshot.sources
@@ -159,7 +160,10 @@ def _workspace(workspaces: Workspaces, opened: OpenWorkspace) -> WorkspaceStatus
         vectors=sync.vector_count,
         unreadable=sync.vectors.unreadable,
         beyond=sync.vectors.beyond,
-        skipped=[SkippedFile(path=path, reason=reason) for path, reason in skipped[:SHOWN]],
+        skipped=[
+            SkippedFile(path=path, reason=reason, detail=failures.get(path, "") if reason == "failed" else "")
+            for path, reason in skipped[:SHOWN]
+        ],
         skipped_total=len(skipped),
         warnings=[SourceWarning(path=path, warning=text) for path, text in warnings[:SHOWN]],
         warnings_total=len(warnings),
@@ -178,7 +182,7 @@ def _workspace(workspaces: Workspaces, opened: OpenWorkspace) -> WorkspaceStatus
         building=ModelChange(**sync.vectors.building) if sync.vectors.building else None,
         rebuilding=WorkProgress(**rebuilding) if rebuilding else None,
         sidecars=_sidecars(sync),
-        errors=[*sync.troubles.newest, *([trouble_of_watch] if trouble_of_watch else [])],
+        errors=[*sync.troubles.newest, *filter(None, (trouble_of_watch, sync.stalled))],
         damaged_rows=opened.index.matrices.damaged_rows,
         size_bytes=opened.index.size_bytes(),
         set_aside=[str(folder) for folder in opened.aside.folders],
@@ -344,8 +348,10 @@ async def _health_of(workspaces: Workspaces, root: str, call: Call) -> HealthChe
         fresh = await wait_for(opened, probe, call)
         made = await workspaces.read(_probed, opened, probe, call, fresh)
         took_ms = sum(made["timings_ms"].values()) - made["timings_ms"]["wait"]
-        detail = ", ".join([f"answered in {took_ms:.1f} ms", *made["degraded"]])
-        ok = not set(made["degraded"]) - {EMBEDDING_PAUSED}  # a pause is intended, not a fault
+        stalled = opened.sync.stalled
+        detail = ", ".join([f"answered in {took_ms:.1f} ms", *made["degraded"], *filter(None, [stalled])])
+        # A pause is intended, not a fault.
+        ok = not set(made["degraded"]) - {EMBEDDING_PAUSED} and not stalled
         opened.last_health = {"ok": ok, "detail": detail, "at": time.time()}
         return HealthCheck(name=root, ok=ok, detail=detail)
 

@@ -145,6 +145,7 @@ async def why(workspaces: Workspaces, opened: OpenWorkspace, params: WhyParams, 
         verdict=facts.verdict,
         refusal=facts.disk if isinstance(facts.disk, Refusal) else None,
         reason=_reason(opened, facts),
+        failed=opened.sync.index_loop.failures.get(facts.path or "", ""),
         close=facts.close,
         is_for_agent=params.agent,
     )
@@ -274,6 +275,7 @@ class Diagnosis:
     verdict: Verdict | None = None  # the result of the search for it; None if it is not indexed
     refusal: Refusal | None = None  # of not-a-source
     reason: str = ""  # of not-indexed and unpublished
+    failed: str = ""  # of the reason "failed": the step and the kind of exception
     close: tuple[str, ...] = ()  # of missing: sources with a similar name
     is_for_agent: bool = False  # an agent does not learn which of the reasons applies
     pool: int = POOL  # candidates of each arm
@@ -373,6 +375,8 @@ def _root_missing(finding: Diagnosis) -> tuple[str, str]:
 
 def _not_indexed(finding: Diagnosis) -> tuple[str, str]:
     reason, way_out = _NOT_INDEXED[finding.reason]
+    if finding.reason == "failed" and finding.failed:
+        reason += f" ({finding.failed})"
     how = "indexed in an older version" if finding.source else "not indexed yet"
     return f"{finding.path} is {how}: {reason}", way_out
 

@@ -143,7 +143,7 @@ class Reading:
     wanted: bool = False  # it must be parsed
     prepared: NewSource | None = None
     staged: Staged | None = None  # set for a source with many chunks
-    failed: bool = False
+    failed: str = ""  # the step and the exception at which it failed
     interrupted: bool = False  # failed for a reason outside of the note
 
 
@@ -209,7 +209,7 @@ class Indexer:
         for path in paths:
             now_ns = time.time_ns()
             reading = Reading(path, next(self._orders), now_ns)
-            with self._alone(reading):
+            with self._alone(reading, "reading"):
                 reading.found = self._read(path, now_ns)
             if not large_too and isinstance(reading.found, SourceText):
                 text = reading.found.text
@@ -225,7 +225,7 @@ class Indexer:
         for reading in readings:
             found = reading.found
             if isinstance(found, SourceText) and not reading.put_off:
-                with self._alone(reading):
+                with self._alone(reading, "comparing"):
                     known = self.stamps.get(reading.path)
                     same = known is not None and known[1] == found.hash
                     reading.wanted = not same and self._index.writer.gone_hash(reading.path) != found.hash
@@ -254,10 +254,10 @@ class Indexer:
             except IndexClosedError:  # the daemon stops
                 raise
             except InterruptedParseError:
-                reading.failed = reading.interrupted = True
-            except Exception:  # one note that fails must not block all others
+                reading.failed, reading.interrupted = "parsing: it was interrupted", True
+            except Exception as error:  # one note that fails must not block all others
                 log.exception("note_failed")
-                reading.failed = True
+                reading.failed = f"parsing: {type(error).__name__}"
 
     def stage(self, readings: list[Reading], *, budget_s: float = SLICE_S) -> bool:
         """Store a slice of the chunks of large sources; return True when done. For the writing thread."""
@@ -269,7 +269,7 @@ class Indexer:
                 continue
             done = True
             try:
-                with self._alone(reading):
+                with self._alone(reading, "storing its chunks"):
                     reading.staged, done = self._index.stage(new, staged, budget_s)
             except BaseException:
                 self._let_go(readings)
@@ -296,23 +296,23 @@ class Indexer:
         done = Applied()
         for reading in readings:
             reading.staged = None  # let go with the others
-            with self._alone(reading):
+            with self._alone(reading, "storing"):
                 done.add(self._committed([reading], at_s))
             if reading.failed and reading.path not in {file.path for file in done.skipped}:
                 done.handled += 1
-                done.skipped.append(Skipped(reading.path, "failed"))
+                done.skipped.append(Skipped(reading.path, "failed", reading.failed))
         return done
 
     @contextmanager
-    def _alone(self, reading: Reading) -> Iterator[None]:
+    def _alone(self, reading: Reading, step: str) -> Iterator[None]:
         """Mark a reading as failed where a step with it raises what nobody expects: others must go on."""
         try:
             yield
         except MemdError:
             raise
-        except Exception:
+        except Exception as error:
             log.exception("note_failed")
-            reading.failed = True
+            reading.failed = reading.failed or f"{step}: {type(error).__name__}"
 
     def _committed(self, readings: list[Reading], at_s: int | None) -> Applied:
         done = Applied()
@@ -324,7 +324,7 @@ class Indexer:
                     if reading.put_off:
                         done.put_off.append(reading.path)
                     elif reading.failed and reading.found is None:  # reading it raised: it may be there
-                        done.skipped.append(Skipped(reading.path, "failed"))
+                        done.skipped.append(Skipped(reading.path, "failed", reading.failed))
                     elif self._newest.get(reading.path, 0) < reading.order:
                         self._apply_one(reading, changes, done, gone_since_s)
         except BaseException:
@@ -381,7 +381,7 @@ class Indexer:
             done.indexed.append(path)
             done.warned[path] = reading.prepared.warnings
         elif reading.failed:
-            done.skipped.append(Skipped(path, "failed"))
+            done.skipped.append(Skipped(path, "failed", reading.failed))
             done.interrupted += [path] if reading.interrupted else []
             return
         else:  # the bytes were known to the index in `sift`, but not any more

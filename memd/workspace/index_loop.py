@@ -33,7 +33,9 @@ class IndexLoop:
     ) -> None:
         self.fault: MemdError | None = None  # the error of the last commit, if it failed
         self.throughput = Throughput()  # in files
+        self.steps = 0  # that were taken, of files read, parsed or stored: it grows while there is progress
         self.warnings: dict[str, str] = {}  # path → why it is not indexed as Markdown
+        self.failures: dict[str, str] = {}  # path skipped as failed → the step and the exception
         self._context = context
         self._indexer = context.indexer
         self._lanes = context.lanes
@@ -149,8 +151,9 @@ class IndexLoop:
 
         if any(reading.wanted for reading in readings):
             await lane.run(prepare)
+            self.steps += 1
             while not await self._context.write(indexer.stage, readings):  # saves run between slices
-                pass
+                self.steps += 1
         done: Applied = await self._context.write(commit)
         return done
 
@@ -159,6 +162,9 @@ class IndexLoop:
             self._backlog.put_off(done.put_off, time.monotonic())
             self._large_work.set()
         self._note_warnings(done)
+        for path in {*done.indexed, *done.removed}:
+            self.failures.pop(path, None)
+        self.failures |= {file.path: file.detail for file in done.skipped if file.detail}
         skipped = self._scanner.skipped
         read = skipped.keys() & {*done.indexed, *done.removed}
         if read or done.skipped:

@@ -96,6 +96,7 @@ class Scanner:
         self.found_sources = 0  # in the last scan
         self.last: float | None = None  # time.time() of the last scan
         self.running = False
+        self.slices = 0  # of all scans: it grows while there is progress
         self.failures = 0  # in a row
         self.polling = False  # events are unreliable
         self.watched = asyncio.Event()  # set once the watch is armed, or reports why it is not
@@ -198,6 +199,7 @@ class Scanner:
         while compared is None:
             compared, took_s = await self._context.write(_step, comparison)
             cost_s += took_s
+            self.slices += 1
         return compared, cost_s
 
     def _take(self, compared: Compared, began: float) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import structlog
 
-from memd.errors import IndexClosedError, NoSpaceError, StorageError
+from memd.errors import DeadlineError, IndexClosedError, NoSpaceError, StorageError
 from memd.index.index import Index
 from memd.records import Renewal, State, SyncState
 from memd.registry import Workspace
@@ -31,6 +31,8 @@ POLL_S = 0.005  # between two checks of counters while a request waits; costs mi
 BULK_POLL_S = 0.05  # the same while thousands of files wait, which take a millisecond to count
 # Delays after consecutive failures of embedding. Checking for the model is cheap: it is loaded separately.
 EMBED_RETRY_S = (1.0, 2.0, 5.0)
+STALLED_S = 60.0  # open work without any progress for so long: something hangs, and nobody should wait for it
+LOOK_S = 5.0  # between two looks at the progress
 REPORT_EVERY_S = 0.25  # of progress notifications; at least one a second is promised
 
 log = structlog.get_logger()
@@ -53,6 +55,8 @@ class WorkspaceSync:
         self.troubles = Troubles(context.publish)
         self._told_state = ""
         self._most = 0  # files that waited after the last scan
+        self._progressed_s = time.monotonic()  # when there was progress last
+        self._seen: tuple[object, ...] = ()  # the counters by which it was seen
         self._stop = asyncio.Event()
         self._at_once = asyncio.Event()  # failed work is retried without a delay
         self._tasks: list[asyncio.Task[None]] = []
@@ -120,6 +124,37 @@ class WorkspaceSync:
         return {"stage": "index" if files else "embed", "done": total - left, "total": total}
 
     @property
+    def stalled(self) -> str:
+        """What the work has hung on for a minute; "" while there is progress, or no work."""
+        still_s = time.monotonic() - self._progressed_s
+        if (
+            still_s < STALLED_S
+            or not (self._open_work or self.scanner.last is None)
+            or self.state == "missing"
+        ):
+            return ""
+        stage, files = self.progress["stage"], len(self._backlog)
+        what = {
+            "scan": f"the scan of {self.place.root}",
+            "index": f"indexing of {next(iter(self.index_loop.in_hand), 'a file')} ({files:,} files wait)",
+            "embed": f"embedding ({self.vectors.pending:,} vectors wait)",
+        }[stage]
+        return f"no progress for {still_s:.0f} s with {what}" + (
+            "" if not self.first else ", in the first index"
+        )
+
+    async def _look_at_progress(self) -> None:
+        """Note when something was done last, for ever."""
+        while True:
+            seen: tuple[object, ...] = (
+                self.index.snapshot.generation, self.scanner.slices, self.scanner.last, len(self._backlog),
+                self.vectors.pending, self.index_loop.steps, self._open_work,
+            )  # fmt: skip
+            if seen != self._seen:
+                self._progressed_s, self._seen = time.monotonic(), seen
+            await asyncio.sleep(LOOK_S)
+
+    @property
     def _embedded_share(self) -> float | None:
         """The share of the chunks to embed that have a vector; None without a model."""
         if not self.vectors.wanted:
@@ -166,7 +201,7 @@ class WorkspaceSync:
             self.scanner.rules = await self.context.write(self.context.load_rules)
         loops = [self.watcher.run, self.scanner.run, self.index_loop.run]
         loops += [self.index_loop.run_large, self.maintenance.run, self.maintenance.keep_erasing]
-        loops += [self._damaged_rows.run]
+        loops += [self._damaged_rows.run, self._look_at_progress]
         pauses_s: dict[Callable[[], Awaitable[None]], Sequence[float]] = dict.fromkeys(loops, RETRY_S)
         if self.vectors.wanted:
             pauses_s[self._keep_embedding] = EMBED_RETRY_S
@@ -213,6 +248,7 @@ class WorkspaceSync:
 
         Raises:
             IndexClosedError: the workspace is being reopened or removed.
+            DeadlineError: there has been no progress for a minute.
             StorageError, NoSpaceError: its folder cannot be scanned, or its index cannot be written.
         """
         self._try_again()
@@ -223,6 +259,8 @@ class WorkspaceSync:
         ):
             if self.state == "missing":
                 return
+            if stalled := self.stalled:
+                raise DeadlineError(f"{stalled}: memctl status")
             if report is not None:
                 report(self.progress)
             await self._wait(REPORT_EVERY_S if report is not None else POLL_S)

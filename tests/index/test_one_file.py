@@ -28,6 +28,11 @@ STEPS = {
 }
 
 
+NAMED = {
+    "read": "reading", "sift": "comparing", "prepare": "parsing", "stage": "storing its chunks", "put": "storing",
+}  # fmt: skip
+
+
 @pytest.mark.parametrize("error", RAISED, ids=lambda error: type(error).__name__)
 @pytest.mark.parametrize("step", STEPS)
 def test_a_file_at_fault_is_set_aside_and_all_others_are_indexed(tmp_path, monkeypatch, step, error):
@@ -55,6 +60,7 @@ def test_a_file_at_fault_is_set_aside_and_all_others_are_indexed(tmp_path, monke
             done = notes.indexer.apply(list(texts), budget_s=60)
         assert {line["event"] for line in logged} <= {"note_failed", "commit_failed"}
         assert [(one.path, one.reason) for one in done.skipped] == [(culprit, "failed")]
+        assert done.skipped[0].detail == f"{NAMED[step]}: {type(error).__name__}"
         assert set(notes.found(f"word{number}", limit=100)) == SOURCES.keys() - {culprit}
         assert done.handled == len(texts)
         culprit = ""
