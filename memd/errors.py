@@ -116,6 +116,10 @@ class StorageError(MemdError):
     code = "MEMD_IO"
 
 
+class DiskError(StorageError):
+    """A user's folder does not answer in time: its disk is slow, or hangs."""
+
+
 class IndexDamagedError(MemdError):
     """The index on disk cannot be read; it is set aside and rebuilt from the Markdown."""
 

@@ -12,7 +12,7 @@ import shlex
 import stat
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import structlog
@@ -23,12 +23,21 @@ from memd.config import config_template
 from memd.errors import StorageError, UnsafeError, WorkspaceError, storage_error
 
 
+@dataclass(slots=True)
+class Presence:
+    """What was seen of a root last, by the thread that may touch it."""
+
+    is_there: bool = False
+    is_slow: bool = False  # it did not answer at once
+
+
 @dataclass(frozen=True, slots=True)
 class Workspace:
     """The places of one workspace's files."""
 
     root: Path  # real path
     index_dir: Path  # in the machine's state directory, never in the synced tree
+    seen: Presence | None = field(default=None, compare=False)  # None: nobody looks, but who asks
 
     @property
     def config_path(self) -> Path:
@@ -46,7 +55,12 @@ class Workspace:
         return self.journal_path.with_suffix(".recalls")
 
     def is_there(self) -> bool:
-        """Return whether the workspace exists; without its configuration, its disk may not be mounted."""
+        """Return whether the workspace exists; without its configuration, its disk may not be mounted.
+
+        Of an open workspace this is what was seen last, and touches no disk.
+        """
+        if self.seen is not None:
+            return self.seen.is_there
         return os.path.isfile(f"{self.root}/{WORKSPACE_CONFIG}")  # noqa: PTH113 - as is_folder
 
 

@@ -1,4 +1,4 @@
-"""A disk that is slow, or hangs for ever: calls on paths below a folder sleep before they reach the system."""
+"""A disk that is slow, or hangs for ever: calls on paths below a folder sleep before they are made."""
 
 import shutil
 import subprocess
@@ -29,14 +29,14 @@ static double now(void) {
 
 static double seconds(void) {
     char text[32] = "0";
-    int fd = syscall(SYS_openat, AT_FDCWD, getenv("SLOW_SECONDS"), O_RDONLY | O_CLOEXEC);
+    int fd = syscall(SYS_openat, AT_FDCWD, getenv("MEMD_SLOW_SECONDS"), O_RDONLY | O_CLOEXEC);
     if (fd >= 0) { ssize_t got = read(fd, text, 31); text[got > 0 ? got : 0] = 0; close(fd); }
     return atof(text);
 }
 
 static void wait_for(int dir, const char *path) {
     char whole[2 * PATH_MAX], link[64];
-    const char *slow = getenv("SLOW_BELOW");
+    const char *slow = getenv("MEMD_SLOW_BELOW");
     if (!slow || !path) return;
     whole[0] = 0;
     if (path[0] != '/') {
@@ -52,15 +52,16 @@ static void wait_for(int dir, const char *path) {
 }
 
 #define REAL(name) static typeof(&name) real; if (!real) real = (typeof(&name))dlsym(RTLD_NEXT, #name);
-#define OPEN(name) int name(const char *path, int flags, ...) { REAL(name) va_list args; va_start(args, flags); \
-    mode_t mode = va_arg(args, int); va_end(args); wait_for(AT_FDCWD, path); return real(path, flags, mode); }
+#define OPEN(name) int name(const char *path, int flags, ...) { REAL(name) va_list args; \
+    va_start(args, flags); mode_t mode = va_arg(args, int); va_end(args); \
+    wait_for(AT_FDCWD, path); return real(path, flags, mode); }
 #define OPENAT(name) int name(int dir, const char *path, int flags, ...) { REAL(name) va_list args; \
     va_start(args, flags); mode_t mode = va_arg(args, int); va_end(args); wait_for(dir, path); \
     return real(dir, path, flags, mode); }
 #define STAT(name, kind) int name(const char *restrict path, struct kind *restrict found) { REAL(name) \
     wait_for(AT_FDCWD, path); return real(path, found); }
-#define STATAT(name, kind) int name(int dir, const char *restrict path, struct kind *restrict found, int flags) { \
-    REAL(name) wait_for(dir, path); return real(dir, path, found, flags); }
+#define STATAT(name, kind) int name(int dir, const char *restrict path, struct kind *restrict found, \
+    int flags) { REAL(name) wait_for(dir, path); return real(dir, path, found, flags); }
 OPEN(open) OPEN(open64) OPENAT(openat) OPENAT(openat64)
 STAT(stat, stat) STAT(lstat, stat) STAT(stat64, stat64) STAT(lstat64, stat64)
 STATAT(fstatat, stat) STATAT(fstatat64, stat64)
@@ -92,10 +93,12 @@ class SlowDisk:
         (folder / "slow.c").write_text(SOURCE)
         built = ["gcc", "-shared", "-fPIC", "-O1", "-w", "-o", library, folder / "slow.c", "-ldl"]
         subprocess.run(built, check=True, cwd=folder)
-        self.environment = {
-            "LD_PRELOAD": str(library), "SLOW_BELOW": str(below), "SLOW_SECONDS": str(self._seconds),
+        self.environment = {  # MEMD_: a daemon drops what it does not know
+            "LD_PRELOAD": str(library), "MEMD_SLOW_BELOW": str(below), "MEMD_SLOW_SECONDS": str(self._seconds),
         }  # fmt: skip
 
     def take(self, seconds: float) -> None:
         """Let each call take so long from now on, those that wait too; 1e9: it hangs."""
-        self._seconds.write_text(str(seconds))
+        fresh = self._seconds.with_suffix(".new")  # an empty file would be 0 seconds
+        fresh.write_text(str(seconds))
+        fresh.replace(self._seconds)

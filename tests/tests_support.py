@@ -27,6 +27,7 @@ from memd.search.search import Answer, search
 from memd.sources.scan import Rules
 from memd.sources.watch import Watcher
 from memd.workspace.context import DaemonContext, WorkspaceContext, config_stamp
+from memd.workspace.disk import Disk
 from memd.workspace.set_aside import SetAside
 from memd.workspace.supervisor import ReopenReason
 from memd.workspace.threads import Lanes, Threads
@@ -255,6 +256,7 @@ def context_of(
         ),
         owner=owner or Owner(),
         place=place,
+        disk=Disk(notes.root, "disk"),
         config=WorkspaceConfig(),
         config_seen=config_stamp(place.config_path),
         index=notes.index,

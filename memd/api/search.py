@@ -482,6 +482,6 @@ def embedded(opened: Askable, prepared: PreparedQuery, *, typed: str | None = No
 def _alive(opened: Askable) -> Callable[[str], bool]:
     """Return what tells whether a source is on the disk; where nothing can be seen, answers go on."""
     root = str(opened.workspace.root)
-    if not opened.workspace.is_there():
+    if not opened.workspace.is_there() or (opened.workspace.seen and opened.workspace.seen.is_slow):
         return lambda _: True
     return lambda path: os.access(f"{root}/{path}", os.F_OK)  # half of the time of os.path.exists

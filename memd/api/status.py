@@ -182,12 +182,18 @@ def _workspace(workspaces: Workspaces, opened: OpenWorkspace) -> WorkspaceStatus
         building=ModelChange(**sync.vectors.building) if sync.vectors.building else None,
         rebuilding=WorkProgress(**rebuilding) if rebuilding else None,
         sidecars=_sidecars(sync),
-        errors=[*sync.troubles.newest, *filter(None, (trouble_of_watch, sync.stalled))],
+        errors=[*sync.troubles.newest, *filter(None, (trouble_of_watch, sync.stalled, _slow(opened)))],
         damaged_rows=opened.index.matrices.damaged_rows,
         size_bytes=opened.index.size_bytes(),
         set_aside=[str(folder) for folder in opened.aside.folders],
         degraded=_degraded(opened),
     )
+
+
+def _slow(opened: OpenWorkspace) -> str:
+    """Return that the disk does not answer at once; "" if it does."""
+    seen = opened.workspace.seen
+    return f"the disk of {opened.workspace.root} is slow, or hangs" if seen and seen.is_slow else ""
 
 
 def _degraded(opened: OpenWorkspace) -> list[str]:

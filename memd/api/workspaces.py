@@ -19,7 +19,6 @@ from memd.api.results import (
 from memd.api.status import counts, not_open
 from memd.errors import ConfigError, DeadlineError, IndexDamagedError, InvalidError, MemdError, NestedError
 from memd.languages import Language
-from memd.registry import root_for
 from memd.rpc.context import Call
 from memd.search.word_forms import languages_of
 from memd.workspace.open import OpenWorkspace
@@ -104,7 +103,7 @@ async def _refuse_to_take(workspaces: Workspaces, path: str) -> None:
     Raises:
         NestedError: which workspace, and how many of its notes.
     """
-    root = root_for(path)
+    root = await workspaces.root_for(path)
     if root in workspaces.roots:
         return
     for opened in await _around(workspaces, root):

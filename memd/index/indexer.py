@@ -91,7 +91,11 @@ class FolderComparison:
         self._skipped: list[Skipped] = []
 
     def step(self, budget_s: float = SLICE_S) -> Compared | None:
-        """Work for about *budget_s*; return the differences when done, else None. Reads no file contents.
+        """Work for about *budget_s*; return the differences when done, else None. For the writing thread."""
+        return self.compared() if self.walk(budget_s) else None
+
+    def walk(self, budget_s: float = SLICE_S) -> bool:
+        """List the folder for about *budget_s*; return whether it is through. Reads no file contents.
 
         A source that was saved and indexed between two slices may be named as gone: like any path, that is
         a hint.
@@ -103,7 +107,11 @@ class FolderComparison:
             elif entry is not None:
                 self._found[entry[0]] = entry[1]
             if time.monotonic() > stop:
-                return None
+                return False
+        return True
+
+    def compared(self) -> Compared:
+        """Return the differences of what was found. For the writing thread."""
         found = self._found
         known = self._index.writer.paths(self._folder)
         gone = sorted(known.keys() - found.keys())

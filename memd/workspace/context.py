@@ -25,6 +25,7 @@ from memd.index.sidecars import SidecarFolder
 from memd.registry import Workspace
 from memd.sources.scan import Rules
 from memd.sources.watch import Watcher
+from memd.workspace.disk import Disk, Disks
 from memd.workspace.parse_process import ParseProcess
 from memd.workspace.set_aside import SetAside
 from memd.workspace.supervisor import ReopenReason
@@ -84,6 +85,7 @@ class DaemonContext:
     threads: Threads
     process: ParseProcess
     feed: EventBus
+    disks: Disks = field(default_factory=Disks)
     pause: EmbeddingPause = field(default_factory=EmbeddingPause)
 
 
@@ -123,6 +125,7 @@ class WorkspaceContext:
     daemon: DaemonContext
     owner: Owner
     place: Workspace
+    disk: Disk  # the thread that may touch the folder
     config: WorkspaceConfig
     config_seen: ConfigStamp | None  # stamp of the file that *config* was read from
     index: Index

@@ -77,7 +77,7 @@ class IndexLoop:
         """Index the backlog, for ever."""
         while True:
             self._work.clear()  # cleared first: work that arrives from now on is seen next time
-            if not self._context.place.is_there():  # a missing disk must not look like deleted files
+            if not await self._context.disk.look():  # a missing disk must not look like deleted files
                 await asyncio.sleep(MISSING_POLL_S)
                 continue
             paths = self._backlog.take(SLICE_PATHS)
@@ -91,7 +91,7 @@ class IndexLoop:
         """Index the large files that were postponed, one by one, for ever."""
         while True:
             self._large_work.clear()
-            if not self._context.place.is_there():
+            if not await self._context.disk.look():
                 await asyncio.sleep(MISSING_POLL_S)
                 continue
             while self._indexer.has_waste:
@@ -113,7 +113,7 @@ class IndexLoop:
             self.throughput.note(handled, time.monotonic() - began)
         except Exception as error:
             # The folder may have gone away meanwhile, which is not a failure.
-            if not isinstance(error, MemdError) or self._context.place.is_there():
+            if not isinstance(error, MemdError) or await self._context.disk.look():
                 self.fault = fault_of(error)
                 raise
         finally:
@@ -128,7 +128,7 @@ class IndexLoop:
             self._indexer.suspects -= {path}
             through = True
         except Exception as error:
-            if not isinstance(error, MemdError) or self._context.place.is_there():
+            if not isinstance(error, MemdError) or await self._context.disk.look():
                 self.fault = fault_of(error)
                 raise
         finally:
@@ -137,7 +137,8 @@ class IndexLoop:
     async def _through(self, paths: list[str], lane: Lane) -> Applied:
         """Take paths through all steps, each in its thread."""
         indexer = self._indexer
-        readings = await lane.run(lambda: indexer.read(paths, large_too=lane.parse is not None))
+        large_too = lane.parse is not None
+        readings = await self._context.disk.run(lambda: indexer.read(paths, large_too=large_too))
         await self._context.write(indexer.sift, readings)
 
         def prepare() -> None:

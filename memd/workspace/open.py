@@ -5,7 +5,7 @@ import errno
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,8 @@ from memd.workspace.sync import WorkspaceSync
 from memd.workspace.threads import Lane, Lanes, Threads
 
 log = structlog.get_logger()
+
+OPENING_S = 5.0  # how long a root may take to be seen; later, the index is opened as if its disk were missing
 
 
 @dataclass(slots=True)
@@ -85,9 +87,14 @@ async def open_workspace(place: Workspace, daemon: DaemonContext, owner: Owner) 
         StorageError: its index cannot be opened or created.
     """
     write = daemon.threads.write
-    stamp = config_stamp(place.config_path)
+    disk = daemon.disks.of(place.root)
+    place = replace(place, seen=disk.seen)
+    await disk.look(patience_s=OPENING_S)
     await write(_prepare_folder, place)
-    config = await write(_load_config, place, daemon.user_config_path)
+    stamp = await disk.run(config_stamp, place.config_path) if place.is_there() else None
+    # Of a folder that is not seen, only the copy in the state folder is read.
+    load = partial(_load_config, place, daemon.user_config_path)
+    config = await (disk.run(load) if place.is_there() else write(load))
     try:
         return await _open_with(place, config, stamp, daemon, owner)
     except IndexDamagedError as error:
@@ -136,7 +143,7 @@ async def _open_with(
     embedding = daemon.providers.queue_for(config, user)
     try:
         if place.is_there():
-            await write(_remember_config, place)
+            await daemon.disks.of(place.root).run(_remember_config, place)
         limits = ChunkLimits(config.chunk_words, config.chunk_overlap, max_tokens)
         indexer = Indexer(index, place.root, tokenizer=tokenizer, limits=limits)
         await write(indexer.begin)
@@ -145,6 +152,7 @@ async def _open_with(
                 daemon=daemon,
                 owner=owner,
                 place=place,
+                disk=daemon.disks.of(place.root),
                 config=config,
                 config_seen=stamp,
                 index=index,

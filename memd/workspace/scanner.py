@@ -9,6 +9,7 @@ from memd.index.indexer import Compared, FolderComparison
 from memd.sources.scan import Rules, is_utf8
 from memd.workspace.backlog import Backlog
 from memd.workspace.context import LoopListener, WorkspaceContext
+from memd.workspace.disk import DEADLINE_S
 
 # Events are hints: the folder is scanned as often as a thousandth of a core allows, for all workspaces
 # together. With 10,000 files, which take a tenth of a second, that is every 100 s.
@@ -140,7 +141,7 @@ class Scanner:
                 await self.watched.wait()
         while True:
             self._wanted.clear()  # cleared first: requests from now on are seen next time
-            if not self._context.place.is_there():
+            if not await self._context.disk.look():
                 await asyncio.sleep(MISSING_S)
                 self.ask()
             elif (pause_s := self._pause_s()) > 0 and not self._folders:
@@ -155,7 +156,7 @@ class Scanner:
 
     async def read_rules(self) -> Rules:
         """Reload the rules for sources, which apply to everything indexed from now on."""
-        self.rules = await self._context.write(self._context.load_rules)
+        self.rules = await self._context.disk.run(self._context.load_rules)
         self._context.indexer.comparison(self.rules)
         return self.rules
 
@@ -164,7 +165,7 @@ class Scanner:
         return self._schedule.due(pace_s=pace_s) - time.monotonic()
 
     async def _scan(self) -> None:
-        if not self._context.is_current():
+        if not await self._context.disk.run(self._context.is_current):
             self._listener.note_outdated()
             await asyncio.Event().wait()  # it is being reopened with a new configuration
         began = time.monotonic()
@@ -172,10 +173,10 @@ class Scanner:
         self.running = True
         in_hand = self._backlog.in_hand  # not yet in the index, with which the scan compares
         try:
-            self.rules = await self._context.write(self._context.load_rules)
+            self.rules = await self._context.disk.run(self._context.load_rules)
             compared, cost_s = await self._compared(self.rules)
             # If the folder went away meanwhile, the result is void.
-            if self._context.place.is_there():
+            if await self._context.disk.look(patience_s=DEADLINE_S):
                 self._take(compared, began)
                 self._backlog.found(in_hand, began)
             else:
@@ -197,9 +198,11 @@ class Scanner:
         compared: Compared | None = None
         cost_s = 0.0
         while compared is None:
-            compared, took_s = await self._context.write(_step, comparison)
+            is_through, took_s = await self._context.disk.run(_step, comparison)
             cost_s += took_s
             self.slices += 1
+            if is_through:
+                compared = await self._context.write(comparison.compared)
         return compared, cost_s
 
     def _take(self, compared: Compared, began: float) -> None:
@@ -235,7 +238,7 @@ class Scanner:
         assert self.rules is not None
         self.rules.forget(folder)  # it may have its own rules
         compared, _ = await self._compared(self.rules, folder)
-        if not self._context.place.is_there():
+        if not await self._context.disk.look(patience_s=DEADLINE_S):
             return False
         self._backlog.hint(compared.differing, since)
         kept = {path: reason for path, reason in self.skipped.items() if not path.startswith(folder)}
@@ -243,8 +246,8 @@ class Scanner:
         return True
 
 
-def _step(comparison: FolderComparison) -> tuple[Compared | None, float]:
-    """Continue for a slice, in the writer thread; return the result, if complete, and the processor time."""
+def _step(comparison: FolderComparison) -> tuple[bool, float]:
+    """Continue for a slice; return whether the folder has been walked through, and the processor time."""
     began = time.thread_time()
-    compared = comparison.step()
-    return compared, time.thread_time() - began
+    is_through = comparison.walk()
+    return is_through, time.thread_time() - began

@@ -33,6 +33,7 @@ BULK_POLL_S = 0.05  # the same while thousands of files wait, which take a milli
 EMBED_RETRY_S = (1.0, 2.0, 5.0)
 STALLED_S = 60.0  # open work without any progress for so long: something hangs, and nobody should wait for it
 LOOK_S = 5.0  # between two looks at the progress
+LOOKED_S = 0.2  # between two looks at the root while a request waits
 REPORT_EVERY_S = 0.25  # of progress notifications; at least one a second is promised
 
 log = structlog.get_logger()
@@ -133,7 +134,8 @@ class WorkspaceSync:
             or self.state == "missing"
         ):
             return ""
-        stage, files = self.progress["stage"], len(self._backlog)
+        files = len(self._backlog)
+        stage = "index" if files else "embed" if self.vectors.pending else "scan"
         what = {
             "scan": f"the scan of {self.place.root}",
             "index": f"indexing of {next(iter(self.index_loop.in_hand), 'a file')} ({files:,} files wait)",
@@ -198,7 +200,7 @@ class WorkspaceSync:
         await self.vectors.count()
         await self.maintenance.count()
         if self.place.is_there():
-            self.scanner.rules = await self.context.write(self.context.load_rules)
+            self.scanner.rules = await self.context.disk.run(self.context.load_rules)
         loops = [self.watcher.run, self.scanner.run, self.index_loop.run]
         loops += [self.index_loop.run_large, self.maintenance.run, self.maintenance.keep_erasing]
         loops += [self._damaged_rows.run, self._look_at_progress]
@@ -288,6 +290,7 @@ class WorkspaceSync:
             self._at_once.clear()  # the waiting tasks have been woken
 
     async def _wait(self, pause_s: float) -> None:
+        await self.context.disk.look(fresh_s=LOOKED_S)
         if self._stop.is_set():
             raise IndexClosedError(f"the workspace {self.place.root} is being reopened: ask again")
         if self.index_loop.fault is not None:

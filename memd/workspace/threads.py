@@ -1,4 +1,4 @@
-"""The daemon's threads besides the event loop: one writes, two read, two parse, four write notes.
+"""The daemon's threads besides the event loop and those of disks: one writes, two read, two parse.
 
 Notes and config.toml have other writers than the index: an entry waits for no scan and no commit, and is on
 the disk before it is indexed. One write at a time per root. For the event loop's thread.
@@ -6,7 +6,6 @@ the disk before it is indexed. One write at a time per root. For the event loop'
 
 import asyncio
 import threading
-from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from typing import Any, TypeVar
 from memd.errors import StoppingError
 from memd.index.database import translated
 from memd.index.indexer import Prepare
+from memd.workspace.disk import Disks
 
 READ_THREADS = 2  # concurrent queries: memory bandwidth limits a search; more do not help two cores
 
@@ -25,7 +25,7 @@ TURN_S = 0.05  # about ten searches
 T = TypeVar("T")
 Run = Callable[..., Awaitable[Any]]  # runs work in another thread
 
-THREADS = 4  # arbitrary: this many folders on hanging disks would block the others
+CLOSING_S = 5.0  # for an entry to be written while the daemon stops; a disk that takes longer hangs
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +111,11 @@ def _translating(work: Callable[..., T], *args: Any) -> T:
 
 
 class FolderWriter:
-    """Runs work that writes into users' folders."""
+    """Runs work that writes into users' folders, in a thread for each root."""
 
     def __init__(self) -> None:
-        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="folder")
-        self._locks: defaultdict[Path, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._disks = Disks("folder")
+        self._running: set[asyncio.Future[Any]] = set()
         self._closed = False
 
     async def run(self, root: Path, work: Callable[..., T], *args: object) -> T:
@@ -124,12 +124,15 @@ class FolderWriter:
         Raises:
             StoppingError: the daemon is stopping, and *work* was not started.
         """
-        async with self._locks[root]:
-            if self._closed:
-                raise StoppingError("memd is stopping: ask again after its restart")
-            return await asyncio.get_running_loop().run_in_executor(self._threads, work, *args)
+        if self._closed:
+            raise StoppingError("memd is stopping: ask again after its restart")
+        running = asyncio.ensure_future(self._disks.of(root).run(work, *args, deadline_s=None))
+        self._running.add(running)
+        running.add_done_callback(self._running.discard)
+        return await asyncio.shield(running)
 
-    def close(self) -> None:
-        """Finish the work that has begun."""
+    async def close(self) -> None:
+        """Finish the work that has begun, unless its disk hangs."""
         self._closed = True
-        self._threads.shutdown(wait=True)
+        if self._running:
+            await asyncio.wait(self._running, timeout=CLOSING_S)

@@ -137,6 +137,7 @@ class WorkspaceWatcher:
         self.armed = False
         self._watcher = context.daemon.watcher
         self._root = context.place.root
+        self._disk = context.disk
         self._index = context.index
         self._scanning = scanner
         self._index_loop = index_loop
@@ -186,7 +187,7 @@ class WorkspaceWatcher:
         rules = self._scanning.rules
         if rules is not None:  # otherwise the first scan finds them
             meanings = self._meanings(dirty, rules, self._index_loop.in_hand)
-            while some := await asyncio.to_thread(_slice, meanings):
+            while some := await self._disk.run(_slice, meanings):
                 self._act(some)
 
     def _pass_on(self, saved: list[str]) -> None:

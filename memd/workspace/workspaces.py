@@ -29,6 +29,7 @@ from memd.registry import Registry, Workspace
 from memd.sources.watch import Watcher
 from memd.workspace.check import WorkspaceCheck
 from memd.workspace.context import DaemonContext, EmbeddingPause
+from memd.workspace.disk import FRESH_S, Disk
 from memd.workspace.open import (
     OpenWorkspace,
     checked_config,
@@ -269,7 +270,16 @@ class Workspaces:
         """
         if path in self._names:
             return self._names[path]
-        return await self.apart(registry.choose, path, list(self._roots))
+        return await self._disk_of(path).run(registry.choose, path, list(self._roots))
+
+    def _disk_of(self, path: str | None) -> Disk:
+        """Return the thread for a path of a request, which may lie on any disk."""
+        nearest = (root for root in self._roots if f"{path}/".startswith(f"{root}/"))
+        return self._context.disks.of(max(nearest, key=lambda root: len(str(root)), default=Path("/")))
+
+    async def root_for(self, path: str) -> Path:
+        """Return the root that *path* would have as a workspace. Raises as `registry.root_for`."""
+        return await self._context.disks.of(Path(path)).run(registry.root_for, path)
 
     def place(self, root: Path) -> Workspace:
         """Return the paths of a workspace's files."""
@@ -287,6 +297,8 @@ class Workspaces:
             await self._opening(root)
         if root in self._faults:
             raise self._faults[root]
+        if root in self._opened:
+            await self._context.disks.of(root).look(fresh_s=FRESH_S)
         if root not in self._opened and self._stopping.is_set():
             raise StoppingError("memd is stopping: ask again after its restart")
         if root not in self._opened:
@@ -333,18 +345,18 @@ class Workspaces:
 
     async def add(self, path: str, *, force: bool) -> tuple[Path, bool]:
         """Make a folder a workspace; return its root, and whether its config.toml is new."""
-        root = registry.root_for(path)
-        created = registry.create(root, force=force)
+        root = await self.root_for(path)
+        created = await self._context.disks.of(root).run(lambda: registry.create(root, force=force))
         async with self._changing:
             if root not in self._roots:
-                self._registry.write([*self._roots, root])
+                await self.write(self._registry.write, [*self._roots, root])
                 self._set_roots([*self._roots, root])
         await self._opening(root)
         return root, created
 
     async def remove(self, path: str) -> Path:
         """Unregister the workspace with the root *path* and delete its index; notes and config.toml stay."""
-        root = await self.apart(registry.exactly, path, list(self._roots))
+        root = await self._disk_of(path).run(registry.exactly, path, list(self._roots))
         await self._end_rebuild(root)
         async with self._changing:
             if root not in self._roots:  # another request was faster
@@ -353,7 +365,7 @@ class Workspaces:
                 self.team.note_removed(root)
             await self._close(root)
             others = [other for other in self._roots if other != root]
-            self._registry.write(others)
+            await self.write(self._registry.write, others)
             self._set_roots(others)
             self._faults.pop(root, None)
             index_dir = registry.workspace_at(root, self.state_dir).index_dir
@@ -456,7 +468,7 @@ class Workspaces:
         async with self._changing:
             for root in list(self._opened):
                 await self._close(root)
-        self.folders.close()
+        await self.folders.close()
         self._process.close()
         self.threads.close_parsers()
         await asyncio.to_thread(self._watcher.close)

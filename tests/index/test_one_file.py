@@ -29,7 +29,8 @@ STEPS = {
 
 
 NAMED = {
-    "read": "reading", "sift": "comparing", "prepare": "parsing", "stage": "storing its chunks", "put": "storing",
+    "read": "reading", "sift": "comparing", "prepare": "parsing", "stage": "storing its chunks",
+    "put": "storing",
 }  # fmt: skip
 
 

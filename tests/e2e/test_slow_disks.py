@@ -1,0 +1,78 @@
+"""A slow or hanging disk is the trouble of its own workspace."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from daemon_process import Daemon, hurried, until
+from patience import PATIENCE
+from slow_disk import SlowDisk
+
+from memctl import exits
+
+
+@pytest.fixture
+def slow(unstarted: Daemon, tmp_path: Path) -> Iterator[SlowDisk]:
+    """A disk with a workspace on it, registered with a daemon that has another one, too."""
+    disk = SlowDisk(tmp_path, tmp_path / "slow")
+    quick = hurried("memd.workspace.sync.STALLED_S = 2.0", "memd.workspace.sync.LOOK_S = 0.2")
+    unstarted.start(under=quick, **disk.environment)
+    unstarted.add_notes(tmp_path / "quick", {"heron.md": "A heron.\n"})
+    unstarted.add_notes(tmp_path / "slow", {"bittern.md": "A bittern.\n"})
+    yield disk
+    disk.take(0)  # also where a test has failed: what waits must end
+
+
+@pytest.mark.parametrize("seconds", [10, 1e9])
+def test_the_other_workspace_and_the_daemon_go_on(unstarted, slow, tmp_path, seconds):
+    """Pings, searches and saves there are as quick as without it, and the index of the slow one answers."""
+    quick, hung = str(tmp_path / "quick"), str(tmp_path / "slow")
+    slow.take(seconds)
+    pid = unstarted.call("ping")["pid"]
+    (tmp_path / "slow" / "new.md").write_text("A crane.\n")
+    with unstarted.client() as client:
+        for _ in range(4):  # each begins a scan of the slow folder, which nobody awaits
+            client.call("index", {"workspace": hung, "wait": False}, timeout_s=10 * PATIENCE)
+        asked = []
+        for number in range(20):
+            began = time.monotonic()
+            client.call("ping")
+            found = client.call("search", {"query": "heron", "workspace": quick})
+            assert [hit["path"] for hit in found["hits"]] == ["heron.md"]
+            client.call("status")
+            asked.append(time.monotonic() - began)
+            if number in {5, 15}:
+                (tmp_path / "quick" / f"{number}.md").write_text(f"A snipe{number}.\n")
+                assert client.call("sync", {"workspace": quick}, timeout_s=10 * PATIENCE)["synced"]
+                assert unstarted.found(f"snipe{number}", workspace=quick) == [f"{number}.md"]
+        one = client.call("status", {"workspace": hung})["workspaces"][0]
+        assert f"the disk of {hung} is slow, or hangs" in one["errors"]
+        # The first question meets the disk before it is known to be slow.
+        assert sorted(asked)[-2] < 0.5 * PATIENCE
+        assert unstarted.found("bittern", workspace=hung) == ["bittern.md"]
+    assert unstarted.call("ping")["pid"] == pid
+    slow.take(0)
+    until(lambda: unstarted.found("crane", workspace=hung, sync=5000) == ["new.md"], 60)
+
+
+def test_a_daemon_starts_beside_a_disk_that_hangs(unstarted, slow, tmp_path):
+    """The index of its workspace is opened with the last copy of its configuration, and answers."""
+    unstarted.stop()
+    slow.take(1e9)
+    unstarted.start(**slow.environment)
+    assert unstarted.found("heron", workspace=str(tmp_path / "quick")) == ["heron.md"]
+    assert until(lambda: unstarted.found("bittern", workspace=str(tmp_path / "slow"))) == ["bittern.md"]
+    slow.take(0)
+
+
+def test_nobody_waits_for_work_that_makes_no_progress(unstarted, slow, tmp_path):
+    """Who waits for the index is told after a minute what hangs; so is health."""
+    root = str(tmp_path / "slow")
+    slow.take(1e9)
+    unstarted.call("index", workspace=root, wait=False)
+    checks = until(lambda: {c["name"]: c for c in unstarted.call("health")["checks"] if not c["ok"]}, 30)
+    assert f"with the scan of {root}" in checks[root]["detail"]
+    done = unstarted.memctl("index", cwd=tmp_path / "quick", env={"MEMD_WORKSPACE": root})
+    assert (done.returncode, "no progress" in done.stderr) == (exits.BUSY, True), done
+    slow.take(0)
