@@ -94,7 +94,8 @@ class SlowDisk:
         built = ["gcc", "-shared", "-fPIC", "-O1", "-w", "-o", library, folder / "slow.c", "-ldl"]
         subprocess.run(built, check=True, cwd=folder)
         self.environment = {  # MEMD_: a daemon drops what it does not know
-            "LD_PRELOAD": str(library), "MEMD_SLOW_BELOW": str(below), "MEMD_SLOW_SECONDS": str(self._seconds),
+            "LD_PRELOAD": str(library), "MEMD_SLOW_BELOW": str(below),
+            "MEMD_SLOW_SECONDS": str(self._seconds),
         }  # fmt: skip
 
     def take(self, seconds: float) -> None:

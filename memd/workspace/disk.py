@@ -27,7 +27,7 @@ PATIENCE_S = (
     0.25  # of a look at the root; a disk that takes longer is called slow, and hits are not looked at
 )
 FRESH_S = 0.02  # a look so recent need not be repeated for the next request
-IDLE_S = 30.0  # a thread without work ends
+THREAD_IDLE_S = 30.0  # a thread without work ends
 
 _Job = tuple[Callable[..., Any], tuple[Any, ...], "asyncio.Future[Any]", asyncio.AbstractEventLoop]
 
@@ -110,7 +110,7 @@ class Disk:
     def _live(self) -> None:
         while True:
             try:
-                work, args, future, loop = self._jobs.get(timeout=IDLE_S)
+                work, args, future, loop = self._jobs.get(timeout=THREAD_IDLE_S)
             except queue.Empty:
                 with self._lock:
                     if self._jobs.empty():

@@ -236,6 +236,7 @@ def test_a_folder_that_is_not_ours_to_write_is_told(house, mode):
     daemon, _ = house
     daemon.home.chmod(mode)
     shutil.chown(daemon.home, NOBODY)
+    daemon.environment["HOME"] = "/"  # root in another's home is refused before
     for module, command in (("memd", ()), ("memctl", PING)):
         line = sentence(run(daemon, module, *command, under=BOUND), module)
         assert f"{daemon.home} belongs to uid {NOBODY}" in line
