@@ -54,6 +54,13 @@ def score_lines(explanation: Fields, marker: Marker) -> list[str]:
         facts.append(("newer", f"takes the place of {one_line(ahead_of)}, which it supersedes"))
     if newer := explanation.get("superseded_by"):
         facts.append(("older", f"ranked below what supersedes it: {listed(newer)}"))
+    if run := explanation.get("run"):
+        facts.append(
+            (
+                "in a row",
+                f"{run['words']} of {run['asked']} words: ranked as if it scored {run['added']:.2f} more",
+            )
+        )
     if last := explanation.get("expired"):
         facts.append(("expired", f"was valid until {one_line(last)}: ranked as if its score were half"))
     facts += [("", _UNSEEN.get(code, one_line(code))) for code in explanation["unseen"]]

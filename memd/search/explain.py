@@ -109,6 +109,7 @@ def explain_chunk(view: View, request: PreparedQuery, judged: Judgement, chunk_i
         keyword=keyword,
         unseen=tuple(unseen),
         named=named,
+        run=judged.runs.get(chunk_id),
         merged=merged,
         decay=decay,
         score=merged * decay.factor,

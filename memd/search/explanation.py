@@ -152,6 +152,15 @@ class NamedPart:
 
 
 @dataclass(frozen=True, slots=True)
+class Run:
+    """The most words of the query that follow each other in the chunk without a gap."""
+
+    words: int
+    asked: int  # words of the query, stop words included
+    added: float  # to `order`; the score is unchanged
+
+
+@dataclass(frozen=True, slots=True)
 class Decay:
     """The decay of a score by age."""
 
@@ -170,14 +179,15 @@ class Explained:
     keyword: KeywordPart | None
     unseen: tuple[Unseen, ...]  # why the weights differ from the requested ones
     named: NamedPart | None  # None: the query does not name it
+    run: Run | None  # None: fewer than four words in a row or half of the query, or not among the best fifty
     merged: float  # the larger of the sum of the parts and the score of the words that name it
     decay: Decay
     score: float  # merged · decay
     superseded_by: tuple[str, ...]  # paths of the sources that replace it, which rank before it if both match
     ahead_of: str | None  # path of the superseded source whose better place and order it took; None: its own
     expired: str | None  # the last day on which its source held, if that is past: then `order` is halved
-    # The sort key: the score, or with rrf Σ 1 / (60 + rank) · decay, plus 1 for each word that names it.
-    # None outside both pools.
+    # The sort key: the score, or with rrf Σ 1 / (60 + rank) · decay, plus 1 for each word that names it
+    # and what `run` adds. None outside both pools.
     order: float | None
 
 

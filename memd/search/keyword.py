@@ -125,8 +125,8 @@ class KeywordArm:
             reachable=self.reachable,
         )
 
-    def matched(self, ids: Ids) -> tuple[float, bool]:
-        """Return the most distinct words of the query in one of the chunks *ids*, and whether one has all.
+    def matched(self, ids: Ids) -> tuple[NDArray[np.float64], float]:
+        """Return how many distinct words of the query each chunk has, and how many the query has.
 
         A form counts as its word, a pair of characters of a script without spaces as half of one.
         """
@@ -135,11 +135,11 @@ class KeywordArm:
             if not (is_spaceless(term.text) and len(term.text) > PAIR):  # a whole run, beside its pairs
                 has = np.any([counts_at(part, ids) > 0 for part in postings.parts], axis=0)
                 each[term.text] = each[term.text] | has if term.text in each else has
-        found = sum(
-            (has * (0.5 if is_spaceless(text) else 1.0) for text, has in each.items()), np.zeros(len(ids))
-        )
-        most = float(found.max(initial=0.0))
-        return most, most > 0 and most >= sum(0.5 if is_spaceless(text) else 1.0 for text in each)
+        worth = {text: 0.5 if is_spaceless(text) else 1.0 for text in each}
+        found = np.zeros(len(ids))
+        for text, has in each.items():
+            found += has * worth[text]
+        return found, sum(worth.values())
 
     def only(self, texts: Collection[str]) -> KeywordArm:
         """Return the judgement by only the words *texts*, given in lower case, without forms."""

@@ -26,14 +26,15 @@ from memd.index.links import Supersession
 from memd.index.snapshot import Snapshot, View
 from memd.languages import Language
 from memd.records import PER_SOURCE, Mode
-from memd.search import filters, ranking
-from memd.search.explanation import Word
+from memd.search import filters, ranking, runs
+from memd.search.explanation import Run, Word
 from memd.search.identifiers import NOTHING, Named, named
 from memd.search.keyword import KeywordArm, keyword_arm, knows_a_word, phrase_expression
 from memd.search.query import Query
 from memd.search.ranking import RRF_K, Candidate
 from memd.search.source_scores import PLACES, SOURCE_SHARE, Grouped, grouped, places, vector_scores
 from memd.search.vector import VectorArm, vector_arm
+from memd.text import bare, pieces_of
 
 with suppress(ImportError):  # then search.fallback answers, and nothing here is called
     import numpy as np
@@ -102,6 +103,8 @@ class Judgement:
     matched: float | None = None  # distinct query words in the best-matching candidate; None: not counted
     named: Named = NOTHING  # by words that the tokenizer cuts into pieces
     knows: bool = False  # whether a chunk that meets the filters has a word of the query
+    # Chunk → the most words of the query that it has in a row, among the best candidates.
+    runs: Mapping[int, Run] = field(default_factory=dict)
     # Chunks of either pool, best first; superseded sources after their replacements.
     candidates: Sequence[Candidate] = ()
     # Chunk → the chunk of a superseded source whose place it took.
@@ -152,9 +155,16 @@ def _judged(view: View, request: PreparedQuery, words: Judgement, lap: Lap) -> J
     knows = len(keyword.pool) > 0 if keyword else knows_a_word(view, request.query)
     weights, matched = request.weights or Weights(), None
     if request.weights is None and vector is not None and keyword is not None:
-        matched, has_all = keyword.matched(np.unique(np.concatenate([vector.pool, keyword.pool])))
-        weights = ranking.weights_matched(matched, has_all=has_all)
+        each, every = keyword.matched(np.unique(np.concatenate([vector.pool, keyword.pool])))
+        matched = float(each.max(initial=0.0))
+        weights = ranking.weights_matched(matched, has_all=matched >= every)
     candidates = fused(view.snapshot, request, vector, keyword, names, weights)
+    in_a_row = _runs(view, request, keyword, candidates[: runs.FIRST]) if keyword else {}
+    if in_a_row:
+        candidates = _raised(candidates, in_a_row)
+    if vector is not None:
+        first = [candidate.id for candidate in candidates[: VERIFIED * request.limit]]
+        vector.verify(places(view.snapshot.columns, np.array(first, np.int64), PLACES))
     if is_newest_asked(request.query):
         candidates = newest_candidates(view, request.query, mask.__getitem__)
     ranked = lifted(candidates, view.snapshot)
@@ -167,9 +177,31 @@ def _judged(view: View, request: PreparedQuery, words: Judgement, lap: Lap) -> J
         matched,
         names,
         knows,
+        in_a_row,
         ranked.candidates,
         ranked.ahead_of,
     )
+
+
+def _runs(
+    view: View, request: PreparedQuery, keyword: KeywordArm, first: Sequence[Candidate]
+) -> dict[int, Run]:
+    """Return chunk → the words of the query in a row, for those of *first* with enough words of it."""
+    asked = [bare(piece) for piece in request.query.pieces]
+    if len(asked) < runs.LEAST:
+        return {}
+    ids = np.array([candidate.id for candidate in first], np.int64)
+    each, every = keyword.matched(ids)
+    texts = view.reader.searched(ids[(each > 0) & (each >= min(runs.LEAST, every / 2))].tolist())
+    most = runs.SHARE * (1.0 if request.fusion == "weighted" else 2 / (RRF_K + 1))
+    found = {number: runs.longest_run(asked, pieces_of(bare(text))) for number, text in texts.items()}
+    return {number: Run(run, len(asked), most * run / len(asked)) for number, run in found.items() if run}
+
+
+def _raised(candidates: list[Candidate], by: Mapping[int, Run]) -> list[Candidate]:
+    """Return the candidates in the order with what words in a row add to their sort keys."""
+    raised = (one._replace(order=one.order + by[one.id].added) if one.id in by else one for one in candidates)
+    return sorted(raised, key=lambda one: -one.order)
 
 
 def _mask(view: View, query: Query) -> Mask:
@@ -233,8 +265,6 @@ def fused(  # noqa: PLR0917 - what was decided before, each once
     if expired := snapshot.expired(request.today):
         order[np.isin(chunks.sources, list(expired))] *= ranking.EXPIRED_SHARE
     best = _best_first(snapshot, chunks, order)
-    if vector is not None:
-        vector.verify(places(snapshot.columns, ids[best[: VERIFIED * request.limit]], PLACES))
     path, tier_of = snapshot.sources.path, keyword.tier_of if keyword else lambda _: None
     columns = ids, chunks.sources, ranks[0], meaning, has_vector, ranks[1], words, decay, merged, order
     return [

@@ -70,7 +70,8 @@ def score_of(one: Explained, fusion: str) -> tuple[float, float]:
         named = len(one.named.words)
         merged = max(merged, one.named.score)
         order = merged if fusion == "weighted" else order
-    return merged * decay, named + order * decay
+    in_a_row = one.run.added if one.run else 0.0
+    return merged * decay, named + order * decay + in_a_row
 
 
 def assert_adds_up(notes: Notes, text: str, **changes) -> None:
