@@ -29,6 +29,7 @@ from memctl.lock import EXIT_RUNNING, LOCK_NAME
 from memctl.protocol import Decoder, ProtocolError, Request, Response, pack
 from memd import diagnostics, logs, process, systemd
 from memd.errors import AlreadyRunningError, MemdError, UnsafeError
+from memd.registry import MOVE_NAME
 from memd.rpc.server import BACKLOG, Server, serve
 from memd.sources.filesystem import unsafe_for_database
 
@@ -191,6 +192,8 @@ def run(tell_starter: Callable[[str], None], *, by_memctl: bool = False, dropped
             )
         holder = lock.newly_taken(os.getpid(), by_memctl=by_memctl)
         lock_fd = _lock(state_dir, holder)
+        if (state_dir / MOVE_NAME).exists():
+            _end_a_move(state_dir)
     except AlreadyRunningError as error:
         tell_starter(str(error))
         return EXIT_RUNNING
@@ -385,6 +388,16 @@ def _on_signals(end: asyncio.Future[int]) -> None:
 
     for number in numbers:
         loop.add_signal_handler(number, ask)
+
+
+def _end_a_move(state_dir: Path) -> None:
+    """End a move of workspaces that was killed, before an index is opened at the old place."""
+    from memd.move import go_on  # noqa: PLC0415 - almost never
+
+    try:
+        go_on(state_dir)
+    except MemdError as error:  # the others can be searched
+        log.exception("move_not_ended", why=str(error))
 
 
 def _lock(state_dir: Path, holder: lock.Holder) -> int:

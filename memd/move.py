@@ -1,14 +1,17 @@
 """The program `python -m memd.move`, started by `memctl workspaces move`: the index follows a moved folder.
 
 The folder of an index is named by its root, so it is renamed, with the journal and what was set aside. No
-daemon may run: this program holds the lock of the state directory. If it is killed at any moment, a second
-run ends the work. Output and exit follow memd.process.
+daemon may run: this program holds the lock of the state directory. What it is about to do is written down
+first: if it is killed at any moment, the next daemon ends the work before it opens an index, and a second run
+says that it is done. Output and exit follow memd.process.
 """
 
 import argparse
 import fcntl
+import json
 import os
 import shlex
+import shutil
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,17 +22,22 @@ from memd.index.database import follow_folder
 from memd.index.index import DATABASE
 from memd.registry import Registry, workspace_at
 
+Pairs = dict[Path, Path]  # old root → new root, of a workspace and of those inside of it
+
 
 def main() -> int:
-    """Move; return 0 even if the last line reports an error."""
+    """Move, or with --check only look; return 0 even if the last line reports an error."""
     parser = argparse.ArgumentParser(prog="python -m memd.move", description=__doc__, allow_abbrev=False)
     parser.add_argument("old")
     parser.add_argument("new")
+    parser.add_argument("--check", action="store_true", help="move nothing; a daemon may run")
     args = parser.parse_args()
     with process.running() as send:
         process.leave_without_parent()
         try:
-            send({"report": {"moved": move(args.old, args.new, paths.state_dir())}})
+            act = check if args.check else move
+            pairs = act(args.old, args.new, paths.state_dir())
+            send({"report": {"moved": [{"from": str(old), "root": str(new)} for old, new in pairs.items()]}})
         except MemdError as error:
             send({"error": {"code": error.code, "message": str(error)}})
         except paths.PathError as error:
@@ -37,12 +45,29 @@ def main() -> int:
     return 0
 
 
-def move(old: str, new: str, state_dir: Path) -> list[dict[str, str]]:
+def check(old: str, new: str, state_dir: Path) -> Pairs:
+    """Return what `move` would move.
+
+    Raises:
+        WorkspaceError: *old* is not registered or still there, or *new* is not where it is now.
+    """
+    after = registry.root_for(new)
+    if (begun := _begun(state_dir)).get(Path(old)) == after:
+        return begun
+    known = Registry(state_dir).known()
+    before = registry.exactly(old, known)
+    pairs = {root: after / root.relative_to(before) for root in known if root.is_relative_to(before)}
+    for source, target in pairs.items():
+        _check(source, target, known, state_dir)
+    return pairs
+
+
+def move(old: str, new: str, state_dir: Path) -> Pairs:
     """Register the workspace *old* as *new*, with the workspaces inside of it; return what was moved.
 
     Raises:
         BusyError: a daemon runs.
-        WorkspaceError: *old* is not registered or still there, or *new* is not where it is now.
+        WorkspaceError: as in `check`.
         StorageError: something cannot be renamed or written; a second run goes on.
     """
     paths.make_private_dir(state_dir)
@@ -52,19 +77,56 @@ def move(old: str, new: str, state_dir: Path) -> list[dict[str, str]]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise BusyError("memd was started again meanwhile: try again") from None
-        register = Registry(state_dir)
-        known = register.read()
-        before = registry.exactly(old, known)
-        after = registry.root_for(new)
-        pairs = {root: after / root.relative_to(before) for root in known if root.is_relative_to(before)}
-        for source, target in pairs.items():
-            _check(source, target, known, state_dir)
-        for source, target in pairs.items():
-            _rename(source, target, state_dir)
-        register.write([pairs.get(root, root) for root in known])
+        go_on(state_dir)
+        pairs = check(old, new, state_dir)
+        if pairs != _begun(state_dir):
+            for source, target in pairs.items():
+                if workspace_at(
+                    source, state_dir
+                ).index_dir.exists():  # the other is of a forgotten workspace
+                    shutil.rmtree(workspace_at(target, state_dir).index_dir, ignore_errors=True)
+            written = {str(source): str(target) for source, target in pairs.items()}
+            fsio.replace_own(state_dir / registry.MOVE_NAME, json.dumps(written).encode())
+            _carry_out(pairs, state_dir)
+        fsio.remove(state_dir / registry.MOVE_NAME)
     finally:
         os.close(descriptor)
-    return [{"from": str(source), "root": str(target)} for source, target in pairs.items()]
+    return pairs
+
+
+def go_on(state_dir: Path) -> None:
+    """End a move that was begun, if its folders still are where it says; for the holder of the lock.
+
+    Its record stays, so that a second run of the same command has something to say.
+
+    Raises:
+        StorageError: something cannot be renamed or written.
+    """
+    pairs = _begun(state_dir)
+    if pairs and all(
+        workspace_at(new, state_dir).is_there() and not workspace_at(old, state_dir).is_there()
+        for old, new in pairs.items()
+    ):
+        _carry_out(pairs, state_dir)
+
+
+def _begun(state_dir: Path) -> Pairs:
+    """Return the move that was written down; {} without one, or if the file is damaged."""
+    try:
+        written = json.loads((state_dir / registry.MOVE_NAME).read_bytes())
+        return {Path(old): Path(new) for old, new in written.items()}
+    except (OSError, ValueError, AttributeError, TypeError):
+        return {}
+
+
+def _carry_out(pairs: Pairs, state_dir: Path) -> None:
+    """Rename and register; each step may have been taken before."""
+    register = Registry(state_dir)
+    known = register.read()
+    for source, target in pairs.items():
+        _rename(source, target, state_dir)
+    if (after := list(dict.fromkeys(pairs.get(root, root) for root in known))) and after != known:
+        register.write(after)
 
 
 def _check(source: Path, target: Path, known: list[Path], state_dir: Path) -> None:
@@ -85,9 +147,17 @@ def _rename(source: Path, target: Path, state_dir: Path) -> None:
     before, after = workspace_at(source, state_dir), workspace_at(target, state_dir)
     try:
         for path in sorted(state_dir.glob(f"{before.index_dir.name}*")):
-            path.rename(state_dir / path.name.replace(before.index_dir.name, after.index_dir.name, 1))
-        with suppress(FileNotFoundError):
-            before.journal_path.rename(after.journal_path)
+            renamed = state_dir / path.name.replace(before.index_dir.name, after.index_dir.name, 1)
+            if renamed.exists():  # *path* was made after it was renamed, by a memd that knew of no move
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.rename(renamed)
+        for old, new in (
+            (before.journal_path, after.journal_path),
+            (before.recalls_path, after.recalls_path),
+        ):
+            with suppress(FileNotFoundError):
+                old.rename(new)
         for path in state_dir.glob(f"{after.index_dir.name}*/{DATABASE}"):
             with suppress(IndexDamagedError):  # the daemon replaces it
                 follow_folder(path)

@@ -188,6 +188,7 @@ def _advice(fault: str, known: list[Path]) -> str:
 log = structlog.get_logger()
 
 REGISTRY_NAME = "workspaces.json"
+MOVE_NAME = "move.json"  # a move of workspaces that was begun: old root → new root
 ROOT_NAME = "root"  # file in an index folder with its workspace's root, as encoded by the system
 KEPT_DAMAGED = 2  # damaged registries that are kept for inspection
 MAX_BYTES = 16 << 20  # a registry of 100,000 long paths is shorter: a longer file is not one

@@ -49,7 +49,7 @@ MAY_IMPORT = {
     "memd.imports": VOCABULARY | {"memd.entries", "memd.sources", "memctl.paths"},
     "memd.move": VOCABULARY | {"memd.index", "memctl.lock", "memctl.paths"},
     "memd.daemon": VOCABULARY
-    | {"memd.sources", "memd.rpc", "memd.workspace", "memd.api"}
+    | {"memd.sources", "memd.rpc", "memd.workspace", "memd.api", "memd.move"}
     | {"memctl.environment", "memctl.lock", "memctl.paths", "memctl.protocol"},
     "memd.__main__": {"memctl.environment", "memd", "memd.daemon", "memd.logs"},
     "memctl": set(),  # nothing of memd

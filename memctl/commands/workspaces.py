@@ -121,6 +121,7 @@ def _move(args: Namespace) -> int:
     from memctl import child, launch  # which only this action needs
 
     folder, target = workspaces.absolute(args.folder), workspaces.absolute(args.target)
+    child.report(["memd.move", "--check", "--", folder, target], "the move")  # before anything is stopped
     launch.stop_daemon()
     answer = child.report(["memd.move", "--", folder, target], "the move")
     common.daemon().close()  # it compares the folder with the index

@@ -62,7 +62,8 @@ def test_a_workspace_inside_of_it_follows_too(daemon, server, notes, tmp_path):
 
 
 def test_a_folder_that_was_not_moved_is_refused(daemon, notes, tmp_path):
-    """The old one is still there, or the new one is not the workspace; nothing changes."""
+    """The old one is still there, or the new one is not the workspace; the daemon is not even stopped."""
+    pid = daemon.call("memd.hello")["pid"]
     for old, new, said in (
         (notes, tmp_path / "texts", "Move the folder first: mv "),
         (tmp_path / "texts", notes, "is not in a registered workspace"),
@@ -74,6 +75,7 @@ def test_a_folder_that_was_not_moved_is_refused(daemon, notes, tmp_path):
     notes.rename(gone)
     done = daemon.memctl("workspaces", "move", str(notes), str(tmp_path / "texts"))
     assert (done.returncode, "it is not the folder" in done.stderr) == (exits.WORKSPACE, True)
+    assert daemon.call("memd.hello")["pid"] == pid
     gone.rename(notes)
     assert daemon.memctl("search", "heron", cwd=notes).returncode == exits.OK
 
