@@ -2,7 +2,7 @@
 
 Each set's index gets three kinds of prompts: the set's own questions, twice as many of sets about something
 else ("foreign"), and talk ("continue", "thanks", "run the tests again"). The gate is chosen on the even
-prompts of each kind (`memd.search.ranking.is_sure`), and reported on the odd ones.
+prompts of each kind (`memd.search.confidence.is_sure`), and reported on the odd ones.
 
 Columns: injected, of all prompts; precision, the share of the injections whose first note is judged relevant;
 notes, the same share of all injected notes; silence, the share of the foreign prompts and of talk that get
@@ -29,7 +29,8 @@ from benchmarks.recall import some
 from memctl.commands.hook import BUDGET_TOKENS, as_words
 from memd.api.recall import LEAST_HITS, PIECE_TOKENS
 from memd.embedding.onnx import OnnxEmbedder
-from memd.search.ranking import SURE_MEANING, SURE_MEANING_OF_FIRST, SURE_SCORE, Candidate, is_sure
+from memd.search.confidence import SURE_MEANING, SURE_MEANING_OF_FIRST, SURE_SCORE, is_sure
+from memd.search.ranking import Candidate
 from memd.text import is_readable
 
 SEED = 7

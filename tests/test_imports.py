@@ -85,6 +85,7 @@ PURE = [
     "memd.text",
     "memd.search.score",
     "memd.search.query",
+    "memd.search.confidence",
     "memd.search.ranking",
     "memd.search.score",
     "memd.sources.chunk",

@@ -14,8 +14,8 @@ from memd.index.snapshot import View
 from memd.index.source_rows import EXTERNAL
 from memd.records import Confidence
 from memd.rpc.context import Call, Packed, packed
+from memd.search.confidence import is_sure
 from memd.search.filters import OF_PATHS
-from memd.search.ranking import is_sure
 from memd.search.recall import BYTES_PER_TOKEN, ESTIMATOR, Piece, Recalled, piece_of
 from memd.search.recall import recall as fit
 from memd.search.score import PreparedQuery

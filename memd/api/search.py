@@ -37,7 +37,7 @@ from memd.api.results import (
 )
 from memd.config import WorkspaceConfig
 from memd.embedding import UnavailableError
-from memd.embedding.queue import EmbeddingQueue
+from memd.embedding.queue import QUERY_TIMEOUT_S, EmbeddingQueue
 from memd.errors import InvalidError
 from memd.index.index import Index
 from memd.index.snapshot import View
@@ -61,8 +61,6 @@ from memd.workspace.workspaces import Workspaces
 
 MAX_EXPLAINED = 100  # hits; each brings a table of the query's words
 
-# The longest wait for a query's vector; after it, the answer comes from the keyword arm.
-EMBED_TIMEOUT_S = 0.5
 EMBEDDING_PAUSED = "embedding-paused"  # chunks wait for vectors because of `pause`
 MODEL_WAIT_S = 2.0  # for a loading model: the shipped one takes half a second
 LOADING_POLL_S = 0.01  # the loading thread cannot signal the event loop
@@ -466,7 +464,7 @@ def embedded(opened: Askable, prepared: PreparedQuery, *, typed: str | None = No
             return without("vectors-building", "vectors-building")
         words = spelled(text, embedder.tokenizer)
         texts = [text] if text == prepared.query.text else [text, prepared.query.text]
-        vectors = embedding.embed_queries(texts, timeout_s=EMBED_TIMEOUT_S)
+        vectors = embedding.embed_queries(texts, timeout_s=QUERY_TIMEOUT_S)
     except UnavailableError as error:
         return without(error.reason, error.reason, took_ms=ms_since(started))
     return replace(

@@ -31,6 +31,8 @@ from memd.records import CosineScale
 FIRST_RETRY_S = 1.0
 # A restarted server is used again within a minute; a broken file costs one attempt a minute.
 LAST_RETRY_S = 60.0
+# The longest wait for a query's vector; after it, the answer comes from the keyword arm.
+QUERY_TIMEOUT_S = 0.5
 PROBE = "memd"  # any text: distinguishes a broken provider from a single text that it cannot embed
 
 State = Literal["loading", "ready", "failed"]

@@ -16,8 +16,8 @@ from types import MappingProxyType
 from typing import Literal, Protocol
 
 from memd.records import SHIPPED_COSINES, Confidence, CosineScale
+from memd.search.confidence import of_hit
 from memd.search.dedup import Fingerprint, fingerprint, is_in, is_near
-from memd.search.ranking import of_hit
 from memd.search.search import Hit
 from memd.search.snippet import Line, Part, Passage, passage
 

@@ -12,9 +12,10 @@ from memd.index.reader import StoredChunk
 from memd.index.snapshot import View
 from memd.records import Confidence, Mode, Source, Tokenizer
 from memd.search import fallback
+from memd.search.confidence import confidence
 from memd.search.dedup import Comparison, Dedup, Likeness, fold
 from memd.search.identifiers import reading
-from memd.search.ranking import Candidate, above_floor, confidence
+from memd.search.ranking import Candidate, above_floor
 from memd.search.score import Judgement, PreparedQuery, judge, judge_words, lifted
 from memd.search.snippet import Line, Part, Passage, Snippet, Wanted, lines_of, passage, snippet, wanted
 from memd.search.spelling import corrected, spelling

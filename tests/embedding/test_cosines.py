@@ -14,7 +14,7 @@ from memd.embedding.cosines import PAIRS_FILE, measured, scale_of
 from memd.embedding.model_folder import OWN_FILE, read_folder
 from memd.embedding.onnx import OnnxEmbedder
 from memd.records import PAIR_MEAN, RANDOM_MEAN, SHIPPED_COSINES, UNMEASURED, CosineScale
-from memd.search.ranking import NEAR
+from memd.search.confidence import NEAR
 from memd.search.vector import scored
 
 # Like multilingual-e5-small: unrelated texts have a cosine of .77.

@@ -6,7 +6,8 @@ import pytest
 from tests_support import DAY
 
 from memd.config import Weights
-from memd.search.ranking import NEAR, NEAR_IN_PIECES, STRONG, Candidate, confidence
+from memd.search.confidence import NEAR, NEAR_IN_PIECES, STRONG, confidence
+from memd.search.ranking import Candidate
 
 FILLER = {f"filler/{number}.md": f"nothing of interest number{number} stands here\n" for number in range(60)}
 BOTH, WORDS, MEANING = Weights(0.7, 0.3), Weights(0.0, 1.0), Weights(1.0, 0.0)

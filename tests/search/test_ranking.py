@@ -1,7 +1,7 @@
 import pytest
 
 from memd.config import Weights
-from memd.search import ranking
+from memd.search import confidence, ranking
 from memd.search.ranking import Candidate
 
 
@@ -95,7 +95,7 @@ WORDS = Weights(0.0, 1.0)
 )
 def test_a_note_is_sure_by_its_meaning_by_both_arms_or_by_words_alone(one, read, is_sure):
     """By score and meaning, less of it if both arms have it first; by words, if the model reads little."""
-    assert ranking.is_sure(one, read) == is_sure
+    assert confidence.is_sure(one, read) == is_sure
 
 
 @pytest.mark.parametrize(

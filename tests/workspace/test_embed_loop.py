@@ -10,7 +10,7 @@ from memd.embedding.onnx import OnnxEmbedder
 from memd.embedding.queue import EmbeddingQueue
 from memd.errors import EmbedderError
 from memd.records import UNMEASURED
-from memd.search.ranking import STRONG
+from memd.search.confidence import STRONG
 from memd.workspace.backlog import Backlog
 from memd.workspace.embed_loop import EmbedLoop
 

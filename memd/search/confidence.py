@@ -1,0 +1,97 @@
+"""The confidence of an answer and of its hits, and what is sure enough to be shown unasked. Pure.
+
+Confidence is strong, weak or none, with the same meaning in every mode. It is computed over all candidates,
+from their scores before decay: an old note is no worse a match, and the sort key of ``rrf`` is not a score.
+`benchmarks/calibration.py` measures its reliability with the shipped model; docs/confidence.md has the
+figures:
+
+* ``none``: nothing in the index answers. No chunk has a word of the question, and the nearest chunk in
+  meaning is farther away than chance, or the model cannot read the question either. Never given to a question
+  whose note is among the hits, however different the note's words are.
+* ``strong``: in 8 of 10 such answers one of the first three hits is right, if the notes have a right one.
+* ``weak``: all other answers, including most questions about another field altogether. No threshold on the
+  scores separates these from a question about a short note in other words.
+
+Confidence tells whether a note is about the question, not whether it is true: if the answer itself is
+missing, related notes match nearly as well.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from memd.records import SHIPPED_COSINES, Confidence, CosineScale
+from memd.search.identifiers import Reading
+from memd.search.ranking import Candidate
+
+STRONG = 0.6
+# The highest threshold at which no question of tests/pairs.jsonl whose note is among the hits is called none:
+# at .25, 5 of 336 are. Two unrelated texts often reach it.
+NEAR = 0.18
+# The threshold if the model has no word of the question whole, so that its vector is less reliable. At .18, 7
+# of 100 questions of made-up syllables are called none, at .25 half; the pairs' questions stay right up to
+# .29.
+NEAR_IN_PIECES = 0.25
+
+# The gate for notes that nobody asked for, as in a hook (`is_sure`). Chosen by benchmarks/injection.py on the
+# even prompts: questions to scifact, psdocs-en and the headings of 1,864 notes, each with two foreign
+# questions, and talk. On the odd ones .79 of the injections begin with a relevant note (the goal was .8), .99
+# of the prompts without a relevant note get nothing, and .75 of the prompts whose note the search has first
+# get it. A score of .3 alone, the gate before, has .53, .75 and 1: most prompts share words with some note.
+# The odd half was looked at while kinds of gates were compared, so it is no clean test.
+# The price is questions in quite other words than those of a short note (tests/pairs.jsonl): of these .01
+# get their note, .38 before, with .51 of the injections right. docs/agents.md has the table.
+SURE_SCORE = 0.55  # before decay
+SURE_MEANING = 0.54  # of the vector arm
+SURE_MEANING_OF_FIRST = 0.42  # if both arms have the passage first
+# Of the keyword arm, for its first passage, where words have more weight than the meaning: the model does not
+# read the prompt, or is not there. On cjk-dev .73, .96 and .71; in English without a model .62, .90 and .65.
+# No limit reaches the goal there: a higher one loses found notes and gains no precision.
+SURE_WORDS = 0.44
+
+
+def is_sure(candidate: Candidate, read: float = 1.0) -> bool:
+    """Return whether a candidate is so probably about the query that a hook may show it unasked.
+
+    *read*: the share of the query that the model reads. Below a half, or without a vector, words judge.
+    """
+    if (candidate.vector_score is None or read < 0.5) and candidate.keyword_rank == 1:  # noqa: PLR2004 - a half
+        return (candidate.keyword_score or 0.0) >= SURE_WORDS
+    is_first = candidate.vector_rank == candidate.keyword_rank == 1
+    least = SURE_MEANING_OF_FIRST if is_first else SURE_MEANING
+    return candidate.merged >= SURE_SCORE and (candidate.vector_score or 0.0) >= least
+
+
+def of_hit(hit: Candidate, answer: Confidence, cosines: CosineScale) -> Confidence:
+    """Return the confidence of a hit by its score before decay and the confidence of its *answer*."""
+    if answer == "none":
+        return "none"
+    return "strong" if (hit.merged if cosines.is_measured else hit.worded) >= STRONG else "weak"
+
+
+def confidence(
+    candidates: Sequence[Candidate],
+    alive: Callable[[str], bool],
+    *,
+    knows: bool,
+    reads: Reading,
+    cosines: CosineScale = SHIPPED_COSINES,
+) -> Confidence:
+    """
+    Return the confidence of an answer.
+
+    Args:
+        candidates: all candidates, so that the result does not depend on a limit.
+        alive: whether a source is still on the disk.
+        knows: whether a chunk that meets the filters has a word of the query.
+        reads: how well the model reads the query.
+        cosines: of the model. Until it is measured, only words make an answer strong.
+    """
+    good = (one for one in candidates if (one.merged if cosines.is_measured else one.worded) >= STRONG)
+    if any(alive(one.path) for one in good):
+        return "strong"
+    near: Iterable[Candidate] = candidates
+    if not knows:
+        if reads == "nothing":
+            return "none"
+        least = cosines.near(NEAR if reads == "whole" else NEAR_IN_PIECES)
+        near = (one for one in candidates if one.weights.vector > 0 and (one.vector_score or 0.0) >= least)
+    return "weak" if any(alive(one.path) for one in near) else "none"
