@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from memd.search.explain import term_counts
 from memd.search.score import judge
 from memd.search.source_scores import DATED, EVERGREEN
 
@@ -32,7 +33,9 @@ def test_a_source_of_one_chunk_is_judged_by_that_alone(notes, path):
     [one] = [candidate for candidate in found.candidates if candidate.path == path]
     bm25 = sum(
         term.idf * count / (count + found.keyword._snapshot.columns.norms(1.2, 0.75)[one.id])
-        for term, count in found.keyword.counts_of(one.id)
+        for term, count in zip(
+            found.keyword.terms, term_counts(found.keyword, one.id, one.id + 1), strict=True
+        )
     )
     assert one.keyword_score == pytest.approx(math.tanh(2 * bm25 / found.keyword.reachable), abs=1e-6)
     [cosine] = found.vector.scores_of([one.id])
