@@ -297,6 +297,7 @@ def parsed(
         timings_ms=timings_ms,
         per_source=params.per_source,
         languages=config.languages,
+        is_floor_named=params.min_score is not None,
     )
 
 

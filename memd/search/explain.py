@@ -60,7 +60,7 @@ def explain(view: View, found: Answer) -> tuple[AnswerExplanation, list[Explaine
         matched=judged.matched,
         half_life_days=request.half_life_days,
         decay_floor=request.decay_floor,
-        floor=request.min_score,
+        floor=request.floor,
         limit=request.limit,
         per_source=request.per_source,
         pool=POOL,
@@ -145,7 +145,7 @@ def file_counts(arm: KeywordArm, first: int, end: int) -> list[int]:
 
 def standing(view: View, request: PreparedQuery, judged: Judgement) -> tuple[list[Candidate], Dedup]:
     """Return the candidates above the floor, best first, and how `fold` without a limit treats them."""
-    above = above_floor(judged.candidates, request.min_score)
+    above = above_floor(judged.candidates, request.floor)
     return above, fold(view, above, max(len(above), 1), request.per_source, request.alive, compared=Likeness)
 
 

@@ -86,6 +86,16 @@ class PreparedQuery:
     timings_ms: Mapping[str, float] = field(default_factory=dict)
     per_source: int = PER_SOURCE  # hits of one source, at most
     languages: tuple[Language, ...] = ()  # languages whose word forms are searched; see `word_forms`
+    is_floor_named: bool = False  # by the request: then it applies to all that is found
+
+    @property
+    def floor(self) -> float:
+        """The least score of a hit: 0 for a query in a script that the model does not read.
+
+        There only words can judge, and their score of a question of a sentence is mostly below a floor that
+        was chosen for both arms.
+        """
+        return 0.0 if self.off == "script" and not self.is_floor_named else self.min_score
 
 
 NO_WEIGHTS = Weights()

@@ -101,7 +101,7 @@ def _unranked(request: PreparedQuery, judged: Judgement, chunks: Sequence[Stored
     candidates = [candidate for candidate in judged.candidates if candidate.id in by_id]
     if candidates:
         best = max(candidates, key=lambda candidate: candidate.merged)
-        return None if best.merged >= request.min_score else Verdict("below-floor", by_id[best.id])
+        return None if best.merged >= request.floor else Verdict("below-floor", by_id[best.id])
     ids = list(by_id)
     cosines = judged.vector.scores_of(ids) if judged.vector else [0.0] * len(ids)
     words = judged.keyword.scores_of(ids) if judged.keyword else [0.0] * len(ids)

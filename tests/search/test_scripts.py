@@ -116,3 +116,13 @@ def _missed(row, place):
 
 def _letters(word):
     return len(text.searched_text(word))
+
+
+def test_a_question_in_a_script_that_the_model_does_not_read_has_no_floor(notes):
+    """Words alone can judge it; one pair of a long question is below .1, and a floor that is named holds."""
+    notes.save({"a.md": "会議\n", "b.md": "heron\n"})
+    how = {"mode": "hybrid", "query_vec": None, "min_score": 0.9}
+    question = "明日の会議は何時から始まりますか"
+    assert notes.found(question, off="script", **how) == ["a.md"]
+    assert notes.found(question, off="script", is_floor_named=True, **how) == []
+    assert notes.found(question, off="no-provider", **how) == []
