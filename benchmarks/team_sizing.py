@@ -1,8 +1,7 @@
 """How large a team's collections in Milvus are: arithmetic, from sizes of rows and of index types.
 
-`PACKED` and `TERMS` are estimates near what sets had (psdocs-en 955 bytes beside the vectors, of long notes;
-75 to 137 terms a chunk); the sizes of indexes are from their documentation. One replica, no headroom. Nothing
-of this was run at such sizes.
+`TEXT` and `TERMS` are estimates near what sets had (61 to 102 weights a chunk); the sizes of indexes are from
+their documentation. One replica, no headroom. Nothing of this was run at such sizes.
 """
 
 from benchmarks import report
@@ -18,13 +17,12 @@ RABITQ = DIMENSIONS / 8 + 8  # a bit a dimension, two factors
 SQ8 = DIMENSIONS  # a byte a dimension, kept for refinement
 DISKANN_MEMORY = VECTOR / 4  # codes of a quarter of the vector
 DISKANN_DISK = VECTOR + 28 * 4 + DIMENSIONS * 2.7  # with the graph, and blocks that are not full
-TERMS = 95  # different terms of a chunk of 200 words
-SPARSE = TERMS * 8  # a row's number and a count for each
-KEYS = 32 + 24  # primary key with its bloom filter
-FILTERS = 14 * 8 + 3 * 8 + 70  # facets, day, time, ordinal, workspace and path
-WORDS = 950  # terms as text
-PACKED = (VECTOR * 4 / 3) + 1_100  # of the whole source: vectors in base64, texts compressed, its own index
-COUNTS = 60  # share of a workspace's counts of terms, at 10,000 chunks each
+TERMS = 95  # different terms of a chunk of 200 words, and of its note's first chunk
+SPARSE = TERMS * 8  # a row's number and a weight for each
+KEYS = 8 + 24  # primary key with its bloom filter
+FILTERS = 14 * 8 + 8 * 8 + 32  # marks, numbers, workspace
+TEXT = 1_160  # what an answer shows of a chunk
+COUNTS = 60  # share of a workspace's frequencies of words, at 10,000 chunks each
 NODE_GB = 64
 
 
@@ -35,9 +33,9 @@ def main() -> None:
 
 def row(chunks: int) -> dict[str, object]:
     """Return the sizes for a number of chunks, in gigabytes."""
-    memory = chunks * (RABITQ + KEYS * 2)  # keys of words and of vectors
-    mapped = chunks * (SQ8 + SPARSE + PACKED + FILTERS * 2)
-    stored = chunks * (VECTOR + SQ8 + RABITQ + SPARSE + WORDS + PACKED + COUNTS + 2 * (FILTERS + KEYS))
+    memory = chunks * (RABITQ + KEYS)
+    mapped = chunks * (SQ8 + SPARSE + TEXT + FILTERS)
+    stored = chunks * (VECTOR + SQ8 + RABITQ + 2 * SPARSE + TEXT + COUNTS + FILTERS + KEYS)
     return {
         "chunks": chunks,
         "HNSW in memory GB": _gb(chunks * (VECTOR + HNSW_LINKS)),
@@ -46,7 +44,7 @@ def row(chunks: int) -> dict[str, object]:
         "DISKANN memory GB": _gb(chunks * DISKANN_MEMORY),
         "DISKANN disk GB": _gb(chunks * DISKANN_DISK),
         "sparse mapped GB": _gb(chunks * SPARSE),
-        "packed rows mapped GB": _gb(chunks * PACKED),
+        "texts and filters mapped GB": _gb(chunks * (TEXT + FILTERS)),
         "RaBitQ: memory GB": _gb(memory),
         "RaBitQ: mapped GB": _gb(mapped),
         "object store GB": _gb(stored),

@@ -16,7 +16,7 @@ _MAGIC = "*?["
 _PATH = re.compile(r"^[/.~]|\.(md|markdown)$")  # a path, never a title
 
 # OWNER@MACHINE:WORKSPACE/PATH[:LINE[-LINE]], as a search of a team prints a note of another machine
-OF_TEAM = re.compile(r"([^@/]*)@([^:/]*):([^/]+)/(.+?)(?::([1-9]\d{0,8})(?:-\d+)?)?", re.DOTALL)
+_OF_TEAM = re.compile(r"([^@/]*)@([^:/]*):([^/]+)/(.+?)(?::([1-9]\d{0,8})(?:-\d+)?)?", re.DOTALL)
 
 
 def root_of(workspace: str) -> str:
@@ -40,11 +40,11 @@ def source(typed: str, workspace: str, *, outside: bool = False, titled: bool = 
     full = workspaces.absolute(typed)
     path = inside(full, root)
     at_root = not typed.startswith("/") and exists(f"{root}/{typed}")
-    of_team = OF_TEAM.fullmatch(typed)
+    of_team = _OF_TEAM.fullmatch(typed)
     if of_team and _PATH.search(of_team[4]) and not at_root and not exists(full):
         raise CommandError(
             f"{typed} is a note of the team: all of it is on {of_team[2]}. Here memctl search --team and "
-            "memctl recall --team print passages, and memctl why --team explains its place",
+            "memctl recall --team print passages",
             exits.NOT_FOUND,
         )
     if at_root and not exists(full):

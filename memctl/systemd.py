@@ -129,7 +129,7 @@ def using_network(state_dir: Path) -> list[Path]:
     except (OSError, ValueError):
         team = None
     uri = str(team.get("uri", "")) if isinstance(team, dict) else ""
-    is_local = not uri or uri.startswith(("store+unix:", "milvus+lite:"))
+    is_local = not uri or uri.startswith("milvus+lite:")
     return asking_servers(state_dir) + ([] if is_local else [path])
 
 

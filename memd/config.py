@@ -149,13 +149,14 @@ class OpenAIServer(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
 
 class TeamConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """``[team]``: the store that the machines of a team share, and which workspaces this one publishes."""
+    """``[team]``: the Milvus that the machines of a team share, and which workspaces this one publishes."""
 
     uri: Annotated[str, Meta(min_length=1)]
     token_file: str = ""  # "": no token
     ca: str = ""  # "": the certificates of the system
     database: str = ""  # "": the store's default
     collection: Annotated[str, Meta(min_length=1)] = "memd"
+    name: Annotated[str, Meta(max_length=200)] = ""  # of this machine in hits; "": that of the host
     share: tuple[str, ...] = ()  # roots of workspaces; none is published by itself
 
 
@@ -173,10 +174,7 @@ class UserConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 SERVED = frozenset({"ollama", "openai"})  # providers on a server
 BUILTIN_MODEL = "all-MiniLM-L6-v2"
-# Of a store: whether its traffic is readable on the way.
-TEAM_SCHEMES = {
-    "store": True, "store+tls": False, "store+unix": False, "http": True, "https": False, "milvus+lite": False
-}  # fmt: skip
+TEAM_SCHEMES = ("https", "http", "milvus+lite")
 MAX_TOKEN_BYTES = 8192  # arbitrary; tokens have some hundred bytes
 Config = TypeVar("Config", WorkspaceConfig, UserConfig, TeamConfig)
 
@@ -207,11 +205,9 @@ def load_team_config(path: Path) -> TeamConfig | None:
     if table is None:
         return None
     if not isinstance(table, dict):
-        raise ConfigError(
-            f'{path}: team is no table: write [team] and uri = "store+tls://HOST:PORT" below it'
-        )
+        raise ConfigError(f'{path}: team is no table: write [team] and uri = "https://HOST:PORT" below it')
     if "uri" not in table and table.keys() <= set(TeamConfig.__struct_fields__):
-        raise ConfigError(f'{path}: [team] needs uri = "store+tls://HOST:PORT"')
+        raise ConfigError(f'{path}: [team] needs uri = "https://HOST:PORT"')
     try:
         config = _convert(path, table, TeamConfig)
     except ConfigError as error:
@@ -307,15 +303,14 @@ def _team_fault(config: TeamConfig) -> str:  # noqa: PLR0911 - one line for each
     allowed = ", ".join(f"{scheme}://" for scheme in TEAM_SCHEMES)
     if uri.scheme not in TEAM_SCHEMES:
         return f"uri = {config.uri!r} begins with none of {allowed}"
-    is_file = uri.scheme in {"store+unix", "milvus+lite"}
+    is_file = uri.scheme == "milvus+lite"
     if is_file and (uri.netloc or not uri.path.strip("/")):
         return f"uri = {config.uri!r} names no file: {uri.scheme}:///PATH"
     if not is_file and (not uri.hostname or uri.path.strip("/") or (port == 0)):
         return f"uri = {config.uri!r} names no host: {uri.scheme}://HOST:PORT"
-    if config.token_file and TEAM_SCHEMES[uri.scheme] and not _is_loopback(config.uri):
-        safe = "store+tls" if uri.scheme == "store" else "https"
-        return f"uri = {config.uri!r} would send the token readably over the network: use {safe}://"
-    if config.ca and TEAM_SCHEMES[uri.scheme]:
+    if uri.scheme == "http" and not _is_loopback(config.uri):
+        return f"uri = {config.uri!r} would send notes readably over the network: use https://"
+    if config.ca and uri.scheme != "https":
         return f"ca is set, but uri = {config.uri!r} does not use TLS"
     if config.ca and not Path(config.ca).expanduser().is_file():
         return f"ca = {config.ca!r} is no file"
@@ -401,9 +396,7 @@ def write_shared(path: Path, root: str, *, is_shared: bool) -> None:
     target = path.resolve()
     document: Any = tomlkit.parse(target.read_text(encoding="utf-8-sig")) if target.exists() else {}
     if "team" not in document:
-        raise ConfigError(
-            f'no team is configured: write [team] and uri = "store+tls://HOST:PORT" into {path}'
-        )
+        raise ConfigError(f'no team is configured: write [team] and uri = "https://HOST:PORT" into {path}')
     shared = [str(one) for one in document["team"].get("share", ())]
     others = [one for one in shared if str(Path(one).expanduser()) != root]
     document["team"]["share"] = [*others, root] if is_shared else others

@@ -23,7 +23,7 @@ gc.disable()
 
 # Where files are in memory; in a container it may be too small for the tests.
 MEMORY = Path("/dev/shm")
-IN_MEMORY = {"api", "eval", "faults", "imports", "index", "search", "stores", "workspace"}  # folders of tests
+IN_MEMORY = {"api", "eval", "faults", "imports", "index", "search", "team", "workspace"}  # folders of tests
 MEMORY_BYTES = 2 << 30
 # Files of tests that take longest, the longest first, and folders of tests that wait for daemons and timers.
 LONGEST = (

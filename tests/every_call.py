@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-OTHERS = {"workspace": "second", "machine": "other", "owner": "bob"}  # home of a note of the team
 NAMES = ["notes.md", "2026-05-01.md", "memory/facts/one.md"]
 
 
@@ -35,7 +34,6 @@ def calls(root: str, word: str) -> Iterator[tuple[str, dict[str, Any]]]:
         yield "why", {"path": name, "query": "the same sentence"}
         yield "why", {"path": name, "query": "nothing", "line": 4, "mode": "keyword", **everything}
         yield "why", {"path": name, "query": "the same", "glob": "../**", "limit": 1}
-        yield "why", {"path": name, "query": "the same", "scope": "team", "team": OTHERS}
     for folder in ("first", "second"):
         for name in (*NAMES, "memory/config.toml", "nothing.md"):
             yield "why", {"path": f"../{folder}/{name}", "query": "the same sentence"}

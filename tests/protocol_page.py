@@ -72,7 +72,8 @@ def _methods(exchanges: Sequence[Exchange]) -> Iterator[str]:
         yield f"\n### {name}\n\n{summary(method)} {within}\n"
         yield from _parameters(method.params)
         yield from _answer(method.result)
-        yield from _example(*examples[name])
+        if name in examples:  # some need a team's store
+            yield from _example(*examples[name])
     yield f"\n### {methods.SHUTDOWN}\n\nStop the daemon: it answers, then ends.\n"
     yield from _parameters(params.ShutdownParams)
     yield from _answer(results.ShutdownResult)

@@ -37,13 +37,13 @@ MAY_IMPORT = {
     "memd.index": VOCABULARY | {"memd.sources", "memd.entries.secrets"},
     "memd.rpc": VOCABULARY | {"memctl.protocol"},
     "memd.search": VOCABULARY | {"memd.index"},
-    "memd.stores": VOCABULARY | {"memd.index", "memd.search", "memd.entries"},
+    "memd.team": VOCABULARY | {"memd.index", "memd.search", "memctl.paths"},
     "memd.entries": VOCABULARY | {"memctl.paths"},
     "memd.workspace": VOCABULARY
-    | {"memd.sources", "memd.embedding", "memd.index", "memd.entries", "memd.stores", "memctl.paths"},
+    | {"memd.sources", "memd.embedding", "memd.index", "memd.entries", "memd.team", "memctl.paths"},
     "memd.api": VOCABULARY
     | {"memd.sources", "memd.embedding", "memd.index", "memd.rpc", "memd.search", "memd.entries"}
-    | {"memd.stores", "memd.workspace", "memctl.codes", "memctl.protocol"},
+    | {"memd.team", "memd.workspace", "memctl.codes", "memctl.protocol"},
     "memd.eval": VOCABULARY
     | {"memd.sources", "memd.embedding", "memd.index", "memd.search", "memd.api", "memctl.paths"},
     "memd.imports": VOCABULARY | {"memd.entries", "memd.sources", "memctl.paths"},
@@ -104,7 +104,7 @@ ONE_IMPORTER = {
     "onnxruntime": {"memd.embedding.onnx"},
     "pathspec": {"memd.sources.gitignore"},
     "re2": {"memd.entries.secrets", "memd.search.globs", "memd.sources.ignore"},
-    "pymilvus": {"memd.stores.milvus_client"},  # 2 s of a start, 120 MB; reads .env of the working directory
+    "pymilvus": {"memd.team.milvus"},  # 2 s of a start, 120 MB; reads .env of the working directory
     "rapidfuzz": {"memd.search.spelling"},
     "rich": {"memctl.find.screen", "memctl.progress"},
     "safetensors": set(),

@@ -61,12 +61,12 @@ MEANINGS: dict[type, dict[str, str]] = {
         "max_tokens": "tokens of one text that the model reads",
     },
     TeamConfig: {
-        "uri": "of the store: `store+tls://HOST:PORT`, `store://HOST:PORT`, `store+unix:///PATH`; of Milvus: `https://HOST:PORT`, "
-        "`http://HOST:PORT`, `milvus+lite:///PATH`. No token is sent without TLS, except on this machine",
+        "uri": "of Milvus: `https://HOST:PORT`; `http://HOST:PORT` on this machine alone; `milvus+lite:///PATH`, a file for one daemon",
         "token_file": "file with the token, which only you may read (`chmod 600`)",
         "ca": "file with the certificate of the CA of the store's certificate; without it, those of the system are trusted",
         "database": "of Milvus; without it, its default",
         "collection": "the name that the machines of the team share; its vectors are of one model",
+        "name": "of this machine, as hits show it; without it, the host's. For machines with the same login and host name",
         "share": "roots of the workspaces that are published; `memctl team publish` and `unpublish` change it",
     },
     InputType: {

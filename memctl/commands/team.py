@@ -89,15 +89,16 @@ def _unpublish(args: Namespace) -> int:
     answer = common.asked("team.unpublish", {"path": root}, timeout_s=PUBLISH_TIMEOUT_S)
     line = f"{one_line(answer['root'])}: removed from the team's store; its notes here were not touched"
     if not answer["done"]:
-        line = f"{one_line(answer['root'])}: will be removed from the team's store when it answers"
+        line = f"{one_line(answer['root'])}: still in the team's store; it will be removed when that answers"
     return _told(answer, line, args)
 
 
 def _told(answer: dict[str, Any], line: str, args: Namespace) -> int:
-    """Print what was done, and what is wrong with the store."""
+    """Print what was done, and what is wrong with the store, which the exit code says, too."""
+    error = answer["status"]["error"]
     common.print_answer(answer, line, as_json=args.json)
-    common.note(with_install_line(answer["status"]["error"]))
-    return exits.OK
+    common.note(with_install_line(error))
+    return exits.UNHEALTHY if error and not answer["done"] else exits.OK
 
 
 def _rebuild(args: Namespace) -> int:

@@ -1,8 +1,10 @@
 """`memctl uninstall`: remove everything that memd installed on this machine, but no notes."""
 
+import json
 import os
 import shutil
 import sys
+import time
 from argparse import ArgumentParser, Namespace
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +19,7 @@ from memctl.exits import CommandError
 from memctl.text import one_line
 from memctl.versions import DISTRIBUTION, installer
 
+UNPUBLISH_S = 5.0  # that a team's store has to remove what was published
 REMOVE_TIMEOUT_S = 60.0  # an index may have gigabytes to delete
 
 
@@ -41,7 +44,7 @@ def run(args: Namespace) -> int:
         return exits.NONE
     # First, because a client's hook would start memd again.
     status = _take_away_what_points_here(asks=not args.yes)
-    roots = _forget_workspaces() if args.purge else []
+    roots, published = _forget_workspaces() if args.purge else ([], [])
     launch.stop_daemon()
     service.uninstall()
     if args.purge:
@@ -51,6 +54,9 @@ def run(args: Namespace) -> int:
             print(f"kept: {one_line(root)}/memory")
     if args.purge and (models := paths.data_dir() / "models").is_dir() and any(models.iterdir()):
         print(f"kept: {one_line(str(models))}, which `memctl models add` downloaded")
+    for root, address in published:  # team.json, beside config.toml, has what it takes to remove them later
+        common.note(f"{one_line(root)} is still in {one_line(address)}: memctl team unpublish removes it")
+    status = max(status, exits.UNHEALTHY) if published else status
     print(f"done; to remove the program: {program_removal()}")
     return status
 
@@ -109,18 +115,32 @@ def _neovim_links() -> list[Path]:
     return [path for path in found if path.is_symlink() and path.resolve() == PLUGINS / "nvim"]
 
 
-def _forget_workspaces() -> list[str]:
-    """Remove all workspaces through the daemon, and return their roots; [] if the daemon fails."""
+def _forget_workspaces() -> tuple[list[str], list[tuple[str, str]]]:
+    """Remove all workspaces through the daemon; return their roots, and what a team's store still has.
+
+    The roots are [] if the daemon fails.
+    """
     try:
         with launch.ensure_daemon() as client:
             listed = client.call("workspace.list", {}, timeout_s=REMOVE_TIMEOUT_S)["workspaces"]
             for workspace in listed:
                 client.call("workspace.remove", {"path": workspace["root"]}, timeout_s=REMOVE_TIMEOUT_S)
+            stop = time.monotonic() + UNPUBLISH_S
+            while _published() and time.monotonic() < stop:
+                time.sleep(0.1)
     except (Unreachable, RpcError) as error:
         # The indexes are below the state folder, which is deleted as a whole.
         common.note(f"memd could not forget its workspaces itself: {error}")
-        return []
-    return [str(workspace["root"]) for workspace in listed]
+        return [], _published()
+    return [str(workspace["root"]) for workspace in listed], _published()
+
+
+def _published() -> list[tuple[str, str]]:
+    """Return (root, address) of what a team's store may have, from the file of `memd.team.identity`."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        known = json.loads((paths.config_dir() / "team.json").read_text(encoding="utf-8"))["published"]
+        return [(str(one["root"]), str(one["address"])) for one in known]
+    return []
 
 
 def _delete(folder: Path) -> None:

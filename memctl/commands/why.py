@@ -13,7 +13,7 @@ from memctl.exits import CommandError
 from memctl.output import caveats
 from memctl.output.explain import labelled, listed, off, score_lines
 from memctl.output.marker import HEADING, Marker
-from memctl.relative_path import OF_TEAM, shown
+from memctl.relative_path import shown
 from memctl.text import any_text, one_line, wants_colour
 
 
@@ -34,24 +34,19 @@ def arguments(parser: ArgumentParser) -> None:
     workspace_option(parser)
     parser.add_argument("-n", "--limit", type=count, metavar="N", help="hits to look among (default: 10)")
     filter_options(parser)
-    parser.add_argument(
-        "--team", action="store_true", help="in a search of what your team publishes: memctl search --team"
-    )
     parser.add_argument("--json", action="store_true", help="one object: stage, text, advice, facts")
     parser.add_argument(
         "--color", choices=("auto", "always", "never"), default="auto", help="(default: auto)"
     )
     parser.epilog = """\
 Names the first stage that dropped the note: outside, missing, not-a-source, root-missing, not-indexed, gone,
-unpublished, empty, filtered, unmatched, outside-pools, below-floor, folded, per-source, outranked; or
-"returned" with its rank. The exit code is 0 for returned, otherwise 1. :LINE selects the chunk at that line.
-Paths are relative to the current folder, as in search; in --json, to the root of the workspace. With --team,
-the note of another machine is OWNER@MACHINE:WORKSPACE/PATH, as memctl search --team prints it.
+empty, filtered, unmatched, outside-pools, below-floor, folded, per-source, outranked; or "returned" with its
+rank. The exit code is 0 for returned, otherwise 1. :LINE selects the chunk at that line. Paths are relative
+to the current folder, as in search; in --json, to the root of the workspace.
 
 examples:
   memctl why notes/genetics.md breast cancer gene
   memctl why daily/2026-05-01.md:12 --since 2026-05-01 --limit 20 standup
-  memctl why --team ada@laptop:marsh/birds.md bittern
 """
 
 
@@ -62,16 +57,9 @@ def run(args: Namespace) -> int:
         raise CommandError("which query? memctl why PATH WORD… (--help has examples)")
     workspace = workspaces.find(args.workspace)
     params = {"workspace": workspace, "query": query, **common.filters(args, workspace, path="glob")}
-    if args.team:
-        params["scope"] = "team"
-    if args.team and (typed := OF_TEAM.fullmatch(args.source)):
-        owner, machine, name, path, line = typed.groups()
-        params |= {"path": path, "team": {"owner": owner, "machine": machine, "workspace": name}}
-        params |= {"line": int(line)} if line else {}
-    else:
-        place = place_of(args.source, workspace, outside=True)
-        params["path"] = place["path"]
-        params |= {"line": place["start_line"]} if "start_line" in place else {}
+    place = place_of(args.source, workspace, outside=True)
+    params["path"] = place["path"]
+    params |= {"line": place["start_line"]} if "start_line" in place else {}
     with common.daemon() as client:
         answer = common.whole_answer(client, "why", params, args)
     if args.json:

@@ -166,8 +166,6 @@ def _sum(explanation: Fields) -> str:
 
 def _product(arm: Fields) -> str:
     rank = f", rank {arm['rank']:,}{'' if arm['in_pool'] else ' and not a candidate'}" if arm["score"] else ""
-    if not arm["rank"]:  # of a team's memory
-        rank = ", beyond the candidates"
     return f"{arm['score']:.4f} · {arm['weight']:.2f} = {arm['part']:.4f}{rank}"
 
 

@@ -3,6 +3,7 @@
 A fact is a (label, value) pair.
 """
 
+import shlex
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
@@ -161,13 +162,16 @@ def _team_workspace(one: dict[str, Any]) -> list[str]:
         "withdrawing": "will be removed from the store when it answers",
         "closed": "is not open: memctl status",
         "unknown": "share names it, but no workspace has this root: memctl init, or memctl team unpublish",
+        "refused": "is not published",
+        "left": "left in the store by this login and machine: memctl team unpublish "
+        + shlex.quote(one_line(one["root"])),
     }
     line = f"{one_line(one['root'])}: {saying[one['stage']]}"
     if one["stage"] in {"published", "publishing"}:
         line += f", {counted(one['sources'], 'source')} in the store"
         line += f", {one['waiting']:,} to be sent" if one["waiting"] else ""
     more = [f"  by words only: {one_line(one['words_only'])}"] if one["words_only"] else []
-    return [line, *more, *(f"  not taken by the store: {one_line(reason)}" for reason in one["refused"])]
+    return [line, *more, *(f"  not taken: {one_line(reason)}" for reason in one["refused"])]
 
 
 def _sandbox(limits: list[str]) -> str:

@@ -20,7 +20,7 @@ MAX_BUDGET_TOKENS = 65_536
 MAX_KNOWN = 1000  # keys of `recall`; arbitrary: some hundred answers of a hook
 
 # Lua's {} arrives as an empty array, which is accepted for these parameters, the only maps.
-MAPS = frozenset({"weights", "source", "settings", "team"})
+MAPS = frozenset({"weights", "source", "settings"})
 NOTES = frozenset({"supersedes", "related"})  # each of several notes: its path or id
 
 Share = Annotated[float, Meta(ge=0, le=1)]
@@ -117,21 +117,11 @@ class RecallParams(ScopedParams, frozen=True, kw_only=True):
         return self.path
 
 
-class NoteHome(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Whose note it is, as a hit of the team's memory says it."""
-
-    workspace: str  # its name
-    machine: str
-    owner: str
-    root: str | None = None  # of the workspace, if it is one of this machine
-
-
-class WhyParams(ScopedParams, frozen=True, kw_only=True):
+class WhyParams(QueryParams, frozen=True, kw_only=True):
     """``why``: the outcome of a search for one source."""
 
     path: Path  # of the source
     line: Annotated[int, Meta(ge=1)] | None = None  # of the source, to ask about the chunks at that line
-    team: NoteHome | None = None  # with `scope: "team"`, whose source it is; null: of the workspace itself
     glob: Globs = []  # the `path` of a search
 
 

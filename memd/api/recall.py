@@ -64,7 +64,8 @@ def _recall(
         instead = without_minus(view, opened, params, call, answer)
         with opened.threads.turn():
             core = core_pieces(view, opened, params, answer.prepared)
-            made = fitted(view, core, params, answer, lines_by_path(view, known))
+            piece = functools.partial(_piece, view, answer.confidence)
+            made = fitted(core, params, answer, lines_by_path(view, known), piece)
             keys = UNSET if params.known is None else keys_sent(view, made)
         record_recalls(view, opened, answer, {sent.piece.path for sent in made.sent})
     frame = query_frame(opened, answer, fresh) | {
@@ -76,7 +77,11 @@ def _recall(
 
 
 def fitted(
-    view: View, core: Sequence[Piece], params: RecallParams, answer: Answer, known: Mapping[str, set[Line]]
+    core: Sequence[Piece],
+    params: RecallParams,
+    answer: Answer,
+    known: Mapping[str, set[Line]],
+    piece: Callable[[Hit], Piece],
 ) -> Recalled:
     """Fill the budget with the *core* and the hits of an answer; *known*: path → lines that are left out."""
     hits = answer.hits if params.nearest or answer.confidence != "none" else []
@@ -84,16 +89,15 @@ def fitted(
     wanted = [hit for hit in hits if params.superseded or not (hit.superseded_by or hit.expired)]
     if params.sure:
         # What replaces a sure note comes in its place, whatever its own words are.
-        read = answer.judged.named.read if answer.judged else 1.0
-        newer = {path for hit in hits if is_sure(hit.candidate, read) for path in hit.superseded_by}
-        wanted = [hit for hit in wanted if is_sure(hit.candidate, read) or hit.source.path in newer]
+        newer = {path for hit in hits if is_sure(hit.candidate, answer.read) for path in hit.superseded_by}
+        wanted = [hit for hit in wanted if is_sure(hit.candidate, answer.read) or hit.source.path in newer]
     return fit(
         core,
-        [_piece(view, hit, answer.confidence) for hit in wanted],
+        list(map(piece, wanted)),
         params.budget_tokens,
         style=params.format,
         preface=PREFACES[answer.confidence],
-        left_out=[(_piece(view, hit, answer.confidence), _why_old(hit)) for hit in old],
+        left_out=[(piece(hit), _why_old(hit)) for hit in old],
         known=known,
     )
 
@@ -126,7 +130,7 @@ def keys_sent(view: View, made: Recalled) -> list[str]:
     return list(dict.fromkeys(view.reader.keys(list(ids)).values()))
 
 
-def _piece(view: View, hit: Hit, answer: Confidence) -> Piece:
+def _piece(view: View, answer: Confidence, hit: Hit) -> Piece:
     return piece_of(hit, answer, functools.partial(section, view, hit.chunk), view.snapshot.cosines)
 
 

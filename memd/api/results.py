@@ -297,7 +297,6 @@ class WhyResult(SearchedResult, frozen=True, kw_only=True):
 
     path: str  # relative to its workspace
     line: int | None  # of the request
-    team: TeamPlace | UnsetType = UNSET  # whose note it is, with `scope: "team"`
     stage: str  # docs/explaining.md lists them
     text: str
     advice: str
@@ -579,8 +578,9 @@ class TeamWorkspace(Result, frozen=True, kw_only=True):
 
     root: str
     # published: the store has all of it; publishing: some of it waits; withdrawing: the store still has it;
-    # closed: it is not open; unknown: no workspace has this root.
-    stage: Literal["published", "publishing", "withdrawing", "closed", "unknown"]
+    # closed: it is not open; unknown: no workspace has this root; refused: another folder has its place;
+    # left: the store has it of this owner and machine, and `root` is its name.
+    stage: Literal["published", "publishing", "withdrawing", "closed", "unknown", "refused", "left"]
     sources: int = 0  # that the store has
     waiting: int = 0  # that are to be sent, or removed
     refused: list[str] = []  # why the store does not take some sources, one text for each reason

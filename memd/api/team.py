@@ -3,6 +3,7 @@
 For people only: no agent makes a workspace leave the machine.
 """
 
+import asyncio
 import time
 from contextlib import suppress
 from functools import partial
@@ -26,9 +27,10 @@ from memd.rpc.context import Call
 from memd.workspace.workspaces import Workspaces
 
 if TYPE_CHECKING:
-    from memd.stores.publisher import Shared
-    from memd.stores.team import Team
+    from memd.team.publisher import Shared
+    from memd.team.team import Team
 
+STATUS_S = 1.8  # that `status` waits for a store
 STORED_S = 10.0  # how long `publish` and `unpublish` wait for the store; most workspaces take less
 NAMED_REASONS = 5  # of refused sources; arbitrary
 PUBLISH_ALL = "To publish all of that: memctl team publish"
@@ -50,10 +52,11 @@ async def status(workspaces: Workspaces, _params: NoParams, _call: Call) -> Team
     if (
         team is not None
         and not team.publisher.error
-        and (team.store.outcome.error or team.store.outcome.is_reachable is None)
+        and (team.outcome.error or team.outcome.is_reachable is None)
     ):
-        with suppress(StoreError):  # the answer tells it
-            await team.probe()
+        with suppress(StoreError, TimeoutError):  # the answer tells it
+            async with asyncio.timeout(STATUS_S):
+                await team.probe()
     return await described(workspaces)
 
 
@@ -109,16 +112,21 @@ async def described(workspaces: Workspaces) -> TeamStatus:
             address="", collection="", reachable=None, error=fault, last_error=fault,
             last_acknowledged=None, waiting=0, workspaces=[],
         )  # fmt: skip
-    publisher, outcome = team.publisher, team.store.outcome
+    publisher, outcome = team.publisher, team.outcome
     known = {shared.root: await _published(team, shared) for shared in publisher.shared}
     for root in team.shared_roots - known.keys():
         known[root] = TeamWorkspace(root=str(root), stage="closed" if root in workspaces.roots else "unknown")
-    leaving = [TeamWorkspace(root=root, stage="withdrawing") for root in publisher.unshared]
+    known |= {
+        root: TeamWorkspace(root=str(root), stage="refused", refused=[why])
+        for root, why in team.refused.items()
+    }
+    leaving = [TeamWorkspace(root=one.root, stage="withdrawing") for one in publisher.unshared]
+    leaving += [TeamWorkspace(root=one.name, stage="left") for one in team.left()]
     return TeamStatus(
         address=team.config.uri,
         collection=team.config.collection,
         reachable=outcome.is_reachable,
-        error=publisher.error or outcome.error,
+        error=publisher.error or next(iter(team.refused.values()), "") or outcome.error,
         last_error=outcome.last_error,
         last_acknowledged=publisher.acknowledged_at,
         waiting=sum(one.waiting for one in known.values()),
@@ -153,6 +161,8 @@ async def _share(
         if not team.is_known(root):
             raise NotFoundError(f"{root} is not published: memctl team status lists what is")
     call.outlives(f"the configuration is written, and {GOES_ON}")
+    if not is_shared:
+        team.withdraw(root)
     await workspaces.share(root, is_shared=is_shared)
     team = _team(workspaces)
     done = False

@@ -17,7 +17,6 @@ from memd.api.hits import SCORE_DIGITS, chunk_lines, iso_day, location, rounded_
 from memd.api.params import WhyParams
 from memd.api.results import LastHit, WhyFacts, WhyResult
 from memd.api.search import embedded, excludes_in, frame, parsed, wait_for
-from memd.errors import InvalidError
 from memd.index.snapshot import View
 from memd.index.source_rows import EMBEDDED_CHUNKS
 from memd.records import Source, SourceText
@@ -45,7 +44,6 @@ STAGES = {
     "root-missing": "the workspace's folder is gone, and the file was not indexed before",
     "not-indexed": "it is not indexed yet, or only its older version is",
     "gone": "it was indexed, and has been deleted from the disk",
-    "unpublished": "the team's memory does not have it",
     "empty": "it has no text, or no text at that line",
     "filtered": "a filter excludes it",
     "unmatched": "neither its words nor its meaning match",
@@ -86,20 +84,6 @@ _WAYS_OUT = {
 }
 
 
-# Why the team's memory does not have a note.
-_UNPUBLISHED = {
-    "workspace": ("its workspace is not shared with the team", "memctl team publish ROOT"),
-    "kept": (
-        "it is private, or agents_ignore names it, and such notes are never published",
-        "Search for it without --team",
-    ),
-    "unknown": (
-        "the team's store does not have it",
-        "It may be private, deleted or not published yet: memctl search --team finds what is published",
-    ),
-}
-
-
 _RANKED = frozenset({"folded", "per-source", "outranked", "returned"})
 _RANKED_LOW = frozenset({"outside-pools", "below-floor", "outranked"})
 
@@ -124,8 +108,6 @@ class _Facts:
 
 async def why(workspaces: Workspaces, opened: OpenWorkspace, params: WhyParams, call: Call) -> WhyResult:
     """``why``: the stage that dropped a source from a search."""
-    if params.team is not None:
-        raise InvalidError('$.team: a note of the team\'s memory: it needs scope = "team"')
     fresh = await wait_for(opened, params, call)
     facts = await workspaces.read(_look, opened, params, call)
     stage = "outside" if facts.path is None else "missing" if facts.is_kept else ""
@@ -151,7 +133,13 @@ async def why(workspaces: Workspaces, opened: OpenWorkspace, params: WhyParams, 
     )
     confidence = facts.verdict.confidence if facts.verdict else None
     answer = Answer(
-        prepared, [], mode, facts.generation, confidence or "none", facts.degraded, {**prepared.timings_ms}
+        prepared,
+        [],
+        mode,
+        facts.generation,
+        confidence or "none",
+        facts.degraded,
+        timings_ms=dict(prepared.timings_ms),
     )
     texts = why_texts(finding)
     return WhyResult(
@@ -274,13 +262,10 @@ class Diagnosis:
     expired: date | None = None  # the last day on which it held, if that is past
     verdict: Verdict | None = None  # the result of the search for it; None if it is not indexed
     refusal: Refusal | None = None  # of not-a-source
-    reason: str = ""  # of not-indexed and unpublished
+    reason: str = ""  # of not-indexed
     failed: str = ""  # of the reason "failed": the step and the kind of exception
     close: tuple[str, ...] = ()  # of missing: sources with a similar name
     is_for_agent: bool = False  # an agent does not learn which of the reasons applies
-    pool: int = POOL  # candidates of each arm
-    search: str = "memctl search"  # the command that the advice is about
-    is_file: bool = True  # of this machine
 
 
 def facts(finding: Diagnosis) -> WhyFacts:
@@ -289,7 +274,7 @@ def facts(finding: Diagnosis) -> WhyFacts:
     if finding.stage == "not-a-source" and finding.refusal is not None:
         refusal = finding.refusal
         known |= {"reason": refusal.reason, "place": refusal.place, "rule": refusal.rule}
-    if finding.stage in {"not-indexed", "unpublished"}:
+    if finding.stage == "not-indexed":
         known["reason"] = finding.reason
     if finding.stage == "missing":
         known["close"] = list(finding.close)
@@ -388,12 +373,6 @@ def _gone(finding: Diagnosis) -> tuple[str, str]:
     )
 
 
-def _unpublished(finding: Diagnosis) -> tuple[str, str]:
-    reason, way_out = _UNPUBLISHED[finding.reason]
-    text = f"{finding.path} is not in the team's memory: {reason}"
-    return text, way_out.replace("ROOT", finding.root)
-
-
 def _empty(finding: Diagnosis) -> tuple[str, str]:
     if finding.line is None:
         return f"{finding.path} has no text", ""
@@ -421,8 +400,8 @@ def _outside_pools(finding: Diagnosis) -> tuple[str, str]:
         ranks.append((explained.keyword.rank, "by words"))
     if explained.vector:
         ranks.append((explained.vector.rank, "by meaning"))
-    known = ", ".join(f"rank {rank:,} {how}" for rank, how in ranks if rank)  # a store ranks only candidates
-    text = f"{_place(finding)} is not among the best {finding.pool} by words or by meaning"
+    known = ", ".join(f"rank {rank:,} {how}" for rank, how in ranks)
+    text = f"{_place(finding)} is not among the best {POOL} by words or by meaning"
     return (
         f"{text}: {known}" if known else text,
         "Narrow the search (--path, --tag, --since), or use more of the note's words",
@@ -433,7 +412,7 @@ def _below_floor(finding: Diagnosis) -> tuple[str, str]:
     merged, floor = _explained(finding).merged, finding.request.min_score
     return (
         f"{_place(finding)} scores {merged:.3f}, below the floor of {floor:g} (min_score)",
-        f"{finding.search} --min-score {math.floor(merged * 1000) / 1000:g}",
+        f"memctl search --min-score {math.floor(merged * 1000) / 1000:g}",
     )
 
 
@@ -450,7 +429,7 @@ def _per_source(finding: Diagnosis) -> tuple[str, str]:
     ranks = ", ".join(map(str, finding.verdict.better))
     most = finding.request.per_source
     text = f"{_place(finding)} is left out: a file has at most {most} hits, and better chunks of it are hits"
-    return f"{text} {ranks}", f"memctl get {finding.path}" if finding.is_file else ""
+    return f"{text} {ranks}", f"memctl get {finding.path}"
 
 
 def _outranked(finding: Diagnosis) -> tuple[str, str]:
@@ -460,7 +439,7 @@ def _outranked(finding: Diagnosis) -> tuple[str, str]:
     scores = f"its score is {_explained(finding).score:.3f}"
     if verdict.last is not None:
         scores += f", that of the last hit {verdict.last.score:.3f}"
-    way_out = f"{finding.search} --limit {verdict.rank}" if verdict.rank <= MAX_LIMIT else "Narrow the search"
+    way_out = f"memctl search --limit {verdict.rank}" if verdict.rank <= MAX_LIMIT else "Narrow the search"
     return f"{_shown(finding)} would be hit {verdict.rank}, and the limit is {limit}: {scores}", way_out
 
 
@@ -515,7 +494,6 @@ _SENTENCES: dict[str, Callable[[Diagnosis], tuple[str, str]]] = {
     "root-missing": _root_missing,
     "not-indexed": _not_indexed,
     "gone": _gone,
-    "unpublished": _unpublished,
     "empty": _empty,
     "filtered": _filtered,
     "unmatched": _unmatched,

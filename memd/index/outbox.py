@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from memd.index.database import Database
 
-TERMS = "published"  # key in meta: under which terms the workspace is published, see memd.stores.publisher
+TERMS = "published"  # key in meta: under which terms the workspace is published, see memd.team.publisher
 REVISION = "revision"  # key in meta: the highest one given
 KEPT, TO_SEND, TO_REMOVE = 0, 1, 2  # values of `due`
 

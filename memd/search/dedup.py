@@ -86,7 +86,7 @@ def fold(
     per_source: int,
     alive: Callable[[str], bool],
     *,
-    compared: type[Comparison],
+    compared: Callable[[View, Sequence[int], Sequence[int]], Comparison],
 ) -> Dedup:
     """Keep the first *limit* candidates that are neither near-duplicates nor neighbours of a better one.
 
@@ -135,7 +135,7 @@ def fold(
         if number in found.shown:
             continue
         like = first_like(place)
-        if (like is None and is_full) or not alive(view.snapshot.sources[source].path):
+        if (like is None and is_full) or not alive(candidates[place].path):
             continue
         if like is not None:
             found.folded.setdefault(like, []).append(number)

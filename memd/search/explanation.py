@@ -108,9 +108,7 @@ class Length:
 class VectorPart:
     """The vector arm's score of a chunk."""
 
-    # Among the arm's candidates; for other chunks, by their own cosine among all. 0: beyond the candidates,
-    # in an answer out of a team's memory: it ranks no others.
-    rank: int
+    rank: int  # among the arm's candidates; for other chunks, by their own cosine among all
     in_pool: bool
     cosine: float  # of the chunk
     source_cosine: float  # mean of some chunks of its source
@@ -124,7 +122,7 @@ class VectorPart:
 class KeywordPart:
     """The keyword arm's score of a chunk."""
 
-    rank: int  # among the arm's candidates; for other chunks, by their own words among all; 0 as above
+    rank: int  # among the arm's candidates; for other chunks, by their own words among all
     in_pool: bool
     tier: str
     terms: tuple[TermPart, ...]  # the query's terms that occur in its source

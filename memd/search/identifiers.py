@@ -140,7 +140,7 @@ def named(view: View, words: Sequence[Word], keyword: KeywordArm, vector: Vector
     naming = set().union(*(parts[word] for number in chunks for word in having[number]))
     scores = keyword.only(naming).scores_of(list(chunks)) if chunks else []
     unread = set().union(*(terms for word, terms in parts.items() if not word.is_read))
-    return Named(_read(keyword, unread), chunks, dict(zip(chunks, scores, strict=True)))
+    return Named(share_read(keyword.words, unread), chunks, dict(zip(chunks, scores, strict=True)))
 
 
 def _parts(view: View, word: Word) -> frozenset[str]:
@@ -169,16 +169,17 @@ def _few(view: View, word: Word, rarest: int, *, is_alone: bool) -> Sequence[int
     return ids if len(ids) <= FEW or is_in_one else ()
 
 
-def _read(keyword: KeywordArm, unread: set[str]) -> float:
+def share_read(words: Iterable[Term], unread: set[str]) -> float:
     """Return the share of the query, by idf, that the model reads.
 
     Words that neither the model reads nor a note contains are left out: neither arm can judge them. If the
     query has no other words, the result is 1: the model's guess is better than nothing.
     """
-    dark = _mass(t for t in keyword.words if t.text.casefold() in unread and t.document_frequency)
+    words = list(words)
+    dark = _mass(t for t in words if t.text.casefold() in unread and t.document_frequency)
     if not dark:
         return 1.0
-    light = _mass(t for t in keyword.words if t.text.casefold() not in unread)
+    light = _mass(t for t in words if t.text.casefold() not in unread)
     return light / (light + dark)
 
 

@@ -33,6 +33,7 @@ from memd.index.columns import (
     stretches,
 )
 from memd.index.postings import Part, PostingIds, Postings, counted, known
+from memd.index.reader import Reader
 from memd.index.snapshot import Snapshot, View
 from memd.search.explanation import Term
 from memd.search.query import FORMS_SHARE, Query, content_words
@@ -229,19 +230,28 @@ def phrase_expression(phrase: str) -> str:
 
 def terms_of(view: View, query: Query) -> tuple[list[tuple[Term, Postings]], frozenset[int]]:
     """Return the terms with their postings, and the chunks that contain all runs whole."""
-    runs = [piece for piece in query.pieces if is_spaceless(piece)]
-    words = content_words(tuple(piece for piece in query.pieces if not is_spaceless(piece)))
-    exact = view.reader.terms(" ".join([*words, *(pair for run in runs for pair in pairs_of(run))]))
-    single = view.reader.terms(" ".join(run for run in runs if len(run) == 1))
     taken = set(query.corrected.values())
-    counted = Counter([(term, False) for term in exact] + [(term, True) for term in single])
     found = []
-    for (text, prefix), times in sorted(counted.items()):
+    for (text, prefix), times in sorted(query_terms(view.reader, query).items()):
         postings = view.postings(text, prefix=prefix)
         share = CORRECTED_SHARE if text in taken else 1.0
         found.append((_term(view, text, postings, prefix=prefix, times=times, share=share), postings))
     found += [_forms(view, query, term) for term, _ in found if term.text in query.forms and not term.prefix]
-    return found, _whole_runs(view, runs, words)
+    runs = [piece for piece in query.pieces if is_spaceless(piece)]
+    return found, _whole_runs(view, runs, _content_words(query))
+
+
+def query_terms(reader: Reader, query: Query) -> Counter[tuple[str, bool]]:
+    """Return how often a query has each term; True: a character, which stands for all terms that begin so."""
+    runs = [piece for piece in query.pieces if is_spaceless(piece)]
+    words = _content_words(query)
+    exact = reader.terms(" ".join([*words, *(pair for run in runs for pair in pairs_of(run))]))
+    single = reader.terms(" ".join(run for run in runs if len(run) == 1))
+    return Counter([(term, False) for term in exact] + [(term, True) for term in single])
+
+
+def _content_words(query: Query) -> tuple[str, ...]:
+    return content_words(tuple(piece for piece in query.pieces if not is_spaceless(piece)))
 
 
 def _forms(view: View, query: Query, word: Term) -> tuple[Term, Postings]:

@@ -410,9 +410,14 @@ def lifted(candidates: Sequence[Candidate], snapshot: Snapshot) -> Lifted:
     supersession = snapshot.supersession
     if not supersession.edges and not snapshot.sources.copies:
         return Lifted(candidates, {})
-    sources = [candidate.source for candidate in candidates]
     if snapshot.sources.copies:
-        supersession = _with_copies(snapshot, set(sources))
+        supersession = _with_copies(snapshot, {candidate.source for candidate in candidates})
+    return placed(candidates, supersession)
+
+
+def placed(candidates: Sequence[Candidate], supersession: Supersession) -> Lifted:
+    """Lift each source's best candidate to the best place of any source that it supersedes."""
+    sources = [candidate.source for candidate in candidates]
     first: dict[int, int] = {}  # source → its best place
     for place, source in enumerate(sources):
         if source in supersession:

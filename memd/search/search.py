@@ -63,6 +63,7 @@ class Answer:
     generation: int
     confidence: Confidence
     degraded: tuple[str, ...] = ()  # codes of what was unavailable
+    read: float = 1.0  # share of the query that the model reads
     # Step, including those of the preparation → duration.
     timings_ms: dict[str, float] = field(default_factory=dict)
     judged: Judgement | None = None  # the scores behind the hits; None without numpy
@@ -134,6 +135,7 @@ def search(view: View, prepared: PreparedQuery, words: Judgement | None = None) 
         degraded=degraded(view),
         timings_ms=timer.laps_ms,
         judged=judged,
+        read=judged.named.read if judged else 1.0,
     )
 
 

@@ -43,7 +43,7 @@ from memd.workspace.supervisor import ReopenReason
 from memd.workspace.threads import FolderWriter, Threads
 
 if TYPE_CHECKING:
-    from memd.stores.team import Team
+    from memd.team.team import Team
 
 log = structlog.get_logger()
 
@@ -185,15 +185,15 @@ class Workspaces:
                 if self._stopping.is_set():
                     return
                 if self.team is not None and config is not None:
-                    is_same: bool = await self.apart(self.team.store.is_of, config)
+                    is_same: bool = await self.apart(self.team.milvus.is_of, config)
                     if is_same:
                         return
                 await self._leave_team()
                 if config is None:
                     return
-                from memd.stores.team import Team  # noqa: PLC0415 - not without a team
+                from memd.team.team import Team  # noqa: PLC0415 - not without a team
 
-                team = Team(config, self.state_dir, self.write, self.feed)
+                team = Team(config, self.user_config_path.parent, self.write, self.feed)
             except ConfigError as error:
                 log.warning("team_not_configured")
                 self.team_fault = error
@@ -227,6 +227,9 @@ class Workspaces:
             lambda: write_shared(self.user_config_path, str(root), is_shared=is_shared),
         )
         await self.follow_team()
+        if is_shared and self.team is not None and root in self._opened:
+            self.team.confirm(root)  # also where another folder was published from there
+            await self._join_team(self._opened[root])
 
     async def _open_all(self) -> None:
         for root in list(self._roots):

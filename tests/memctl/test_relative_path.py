@@ -171,7 +171,7 @@ def test_a_note_of_the_team_is_not_looked_for_here(root, typed):
     """As a search of the team prints it: the error says what works. A file with such a name is a note."""
     for titled in (False, True):
         with pytest.raises(
-            CommandError, match=r"is a note of the team: .* on laptop\. .*why --team"
+            CommandError, match=r"is a note of the team: .* on laptop\. .*recall --team"
         ) as caught:
             relative_path.source(typed, str(root), titled=titled)
         assert caught.value.status == exits.NOT_FOUND

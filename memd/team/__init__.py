@@ -1,0 +1,1 @@
+"""Sharing notes with a team through Milvus: publishing them, and searching what others publish."""

@@ -1,0 +1,97 @@
+"""Filters of a query: an expression of Milvus where that is possible, and a test of all that comes back.
+
+Expressions hold numbers only: folders, tags and values of front matter are published as hashes
+(`rows.marks`), so nothing that a user types is ever part of one. Negative filters, patterns and bounds have
+no expression: Milvus Lite knows no `not`. A chunk that the expression lets pass is tested again, as are the
+words and phrases that a note must have or lack: a store is not believed. Pure.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from memd.records import Source
+from memd.search.fields import FieldTest
+from memd.search.filters import FIELD, Condition
+from memd.search.query import Query
+from memd.team.rows import Shown, field_mark, has_field, number, path_mark, tag_mark
+from memd.text import bare, is_spaceless, pieces_of, searched_text
+
+_PATTERN = re.compile(r"[*?\[]")
+Reads = Callable[[str], list[str]]  # the terms of a text, as the index has them
+
+
+def among(field: str, numbers: Iterable[int]) -> str:
+    """Return the expression for a field that has one of some numbers."""
+    return f"{field} in [{', '.join(map(str, map(int, numbers)))}]"
+
+
+def expression(query: Query) -> str:
+    """Return the expression for what a store can filter; "" for nothing."""
+    found = [text for condition in query.filters if (text := _expression(condition))]
+    return " and ".join(found)
+
+
+def passes(query: Query, source: Source, shown: Shown, terms: Reads) -> bool:
+    """Return whether a chunk may be in the answer to a query; phrases and exclusions see this chunk alone."""
+    for condition in query.filters:
+        if condition.name.removeprefix("-") == FIELD:
+            is_met = any(has_field(shown.fields, test) for test in condition.values)
+            if is_met == condition.name.startswith("-"):
+                return False
+        elif not condition.matcher()(source):
+            return False
+    if not (query.phrases or query.excluded):
+        return True
+    text = searched_text(f"{shown.title}\n{shown.heading}\n{shown.text}")
+    words = terms(text)
+
+    def has(phrase: str) -> bool:
+        wanted = searched_text(phrase)
+        if any(map(is_spaceless, pieces_of(phrase))):
+            return bare(wanted) in bare(text)
+        some = list(terms(wanted))
+        return any(words[at : at + len(some)] == some for at in range(len(words) - len(some) + 1))
+
+    return all(map(has, query.phrases)) and not any(map(has, query.excluded))
+
+
+def _expression(condition: Condition) -> str:
+    marks: list[int] | None = None
+    match condition.name:
+        case "since":
+            return f"day >= {condition.values[0].toordinal()}"
+        case "until":
+            return f"day <= {condition.values[0].toordinal()}"
+        case "tag":
+            marks = [tag_mark(tag) for tag in condition.values]
+        case "path":
+            marks = _marks_of_paths(condition.values)
+        case "field":
+            marks = _marks_of_fields(condition.values)
+    return "" if marks is None else f"array_contains_any(marks, [{', '.join(map(str, marks))}])"
+
+
+def _marks_of_paths(patterns: Sequence[Any]) -> list[int] | None:
+    """Return the marks of folders that hold all that some patterns match; None if one has none."""
+    folders = []
+    for pattern in patterns:
+        # Up to the first part with a wildcard: all that matches lies inside of it.
+        parts = str(pattern).strip("/").split("/")
+        plain = next((at for at, part in enumerate(parts) if _PATTERN.search(part)), len(parts))
+        if not plain:
+            return None
+        folders.append(path_mark("/".join(parts[:plain])))
+    return folders
+
+
+def _marks_of_fields(tests: Sequence[FieldTest]) -> list[int] | None:
+    found = []
+    for test in tests:
+        if test.operator in {"has", ">=", "<="} or (test.operator == "=" and test.first is not None):
+            found.append(number("key", test.key))
+        elif test.operator == "=":
+            found.append(field_mark(test.key, test.value))
+        else:
+            return None
+    return found

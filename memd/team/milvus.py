@@ -1,0 +1,462 @@
+"""The connection to Milvus: two collections, calls with deadlines, bounded answers, errors in one line.
+
+The only importer of pymilvus, and lazily: it takes two seconds and 90 MB. Thread-safe. What is read is
+checked by `memd.team.rows`: a server that lies is a StoreError, and so is one that sends more than was asked
+for.
+
+* ``NAME_chunks``: a row a chunk, with the two vectors that `memd.team.rows` explains.
+* ``NAME_workspaces``: a row a workspace, whose sparse vector is its document frequencies: the inner product
+  with the dimension of a term is the number of chunks that have it.
+"""
+
+import fcntl
+import json
+import logging
+import math
+import os
+import re
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
+
+from memd.config import TeamConfig, team_token
+from memd.errors import ConfigError, StoreError, StoreRefusedError
+from memd.team.filters import among
+from memd.team.rows import MAX_WORKSPACES, First, Listed, Whole, Workspace, as_struct, checked
+
+SCHEMA: Final = 2  # of the collections; another one is refused
+OURS: Final = "memd team"  # at the beginning of a collection's description
+LITE: Final = "milvus+lite"
+PORT: Final = 19530  # of Milvus, where the address names none
+CONNECT_S: Final = 1.5  # so that `team status` tells what is wrong within 2 s
+LITE_CONNECT_S: Final = 10.0  # starts a process
+MAX_ANSWER_BYTES: Final = 4 << 20  # numbers of one byte take up to 16 times as much when they are read
+MOST_ROWS: Final = 16_384  # that one answer of Milvus may have
+TEXTS_AT_ONCE: Final = 32  # rows with texts in one answer, of 64 kB at most
+ROWS_AT_ONCE: Final = 500  # written by one call: 1 to 5 MB, and Milvus takes 64
+PARTS_OF: Final = 4_000  # rows of a listing at once, on average
+MAX_DIMENSIONS: Final = 32_768  # of Milvus
+MAX_REASON_CHARS: Final = 200  # of what Milvus says; it may go on for pages
+# Between pings of an idle connection: gRPC's servers close one that pings more often, as pymilvus does.
+PING_MS: Final = 600_000
+FIRST_WITH_SPARSE: Final = (2, 4)
+
+Row = dict[str, Any]
+
+
+class Hit(NamedTuple):
+    """A row of a list."""
+
+    key: int
+    score: float
+    row: Row
+
+
+class Milvus:
+    """A Milvus server or file, and a team's collections in it."""
+
+    def __init__(self, config: TeamConfig) -> None:
+        """Connect to nothing yet.
+
+        Raises:
+            ConfigError: the token or the name of the collection cannot be used.
+        """
+        self.uri = config.uri
+        self.chunks, self.workspaces = f"{config.collection}_chunks", f"{config.collection}_workspaces"
+        self.dimensions = 0  # of u, once the collections are known
+        self._config, self._token = config, team_token(config)
+        self._is_lite = urlsplit(config.uri).scheme == LITE
+        self._client: Any = None
+        self._known = False  # both collections exist and are ours
+        self._lock = threading.Lock()  # protects the connecting, and the making of collections
+        self._connecting = threading.Lock()
+        self._failure: StoreError | None = None  # of the last attempt to connect
+        self._failed_at = 0.0  # in monotonic seconds
+        self._file_lock: int | None = None  # descriptor; of a file of Milvus Lite
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,200}", config.collection):
+            raise ConfigError(
+                f"[team] collection = {config.collection!r}: Milvus allows letters, digits and _, "
+                "not a digit at the beginning"
+            )
+
+    def is_of(self, config: TeamConfig) -> bool:
+        """Return whether this is the connection of a configuration, with the same token."""
+        return config == self._config and team_token(config) == self._token
+
+    def close(self) -> None:
+        """End the connection; a running call fails."""
+        client, self._client = self._client, None
+        if client is not None:
+            with suppress(Exception):
+                client.close()
+        if self._is_lite and client is not None:
+            with suppress(Exception):
+                from milvus_lite.server_manager import server_manager_instance  # noqa: PLC0415
+
+                server_manager_instance.release_server(self._path)
+        if self._file_lock is not None:
+            os.close(self._file_lock)
+            self._file_lock = None
+
+    # -- reading -------------------------------------------------------------------------------------------
+
+    def exists(self, timeout_s: float) -> bool:
+        """Return whether the team's collections exist.
+
+        Raises:
+            StoreRefusedError: they are somebody else's, or of another version.
+        """
+        if not self._known:
+            found = [self._facts(name, timeout_s) for name in (self.chunks, self.workspaces)]
+            if None in found:
+                return False
+            facts = found[0] or {}
+            self.dimensions = checked(lambda: min(max(int(facts["dimensions"]), 1), MAX_DIMENSIONS))
+            self._known = True
+        return True
+
+    def search(
+        self, collection: str, queries: Sequence[Any], limit: int, timeout_s: float, *,
+        where: str = "", fields: Sequence[str] = (), sparse: bool,
+    ) -> list[list[Hit]]:  # fmt: skip
+        """Return the best rows for each query, best first."""
+        if not queries:
+            return []
+        limit = min(limit, MOST_ROWS)
+        field = ("df" if collection == self.workspaces else "w") if sparse else "u"
+        found = self._call(
+            "search", timeout_s, collection, data=list(queries), anns_field=field, limit=limit, filter=where,
+            output_fields=list(fields), search_params={"metric_type": "IP"}, consistency_level="Bounded",
+            most=limit * len(queries),
+        )  # fmt: skip
+
+        def read() -> list[list[Hit]]:
+            lists = [[Hit(one["id"], one["distance"], dict(one["entity"])) for one in some] for some in found]
+            if len(lists) != len(queries) or any(len(some) > limit for some in lists):
+                raise ValueError("more rows than were asked for")
+            for some in lists:
+                keys = [hit.key for hit in some]
+                if not all(type(key) in {int, str} for key in keys) or len(set(keys)) < len(keys):
+                    raise ValueError("keys that cannot be")
+                if not all(isinstance(hit.score, float) and math.isfinite(hit.score) for hit in some):
+                    raise ValueError("scores that are none")
+            return lists
+
+        return checked(read)
+
+    def texts(self, keys: Sequence[int], timeout_s: float) -> list[Whole]:
+        """Return chunks by their keys: by a search, for a query by keys scans the collection."""
+        found: list[Whole] = []
+        fields = [name for name in Whole.__struct_fields__ if name != "key"]
+        zero = [0.0] * self.dimensions
+        for start in range(0, len(keys), TEXTS_AT_ONCE):
+            some = keys[start : start + TEXTS_AT_ONCE]
+            [hits] = self.search(
+                self.chunks,
+                [zero],
+                len(some),
+                timeout_s,
+                where=among("key", some),
+                fields=fields,
+                sparse=False,
+            )
+            found += [as_struct({**hit.row, "key": hit.key}, Whole) for hit in hits]
+            if not {one.key for one in found} <= set(keys):
+                raise StoreError("the team's store answered with chunks that nobody asked for")
+        return found
+
+    def listed_workspaces(self, timeout_s: float) -> list[Workspace]:
+        """Return who publishes what."""
+        found = self._query(
+            self.workspaces, 'ws != ""', Workspace.__struct_fields__, MAX_WORKSPACES, timeout_s
+        )
+        return [as_struct(row, Workspace) for row in found]
+
+    def firsts(self, where: str, timeout_s: float) -> list[First]:
+        """Return the first chunks of sources that meet an expression, in any order."""
+        where = f"ordinal == 0 and {where}" if where else "ordinal == 0"
+        found = self._query(self.chunks, where, First.__struct_fields__, MOST_ROWS, timeout_s)
+        return [as_struct(row, First) for row in found]
+
+    def listing(self, workspace: str, timeout_s: float) -> Iterable[Listed]:
+        """Yield what the store has of a workspace: in parts by key, so that no answer can go on for ever."""
+        where = f'ws == "{workspace}"'
+        [counted] = self._query(self.chunks, where, ["count(*)"], 1, timeout_s, strong=True) or [{}]
+        count = checked(lambda: int(counted["count(*)"]))
+        parts = 1 + max(count, 0) // PARTS_OF
+        if parts > 1 << 20:
+            raise StoreError("the team's store answered with a count that cannot be one")
+        step = -(-(1 << 63) // parts)
+        for first in range(0, 1 << 63, step):
+            last = min(first + step, 1 << 63) - 1
+            rows = self._query(
+                self.chunks, f"{where} and key >= {first} and key <= {last}", Listed.__struct_fields__,
+                MOST_ROWS, timeout_s, strong=True,
+            )  # fmt: skip
+            if len(rows) == MOST_ROWS:
+                raise StoreError("the team's store has more rows than it says")
+            for row in rows:
+                one = as_struct(row, Listed)
+                if not first <= one.key <= last:
+                    raise StoreError("the team's store answered with chunks that nobody asked for")
+                yield one
+
+    def paths(self, sources: Sequence[int], timeout_s: float) -> list[str]:
+        """Return the paths of some sources, for a person; of one that has none, its number."""
+        rows = self._query(
+            self.chunks, f"{among('source', sources[:TEXTS_AT_ONCE])} and ordinal == 0",
+            Whole.__struct_fields__, TEXTS_AT_ONCE, timeout_s,
+        )  # fmt: skip
+        found = {(one := as_struct(row, Whole)).source: one.parsed().path for row in rows}
+        return [found.get(source, str(source)) for source in sources]
+
+    # -- writing -------------------------------------------------------------------------------------------
+
+    def create(self, dimensions: int, timeout_s: float) -> None:
+        """Create the collections, unless they exist."""
+        with self._lock:
+            if self.exists(timeout_s):
+                return
+            types = self._library().DataType
+            schema = self._schema({"dimensions": dimensions})
+            schema.add_field("key", types.INT64, is_primary=True)
+            schema.add_field("ws", types.VARCHAR, max_length=32)
+            for name in ("source", "revision", "ordinal", "day", "decays", "expires", "expires_on"):
+                schema.add_field(name, types.INT64)
+            schema.add_field("marks", types.ARRAY, element_type=types.INT64, max_capacity=1_024)
+            schema.add_field("shown", types.VARCHAR, max_length=65_535)
+            schema.add_field("has_u", types.BOOL)
+            schema.add_field("u", types.FLOAT_VECTOR, dim=dimensions)
+            schema.add_field("w", types.SPARSE_FLOAT_VECTOR)
+            self._create(
+                self.chunks, schema, {"u": "FLAT" if self._is_lite else "AUTOINDEX", "w": SPARSE}, timeout_s
+            )
+            schema = self._schema({})
+            schema.add_field("ws", types.VARCHAR, max_length=32, is_primary=True)
+            for name in ("name", "machine", "owner", "model"):
+                schema.add_field(name, types.VARCHAR, max_length=4_000)
+            schema.add_field("chunks", types.INT64)
+            schema.add_field("df", types.SPARSE_FLOAT_VECTOR)
+            self._create(self.workspaces, schema, {"df": SPARSE}, timeout_s)
+            self.exists(timeout_s)
+
+    def upsert(self, collection: str, rows: Sequence[Row], timeout_s: float) -> None:
+        """Write rows; a row replaces that of the same key. Milvus Lite would keep both after an insert."""
+        for start in range(0, len(rows), ROWS_AT_ONCE):
+            self._call("upsert", timeout_s, collection, list(rows[start : start + ROWS_AT_ONCE]))
+
+    def delete(self, collection: str, where: str, timeout_s: float) -> None:
+        """Delete the rows that meet an expression."""
+        self._call("delete", timeout_s, collection, filter=where)
+
+    # -- the library ---------------------------------------------------------------------------------------
+
+    @property
+    def _path(self) -> str:
+        return urlsplit(self.uri).path
+
+    def _query(
+        self, collection: str, where: str, fields: Sequence[str], limit: int, timeout_s: float, *,
+        strong: bool = False,
+    ) -> list[Row]:  # fmt: skip
+        more = {} if fields == ["count(*)"] else {"limit": min(limit, MOST_ROWS)}
+        found = self._call(
+            "query", timeout_s, collection, filter=where, output_fields=list(fields), most=limit,
+            consistency_level="Strong" if strong else "Bounded", **more,
+        )  # fmt: skip
+        return checked(lambda: [dict(row) for row in found])
+
+    def _facts(self, collection: str, timeout_s: float) -> Row | None:
+        """Return what a collection says about itself; None if there is none."""
+        if not self._call("has_collection", timeout_s, collection):
+            return None
+        described = self._call("describe_collection", timeout_s, collection)
+        text = checked(lambda: str(described.get("description", "")))
+        if not text.startswith(OURS):
+            raise StoreRefusedError(
+                f"{self.uri}: the collection {collection!r} was not made by memd: give another "
+                "name in [team] collection"
+            )
+        facts: Row = checked(lambda: dict(json.loads(text[len(OURS) :])))
+        if facts.get("schema") != SCHEMA:
+            raise StoreRefusedError(
+                f"{self.uri}: the collection {collection!r} has version {str(facts.get('schema'))[:20]}, and "
+                f"this memd writes version {SCHEMA}: update memd on all machines, or give another name in "
+                "[team] collection and publish again"
+            )
+        return facts
+
+    def _schema(self, facts: Row) -> Any:
+        return self._library().MilvusClient.create_schema(
+            auto_id=False,
+            enable_dynamic_field=False,
+            description=f"{OURS}{json.dumps({'schema': SCHEMA, **facts})}",
+        )
+
+    def _create(self, name: str, schema: Any, indexes: dict[str, str], timeout_s: float) -> None:
+        if self._facts(name, timeout_s) is not None:
+            return
+        parameters = self._library().MilvusClient.prepare_index_params()
+        for field, kind in indexes.items():
+            parameters.add_index(field, index_type=kind, metric_type="IP")
+        try:
+            self._call(
+                "create_collection", timeout_s, name, schema=schema, index_params=parameters,
+                consistency_level="Bounded",
+            )  # fmt: skip
+        except StoreError:
+            if self._facts(name, timeout_s) is None:  # another daemon may have made it meanwhile
+                raise
+
+    def _call(self, method: str, timeout_s: float, *given: Any, most: int = 0, **named: Any) -> Any:
+        client = self._connected()
+        call: Callable[..., Any] = getattr(client, method)
+        handler = client._handler  # noqa: SLF001 - as below
+        for name in ("Search", "Query") if most else ():
+            stub = handler._stub  # noqa: SLF001 - another one after a reconnect
+            if not isinstance(getattr(stub, name), _Bounded):
+                setattr(stub, name, _Bounded(getattr(stub, name)))
+        _asked.most = most
+        try:
+            return call(*given, timeout=timeout_s, **named)
+        except StoreError:
+            raise
+        except Exception as error:  # noqa: BLE001 - pymilvus raises its own, gRPC's and Python's
+            raise self._error(error) from None
+
+    def _connected(self) -> Any:
+        client = self._client
+        if client is not None:
+            return client
+        if not self._connecting.acquire(timeout=LITE_CONNECT_S):
+            raise StoreError(f"{self.uri}: is being connected")
+        try:
+            # Whoever waited for an attempt that failed does not wait for another one.
+            if self._failure is not None and time.monotonic() - self._failed_at < CONNECT_S:
+                raise self._failure
+            self._client = self._client or self._connect()
+        except StoreError as error:
+            self._failure, self._failed_at = error, time.monotonic()
+            raise
+        finally:
+            self._connecting.release()
+        return self._client
+
+    def _connect(self) -> Any:
+        uri = self._path if self._is_lite else self.uri
+        if self._is_lite:
+            self._take_file()
+        else:
+            self._reach()
+        library = self._library()
+        more: Row = {"server_pem_path": str(Path(self._config.ca).expanduser())} if self._config.ca else {}
+        options = {
+            "grpc.keepalive_time_ms": PING_MS,
+            "grpc.max_receive_message_length": MAX_ANSWER_BYTES,
+            "grpc.enable_http_proxy": 0,
+        }
+        try:
+            return library.MilvusClient(
+                uri, token=self._token, db_name=self._config.database, dedicated=True, grpc_options=options,
+                timeout=LITE_CONNECT_S if self._is_lite else CONNECT_S, **more,
+            )  # fmt: skip
+        except Exception as error:  # noqa: BLE001 - as above
+            raise self._error(error) from None
+
+    def _reach(self) -> None:
+        """Say what is wrong with the address, before the library is loaded, which takes longer than that."""
+        uri = urlsplit(self.uri)
+        try:
+            socket.create_connection((uri.hostname, uri.port or PORT), CONNECT_S).close()
+        except OSError as error:
+            raise StoreError(f"{self.uri}: {error.strerror or 'does not answer'}") from None
+
+    def _take_file(self) -> None:
+        """Lock a file of Milvus Lite: a second process would read and write an old state of it."""
+        path = Path(self._path)
+        if self._file_lock is not None:
+            return
+        try:
+            descriptor = os.open(
+                path.with_name(f"{path.name}.memd-lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
+            )
+        except OSError as error:
+            raise StoreRefusedError(
+                f"{self.uri}: {path.parent} cannot be written: {error.strerror}"
+            ) from None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            raise StoreRefusedError(
+                f"{self.uri} is in use by another daemon: a file of Milvus Lite is for one, a team "
+                "needs a server"
+            ) from None
+        self._file_lock = descriptor
+
+    def _library(self) -> Any:
+        os.environ["PYTHON_DOTENV_DISABLED"] = "1"  # it would load .env of any folder above itself
+        try:
+            import pymilvus  # noqa: PLC0415 - see the module's docstring
+            from pymilvus.client import entity_helper  # noqa: PLC0415
+        except ImportError as error:
+            raise StoreRefusedError(
+                f"a team's store in Milvus needs the library pymilvus ({error}): "
+                "pip install 'pymilvus>=2.6.17,<2.7'"
+            ) from None
+        # It writes each failed call with a traceback to stderr.
+        logging.getLogger("pymilvus").setLevel(logging.CRITICAL + 1)
+        # It looks at each character of each text, a third of the time of writing. Milvus checks lengths, too.
+        entity_helper.CHECK_STR_ARRAY = False
+        return pymilvus
+
+    def _error(self, error: Exception) -> StoreError:
+        text = str(getattr(error, "message", "") or error) or type(error).__name__
+        for one in (error, error.__cause__):  # what gRPC says is more than what pymilvus makes of it
+            if callable(getattr(one, "code", None)) and callable(getattr(one, "details", None)):
+                text = f"{one.code().name}: {one.details()}"  # type: ignore[union-attr]
+        low = text.casefold()
+        reason = " ".join("".join(char if char.isprintable() else " " for char in text).split())
+        reason = reason[:MAX_REASON_CHARS]
+        if any(one in low for one in ("auth check failure", "unauthenticated")):
+            reason = reason.removeprefix("UNAUTHENTICATED: ")
+            return StoreRefusedError(f"{self.uri} refuses the token ({reason}): see token_file in [team]")
+        if "certificate_verify_failed" in low or "certificate verify failed" in low:
+            return StoreRefusedError(
+                f"{self.uri} shows a certificate that is not trusted: name its CA as ca in [team]; now it is "
+                f"{self._config.ca or 'those that gRPC knows'!r}"
+            )
+        refusals = ("permission_denied", "permission denied", "privilege", "database not found")
+        kind = StoreRefusedError if any(one in low for one in refusals) else StoreError
+        return kind(f"{self.uri}: {reason}")
+
+
+SPARSE: Final = "SPARSE_INVERTED_INDEX"
+
+
+_asked = threading.local()  # `most`: rows that the running call of this thread may get
+
+
+class _Bounded:
+    """A call of gRPC that refuses more rows than were asked for, before pymilvus makes objects of each."""
+
+    def __init__(self, call: Any) -> None:
+        self._call = call
+
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        answer = self._call(*given, **named)
+        results = getattr(answer, "results", answer)  # of a search; a query has its fields itself
+        counts = (
+            [len(results.scores), len(results.topks), sum(results.topks)] if results is not answer else []
+        )
+        for field in results.fields_data:
+            if kind := field.scalars.WhichOneof("data"):
+                counts += [len(getattr(field.scalars, kind).data)]
+        if any(count > _asked.most for count in counts):
+            raise StoreError("the team's store answered with more rows than were asked for")
+        return answer

@@ -1,0 +1,415 @@
+"""The rows of a team's two collections: made of a source, and checked when they come back.
+
+memd's score of a chunk is two inner products, which Milvus computes. With q the vector of the query, v that
+of a chunk and m the mean over some chunks of its source:
+
+* vector score = max(0, .75 q·v + .25 q·m) = max(0, q·u), u = .75 v + .25 m;
+* keyword score = tanh(2 / Σidf · Σ idf_t · w_t), w_t = .5 sat_chunk + .2 sat_first + .3 sat_file, where sat
+  is BM25's saturated count. w has the words of the chunk and of its source's first chunk; other words of the
+  source are left out: with them it would be five times as long.
+
+Secrets are masked in the text as it is stored, before any word, tag or key is made of it, and a chunk that
+had one has no vector. All that comes back is checked here: whatever does not fit is a StoreError. Pure.
+"""
+
+import hashlib
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import cached_property, lru_cache
+from typing import Annotated, Any, Final, TypeVar
+
+import msgspec
+import numpy as np
+from msgspec import Meta, Struct
+from numpy.typing import NDArray
+
+from memd.errors import StoreError, StoreRefusedError
+from memd.index.reader import StoredChunk
+from memd.index.snapshot import View
+from memd.index.source_rows import NO_FRONT, fields_of, read_by_model, searchable
+from memd.records import DayOf, Source
+from memd.search.explanation import Shares
+from memd.search.fields import FieldTest
+from memd.search.keyword import K1, B
+from memd.search.source_scores import PLACES, SOURCE_SHARE, places, shares_of
+from memd.text import normalized, paired
+
+MAX_ROW_BYTES: Final = 65_000  # of what an answer shows of a chunk; a VARCHAR of Milvus has 65,535
+MAX_MARKS: Final = 1_024  # of a source, for filters
+MAX_WORKSPACES: Final = 10_000  # of a team; arbitrary
+MAX_COUNT: Final = 1 << 40  # of chunks; arbitrary, far beyond any team
+NUMBER_BITS: Final = 63
+NOTHING: Final = 0  # a dimension that no term has: a sparse vector must not be empty
+T = TypeVar("T")
+S = TypeVar("S", bound=Struct)
+
+Number = Annotated[int, Meta(ge=0, le=(1 << NUMBER_BITS) - 1)]
+Day = Annotated[int, Meta(ge=0, le=date.max.toordinal())]  # 0: none
+Line = Annotated[int, Meta(ge=0, lt=1 << 40)]
+Text = Annotated[str, Meta(max_length=MAX_ROW_BYTES)]
+Name = Annotated[str, Meta(max_length=1_000)]
+
+
+class Shown(Struct, frozen=True, array_like=True):
+    """What an answer shows of a chunk; one text in its row."""
+
+    path: Annotated[str, Meta(min_length=1, max_length=5_000)]
+    title: Text
+    tags: tuple[Text, ...]
+    fields: tuple[tuple[Text, Text], ...]  # of the front matter: folded key, value
+    day_of: DayOf
+    origin: Name
+    is_evergreen: bool
+    is_external: bool
+    superseded_by: tuple[Text, ...]
+    heading: Text
+    text: Text
+    start_line: Line
+    end_line: Line
+    start_byte: Line
+    entry: Name
+    entry_origin: Name
+
+
+class Found(Struct, frozen=True):
+    """What a list has of a chunk."""
+
+    source: Number
+    day: Day
+    decays: Day  # its day, if its score decays
+    expires: Day  # its last day, unless another source replaces it: that is another rule
+
+
+class First(Struct, frozen=True):
+    """What a list of the newest sources has of their first chunks."""
+
+    key: Number
+    source: Number
+    day: Day
+
+
+class Listed(Struct, frozen=True):
+    """What a comparison reads of a chunk."""
+
+    key: Number
+    source: Number
+    revision: Number
+
+
+class Whole(Struct, frozen=True):
+    """A chunk as it is read for an answer."""
+
+    key: Number
+    ws: Name
+    source: Number
+    ordinal: Number
+    day: Day
+    expires_on: Day
+    shown: Annotated[str, Meta(min_length=2, max_length=MAX_ROW_BYTES)]
+
+    def parsed(self) -> Shown:
+        """Return what an answer shows. Raises StoreError."""
+        found = checked(lambda: msgspec.json.decode(self.shown, type=Shown))
+        if number(self.ws, found.path) != self.source or found.end_line < found.start_line:
+            raise StoreError("the team's store answered with a row that contradicts itself")
+        return found
+
+
+class Workspace(Struct, frozen=True):
+    """A workspace that somebody publishes."""
+
+    ws: Annotated[str, Meta(pattern=r"^[0-9a-f]{32}$")]
+    name: Name
+    machine: Name
+    owner: Name
+    model: Name  # of its vectors; "": it has none
+    chunks: Annotated[int, Meta(ge=0, le=MAX_COUNT)]
+
+
+def checked(work: Callable[[], T]) -> T:
+    """Run *work* on what a store has sent.
+
+    Raises:
+        StoreError: something in it does not fit.
+    """
+    try:
+        return work()
+    except (msgspec.MsgspecError, ValueError, TypeError, KeyError, OverflowError, AttributeError) as error:
+        reason = " ".join(str(error).split())[:120]
+        raise StoreError(f"the team's store answered with what memd never wrote: {reason}") from error
+
+
+def as_struct(raw: object, of: type[S]) -> S:
+    """Return a row as a record. Raises StoreError: a value does not fit."""
+    return checked(lambda: msgspec.convert(raw, of))
+
+
+def number(*parts: str | int) -> int:
+    """Return the number by which a workspace's source, a chunk or a mark is known."""
+    raw = "\0".join(map(str, parts)).encode(errors="surrogateescape")
+    return int.from_bytes(hashlib.blake2b(raw, digest_size=8).digest()) >> (64 - NUMBER_BITS)
+
+
+@lru_cache(200_000)
+def dimension(term: str) -> int:
+    """Return the dimension of a term in sparse vectors; Milvus has 2³² of them, all but the last."""
+    return 1 + int.from_bytes(hashlib.blake2b(term.encode(errors="replace"), digest_size=8).digest()) % (
+        2**32 - 2
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Average:
+    """The average chunk of a workspace when its rows were made: all have the same one."""
+
+    chunks: int
+    length: float  # in terms
+
+    def norm(self, length: int) -> float:
+        """Return the count at which a term has half of its weight."""
+        return K1 * (1 - B + B * length / max(self.length, 1.0))
+
+
+@dataclass(frozen=True)
+class Document:
+    """A source as it leaves the machine."""
+
+    source: Source
+    front: dict[str, object]  # front matter
+    chunks: list[StoredChunk]
+    words: list[list[str]]  # of each chunk, as the index has them
+    vectors: list[NDArray[np.float32] | None]  # u of each chunk
+
+    @cached_property
+    def fields(self) -> tuple[tuple[str, str], ...]:
+        """The front matter, as filters compare it."""
+        return tuple(sorted(fields_of(self.front)))
+
+
+def documents(view: View, sources: Sequence[Source], *, has_vectors: bool = True) -> Iterator[Document]:
+    """Yield sources of an agent's *view*, with their secrets masked.
+
+    Raises:
+        StoreRefusedError: of the first source whose path has a secret.
+    """
+    assert view.veil is not None
+    mask = view.veil.masked
+    asked = json.dumps([source.id for source in sources])
+    context = dict(view.reader.each(_CONTEXTS, (asked,)))
+    fronts = dict(view.reader.front_matters([source.id for source in sources]))
+    for source in sources:
+        if mask(source.path) != source.path:
+            raise StoreRefusedError("its path has a secret")
+        front = _masked(json.loads(fronts.get(source.id, NO_FRONT)), mask)
+        stored = view.reader.chunks_of(source.id)
+        shown = view.shown([chunk.id for chunk in stored])
+        words, open_ids = [], set()
+        for place, chunk in enumerate(stored):
+            before, found = context.get(chunk.id, ""), shown[chunk.id]
+            read = read_by_model(mask(before), found.text)
+            text = paired(searchable(read, source.path, None if place else json.dumps(front)))
+            words.append(view.reader.indexed_terms(text))
+            if (found.text, found.heading, mask(before)) == (chunk.text, chunk.heading, before):
+                open_ids.add(chunk.id)
+        ids = [chunk.id for chunk in stored]
+        yield Document(
+            view.source(source.id),
+            front,
+            [shown[one] for one in ids],
+            words,
+            _vectors(view, ids, open_ids) if has_vectors else [None] * len(ids),
+        )
+
+
+_CONTEXTS = "SELECT id, context FROM chunks WHERE source IN (SELECT value FROM json_each(?))"
+
+
+def _masked(value: Any, mask: Callable[[str], str], name: str = "") -> Any:
+    """Return front matter with masked keys and values; many secrets are told by the name before them."""
+    if isinstance(value, dict):
+        return {mask(key): _masked(inner, mask, key) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_masked(inner, mask, name) for inner in value]
+    if not isinstance(value, str):
+        return value
+    front = f"{name}: "
+    shown = mask(front + value)
+    return shown.removeprefix(front) if shown.startswith(front) else mask(value)
+
+
+def _vectors(view: View, ids: Sequence[int], open_ids: set[int]) -> list[NDArray[np.float32] | None]:
+    """Return u of each chunk of a source; None for one without a vector, or with a secret."""
+    rows = view.snapshot.rows
+    if not ids or not rows.count:
+        return [None] * len(ids)
+    row = view.snapshot.columns.row
+    table = np.frombuffer(rows.buffer, np.float32, rows.count * rows.dim).reshape(rows.count, rows.dim)
+
+    def vector(chunk: int) -> NDArray[np.float32] | None:
+        return table[row[chunk]] if chunk in open_ids and row[chunk] >= 0 else None
+
+    spread = places(view.snapshot.columns, np.asarray(ids[:1], np.int64), PLACES).tolist()
+    some = [one for one in map(vector, spread) if one is not None]
+    mean = np.mean(some, axis=0) if some else None
+
+    def u(own: NDArray[np.float32] | None) -> NDArray[np.float32] | None:
+        if own is None or mean is None:
+            return own
+        found: NDArray[np.float32] = (1 - SOURCE_SHARE) * own + SOURCE_SHARE * mean
+        return found
+
+    return [u(vector(chunk)) for chunk in ids]
+
+
+def weights(
+    own: Counter[str],
+    first: Counter[str],
+    file: Counter[str],
+    *,
+    lengths: tuple[int, int, int],
+    shares: Shares,
+    average: Average,
+) -> dict[int, float]:
+    """Return w of a chunk: its own words, and those of its source's first chunk."""
+    norms = [average.norm(length) for length in lengths]
+    found: dict[int, float] = {}
+    for term in own.keys() | first.keys():
+        parts = zip((shares.chunk, shares.first, shares.file), (own, first, file), norms, strict=True)
+        weight = sum(share * counts[term] / (counts[term] + norm) for share, counts, norm in parts)
+        if weight > 0:
+            found[dimension(term)] = weight
+    return found or {NOTHING: 1.0}
+
+
+def chunk_rows(
+    document: Document,
+    workspace: str,
+    revision: int,
+    *,
+    average: Average,
+    superseded_by: Sequence[str],
+    dimensions: int,
+) -> list[dict[str, Any]]:
+    """Return the rows of a source's chunks.
+
+    Raises:
+        StoreRefusedError: a chunk is too long for a row.
+    """
+    source = document.source
+    shares = shares_of(dated=source.dated)
+    counts = [Counter(words) for words in document.words]
+    file = sum(counts, start=Counter[str]())
+    length = sum(map(len, document.words))
+    last = source.valid_until.toordinal() if source.valid_until else 0
+    found = []
+    for ordinal, chunk in enumerate(document.chunks):
+        shown = Shown(
+            source.path, source.title, source.tags, document.fields, source.day_of, source.origin,
+            source.evergreen, source.external, tuple(superseded_by), chunk.heading, chunk.text,
+            chunk.start_line, chunk.end_line, chunk.start_byte, chunk.entry, chunk.origin,
+        )  # fmt: skip
+        try:
+            raw = msgspec.json.encode(shown)
+        except UnicodeEncodeError:
+            raise StoreRefusedError("it is no Unicode") from None
+        if len(raw) > MAX_ROW_BYTES:
+            raise StoreRefusedError(f"a chunk takes {len(raw):,} bytes, and Milvus at most {MAX_ROW_BYTES:,}")
+        vector = document.vectors[ordinal]
+        lengths = (len(document.words[ordinal]), len(document.words[0]), length)
+        found.append(
+            {
+                "key": number(workspace, source.path, ordinal),
+                "ws": workspace,
+                "source": number(workspace, source.path),
+                "revision": revision,
+                "ordinal": ordinal,
+                "day": source.day.toordinal(),
+                "decays": source.day.toordinal() if source.dated else 0,
+                "expires": 0 if superseded_by else last,
+                "expires_on": last,
+                "marks": list(marks(source.path, source.tags, document.fields))[:MAX_MARKS],
+                "shown": raw.decode(),
+                "has_u": vector is not None,
+                "u": [0.0] * dimensions if vector is None else vector.tolist(),
+                "w": weights(
+                    counts[ordinal], counts[0], file, lengths=lengths, shares=shares, average=average
+                ),
+            }
+        )
+    return found
+
+
+def marks(path: str, tags: Iterable[str], fields: Iterable[tuple[str, str]]) -> dict[int, None]:
+    """Return the numbers by which filters find a source: its folders, tags and front matter."""
+    found: dict[int, None] = {}
+    folders = normalized("NFC", path).split("/")
+    for end in range(1, len(folders) + 1):
+        found[path_mark("/".join(folders[:end]))] = None
+    for tag in tags:
+        parts = normalized("NFC", tag).casefold().split("/")
+        for end in range(1, len(parts) + 1):
+            found[tag_mark("/".join(parts[:end]))] = None
+    for key, value in fields:
+        found[number("key", key)] = None
+        found[field_mark(key, value)] = None
+    return found
+
+
+def path_mark(path: str) -> int:
+    """Return the mark of a source at a path or inside of it."""
+    return number("path", normalized("NFC", path).strip("/"))
+
+
+def tag_mark(tag: str) -> int:
+    """Return the mark of a tag, which nested ones have, too."""
+    return number("tag", normalized("NFC", tag).casefold().removeprefix("#").strip("/"))
+
+
+def field_mark(key: str, value: str) -> int:
+    """Return the mark of a value in front matter."""
+    return number("field", key, normalized("NFC", value).casefold())
+
+
+def has_field(fields: Iterable[tuple[str, str]], test: FieldTest) -> bool:
+    """Return whether front matter meets a condition, as `memd.search.fields` tests it."""
+    values = [value for key, value in fields if key == test.key]
+    found = bool(values) if test.operator in {"has", "lacks"} else any(map(test.passes, values))
+    return found != (test.operator in {"lacks", "!="})
+
+
+def source_of(row: Whole, shown: Shown, number_here: int) -> Source:
+    """Return the source of a chunk, under the number that it has in one answer."""
+    day = checked(lambda: date.fromordinal(row.day))
+    until = checked(lambda: date.fromordinal(row.expires_on)) if row.expires_on else None
+    return Source(
+        number_here, shown.path, shown.title, shown.tags, day, shown.day_of, shown.origin, until,
+        shown.is_evergreen, shown.is_external,
+    )  # fmt: skip
+
+
+def chunk_of(shown: Shown, chunk: int, source: int) -> StoredChunk:
+    """Return a chunk, under the numbers that it and its source have in one answer."""
+    return StoredChunk(
+        chunk, source, shown.start_line, shown.end_line, shown.start_byte, shown.heading, shown.text,
+        shown.entry, shown.entry_origin,
+    )  # fmt: skip
+
+
+def frequencies(documents_: Iterable[Document], times: float = 1.0) -> dict[int, float]:
+    """Return the document frequencies of terms: dimension → chunks."""
+    counts: Counter[int] = Counter()
+    for document in documents_:
+        for words in document.words:
+            counts.update(map(dimension, set(words)))
+    return {place: float(count * times) for place, count in counts.items()} or {NOTHING: 1.0}
+
+
+def as_frequency(value: float, chunks: int) -> int:
+    """Return how many of *chunks* have a term, as a store says it."""
+    if not math.isfinite(value) or not 0 <= value <= MAX_COUNT:
+        raise StoreError("the team's store answered with a count that cannot be one")
+    return min(round(value), chunks)

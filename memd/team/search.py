@@ -1,0 +1,627 @@
+"""The search of a team's memory: Milvus makes lists and scores, and the functions of a local search rank.
+
+Six calls: the document frequencies of the query's words, while its text is embedded; the two lists; the exact
+scores of all candidates, by vector and by word; the texts of the best. Then the scores are fused, decayed and
+ordered by `memd.search.ranking`, superseded notes follow what replaces them, near-duplicates are folded by
+`memd.search.dedup`, and snippets are cut, all as at home. Other than at home: the words of a long file beyond
+a chunk and the first one do not count, phrases and exclusions are tested on the candidates only, corrections
+and forms of words are those that the reader's own notes know, and neighbouring chunks are not joined.
+
+For any thread.
+"""
+
+import math
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from memd.config import Weights
+from memd.errors import DeadlineError
+from memd.index.links import Supersession
+from memd.index.reader import StoredChunk
+from memd.index.snapshot import View
+from memd.records import Mode, Source, Tokenizer
+from memd.search import ranking
+from memd.search.dedup import MIN_TERMS, Fingerprint, fingerprint, fold, is_near
+from memd.search.explanation import Term, Word
+from memd.search.identifiers import FEW, NAMING_SHARE, NAMING_SHARE_UNREAD, share_read
+from memd.search.keyword import (
+    CORRECTED_SHARE,
+    FORMS_TIMES,
+    FREQUENT_SHARE,
+    POOL,
+    idf,
+    query_terms,
+)
+from memd.search.query import FORMS_SHARE, Query
+from memd.search.ranking import Candidate
+from memd.search.score import PreparedQuery, is_newest_asked, placed
+from memd.search.search import Answer, Hit, Place, sureness
+from memd.search.snippet import Line, Part, Wanted, lines_of, passage, snippet, wanted
+from memd.search.spelling import corrected, spelling
+from memd.search.word_forms import with_forms
+from memd.team.filters import among, expression, passes
+from memd.team.milvus import Milvus
+from memd.team.rows import (
+    Found,
+    Shown,
+    Whole,
+    Workspace,
+    as_frequency,
+    as_struct,
+    chunk_of,
+    dimension,
+    source_of,
+)
+from memd.text import is_spaceless, prepare
+
+CALL_S = 2.0  # of each call of a search
+LIST = 2 * POOL  # asked of each list, because a source counts a few times only
+OF_SOURCE = 8  # chunks of a source in each list: one long file must not starve the others
+MAX_TERMS = 64  # of a query, those with the highest weights: a pasted log has hundreds
+TEXTS = 30  # candidates whose texts are read at least; twice as many as hits, if more are wanted
+Embed = Callable[[PreparedQuery], PreparedQuery]
+
+
+@dataclass(frozen=True, slots=True)
+class TeamAnswer:
+    """An answer, with the workspace of each of its sources."""
+
+    answer: Answer
+    homes: Mapping[int, Workspace]  # by the number of a source in this answer
+    keys: Mapping[int, str]  # by the number of a chunk: what a client names to get it no more
+
+
+@dataclass(slots=True)
+class _Scored:
+    """A candidate."""
+
+    found: Found
+    vector: float | None = None
+    words: dict[int, float] = field(default_factory=dict)  # by dimension
+    keyword: float | None = None
+    merged: float = 0.0
+    decay: float = 1.0
+    whole: Whole | None = None
+    shown: Shown | None = None
+
+
+def search(  # noqa: PLR0917 - the same of each search, then the query
+    milvus: Milvus,
+    workspaces: Mapping[str, Workspace],
+    view: View,
+    plain: PreparedQuery,
+    embed: Embed,
+    tokenizer: Tokenizer,
+    beside: ThreadPoolExecutor,
+    known: Sequence[str] = (),
+) -> TeamAnswer:
+    """Answer a query.
+
+    Args:
+        milvus: the team's store.
+        workspaces: that are published there, by id.
+        view: of the reader's own notes, whose words correct and extend the query.
+        plain: the query without a vector.
+        embed: computes its vector.
+        tokenizer: of the reader's model.
+        beside: where the store is asked meanwhile.
+        known: keys of passages that must not be in the answer.
+
+    Raises:
+        StoreError: the store did not answer in time, or lied.
+        DeadlineError: the caller's deadline passed.
+    """
+    timer = _Timer(plain)
+    # Words: the store is asked about those that may be searched, with corrections and without.
+    near = spelling(view, plain.query, tokenizer, plain.expired)
+    respelled, _ = with_forms(view, corrected(plain.query, near.corrected), plain.languages)
+    typed, _ = with_forms(view, plain.query, plain.languages)
+    asked = sorted({*_all_terms(view, respelled), *_all_terms(view, typed)})
+    count = sum(one.chunks for one in workspaces.values())
+    counting = beside.submit(_frequencies, milvus, asked, count)
+    prepared = embed(replace(plain, query=respelled))
+    known_in_team = counting.result()
+    kept = {
+        word: term
+        for word, term in near.corrected.items()
+        if known_in_team[term] and not any(known_in_team[one] for one in view.reader.terms(prepare(word)))
+    }
+    if kept != near.corrected:
+        respelled, _ = with_forms(view, corrected(plain.query, kept), plain.languages)
+        prepared = replace(prepared, corrected_vec=prepared.corrected_vec if kept else None)
+    prepared = replace(prepared, query=_present(respelled, known_in_team))
+    timer.lap("statistics")
+    query = prepared.query
+    terms = _terms(view, query, known_in_team, count)
+    timer.lap("keyword")
+
+    # Candidates: the best of two lists, with exact scores by both.
+    vectors = _vectors(milvus, prepared, model_of(workspaces.values()))
+    if is_newest_asked(query):
+        candidates = _newest(milvus, query)
+        vectors = []
+    else:
+        candidates = _candidates(milvus, prepared, terms, vectors)
+    timer.lap("lists")
+    if candidates and not is_newest_asked(query):
+        _score(milvus, candidates, terms, vectors, view)
+    timer.lap("vector")
+
+    # The texts of the best, of those that the filters let pass.
+    matched, has_all = _matched(candidates, terms)
+    has_words = prepared.mode != "vector" or not vectors
+    weights = prepared.weights or (
+        ranking.weights_matched(matched, has_all=has_all) if vectors and has_words else Weights()
+    )
+    parts = {
+        word: frozenset(map(str.casefold, view.reader.terms(prepare(word.text)))) for word in prepared.spelled
+    }
+    unread = set().union(*(its for word, its in parts.items() if not word.is_read))
+    weights = ranking.weights_read(
+        weights, share_read([t for t in terms if not t.forms], unread) if vectors else 1.0
+    )
+    for one in candidates.values():
+        used = ranking.weights_seen(weights, vector=one.vector is not None, keyword=has_words)
+        one.merged = min(1.0, ranking.weighted(one.vector, one.keyword, used))
+        age = prepared.today.toordinal() - one.found.decays
+        if one.found.decays:
+            one.decay = ranking.half_life_decay(age, prepared.half_life_days, prepared.decay_floor)
+    _read(milvus, candidates, prepared, view, workspaces, set(known))
+    timer.lap("load")
+
+    # As at home: names, order, supersession, floor, duplicates, snippets.
+    here = _Here(candidates, workspaces)
+    named = _named(here, parts, terms) if vectors and has_words else {}
+    ranked = placed(
+        _ranked(here, prepared, weights, named, has_words=has_words), here.supersession
+    ).candidates
+    high_enough = ranking.above_floor(ranked, prepared.min_score)
+    found = fold(
+        view, high_enough, prepared.limit, prepared.per_source, lambda _: True,
+        compared=lambda _view, ids, _sources: _Alike(here, ids),
+    )  # fmt: skip
+    knows = any(one.keyword for one in candidates.values()) or any(term.document_frequency for term in terms)
+    mode: Mode = prepared.mode if vectors else "keyword"
+    answer = Answer(
+        prepared,
+        here.hits(
+            found.kept,
+            found.folded,
+            wanted(query, {t.text: t.idf * t.share for t in terms if not t.forms}),
+            prepared,
+        ),
+        mode,
+        0,
+        sureness(view, prepared, ranked, lambda _: True, knows=knows),
+        timings_ms=timer.laps_ms,
+    )
+    timer.lap("fuse")
+    return TeamAnswer(answer, here.homes, here.keys)
+
+
+def model_of(workspaces: Iterable[Workspace]) -> str:
+    """Return the model of a team's vectors; "" if it has none."""
+    return next((one.model for one in sorted(workspaces, key=lambda one: one.ws) if one.model), "")
+
+
+# -- words ---------------------------------------------------------------------------------------------------
+
+
+def _all_terms(view: View, query: Query) -> set[str]:
+    return (
+        {text for text, _ in query_terms(view.reader, query)}
+        | {form for forms in query.forms.values() for form in forms}
+        | set(query.corrected.values())
+        | {term for word in query.words for term in view.reader.terms(prepare(word))}
+    )
+
+
+def _frequencies(milvus: Milvus, terms: Sequence[str], chunks: int) -> Counter[str]:
+    """Return in how many chunks of the team each term is."""
+    found: Counter[str] = Counter()
+    for start in range(0, len(terms), MAX_TERMS):
+        some = terms[start : start + MAX_TERMS]
+        lists = milvus.search(
+            milvus.workspaces, [{dimension(term): 1.0} for term in some], 1_000, CALL_S, sparse=True
+        )
+        for term, hits in zip(some, lists, strict=True):
+            found[term] = min(sum(as_frequency(hit.score, chunks) for hit in hits), chunks)
+    return found
+
+
+def _present(query: Query, frequencies: Mapping[str, int]) -> Query:
+    """Return *query* with those forms of its words that the team has."""
+    forms = {word: tuple(filter(frequencies.get, its)) for word, its in query.forms.items()}
+    return replace(query, forms={word: its for word, its in forms.items() if its})
+
+
+def _terms(view: View, query: Query, frequencies: Mapping[str, int], chunks: int) -> list[Term]:
+    """Return the terms of a query with the team's frequencies; forms come last, as in `keyword.terms_of`."""
+    taken = set(query.corrected.values())
+    found = []
+    for (text, prefix), times in sorted(query_terms(view.reader, query).items()):
+        share = CORRECTED_SHARE if text in taken else 1.0
+        frequency = frequencies.get(text, 0)
+        found.append(Term(text, prefix, times, frequency, idf(chunks, frequency), share))
+    found = sorted(found, key=lambda term: -term.weight)[:MAX_TERMS]
+    for word in [term for term in found if term.text in query.forms and not term.prefix]:
+        forms = query.forms[word.text]
+        united = min(sum(frequencies.get(form, 0) for form in forms), chunks - word.document_frequency)
+        frequency = word.document_frequency + united
+        share = FORMS_SHARE * word.share
+        if frequency > FORMS_TIMES * (word.document_frequency or frequency):
+            share *= FREQUENT_SHARE
+        found.append(Term(word.text, False, word.times, frequency, idf(chunks, frequency), share, forms))  # noqa: FBT003
+    return found
+
+
+# -- candidates ----------------------------------------------------------------------------------------------
+
+
+def _vectors(milvus: Milvus, prepared: PreparedQuery, model: str) -> list[list[float]]:
+    """Return the vectors of a query, if they are of the team's model."""
+    if prepared.mode == "keyword" or prepared.model_id != model or not model:
+        return []
+    raw = [one for one in (prepared.query_vec, prepared.corrected_vec) if one is not None]
+    found = [np.frombuffer(one, np.float32).tolist() for one in raw]
+    return [one for one in found if len(one) == milvus.dimensions]
+
+
+def _candidates(
+    milvus: Milvus, prepared: PreparedQuery, terms: Sequence[Term], vectors: Sequence[list[float]]
+) -> dict[int, _Scored]:
+    """Return the best chunks of either list, by key."""
+    where = expression(prepared.query)
+    fields = Found.__struct_fields__
+    found: dict[int, _Scored] = {}
+    if vectors:
+        has_vector = f"has_u == true and {where}" if where else "has_u == true"
+        lists = milvus.search(
+            milvus.chunks, vectors, LIST, CALL_S, where=has_vector, fields=fields, sparse=False
+        )
+        for hits in lists:
+            of_source: Counter[int] = Counter()
+            for hit in hits:
+                row = as_struct(hit.row, Found)
+                of_source[row.source] += 1
+                if of_source[row.source] <= OF_SOURCE and hit.score > 0 and sum(of_source.values()) <= LIST:
+                    one = found.setdefault(hit.key, _Scored(row))
+                    one.vector = max(hit.score, one.vector or 0.0)
+    if prepared.mode == "vector" and vectors:
+        return dict(list(found.items())[:POOL])
+    best = dict(list(found.items())[: POOL * len(vectors)])
+    asked: dict[int, float] = {}
+    for term in terms:
+        for text in term.forms or (term.text,):
+            asked[dimension(text)] = max(term.weight, asked.get(dimension(text), 0.0))
+    asked = {place: weight for place, weight in asked.items() if weight > 0}
+    if asked:
+        [hits] = milvus.search(milvus.chunks, [asked], LIST, CALL_S, where=where, fields=fields, sparse=True)
+        of_source = Counter()
+        taken = 0
+        for hit in hits:
+            row = as_struct(hit.row, Found)
+            of_source[row.source] += 1
+            if of_source[row.source] <= OF_SOURCE and taken < POOL:
+                taken += 1
+                best.setdefault(hit.key, found.get(hit.key) or _Scored(row)).words = {-1: hit.score}
+    return best
+
+
+def _newest(milvus: Milvus, query: Query) -> dict[int, _Scored]:
+    """Return the first chunks of the newest sources that the filters let pass, each with the score 1."""
+    rows = milvus.firsts(expression(query), CALL_S)
+    rows.sort(key=lambda one: (-one.day, one.key))
+    return {
+        one.key: _Scored(Found(one.source, one.day, 0, 0), vector=None, keyword=1.0) for one in rows[:LIST]
+    }
+
+
+def _score(
+    milvus: Milvus,
+    candidates: dict[int, _Scored],
+    terms: Sequence[Term],
+    vectors: Sequence[list[float]],
+    view: View,
+) -> None:
+    """Fill in the exact scores of all candidates: those of one list are not in the other."""
+    keys = list(candidates)
+    missing = [key for key in keys if candidates[key].vector is None] if vectors else []
+    if missing:
+        where = f"has_u == true and {among('key', missing)}"
+        for hits in milvus.search(milvus.chunks, vectors, len(missing), CALL_S, where=where, sparse=False):
+            for hit in hits:
+                if one := candidates.get(hit.key):
+                    one.vector = max(hit.score, one.vector or 0.0, 0.0)
+    for one in candidates.values():
+        one.words = {}
+        if one.vector is not None:
+            one.vector = min(max(view.snapshot.cosines.score(one.vector), 0.0), 1.0)
+    places = sorted({dimension(text) for term in terms for text in (term.forms or (term.text,))})
+    lists = milvus.search(
+        milvus.chunks,
+        [{place: 1.0} for place in places],
+        len(keys),
+        CALL_S,
+        where=among("key", keys),
+        sparse=True,
+    )
+    for place, hits in zip(places, lists, strict=True):
+        for hit in hits:
+            if one := candidates.get(hit.key):
+                one.words[place] = min(max(hit.score, 0.0), 1.0)
+    for one in candidates.values():
+        one.keyword = keyword_score(one.words, terms)
+
+
+def keyword_score(words: Mapping[int, float], terms: Sequence[Term]) -> float:
+    """Return the keyword score of a chunk with these saturated counts: of a word and its forms the larger."""
+    best: dict[str, float] = {}
+    for term in terms:
+        count = max([words.get(dimension(text), 0.0) for text in term.forms or (term.text,)], default=0.0)
+        best[term.text] = max(best.get(term.text, 0.0), term.weight * count)
+    represented = {term.text: term.idf for term in terms if term.forms}
+    reachable = sum(
+        (term.idf if term.document_frequency else represented.get(term.text, term.idf)) * term.times
+        for term in terms
+        if not term.forms
+    )
+    return math.tanh(2 * sum(best.values()) / reachable) if reachable else 0.0
+
+
+def _matched(candidates: Mapping[int, _Scored], terms: Sequence[Term]) -> tuple[float, bool]:
+    """Return the most distinct words in a candidate, as `KeywordArm.matched` counts them."""
+    each = {term.text: 0.5 if is_spaceless(term.text) else 1.0 for term in terms}
+    most = 0.0
+    for one in candidates.values():
+        having = {
+            term.text
+            for term in terms
+            if any(one.words.get(dimension(text)) for text in term.forms or (term.text,))
+        }
+        most = max(most, sum(each[text] for text in having))
+    return most, most > 0 and most >= sum(each.values())
+
+
+def _read(  # noqa: PLR0917 - called once
+    milvus: Milvus,
+    candidates: dict[int, _Scored],
+    prepared: PreparedQuery,
+    view: View,
+    workspaces: Mapping[str, Workspace],
+    known: set[str],
+) -> None:
+    """Read the texts of the best candidates; drop those that may not answer, and those that were not read."""
+    today = prepared.today.toordinal()
+
+    def order(key: int) -> float:
+        one = candidates[key]
+        is_over = 0 < one.found.expires < today
+        return -one.merged * one.decay * (ranking.EXPIRED_SHARE if is_over else 1.0)
+
+    left = sorted(candidates, key=order)
+    enough, passed = max(TEXTS, 2 * prepared.limit), dict[int, _Scored]()
+    while left and len(passed) < enough:
+        some, left = left[:TEXTS], left[TEXTS:]
+        if prepared.expired():
+            raise DeadlineError("the search took longer than its deadline (in step 'load'); ask for less")
+        for whole in milvus.texts(some, CALL_S):
+            one = candidates[whole.key]
+            shown = whole.parsed()
+            if whole.ws not in workspaces or _key(whole) in known:
+                continue
+            if passes(prepared.query, source_of(whole, shown, 1), shown, view.reader.indexed_terms):
+                one.whole, one.shown = whole, shown
+                passed[whole.key] = one
+    candidates.clear()
+    candidates.update(passed)
+
+
+# -- as at home ----------------------------------------------------------------------------------------------
+
+
+class _Here:
+    """The candidates that were read, under numbers of this answer: 2, 4, …, so that none are neighbours."""
+
+    def __init__(self, candidates: Mapping[int, _Scored], workspaces: Mapping[str, Workspace]) -> None:
+        self.chunks: dict[int, StoredChunk] = {}
+        self.scored: dict[int, _Scored] = {}
+        self.sources: dict[int, Source] = {}
+        self.homes: dict[int, Workspace] = {}
+        self.keys: dict[int, str] = {}
+        self.superseded_by: dict[int, tuple[str, ...]] = {}
+        self._at: dict[tuple[str, str], int] = {}  # (workspace, path) → source
+        for one in candidates.values():
+            whole, shown = one.whole, one.shown
+            assert whole is not None
+            assert shown is not None
+            source = self._at.setdefault((whole.ws, shown.path), len(self._at) + 1)
+            chunk = 2 * (len(self.chunks) + 1)
+            self.sources[source] = source_of(whole, shown, source)
+            self.homes[source] = workspaces[whole.ws]
+            self.superseded_by[source] = shown.superseded_by
+            self.chunks[chunk], self.scored[chunk] = chunk_of(shown, chunk, source), one
+            self.keys[chunk] = _key(whole)
+
+    @cached_property
+    def supersession(self) -> Supersession:
+        """Which candidates replace which."""
+        return Supersession.of(
+            (self._at[home, newer], source)
+            for (home, _), source in self._at.items()
+            for newer in self.superseded_by[source]
+            if (home, newer) in self._at
+        )
+
+    def hits(
+        self,
+        kept: Sequence[Candidate],
+        folded: Mapping[int, Sequence[int]],
+        words: Wanted,
+        prepared: PreparedQuery,
+    ) -> list[Hit]:
+        """Return the hits with their snippets; no line is shown twice."""
+        shown: dict[int, set[Line]] = {}
+        found = []
+        for rank, candidate in enumerate(kept):
+            chunk, source = self.chunks[candidate.id], self.sources[candidate.source]
+            better = shown.setdefault(source.id, set())
+            part = Part(rank, lines_of(chunk, better))
+            whole = passage([part])
+            if whole is None:
+                part = Part(rank, lines_of(chunk))
+                whole = passage([part])
+            if whole is None:  # a chunk of blank lines; memd makes none
+                continue
+            better.update(part.lines)
+            found.append(
+                Hit(
+                    candidate, source, chunk, (part,), whole,
+                    snippet(whole.text, whole.start_line, words, start_byte=whole.start_byte),
+                    tuple(self._place(number) for number in folded.get(candidate.id, ())),
+                    self.superseded_by[source.id],
+                    source.expired(prepared.today),
+                )
+            )  # fmt: skip
+        return found
+
+    def _place(self, number: int) -> Place:
+        chunk = self.chunks[number]
+        return Place(number, self.sources[chunk.source].path, chunk.start_line, chunk.end_line)
+
+
+def _ranked(
+    here: _Here,
+    prepared: PreparedQuery,
+    weights: Weights,
+    named: Mapping[int, tuple[int, float]],
+    *,
+    has_words: bool,
+) -> list[Candidate]:
+    by_vector = _ranks({chunk: one.vector for chunk, one in here.scored.items() if one.vector is not None})
+    by_words = (
+        _ranks({chunk: one.keyword for chunk, one in here.scored.items() if one.keyword}) if has_words else {}
+    )
+    tier = "ngram" if any(map(is_spaceless, prepared.query.pieces)) else "fts"
+    found = []
+    for chunk, one in here.scored.items():
+        source = here.sources[here.chunks[chunk].source]
+        count, score = named.get(chunk, (0, 0.0))
+        merged = max(one.merged, score) if not is_newest_asked(prepared.query) else 1.0
+        ranks = by_vector.get(chunk), by_words.get(chunk)
+        order = (
+            one.decay * (merged if prepared.fusion == "weighted" else ranking.reciprocal_rank(ranks)) + count
+        )
+        is_over = source.expired(prepared.today) and not here.superseded_by[source.id]
+        order *= ranking.EXPIRED_SHARE if is_over else 1.0
+        if is_newest_asked(prepared.query):
+            order = float(source.day.toordinal())
+        used = ranking.weights_seen(weights, vector=one.vector is not None, keyword=has_words)
+        found.append(
+            Candidate(
+                chunk, source.id, source.path, ranks[0], one.vector, ranks[1],
+                one.keyword if has_words else None, tier if has_words else None, one.decay, used,
+                merged, order,
+            )
+        )  # fmt: skip
+    return ranking.ordered(found)
+
+
+def _ranks(scores: Mapping[int, float]) -> dict[int, int]:
+    return {one: rank for rank, one in enumerate(sorted(scores, key=lambda one: (-scores[one], one)), 1)}
+
+
+def _named(
+    here: _Here, parts: Mapping[Word, frozenset[str]], terms: Sequence[Term]
+) -> dict[int, tuple[int, float]]:
+    """Return the chunks that the query names, as `memd.search.identifiers`: number of words, their score."""
+    known = {term.text.casefold(): term for term in terms if term.document_frequency and not term.forms}
+    enough = sum(term.idf * term.times for term in known.values())
+    having: dict[int, list[Word]] = {}
+    for word, its in parts.items():
+        rarest = min((known[part].document_frequency for part in its if part in known), default=0)
+        if not rarest or (len(its) == 1 and rarest > FEW):
+            continue
+        typed = re.compile(rf"(?<!\w){re.escape(word.text)}(?!\w)", re.IGNORECASE)
+        chunks = [
+            number for number, chunk in here.chunks.items() if typed.search(f"{chunk.heading}\n{chunk.text}")
+        ]
+        if len(chunks) <= FEW or len({here.chunks[number].source for number in chunks}) == 1:
+            for number in chunks:
+                having.setdefault(number, []).append(word)
+
+    def share(some: Sequence[Word]) -> float:
+        texts = set().union(*(parts[word] for word in some)) & known.keys()
+        return sum(known[text].idf * known[text].times for text in texts) / enough
+
+    found = {}
+    for number, words in having.items():
+        unread = [word for word in words if word.is_name or not word.is_read]
+        if share(words) >= NAMING_SHARE or (unread and share(unread) >= NAMING_SHARE_UNREAD):
+            naming = set().union(*(parts[word] for word in words))
+            only = [term for term in terms if term.text.casefold() in naming and not term.forms]
+            found[number] = (len(words), keyword_score(here.scored[number].words, only))
+    return found
+
+
+class _Alike:
+    """`Comparison` of chunks whose texts were read."""
+
+    def __init__(self, here: _Here, ids: Sequence[int]) -> None:
+        self._here, self._ids = here, ids
+        self._kept: list[int] = []
+        self._prints: dict[int, Fingerprint] = {}
+
+    def keep(self, place: int) -> None:
+        """Note that a candidate is shown."""
+        self._kept.append(place)
+
+    def first_like(self, other: int) -> int | None:
+        """Return the best shown candidate of another source with nearly the same text."""
+        return next(
+            (place for place in sorted(self._kept) if place < other and self._is_like(place, other)), None
+        )
+
+    def _is_like(self, place: int, other: int) -> bool:
+        one, two = (self._here.chunks[self._ids[at]] for at in (place, other))
+        if one.source == two.source or self._day(one.source) != self._day(two.source):
+            return False
+        first, second = self._print(place), self._print(other)
+        return len(first.shingles) >= MIN_TERMS and is_near(first, second)
+
+    def _print(self, place: int) -> Fingerprint:
+        if place not in self._prints:
+            chunk = self._here.chunks[self._ids[place]]
+            self._prints[place] = fingerprint(f"{chunk.heading}\n{chunk.text}")
+        return self._prints[place]
+
+    def _day(self, source: int) -> int:
+        found = self._here.sources[source]
+        return found.day.toordinal() if found.dated else 0
+
+
+def _key(whole: Whole) -> str:
+    return f"{whole.key:016x}"
+
+
+class _Timer:
+    """Measures the steps in milliseconds, and checks the deadline after each."""
+
+    def __init__(self, prepared: PreparedQuery) -> None:
+        self.laps_ms = dict(prepared.timings_ms)
+        self._expired = prepared.expired
+        self._last = time.perf_counter()
+
+    def lap(self, name: str) -> None:
+        now = time.perf_counter()
+        self.laps_ms[name] = round((now - self._last) * 1000, 3)
+        self._last = now
+        if self._expired():
+            raise DeadlineError(f"the search took longer than its deadline (in step {name!r}); ask for less")

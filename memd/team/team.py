@@ -1,0 +1,317 @@
+"""The team of a daemon: the store of [team], which workspaces are published to it, and searches of it.
+
+For the event loop's thread, except `TeamReader`. Only a user's own configuration makes a workspace shared;
+nothing in a workspace does, since it may come with a git clone.
+"""
+
+import asyncio
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from memd.config import TeamConfig
+from memd.errors import ConfigError, StoreError
+from memd.events import Event, EventBus
+from memd.index import outbox
+from memd.index.index import Index
+from memd.index.snapshot import View
+from memd.index.visibility import Visibility
+from memd.records import Tokenizer
+from memd.search.score import PreparedQuery
+from memd.team.identity import Identity, Publication
+from memd.team.milvus import Milvus
+from memd.team.publisher import Difference, Outcome, Publisher, Shared
+from memd.team.rows import Workspace
+
+if TYPE_CHECKING:
+    from memd.team.search import TeamAnswer
+
+log = structlog.get_logger()
+
+PROBE_S = 1.5  # for a call that looks whether the store answers
+STORED_POLL_S = 0.02  # between two looks at an outbox while a request waits
+RETRY_S = 5.0  # between two tries of a store that failed
+WORKSPACES_S = 30.0  # how long the list of workspaces is used; arbitrary
+HOPS = 4  # questions to the store beside an embedding; arbitrary
+CHANGES = frozenset({"indexed", "removed", "embedded"})  # events after which there may be something to send
+
+
+class Team:
+    """The connection of one daemon with its team's store."""
+
+    def __init__(
+        self,
+        config: TeamConfig,
+        config_dir: Path,
+        write: Callable[..., Awaitable[Any]],
+        feed: EventBus,
+    ) -> None:
+        """Connect nothing yet. Raises ConfigError if the token's file cannot be used."""
+        self.config = config
+        self.shared_roots = frozenset(Path(root).expanduser() for root in config.share)
+        self.refused: dict[Path, str] = {}  # roots that are shared, but not published, and why
+        self.identity = Identity(config_dir, config.name)
+        self.milvus = Milvus(config)
+        self._write = write
+        self._confirmed: set[Path] = set()  # roots that the user has just published
+        loop = asyncio.get_running_loop()
+
+        def write_from_outside(work: Callable[[], Any]) -> Any:
+            return asyncio.run_coroutine_threadsafe(_awaited(write, work), loop).result()
+
+        self._address = f"{config.uri} {config.database} {config.collection}"
+        self.publisher = Publisher(self.milvus, self._address, self.identity, write_from_outside)
+        self.reader = TeamReader(self.milvus, self.publisher.outcome)
+        self._unlisten = feed.listen(self._note_event)
+
+    @property
+    def outcome(self) -> Outcome:
+        """What the last call of the store came to."""
+        return self.publisher.outcome
+
+    def start(self, roots: Iterable[Path] | None) -> None:
+        """Begin to publish; withdraw what was published of workspaces that are not shared any more.
+
+        Args:
+            roots: of all workspaces; None: unknown.
+        """
+        known = {str(root) for root in self.shared_roots & set(self.shared_roots if roots is None else roots)}
+        for publication in self.identity.published(self._address):
+            if publication.root not in known:
+                self.publisher.withdraw(publication)
+        self.publisher.start()
+
+    def confirm(self, root: Path) -> None:
+        """Publish whatever folder is at *root*: the user has just asked for it."""
+        self._confirmed.add(root)
+
+    async def note_opened(
+        self, root: Path, index: Index, visibility: Visibility, rules: Sequence[str]
+    ) -> None:
+        """Publish a workspace, if it is shared; it was opened."""
+        if root in self.shared_roots:
+            try:
+                is_confirmed = root in self._confirmed
+                publication = self.identity.publication(root, self._address, confirmed=is_confirmed)
+            except ConfigError as error:
+                log.warning("team_other_folder")
+                self.refused[root] = str(error)
+                return
+            self.refused.pop(root, None)
+            self.publisher.attach(publication, index, visibility, rules)
+        elif index.writer.outbox.is_open:
+            await self._write(_close_outbox, index)
+
+    def note_closing(self, root: Path) -> None:
+        """Send nothing of a workspace, whose index is about to be closed."""
+        self.publisher.detach(root)
+
+    def note_removed(self, root: Path) -> None:
+        """Withdraw a workspace that is not registered any more."""
+        for publication in self._of(root):
+            self.publisher.withdraw(publication)
+
+    @property
+    def elsewhere(self) -> list[tuple[str, str]]:
+        """(root, address) of what the stores that [team] named before may still have."""
+        return self.identity.elsewhere(self._address)
+
+    def left(self) -> list[Workspace]:
+        """Return what the store has of this owner and machine that is not known here any more."""
+        known = {one.id for one in self.identity.published(self._address)}
+        known |= {one.id for one in self.publisher.shared}
+        return [
+            one
+            for one in self.reader.listed
+            if (one.owner, one.machine) == (self.identity.owner, self.identity.machine)
+            and one.ws not in known
+        ]
+
+    def is_known(self, root: Path) -> bool:
+        """Return whether a workspace is shared, or the store may have something of it."""
+        return root in self.shared_roots or bool(self._of(root))
+
+    def withdraw(self, root: Path) -> None:
+        """Remove from the store what it has of a root, or of a name that `left` has."""
+        for publication in self._of(root):
+            self.publisher.withdraw(publication)
+
+    def shared(self, root: Path) -> Shared:
+        """Return a workspace that is published.
+
+        Raises:
+            StoreError: it is not, or it is not open.
+        """
+        found = next((one for one in self.publisher.shared if one.root == root), None)
+        if found is None:
+            raise StoreError(
+                self.refused.get(root) or f"{root} is not published, or not open: memctl team status"
+            )
+        return found
+
+    async def stored(self, root: Path, timeout_s: float) -> bool:
+        """Wait until the store has all of a workspace; return whether it has."""
+        began = time.monotonic()
+        while time.monotonic() < began + timeout_s:
+            if self.publisher.error and time.monotonic() > began + PROBE_S:
+                return False
+            shared = self.shared(root)
+            waits = (await self.counts(shared))[1] - len(shared.refused)
+            if shared.error or (shared.is_compared and waits <= 0 and shared.uncounted is not None):
+                return not shared.error
+            await asyncio.sleep(STORED_POLL_S)
+        return False
+
+    async def withdrawn(self, root: Path, timeout_s: float) -> bool:
+        """Wait until the store has nothing of a workspace; return whether it has forgotten it."""
+        began = time.monotonic()
+        stop = began + timeout_s
+        while str(root) in [one.root for one in self.publisher.unshared]:
+            if time.monotonic() > stop or (self.publisher.error and time.monotonic() > began + PROBE_S):
+                return False
+            await asyncio.sleep(STORED_POLL_S)
+        return True
+
+    async def counts(self, shared: Shared) -> tuple[int, int]:
+        """Return how many sources of a workspace the store has, and how many wait."""
+
+        def counted() -> tuple[int, int]:
+            with shared.index.view() as view:
+                [[kept, waiting]] = view.reader.each(outbox.COUNTS)
+                return kept, waiting
+
+        return await asyncio.to_thread(counted)
+
+    async def compare(self, shared: Shared, *, repair: bool) -> list[Difference]:
+        """Compare the store's copy of a workspace with the index. Raises StoreError."""
+        work = self.publisher.do(lambda: self.publisher.compare(shared, repair=repair))
+        return await asyncio.wrap_future(work)
+
+    async def publish_again(self, shared: Shared) -> int:
+        """Send all of a workspace again; return how many sources that are. Raises StoreError."""
+        return await asyncio.wrap_future(self.publisher.do(lambda: self.publisher.publish_again(shared)))
+
+    async def probe(self) -> float:
+        """Ask the store once; return how many milliseconds it took. Raises StoreError, and notes it."""
+        return await asyncio.to_thread(self.reader.probe)
+
+    async def close(self) -> None:
+        """Publish no more; what is not acknowledged is sent at the next start."""
+        self._unlisten()
+        self.reader.close()
+        await asyncio.to_thread(self.publisher.close)
+        await asyncio.to_thread(self.milvus.close)
+
+    def _of(self, root: Path) -> list[Publication]:
+        known = [one for one in self.identity.published(self._address) if one.root == str(root)]
+        return known or [
+            Publication(one.ws, self._address, str(root), "")
+            for one in self.left()
+            if root.name in {one.ws, one.name}
+        ]
+
+    def _note_event(self, event: Event) -> None:
+        if event["event"] in CHANGES:
+            self.publisher.wake()
+
+
+class TeamReader:
+    """Searches of a team's store. A store that failed is left alone for a while. For any thread."""
+
+    def __init__(self, milvus: Milvus, outcome: Outcome) -> None:
+        """Ask nothing yet."""
+        self.listed: tuple[Workspace, ...] = ()
+        self._milvus, self._outcome = milvus, outcome
+        self._listed_at = -WORKSPACES_S
+        self._lock = threading.Lock()  # protects _closed_until
+        self._closed_until = 0.0
+        self._beside = ThreadPoolExecutor(HOPS, thread_name_prefix="memd-team")
+
+    def search(
+        self,
+        view: View,
+        plain: PreparedQuery,
+        embed: Callable[[PreparedQuery], PreparedQuery],
+        tokenizer: Tokenizer,
+        known: Sequence[str] = (),
+    ) -> "TeamAnswer":
+        """Answer a query, see `memd.team.search`.
+
+        Raises:
+            StoreError: the store did not answer, or lied; or it failed less than RETRY_S ago.
+            DeadlineError: the caller's deadline passed.
+        """
+        from memd.team.search import search  # noqa: PLC0415 - needs numpy
+
+        self._enter()
+        try:
+            workspaces = {one.ws: one for one in self._workspaces(PROBE_S)}
+            answer = search(
+                self._milvus,
+                workspaces,
+                view,
+                plain,
+                embed,
+                tokenizer=tokenizer,
+                beside=self._beside,
+                known=known,
+            )
+        except StoreError as error:
+            self._note(error)
+            raise
+        self._note(None)
+        return answer
+
+    def probe(self) -> float:
+        """Ask the store who publishes; return how many milliseconds it took. Raises StoreError."""
+        began = time.perf_counter()
+        try:
+            self._listed_at = -WORKSPACES_S
+            self._workspaces(PROBE_S)
+        except StoreError as error:
+            self._note(error)
+            raise
+        self._note(None)
+        return (time.perf_counter() - began) * 1000
+
+    def close(self) -> None:
+        """Wait for no call any more."""
+        self._beside.shutdown(wait=False, cancel_futures=True)
+
+    def _workspaces(self, timeout_s: float) -> tuple[Workspace, ...]:
+        if time.monotonic() - self._listed_at > WORKSPACES_S:
+            is_there = self._milvus.exists(timeout_s)
+            self.listed = tuple(self._milvus.listed_workspaces(timeout_s)) if is_there else ()
+            self._listed_at = time.monotonic() if self.listed else -WORKSPACES_S
+        return self.listed
+
+    def _enter(self) -> None:
+        """Let one caller in RETRY_S try a store that failed."""
+        with self._lock:
+            now = time.monotonic()
+            if now < self._closed_until:
+                raise StoreError("the team's store did not answer a moment ago: ask again in some seconds")
+            if self._closed_until:
+                self._closed_until = now + RETRY_S
+
+    def _note(self, error: StoreError | None) -> None:
+        if error is None:
+            self._outcome.note_answer()
+        else:
+            self._outcome.note_failure(error)
+        with self._lock:
+            self._closed_until = 0.0 if error is None else time.monotonic() + RETRY_S
+
+
+def _close_outbox(index: Index) -> None:
+    with index.writer.transaction():
+        index.writer.outbox.close()
+
+
+async def _awaited(write: Callable[..., Awaitable[Any]], work: Callable[[], Any]) -> Any:
+    return await write(work)
