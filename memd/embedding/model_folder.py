@@ -4,9 +4,12 @@ Reads the files that sentence-transformers writes next to an ONNX export. Starts
 numpy. Ignores normalization settings: a stored vector always has length 1.
 """
 
+import errno
 import hashlib
 import json
 import math
+import os
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
@@ -198,7 +201,11 @@ def _max_sequence(folder: Path, settings: dict[str, Any]) -> int:
 def _json(path: Path, default: Any) -> Any:
     """Return the content of *path*, of the same type as *default*, or *default* if there is no file."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        # Non-blocking, because opening a FIFO would wait for a writer, and everything for that.
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), encoding="utf-8") as opened:
+            if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
+                raise OSError(errno.EINVAL, "it is not a regular file")  # noqa: TRY301
+            content = json.load(opened)
     except FileNotFoundError:
         return default
     except (OSError, ValueError) as error:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -123,3 +124,10 @@ def test_the_texts_are_pairs():
     pairs = json.loads(PAIRS_FILE.read_text())["pairs"]
     assert len(pairs) == len(dict(pairs)) == 32
     assert measured(WordHashEmbedder()) != replace(SHIPPED_COSINES)
+
+
+def test_a_fifo_in_the_folder_of_a_model_is_no_file(tmp_path):
+    """Its settings are refused at once; opening it would wait for ever."""
+    os.mkfifo(tmp_path / "memd.json")
+    with pytest.raises(UnavailableError, match=r"memd\.json cannot be read: .*not a regular file"):
+        read_folder(tmp_path)
