@@ -96,7 +96,9 @@ class Parser(argparse.ArgumentParser):
             message = f"{message}; did you mean {' and '.join(close)}?"
         elif unknown and any(action.dest == "words" for action in self._actions):
             message = f"{message}; words that begin with - come after --"
-        super().error(message)
+        print(f"{self.prog}: error: {message}", file=sys.stderr)
+        self.print_usage(sys.stderr)
+        sys.exit(exits.USAGE)
 
 
 _UNKNOWN = "unrecognized arguments: "

@@ -93,7 +93,7 @@ def run(args: Namespace) -> int:
     if args.update is None and (args.title is None or (args.topic is None and not args.daily)):
         raise CommandError("a new entry needs --topic (or --daily) and --title; --update ID revises one")
     root = workspaces.find(args.workspace)
-    content = common.words_of(args) if args.words else common.read_stdin()
+    content = common.words_of(args) if args.words not in ([], ["-"]) else common.read_text()
     if not content.strip():
         raise CommandError("the entry has no content: give it as an argument or on stdin")
     params = {

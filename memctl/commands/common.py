@@ -27,7 +27,7 @@ HELLO_TIMEOUT_S = 5.0  # for a daemon that has just reported that it is ready
 QUERY_HELP = 'the query; "-" reads it from stdin, after "--" words may begin with "-"'
 
 
-def query_of(args: Namespace) -> str:
+def query_of(args: Namespace, command: str = "search") -> str:
     """
     Return the query on the command line; "" if only filters are given.
 
@@ -37,7 +37,7 @@ def query_of(args: Namespace) -> str:
     query = words_of(args)
     is_narrowed = any(getattr(args, option.key) for option in OPTIONS)  # filters alone list the newest notes
     if not query.strip() and not is_narrowed:
-        raise CommandError("no query was given: memctl search WORD… (--help has examples)")
+        raise CommandError(f"no query was given: memctl {command} WORD… (--help has examples)")
     if pattern := relative_path.expanded_by_the_shell(args.path or (), args.words):
         raise CommandError(
             f"the shell expanded a pattern, and some file names became words: quote it, --path '{pattern}'"
@@ -58,12 +58,33 @@ def read_stdin() -> str:
     return sys.stdin.buffer.read().decode("utf-8", "replace")
 
 
+def read_text() -> str:
+    """
+    Return all of stdin as text to be stored, without a byte order mark.
+
+    Raises:
+        CommandError: it is not UTF-8.
+    """
+    if sys.stdin.isatty():
+        note("reading from the terminal until Ctrl-D")
+    raw = sys.stdin.buffer.read()
+    try:
+        return raw.decode("utf-8").removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        raise CommandError(
+            f"stdin is not UTF-8 at byte {error.start}: nothing was written (iconv -t UTF-8)"
+        ) from error
+
+
 def filters(args: Namespace, workspace: str, *, path: str = "path") -> dict[str, object]:
     """
     Return the filters of the command line as parameters of a request.
 
     *path*: the parameter that --path sets, because methods about one note use `path` for that note.
     """
+    for option in ("tag", "field"):
+        if any(not one.strip() for one in getattr(args, option, None) or ()):
+            raise CommandError(f"--{option} is empty")
     given = filters_of(args)
     if typed := given.pop("path", None):
         globs = relative_path.globs(typed, workspace)

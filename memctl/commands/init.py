@@ -1,6 +1,7 @@
 """`memctl init`: make a folder searchable."""
 
 import json
+import os
 import sys
 import time
 from argparse import ArgumentParser, Namespace
@@ -86,11 +87,21 @@ def run(args: Namespace) -> int:
         print(f"git:    added the line to {root}/.gitattributes\n{_DIFF3}")
     _merged_by_git(answer["root"])
     if answer["created"]:
-        print(f"next:   cd {quote(root)} && memctl search WORD…")
+        print(f"next:   cd {quote(root)} && {_own_name()} search WORD…")
     for inner in answer.get("within") or ():
         common.note(f"{inner} is a separate workspace: its notes are not searched from here")
     advise()
     return exits.OK
+
+
+def _own_name() -> str:
+    """Return the name that runs this memctl: another one may be the first in PATH, or none."""
+    from shutil import which
+
+    typed = sys.argv[0]
+    if typed.endswith("__main__.py") or (known := which("memctl")) is None or "/" not in typed:
+        return "memctl" if "/" not in typed or typed.endswith("__main__.py") else quote(typed)
+    return "memctl" if os.path.realpath(known) == os.path.realpath(typed) else quote(typed)
 
 
 def _multilingual(root: str) -> str:

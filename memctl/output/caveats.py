@@ -34,6 +34,8 @@ def notes(answer: Answer, *, cwd: str | None = None) -> str | None:
     parts = []
     if corrections := answer.get("corrected"):
         parts.append(f"also searched for {corrected(corrections)}")
+    if as_words := answer.get("as_words"):
+        parts.append(f"searched as words: {', '.join(map(one_line, as_words))}")
     if answer.get("without"):
         parts.append(_without(answer, cwd))
     if is_nearest(answer):

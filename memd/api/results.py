@@ -173,6 +173,7 @@ class SearchResult(SearchedResult, frozen=True, kw_only=True):
     corrected: dict[str, str]  # unknown words, as typed → the terms searched in addition
     forms: dict[str, list[str]]  # words → their other forms in the notes, which were searched as well
     without: list[str]  # words and phrases that a minus excluded
+    as_words: list[str] = []  # what looks like an operator and is searched as words: phrases that no note has
     without_minus: WithoutMinus | None  # null unless words were excluded and no good match is left
     model_id: str | None  # of the query's vector
     not_utf8: list[str]  # the first few sources that are not UTF-8, of which some words cannot be found
@@ -215,6 +216,7 @@ class RecallResult(SearchedResult, frozen=True, kw_only=True):
     corrected: dict[str, str]
     forms: dict[str, list[str]]  # as in `search`
     without: list[str]  # as in `search`
+    as_words: list[str] = []  # as in `search`
     without_minus: WithoutMinus | None  # as in `search`
     model_id: str | None
 

@@ -157,6 +157,7 @@ class QueryFrame(Frame):
     confidence: Confidence
     corrected: dict[str, str]
     forms: dict[str, list[str]]
+    as_words: list[str]
     without: list[str]
     model_id: str | None
 
@@ -170,6 +171,7 @@ def query_frame(opened: OpenWorkspace, answer: Answer, fresh: Freshness) -> Quer
         "corrected": dict(query.corrected),
         "forms": {word: list(forms) for word, forms in query.forms.items()},
         "without": list(query.excluded),
+        "as_words": list(query.as_words),
         "model_id": answer.prepared.model_id or None,
     }
 
@@ -277,6 +279,8 @@ def parsed(
     config, today = opened.config, datetime.now().astimezone().date()
     typed = None if isinstance(params, SimilarParams) else params
     query = _filtered(parse(typed.query, today, excludes) if typed else Query(""), params, today)
+    if query.only_excluded and not query.filters:
+        raise InvalidError("only words to exclude were given: add a word to search for, or a filter")
     if isinstance(params, SearchParams) and params.prefix:
         query = unfinished(query, params.query)
     return PreparedQuery(

@@ -210,7 +210,8 @@ class _Namesakes:
 
 def _plain(path: str) -> str:
     """Return a path without differences that are ignored: case, Unicode form, suffix of a note."""
-    plain = normalized("NFC", path).casefold()
+    # Logseq writes the slash in the name of a page as three underscores.
+    plain = normalized("NFC", path).casefold().replace("___", "/")
     return next((plain.removesuffix(suffix) for suffix in SUFFIXES if plain.endswith(suffix)), plain)
 
 

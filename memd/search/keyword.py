@@ -228,6 +228,13 @@ def phrase_expression(phrase: str) -> str:
     return f'"{" ".join(tokens)}"{prefix}'
 
 
+def with_held_phrases(view: View, query: Query) -> Query:
+    """Return *query* without the phrases that no note holds: their words are searched, and it says so."""
+    held = tuple(one for one in query.phrases if len(view.matching("words", phrase_expression(one))))
+    loose = tuple(f'"{one}"' for one in query.phrases if one not in held)
+    return replace(query, phrases=held, as_words=(*query.as_words, *loose)) if loose else query
+
+
 def terms_of(view: View, query: Query) -> tuple[list[tuple[Term, Postings]], frozenset[int]]:
     """Return the terms with their postings, and the chunks that contain all runs whole."""
     taken = set(query.corrected.values())

@@ -28,6 +28,7 @@ STOP_WORDS = frozenset(
     those to was we were what when where which who whom why will with would you your
     """.split()  # noqa: SIM905 - readable as words
 )
+OPERATORS = frozenset({"AND", "OR", "NOT"})  # of other programs; words here
 # Factor of a word's weight in a chunk that has only other forms of the word. With .9 the keyword arm finds
 # more, but hybrid search loses recall, because more chunks come close to the right one; with .6 French
 # questions find fewer notes.
@@ -58,6 +59,8 @@ class Query:
     # Term of a word → the terms of its other forms, if it has any.
     forms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     language: Language | None = None  # of those forms
+    only_excluded: bool = False  # it had nothing but what a minus excludes, which is searched instead
+    as_words: tuple[str, ...] = ()  # what looks like an operator, as typed, and is searched as words
 
 
 def parse(raw: str, today: date | None = None, excludes: Callable[[str], bool] = lambda _: True) -> Query:
@@ -73,6 +76,7 @@ def parse(raw: str, today: date | None = None, excludes: Callable[[str], bool] =
     phrases: list[str] = []
     excluded: list[str] = []
     given: dict[str, list[Any]] = {}  # name of a filter → its values
+    as_words: list[str] = []
     keyed = 0
     for token in _TOKEN.finditer(clean(raw[:MAX_QUERY_CHARS])):
         keyed += bool(token["key"])
@@ -85,8 +89,13 @@ def parse(raw: str, today: date | None = None, excludes: Callable[[str], bool] =
             excluded.append(token["excluded"])
         else:
             words.append(token[0].strip('"'))
+            if token["key"] or token[0] in OPERATORS:
+                as_words.append(token[0])
+    if len(words) <= len(as_words) and not given:  # "NOT" alone is what is looked for
+        as_words = [one for one in as_words if one not in OPERATORS]
     # With nothing to search for or to list, the minus was not an operator.
-    if not (words or phrases or given) and excluded:
+    only_excluded = bool(excluded) and not (words or phrases or given)
+    if only_excluded:
         words, excluded = excluded, []
     phrases = [phrase for phrase in phrases if pieces_of(phrase)]
     excluded = [word for word in excluded if pieces_of(word)]
@@ -98,6 +107,8 @@ def parse(raw: str, today: date | None = None, excludes: Callable[[str], bool] =
         tuple(excluded),
         conditions(given) if given else (),
         tuple(words),
+        as_words=tuple(dict.fromkeys(as_words)),
+        only_excluded=only_excluded,
     )
 
 

@@ -35,6 +35,7 @@ from memd.sources.markdown import (
     read_plain,
     segments,
     split_lines,
+    without_hidden,
 )
 from memd.sources.wikilinks import read_links
 from memd.text import normalized
@@ -61,7 +62,9 @@ _SENTENCE_END = re.compile(
     r"[.!?\u2026][\"'\u201d\u2019)\]]*\s+"  # sentence ends in Latin, Greek and Cyrillic
     r"|[\u3002\uff01\uff1f\uff1b][\u300d\u300f\u201d\u2019\uff09]*\s*"  # full-width marks need no space
 )
+_CLAUSE_END = re.compile(r"[,;:]\s+|[\uff0c\u3001\uff1a]\s*")
 _SPACE = re.compile(r"\s+")
+_NO_WORD = re.compile(r"\W+")
 _PARTING = frozenset(" \n\r\t")
 
 
@@ -144,11 +147,12 @@ class Room:
 def best_cut(text: str, begin: int, limit: int) -> int:
     """Return the end of a part of a line that begins at *begin* and must not extend beyond *limit*.
 
-    After a sentence if one ends late enough, otherwise after white space, otherwise at the limit, but not
-    between a character and its combining marks.
+    After a sentence or a clause if one ends late enough, otherwise after white space or a sign, otherwise at
+    the limit, but not between a character and its combining marks.
     """
     late = begin + int((limit - begin) * _SENTENCE_FROM)
-    for pattern, start in ((_SENTENCE_END, late), (_SPACE, begin + (limit - begin) // 2)):
+    half = begin + (limit - begin) // 2
+    for pattern, start in ((_SENTENCE_END, late), (_CLAUSE_END, late), (_SPACE, half), (_NO_WORD, half)):
         cut = max((match.end() for match in pattern.finditer(text, start, limit)), default=0)
         if cut > begin:
             return cut
@@ -454,7 +458,7 @@ def parse(
         Title, tags, front matter, and the chunks in the order of the text. Warnings contain line numbers
         and no words of the text.
     """
-    text, folded = fold_blobs(text)
+    text, folded = fold_blobs(text if plain else without_hidden(text))
     lines = replace(split_lines(text), folded=folded)
     front = FrontMatter({}) if plain or not is_top else read_front_matter(lines)
     front = front if masked is None else replace(front, values=masked(front.values))

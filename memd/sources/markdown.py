@@ -122,6 +122,30 @@ def _is_blob(run: str) -> bool:
     return len(_PARTS_OF_PATHS.findall(solid)) * _MIN_LETTERS_A_SEPARATOR < len(solid)
 
 
+# A comment of Obsidian: within a line, or from the beginning of a line to the end of one. What is in code is
+# passed over.
+_COMMENT = re.compile(
+    r"^ {0,3}(`{3,}|~{3,})[^\n]*\n.*?(?:^ {0,3}\1[^\n]*$|\Z)|(`+)(?!`)[^\n]{0,1000}?(?<!`)\2(?!`)"
+    r"|(?P<comment>(?<![%\w])%%(?!%)[^\n]*?(?<!%)%%(?![%\w])|^%%(?!%)[^\n]*\n.*?%%[ \t]*$)",
+    re.MULTILINE | re.DOTALL,
+)
+# A drawing of Excalidraw as JSON, below its heading.
+_DRAWING = re.compile(
+    r"^#{1,6} Drawing[ \t]*\r?\n\s*```(?:compressed-)?json\r?\n.*?(?:^```[ \t]*$|\Z)",
+    re.MULTILINE | re.DOTALL,
+)
+_SHOWN = re.compile(r"[^\r\n]")
+
+
+def without_hidden(text: str) -> str:
+    """Return *text* with spaces for what its reader never sees: comments, and drawings as JSON."""
+    if "%%" in text:
+        text = _COMMENT.sub(lambda found: _SHOWN.sub(" ", found[0]) if found["comment"] else found[0], text)
+    if "excalidraw" in text:
+        text = _DRAWING.sub(lambda found: _SHOWN.sub(" ", found[0]), text)
+    return text
+
+
 def _marks(text: str) -> Sequence[int]:
     marks = array("I")
     if not text.isascii():
@@ -379,6 +403,25 @@ def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # no
     return True
 
 
+def _math(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - markdown-it's
+    """Parse lines between `$$` as a fence: a line of "=" in them underlines no heading."""
+    at = state.bMarks[start] + state.tShift[start]
+    if state.is_code_block(start) or not state.src.startswith("$$", at):
+        return False
+    if "$$" in state.src[at + 2 : state.eMarks[start]]:
+        return False
+    for line in range(start + 1, end):
+        text = state.src[state.bMarks[line] : state.eMarks[line]]
+        if not text.strip():
+            return False
+        if "$$" in text:
+            if not silent:
+                state.push("fence", "math", 0).map = [start, line + 1]
+                state.line = line + 1
+            return True
+    return False
+
+
 def _is_row(state: StateBlock, line: int, end: int) -> bool:
     """Return whether a table continues: no other block begins, and the line is not blank or indented."""
     if state.sCount[line] < state.blkIndent:
@@ -465,4 +508,7 @@ def _plain(lines: Lines, start: int, end: int) -> Iterator[Block]:
 
 
 _MARKDOWN = MarkdownIt("commonmark").enable("table").disable(["inline", "reference"])
+_MARKDOWN.block.ruler.before(
+    "fence", "math", _math, {"alt": ["paragraph", "reference", "blockquote", "list"]}
+)
 _MARKDOWN.block.ruler.at("table", _table, {"alt": ["paragraph", "reference"]})

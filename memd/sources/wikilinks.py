@@ -15,6 +15,7 @@ MAX_LINKS = 1_000
 MAX_TARGET_CHARS = 1_000  # of a path; a longer target is a paragraph
 
 _WIKILINK = re.compile(r"(?<!\\)\[\[([^\[\]\n]+)\]\]")
+_MILLISECONDS = re.compile(r"\d{13}")  # in the front matter of Dendron, whose links are [[label|note]]
 _KEYS: tuple[LinkKind, ...] = ("related", "supersedes")
 
 
@@ -24,7 +25,10 @@ def read_links(lines: Lines, blocks: Sequence[Block], front: FrontMatter) -> tup
     Links in code and HTML do not count. An embed (``![[note]]``) is a link; a link to a heading of the same
     note is not.
     """
-    return (*_of_front(front), *_of_text(lines, blocks))
+    is_dendron = any(
+        _MILLISECONDS.fullmatch(one) for key in ("created", "updated") for one in front.texts(key)
+    )
+    return (*_of_front(front), *_of_text(lines, blocks, label_first=is_dendron))
 
 
 def _of_front(front: FrontMatter) -> Iterator[Link]:
@@ -33,13 +37,13 @@ def _of_front(front: FrontMatter) -> Iterator[Link]:
         yield from (Link(kind, target, None) for target in list(targets)[:MAX_LINKS] if _is_target(target))
 
 
-def _of_text(lines: Lines, blocks: Sequence[Block]) -> Iterator[Link]:
+def _of_text(lines: Lines, blocks: Sequence[Block], *, label_first: bool) -> Iterator[Link]:
     found: dict[str, int] = {}  # target → its first line
     for start, text in prose(lines, blocks, "[["):
         at, number = 0, start + 1
         for match in _WIKILINK.finditer(text):
             number, at = number + text.count("\n", at, match.start()), match.start()
-            target = _target(match[1])
+            target = _target(match[1].rpartition("|")[2] if label_first else match[1])
             if _is_target(target):
                 found.setdefault(target, number)
             if len(found) == MAX_LINKS:

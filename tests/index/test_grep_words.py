@@ -1,0 +1,54 @@
+"""Each word that `grep -w` finds in a note is found by the keyword arm."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from memd.search.keyword import phrase_expression
+
+SAMPLE = Path(__file__).parents[1] / "sample"
+DIALECTS = {
+    "yaml.md": "---\ntitle: Tea: a survey\nauthor: Jane Kestrelsson\n---\n\n# Head\n\nText of it.\n",
+    "rules.md": "---\n\nDecision: we keep walruses out.\n\n---\n\nMore.\n",
+    "broken.md": "---\n: [\nword: [a\n---\nText\n",
+    "logseq.md": "type:: bookbinding\nalias:: Codex\n\n- Block\n  key:: inner\n",
+    "links.md": "See [the quick](https://example.com/zymurgy?q=xanadu) and [[deep/note|a label]], [^foot].\n",
+    "table.md": "| a | b |\n|---|---|\n| walrus | 0x1F |\n",
+    "html.md": "<details><summary>Quoin</summary>\n\n<b>plinth</b></details>\n",
+    "math.md": "$$\nvelocity\n=\ndistance\n$$\n",
+    "long.md": " ".join(f"word{n}" for n in range(3_000)) + "\n",
+    "dense.md": ",".join(f"w{n}x" for n in range(3_000)) + "\n",
+}
+# Words that are not found, with the reason.
+EXCEPTIONS = {
+    "yaml.md": {"title", "author"},  # keys: a query names them with key=value
+}
+_WORD = re.compile(r"[^\W_]+")
+
+
+def missing(notes, path, text):
+    with notes.index.view() as view:
+        sources = {source.path: source.id for source in view.snapshot.sources.values()}
+        words = {word for word in _WORD.findall(text) if word.isascii()}
+        chunks = {chunk.id for chunk in view.reader.chunks_of(sources[path])}
+        return {word for word in words if chunks.isdisjoint(view.matching("words", phrase_expression(word)))}
+
+
+def test_the_words_of_every_dialect(notes):
+    notes.save(DIALECTS, embed=False)
+    for path, text in DIALECTS.items():
+        assert missing(notes, path, text) <= EXCEPTIONS.get(path, set()), path
+
+
+def test_the_words_of_the_sample(notes):
+    texts = {file.name: file.read_text(encoding="utf-8") for file in sorted(SAMPLE.rglob("*.md"))}
+    if not texts:
+        pytest.skip("no sample")
+    notes.save(texts, embed=False)
+    for path, text in texts.items():
+        head = text.split("\n---", 1)[0].split("\n") if text.startswith("---") else []
+        # Keys, and what memd writes about the origin of an entry.
+        named = [one if one.startswith((" ", "sha256")) else one.partition(":")[0] for one in head]
+        allowed = set(_WORD.findall(" ".join(named)))
+        assert missing(notes, path, text) <= allowed, path
