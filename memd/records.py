@@ -74,8 +74,12 @@ class Chunk:
         return normalized("NFC", self.context + self.text).replace("\r\n", "\n")
 
 
-# Where a link occurs: in the text, or under a key of the front matter.
-LinkKind = Literal["text", "related", "supersedes"]
+# How a link is written: [[in the text]], as Markdown's link or image, or under a key of the front matter. The
+# definition of a Markdown reference is none, and not stored.
+LinkKind = Literal["text", "markdown", "image", "related", "supersedes", "definition"]
+# Why a link leads to no note, or may lead to another one. "outside": of the workspace; "file": to what is no
+# note; "part": to a note without that heading.
+Why = Literal["", "missing", "ambiguous", "outside", "file", "part"]
 
 
 class Link(NamedTuple):
@@ -84,6 +88,16 @@ class Link(NamedTuple):
     kind: LinkKind
     target: str  # the other's path, name, alias or id, as written; without the link's alias and heading
     line: int | None  # 1-based; None in front matter
+    column: int = 0  # 1-based, in characters; 0 in front matter
+    part: str = ""  # the heading or block that it names
+
+
+class Heading(NamedTuple):
+    """A heading of a note."""
+
+    line: int  # 1-based
+    level: int
+    title: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +112,8 @@ class Document:
     # Other names of the note: aliases and title in its front matter.
     aliases: tuple[str, ...] = field(default=())
     entry_id: str = ""  # of the front matter
-    links: tuple[Link, ...] = field(default=())  # each target once per kind
+    links: tuple[Link, ...] = field(default=())
+    headings: tuple[Heading, ...] = field(default=())
 
 
 def origin_of(front_matter: Mapping[str, object]) -> Literal["human", "agent"]:

@@ -83,8 +83,17 @@ def _sources() -> Iterator[tuple[str, dict[str, Any]]]:
     for name in NAMES:
         yield "get", {"path": name}
         yield "get", {"path": name, "start_line": 1, "end_line": 3}
+        yield "get", {"path": f"[[{name}]]", "links": False}
+        for which in ("out", "in", "files", "mentions"):
+            yield "links", {"path": name, "which": which, "limit": 1000}
+        yield "resolve", {"link": f"[x](../second/{name}#y)", "path": name}
+        yield "outline", {"path": f"../second/{name}", "text": f"[[{name}]] [x](../second/{name})"}
+        yield "similar", {"text": "the same sentence -x tag:shared", "path": name, "limit": 1000}
     for number in range(1, 12):
         yield "get", {"id": number}
+    yield "links", {"which": "broken"}
+    yield "links", {"which": "orphans", "offset": 0}
+    yield "names", {"since": 1, "after": ""}
     yield "sources", {"limit": 1000}
     yield "sources", {"after": "../", "limit": 1}
     yield "sources", {"skipped": True}

@@ -82,6 +82,10 @@ def asked(root: Path, entry: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     yield "similar", {"path": "birds/heron.md", "limit": 1, "min_score": 0.0}
     yield "why", {"path": "river/weir.md", "query": "heron tag:birds", "mode": "keyword"}
     yield "get", {"path": "birds/heron.md", "start_line": 5, "end_line": 7}
+    yield "links", {"path": "birds/heron.md", "limit": 1}
+    yield "names", {"limit": 1}
+    yield "resolve", {"link": "[[heron#Food|it]]", "path": "river/weir.md"}
+    yield "outline", {"path": "river/weir.md", "text": "# Weir\n\nThe [[heron]] fishes here.\n"}
     yield "sources", {"limit": 1}
     yield "review", {"unused": True, "limit": 1}
     yield "fields", {"field": "updated>=2026-05", "limit": 1}

@@ -90,6 +90,7 @@ PURE = [
     "memd.search.score",
     "memd.sources.chunk",
     "memd.sources.front_matter",
+    "memd.sources.links",
     "memd.sources.markdown",
 ]
 IMPURE = {"os", "time", "socket", "pathlib", "subprocess", "sqlite3", "apsw", "asyncio", "shutil", "tempfile"}
@@ -98,7 +99,7 @@ ONE_IMPORTER = {
     "dateparser": {"memd.search.dates"},
     "apsw": {"memd.index.database"},
     "faiss": {"memd.index.ann"},
-    "markdown_it": {"memd.sources.markdown"},
+    "markdown_it": {"memd.sources.links", "memd.sources.markdown"},
     "mcp": set(),  # 0.6 s of a start; the tests speak to ours through it
     "onnx": set(),
     "onnxruntime": {"memd.embedding.onnx"},

@@ -14,6 +14,7 @@ COMMANDS = {
     "why": "explain why a note is not among the hits",
     "similar": "find notes that say nearly the same",
     "get": "print a note or some of its lines",
+    "links": "list the links from and to a note, and what is broken",
     "ls": "list what is indexed, and what is skipped and why",
     "fields": "list the keys and values of front matter, for --field",
     "add": "write a memory entry",

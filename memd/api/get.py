@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from memd.api.hits import derived_from, iso_day
 from memd.api.params import FieldsParams, GetParams, SourcesParams
@@ -34,16 +34,16 @@ from memd.api.results import (
 from memd.api.search import filter_values
 from memd.entries import recalls
 from memd.errors import InvalidError, NotFoundError
-from memd.index.links import links_in, links_out
+from memd.index import links
+from memd.index.links import URLS, Resolver, links_in, links_out
 from memd.index.reader import SourceSize, StoredChunk
 from memd.index.snapshot import View
-from memd.records import Source, SourceText
+from memd.records import Source, SourceText, Why
 from memd.rpc.context import Call, Packed, packed
 from memd.search.filters import Filters, matching
 from memd.search.query import Query, restricted
 from memd.search.spelling import near_paths
 from memd.sources.scan import WHY_NOT, Rules, look, read_source
-from memd.text import normalized
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
 
@@ -104,7 +104,7 @@ class _Place:
     end: int | None  # None: the last one
     superseded_by: tuple[str, ...]
     entries: tuple[str, ...]  # as in a hit
-    links: NoteLinks
+    links: NoteLinks | UnsetType
 
 
 def _for_agent(opened: OpenWorkspace, found: SourceText, params: GetParams) -> str:
@@ -114,13 +114,28 @@ def _for_agent(opened: OpenWorkspace, found: SourceText, params: GetParams) -> s
     return opened.visible_to_agents.masked(found.text)
 
 
-def _named(view: View, root: Path, name: str, *, agent: bool) -> Source:
-    """Return the source with the path *name*, otherwise the source with that title."""
+def found_source(view: View, root: Path, name: str) -> Source | None:
+    """Return the source with the path *name*, otherwise the source with that title, or that a link names."""
+    source = view.snapshot.source_at(below(root, name))
+    if source is None and (titled_so := titled(view, name)) is not None:
+        return titled_so
+    if source is None:
+        called = Resolver(view.reader.each, view.snapshot.sources.__contains__).resolve("text", name, "")
+        source = view.snapshot.sources[called.to.id] if called.to and not called.why else None
+    return None if source is None else view.source(source.id)
+
+
+def named_source(view: View, root: Path, name: str, *, agent: bool) -> Source:
+    """Return the same.
+
+    Raises:
+        NotFoundError: there is none.
+    """
+    if source := found_source(view, root, name):
+        return source
     try:
         return source_of(view, root, name)
     except NotFoundError as error:
-        if source := titled(view, name) or stemmed(view, name):
-            return source
         # An agent gets the same error for missing and for hidden notes.
         if agent or not (paths := near_paths(view, name)):
             raise
@@ -140,9 +155,10 @@ def _place(opened: OpenWorkspace, params: GetParams, call: Call) -> _Place:
             if (written := place_written(view, opened.workspace.root, name)) is not None:
                 name, first, last = written
                 lines = (first, last) if lines == (1, None) and first else lines
-            source = _named(view, opened.workspace.root, name, agent=params.agent)
+            source = named_source(view, opened.workspace.root, name, agent=params.agent)
         superseded_by = view.snapshot.superseded_by(source.id)
-        return _Place(source, *lines, superseded_by, view.entries_from(source), note_links(view, source))
+        linked = note_links(view, opened.workspace.root, source) if params.links else UNSET
+        return _Place(source, *lines, superseded_by, view.entries_from(source), linked)
 
 
 def place_written(view: View, root: Path, written: str) -> tuple[str, int, int | None] | None:
@@ -201,17 +217,6 @@ def titled(view: View, title: str) -> Source | None:
     return shown if shown is not None and shown.title.casefold() == wanted else None
 
 
-def stemmed(view: View, name: str) -> Source | None:
-    """Return the live source whose file has that name, without folder and suffix, if only one has."""
-    wanted = normalized("NFC", name).casefold()
-    found = [
-        source.id
-        for source in view.snapshot.sources.values()
-        if normalized("NFC", PurePosixPath(source.path).stem).casefold() == wanted
-    ]
-    return view.source(found[0]) if len(found) == 1 else None
-
-
 def unknown(path: str, root: Path) -> NotFoundError:
     """Return the error for the path of a missing or hidden source; it is the same for both."""
     named = below(root, path) or path
@@ -249,20 +254,34 @@ def below(root: Path, path: str) -> str | None:
     return None
 
 
-def note_links(view: View, source: Source) -> NoteLinks:
+def why_not(root: Path, path: str, link: links.LinkOut) -> Why:
+    """Return why a link of the note at *path* leads to no note: a file may be there that is none."""
+    if link.to is not None or link.kind not in URLS or link.why == "outside":
+        return link.why
+    start = root if link.target.startswith("/") else root / PurePosixPath(path).parent
+    there = (start / link.target.lstrip("/"), root / link.target.lstrip("/"))
+    return "file" if link.kind == "image" or any(map(os.path.lexists, there)) else link.why
+
+
+def note_links(view: View, root: Path, source: Source) -> NoteLinks:
     """Return the links of a live source, front matter first, and the links of other sources to it."""
     sources = view.snapshot.sources
-    outgoing = list(links_out(view.reader.each, source.id, source.path, sources.__contains__))
+    found = links_out(view.reader.each, source.id, source.path, sources.__contains__)
+    named = ((link, why_not(root, source.path, link)) for link in found)
+    outgoing = [(link, why) for link, why in named if why != "file"]
     incoming = list(links_in(view.reader.each, source.id, sources.__contains__))
     return NoteLinks(
         outgoing=[
             LinkOut(
                 kind=link.kind,
                 target=link.target,
+                part=link.part,
                 path=None if link.to is None else sources[link.to].path,
                 line=link.line,
+                column=link.column,
+                why=why,
             )
-            for link in islice(outgoing, MAX_LINKS)
+            for link, why in islice(outgoing, MAX_LINKS)
         ],
         outgoing_total=len(outgoing),
         incoming=[
@@ -270,7 +289,9 @@ def note_links(view: View, source: Source) -> NoteLinks:
                 kind=link.kind,
                 path=sources[link.source].path,
                 title=view.source(link.source).title,
+                part=link.part,
                 line=link.line,
+                column=link.column,
             )
             for link in islice(incoming, MAX_LINKS)
         ],

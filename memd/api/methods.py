@@ -29,6 +29,10 @@ METHODS: dict[str, Method] = {
     "recall": Method("recall.recall", params.RecallParams, results.RecallResult, 5.0, opened=True),
     "similar": Method("similar.similar", params.SimilarParams, results.SimilarResult, 5.0, opened=True),
     "why": Method("why.why", params.WhyParams, results.WhyResult, 5.0, opened=True),
+    "links": Method("links.links", params.LinksParams, results.LinksResult, 5.0, opened=True),
+    "names": Method("links.names", params.NamesParams, results.NamesResult, 5.0, opened=True),
+    "resolve": Method("links.resolve", params.ResolveParams, results.ResolveResult, 5.0, opened=True),
+    "outline": Method("links.outline", params.OutlineParams, results.OutlineResult, 5.0, opened=True),
     "get": Method("get.get", params.GetParams, results.GetResult, 5.0, opened=True),
     "history": Method("journal.history", params.HistoryParams, results.HistoryResult, 5.0, opened=True),
     "sources": Method("get.sources", params.SourcesParams, results.SourcesResult, 5.0, opened=True),
@@ -62,7 +66,8 @@ METHODS: dict[str, Method] = {
 }
 # Their answers cover a whole index with its files and settings, including notes that are hidden from agents.
 FOR_PEOPLE = frozenset({
-    *("check", "debug", "index", "subscribe", "workspace.add", "workspace.configure", "workspace.remove"),
+    *("check", "debug", "index", "outline", "subscribe"),
+    *("workspace.add", "workspace.configure", "workspace.remove"),
     *("team.status", "team.publish", "team.unpublish", "team.rebuild", "team.check"),
 })  # fmt: skip
 SHUTDOWN = "shutdown"  # it concerns the process, not the workspaces, so `Dispatcher` gets it as an argument

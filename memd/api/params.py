@@ -17,6 +17,7 @@ MAX_PATH_CHARS = 4096  # PATH_MAX of Linux
 MAX_NAME_BYTES = 255  # NAME_MAX of Linux: of a file or folder in a path
 # 64 KiB: far more than a prompt can want at once, far less than the wire's cap on answers.
 MAX_BUDGET_TOKENS = 65_536
+MAX_TEXT_CHARS = 500_000  # of a text that is edited: a request has at most 1 MiB
 MAX_KNOWN = 1000  # keys of `recall`; arbitrary: some hundred answers of a hook
 
 # Lua's {} arrives as an empty array, which is accepted for these parameters, the only maps.
@@ -129,11 +130,13 @@ AnyQuery = SearchParams | RecallParams | WhyParams  # parameters with a query
 
 
 class SimilarParams(FilteredParams, frozen=True, kw_only=True):
-    """``similar``: a chunk, by its id or by path and line."""
+    """``similar``: a chunk, by its id or by path and line, or a text."""
 
     path: Path | None = None
     line: Annotated[int, Meta(ge=1)] | None = None  # of `path`; default: its first chunk
     id: Annotated[int, Meta(ge=1, le=2**63 - 1)] | None = None
+    # Compare this text, which is no query; `path` is then a note to leave out.
+    text: Annotated[str, Meta(min_length=1, max_length=MAX_TEXT_CHARS)] | None = None
     glob: Globs = []  # the `path` of a search
 
 
@@ -200,6 +203,41 @@ class GetParams(Params, frozen=True, kw_only=True):
     id: Annotated[int, Meta(ge=1, le=2**63 - 1)] | None = None
     start_line: Annotated[int, Meta(ge=1)] = 1
     end_line: Annotated[int, Meta(ge=1)] | None = None
+    links: bool = True  # false: without the links from and to the source
+
+
+class LinksParams(Params, frozen=True, kw_only=True):
+    """``links``: a note, or none for what is broken or alone in the workspace."""
+
+    path: Path | None = None
+    # out: to notes, or to none that is there; in: from other notes; files: images, and files that are no
+    # notes; mentions: words of other notes that are its title or alias, and no link; broken: links to no note
+    # or heading; orphans: notes that no other note links to
+    which: Literal["out", "in", "files", "mentions", "broken", "orphans"] = "in"
+    offset: Annotated[int, Meta(ge=0)] = 0  # `next` of the previous page
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 100
+
+
+class NamesParams(Params, frozen=True, kw_only=True):
+    """``names``: titles, aliases, headings and tags of the notes."""
+
+    since: Annotated[int, Meta(ge=0)] = 0  # only of those that changed after this `generation`; 0: all
+    after: str = ""  # only paths after this one, by code points: `next` of the previous page
+    limit: Annotated[int, Meta(ge=1, le=5000)] = 2000
+
+
+class ResolveParams(Params, frozen=True, kw_only=True):
+    """``resolve``: a link as written, or a place as memd prints it."""
+
+    link: Annotated[str, Meta(min_length=1, max_length=MAX_PATH_CHARS)]
+    path: Path | None = None  # of the note that contains it
+
+
+class OutlineParams(Params, frozen=True, kw_only=True):
+    """``outline``: a text as it is in an editor."""
+
+    text: Annotated[str, Meta(max_length=MAX_TEXT_CHARS)]
+    path: Path  # of the note that it becomes, relative to the workspace
 
 
 class HistoryParams(Params, frozen=True, kw_only=True):

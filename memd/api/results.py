@@ -11,7 +11,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from memd.config import WorkspaceConfig
 from memd.languages import Language
-from memd.records import Action, Confidence, DayOf, LinkKind, Mode, Renewal, SandboxLimit, State
+from memd.records import Action, Confidence, DayOf, LinkKind, Mode, Renewal, SandboxLimit, State, Why
 from memd.search.explanation import AnswerExplanation, Explained, Filter
 
 
@@ -224,10 +224,13 @@ class RecallResult(SearchedResult, frozen=True, kw_only=True):
 class LinkOut(Result, frozen=True, kw_only=True):
     """A link of a note to another one."""
 
-    kind: LinkKind  # [[in the text]], or the key of the front matter
+    kind: LinkKind  # text: [[in the text]]; markdown and image: Markdown's; or the key of the front matter
     target: str  # as written, without alias and heading
+    part: str  # the heading or block that it names; "": none
     path: str | None  # of the target; null: no note has that name, or for a key several do
+    why: Why  # why it leads to no note, or, with ambiguous, that several have the name; "": to one
     line: int | None  # 1-based; null: in the front matter
+    column: int  # 1-based, in characters; 0: in the front matter
 
 
 class LinkIn(Result, frozen=True, kw_only=True):
@@ -236,16 +239,120 @@ class LinkIn(Result, frozen=True, kw_only=True):
     kind: LinkKind  # as in `LinkOut`
     path: str  # of the note that contains the link
     title: str
-    line: int | None  # as in `LinkOut`
+    part: str  # this and the next two as in `LinkOut`
+    line: int | None
+    column: int
 
 
 class NoteLinks(Result, frozen=True, kw_only=True):
-    """The first links of a note in each direction."""
+    """The first links of a note in each direction; `links` has them all."""
 
-    outgoing: list[LinkOut]
+    outgoing: list[LinkOut]  # without images and what is no note
     outgoing_total: int
     incoming: list[LinkIn]
     incoming_total: int
+
+
+class LinkPlace(Result, frozen=True, kw_only=True):
+    """A place where a note links, or could."""
+
+    path: str  # of the note that contains it
+    title: str
+    kind: LinkKind | None  # as in `LinkOut`; null: a mention, or a note alone
+    target: str  # as in `LinkOut`; of a mention the words
+    part: str
+    line: int | None
+    column: int  # 0 also where a line is so long that it is cut
+    to: str | None  # path of the note that it leads to
+    why: Why
+
+
+class LinksResult(TimedResult, frozen=True, kw_only=True):
+    """A page of links, by path and line."""
+
+    workspace: str
+    path: str | None
+    links: list[LinkPlace]
+    total: int
+    next: int | None  # `offset` of the next page; null: this is the last
+
+
+class HeadingPlace(Result, frozen=True, kw_only=True):
+    """A heading of a note."""
+
+    line: int  # 1-based
+    level: int
+    title: str
+
+
+class NoteNames(Result, frozen=True, kw_only=True):
+    """What links can name of a note."""
+
+    path: str
+    title: str
+    aliases: list[str]  # with the title in its front matter
+    headings: list[HeadingPlace]
+    tags: list[str]
+    date: str  # YYYY-MM-DD
+
+
+class NamesResult(TimedResult, frozen=True, kw_only=True):
+    """A page of the notes' names, by path."""
+
+    workspace: str
+    generation: int  # for `since`; of several pages that of the first
+    all: bool  # all notes, and not only those that changed: `since` is too long ago, or was not given
+    notes: list[NoteNames]
+    removed: list[str]  # paths that went since; on the first page
+    next: str | None  # `after` of the next page; null: this is the last
+
+
+class ResolveResult(TimedResult, frozen=True, kw_only=True):
+    """What a link means."""
+
+    workspace: str
+    path: str | None
+    title: str
+    line: int  # of the heading or block, or 1
+    end_line: int | None  # the last of its section; null: of the note
+    why: Why  # as in `LinkOut`; part: the note has no such heading
+
+
+class OutlineHeading(Result, frozen=True, kw_only=True):
+    """A heading of the text, by offsets in characters."""
+
+    level: int
+    title: str
+    start: int
+    stop: int
+
+
+class OutlineLink(Result, frozen=True, kw_only=True):
+    """A link of the text, by offsets in characters, with what it means."""
+
+    kind: LinkKind
+    target: str
+    part: str
+    start: int
+    stop: int
+    written_start: int  # target and part as written; -1: in the definition of a reference
+    written_stop: int
+    path: str | None  # this and the next three as in `ResolveResult`
+    title: str
+    line: int
+    why: Why
+
+
+class OutlineResult(TimedResult, frozen=True, kw_only=True):
+    """Links and headings of a text."""
+
+    workspace: str
+    body: int  # offset behind the front matter
+    title: str  # in the front matter
+    aliases: list[str]
+    headings: list[OutlineHeading]
+    links: list[OutlineLink]
+    superseded_by: list[str]  # as in `search`, of the note as it is indexed
 
 
 class NamedChunk(Location, frozen=True, kw_only=True):
@@ -258,9 +365,9 @@ class NamedChunk(Location, frozen=True, kw_only=True):
 class SimilarResult(SearchedResult, frozen=True, kw_only=True):
     """The most similar chunks of other sources."""
 
-    to: NamedChunk
+    to: NamedChunk | UnsetType = UNSET  # missing for a text
     superseded_by: list[str]  # as in `search`, of the source of `to`
-    links: NoteLinks  # of that source
+    links: NoteLinks  # of that source; none for a text
     hits: list[SearchHit]
 
 
@@ -325,7 +432,7 @@ class GetResult(Result, frozen=True, kw_only=True):
     expired: str | UnsetType = UNSET  # this and the next two as in `search`
     entries: list[str] | UnsetType = UNSET
     derived_from: Literal["external"] | UnsetType = UNSET
-    links: NoteLinks  # of the whole source
+    links: NoteLinks | UnsetType = UNSET  # of the whole source; missing if the request says so
 
 
 class HistoryNote(Result, frozen=True, kw_only=True):

@@ -3,16 +3,18 @@
 import asyncio
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Literal
 
 from memd import daily
-from memd.api.get import chunk_of, note_links, source_of
+from memd.api.get import below, chunk_of, note_links, source_of
 from memd.api.hits import SCORE_DIGITS, hit_source, search_hit
 from memd.api.params import SimilarParams
-from memd.api.results import NamedChunk, SimilarNote, SimilarResult
+from memd.api.results import NamedChunk, NoteLinks, SimilarNote, SimilarResult
 from memd.api.search import (
     ANSWER_S,
     Freshness,
+    embedded,
     frame,
     parsed,
     wait_for_model,
@@ -26,7 +28,7 @@ from memd.records import Mode, Source
 from memd.rpc.context import Call, Packed, packed
 from memd.search.score import PreparedQuery
 from memd.search.search import Hit
-from memd.search.similar import shared_words, telling_count
+from memd.search.similar import shared_words, similar_to_text, telling_count
 from memd.search.similar import similar as most_similar
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
@@ -46,7 +48,7 @@ async def similar(
     workspaces: Workspaces, opened: OpenWorkspace, params: SimilarParams, call: Call
 ) -> Packed[SimilarResult]:
     """``similar``: the chunks of other sources most similar to a chunk, given by id or by path and line."""
-    if (params.path is None) == (params.id is None):
+    if params.text is None and (params.path is None) == (params.id is None):
         raise InvalidError("$: expected either path or id")
     if params.line is not None and params.path is None:
         raise InvalidError("$.line: a line needs the path that it is in")
@@ -141,12 +143,14 @@ def _similar(
     opened: OpenWorkspace, params: SimilarParams, call: Call, fresh: Freshness
 ) -> Packed[SimilarResult]:
     request = parsed(opened, params, call.is_over)
+    if params.text is not None:
+        return _similar_to_text(opened, params, request, call, fresh)
     with opened.view(request.expired, agent=params.agent) as view:
         waited_ms = call.age_ms()
         chunk = _named(view, opened, params)
         place = view.snapshot.sources[chunk.source].path
         superseded_by = view.snapshot.superseded_by(chunk.source)
-        links = note_links(view, view.snapshot.sources[chunk.source])
+        links = note_links(view, opened.workspace.root, view.snapshot.sources[chunk.source])
         answer = most_similar(view, chunk, request)
         is_left_out = view.reader.left_out(chunk.id) is not None
         heading = view.shown([chunk.id])[chunk.id].heading
@@ -172,6 +176,28 @@ def _similar(
         took_ms=call.age_ms(),
     )
     return packed(result)
+
+
+def _similar_to_text(
+    opened: OpenWorkspace, params: SimilarParams, request: PreparedQuery, call: Call, fresh: Freshness
+) -> Packed[SimilarResult]:
+    text = params.text or ""
+    request = replace(request, mode="hybrid", query=replace(request.query, text=text))
+    request = replace(embedded(opened, request), timings_ms={})
+    with opened.view(request.expired, agent=params.agent) as view:
+        waited_ms = call.age_ms()
+        without = view.snapshot.source_at(below(opened.workspace.root, params.path)) if params.path else None
+        answer = similar_to_text(view, text, request, without.id if without else None)
+    answer.timings_ms = {"wait": waited_ms, **answer.timings_ms}
+    return packed(
+        SimilarResult(
+            superseded_by=[],
+            links=NoteLinks(outgoing=[], outgoing_total=0, incoming=[], incoming_total=0),
+            hits=[search_hit(hit) for hit in answer.hits],
+            **frame(opened, answer, fresh),
+            took_ms=call.age_ms(),
+        )
+    )
 
 
 def _named(view: View, opened: OpenWorkspace, params: SimilarParams) -> StoredChunk:

@@ -35,7 +35,7 @@ from memd.errors import (
 )
 from memd.fsio import Failure
 
-SCHEMA_VERSION = 12  # of the tables; an index with another version is rebuilt
+SCHEMA_VERSION = 13  # of the tables; an index with another version is rebuilt
 
 # unicode61 keeps letters and digits; Mn and Mc keep the vowel signs of Indic scripts inside their words.
 # remove_diacritics 2 also handles code points that combine a letter with several diacritics.
@@ -70,7 +70,8 @@ CREATE TABLE sources (
     valid_until TEXT NOT NULL,             -- ISO date: the last day on which it holds; "": no end
     evergreen INTEGER NOT NULL,            -- 1: its score does not decay, whatever its name is
     external INTEGER NOT NULL,             -- 1: it is derived from an external source, as the web
-    gone_at INTEGER                        -- unix seconds: not on the disk since; NULL while it is live
+    gone_at INTEGER,                       -- unix seconds: not on the disk since; NULL while it is live
+    changed INTEGER NOT NULL DEFAULT 0     -- generation in which it was stored last, came or went
 ) STRICT;
 CREATE INDEX sources_gone ON sources (gone_at) WHERE gone_at IS NOT NULL;
 CREATE INDEX sources_warned ON sources (path) WHERE warnings != '[]';
@@ -86,14 +87,23 @@ CREATE INDEX names_by_name ON names (name);
 
 CREATE TABLE links (                       -- of a source to others; resolved when they are asked for
     source INTEGER NOT NULL REFERENCES sources (id) ON DELETE CASCADE,
-    kind TEXT NOT NULL,                    -- "text", or the key of the front matter
+    place INTEGER NOT NULL,                -- counts the links of a source, those of the front matter first
+    kind TEXT NOT NULL,                    -- as it is written: memd.records.LinkKind
     target TEXT NOT NULL,                  -- as it is written
+    part TEXT NOT NULL,                    -- the heading or block that it names
     name TEXT NOT NULL,                    -- that the target is looked for by
     line INTEGER,                          -- NULL: in the front matter
-    PRIMARY KEY (source, kind, target)
+    column INTEGER NOT NULL,               -- in characters, from 1; 0: in the front matter
+    PRIMARY KEY (source, place)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX links_by_name ON links (name);
 CREATE INDEX links_superseding ON links (source) WHERE kind = 'supersedes';
+
+CREATE TABLE outlines (                    -- what a note offers to links, as it is shown
+    source INTEGER PRIMARY KEY REFERENCES sources (id) ON DELETE CASCADE,
+    aliases TEXT NOT NULL,                 -- JSON list
+    headings TEXT NOT NULL                 -- JSON list of [line, level, title]
+) STRICT;
 
 CREATE TABLE fields (                      -- of the front matter: memd.index.source_rows.fields_of
     source INTEGER NOT NULL REFERENCES sources (id) ON DELETE CASCADE,

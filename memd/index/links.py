@@ -1,9 +1,9 @@
 """Links between sources: resolution of link targets, which source supersedes which, and conflict copies.
 
-Targets are resolved as in Obsidian. A source is named by its path, by the end of its path, by its file name,
-by an alias, by the title in its front matter or by an entry id. The database stores these names and the links
-as written: adding or removing a file can change the meaning of any link, so links are resolved on demand. For
-any thread.
+The target of a Markdown link is a path from the folder of its note, else from the root. Others are resolved
+as in Obsidian: a source is named by its path, by the end of its path, by its file name, by an alias, by the
+title in its front matter or by an entry id. The database stores these names and the links as written: adding
+or removing a file can change the meaning of any link, so links are resolved on demand. For any thread.
 
 A source with ``supersedes: OLDER`` replaces the older one and everything that this one supersedes. Sources
 that supersede each other in a cycle form one step of a chain: none of them replaces another one, and all of
@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from memd.entries.secrets import MASK
-from memd.records import LinkKind
+from memd.records import LinkKind, Why
 from memd.text import normalized
 
 SUFFIXES = (".md", ".markdown")  # omitted in links
@@ -37,18 +37,27 @@ _COPY = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 FILE, ALIAS, ENTRY_ID = "file", "alias", "id"  # kinds of names
+URLS = frozenset({"markdown", "image", "definition"})  # kinds of links whose target is a path
+# What Obsidian shows that is no note: a name of it is not missing among the notes.
+_ATTACHMENT = re.compile(
+    r".*\.(?:png|jpe?g|gif|bmp|svg|webp|avif|mp3|wav|m4a|ogg|flac|3gp|webm|mp4|mov|mkv|ogv|pdf|canvas|base)",
+    re.IGNORECASE | re.DOTALL,
+)
 
 WHO = """
     SELECT sources.id, path, kind FROM names JOIN sources ON sources.id = names.source
     WHERE names.name = ? AND gone_at IS NULL ORDER BY path
 """
-OUT = """
-    SELECT kind, target, line FROM links WHERE source = ? ORDER BY line IS NOT NULL, line, kind, target
-"""
+OUT = "SELECT kind, target, part, line, column FROM links WHERE source = ? ORDER BY place"
 IN = """
-    SELECT links.source, path, links.kind, target, line FROM links JOIN sources ON sources.id = links.source
+    SELECT links.source, path, links.kind, target, part, line, column
+    FROM links JOIN sources ON sources.id = links.source
     WHERE links.name IN (SELECT name FROM names WHERE names.source = ?) AND gone_at IS NULL
-    ORDER BY path, line IS NOT NULL, line, links.kind, target
+    ORDER BY path, place
+"""
+ALL = """
+    SELECT source, links.kind, target, part, line, column FROM links JOIN sources ON sources.id = source
+    WHERE gone_at IS NULL ORDER BY path, place
 """
 # Joins the source whose full path equals the target, as memd writes it: this is the common case, and
 # resolving by name takes a hundred times as long.
@@ -78,13 +87,23 @@ class NamedSource(NamedTuple):
     kind: str  # of the name
 
 
+class Resolved(NamedTuple):
+    """What a link refers to."""
+
+    to: NamedSource | None
+    why: Why
+
+
 class LinkOut(NamedTuple):
     """A link of a source with the source it refers to."""
 
     kind: LinkKind
     target: str  # as written
+    part: str
     line: int | None
-    to: int | None  # the source's id; None: no source, or several
+    column: int
+    to: int | None  # the source's id; None: no source, or for a key several
+    why: Why
 
 
 class LinkIn(NamedTuple):
@@ -92,7 +111,10 @@ class LinkIn(NamedTuple):
 
     source: int
     kind: LinkKind
+    target: str
+    part: str
     line: int | None
+    column: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,33 +299,57 @@ class Resolver:
         self._run = run
         self._is_seen = is_seen
         self._known: dict[str, _Namesakes] = {}
+        self._found: dict[tuple[str, str, str], Resolved] = {}
 
-    def resolve(self, target: str, path: str, *, alone: bool) -> NamedSource | None:
-        """Return the source that *target* refers to in the note at *path*.
+    def resolve(self, kind: LinkKind, target: str, path: str) -> Resolved:
+        """Return the source that *target*, as written in the note at *path*, refers to."""
+        folder = posixpath.dirname(path)
+        key = kind, target, folder
+        if key not in self._found:
+            self._found[key] = (
+                self._at(target, folder) if kind in URLS else self._called(kind, target, folder)
+            )
+        return self._found[key]
+
+    def _at(self, target: str, folder: str) -> Resolved:
+        """Resolve the target of a Markdown link: from the folder of its note, else from the root."""
+        start = "" if target.startswith("/") else folder
+        places = dict.fromkeys(
+            posixpath.normpath(posixpath.join(one, target.lstrip("/"))) for one in (start, "")
+        )
+        inside = [one for one in places if one != ".." and not one.startswith("../")]
+        if next(iter(places)) not in inside:
+            return Resolved(None, "outside")
+        for place in inside:
+            if found := self._namesakes(key_of(place)).at.get(_plain(place)):
+                return Resolved(min(found, key=lambda one: (one.path != place, one.path)), "")
+        return Resolved(None, "missing")
+
+    def _called(self, kind: LinkKind, target: str, folder: str) -> Resolved:
+        """Resolve a name.
 
         Order: a path from the root, the folder of the note itself, sources whose path ends with the target
-        (shortest first), aliases and titles, entry ids.
-
-        Args:
-            target: as written.
-            path: of the note that contains it.
-            alone: return None if several match: front matter has effects, so it must be unambiguous.
+        (shortest first), aliases and titles, entry ids. Front matter has effects, so its names must be
+        unambiguous.
         """
-        folder = posixpath.dirname(path)
         wanted = target.removeprefix("/")
         if target.startswith(("./", "../")):
             wanted = posixpath.normpath(posixpath.join(folder, target))
         plain = _plain(wanted)
         known = self._namesakes(key_of(wanted))
         if exact := known.at.get(plain):
-            return min(exact, key=lambda source: (source.path != wanted, source.path))
+            return Resolved(min(exact, key=lambda source: (source.path != wanted, source.path)), "")
         found = known.ending_with(plain)
         if not found and "/" not in plain:
             found = known.aliased or known.entries
-        if alone:
-            return found[0] if len({source.id for source in found}) == 1 else None
+        if not found:
+            return Resolved(None, "file" if kind == "text" and _ATTACHMENT.fullmatch(target) else "missing")
+        several: Why = "ambiguous" if len({source.id for source in found}) > 1 else ""
+        if kind != "text":
+            return Resolved(None if several else found[0], several)
         beside = known.at.get(_plain(posixpath.join(folder, posixpath.basename(wanted))), ())
-        return next((source for source in beside if source in found), found[0] if found else None)
+        near = next((source for source in beside if source in found), None)
+        return Resolved(near or found[0], "" if near else several)
 
     def _namesakes(self, name: str) -> "_Namesakes":
         if name not in self._known:
@@ -315,18 +361,20 @@ class Resolver:
 def links_out(run: Run, source: int, path: str, is_seen: IsSeen) -> Iterator[LinkOut]:
     """Yield the links of a source, those of its front matter first, then by line."""
     resolver = Resolver(run, is_seen)
-    for kind, target, line in run(OUT, (source,)):
-        to = resolver.resolve(target, path, alone=kind != "text")
-        yield LinkOut(kind, target, line, to.id if to else None)
+    for kind, target, part, line, column in run(OUT, (source,)):
+        to, why = resolver.resolve(kind, target, path)
+        yield LinkOut(kind, target, part, line, column, to.id if to else None, why)
 
 
 def links_in(run: Run, source: int, is_seen: IsSeen) -> Iterator[LinkIn]:
     """Yield the links to a source from other live, visible sources, by path and line."""
     resolver = Resolver(run, is_seen)
-    for other, path, kind, target, line in run(IN, (source,)):
-        to = resolver.resolve(target, path, alone=kind != "text")
-        if to is not None and to.id == source and other != source and is_seen(other):
-            yield LinkIn(other, kind, line)
+    for other, path, kind, target, part, line, column in run(IN, (source,)):
+        if other == source or not is_seen(other):
+            continue
+        to = resolver.resolve(kind, target, path).to
+        if to is not None and to.id == source:
+            yield LinkIn(other, kind, target, part, line, column)
 
 
 def supersession(run: Run, is_seen: IsSeen = lambda _: True) -> Supersession:
@@ -338,7 +386,7 @@ def supersession(run: Run, is_seen: IsSeen = lambda _: True) -> Supersession:
         if not is_seen(source):
             continue
         is_exact = exact is not None and is_seen(exact)
-        found = None if is_exact else resolver.resolve(target, path, alone=True)
+        found = None if is_exact else resolver.resolve("supersedes", target, path).to
         if is_exact or found is not None:
             edges.add((source, found.id if found else exact))
     return Supersession.of(edges, names)

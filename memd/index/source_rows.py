@@ -34,6 +34,7 @@ from memd.records import (
     DayOf,
     Document,
     FileStamp,
+    Heading,
     Link,
     SourceText,
     Tokenizer,
@@ -140,6 +141,8 @@ class NewSource:
     chunks: tuple[NewChunk, ...]
     names: tuple[Name, ...]  # by which links refer to it
     links: tuple[Link, ...]
+    aliases: tuple[str, ...] = ()  # as written
+    headings: tuple[Heading, ...] = ()
 
 
 def prepare(
@@ -191,6 +194,8 @@ def prepare(
         ),
         names=names_of(source.path, document.aliases, document.entry_id),
         links=document.links,
+        aliases=document.aliases,
+        headings=document.headings,
     )
 
 

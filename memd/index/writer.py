@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import cast
 
 from memd.fsio import Failure
-from memd.index import links
 from memd.index.database import FRONT, Database, decoded, full_text, terms_of
-from memd.index.links import Supersession
+from memd.index.links import Supersession, key_of, supersession
 from memd.index.outbox import Outbox
 from memd.index.reader import SOURCE_COLUMNS, Sources, source_of
 from memd.index.source_rows import NewChunk, NewSource, shown_warning
@@ -19,6 +18,9 @@ STAMP_COLUMNS = "mtime_ns, ctime_ns, size_bytes, inode"
 FORGOTTEN = "mtime_ns = 0, ctime_ns = 0, hash = x''"
 COVERED = "postings_covered"  # key in meta: the rows of `postings` have the chunks up to this id
 PURGED = "postings_purged"  # key in meta: rows of `postings` name chunks that were purged since
+NAMES_PURGED = (
+    "names_purged"  # key in meta: of changes before this generation, removals are not known any more
+)
 # Sources without a file: new versions being staged, and replaced ones. They have gone_at 0, and their path
 # begins with slashes, which no path in a workspace does ("0" follows "/").
 NAMELESS = "(path >= '/' AND path < '0')"
@@ -82,7 +84,7 @@ class Writer(Database):
 
     def supersession(self) -> Supersession:
         """Return which live sources supersede which."""
-        return links.supersession(self.run)
+        return supersession(self.run)
 
     def warnings(self) -> dict[str, str]:
         """Return path → warning to show, for the live sources with warnings."""
@@ -111,15 +113,17 @@ class Writer(Database):
         [[source_id]] = self.run(
             """
             INSERT INTO sources (path, mtime_ns, ctime_ns, size_bytes, inode, hash, title, tags, day, day_of,
-                                 origin, front_matter, warnings, private, valid_until, evergreen, external)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                                 origin, front_matter, warnings, private, valid_until, evergreen, external,
+                                 changed)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             ON CONFLICT (path) DO UPDATE SET
                 mtime_ns = excluded.mtime_ns, ctime_ns = excluded.ctime_ns, size_bytes = excluded.size_bytes,
                 inode = excluded.inode, hash = excluded.hash, title = excluded.title, tags = excluded.tags,
                 day = excluded.day, day_of = excluded.day_of, origin = excluded.origin,
                 front_matter = excluded.front_matter, warnings = excluded.warnings,
                 private = excluded.private, valid_until = excluded.valid_until,
-                evergreen = excluded.evergreen, external = excluded.external, gone_at = NULL
+                evergreen = excluded.evergreen, external = excluded.external, gone_at = NULL,
+                changed = excluded.changed
             RETURNING id
             """,
             (
@@ -127,6 +131,7 @@ class Writer(Database):
                 json.dumps(new.tags), new.day.isoformat(), new.day_of, new.origin,
                 json.dumps(new.front_matter), json.dumps(new.warnings), new.private,
                 new.valid_until.isoformat() if new.valid_until else "", new.evergreen, new.external,
+                self._coming(),
             ),
         )  # fmt: skip
         self._put_links(source_id, new)
@@ -137,12 +142,19 @@ class Writer(Database):
 
     def _put_links(self, source_id: int, new: NewSource) -> None:
         """Replace the names, links and fields of a source."""
-        for table in ("names", "links", "fields", "secret_fields"):
+        for table in ("names", "links", "fields", "secret_fields", "outlines"):
             self.run(f"DELETE FROM {table} WHERE source = ?", (source_id,))
         self.run_many("INSERT INTO names VALUES (?, ?, ?)", ((source_id, *name) for name in new.names))
         self.run_many(
-            "INSERT INTO links VALUES (?, ?, ?, ?, ?)",
-            ((source_id, link.kind, link.target, links.key_of(link.target), link.line) for link in new.links),
+            "INSERT INTO links VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                (source_id, place, one.kind, one.target, one.part, key_of(one.target), one.line, one.column)
+                for place, one in enumerate(new.links)
+            ),
+        )
+        self.run(
+            "INSERT INTO outlines VALUES (?, ?, ?)",
+            (source_id, json.dumps(new.aliases), json.dumps(new.headings)),
         )
         for table, fields in (("fields", new.fields), ("secret_fields", new.secret_fields)):
             self.run_many(f"INSERT INTO {table} VALUES (?, ?, ?)", ((source_id, *field) for field in fields))
@@ -164,7 +176,8 @@ class Writer(Database):
     def unveil(self, source_id: int, path: str, digest: bytes) -> None:
         """Make a completely staged source live at its path."""
         self.run(
-            "UPDATE sources SET path = ?, hash = ?, gone_at = NULL WHERE id = ?", (path, digest, source_id)
+            "UPDATE sources SET path = ?, hash = ?, gone_at = NULL, changed = ? WHERE id = ?",
+            (path, digest, self._coming(), source_id),
         )
 
     def discard(self, source_id: int, path: str) -> None:
@@ -228,7 +241,13 @@ class Writer(Database):
 
     def mark_gone(self, source_id: int, at_s: int | None) -> None:
         """Record since when a source is gone; None: it is live again."""
-        self.run("UPDATE sources SET gone_at = ? WHERE id = ?", (at_s, source_id))
+        self.run(
+            "UPDATE sources SET gone_at = ?, changed = ? WHERE id = ?", (at_s, self._coming(), source_id)
+        )
+
+    def _coming(self) -> int:
+        """Return the generation that the transaction will commit."""
+        return (self.number("generation") or 0) + 1
 
     def purge(self, before_s: int | None, limit: int, path: str | None = None) -> int:
         """Delete up to *limit* gone sources (since *before_s*, at *path*); return how many."""
@@ -243,6 +262,8 @@ class Writer(Database):
         for [source_id] in found:
             self.delete_chunks(source_id)
             self.run("DELETE FROM sources WHERE id = ?", (source_id,))
+        if found:
+            self.set(NAMES_PURGED, self._coming())
         return len(found)
 
     def forget_stamps(self, paths: Collection[str] | None = None) -> None:

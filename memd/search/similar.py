@@ -34,17 +34,22 @@ def similar(view: View, chunk: StoredChunk, request: PreparedQuery) -> Answer:
     size = rows.dim * FLOAT_BYTES
     has_vector = row >= 0 and not view.has_damaged([chunk.id])
     vector = bytes(rows.buffer[row * size : (row + 1) * size]) if has_vector else None
-    pieces = _telling(chunk.text)
+    return similar_to_text(view, chunk.text, replace(request, query_vec=vector), chunk.source)
+
+
+def similar_to_text(view: View, text: str, request: PreparedQuery, source: int | None) -> Answer:
+    """Return the chunks nearest to *text*, whose vector the request has, without those of *source*."""
+    require_numpy("a search for what is similar")
+    pieces = _telling(text)
     return search(
         view,
         replace(
             request,
             query=Query(" ".join(pieces), pieces, filters=request.query.filters),
-            query_vec=vector,
             model_id=view.snapshot.model_id,
-            mode="keyword" if vector is None else "vector",
+            mode="keyword" if request.query_vec is None else "vector",
             half_life_days=math.inf,  # likeness does not age
-            without=tuple(one.id for one in view.reader.chunks_of(chunk.source)),
+            without=() if source is None else tuple(one.id for one in view.reader.chunks_of(source)),
         ),
     )
 

@@ -26,10 +26,12 @@ from operator import itemgetter
 
 from memd.records import Chunk, ChunkLimits, Document, Tokenizer
 from memd.sources.front_matter import FrontMatter, read_front_matter
+from memd.sources.links import read_links
 from memd.sources.markdown import (
     Block,
     Lines,
     fold_blobs,
+    headings,
     inline_tags,
     read_blocks,
     read_plain,
@@ -37,7 +39,6 @@ from memd.sources.markdown import (
     split_lines,
     without_hidden,
 )
-from memd.sources.wikilinks import read_links
 from memd.text import normalized
 
 # Characters tokenized at once: for longer texts the tokenizers library needs more time and memory per
@@ -484,6 +485,7 @@ def parse(
         tuple(filter(None, (*front.aliases, front.title))),
         front.entry_id,
         () if plain else read_links(lines, found, front),
+        tuple(headings(found)),
     )
 
 

@@ -36,9 +36,8 @@ def parse_daily(
         tags=tags,
         chunks=tuple(chunk for document in documents for chunk in document.chunks),
         warnings=tuple(warning for document in documents for warning in document.warnings),
-        links=tuple(
-            {link[:2]: link for document in reversed(documents) for link in document.links[::-1]}.values()
-        )[::-1],
+        links=tuple(link for document in documents for link in document.links),
+        headings=tuple(heading for document in documents for heading in document.headings),
     )
 
 
@@ -80,5 +79,6 @@ def _moved(document: Document, lines: int, block: daily.DailyBlock | None) -> Do
         links=tuple(
             link._replace(line=link.line + lines) for link in document.links if link.line is not None
         ),
+        headings=tuple(one._replace(line=one.line + lines) for one in document.headings),
         warnings=warnings if document.warnings else (),
     )

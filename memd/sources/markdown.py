@@ -21,6 +21,8 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock, table
 from markdown_it.token import Token
 
+from memd.records import Heading
+
 # Without marks, a line of a megabyte would be encoded again for each of its chunks.
 BYTE_MARK = 4_096
 
@@ -255,8 +257,8 @@ def inline_tags(lines: Lines, blocks: Sequence[Block]) -> tuple[str, ...]:
     nor do colours.
     """
     found: dict[str, str] = {}
-    for _, text in prose(lines, blocks, "#"):
-        for match in _TAG.finditer(text):
+    for _, text in texts(lines, blocks, "#"):
+        for match in _TAG.finditer(_without_code(text)):
             tag = match[1].strip("/")
             if len(tag) <= MAX_TAG_CHARS and _SAYS.search(tag) and not _COLOUR.fullmatch(tag):
                 found.setdefault(tag.casefold(), tag)
@@ -265,20 +267,23 @@ def inline_tags(lines: Lines, blocks: Sequence[Block]) -> tuple[str, ...]:
     return tuple(found.values())[:MAX_INLINE_TAGS]
 
 
-def prose(lines: Lines, blocks: Sequence[Block], sign: str) -> Iterator[tuple[int, str]]:
-    """Yield first line and text of each innermost block that contains *sign* and is neither code nor HTML.
-
-    Each code span is replaced by its line breaks and one backtick.
-    """
+def texts(lines: Lines, blocks: Sequence[Block], sign: str) -> Iterator[tuple[int, str]]:
+    """Yield offset and text of each innermost block that contains *sign* and is neither code nor HTML."""
     waiting = list(reversed(blocks)) if sign in lines.text else []
     while waiting:
         block = waiting.pop()
         if block.children:
             waiting += reversed(block.children)
         elif block.kind not in _NO_PROSE and block.end > block.start:
-            text = lines.text[lines.starts[block.start] : lines.ends[block.end - 1]]
+            begin = lines.starts[block.start]
+            text = lines.text[begin : lines.ends[block.end - 1]]
             if sign in text:
-                yield block.start, _without_code(text)
+                yield begin, text
+
+
+def headings(blocks: Sequence[Block]) -> Iterator[Heading]:
+    """Yield the headings that open sections: those in lists and quotes do not."""
+    yield from (Heading(one.start + 1, one.level, one.title) for one in blocks if one.kind == "heading")
 
 
 def _without_code(text: str) -> str:

@@ -66,7 +66,7 @@ def test_every_method_has_a_limit_or_reports_progress():
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_name_that_no_file_can_have_is_refused(kind, name):
     """In each parameter that names files, of each method: else the system's own error would come of it."""
-    required = {"query": "x", "content": "x"}
+    required = {"query": "x", "content": "x", "text": "x", "link": "x"}
     fields = {one.name: one for one in msgspec.structs.fields(kind)}
     given = {key: value for key, value in required.items() if key in fields}
     given |= {"path": "a.md"} if "path" in fields and fields["path"].required else {}

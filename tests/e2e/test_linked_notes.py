@@ -49,8 +49,8 @@ def test_get_and_similar_name_the_links_out_of_a_note_and_into_it(vault):
     )
     out, into = links_of(daemon.call("get", workspace=str(root), path="index.md"))
     assert out[:2] == [
-        ("related", "nobody.md", None, None),
         ("related", "river/weir.md", "river/weir.md", None),
+        ("related", "nobody.md", None, None),
     ]
     assert into == []
 

@@ -39,6 +39,40 @@ FOLDERS = {
 
 
 @pytest.mark.parametrize(
+    ("path", "target", "means", "why"),
+    [
+        ("x.md", "birds/heron.md", "birds/heron.md", ""),
+        ("birds/x.md", "heron.md", "birds/heron.md", ""),
+        ("birds/x.md", "./stork.md#part", "birds/stork.md", ""),
+        ("birds/x.md", "../heron.md", "heron.md", ""),
+        ("birds/x.md", "/heron.md", "heron.md", ""),
+        ("birds/x.md", "river/weir.md", "river/weir.md", ""),  # from the root, as Obsidian may write it
+        ("birds/x.md", "../%C3%9Cber.md", "Über.md", ""),
+        ("x.md", "birds/heron", "birds/heron.md", ""),  # without the suffix
+        ("x.md", "stork.md", None, "missing"),  # a path, no name
+        ("x.md", "../stork.md", None, "outside"),
+        ("birds/x.md", "../../birds/stork.md", None, "outside"),
+    ],
+)
+def test_the_target_of_a_markdown_link_is_a_path(notes, path, target, means, why):
+    """From the folder of its note, and never out of the workspace."""
+    notes.save({**FOLDERS, path: f"See [it]({target})."}, embed=False)
+    with notes.index.view() as view:
+        source = view.snapshot.source_at(path)
+        [found] = links_out(view.reader.each, source.id, path, view.snapshot.sources.__contains__)
+        assert (found.to and view.snapshot.sources[found.to].path, found.why) == (means, why)
+
+
+def test_what_is_not_clear_says_why(notes):
+    """Several notes of a name, an attachment, or none."""
+    notes.save({**FOLDERS, "x.md": "[[weir]] [[map.PNG]] [[v1.2]] [[stork]]"}, embed=False)
+    with notes.index.view() as view:
+        source = view.snapshot.source_at("x.md")
+        found = links_out(view.reader.each, source.id, "x.md", view.snapshot.sources.__contains__)
+        assert [one.why for one in found] == ["ambiguous", "file", "missing", ""]
+
+
+@pytest.mark.parametrize(
     ("path", "target", "means"),
     [
         ("x.md", "heron", "heron.md"),  # from the root
@@ -81,15 +115,18 @@ def test_a_key_of_the_front_matter_names_one_alone(notes):
         sources = view.snapshot.sources
         named = [(one.kind, one.target, sources[one.to].path if one.to else None) for one in found]
     assert named == [
+        ("related", "weir", None),
         ("related", "river/weir.md", "river/weir.md"),
         ("related", "stork", "birds/stork.md"),
-        ("related", "weir", None),
         ("text", "weir", "river/weir.md"),
     ]
 
 
 def test_links_come_in_with_path_and_line(notes):
-    """Links of the text have a line, those of the front matter none; links to itself are left out."""
+    """Links of the text have a line, those of the front matter none; links to itself are left out.
+
+    Each occurrence counts.
+    """
     notes.save(
         {
             **FOLDERS,

@@ -1,0 +1,98 @@
+"""`memctl links`: list the links from and to a note, its unlinked mentions, and what is broken or alone."""
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from typing import Any
+
+from memctl import exits, relative_path, workspaces
+from memctl.arguments import workspace_option
+from memctl.client import Client
+from memctl.commands import common
+from memctl.exits import CommandError
+from memctl.relative_path import shown
+from memctl.text import any_text, one_line
+
+LINKS_A_PAGE = 1000  # the most that memd gives
+WHY = {
+    "missing": "no such note",
+    "outside": "outside of the workspace",
+    "ambiguous": "several notes have the name",
+    "part": "no such heading",
+    "file": "no note",
+}
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Options of `memctl links`."""
+    parser.add_argument(
+        "source",
+        nargs="?",
+        type=any_text,
+        metavar="PATH",
+        help="a note, from the current folder, or its title",
+    )
+    workspace_option(parser)
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--mentions", action="store_true", help="lines of other notes that name it, unlinked")
+    which.add_argument("--broken", action="store_true", help="of the workspace: links to no note or heading")
+    which.add_argument("--orphans", action="store_true", help="of the workspace: notes that no note links to")
+    parser.add_argument("--json", action="store_true", help="one object: path, links")
+    parser.epilog = """\
+A link is [[a name]] or [text](a/path.md). Images and files that are no notes come last.
+
+examples:
+  memctl links notes/genetics.md
+  memctl links --mentions notes/genetics.md
+  memctl links --broken
+"""
+
+
+def run(args: Namespace) -> int:
+    """Print links, one a line, as path:line:column and what it is."""
+    root = workspaces.find(args.workspace)
+    is_of_all = args.broken or args.orphans
+    if is_of_all == bool(args.source):
+        raise CommandError("links: give one note, or --broken or --orphans for all of them")
+    path = relative_path.source(args.source, root, titled=True) if args.source else None
+    ways = ["out", "in", "files"]
+    if is_of_all or args.mentions:
+        ways = ["broken" if args.broken else "orphans" if args.orphans else "mentions"]
+    found: list[dict[str, Any]] = []
+    with common.daemon() as client:
+        for which in ways:
+            asked = {"workspace": root, "which": which, **({"path": path} if path else {})}
+            for answer in _pages(client, asked):
+                found += [{"which": which, **link} for link in answer["links"]]
+                path, root = answer["path"], answer["workspace"]
+    if args.json:
+        common.print_json({"workspace": root, "path": path, "links": found})
+        return exits.OK if found else exits.NONE
+    here = common.here()
+    for link in found:
+        print(_line(link, root, here))
+    common.note(None if found else f"there is none {f'of {path}' if path else 'in this workspace'}")
+    return exits.OK if found else exits.NONE
+
+
+def _pages(client: Client, asked: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    offset: int | None = 0
+    while offset is not None:
+        answer = common.ask(client, "links", {**asked, "offset": offset, "limit": LINKS_A_PAGE})
+        yield answer
+        offset = answer["next"]
+
+
+def _line(link: dict[str, Any], root: str, here: str) -> str:
+    place = shown(root, link["path"], here)
+    if link["which"] == "orphans":
+        return place
+    if link["line"] is not None:
+        place += f":{link['line']}:{max(link['column'], 1)}"
+    part = f"#{link['part']}" if link["part"] else ""
+    to = shown(root, link["to"], here) if link["to"] else one_line(link["target"])
+    why = f"  ({WHY[link['why']]})" if link["why"] else ""
+    return {
+        "in": f"in   {place}",
+        "mentions": f"{place}: {one_line(link['target'])}",
+        "broken": f"{place}: {one_line(link['target'])}{one_line(part)}{why}",
+    }.get(link["which"], f"{link['which'].removesuffix('s'):<5}{place} -> {to}{one_line(part)}{why}")

@@ -1,0 +1,348 @@
+"""``links``, ``names``, ``resolve`` and ``outline``: what an editor needs to follow and complete links."""
+
+import re
+import time
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+from urllib.parse import unquote
+
+from memd.api.get import found_source, named_source, place_written, why_not
+from memd.api.params import LinksParams, NamesParams, OutlineParams, ResolveParams
+from memd.api.results import (
+    HeadingPlace,
+    LinkPlace,
+    LinksResult,
+    NamesResult,
+    NoteNames,
+    OutlineHeading,
+    OutlineLink,
+    OutlineResult,
+    ResolveResult,
+)
+from memd.errors import InvalidError
+from memd.index.links import ALL, LinkOut, Resolver, links_in, links_out
+from memd.index.outlines import Outline, heading_of, outlines, removed
+from memd.index.outlines import outline as stored_outline
+from memd.index.snapshot import View
+from memd.records import Heading, LinkKind, Source, SourceText, Why
+from memd.rpc.context import Call, Packed, packed
+from memd.search.keyword import phrase_expression
+from memd.sources.scan import read_source
+from memd.text import pieces_of
+from memd.workspace.open import OpenWorkspace
+from memd.workspace.workspaces import Workspaces
+
+MAX_MENTIONS = 1_000  # chunks with the words of a title that are read; arbitrary
+MIN_MENTION_CHARS = 3  # of a title that is looked for: shorter ones are words
+# [[links]], [text](path), code and headings: what is there is a link already, or cannot be one.
+_NO_MENTION = re.compile(
+    r"\[\[[^\]\n]*\]\]|\[[^\]\n]*\]\([^)\n]*\)|\[[^\]\n]*\]\[[^\]\n]*\]|`[^`\n]*`|<[^>\n]*>"
+)
+_WRITTEN = re.compile(r"!?\[\[(?P<wiki>.+)\]\]|!?\[[^\]]*\]\(<?(?P<url>[^)>]*)>?\)", re.DOTALL)
+APART_CHARS = 100_000  # a longer text is read in a thread that no query waits for
+
+
+Found = tuple[Source, LinkOut]  # the note that contains it; `to` of what points to a note
+
+
+async def links(
+    workspaces: Workspaces, opened: OpenWorkspace, params: LinksParams, call: Call
+) -> Packed[LinksResult]:
+    """``links``: a page of the links from or to a note, of its mentions, or of what is broken or alone."""
+    if (params.path is None) != (params.which in {"broken", "orphans"}):
+        raise InvalidError(f"$.path: {params.which} is about {'all notes' if params.path else 'one note'}")
+    return await workspaces.read(_links, opened, params, call)
+
+
+def _links(opened: OpenWorkspace, params: LinksParams, call: Call) -> Packed[LinksResult]:
+    root = opened.workspace.root
+    with opened.view(call.is_over, agent=params.agent) as view:
+        source = named_source(view, root, params.path, agent=params.agent) if params.path else None
+        if source is None:
+            found = list(_broken(view, root) if params.which == "broken" else _orphans(view))
+        elif params.which in {"out", "files"}:
+            found = list(_out(view, root, source, files=params.which == "files"))
+        else:
+            found = list(_in(view, source) if params.which == "in" else _mentions(view, source))
+        sources = view.snapshot.sources
+        page = [
+            LinkPlace(
+                path=here.path,
+                title=view.source(here.id).title,
+                kind=None if params.which in {"mentions", "orphans"} else link.kind,
+                target=link.target,
+                part=link.part,
+                line=link.line,
+                column=link.column,
+                to=None if link.to is None else sources[link.to].path,
+                why=link.why,
+            )
+            for here, link in found[params.offset : params.offset + params.limit]
+        ]
+    last = params.offset + len(page)
+    return packed(
+        LinksResult(
+            workspace=str(root),
+            path=source.path if source else None,
+            links=page,
+            total=len(found),
+            next=last if last < len(found) else None,
+        )
+    )
+
+
+def _out(view: View, root: Path, source: Source, *, files: bool) -> Iterator[Found]:
+    for link in links_out(view.reader.each, source.id, source.path, view.snapshot.sources.__contains__):
+        why = why_not(root, source.path, link)
+        if files == (why == "file"):
+            yield source, link._replace(why=why)
+
+
+def _in(view: View, source: Source) -> Iterator[Found]:
+    sources = view.snapshot.sources
+    for link in links_in(view.reader.each, source.id, sources.__contains__):
+        yield (
+            sources[link.source],
+            LinkOut(link.kind, link.target, link.part, link.line, link.column, source.id, ""),
+        )
+
+
+def _all(view: View) -> Iterator[Found]:
+    """Yield every link of every note."""
+    sources = view.snapshot.sources
+    resolver = Resolver(view.reader.each, sources.__contains__)
+    for source, kind, target, part, line, column in view.reader.each(ALL, ()):
+        if source in sources:
+            here = sources[source]
+            to, why = resolver.resolve(kind, target, here.path)
+            yield here, LinkOut(kind, target, part, line, column, to.id if to else None, why)
+
+
+def _broken(view: View, root: Path) -> Iterator[Found]:
+    headings: dict[int, Sequence[Heading]] = {}
+    for here, link in _all(view):
+        why = why_not(root, here.path, link)
+        if link.to is not None and link.part and not link.part.startswith("^"):
+            if link.to not in headings:
+                headings[link.to] = stored_outline(view.reader.each, link.to).headings
+            why = why if heading_of(headings[link.to], link.part) else "part"
+        if why not in {"", "file"} and (why != "ambiguous" or link.to is None):
+            yield here, link._replace(why=why)
+
+
+def _orphans(view: View) -> Iterator[Found]:
+    linked = {link.to for here, link in _all(view) if link.to != here.id}
+    for source in sorted(view.snapshot.sources.values(), key=lambda one: one.path):
+        if source.id not in linked:
+            yield source, LinkOut("text", "", "", None, 0, None, "")
+
+
+def _mentions(view: View, source: Source) -> Iterator[Found]:
+    """Yield the lines of other notes with the title, an alias or the file's name of a note, unlinked."""
+    stem = PurePosixPath(source.path).stem
+    aliases = stored_outline(view.reader.each, source.id).aliases
+    names = [one for one in dict.fromkeys([source.title, *aliases, stem]) if len(one) >= MIN_MENTION_CHARS]
+    found: dict[tuple[str, int, int], Found] = {}
+    for name in names:
+        if not pieces_of(name):
+            continue
+        words = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE)
+        ids = view.matching("words", phrase_expression(name))[:MAX_MENTIONS]
+        for chunk in view.shown(ids).values():
+            here = view.snapshot.sources[chunk.source]
+            if here.id == source.id or not words.search(chunk.text):
+                continue
+            for number, line in enumerate(chunk.text.split("\n"), chunk.start_line):
+                free = _NO_MENTION.sub(lambda match: "\0" * len(match[0]), line)
+                for match in words.finditer(free) if not free.lstrip().startswith("#") else ():
+                    lead = len(chunk.text) if chunk.start_byte and number == chunk.start_line else 0
+                    column = 0 if lead else match.start() + 1
+                    link = LinkOut("text", match[0], "", number, column, source.id, "")
+                    found.setdefault((here.path, number, column), (here, link))
+    yield from (found[key] for key in sorted(found))
+
+
+async def names(
+    workspaces: Workspaces, opened: OpenWorkspace, params: NamesParams, call: Call
+) -> Packed[NamesResult]:
+    """``names``: titles, aliases, headings and tags of all notes, or of those that changed."""
+    return await workspaces.read(_names, opened, params, call)
+
+
+def _names(opened: OpenWorkspace, params: NamesParams, call: Call) -> Packed[NamesResult]:
+    with opened.view(call.is_over, agent=params.agent) as view:
+        # What an agent may see changes without a change of the note: it gets all of it.
+        gone = removed(view.reader.each, params.since) if params.since and not params.agent else None
+        seen = (
+            one
+            for one in outlines(view.reader.each, params.after, 0 if gone is None else params.since)
+            if one.source in view.snapshot.sources
+        )
+        notes = [_note_names(view, one) for one in islice(seen, params.limit + 1)]
+    return packed(
+        NamesResult(
+            workspace=str(opened.workspace.root),
+            generation=view.snapshot.generation,
+            all=gone is None,
+            notes=notes[: params.limit],
+            removed=(gone or []) if not params.after else [],
+            next=notes[params.limit - 1].path if len(notes) > params.limit else None,
+        )
+    )
+
+
+def _note_names(view: View, found: Outline) -> NoteNames:
+    source = view.source(found.source)
+    return NoteNames(
+        path=source.path,
+        title=source.title,
+        aliases=list(found.aliases),
+        headings=[HeadingPlace(line=one.line, level=one.level, title=one.title) for one in found.headings],
+        tags=list(source.tags),
+        date=source.day.isoformat(),
+    )
+
+
+async def resolve(
+    workspaces: Workspaces, opened: OpenWorkspace, params: ResolveParams, call: Call
+) -> Packed[ResolveResult]:
+    """``resolve``: the note and heading that a link as written means, or why none."""
+    return await workspaces.read(_resolve, opened, params, call)
+
+
+def _resolve(opened: OpenWorkspace, params: ResolveParams, call: Call) -> Packed[ResolveResult]:
+    root = opened.workspace.root
+    with opened.view(call.is_over, agent=params.agent) as view:
+        named = _Named(opened, view, params.path or "")
+        if match := _WRITTEN.fullmatch(params.link):
+            is_url = match["url"] is not None
+            target, _, part = (match["url"] if is_url else match["wiki"].partition("|")[0]).partition("#")
+            where = named.place("markdown" if is_url else "text", unquote(target) if is_url else target, part)
+        else:
+            where = named.place("text", *params.link.partition("#")[::2])
+            written = place_written(view, root, params.link) or (params.link, 1, None)
+            if where.path is None and (source := found_source(view, root, written[0])) is not None:
+                where = _Where(source.path, source.title, written[1] or 1, written[2], "")
+        return packed(
+            ResolveResult(
+                workspace=str(root),
+                path=where.path,
+                title=where.title,
+                line=where.line,
+                end_line=where.end_line,
+                why=where.why,
+            )
+        )
+
+
+class _Where(NamedTuple):
+    """The place that a link means."""
+
+    path: str | None
+    title: str
+    line: int
+    end_line: int | None
+    why: Why
+
+
+class _Named:
+    """Finds what the links of one note mean."""
+
+    def __init__(
+        self, opened: OpenWorkspace, view: View, path: str, own: Sequence[Heading] | None = None
+    ) -> None:
+        self._opened, self._view, self._path = opened, view, path
+        self._resolver = Resolver(view.reader.each, view.snapshot.sources.__contains__)
+        self._headings: dict[int, Sequence[Heading]] = {}
+        self._own = own
+
+    def place(self, kind: LinkKind, target: str, part: str) -> _Where:
+        """Return what a link means; "" is the note itself."""
+        target, part = target.strip(), part.strip()
+        if not target and self._own is not None:
+            return self._part(self._path, "", self._own, part, "")
+        to, why = self._resolver.resolve(kind, target or f"/{self._path}", self._path)
+        if to is None:
+            link = LinkOut(kind, target, part, None, 0, None, why)
+            return _Where(None, "", 1, None, why_not(self._opened.workspace.root, self._path, link))
+        if to.id not in self._headings:
+            self._headings[to.id] = stored_outline(self._view.reader.each, to.id).headings
+        return self._part(to.path, self._view.source(to.id).title, self._headings[to.id], part, why)
+
+    def _part(self, path: str, title: str, headings: Sequence[Heading], part: str, why: Why) -> _Where:
+        if not part:
+            return _Where(path, title, 1, None, why)
+        if part.startswith("^"):
+            line = self._block_line(path, part)
+            return _Where(path, title, line or 1, line, why if line else "part")
+        found = heading_of(headings, part)
+        if found is None:
+            return _Where(path, title, 1, None, "part")
+        below = [one.line for one in headings if one.line > found.line and one.level <= found.level]
+        return _Where(path, title, found.line, min(below) - 1 if below else None, why)
+
+    def _block_line(self, path: str, part: str) -> int | None:
+        """Return the line that a block's name ends, from the current file."""
+        found = read_source(self._opened.workspace.root, path, now_ns=time.time_ns())
+        lines = found.text.split("\n") if isinstance(found, SourceText) else []
+        name = f" {part}".casefold()
+        ends = (
+            number for number, line in enumerate(lines, 1) if f" {line}".rstrip().casefold().endswith(name)
+        )
+        return next(ends, None)
+
+
+async def outline(
+    workspaces: Workspaces, opened: OpenWorkspace, params: OutlineParams, call: Call
+) -> Packed[OutlineResult]:
+    """``outline``: links and headings of a text that is edited, and what the links mean."""
+    run = workspaces.apart if len(params.text) > APART_CHARS else workspaces.read
+    return await run(_outline, opened, params, call)
+
+
+def _outline(opened: OpenWorkspace, params: OutlineParams, call: Call) -> Packed[OutlineResult]:
+    # Imported here for Markdown: the daemon parses nothing else in this process.
+    from memd.sources.front_matter import read_front_matter  # noqa: PLC0415
+    from memd.sources.links import occurrences  # noqa: PLC0415
+    from memd.sources.markdown import headings, read_blocks, split_lines  # noqa: PLC0415
+
+    lines = split_lines(params.text)
+    front = read_front_matter(lines)
+    blocks, _ = read_blocks(lines, front.lines)
+    own = list(headings(blocks))
+    with opened.view(call.is_over, agent=params.agent) as view:
+        named = _Named(opened, view, params.path, own)
+        found = []
+        for one in occurrences(lines, blocks, front):
+            to = named.place(one.kind, one.target, one.part)
+            start, stop = one.written or (-1, -1)
+            found.append(
+                OutlineLink(
+                    kind=one.kind, target=one.target, part=one.part, start=one.start, stop=one.stop,
+                    written_start=start, written_stop=stop,
+                    path=to.path, title=to.title, line=to.line, why=to.why,
+                )
+            )  # fmt: skip
+        here = view.snapshot.source_at(params.path)
+        superseded_by = view.snapshot.superseded_by(here.id) if here else ()
+    return packed(
+        OutlineResult(
+            workspace=str(opened.workspace.root),
+            body=lines.starts[front.lines] if front.lines < len(lines) else len(params.text),
+            aliases=list(front.aliases),
+            title=front.title,
+            headings=[
+                OutlineHeading(
+                    level=one.level,
+                    title=one.title,
+                    start=lines.starts[one.line - 1],
+                    stop=lines.ends[one.line - 1],
+                )
+                for one in own
+            ],
+            links=found,
+            superseded_by=list(superseded_by),
+        )
+    )

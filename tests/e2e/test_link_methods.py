@@ -1,0 +1,181 @@
+"""The methods for links: pages of them, names, what a link means, and a text's outline."""
+
+import json
+
+import pytest
+
+from memctl.client import RpcError
+
+pytestmark = pytest.mark.usefixtures("shared_daemon")
+
+NOTES = {
+    "birds/heron.md": "---\naliases: [grey bird]\ntags: [bird]\n---\n# Heron\n\n## Food\n\n"
+    "It eats fish. ^fish\n\nAt the [weir](../river/weir.md#built-in-1850).\n",
+    "river/weir.md": "# Weir\n\n## Built in 1850\n\n"
+    "The heron waits, a Grey Bird. ![x](../x.png) [[nobody]]\n",
+    "index.md": "# All\n\n- [[birds/heron#Food]]\n- [h](birds/heron.md#nothing)\n- [out](../../etc/x.md)\n"
+    "- [pdf](a.pdf) [gone](b.pdf)\n- [[heron#^fish]]\n",
+    "alone.md": '# Alone\n\nOf nobody; "quoted" -minus tag:none.\n',
+    "hidden.md": "---\nprivate: true\n---\n# Hidden heron\n\n[[heron]] and a heron\n",
+}
+
+
+@pytest.fixture
+def vault(daemon, tmp_path):
+    """A workspace of notes that link to each other."""
+    root = tmp_path / "vault"
+    for path, text in NOTES.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    (root / "a.pdf").write_bytes(b"%PDF")
+    daemon.add(root)
+    return daemon, root
+
+
+def listed(answer):
+    return [(one["path"], one["line"], one["column"], one["to"], one["why"]) for one in answer["links"]]
+
+
+def test_links_come_in_pages_of_both_directions(vault):
+    """With place, target and why not; what is no note is kept apart."""
+    daemon, root = vault
+    heron = "birds/heron.md"
+    into = daemon.call("links", workspace=str(root), path=heron)
+    assert listed(into) == [
+        ("hidden.md", 6, 1, heron, ""),
+        ("index.md", 3, 3, heron, ""),
+        ("index.md", 4, 3, heron, ""),
+        ("index.md", 7, 3, heron, ""),
+    ]
+    pages = [daemon.call("links", workspace=str(root), path=heron, limit=3, offset=at) for at in (0, 3)]
+    assert [one["next"] for one in pages] == [3, None]
+    assert [listed(one) for one in pages] == [listed(into)[:3], listed(into)[3:]]
+    out = daemon.call("links", workspace=str(root), path="index", which="out")
+    assert [one[3:] for one in listed(out)] == [
+        *[(heron, "")] * 2, (None, "outside"), (None, "missing"), (heron, "")
+    ]  # fmt: skip
+    files = daemon.call("links", workspace=str(root), path="index.md", which="files")
+    assert [one["target"] for one in files["links"]] == ["a.pdf"]
+    files = daemon.call("links", workspace=str(root), path="river/weir.md", which="files")
+    assert [one["kind"] for one in files["links"]] == ["image"]
+
+
+def test_mentions_broken_links_and_orphans(vault):
+    """A mention is a line with title or alias that is no link; a link may lack its heading."""
+    daemon, root = vault
+    said = daemon.call("links", workspace=str(root), path="birds/heron.md", which="mentions", agent=True)
+    assert [(*one[:3], link["target"]) for one, link in zip(listed(said), said["links"], strict=True)] == [
+        ("river/weir.md", 5, 5, "heron"), ("river/weir.md", 5, 20, "Grey Bird")
+    ]  # fmt: skip
+    broken = daemon.call("links", workspace=str(root), which="broken")
+    assert [(one["path"], one["target"], one["why"]) for one in broken["links"]] == [
+        ("index.md", "birds/heron.md", "part"),
+        ("index.md", "../../etc/x.md", "outside"),
+        ("index.md", "b.pdf", "missing"),
+        ("river/weir.md", "nobody", "missing"),
+    ]
+    orphans = daemon.call("links", workspace=str(root), which="orphans", agent=True)
+    assert [one["path"] for one in orphans["links"]] == ["alone.md", "index.md"]
+    with pytest.raises(RpcError, match="broken is about all notes"):
+        daemon.call("links", workspace=str(root), which="broken", path="index.md")
+
+
+def test_names_say_what_changed(vault):
+    """All notes at first; then those that changed or went, and none to an agent that it may not see."""
+    daemon, root = vault
+    every = daemon.call("names", workspace=str(root))
+    assert every["all"]
+    heron = every["notes"][1]
+    assert (heron["title"], heron["aliases"], heron["tags"]) == ("Heron", ["grey bird"], ["bird"])
+    assert [(one["line"], one["level"], one["title"]) for one in heron["headings"]] == [
+        (5, 1, "Heron"), (7, 2, "Food")
+    ]  # fmt: skip
+    page = daemon.call("names", workspace=str(root), limit=2)
+    rest = daemon.call("names", workspace=str(root), after=page["next"])
+    assert page["notes"] + rest["notes"] == every["notes"]
+    (root / "alone.md").unlink()
+    (root / "new.md").write_text("# New\n")
+    daemon.call("sync", workspace=str(root))
+    changed = daemon.call("names", workspace=str(root), since=every["generation"])
+    assert (changed["all"], [one["path"] for one in changed["notes"]], changed["removed"]) == (
+        False, ["new.md"], ["alone.md"]
+    )  # fmt: skip
+    seen = daemon.call("names", workspace=str(root), since=every["generation"], agent=True)
+    assert (seen["all"], seen["removed"]) == (True, [])
+    assert "hidden.md" not in [one["path"] for one in seen["notes"]]
+    daemon.call("index", workspace=str(root), purge=True)
+    assert daemon.call("names", workspace=str(root), since=every["generation"])["all"]
+
+
+@pytest.mark.parametrize(
+    ("link", "place"),
+    [
+        ("[[heron#Food|it]]", ("birds/heron.md", 7, None, "")),
+        ("[x](../birds/heron.md#food)", ("birds/heron.md", 7, None, "")),
+        ("heron#^fish", ("birds/heron.md", 9, 9, "")),
+        ("Grey Bird", ("birds/heron.md", 1, None, "")),
+        ("memory:///birds/heron.md", ("birds/heron.md", 1, None, "")),
+        ("birds/heron.md:7-9", ("birds/heron.md", 7, 9, "")),
+        ("[[heron#no]]", ("birds/heron.md", 1, None, "part")),
+        ("[x](../../x.md)", (None, 1, None, "outside")),
+        ("[[nobody]]", (None, 1, None, "missing")),
+    ],
+)
+def test_a_link_as_written_has_a_meaning(vault, link, place):
+    """A note and a heading's section, or why none."""
+    daemon, root = vault
+    found = daemon.call("resolve", workspace=str(root), link=link, path="river/weir.md")
+    assert (found["path"], found["line"], found["end_line"], found["why"]) == place
+
+
+def test_a_text_that_is_edited_has_an_outline(vault):
+    """By offsets, with what its links mean: its own headings are those of the text."""
+    daemon, root = vault
+    text = "---\ntitle: T\n---\n# New \U0001f426\n\n[[#new \U0001f426]] [h](../birds/heron.md) [[x]]\n"
+    found = daemon.call("outline", workspace=str(root), path="river/weir.md", text=text)
+    [heading] = found["headings"]
+    assert text[heading["start"] : heading["stop"]] == "# New \U0001f426"
+    assert text[found["body"] :].startswith("# New")
+    assert [
+        (text[one["start"] : one["stop"]], one["path"], one["line"], one["why"]) for one in found["links"]
+    ] == [
+        ("[[#new \U0001f426]]", "river/weir.md", 4, ""),
+        ("[h](../birds/heron.md)", "birds/heron.md", 1, ""),
+        ("[[x]]", None, 1, "missing"),
+    ]
+    with pytest.raises(RpcError, match="outline is for people"):
+        daemon.call("outline", workspace=str(root), path="x.md", text=text, agent=True)
+
+
+def test_a_text_is_compared_as_it_is(vault):
+    """It is no query: quotes, a minus and a filter in it are words. Its own note is left out."""
+    daemon, root = vault
+    text = 'Of nobody; "quoted" -minus tag:none.'
+    found = daemon.call("similar", workspace=str(root), text=text, min_score=0.0)
+    assert (found["hits"][0]["path"], "to" in found) == ("alone.md", False)
+    found = daemon.call("similar", workspace=str(root), text=text, path="alone.md", min_score=0.0)
+    assert "alone.md" not in [one["path"] for one in found["hits"]]
+
+
+def test_get_may_leave_out_links(vault):
+    """A caller that shows the text alone does not pay for them."""
+    daemon, root = vault
+    assert "links" not in daemon.call("get", workspace=str(root), path="[[heron]]", links=False)
+
+
+def test_memctl_links_prints_a_line_for_each(vault):
+    """And all of it as JSON."""
+    daemon, root = vault
+    assert daemon.memctl("links", "birds/heron.md", cwd=root).stdout.splitlines() == [
+        "out  birds/heron.md:11:8 -> river/weir.md#built-in-1850",
+        "in   hidden.md:6:1",
+        "in   index.md:3:3",
+        "in   index.md:4:3",
+        "in   index.md:7:3",
+    ]
+    assert (
+        "index.md:4:3: birds/heron.md#nothing  (no such heading)"
+        in daemon.memctl("links", "--broken", cwd=root).stdout
+    )
+    answer = json.loads(daemon.memctl("links", "--orphans", "--json", cwd=root).stdout)
+    assert [one["path"] for one in answer["links"]] == ["alone.md", "hidden.md", "index.md"]
