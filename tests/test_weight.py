@@ -9,13 +9,14 @@ import pytest
 from tools.weight import lines, size_bytes
 
 CEILINGS = {
-    "memd": 44_500,  # 60 each: one file is set aside, `get` by names, base64 is one word, matched words
-    "memctl": 13_250,  # 20: what bash is offered is quoted for it; 25: arguments as agents' clients send them
-    "tests": 63_965,  # hostile offers through real shells, base64 of all wrappings, worktrees, bins
-    "benchmarks": 9_552,
+    # Down by the team's search in Milvus; up by links and their methods, disks and shells, masked names, signs.
+    "memd": 42_470,
+    "memctl": 13_378,
+    "tests": 61_606,
+    "benchmarks": 8_055,
 }
 
-RUNS_BYTES = 11_600_000  # of benchmarks/runs: the newest run of each figure that a page names
+RUNS_BYTES = 788_373  # of benchmarks/runs: the newest run of each figure that a page names
 
 
 @pytest.mark.parametrize(("package", "ceiling"), CEILINGS.items())
