@@ -288,8 +288,8 @@ def _with_targets_last(text: str) -> str:
     targets: list[str] = []
 
     def shown(link: re.Match[str]) -> str:
-        targets.append(link["target"] or link["note"] or link["footnote"])
-        return "]" if link["target"] else f"[[{link['label']}]]" if link["note"] else ""
+        targets.append(link["target"] or link["note"] or link["footnote"] or "")
+        return "]" if link["target"] is not None else f"[[{link['label']}]]" if link["note"] else ""
 
     return "\n".join([_LINK.sub(shown, text), *targets])
 

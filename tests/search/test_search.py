@@ -301,3 +301,9 @@ def test_whatever_is_typed_search_answers(notes, raw):
     if not notes.index.snapshot.sources:
         notes.save({"a.md": "heron 会議 йод\n", **FILLER})
     notes.search(raw, mode="hybrid")
+
+
+def test_a_link_without_a_target_is_text(notes):
+    """`[text]()`, as in a draft: the note is found by the text and by what follows."""
+    notes.save({"a.md": "A [heron]() by the weir\n"})
+    assert notes.found('"heron by the weir"') == ["a.md"]
