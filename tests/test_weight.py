@@ -9,11 +9,11 @@ import pytest
 from tools.weight import lines, size_bytes
 
 CEILINGS = {
-    # Down by the team's search in Milvus. What went up bought: links and their methods, slow disks, any shell,
-    # masked names, values of front matter, signs, rows of a query's words, limits that are tried.
-    "memd": 42_470,
-    "memctl": 13_378,
-    "tests": 61_606,
+    # Down by the team's search in Milvus. What went up bought: links and their methods, slow disks, any
+    # shell, masked names, values of front matter, signs, rows of a query's words, limits that are tried.
+    "memd": 42_500,
+    "memctl": 13_380,
+    "tests": 61_650,
     "benchmarks": 8_055,
 }
 
