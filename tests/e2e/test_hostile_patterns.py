@@ -64,7 +64,7 @@ def test_an_ignore_file_that_cannot_be_used_hides_its_folder_and_is_named(daemon
     (root / "clone" / ".gitignore").write_text("secret.md\n" * 10_001)
     until(lambda: found() == [])
     skipped = daemon.call("status")["workspaces"][0]["skipped"]
-    assert skipped == [{"path": "clone/.gitignore", "reason": "rules-unusable"}]
+    assert skipped == [{"path": "clone/.gitignore", "reason": "rules-unusable", "detail": ""}]
     why = daemon.call("why", path="clone/secret.md", query="secret", workspace=workspace)
     assert why["facts"]["reason"] == "unruled"
     assert why["facts"]["rule"] == "clone/.gitignore"

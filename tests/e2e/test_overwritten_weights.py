@@ -38,8 +38,11 @@ def test_memd_outlives_an_overwritten_model(daemon, tmp_path):
         overwritten.truncate(1000)
     (root / "otter.md").write_text("An otter sleeps among the reeds beside the weir.\n")
     until(lambda: daemon.call("status")["workspaces"][0]["vectors"] == 2)
-    after = daemon.call("search", query="which animal fishes here", mode="vector", workspace=workspace)
-    scores = {hit["path"]: hit["score"] for hit in after["hits"]}
-    assert scores["heron.md"] == pytest.approx(before["hits"][0]["score"], abs=1e-5)
-    assert "otter.md" in scores
+
+    def scores() -> dict[str, float]:
+        after = daemon.call("search", query="which animal fishes here", mode="vector", workspace=workspace)
+        return {hit["path"]: hit["score"] for hit in after["hits"]}
+
+    until(lambda: "otter.md" in scores())
+    assert scores()["heron.md"] == pytest.approx(before["hits"][0]["score"], abs=1e-5)
     assert daemon.call("memd.hello")["pid"] == process

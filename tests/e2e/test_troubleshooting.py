@@ -22,7 +22,7 @@ def notes(tmp_path):
         ".hidden/otter.md": b"otter\n",
         "drafts/beaver.md": b"beaver\n",
         ".gitignore": b"drafts/\n",
-        "latin1.md": b"caf\xe9\n",
+        "utf16.md": "café".encode("utf-16"),
         "big.md": b"x " * (3 << 20),
     }.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)

@@ -58,7 +58,7 @@ def _overwritten() -> list[Patch]:
 
 def _committed_first() -> list[Patch]:
     """SQLite names rows before they are written."""
-    append, transaction = Matrix.append, database.Store.transaction
+    append, transaction = Matrix.append, database.Database.transaction
     late: list[Callable[[], object]] = []
 
     def append_later(matrix: Matrix, vectors: Sequence[bytes], **options: Any) -> list[tuple[int, int]]:
@@ -69,7 +69,7 @@ def _committed_first() -> list[Patch]:
         return [(start + number, crc32(vector)) for number, vector in enumerate(vectors)]
 
     @contextmanager
-    def commit_first(writer: database.Store) -> Iterator[None]:
+    def commit_first(writer: database.Database) -> Iterator[None]:
         with transaction(writer):
             yield
         if late:
@@ -77,7 +77,7 @@ def _committed_first() -> list[Patch]:
         while late:
             late.pop(0)()
 
-    return [(Matrix, "append", append_later), (database.Store, "transaction", commit_first)]
+    return [(Matrix, "append", append_later), (database.Database, "transaction", commit_first)]
 
 
 def _no_sync() -> list[Patch]:

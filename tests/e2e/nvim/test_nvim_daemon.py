@@ -224,7 +224,7 @@ def test_what_is_no_memd_is_told(house, editor, said):
         )
         thread.join()
     shutil.rmtree(folder)
-    assert "ping" in out[0]["text"]
+    assert "memd.hello" in out[0]["text"]
 
 
 def test_the_list_says_what_an_answer_lacks(own_house, editor):
