@@ -138,6 +138,7 @@ def source_of(number: int, texts: Sequence[str]) -> NewSource:
         day_of="changed",
         origin="human",
         front_matter={},
+        secret_fields=frozenset(),
         names=(),
         links=(),
         warnings=(),
@@ -189,7 +190,7 @@ def _embed(index: Index, file: Path) -> None:
 
 
 def _chunk(text: str, path: str, place: int) -> NewChunk:
-    words, trigrams = full_texts(text, path, first=place == 0)
+    words, trigrams = full_texts(text, path, None if place else "")
     return NewChunk(
         start_line=2 * place + 1,
         end_line=2 * place + 1,

@@ -13,7 +13,7 @@ from memd.text import clean, pieces_of, prepare, trigrams
         ("会", "会"),
         ("データbase分析", "デー ータ タ base 分析 析"),
         ("a\0b", "a b"),
-        ("heron🦩weir – ₿1 é", "heron weir 1 é"),
+        ("heron🦩weir – ₿1 é", "heron 🦩 weir ₿ 1 é"),
     ],
 )
 def test_spaceless_runs_become_pairs_and_their_last_character(text, prepared):

@@ -42,14 +42,13 @@ HIDDEN_PARAMS = {
 }
 # Struct → keys that no tool returns: they are for tuning or measuring, and each costs an agent tokens.
 HIDDEN_KEYS = {
-    "SearchResult": ("took_ms", "index", "timings_ms", "model_id", "not_utf8", "explanation"),
+    "SearchResult": ("took_ms", "index", "timings_ms", "model_id", "not_utf8", "explanation", "as_words"),
     "SearchHit": ("id", "arms", "weights", "decay", "date_of", "match_line", "match_column", "match_text",
                   "explanation"),
-    "RecallResult": ("took_ms", "keys", "workspace", "mode", "index", "timings_ms", "model_id", "estimator"),
+    "RecallResult": ("took_ms", "keys", "workspace", "mode", "index", "timings_ms", "model_id", "estimator", "as_words"),
     "RecallSource": ("id",),
     "RecallOmission": ("id",),
-    "WhyResult": ("took_ms", "workspace", "mode", "index", "timings_ms", "line", "facts", "confidence",
-                  "team"),
+    "WhyResult": ("took_ms", "workspace", "mode", "index", "timings_ms", "line", "facts", "confidence"),
     "GetResult": ("workspace",),
     "ExtractMemoryResult": ("workspace",),
     "ForgetResult": ("took_ms", "workspace"),
@@ -176,10 +175,9 @@ TOOLS = (
         "Why is a note not found",
         READS,
         """\
-        Say why search_memory does not return a note that was expected for a query.
+        Say why search_memory does not return an expected note.
 
-        Names the first stage that dropped it (not indexed yet, filtered, not found, below the floor, folded,
-        outranked) with its values and what to do; "returned" if it is among the hits.
+        Names the first stage that dropped it, with its values and what to do; "returned" if it is a hit.
         """,
         {
             "path": "The path of the note",
@@ -190,8 +188,7 @@ TOOLS = (
         hidden=dict.fromkeys(
             ("limit", "min_score", "tag", "field", "since", "until", "sync", "mode", "glob"),
             "filters can be typed into the query",
-        )
-        | dict.fromkeys(("scope", "team"), "for people: the list of tools is as long as it may be"),
+        ),
     ),
     Tool(
         "extract_memory",

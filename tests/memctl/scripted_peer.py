@@ -85,7 +85,8 @@ class Peer:
 
     def _answer(self, request: Request) -> Response:
         try:
-            answer = self._answers.get(request.method, _unknown)
+            default = _nothing if request.method == "memd.hello" else _unknown
+            answer = self._answers.get(request.method, default)
             return Response(request.id, None, answer(request.params))
         except Refusal as refusal:
             return Response(request.id, [1, f"{refusal.args[0]}: {refusal.args[1]}"], None)
@@ -98,6 +99,10 @@ def refuse(code: str, text: str = "it is refused") -> Answer:
         raise Refusal(code, text)
 
     return answer
+
+
+def _nothing(_params: dict[str, Any]) -> Any:
+    return {}
 
 
 def _unknown(_params: dict[str, Any]) -> Any:

@@ -10,7 +10,8 @@ from memd.search.explain import explain
 from memd.search.score import lifted
 
 OFFICE = "The office is closed: the office door, closed by the office manager.\n"
-OPEN = "The office is open: the office door, by the manager.\n"
+# Values of front matter are words: this note has as many.
+OPEN = "---\nopened_at: 2019-01-01\n---\nThe office is open: the office door, by the manager.\n"
 
 
 def until(day, text=OFFICE):
