@@ -174,7 +174,7 @@ PLAIN_LINES = 32
 # rest is parsed as plain text. Counted rather than timed, so that a text is cut the same way on every
 # machine. Real notes try one rule for every 4 to 6 characters, lists of short words up to two per character,
 # and a deep quote followed by short lines 30. A rule takes 0.4 to 2.5 µs.
-WORK = 400_000
+WORK = 500_000
 CHARS_A_WORK = 4
 # Length of a heading in the context of its chunks; a longer one is a paragraph.
 MAX_TITLE_CHARS = 200
