@@ -125,11 +125,14 @@ FILTERS: dict[str, Callable[[Understood, str], bool]] = {
 def expected_of(known: list[Note], raw: str) -> set[str]:
     """Return which notes a query must find, by the words of docs/searching.md: an OR of words, narrowed."""
     query = understood(raw)
+    asked = [*query.words, *query.phrases]
+    # A phrase that no note holds is searched as its words.
+    query.phrases = [one for one in query.phrases if any(_has_phrase(note, one) for note in known)]
     allowed = [note for note in known if _is_allowed(note, query)]
     is_narrowed = query.paths or query.tags or query.first > date.min or query.last < date.max
-    if is_narrowed and not "".join([*query.words, *query.phrases]).strip():
+    if is_narrowed and not "".join(asked).strip():
         return {note.path for note in allowed}  # the newest are listed
-    pieces = [fold(piece) for piece in pieces_of(" ".join([*query.words, *query.phrases]))]
+    pieces = [fold(piece) for piece in pieces_of(" ".join(asked))]
     runs = [bare(piece) for piece in pieces if is_spaceless(piece)]
     wanted = set(map(bare, _content([piece for piece in pieces if not is_spaceless(piece)])))
     pairs = {pair for run in runs for pair in pairs_of(run) or [run]}
