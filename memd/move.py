@@ -125,7 +125,8 @@ def _carry_out(pairs: Pairs, state_dir: Path) -> None:
     known = register.read()
     for source, target in pairs.items():
         _rename(source, target, state_dir)
-    if (after := list(dict.fromkeys(pairs.get(root, root) for root in known))) and after != known:
+    after = list(dict.fromkeys(pairs.get(root, root) for root in known))
+    if after != known:
         register.write(after)
 
 

@@ -9,13 +9,14 @@ import time
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from itertools import chain
 
 from search.any_query_model import HUGE, Note, bare, expected_of
 from tests_support import Notes
 
+from memd.search.keyword import with_held_phrases
 from memd.search.score import judge
 
 NOTES = 48
@@ -71,7 +72,8 @@ def filled(notes: Notes, seed: int = 1) -> list[Note]:
         draw.shuffle(parts)
         tags = ("even",) if number % 2 == 0 else ()
         texts[path] = f"---\ncreated: {day}\ntags: [{', '.join(tags)}]\n---\n{' '.join(parts)}\n"
-        known.append(Note(path, day, tags, (f"n{number}q", *tags, *map(bare, parts))))
+        words = (f"n{number}q", *str(day).split("-"), *tags, *map(bare, parts))  # values of the head, too
+        known.append(Note(path, day, tags, words))
     notes.save(texts)
     return known
 
@@ -100,7 +102,9 @@ def answered(notes: Notes, raw: str) -> set[str]:
     """Return every note that a query finds by its words, before any cut; the whole search runs, too."""
     notes.search(raw, mode="hybrid" if len(raw) % 8 == 0 else "keyword", limit=1 + len(raw) % 5)
     with notes.index.view() as view:
-        judged = judge(view, notes.request(raw, mode="keyword"), lambda _: None)
+        asked = notes.request(raw, mode="keyword")
+        asked = replace(asked, query=with_held_phrases(view, asked.query))  # as `begin` does
+        judged = judge(view, asked, lambda _: None)
         return {candidate.path for candidate in judged.candidates}
 
 
