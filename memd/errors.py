@@ -150,10 +150,6 @@ class StoreRefusedError(StoreError):
     """The team's store answered, and will never accept this request: trying it again does not help."""
 
 
-class StoreModelError(StoreRefusedError):
-    """The team's store has vectors of another model: a workspace is shared by its words alone."""
-
-
 NUMPY_MISSING: Final = "numpy-missing"  # the code of an answer that was made without it
 
 

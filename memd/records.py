@@ -187,14 +187,6 @@ SHIPPED_COSINES = CosineScale(0.0, 1.0, 0.0786)
 UNMEASURED = CosineScale(0.0, 1.0, 0.0)
 
 
-class OwnModel(NamedTuple):
-    """The model of the workspace that asks a store."""
-
-    id: str
-    tokenizer: Tokenizer
-    cosines: CosineScale
-
-
 Mode = Literal["hybrid", "keyword", "vector"]  # the arms of a search that answer
 PER_SOURCE = 3  # hits of one source in an answer; a long file must not fill it
 Confidence = Literal["strong", "weak", "none"]  # how good the best match is, see memd.search.ranking

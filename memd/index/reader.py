@@ -316,6 +316,14 @@ class Reader:
         )
         return [(int(source), str(front)) for source, front in found]
 
+    def contexts(self, sources: Collection[int]) -> dict[int, str]:
+        """Return chunk → its context, of the sources that exist."""
+        found = self.each(
+            "SELECT id, context FROM chunks WHERE source IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(sources)),),
+        )
+        return {int(chunk): str(context) for chunk, context in found}
+
     def change_times(self) -> dict[int, int]:
         """Return source → mtime_ns of all sources, gone ones included."""
         return dict(self.each("SELECT id, mtime_ns FROM sources"))

@@ -11,7 +11,7 @@ It may contain terms of dead chunks only: users check the postings of a term.
 
 import threading
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from heapq import nsmallest
 from itertools import chain, takewhile
@@ -191,26 +191,6 @@ class Vocabulary:
                         insort(self._ordered, term)
                     frequencies[term] = frequencies.get(term, 0) + 1
             self._last = number
-
-
-class CountedVocabulary(Vocabulary):
-    """A vocabulary of words that were counted elsewhere; it reads no index."""
-
-    def __init__(self, counts: Mapping[str, int]) -> None:
-        """Take the words among the terms of *counts*, which has their document frequencies."""
-        super().__init__(_no_reader)
-        for term, count in counts.items():
-            if _is_word(term):
-                self._words.setdefault(len(term), {})[term] = count
-
-    def read(self, reader: Reader, chunks: int, timeout_s: float | None) -> bool:
-        """Return True: nothing is left to read."""
-        del reader, chunks, timeout_s
-        return True
-
-
-def _no_reader(_stop: Callable[[], bool]) -> AbstractContextManager[Reader]:
-    raise AssertionError("a vocabulary of counted words reads no index")
 
 
 def _all(reader: Reader) -> tuple[dict[int, dict[str, int]], int]:

@@ -84,7 +84,7 @@ def begin(view: View, plain: PreparedQuery, tokenizer: Tokenizer) -> tuple[Prepa
     if not HAS_NUMPY:
         return plain, None
     found = spelling(view, plain.query, tokenizer, plain.expired)
-    timer = _Timer(plain)
+    timer = StepTimer(plain)
     query, has_forms = with_forms(view, corrected(plain.query, found.corrected), plain.languages)
     took_ms = {"spelling": found.took_ms} if found.took_ms else {}
     prepared = replace(
@@ -104,7 +104,7 @@ def search(view: View, prepared: PreparedQuery, words: Judgement | None = None) 
     Raises:
         DeadlineError: the caller's deadline passed between two steps.
     """
-    timer = _Timer(prepared, words)
+    timer = StepTimer(prepared, words)
     judged: Judgement | None = None
     weights: dict[str, float] = {}
     compared: type[Comparison] = Likeness
@@ -238,7 +238,7 @@ def _places(view: View, ids: list[int]) -> dict[int, Place]:
     }
 
 
-class _Timer:
+class StepTimer:
     """Measures the steps in milliseconds, and checks the deadline after each."""
 
     def __init__(self, prepared: PreparedQuery, words: Judgement | None = None) -> None:
@@ -249,6 +249,7 @@ class _Timer:
         self._last = time.perf_counter()
 
     def lap(self, name: str) -> None:
+        """End a step. Raises DeadlineError."""
         now = time.perf_counter()
         self.laps_ms[name] = round((now - self._last) * 1000, 3)
         self._last = now

@@ -122,11 +122,6 @@ class Measure:
         index = bisect_left(self._pieces, begin) + count
         return self._pieces[index] if index < len(self._pieces) else len(self.lines.text)
 
-    def after_words(self, begin: int, count: int) -> int:
-        """Return the offset of the word that follows the next *count* words."""
-        index = bisect_left(self._words, begin) + count
-        return self._words[index] if index < len(self._words) else len(self.lines.text)
-
 
 @dataclass(frozen=True, slots=True)
 class Room:

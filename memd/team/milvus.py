@@ -44,7 +44,6 @@ MAX_DIMENSIONS: Final = 32_768  # of Milvus
 MAX_REASON_CHARS: Final = 200  # of what Milvus says; it may go on for pages
 # Between pings of an idle connection: gRPC's servers close one that pings more often, as pymilvus does.
 PING_MS: Final = 600_000
-FIRST_WITH_SPARSE: Final = (2, 4)
 
 Row = dict[str, Any]
 

@@ -198,9 +198,8 @@ def documents(view: View, sources: Sequence[Source], *, has_vectors: bool = True
     """
     assert view.veil is not None
     mask = view.veil.masked
-    asked = json.dumps([source.id for source in sources])
-    context = dict(view.reader.each(_CONTEXTS, (asked,)))
-    fronts = dict(view.reader.front_matters([source.id for source in sources]))
+    asked = [source.id for source in sources]
+    contexts, fronts = view.reader.contexts(asked), dict(view.reader.front_matters(asked))
     for source in sources:
         if mask(source.path) != source.path:
             raise StoreRefusedError("its path has a secret")
@@ -209,7 +208,7 @@ def documents(view: View, sources: Sequence[Source], *, has_vectors: bool = True
         shown = view.shown([chunk.id for chunk in stored])
         words, open_ids = [], set()
         for place, chunk in enumerate(stored):
-            before, found = context.get(chunk.id, ""), shown[chunk.id]
+            before, found = contexts.get(chunk.id, ""), shown[chunk.id]
             read = read_by_model(mask(before), found.text)
             text = paired(searchable(read, source.path, None if place else json.dumps(front)))
             words.append(view.reader.indexed_terms(text))
@@ -223,9 +222,6 @@ def documents(view: View, sources: Sequence[Source], *, has_vectors: bool = True
             words,
             _vectors(view, ids, open_ids) if has_vectors else [None] * len(ids),
         )
-
-
-_CONTEXTS = "SELECT id, context FROM chunks WHERE source IN (SELECT value FROM json_each(?))"
 
 
 def _masked(value: Any, mask: Callable[[str], str], name: str = "") -> Any:

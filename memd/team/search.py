@@ -12,7 +12,6 @@ For any thread.
 
 import math
 import re
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -42,7 +41,7 @@ from memd.search.keyword import (
 from memd.search.query import FORMS_SHARE, Query
 from memd.search.ranking import Candidate
 from memd.search.score import PreparedQuery, is_newest_asked, placed
-from memd.search.search import Answer, Hit, Place, sureness
+from memd.search.search import Answer, Hit, Place, StepTimer, sureness
 from memd.search.snippet import Line, Part, Wanted, lines_of, passage, snippet, wanted
 from memd.search.spelling import corrected, spelling
 from memd.search.word_forms import with_forms
@@ -118,7 +117,7 @@ def search(  # noqa: PLR0917 - the same of each search, then the query
         StoreError: the store did not answer in time, or lied.
         DeadlineError: the caller's deadline passed.
     """
-    timer = _Timer(plain)
+    timer = StepTimer(plain)
     # Words: the store is asked about those that may be searched, with corrections and without.
     near = spelling(view, plain.query, tokenizer, plain.expired)
     respelled, _ = with_forms(view, corrected(plain.query, near.corrected), plain.languages)
@@ -609,19 +608,3 @@ class _Alike:
 
 def _key(whole: Whole) -> str:
     return f"{whole.key:016x}"
-
-
-class _Timer:
-    """Measures the steps in milliseconds, and checks the deadline after each."""
-
-    def __init__(self, prepared: PreparedQuery) -> None:
-        self.laps_ms = dict(prepared.timings_ms)
-        self._expired = prepared.expired
-        self._last = time.perf_counter()
-
-    def lap(self, name: str) -> None:
-        now = time.perf_counter()
-        self.laps_ms[name] = round((now - self._last) * 1000, 3)
-        self._last = now
-        if self._expired():
-            raise DeadlineError(f"the search took longer than its deadline (in step {name!r}); ask for less")

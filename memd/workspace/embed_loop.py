@@ -205,10 +205,6 @@ class EmbedLoop:
             return
         await self._context.write(self._index.learn_cosines, model_id, found)
 
-    async def _adopt_some(self, embedder: Embedder) -> bool:
-        """Take vectors that need no model; return False if there are none."""
-        return await self._adopt_old(embedder) or await self._adopt_sidecars(embedder)
-
     async def _adopt_old(self, embedder: Embedder) -> bool:
         """Take vectors from the index of another release; return False if all chunks were looked up there."""
         old = self.old
