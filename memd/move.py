@@ -33,7 +33,6 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="move nothing; a daemon may run")
     args = parser.parse_args()
     with process.running() as send:
-        process.leave_without_parent()
         try:
             act = check if args.check else move
             pairs = act(args.old, args.new, paths.state_dir())

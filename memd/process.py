@@ -97,14 +97,18 @@ Send = Callable[[dict[str, Any]], None]
 
 
 @contextmanager
-def running() -> Iterator[Send]:
+def running(*, watches_parent: bool = True) -> Iterator[Send]:
     """Make this process one that memctl can follow and end; yield the function that writes a line.
+
+    Without *watches_parent* the block calls `leave_without_parent` itself, behind its sandbox.
 
     Files that it creates are private. After the block everything is cleaned up, and signals are ignored,
     because they would only interrupt Python's shutdown.
     """
     _leave_at_signals()
     os.umask(0o077)
+    if watches_parent:
+        leave_without_parent()
     try:
         yield _events()
     finally:

@@ -16,7 +16,6 @@ from memd.process import Send
 def main() -> int:
     """Measure; return 0 even if the last line reports an error."""
     with process.running() as send:  # before all slow imports
-        process.leave_without_parent()
         _measure(_arguments(), send)
     return 0
 

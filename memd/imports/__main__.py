@@ -24,7 +24,7 @@ _TELL_EVERY_S = 0.2  # of progress; more often would not be visible
 
 def main() -> int:
     """Import; return 0 even if the last line reports an error."""
-    with process.running() as send:  # before all slow imports
+    with process.running(watches_parent=False) as send:  # before all slow imports
         _import(_arguments(), send)
     return 0
 
