@@ -13,6 +13,8 @@ from memd.rpc.context import Packed
 TOKEN = "ghp_" + "aB3dE5fG7hJ9" * 3  # put together here, so that no scanner takes it for a leak
 MASKED = {
     *("collection", "last_error", "refused", "words_only"),
+    *("aliases", "as_words", "part", "removed", "state_dir"),
+    "to",  # a path, but of `similar` a chunk with its texts
     "address", "advice", "agents_ignore", "ahead_of", "checked", "client", "core", "copies", "corrected",
     "detail",
     "error", "errors", "features", "filter", "forms", "fusion", "has", "heading", "held", "ignore", "ignored",

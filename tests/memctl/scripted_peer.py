@@ -13,6 +13,7 @@ from typing import Any
 
 from patience import PATIENCE
 
+from memctl import __version__
 from memctl.protocol import Decoder, Notification, Request, Response, pack
 
 # memctl as a terminal starts it: what a shell starts in the background is told to pass over Ctrl-C, and
@@ -85,7 +86,7 @@ class Peer:
 
     def _answer(self, request: Request) -> Response:
         try:
-            default = _nothing if request.method == "memd.hello" else _unknown
+            default = _hello if request.method == "memd.hello" else _unknown
             answer = self._answers.get(request.method, default)
             return Response(request.id, None, answer(request.params))
         except Refusal as refusal:
@@ -101,8 +102,8 @@ def refuse(code: str, text: str = "it is refused") -> Answer:
     return answer
 
 
-def _nothing(_params: dict[str, Any]) -> Any:
-    return {}
+def _hello(_params: dict[str, Any]) -> Any:
+    return {"server_version": __version__}
 
 
 def _unknown(_params: dict[str, Any]) -> Any:
