@@ -209,6 +209,8 @@ def _remember_config(place: Workspace) -> None:
     """Keep a copy next to the index, so that it can be searched while the disk is missing."""
     try:
         raw = place.config_path.read_bytes()
+    except FileNotFoundError:
+        return  # the folder went since it was read: the last copy stays
     except OSError as error:
         raise storage_error(f"{place.config_path} cannot be read", error) from error
     fsio.replace_own(_copy_of_config(place), raw)
