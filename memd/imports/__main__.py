@@ -82,19 +82,21 @@ def _import(args: argparse.Namespace, send: Send) -> None:
 
 def _restrict(order: "Order") -> list["SandboxLimit"]:
     """Let this process read only the client's files, and write only the client's part of the archive."""
-    from memd.imports.archive import FOLDER, Archive  # noqa: PLC0415 - as above
+    from memd.imports import claude_code  # noqa: PLC0415 - as above
+    from memd.imports.archive import FOLDER, Archive  # noqa: PLC0415
     from memd.imports.run import places, sources  # noqa: PLC0415
     from memd.sandbox import restrict  # noqa: PLC0415
 
     # A place that does not exist gets no right: the folder above it holds what the client shows to nobody.
     read = [place for place in places(order) if place.exists()]
+    beside = [one for place in read if order.client == "claude-code" for one in claude_code.siblings(place)]
     own = order.root / FOLDER / order.folder
     sources(order)  # without any, nothing is made
     if not order.dry_run:
         Archive(order.root, order.folder, dry_run=False, again=False).close()  # makes its folders
     return restrict(
-        read=[own, *read],
-        listed=[order.root, order.root / "memory"],
+        read=[own, *read, *beside],
+        listed=[order.root, order.root / "memory", *{one.parent for one in beside}],
         write=[] if order.dry_run else [own],
     )
 

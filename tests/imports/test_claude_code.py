@@ -170,3 +170,38 @@ def test_a_session_behind_a_link_is_not_read(workspace, tmp_path, is_folder):
     found = run.report(order, run.run(order, files, lambda *_: None))
     assert "kept" in workspace.page()
     assert "link" in found["skipped"][0]["why"]
+
+
+def _talk(count, **more):
+    """Records u1, u2, … of one session, in turn of a person and the model."""
+    said = [typed, answered]
+    return [said[n % 2](f"text {n}", uuid=f"u{n}", **more) for n in range(1, count + 1)]
+
+
+def test_a_record_that_a_branch_repeats_is_one_turn(workspace):
+    talk = _talk(3)
+    workspace.imports("claude-code", workspace.session(*talk, *talk[:2], typed("last", uuid="u9")))
+    assert [workspace.body().count(f"text {n}") for n in (1, 2, 3)] == [1, 1, 1]
+    assert "last" in workspace.body()
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 2, 1, 0]])
+@pytest.mark.parametrize("has_parent", [True, False])
+def test_the_copy_that_a_background_session_begins_with_is_left_out(workspace, order, has_parent):
+    """Files in any order of names: a parent, its copy, the copy's copy, and a second copy of the parent."""
+    old = _talk(4)
+    copy = [one | {"sessionKind": "bg"} for one in old]
+    more = [typed("onward", uuid="b1", sessionKind="bg")]
+    chains = [
+        old,
+        copy + more,
+        [*copy, *more, answered("deeper", uuid="c1")],
+        [*copy, typed("apart", uuid="d1")],
+    ]
+    for number, chain in list(zip(order, chains, strict=True))[0 if has_parent else 1 :]:
+        workspace.session(*chain, name=f"5e55105e-0000-4000-8000-00000000000{number}.jsonl")
+    workspace.imports("claude-code", workspace.home / "claude-code")
+    kept = "".join(page.partition("\n---\n")[2] for page in workspace.pages().values())
+    assert [kept.count(word) for word in ("onward", "deeper", "apart")] == [1, 1, 1]
+    # Without the parent no copy is the beginning of the other, and both keep it.
+    assert {kept.count(f"text {n}") for n in (1, 2, 3, 4)} == {1 if has_parent else 2}
