@@ -10,6 +10,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from memd.api.search import excludes_in
 from memd.config import WorkspaceConfig
 from memd.embedding.onnx import OnnxEmbedder
 from memd.index.index import Index
@@ -44,10 +45,16 @@ class Indexed:
 
         *correct*: apply spelling corrections.
         """
-        config, query = WorkspaceConfig(), parse(text)
+        config = WorkspaceConfig()
+        with self.index.view() as view:
+            query = parse(text, TODAY, excludes_in(view))
+        vector = None if changes.get("mode") == "keyword" else self._vector(query.text)
         fields: dict[str, Any] = {
             "query": query,
-            "query_vec": None if changes.get("mode") == "keyword" else self._vector(query.text),
+            "query_vec": vector,
+            "off": "" if vector else "mode" if changes.get("mode") == "keyword" else "script",
+            "is_floor_named": "min_score" in changes,
+            "languages": config.languages,
             "model_id": self.embedder.model_id,
             "mode": "hybrid",
             "fusion": config.fusion,

@@ -1,6 +1,6 @@
 """nDCG@10 of memd and of other engines on the same chunks, on sets in BEIR's format.
 
-memd indexes the files with a daemon; bm25s and tantivy get the same chunks, sqlite-vec and lancedb also
+memd indexes the files as a daemon does; bm25s and tantivy get the same chunks, sqlite-vec and lancedb also
 memd's vectors of them, for hybrid answers. For all engines, a document has the rank of its best chunk.
 """
 
@@ -40,15 +40,15 @@ def main() -> None:
         "sets", nargs="+", type=Path, metavar="SET", help="folder with corpus, queries and qrels"
     )
     parser.add_argument("--arms", nargs="+", choices=ASKED, default=["keyword", "hybrid"])
+    parser.set_defaults(indexes=None, model=None)
     options = parser.parse_args()
     rows: list[dict[str, object]] = []
     troubles: dict[str, str] = {}
     for folder in options.sets:
         data = beir.load(folder)
-        ours, _ = quality.measure(data, {f"{arm}: memd": {"mode": arm} for arm in options.arms})
-        for row in ours + others(data, options.arms, troubles):
-            del row["ms"]  # memd's has a socket, a process and 300 snippets in it: no comparison
-            rows.append(row)
+        arms = {f"{arm}: memd": {"mode": arm, "limit": HITS} for arm in options.arms}
+        [ranked] = quality.apart({data.name: [data]}, arms, options)
+        rows += quality.scored(ranked) + others(data, options.arms, troubles)
     rows.sort(key=lambda row: (str(row["set"]), str(row["arm"]).partition(":")[0]))
     versions = {name: version(known) for name, known in ENGINES.items() if not missing(known)}
     report.show("others-quality", rows, options, versions=versions, troubles=troubles)
