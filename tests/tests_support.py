@@ -25,7 +25,7 @@ from memd.search.query import parse
 from memd.search.score import PreparedQuery
 from memd.search.search import Answer, search
 from memd.sources.scan import Rules
-from memd.sources.watch import Watcher
+from memd.sources.watch import Watchers
 from memd.workspace.context import DaemonContext, WorkspaceContext, config_stamp
 from memd.workspace.disk import Disk
 from memd.workspace.set_aside import SetAside
@@ -252,7 +252,7 @@ def context_of(
     place = Workspace(notes.root, notes.state)
     return WorkspaceContext(
         daemon=DaemonContext(
-            Providers(), Watcher(), notes.root / "none.toml", threads or InlineThreads(), None, EventBus()
+            Providers(), Watchers(), notes.root / "none.toml", threads or InlineThreads(), None, EventBus()
         ),
         owner=owner or Owner(),
         place=place,

@@ -5,7 +5,6 @@ or a stop can only delay its indexing. `forget` deletes only entries that memd w
 daily file: people delete their own notes themselves, and `index --purge` removes the traces from the index.
 """
 
-import asyncio
 import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -318,17 +317,17 @@ async def _find_note(
     workspaces: Workspaces, opened: OpenWorkspace, params: ForgetParams, call: Call
 ) -> _Note:
     root = opened.workspace.root
-    path = await asyncio.to_thread(_named_path, opened, params)
+    path = await workspaces.read_files(_named_path, opened, params)
     title, places, indexed = await workspaces.read(_as_indexed, opened, params, path, call)
     block_id = params.id if daily.PATH.fullmatch(path) else None
     if block_id is not None:
-        title, digest = await asyncio.to_thread(daily_identity, root, path, block_id)
+        title, digest = await workspaces.read_files(lambda _: daily_identity(root, path, block_id), opened)
         entry_id = block_id
     else:
-        entry_id, digest = await asyncio.to_thread(identity, root, path)
+        entry_id, digest = await workspaces.read_files(lambda _: identity(root, path), opened)
     if indexed is not None:
         entry_id, digest = entry_id or indexed[0], digest or indexed[1].hex()
-    in_git = await asyncio.to_thread(is_in_git, root, path)
+    in_git = await workspaces.read_files(lambda _: is_in_git(root, path), opened)
     return _Note(path, block_id is not None, title, indexed is not None, entry_id, digest, places, in_git)
 
 

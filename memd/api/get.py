@@ -59,7 +59,7 @@ async def get(
     """``get``: a source, some of its lines, or the chunk of a hit, read from the current file."""
     if (params.path is None) == (params.id is None):
         raise InvalidError("$: expected either path or id")
-    return await workspaces.read(_get, opened, params, call)
+    return await workspaces.read_files(_get, opened, params, call)
 
 
 def _get(opened: OpenWorkspace, params: GetParams, call: Call) -> Packed[GetResult]:
@@ -306,7 +306,7 @@ async def sources(
     given = filter_values(params, datetime.now().astimezone().date())
     filters = restricted(Query(""), given).filters
     skipped = {} if params.agent or not params.skipped else dict(opened.sync.scanner.skipped)
-    return await workspaces.read(_sources, opened, params, call, filters, skipped)
+    return await workspaces.read_files(_sources, opened, params, call, filters, skipped)
 
 
 def _sources(

@@ -53,7 +53,7 @@ async def links(
     """``links``: a page of the links from or to a note, of its mentions, or of what is broken or alone."""
     if (params.path is None) != (params.which in {"broken", "orphans"}):
         raise InvalidError(f"$.path: {params.which} is about {'all notes' if params.path else 'one note'}")
-    return await workspaces.read(_links, opened, params, call)
+    return await workspaces.read_files(_links, opened, params, call)
 
 
 def _links(opened: OpenWorkspace, params: LinksParams, call: Call) -> Packed[LinksResult]:
@@ -209,7 +209,7 @@ async def resolve(
     workspaces: Workspaces, opened: OpenWorkspace, params: ResolveParams, call: Call
 ) -> Packed[ResolveResult]:
     """``resolve``: the note and heading that a link as written means, or why none."""
-    return await workspaces.read(_resolve, opened, params, call)
+    return await workspaces.read_files(_resolve, opened, params, call)
 
 
 def _resolve(opened: OpenWorkspace, params: ResolveParams, call: Call) -> Packed[ResolveResult]:

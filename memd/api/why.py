@@ -109,7 +109,7 @@ class _Facts:
 async def why(workspaces: Workspaces, opened: OpenWorkspace, params: WhyParams, call: Call) -> WhyResult:
     """``why``: the stage that dropped a source from a search."""
     fresh = await wait_for(opened, params, call)
-    facts = await workspaces.read(_look, opened, params, call)
+    facts = await workspaces.read_files(_look, opened, params, call)
     stage = "outside" if facts.path is None else "missing" if facts.is_kept else ""
     stage = stage or await _stage(workspaces, opened, facts)
     prepared = facts.prepared

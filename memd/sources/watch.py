@@ -1,10 +1,11 @@
 """The file system watch: reports paths that may have changed, for all roots of a daemon.
 
-One `watchfiles.watch` in a thread; this module is its only importer. An event is a hint that a path may be
-dirty, and some events are lost: watchfiles drops the kernel's report that its queue was full, does not report
-a folder that it cannot watch, and does not notice that a disk was mounted. So no caller may rely on events:
-scans (memd/workspace/scanner.py) find the changes without one. The watch requests a scan when it detects that
-something was lost, and frequent scans while folders are unwatched. `Watcher.watch` never ends by an error.
+One `watchfiles.watch` in a thread for each root; this module is its only importer. An event is a hint that
+a path may be dirty, and some events are lost: watchfiles drops the kernel's report that its queue was full,
+does not report a folder that it cannot watch, and does not notice that a disk was mounted. So no caller may
+rely on events: scans (memd/workspace/scanner.py) find the changes without one. The watch requests a scan
+when it detects that something was lost, and frequent scans while folders are unwatched. `Watcher.watch`
+never ends by an error.
 """
 
 import asyncio
@@ -17,7 +18,7 @@ import stat
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import closing, suppress
+from contextlib import aclosing, closing, suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -48,6 +49,7 @@ BLIND_RETRY_S = 60.0
 # the first delay is used again.
 RETRY_S = (0.5, 1.0, 2.0, 5.0, 15.0, 60.0)
 STABLE_S = 60.0
+CLOSE_S = 2.0  # for a thread to end; where it takes longer, a disk hangs
 JOIN_S = 0.05  # after a root was added or removed, more may follow: wait, and make one new watch for all
 DELETED = 3  # watchfiles' Change.deleted, which is imported late
 _UNDECODABLE = re.compile(r'^Unable to decode path "(.*)" to string$', re.DOTALL)
@@ -127,14 +129,18 @@ class Watcher:
             stopped.cancel()
             self._leave(watched)
 
-    def close(self) -> None:
-        """End the thread and wait for it, which takes a moment."""
+    def end(self) -> threading.Thread | None:
+        """Let the thread end, which takes a moment; return it."""
         with self._lock:
             self._closing = True
             thread = self._thread
         self._wake.set()
-        if thread is not None:
-            thread.join()
+        return thread
+
+    def close(self) -> None:
+        """End the thread and wait for it, unless its disk hangs."""
+        if (thread := self.end()) is not None:
+            thread.join(CLOSE_S)
 
     def _join(self, watched: "_Root") -> None:
         with self._lock:
@@ -180,6 +186,41 @@ class Watcher:
             if not self._closing and not self._wake.wait(pause_s if roots else None):
                 return roots
         return []
+
+
+class Watchers:
+    """A watcher for each root, since one thread for all would wait for a disk that hangs."""
+
+    def __init__(self) -> None:
+        self._watchers: list[Watcher] = []
+        self._ending: list[threading.Thread] = []
+
+    @property
+    def count(self) -> int:
+        """The number of watched roots."""
+        return len(self._watchers)
+
+    async def watch(
+        self, root: Path, *, stop: asyncio.Event, enters: Callable[[str], bool] = lambda _: True
+    ) -> AsyncGenerator[Dirty, None]:
+        """Yield as `Watcher.watch`; the root's thread ends with it."""
+        watcher = Watcher()
+        self._watchers.append(watcher)
+        try:
+            async with aclosing(watcher.watch(root, stop=stop, enters=enters)) as stream:
+                async for dirty in stream:
+                    yield dirty
+        finally:
+            self._watchers.remove(watcher)
+            self._ending = [
+                thread for thread in (*self._ending, watcher.end()) if thread and thread.is_alive()
+            ]
+
+    def close(self) -> None:
+        """Wait for the threads of watches that have ended, unless their disks hang."""
+        stop = time.monotonic() + CLOSE_S
+        for thread in self._ending:
+            thread.join(max(0.0, stop - time.monotonic()))
 
 
 class _Session:

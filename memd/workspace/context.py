@@ -24,7 +24,7 @@ from memd.index.indexer import Indexer
 from memd.index.sidecars import SidecarFolder
 from memd.registry import Workspace
 from memd.sources.scan import Rules
-from memd.sources.watch import Watcher
+from memd.sources.watch import Watchers
 from memd.workspace.disk import Disk, Disks
 from memd.workspace.parse_process import ParseProcess
 from memd.workspace.set_aside import SetAside
@@ -80,7 +80,7 @@ class DaemonContext:
     """The state that all workspaces of a daemon share."""
 
     providers: Providers
-    watcher: Watcher
+    watcher: Watchers
     user_config_path: Path
     threads: Threads
     process: ParseProcess

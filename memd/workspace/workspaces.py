@@ -3,6 +3,7 @@
 import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -26,10 +27,10 @@ from memd.events import EventBus
 from memd.logs import log_unforeseen
 from memd.records import SandboxLimit
 from memd.registry import Registry, Workspace
-from memd.sources.watch import Watcher
+from memd.sources.watch import Watchers
 from memd.workspace.check import WorkspaceCheck
 from memd.workspace.context import DaemonContext, EmbeddingPause
-from memd.workspace.disk import FRESH_S, Disk
+from memd.workspace.disk import FRESH_S, Disk, Disks
 from memd.workspace.open import (
     OpenWorkspace,
     checked_config,
@@ -69,9 +70,11 @@ class Workspaces:
         self.team_fault: ConfigError | None = None  # what is wrong with it
         self._changing_team = asyncio.Lock()
         self._providers = Providers()
-        self._watcher = Watcher()
+        self._watcher = Watchers()
         self.threads = Threads()
         self.folders = FolderWriter()
+        self._reading = Disks("notes")
+        self._checking = Disks("check")
         self._stopping = asyncio.Event()
         self._process = ParseProcess()
         self._context = DaemonContext(
@@ -134,6 +137,14 @@ class Workspaces:
     async def read(self, work: Callable[..., T], *args: Any) -> T:
         """Run *work* in a reading thread."""
         return await self.threads.read(work, *args)
+
+    async def read_files(self, work: Callable[..., T], opened: OpenWorkspace, *args: Any) -> T:
+        """Run *work*, which reads notes of *opened*, in a thread for its root: no other waits for its disk.
+
+        Raises:
+            DiskError: the disk does not answer.
+        """
+        return await self._reading.of(opened.workspace.root).run(work, opened, *args)
 
     async def apart(self, work: Callable[..., T], *args: Any) -> T:
         """Run long *work* in a thread that neither queries nor saves wait for."""
@@ -343,7 +354,8 @@ class Workspaces:
     async def check(self, root: Path) -> None:
         """Compare an index with the disk and repair it."""
         opened = self._opened[root]
-        checking = WorkspaceCheck(opened, apart=self.apart, write=self.write, folders=self.folders)
+        apart = partial(self._checking.of(root).run, deadline_s=None)  # an hour, of a large index
+        checking = WorkspaceCheck(opened, apart=apart, write=self.write, folders=self.folders)
         await checking.compare(repair=True)
 
     async def add(self, path: str, *, force: bool) -> tuple[Path, bool]:

@@ -1,7 +1,9 @@
 """A slow or hanging disk is the trouble of its own workspace."""
 
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -46,6 +48,8 @@ def test_the_other_workspace_and_the_daemon_go_on(unstarted, slow, tmp_path, sec
                 (tmp_path / "quick" / f"{number}.md").write_text(f"A snipe{number}.\n")
                 assert client.call("sync", {"workspace": quick}, timeout_s=10 * PATIENCE)["synced"]
                 assert unstarted.found(f"snipe{number}", workspace=quick) == [f"{number}.md"]
+        (tmp_path / "quick" / "saved.md").write_text("A dunlin.\n")
+        until(lambda: unstarted.found("dunlin", workspace=quick) == ["saved.md"], 5)  # by its event alone
         one = client.call("status", {"workspace": hung})["workspaces"][0]
         assert f"the disk of {hung} is slow, or hangs" in one["errors"]
         # The first question meets the disk before it is known to be slow.
@@ -54,6 +58,33 @@ def test_the_other_workspace_and_the_daemon_go_on(unstarted, slow, tmp_path, sec
     assert unstarted.call("ping")["pid"] == pid
     slow.take(0)
     until(lambda: unstarted.found("crane", workspace=hung, sync=5000) == ["new.md"], 60)
+
+
+def test_reads_of_notes_there_hold_up_no_reader(unstarted, slow, tmp_path):
+    """Any number of them wait in the thread of that root; the other workspace answers, and is read."""
+    hung, quick = str(tmp_path / "slow"), str(tmp_path / "quick")
+    slow.take(1e9)
+    asked = [("get", {"path": "bittern.md"}), ("why", {"query": "crane", "path": "bittern.md"}),
+             ("links", {"path": "bittern.md"}), ("forget", {"path": "bittern.md"}),
+             ("check", {})]  # fmt: skip
+    threads = [
+        threading.Thread(target=_ask, args=(unstarted, method, {"workspace": hung, **params}), daemon=True)
+        for method, params in asked * 3
+    ]
+    for thread in threads:
+        thread.start()
+    time.sleep(1)
+    for _ in range(5):
+        assert unstarted.found("heron", workspace=quick) == ["heron.md"]
+        assert unstarted.call("get", workspace=quick, path="heron.md")["text"] == "A heron."
+    slow.take(0)
+    for thread in threads:
+        thread.join(20 * PATIENCE)
+
+
+def _ask(daemon: Daemon, method: str, params: dict[str, object]) -> None:
+    with suppress(Exception), daemon.client() as client:
+        client.call(method, params, timeout_s=40 * PATIENCE)
 
 
 def test_a_daemon_starts_beside_a_disk_that_hangs(unstarted, slow, tmp_path):
