@@ -10,8 +10,7 @@ nothing; talk, the same of talk alone; found, the share of the own questions wit
 place; got, of these, the share that gets it. The goal is a precision of .8 at a silence of .9 and .7 got. The
 judgements name one note for most questions: another note that answers counts as wrong.
 
-The rows "mean" are of the retrieval sets and the headings, without the pairs. The curves, which a kept run
-has, vary each limit of the gate, and those of gates that were rejected: a score, or a meaning, alone.
+The rows "mean" are of the retrieval sets and the headings, without the pairs.
 """
 
 import argparse
@@ -29,7 +28,7 @@ from benchmarks.recall import some
 from memctl.commands.hook import BUDGET_TOKENS, as_words
 from memd.api.recall import LEAST_HITS, PIECE_TOKENS
 from memd.embedding.onnx import OnnxEmbedder
-from memd.search.confidence import SURE_MEANING, SURE_MEANING_OF_FIRST, SURE_SCORE, is_sure
+from memd.search.confidence import is_sure
 from memd.search.ranking import Candidate
 from memd.text import is_readable
 
@@ -37,72 +36,7 @@ SEED = 7
 FOREIGN = 2  # for each own question
 ALL = 1 << 30
 HITS = max(BUDGET_TOKENS // PIECE_TOKENS, LEAST_HITS)  # as for the hook's budget
-LIMITS = tuple(number / 50 for number in range(15, 36))  # of curves, .3 to .7
-TALK = """
-continue
-thanks
-run the tests again
-go on
-yes, do it
-no, the other one
-looks good, commit it
-commit this with a good message and push
-ok now fix the failing test
-why did that fail?
-try again with more memory
-what do you think?
-undo the last change
-please explain what you just did
-show me the diff
-can you simplify this function?
-rename this variable to something clearer
-add a docstring to this function
-write a unit test for the new class
-refactor this into two functions
-make the error message clearer
-there is a typo in the readme
-it still doesn't work, same error as before
-the build is red, have a look
-revert that and try the first idea
-use a dataclass instead of a dict here
-remove the debug prints
-add type hints to this module
-what does this line do?
-is there a simpler way to write this?
-split this file, it is too long
-move this helper next to its caller
-great, let's continue with the next step
-stop, that is not what I asked for
-do the same for the other two files
-let me see the whole file again
-sort the imports and run the linter
-catch the exception and log it
-make this async
-why is this loop so slow?
-bump the version and update the changelog
-open a pull request for this branch
-rebase onto main and resolve the conflicts
-what is left to do?
-summarize what we did so far
-that's wrong, look at line 42 again
-replace the regex with a parser
-you forgot to handle the empty list
-return early if the argument is None
-add a flag --verbose to the command line
-print the response before you parse it
-does this handle unicode?
-write the function in one line
-check if there are other places with the same bug
-I restarted it, now it prints nothing at all
-delete the old code, we don't need it any more
-can we cache the result of this call?
-good, but use a set instead of a list
-ok, merge it
-Traceback (most recent call last): File "main.py", line 12, in <module> KeyError: 'name'
-hm, are you sure about that?
-make the button blue and a bit larger
-convert this callback to async/await
-""".strip().splitlines()
+TALK = (Path(__file__).parent / "talk.txt").read_text(encoding="utf-8").splitlines()
 
 Gate = Callable[[Candidate], bool]
 
@@ -130,17 +64,13 @@ def main() -> None:
     }
     others |= {data.name: [one for other in whole for one in other.queries] for data in notes}
     rows: list[dict[str, Any]] = []
-    curves: list[dict[str, Any]] = []
     for data in sets + notes:
         texts = [query.text for query in others[data.name]]
         prompts = asked(data, texts, options.kept, f"{data.name}-{len(data.documents)}-{len(data.queries)}")
         for name, gate in GATES.items():
             rows += [figures(data.name, name, prompts, gate, half) for half in ("even", "odd")]
-        for name, gate in _curve():
-            curves += [figures(data.name, name, prompts, gate, half) for half in ("even", "odd")]
     asides = options.pairs[0].name if options.pairs else ""
-    curves += means(curves, asides)
-    report.show("injection", rows + means(rows, asides), options, curves=curves)
+    report.show("injection", rows + means(rows, asides), options)
 
 
 def _options() -> argparse.Namespace:
@@ -233,34 +163,8 @@ def means(rows: Sequence[dict[str, Any]], without: str) -> list[dict[str, Any]]:
     return found
 
 
-def _score(limit: float) -> Gate:
-    return lambda one: one.merged >= limit
-
-
-def _gate(score: float, meaning: float, of_first: float) -> Gate:
-    return lambda one: (
-        one.merged >= score
-        and (one.vector_score or 0.0) >= (of_first if one.vector_rank == one.keyword_rank == 1 else meaning)
-    )
-
-
-def _words(limit: float) -> Gate:
-    return lambda one: one.keyword_rank == 1 and (one.keyword_score or 0.0) >= limit
-
-
-def _curve() -> Iterator[tuple[str, Gate]]:
-    for limit in LIMITS:
-        yield f"score {limit}", _score(limit)
-        yield f"meaning {limit}", _gate(0.0, limit, limit)
-        yield f"gate, score {limit}", _gate(limit, SURE_MEANING, SURE_MEANING_OF_FIRST)
-        yield f"gate, meaning {limit}", _gate(SURE_SCORE, limit, min(limit, SURE_MEANING_OF_FIRST))
-        yield f"gate, of first {limit}", _gate(SURE_SCORE, SURE_MEANING, min(limit, SURE_MEANING))
-        yield f"meaning {limit}, of first {SURE_MEANING_OF_FIRST}", _gate(0.0, limit, SURE_MEANING_OF_FIRST)
-        yield f"words {limit}", _words(limit)
-
-
 COUNTS = ("prompts", "injected")
-GATES: dict[str, Gate] = {"score .3": _score(0.3), "sure": is_sure}  # before, and as it is
+GATES: dict[str, Gate] = {"score .3": lambda one: one.merged >= 0.3, "sure": is_sure}  # before, and as it is
 
 
 if __name__ == "__main__":

@@ -97,7 +97,7 @@ def items(texts: dict[str, str]) -> dict[str, list[Item]]:
     flat = {path: _flat(text) for path, text in texts.items()}
     kinds: dict[str, list[Item]] = {
         "half-sentence": [],
-        "title": [Item(title, path) for path, text in texts.items() if (title := _title(text))],
+        "title": titles(texts),
         "name + number": [
             Item(" ".join(found), path)
             for path, text in texts.items()
@@ -124,6 +124,11 @@ def items(texts: dict[str, str]) -> dict[str, list[Item]]:
         item for item in named if sum(f" {_flat(item.query).strip()} " in one for one in flat.values()) == 1
     ]
     return alone
+
+
+def titles(texts: dict[str, str]) -> list[Item]:
+    """Return the titles that one note only has."""
+    return _alone([Item(title, path) for path, text in texts.items() if (title := _title(text))])
 
 
 def moved(texts: dict[str, str]) -> tuple[dict[str, str], dict[str, Item]]:

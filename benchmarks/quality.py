@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks import beir, calibration, report
+from benchmarks import beir, calibration, known_items, report
 from benchmarks.beir import Beir, Query
 from benchmarks.indexed import Indexed, indexed
 from benchmarks.scorer import evaluate
@@ -125,19 +125,12 @@ def _options() -> argparse.Namespace:
 
 def titles(notes: Path) -> Beir:
     """Return a folder of notes and questions from the titles that one note only has."""
-    documents = [
-        {"_id": path.relative_to(notes).with_suffix("").as_posix(), "text": path.read_text(encoding="utf-8")}
-        for path in sorted(notes.rglob("*.md"))
-    ]
-    named: dict[str, list[str]] = {}
-    for document in documents:
-        first = document["text"].partition("\n")[0]
-        if first.startswith("# "):
-            named.setdefault(first[2:].strip(), []).append(document["_id"])
-    alone = [(title, ids[0]) for title, ids in named.items() if len(ids) == 1]
-    chosen = random.Random(SEED).sample(alone, min(TITLES, len(alone)))
-    queries = [Query(f"title-{number}", title, "") for number, (title, _) in enumerate(chosen)]
-    judged = {f"title-{number}": {document: 1} for number, (_, document) in enumerate(chosen)}
+    texts, _ = known_items.read(notes, None)
+    found = known_items.titles(texts)
+    chosen = dict(enumerate(random.Random(SEED).sample(found, min(TITLES, len(found)))))
+    documents = [{"_id": path.removesuffix(".md"), "text": text} for path, text in texts.items()]
+    queries = [Query(f"title-{number}", item.query, "") for number, item in chosen.items()]
+    judged = {f"title-{number}": {item.path.removesuffix(".md"): 1} for number, item in chosen.items()}
     return Beir(notes.name, documents, queries, judged, frozenset())
 
 
