@@ -16,7 +16,7 @@ from memd.embedding.onnx import OnnxEmbedder
 from memd.index.index import Index
 from memd.index.indexer import Indexer
 from memd.index.snapshot import View
-from memd.records import ChunkLimits
+from memd.records import ChunkLimits, Mode
 from memd.search.identifiers import spelled
 from memd.search.query import parse
 from memd.search.score import PreparedQuery
@@ -38,7 +38,7 @@ class Indexed:
 
     index: Index
     embedder: OnnxEmbedder
-    vectors: dict[str, bytes | None]  # text → its vector, None if the model cannot read it
+    vectors: dict[str, bytes]  # text → its vector
 
     def ask(self, text: str, *, correct: bool = True, **changes: Any) -> Answer:
         """Answer as a daemon would, with the default configuration except for the *changes* of the request.
@@ -48,7 +48,7 @@ class Indexed:
         config = WorkspaceConfig()
         with self.index.view() as view:
             query = parse(text, TODAY, excludes_in(view))
-        vector = None if changes.get("mode") == "keyword" else self._vector(query.text)
+        vector = None if changes.get("mode") == "keyword" else self._vector(query.text, changes.get("mode"))
         fields: dict[str, Any] = {
             "query": query,
             "query_vec": vector,
@@ -78,13 +78,14 @@ class Indexed:
         query, _ = with_forms(view, corrected(request.query, found.corrected), WorkspaceConfig().languages)
         if not query.corrected:
             return replace(request, query=query)
-        vector = None if request.query_vec is None else self._vector(query.text)
+        vector = None if request.query_vec is None else self._vector(query.text, request.mode)
         return replace(request, query=query, corrected_vec=vector)
 
-    def _vector(self, text: str) -> bytes | None:
+    def _vector(self, text: str, mode: Mode | None) -> bytes | None:
+        if not text.strip() or (mode != "vector" and not is_readable(text, self.embedder.scripts)):
+            return None
         if text not in self.vectors:
-            readable = text.strip() and is_readable(text, self.embedder.scripts)
-            self.vectors[text] = self.embedder.embed_query(text) if readable else None
+            self.vectors[text] = self.embedder.embed_query(text)
         return self.vectors[text]
 
 
