@@ -27,7 +27,7 @@ from benchmarks.conversations import Session
 from benchmarks.indexed import TODAY, indexed
 from memd.eval.scores import interval, mean, ndcg, recall
 
-HITS = 60  # enough for ten sessions; each has three at most
+HITS = 30  # ten sessions; each has three at most
 SEED = 7
 LAYOUTS = ("sessions", "recent", "pages", "turns")
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
