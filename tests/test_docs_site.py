@@ -24,7 +24,7 @@ from tools.mcp_tools import TOOLS
 import_command = importlib.import_module("memctl.commands.import")
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-WITH_FIGURES = ("README.md", "docs/performance.md", "docs/comparison.md")
+WITH_FIGURES = ("README.md", "docs/performance.md", "docs/comparison.md", "docs/benchmarks.md")
 RUN = re.compile(r"\]\(([^)]*benchmarks/runs/[^)]+\.json)\)")
 FIGURE = re.compile(r"(?<![\w.,-])\d[\d,]*(?:\.\d+)?|(?<![\w.,-])\.\d+")
 
