@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import struct
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -47,6 +47,9 @@ PARTS = 3  # per slice, one after the other: sources, rows, lengths
 MAX_CHUNK_ID = 1 << 26
 MAX_ROW = (1 << 31) - 1  # the columns are int32
 GROUP = 64  # scores per group, of which only the best is compared first: 16,000 of a million
+# Chunks of a source in the pool of an arm, as long as others match: with 300 sections of one file, eight
+# notes that match nearly as well were outside of it. A file shows three places, each with its neighbours.
+OF_SOURCE = 8
 MAX_LENGTH = 1 << 24  # in terms: a source has at most 4 MiB
 
 Ids: TypeAlias = "NDArray[np.int64]"
@@ -302,6 +305,45 @@ def best_of(ids: Ids, scores: Scores, limit: int) -> Ids:
         ids, scores = ids[chosen], scores[chosen]
     order = np.lexsort((ids, -scores))
     return ids[order][:limit]
+
+
+def spread(  # noqa: PLR0917 - of one arm
+    find: Callable[[Mask], Ids],
+    scores_at: Callable[[Ids], Scores],
+    mask: Mask,
+    columns: Columns,
+    limit: int,
+    most: int,
+) -> Ids:
+    """Return the ids of the *limit* best chunks, of each source at most *most* as long as others have any.
+
+    Args:
+        find: returns the *limit* best ids under a mask.
+        scores_at: returns the scores of some ids.
+        mask: which chunks may be found.
+        columns: of the chunks.
+        limit: ids wanted.
+        most: ids of a source; `OF_SOURCE`, if that is more.
+    """
+    first = found = find(mask)
+    held: list[Ids] = []
+    while len(found) == limit:  # otherwise nothing else is left that could come in
+        sources = columns.source[found]
+        each, counts = np.unique(sources, return_counts=True)
+        full = [found[sources == one][: max(most, OF_SOURCE)] for one in each[counts > max(most, OF_SOURCE)]]
+        if not full:
+            break
+        held += full
+        mask = mask.copy()
+        for start, end in zip(*stretches(columns, [int(some[0]) for some in full]), strict=True):
+            mask[start:end] = False
+        found = find(mask)
+    if not held:
+        return first
+    ids = np.concatenate([*held, found])
+    ids = best_of(ids, scores_at(ids), limit)
+    ids = np.concatenate([ids, first[~np.isin(first, ids)][: limit - len(ids)]])
+    return best_of(ids, scores_at(ids), limit)
 
 
 def count_above(scores: Scores, mask: Mask, limit: float) -> int:

@@ -328,10 +328,6 @@ class Reader:
         """Return source → mtime_ns of all sources, gone ones included."""
         return dict(self.each("SELECT id, mtime_ns FROM sources"))
 
-    def first_chunks(self) -> dict[int, int]:
-        """Return source → its first chunk, gone sources included."""
-        return dict(self.each("SELECT source, min(id) FROM chunks GROUP BY source"))
-
     def all_rows(self) -> Iterator[tuple[int, int, int]]:
         """Yield (chunk, source, row of the active matrix or -1) of all chunks by id, gone ones included."""
         yield from self.each(ALL_ROWS)

@@ -6,12 +6,14 @@ results of both arms are merged, filtered and cut as usual, but near-duplicates 
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from operator import mul
 
 from memd import text
 from memd.config import Weights
 from memd.errors import DeadlineError
+from memd.index.columns import OF_SOURCE
 from memd.index.snapshot import Snapshot, View
 from memd.index.vectors import FLOAT_BYTES, Rows
 from memd.search import filters, ranking
@@ -36,18 +38,19 @@ def candidates(view: View, request: PreparedQuery) -> tuple[list[Candidate], boo
     live = {number: (source, row) for number, source, row in view.reader.all_rows() if source in sources}
     allowed = _allowed(view, request, {number: source for number, (source, _) in live.items()})
     if is_newest_asked(request.query):
-        return newest_candidates(view, request.query, allowed.__contains__), False
+        first = {live[number][0]: number for number in sorted(allowed, reverse=True)}
+        return newest_candidates(view, request.query, first), False
     cosines: dict[int, float] = {}
     is_there = request.query_vec is not None and request.model_id == view.snapshot.model_id
     has_vectors = is_there and request.mode != "keyword"
     if has_vectors and request.query_vec is not None:
-        cosines = _meaning(view.snapshot, request.query_vec, live, allowed, request.expired)
+        cosines = _meaning(view.snapshot, request, live, allowed)
         looked_at = {*cosines, *sorted(allowed)[:POOL]}  # a row of zeros has no cosine above 0
         if view.has_damaged_at(
             {number: live[number][1] for number in looked_at}
         ):  # as in `score`: only words are used
             cosines, has_vectors = {}, False
-    words = {} if has_vectors and request.mode == "vector" else _words(view, request.query, allowed)
+    words = {} if has_vectors and request.mode == "vector" else _words(view, request, live, allowed)
     nearest, by_words = _ranks(cosines, cosines.__getitem__), _ranks(words, words.__getitem__)
     found = []
     expired = view.snapshot.expired(request.today)
@@ -92,20 +95,18 @@ def _allowed(view: View, request: PreparedQuery, sources: dict[int, int]) -> set
 
 
 def _meaning(
-    snapshot: Snapshot,
-    query_vec: bytes,
-    live: dict[int, tuple[int, int]],
-    allowed: set[int],
-    expired: Callable[[], bool],
+    snapshot: Snapshot, request: PreparedQuery, live: dict[int, tuple[int, int]], allowed: set[int]
 ) -> dict[int, float]:
     """Return the vector scores of the POOL nearest chunks, computed as in `score`."""
     rows = snapshot.rows
-    raw = _cosines(rows, query_vec, {row for _, row in live.values() if 0 <= row < rows.count}, expired)
+    assert request.query_vec is not None
+    raw = _cosines(
+        rows, request.query_vec, {row for _, row in live.values() if 0 <= row < rows.count}, request.expired
+    )
     cosines = {row: snapshot.cosines.score(cosine) for row, cosine in raw.items()}
     near = {number: cosines[live[number][1]] for number in allowed if live[number][1] in cosines}
-    pool = sorted((number for number in near if near[number] > 0), key=lambda chunk: (-near[chunk], chunk))[
-        :POOL
-    ]
+    ranked = sorted((number for number in near if near[number] > 0), key=lambda chunk: (-near[chunk], chunk))
+    pool = _pool(ranked, live, request.per_source)
     chunks: dict[int, list[int]] = {}
     for number, (source, _) in live.items():
         chunks.setdefault(source, []).append(number)
@@ -133,16 +134,31 @@ def _cosines(
     return found
 
 
-def _words(view: View, query: Query, allowed: set[int]) -> dict[int, float]:
+def _pool(ranked: Sequence[int], live: dict[int, tuple[int, int]], per_source: int) -> list[int]:
+    """Return the POOL best of *ranked*, few of a source as long as others have any: `columns.spread`."""
+    taken: Counter[int] = Counter()
+    most = max(per_source, OF_SOURCE)
+    best: list[int] = []
+    others: list[int] = []
+    for number in ranked:
+        taken[live[number][0]] += 1
+        (best if taken[live[number][0]] <= most else others).append(number)
+    return [*best[:POOL], *others][:POOL]
+
+
+def _words(
+    view: View, request: PreparedQuery, live: dict[int, tuple[int, int]], allowed: set[int]
+) -> dict[int, float]:
     """Return scores in [0, 1) of the POOL best allowed chunks by FTS5, with the tanh of `keyword_scores`."""
-    expressions = _expressions(view, query)
+    expressions = _expressions(view, request.query)
     if not expressions:
         return {}
     total = view.reader.chunk_count()
     reachable = sum(_idf(total, len(view.reader.matching("words", expression))) for expression in expressions)
     ranked = view.reader.ranked_by_words(" OR ".join(expressions))
-    best = [(number, -rank / (FTS5_K1 + 1)) for number, rank in ranked if number in allowed][:POOL]
-    return {number: math.tanh(2 * bm25 / reachable) for number, bm25 in best}
+    bm25 = {number: -rank / (FTS5_K1 + 1) for number, rank in ranked if number in allowed}
+    pool = _pool(list(bm25), live, request.per_source)
+    return {number: math.tanh(2 * bm25[number] / reachable) for number in pool}
 
 
 def _idf(chunks: int, document_frequency: int) -> float:

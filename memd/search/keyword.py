@@ -30,11 +30,13 @@ from memd.index.columns import (
     best_of,
     lower_bound,
     mask_size,
+    spread,
     stretches,
 )
 from memd.index.postings import Part, PostingIds, Postings, counted, known
 from memd.index.reader import Reader
 from memd.index.snapshot import Snapshot, View
+from memd.records import PER_SOURCE
 from memd.search.explanation import Term
 from memd.search.query import FORMS_SHARE, Query, content_words
 from memd.search.source_scores import Grouped, grouped, keyword_scores, shares_by
@@ -167,15 +169,17 @@ class KeywordArm:
         return {place: words[term.text] for place, term in enumerate(self.terms) if term.forms}
 
 
-def keyword_arm(view: View, query: Query, mask: Mask) -> KeywordArm:
-    """Score every chunk under *mask* by the query's words."""
+def keyword_arm(view: View, query: Query, mask: Mask, per_source: int = PER_SOURCE) -> KeywordArm:
+    """Score every chunk under *mask* by the query's words; *per_source*: hits of one source, at most."""
     found, whole = terms_of(view, query)
     if whole and len(query.pieces) == 1:
         postings = counted(dict.fromkeys(whole, 1))
         found.append((_term(view, query.pieces[0], postings, times=WHOLE_TIMES), postings))
     tier = "ngram" if any(is_spaceless(piece) for piece in query.pieces) else "fts"
-    arm = _arm(view, mask, found, tier, whole)
-    return arm if len(arm.pool) else _arm(view, mask, _substrings(view, query, mask), "like", frozenset())
+    arm = _arm(view, mask, found, tier, whole, per_source)
+    if len(arm.pool):
+        return arm
+    return _arm(view, mask, _substrings(view, query, mask), "like", frozenset(), per_source)
 
 
 def knows_a_word(view: View, query: Query) -> bool:
@@ -191,17 +195,19 @@ def occurs_literally(view: View, typed: str) -> bool:
     return any(written.search(text) for few in some for text in view.reader.searched(few).values())
 
 
-def _arm(
+def _arm(  # noqa: PLR0917 - what was decided before, each once
     view: View,
     mask: Mask,
     found: list[tuple[Term, Postings]],
     tier: str,
     whole: frozenset[int],
+    per_source: int,
 ) -> KeywordArm:
     named = tuple(term for term, _ in found)
     postings = tuple(some for _, some in found)
     scores = ChunkScores(_weighted(named, postings), view.snapshot.columns, K1, B)
-    pool = scores.best(mask, POOL)
+    columns = view.snapshot.columns
+    pool = spread(lambda under: scores.best(under, POOL), scores.at, mask, columns, POOL, per_source)
     return KeywordArm(pool, named, tier, whole, postings, mask, scores, view.snapshot)
 
 

@@ -127,7 +127,8 @@ def judge_words(view: View, request: PreparedQuery) -> Judgement:
     mask = _mask(view, request.query)
     if request.without:
         mask = restrict(mask, request.without, keep=False)
-    return Judgement(mask, None if request.mode == "vector" else keyword_arm(view, request.query, mask))
+    is_used = request.mode != "vector"
+    return Judgement(mask, keyword_arm(view, request.query, mask, request.per_source) if is_used else None)
 
 
 def judge(view: View, request: PreparedQuery, lap: Lap, words: Judgement | None = None) -> Judgement:
@@ -154,10 +155,12 @@ def _judged(view: View, request: PreparedQuery, words: Judgement, lap: Lap) -> J
     mask, keyword = words.mask, words.keyword
     vector = None
     if request.query_vec is not None and request.mode != "keyword" and not view.damaged:
-        vector = vector_arm(view, request.query_vec, request.model_id, mask, request.corrected_vec)
+        vector = vector_arm(
+            view, request.query_vec, request.model_id, mask, request.corrected_vec, request.per_source
+        )
     lap("vector")
     if vector is None and keyword is None:
-        keyword = keyword_arm(view, request.query, mask)
+        keyword = keyword_arm(view, request.query, mask, request.per_source)
     # With a single arm, requested or available, its scores are used unchanged.
     names = (
         named(view, request.spelled, keyword, vector) if vector and keyword and request.spelled else NOTHING
@@ -176,7 +179,7 @@ def _judged(view: View, request: PreparedQuery, words: Judgement, lap: Lap) -> J
         first = [candidate.id for candidate in candidates[: VERIFIED * request.limit]]
         vector.verify(places(view.snapshot.columns, np.array(first, np.int64), PLACES))
     if is_newest_asked(request.query):
-        candidates = newest_candidates(view, request.query, mask.__getitem__)
+        candidates = newest_candidates(view, request.query, _first_chunks(view.snapshot, mask))
     ranked = lifted(candidates, view.snapshot)
     return Judgement(
         mask,
@@ -359,20 +362,13 @@ def is_newest_asked(query: Query) -> bool:
     return bool(query.filters) and not query.text.strip()
 
 
-def newest_candidates(
-    view: View, query: Query, may_answer: Callable[[int], bool] = lambda _: True
-) -> list[Candidate]:
+def newest_candidates(view: View, query: Query, first: Mapping[int, int]) -> list[Candidate]:
     """Return the first chunks of the newest sources that meet the filters, the newest first.
 
-    *may_answer*: by a chunk's id, whether no excluded word or chunk leaves it out.
+    *first*: source → its first chunk that may answer; behind one that the reader has, this is the next.
     """
-    first = view.reader.first_chunks()
     written = view.reader.change_times()
-    found = [
-        source
-        for source in filters.matching(view, query.filters)
-        if source.id in first and may_answer(first[source.id])
-    ]
+    found = [source for source in filters.matching(view, query.filters) if source.id in first]
     found.sort(key=lambda source: (-source.day.toordinal(), -written[source.id], source.path))
     return [
         Candidate(
@@ -391,6 +387,12 @@ def newest_candidates(
         )
         for source in found[:_MOST]
     ]
+
+
+def _first_chunks(snapshot: Snapshot, mask: Mask) -> dict[int, int]:
+    ids = np.flatnonzero(mask)
+    sources, first = np.unique(snapshot.columns.source[ids], return_index=True)
+    return dict(zip(sources.tolist(), ids[first].tolist(), strict=True))
 
 
 @dataclass(frozen=True, slots=True)

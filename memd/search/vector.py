@@ -12,10 +12,10 @@ from contextlib import suppress
 from functools import reduce
 from typing import Literal
 
-from memd.index.columns import Mask, Scores, best, mask_size
+from memd.index.columns import Mask, Scores, best, mask_size, spread
 from memd.index.snapshot import Snapshot, View
 from memd.index.vectors import FLOAT_BYTES, Ids, best_of, by_chunk, cosines, cosines_at
-from memd.records import KNEE, CosineScale
+from memd.records import KNEE, PER_SOURCE, CosineScale
 from memd.search.keyword import POOL
 
 with suppress(ImportError):  # then search.fallback answers, and nothing here is called
@@ -32,13 +32,14 @@ GATHERED = 8_192
 class VectorArm:
     """The vector arm's judgement of every chunk under a mask."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0917 - the query, then what may answer it
         self,
         snapshot: Snapshot,
         query_vec: bytes,
         mask: Mask,
         compare: Callable[[Sequence[int]], object],
         corrected_vec: bytes | None = None,
+        per_source: int = PER_SOURCE,
     ) -> None:
         """Find the nearest chunks under *mask*; the query is of the snapshot's model.
 
@@ -52,6 +53,7 @@ class VectorArm:
         self._query_vecs = (query_vec,) if corrected_vec is None else (query_vec, corrected_vec)
         self.mask = mask  # which chunks may answer
         self._all: Scores | None = None  # each chunk's cosine, if all were computed
+        self._per_source = per_source  # hits of one source, at most
         self.way = self._way()  # how the pool is found
         self.pool = self._nearest()  # ids, best first
         if len(self.pool) < POOL:
@@ -88,9 +90,14 @@ class VectorArm:
     def _nearest(self) -> Ids:
         if self.way == "all":
             self._all = self._scan()
-            return best(self._all, self.mask, POOL)
+            every = self._all
+            return self._spread(lambda mask: best(every, mask, POOL))
         ids = np.flatnonzero(self.mask) if self.way == "few" else self._candidates()
-        return best_of(ids, self._cosines_at(ids), POOL)
+        scores = self._cosines_at(ids)
+        return self._spread(lambda mask: best_of(ids[mask[ids]], scores[mask[ids]], POOL))
+
+    def _spread(self, find: Callable[[Mask], Ids]) -> Ids:
+        return spread(find, self.cosines_of, self.mask, self._snapshot.columns, POOL, self._per_source)
 
     def _candidates(self) -> Ids:
         snapshot, codes = self._snapshot, self._snapshot.codes
@@ -127,8 +134,13 @@ def scored(found: Scores, cosines: CosineScale) -> Scores:
     return scores
 
 
-def vector_arm(
-    view: View, query_vec: bytes, model_id: str, mask: Mask, corrected_vec: bytes | None = None
+def vector_arm(  # noqa: PLR0917 - the query, then what may answer it
+    view: View,
+    query_vec: bytes,
+    model_id: str,
+    mask: Mask,
+    corrected_vec: bytes | None = None,
+    per_source: int = PER_SOURCE,
 ) -> VectorArm | None:
     """Score every chunk under *mask* by its cosine with *query_vec*; None if that is from another model."""
     snapshot = view.snapshot
@@ -137,4 +149,4 @@ def vector_arm(
         return None
     if corrected_vec is not None and len(corrected_vec) != len(query_vec):
         corrected_vec = None
-    return VectorArm(snapshot, query_vec, mask, view.has_damaged, corrected_vec)
+    return VectorArm(snapshot, query_vec, mask, view.has_damaged, corrected_vec, per_source)

@@ -22,6 +22,7 @@ import numpy as np
 
 from memd.config import Weights
 from memd.errors import DeadlineError
+from memd.index.columns import OF_SOURCE
 from memd.index.links import Supersession
 from memd.index.reader import StoredChunk
 from memd.index.snapshot import View
@@ -62,7 +63,6 @@ from memd.text import is_spaceless, prepare
 
 CALL_S = 2.0  # of each call of a search
 LIST = 2 * POOL  # asked of each list, because a source counts a few times only
-OF_SOURCE = 8  # chunks of a source in each list: one long file must not starve the others
 MAX_TERMS = 64  # of a query, those with the highest weights: a pasted log has hundreds
 TEXTS = 30  # candidates whose texts are read at least; twice as many as hits, if more are wanted
 Embed = Callable[[PreparedQuery], PreparedQuery]
@@ -278,7 +278,7 @@ def _candidates(
 ) -> dict[int, _Scored]:
     """Return the best chunks of either list, by key."""
     where = expression(prepared.query)
-    fields = Found.__struct_fields__
+    fields, most = Found.__struct_fields__, max(OF_SOURCE, prepared.per_source)
     found: dict[int, _Scored] = {}
     if vectors:
         has_vector = f"has_u == true and {where}" if where else "has_u == true"
@@ -290,7 +290,7 @@ def _candidates(
             for hit in hits:
                 row = as_struct(hit.row, Found)
                 of_source[row.source] += 1
-                if of_source[row.source] <= OF_SOURCE and hit.score > 0 and sum(of_source.values()) <= LIST:
+                if of_source[row.source] <= most and hit.score > 0 and sum(of_source.values()) <= LIST:
                     one = found.setdefault(hit.key, _Scored(row))
                     one.vector = max(hit.score, one.vector or 0.0)
     if prepared.mode == "vector" and vectors:
@@ -308,7 +308,7 @@ def _candidates(
         for hit in hits:
             row = as_struct(hit.row, Found)
             of_source[row.source] += 1
-            if of_source[row.source] <= OF_SOURCE and taken < POOL:
+            if of_source[row.source] <= most and taken < POOL:
                 taken += 1
                 best.setdefault(hit.key, found.get(hit.key) or _Scored(row)).words = {-1: hit.score}
     return best

@@ -43,3 +43,13 @@ def test_words_beside_a_filter_are_searched_as_ever(diary):
 def test_what_is_gone_from_the_disk_is_in_no_list(diary):
     (diary.root / "daily/2026-11-20.md").unlink()
     assert diary.found("tag:alpha", limit=1) == ["daily/2026-05-01.md"]
+
+
+def test_a_list_goes_on_with_the_next_chunks(notes):
+    """What the reader has is left out: of each source the next chunk follows, and in the end none."""
+    notes.save({"a.md": "---\ntags: [alpha]\n---\n" + "heron weir\n\n" * 400})
+    [first] = notes.search("tag:alpha").hits
+    [following] = notes.search("tag:alpha", without=(first.chunk.id,)).hits
+    assert following.chunk.id == first.chunk.id + 1
+    every = tuple(notes.index.snapshot.columns.source.nonzero()[0].tolist())
+    assert notes.found("tag:alpha", without=every) == notes.found("tag:alpha -weir") == []

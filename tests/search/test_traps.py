@@ -119,3 +119,16 @@ def test_one_old_note_in_every_mode_and_fusion(notes):
     for mode in ("keyword", "vector", "hybrid"):
         for fusion in ("weighted", "rrf"):
             assert notes.found("heron weir", mode=mode, fusion=fusion) == [f"{day}.md"], (mode, fusion)
+
+
+@pytest.mark.parametrize("mode", ["keyword", "vector", "hybrid"])
+def test_one_long_file_does_not_starve_the_others(notes, mode):
+    """300 sections leave room for eight notes that match nearly as well; alone the file keeps all."""
+    section = "\n\n".join(f"## Heron {number}\n\n{'heron weir ' * 90}" for number in range(300))
+    others = {f"n{number}.md": f"heron {'weir ' * 2}otter sluice number{number}\n" for number in range(8)}
+    notes.save({"long.md": section, **others})
+    assert set(notes.found("heron weir", mode=mode, limit=50, min_score=0.0)) == {"long.md", *others}
+    wide = notes.search("heron weir", mode=mode, limit=200, min_score=0.0, per_source=12).judged
+    assert sum(one.path == "long.md" for one in wide.candidates) >= 142  # the next best fill the pool
+    hits = notes.search("heron weir path:long.md", mode=mode, limit=100, min_score=0.0, per_source=50).hits
+    assert len(hits) > 8

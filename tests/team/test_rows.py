@@ -73,7 +73,7 @@ def test_the_two_products_are_the_scores_of_a_local_search(notes, seed):
         notes.save({f"{day}n{name}.md": f"# Title {name}\n\n{text}\n"})
     rows = {(one["source"], one["ordinal"]): one for some in published(notes).values() for one in some}
     with notes.index.view() as view:
-        starts = view.reader.first_chunks()
+        starts = dict(view.reader.each("SELECT source, min(id) FROM chunks GROUP BY source"))
         sizes = {source: len(view.reader.chunks_of(source)) for source in starts}
         for _ in range(5):
             request = notes.request(" ".join(rng.sample(WORDS[:40], 3)), mode="hybrid")
