@@ -25,6 +25,9 @@ EVERY_PROJECT = "all"  # the project of a page that the client shows in each
 SEVERAL_PROJECTS = "several"  # of a page about projects that cannot be told apart
 
 SECTIONS = "MEMORY.md"  # Codex's file of sections
+# Of one file, each a page: writing one durably takes some ms, and memory of so many is a broken file.
+MAX_SECTIONS = 2_000
+TOO_MANY = f"has more than {MAX_SECTIONS:,} sections, and the rest are left out: divide or shorten the file"
 
 Projects = tuple[str, ...]
 
@@ -135,7 +138,9 @@ def codex_documents(_wanted: Path) -> Callable[..., Iterator[ForeignNote]]:
         if note is None:
             return
         if path.name == SECTIONS:
-            yield from _sections(note)
+            yield from islice(_sections(note), MAX_SECTIONS)
+            if len(_GROUP.findall(note.text)) > MAX_SECTIONS:
+                problems.add(str(path), TOO_MANY, part=True)
             return
         said = _CWD.search(note.text[:_HEAD_CHARS])
         yield note.document("codex", (said[1].strip(),) if said else (SEVERAL_PROJECTS,))

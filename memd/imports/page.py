@@ -41,9 +41,10 @@ _LONGEST_SECRET = 8 * 1024  # how far a secret may extend over a cut: so much is
 _FRONT_MATTER = re.compile(r"---[ \t]*\r?\n(.*?\n)---[ \t]*\r?\n", re.DOTALL)
 _UNTITLED = "conversation"
 _NO_CHECKSUM = {"sha256": ""}  # leaves it out of a comparison
-# Keys at the start of a line of front matter that memd writes itself.
+# Keys at the start of a line of front matter that memd writes itself, and one that would hide notes.
 _OWN_KEYS = re.compile(
-    r"""^(["']?)(updated|source|participants|project|part|branch|turns|tools|id|sha256)(\1[ \t]*:)""",
+    r"""^(["']?)"""
+    r"""(updated|source|participants|project|part|branch|turns|tools|id|sha256|supersedes)(\1[ \t]*:)""",
     re.MULTILINE,
 )
 
@@ -170,6 +171,9 @@ def document_page(of: ForeignNote, settings: Settings) -> ArchivePage:
     said, alone = _values(merged.raw.decode()), _values(page.raw.decode())
     is_apart = values.keys().isdisjoint(alone.keys() - {"title", "private"})
     is_same = said | _NO_CHECKSUM == alone | values | _NO_CHECKSUM
+    is_apart = is_apart and "supersedes" not in map(
+        str.lower, values
+    )  # YAML has more spellings of a key than the pattern
     is_kept = values and is_apart and is_same and is_private(merged.raw.decode()) == is_private(of.text)
     return merged if is_kept else page
 

@@ -85,6 +85,7 @@ def test_a_note_of_the_workspaces_project_becomes_a_page_that_names_it(workspace
 def test_a_page_keeps_the_front_matter_of_its_note(workspace, home):
     """As front matter, so that its fields are searched; keys that memd writes itself get another name."""
     own = "name: queue-left\nmetadata:\n  type: project\ntags: [queue]\nid: 7\nsource:\n  origin: human\n"
+    own += "supersedes: mine.md\n"
     home.claude(workspace.root, "queue.md", f"---\n{own}---\nBecause of its memory alarms.\n")
     [path] = workspace.imports("claude-code", memory=True)["new"]
     page = (workspace.root / path).read_text()
@@ -92,6 +93,7 @@ def test_a_page_keeps_the_front_matter_of_its_note(workspace, home):
     assert front["title"] == front["name"] == "queue-left"
     assert (front["metadata"], front["tags"]) == ({"type": "project"}, ["queue"])
     assert (front["original_id"], front["original_source"]) == ("7", {"origin": "human"})
+    assert ("supersedes" in front, front["original_supersedes"]) == (False, "mine.md")
     assert front["source"]["origin"] == "agent"
     assert len(front["id"]) == 16
     assert page.endswith("\n---\n\nBecause of its memory alarms.\n")
@@ -108,6 +110,10 @@ def test_a_page_keeps_the_front_matter_of_its_note(workspace, home):
         "- a",
         "a: |\n  x\n...\nid: 7",
         "a: 1\na: 2\n'id' : 3",
+        '"super\\u0073edes": mine.md',
+        "? supersedes\n: mine.md",
+        "!!str supersedes: mine.md",
+        "Supersedes: mine.md",
     ],
 )
 def test_front_matter_that_does_not_fit_never_speaks_for_memd(workspace, home, own):
@@ -117,6 +123,7 @@ def test_front_matter_that_does_not_fit_never_speaks_for_memd(workspace, home, o
     page = (workspace.root / path).read_text()
     front = values(page)
     assert front["source"]["client"] == "claude-code"
+    assert "supersedes" not in {key.lower() for key in front}
     assert re.fullmatch("[0-9a-f]{16}", front["id"])
     assert not flaw(page.encode(), path)
     note.write_text(f"---\n{own}\n---\nThe clock tower.\n")
@@ -361,6 +368,19 @@ def test_sections_with_alike_headings_are_pages_of_their_own(workspace, home):
     home.write(home.folder / ".codex/memories/MEMORY.md", text)
     assert len(workspace.imports("codex", memory=True)["new"]) == len(heads)
     assert all(f"Word{number}." in texts(workspace) for number in range(len(heads)))
+
+
+def test_a_file_of_too_many_sections_is_named_and_what_was_copied_stays(workspace, home, monkeypatch):
+    """The first ones are imported; the pages of others are no deleted notes."""
+    text = "".join(f"# Task Group: T{n}\napplies_to: cwd={workspace.root}\n\nWord{n}.\n" for n in range(4))
+    memory = home.write(home.folder / ".codex/memories/MEMORY.md", text)
+    assert len(workspace.imports("codex", memory=True)["new"]) == 4
+    monkeypatch.setattr(client_memory, "MAX_SECTIONS", 3)
+    report = workspace.imports("codex", memory=True)
+    assert (report["unchanged"], report["gone"]) == (3, [])
+    [skipped] = report["skipped"]
+    assert (skipped["source"], skipped["whole"]) == (str(memory), False)
+    assert "divide or shorten" in skipped["why"]
 
 
 def test_a_section_that_codex_takes_out_is_gone_here(workspace, codex):
