@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -67,8 +68,9 @@ def pointing_here(client: AgentClient) -> list[Path]:
     name = json.dumps(clients.command()[0], ensure_ascii=False)[1:-1]
     found = []
     for target in targets(client):
-        with suppress(CommandError):  # a file that cannot be read cannot be edited, either
-            if name in (_text(target, config_file.read(target.path)) or "") and _has(target):
+        with suppress(OSError, CommandError, UnicodeDecodeError):
+            text = target.path.read_text(encoding="utf-8")  # also of a file that must not be edited
+            if name in text and _edited(target, partial(target.has, text)):
                 found.append(target.path)
     return found
 

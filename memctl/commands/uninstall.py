@@ -94,7 +94,12 @@ def _take_away_what_points_here(*, asks: bool) -> int:
     for link in links:
         link.unlink(missing_ok=True)
         print(f"deleted: {one_line(str(link))}")
-    return max([_unregister(client) for client in clients], default=exits.OK)
+    status = max([_unregister(client) for client in clients], default=exits.OK)
+    for client in clients:
+        for path in registration.pointing_here(client):
+            common.note(f"{one_line(str(path))} still runs this memctl: remove it from there by hand")
+            status = max(status, exits.BY_HAND)
+    return status
 
 
 def _unregister(client: AgentClient) -> int:

@@ -13,6 +13,7 @@ import forked
 import pytest
 from patience import PATIENCE
 
+from memctl import exits
 from memctl.agents import config_file, json_splice
 from memctl.agents.config_file import FileChange
 from memctl.commands.editors import PLUGINS
@@ -435,6 +436,20 @@ def test_uninstall_takes_away_what_points_to_it(home, pointing):
     assert "Gemini" not in done.stdout
     assert {name: kept for name, kept in tree(home).items() if not name.startswith("state")} == pointing
     assert [path.name for path in home.glob(".local/share/nvim/site/pack/*/start/*")] == ["other"]
+
+
+def test_uninstall_names_what_it_could_not_take_away(home, pointing):
+    """In a file with comments, and in one that is read-only; the exit code says that something is left."""
+    commented, locked = home / ".cursor/mcp.json", home / ".codex/hooks.json"
+    commented.write_text(f"// mine\n{commented.read_text()}")
+    locked.chmod(0o400)
+    done = memctl(home, "uninstall", "--yes")
+    assert done.returncode == exits.BY_HAND
+    for path in (commented, locked):
+        assert f"{path} still runs this memctl: remove it from there by hand" in done.stderr
+        assert "memctl" in path.read_text()
+    assert "read-only" in done.stderr
+    assert "done; to remove the program" in done.stdout
 
 
 def test_uninstall_asks_before_it_takes_away_what_points_to_it(home, pointing):
