@@ -234,27 +234,27 @@ def _by_language(queries: list[Query]) -> Iterator[tuple[str, list[Query]]]:
 
 def below(found: Sequence[Ranked]) -> list[dict[str, Any]]:
     """Return for each set, and for the small ones as one, hybrid's nDCG@10 minus that of its better arm."""
-    arms = ("keyword", "vector", "hybrid")
-    sets = [(ranked.name, {arm: ranked.ndcgs(arm) for arm in arms}) for ranked in found]
-    small = [figures for _, figures in sets if len(figures["hybrid"]) < FEW]
-    if len(small) > 1:
-        pooled = {arm: [value for figures in small for value in figures[arm]] for arm in arms}
-        sets.append((f"{len(small)} sets of fewer than {FEW} questions", pooled))
     rows: list[dict[str, Any]] = []
-    for name, figures in sets:
+    small: list[float] = []
+    for ranked in found:
+        figures = {arm: ranked.ndcgs(arm) for arm in ("keyword", "vector", "hybrid")}
         better = max(("keyword", "vector"), key=lambda arm: mean(figures[arm]))
         differences = [a - b for a, b in zip(figures["hybrid"], figures[better], strict=True)]
-        ends = interval(differences, seed=SEED)
-        rows.append({
-            "set": name,
-            "questions": len(differences),
-            "better arm": better,
-            "its ndcg@10": round(mean(figures[better]), 4),
-            "hybrid minus it": f"{mean(differences):+.4f}",
-            "95 %": f"{ends[0]:+.4f} {ends[1]:+.4f}" if ends else "",
-            "below": bool(ends and ends[1] < -MARGIN),
-        })  # fmt: skip
-    return rows
+        rows.append(_compared(ranked.name, better, differences))
+        small += differences if len(differences) < FEW else []
+    return [*rows, _compared(f"sets of fewer than {FEW} questions", "of each", small)] if small else rows
+
+
+def _compared(name: str, better: str, differences: Sequence[float]) -> dict[str, Any]:
+    ends = interval(differences, seed=SEED)
+    return {
+        "set": name,
+        "questions": len(differences),
+        "better arm": better,
+        "hybrid minus it": f"{mean(differences):+.4f}",
+        "95 %": f"{ends[0]:+.4f} {ends[1]:+.4f}" if ends else "",
+        "below": bool(ends and ends[1] < -MARGIN),
+    }
 
 
 if __name__ == "__main__":

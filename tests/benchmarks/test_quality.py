@@ -71,9 +71,9 @@ def test_hybrid_below_its_better_arm_fails(tmp_path, monkeypatch):
     parts = [Beir("few", [], queries, judged, frozenset())]
     runs = {arm: {str(n): ["d"] for n in range(20)} for arm in ("keyword", "vector", "hybrid")}
     runs["hybrid"] = {str(n): ["x", "d"] for n in range(20)}
-    assert [row["below"] for row in below([Ranked("few", parts, runs)])] == [True]
+    assert [row["below"] for row in below([Ranked("few", parts, runs)])] == [True, True]
     runs["hybrid"] = runs["keyword"] | {"0": ["x", "d"]}
-    assert [row["below"] for row in below([Ranked("few", parts, runs)])] == [False]
+    assert [row["below"] for row in below([Ranked("few", parts, runs)])] == [False, False]
 
 
 def _written(folder, name, asked):
