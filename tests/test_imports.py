@@ -37,7 +37,7 @@ MAY_IMPORT = {
     "memd.index": VOCABULARY | {"memd.sources", "memd.entries.secrets"},
     "memd.rpc": VOCABULARY | {"memctl.protocol"},
     "memd.search": VOCABULARY | {"memd.index"},
-    "memd.team": VOCABULARY | {"memd.index", "memd.search", "memctl.paths"},
+    "memd.team": VOCABULARY | {"memd.entries.secrets", "memd.index", "memd.search", "memctl.paths"},
     "memd.entries": VOCABULARY | {"memctl.paths"},
     "memd.workspace": VOCABULARY
     | {"memd.sources", "memd.embedding", "memd.index", "memd.entries", "memd.team", "memctl.paths"},

@@ -33,6 +33,7 @@ from memd.api.results import (
 )
 from memd.api.search import filter_values
 from memd.entries import recalls
+from memd.entries.secrets import mask
 from memd.errors import InvalidError, NotFoundError
 from memd.index import links
 from memd.index.links import URLS, Resolver, links_in, links_out
@@ -43,7 +44,7 @@ from memd.rpc.context import Call, Packed, packed
 from memd.search.filters import Filters, matching
 from memd.search.query import Query, restricted
 from memd.search.spelling import near_paths
-from memd.sources.scan import WHY_NOT, Rules, look, read_source
+from memd.sources.scan import WHY_NOT, Rules, hash_of_file, look, read_source
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
 
@@ -84,7 +85,8 @@ def _get(opened: OpenWorkspace, params: GetParams, call: Call) -> Packed[GetResu
             start_line=start,
             end_line=end,
             lines=len(lines),
-            hash=found.hash.hex(),
+            # Of what an agent reads: by that of the file it could test guesses of a secret.
+            hash=(hash_of_file(text.encode()) if params.agent and text != found.text else found.hash).hex(),
             text="\n".join(lines[start - 1 : end]),
             superseded_by=list(place.superseded_by),
             expired=iso_day(place.source.expired(datetime.now().astimezone().date())),
@@ -111,7 +113,7 @@ def _for_agent(opened: OpenWorkspace, found: SourceText, params: GetParams) -> s
     """Return the text with secrets masked; an error if it became private after it was indexed."""
     if opened.visible_to_agents.keeps(found.path, found.text):
         raise unknown_chunk(params.id) if params.id else unknown(params.path or "", opened.workspace.root)
-    return opened.visible_to_agents.masked(found.text)
+    return mask(found.text)
 
 
 def found_source(view: View, root: Path, name: str) -> Source | None:
@@ -212,9 +214,7 @@ def titled(view: View, title: str) -> Source | None:
     """Return the live source with a shown title, regardless of case, if only one has it."""
     wanted = title.casefold()
     found = [source.id for source in view.snapshot.sources.values() if source.title.casefold() == wanted]
-    shown = view.source(found[0]) if len(found) == 1 else None
-    # Secrets in titles are masked; finding the note by its title must not confirm a secret.
-    return shown if shown is not None and shown.title.casefold() == wanted else None
+    return view.source(found[0]) if len(found) == 1 else None
 
 
 def unknown(path: str, root: Path) -> NotFoundError:

@@ -150,7 +150,7 @@ def _mentions(view: View, source: Source) -> Iterator[Found]:
             continue
         words = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE)
         ids = view.matching("words", phrase_expression(name))[:MAX_MENTIONS]
-        for chunk in view.shown(ids).values():
+        for chunk in view.chunks(ids).values():
             here = view.snapshot.sources[chunk.source]
             if here.id == source.id or not words.search(chunk.text):
                 continue

@@ -153,7 +153,7 @@ def _similar(
         links = note_links(view, opened.workspace.root, view.snapshot.sources[chunk.source])
         answer = most_similar(view, chunk, request)
         is_left_out = view.reader.left_out(chunk.id) is not None
-        heading = view.shown([chunk.id])[chunk.id].heading
+        heading = view.chunks([chunk.id])[chunk.id].heading
     if answer.mode == "keyword" and not answer.degraded:
         if opened.embedding is None:
             answer.degraded = ("no-provider",)

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from memd import fsio
+from memd.entries.secrets import mask
 from memd.errors import DeadlineError, IndexDamagedError
 from memd.fsio import Failure
 from memd.index import postings_table
@@ -35,6 +36,7 @@ from memd.index.links import key_of, supersession
 from memd.index.matrices import matrix_name
 from memd.index.snapshot import View
 from memd.index.source_rows import (
+    AGENTS,
     SESSION,
     fields_of,
     full_texts,
@@ -351,7 +353,7 @@ def _columns(view: View) -> Generator[Finding, None, Stored]:
             f"""
             SELECT chunks.id, source, ifnull(row, -1), length FROM chunks
             LEFT JOIN vectors ON vectors.hash = chunks.hash
-                AND matrix = (SELECT value FROM meta WHERE key = 'active') WHERE {LIVE}
+                AND matrix = (SELECT value FROM meta WHERE key = 'active') WHERE {LIVE} AND hidden_from != 2
             """
         )
     }
@@ -506,27 +508,28 @@ def _chunks(view: View, counts: Counts, broken: Container[str], ends: Ends) -> I
 
 def _derived(view: View, counts: Counts, wrong: set[str], ends: Ends) -> Iterator[Texts]:
     """Yield the full-text content of each chunk; add the paths of wrong sources to *wrong*."""
-    seen: Counter[int] = Counter()  # source → chunks
+    seen: Counter[tuple[int, int]] = Counter()  # source and who does not see them → chunks
     rows = view.reader.each(
         f"""
         SELECT chunks.id, source, path, {FRONT}, heading, context, text, chunks.hash, signature, length,
-            beyond, chunks.scripts
+            beyond, chunks.scripts, hidden_from
         FROM chunks CROSS JOIN sources ON sources.id = source ORDER BY chunks.id
         """
     )
-    for number, source, path, front, heading, context, text, *stored in rows:
+    for number, source, path, front, heading, context, text, *stored, hidden_from in rows:
         ends()
         read = read_by_model(context, text)
         words, trigrams = full_texts(read, path, front)
-        beyond = is_beyond(seen[source])
-        seen[source] += 1
+        beyond = is_beyond(seen[source, hidden_from])
+        seen[source, hidden_from] += 1
         length = len(view.reader.indexed_terms(words))
         scripts = " ".join(scripts_of(read))
-        if [hash_of(read), signature(heading, text), length, beyond, scripts] != stored:
+        embedded = mask(read) if hidden_from == AGENTS else read
+        if [hash_of(embedded), signature(heading, text), length, beyond, scripts] != stored:
             wrong.add(path)
         yield number, words, trigrams
         counts["chunks"] += 1
-    counts["sources"] += len(seen)
+    counts["sources"] += len({source for source, _ in seen})
 
 
 def _differences(one: Iterable[tuple[Any, ...]], other: Iterable[tuple[Any, ...]]) -> int:

@@ -35,7 +35,7 @@ from memd.errors import (
 )
 from memd.fsio import Failure
 
-SCHEMA_VERSION = 13  # of the tables; an index with another version is rebuilt
+SCHEMA_VERSION = 14  # of the tables; an index with another version is rebuilt
 
 # unicode61 keeps letters and digits; Mn and Mc keep the vowel signs of Indic scripts inside their words.
 # remove_diacritics 2 also handles code points that combine a letter with several diacritics.
@@ -71,11 +71,13 @@ CREATE TABLE sources (
     evergreen INTEGER NOT NULL,            -- 1: its score does not decay, whatever its name is
     external INTEGER NOT NULL,             -- 1: it is derived from an external source, as the web
     gone_at INTEGER,                       -- unix seconds: not on the disk since; NULL while it is live
-    changed INTEGER NOT NULL DEFAULT 0     -- generation in which it was stored last, came or went
+    changed INTEGER NOT NULL DEFAULT 0,    -- generation in which it was stored last, came or went
+    told TEXT NOT NULL                     -- title and tags as agents see them, as JSON; "": the same
 ) STRICT;
 CREATE INDEX sources_gone ON sources (gone_at) WHERE gone_at IS NOT NULL;
 CREATE INDEX sources_warned ON sources (path) WHERE warnings != '[]';
 CREATE INDEX sources_private ON sources (id) WHERE private;
+CREATE INDEX sources_told ON sources (id) WHERE told != '';
 
 CREATE TABLE names (                       -- what links call a source: memd.index.links
     source INTEGER NOT NULL REFERENCES sources (id) ON DELETE CASCADE,
@@ -139,9 +141,11 @@ CREATE TABLE chunks (
     beyond INTEGER NOT NULL,               -- 1: beyond the first chunks of a long source, it gets no vector
     scripts TEXT NOT NULL,                 -- of what the model reads, parted by spaces; "" without letters
     entry TEXT NOT NULL,                   -- id of the daily entry that it is from; "" of none
-    origin TEXT NOT NULL                   -- who wrote that entry; "": the source says so
+    origin TEXT NOT NULL,                  -- who wrote that entry; "": the source says so
+    hidden_from INTEGER NOT NULL           -- 1: agents, it has a secret; 2: people, who see that; 0: nobody
 ) STRICT;
-CREATE INDEX chunks_by_source ON chunks (source);
+CREATE INDEX chunks_by_source ON chunks (source, hidden_from);
+CREATE INDEX chunks_hidden ON chunks (hidden_from) WHERE hidden_from;
 CREATE INDEX chunks_by_hash ON chunks (hash);
 CREATE INDEX chunks_by_entry ON chunks (entry) WHERE entry != '';
 
@@ -192,8 +196,10 @@ CREATE INDEX outbox_due ON outbox (due, revision) WHERE due;
 
 # The front matter of a chunk's source, if the chunk is its first.
 FRONT = """
-    CASE WHEN chunks.id = (SELECT min(id) FROM chunks AS other WHERE other.source = chunks.source)
-        THEN front_matter END
+    CASE WHEN chunks.id = (
+        SELECT min(id) FROM chunks AS other
+        WHERE other.source = chunks.source AND other.hidden_from = chunks.hidden_from
+    ) THEN front_matter END
 """
 FULL_TEXT = {  # table → its FTS5 options
     "words": f"""tokenize="{" ".join(f"'{part}'" for part in WORDS_TOKENIZER)}\"""",

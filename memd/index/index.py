@@ -12,6 +12,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
+from memd.entries.secrets import mask
 from memd.errors import DeadlineError, StorageError, storage_error
 from memd.fsio import Failure
 from memd.index import codes, matrices
@@ -23,7 +24,7 @@ from memd.index.postings import TermPostings
 from memd.index.postings_table import PostingsTable
 from memd.index.reader import Pool, Reader
 from memd.index.snapshot import Snapshot, View
-from memd.index.source_rows import NewSource, read_by_model
+from memd.index.source_rows import NewSource, hash_of, read_by_model
 from memd.index.transaction import WASTE_CHUNKS, Staged, Transaction, begin_staging, stage_some
 from memd.index.vector_table import Why
 from memd.index.vectors import Rows
@@ -130,10 +131,7 @@ class Index:
         with self._pool.borrowed(expired) as reader:
             snapshot = self._same_moment(reader)
             reader.for_people = visible is None
-            if visible is None:
-                view = View(snapshot, reader, self._vocabulary)
-            else:
-                view = View(visible.of(snapshot, reader), reader, self._vocabulary, visible)
+            view = View(visible.of(snapshot, reader) if visible else snapshot, reader, self._vocabulary)
             yield view
         if view.damaged:
             self.tell_damaged()
@@ -142,6 +140,7 @@ class Index:
     def view_apart(self, expired: Callable[[], bool] | None = None) -> Iterator[View]:
         """Provide a state as `view` does, by a connection outside of the pool: for long reads."""
         with self._pool.apart(expired) as reader:
+            reader.for_people = True
             yield View(self._same_moment(reader), reader, self._vocabulary)
 
     def read_vocabulary(self) -> None:
@@ -259,7 +258,8 @@ class Index:
     def pending(self, limit: int, first: Collection[str] = ()) -> dict[bytes, str]:
         """Return hash → text of waiting chunks: those of the sources *first*, then the newest."""
         found = self.matrices.vectors.waiting_texts(limit, first=sorted(first))
-        return {digest: read_by_model(*parts) for digest, parts in found.items()}
+        texts = {digest: read_by_model(*parts) for digest, parts in found.items()}
+        return {digest: text if hash_of(text) == digest else mask(text) for digest, text in texts.items()}
 
     def unembedded_count(self, why: Why = "waiting") -> int:
         """Return how many chunks have no vector for this reason."""

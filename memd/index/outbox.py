@@ -30,7 +30,7 @@ COUNTS = "SELECT ifnull(sum(due = 0), 0), ifnull(sum(due > 0), 0) FROM outbox"
 # Each source that the store may have, with what it should have.
 ROWS = """
     SELECT outbox.path, revision, due, ifnull(sources.hash, x''),
-        (SELECT count(*) FROM chunks WHERE chunks.source = sources.id)
+        (SELECT count(*) FROM chunks WHERE chunks.source = sources.id AND hidden_from != 1)
     FROM outbox LEFT JOIN sources ON sources.path = outbox.path AND gone_at IS NULL
 """
 _SHOWN = "gone_at IS NULL AND NOT private"

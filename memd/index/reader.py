@@ -21,7 +21,7 @@ from memd.errors import DeadlineError, IndexClosedError
 from memd.index.database import FRONT, Match, damaged, decoded, open_reader, terms_of, translated
 from memd.index.links import original_of
 from memd.index.postings import COUNT_BITS, Part, Stored, StoredRow, Term, key_of, part_of, stored_in
-from memd.index.source_rows import FORM, SESSION, read_by_model, searchable
+from memd.index.source_rows import AGENTS, FORM, PEOPLE, SESSION, read_by_model, searchable
 from memd.records import NOT_UTF8, Source
 
 # SQLite VM instructions between two checks of the deadline: about half a millisecond.
@@ -53,7 +53,7 @@ IDENTITY = """
 """
 DAILY_ENTRIES = """
     SELECT entry, min(id) FROM chunks
-    WHERE entry != '' AND entry IN (SELECT value FROM json_each(?)) GROUP BY entry
+    WHERE hidden_from != ? AND entry != '' AND entry IN (SELECT value FROM json_each(?)) GROUP BY entry
 """
 # A key of a chunk is the first 8 bytes of its hash, in hex.
 KEYS = "SELECT id, hex(substr(hash, 1, 8)) FROM chunks WHERE id IN (SELECT value FROM json_each(?))"
@@ -71,7 +71,7 @@ SEARCHED = f"""
 # Number of chunks, and of those with a vector.
 SIZES = """
     SELECT source, count(*), count(row) FROM json_each(?) AS asked
-    CROSS JOIN chunks ON chunks.source = asked.value
+    CROSS JOIN chunks ON chunks.source = asked.value AND hidden_from != ?
     LEFT JOIN vectors ON vectors.hash = chunks.hash
         AND matrix = (SELECT value FROM meta WHERE key = 'active')
     GROUP BY source
@@ -81,7 +81,14 @@ ALL_ROWS = """
     SELECT chunks.id, source, ifnull(row, -1) FROM chunks
     LEFT JOIN vectors ON vectors.hash = chunks.hash
         AND matrix = (SELECT value FROM meta WHERE key = 'active')
-    ORDER BY chunks.id
+    WHERE hidden_from != ? ORDER BY chunks.id
+"""
+# The chunks with secrets, and those that agents see instead.
+TWOFOLD = """
+    SELECT chunks.id, source, ifnull(row, -1), length, hidden_from FROM chunks
+    LEFT JOIN vectors ON vectors.hash = chunks.hash
+        AND matrix = (SELECT value FROM meta WHERE key = 'active')
+    WHERE hidden_from ORDER BY chunks.id
 """
 REPLACED = f"""
     SELECT path FROM sources WHERE warnings != '[]' AND warnings LIKE '["{NOT_UTF8}%' AND gone_at IS NULL
@@ -219,8 +226,8 @@ class Reader:
         marks = ",".join("?" * len(ids))
         with decoded(self._path):
             found = self._db.execute(
-                f"SELECT {CHUNK_COLUMNS} FROM chunks WHERE id IN ({marks})",
-                tuple(ids),
+                f"SELECT {CHUNK_COLUMNS} FROM chunks WHERE id IN ({marks}) AND hidden_from != ?",
+                (*ids, self._not_for),
             )
             return {row[0]: _stored(row) for row in found}
 
@@ -280,7 +287,11 @@ class Reader:
         """Return up to *limit* chunks of a source in line order; -1: all."""
         with decoded(self._path):
             found = self._db.execute(
-                f"SELECT {CHUNK_COLUMNS} FROM chunks WHERE source = ? ORDER BY id LIMIT ?", (source, limit)
+                f"""
+                SELECT {CHUNK_COLUMNS} FROM chunks WHERE source = ? AND hidden_from != ?
+                ORDER BY id LIMIT ?
+                """,
+                (source, self._not_for, limit),
             )
             return [_stored(row) for row in found]
 
@@ -293,7 +304,7 @@ class Reader:
     def daily_entries(self, ids: Collection[str]) -> list[tuple[str, int]]:
         """Return (entry id, first chunk) of the daily entries among *ids*."""
         with decoded(self._path):
-            found = self._db.execute(DAILY_ENTRIES, (json.dumps(list(ids)),))
+            found = self._db.execute(DAILY_ENTRIES, (self._not_for, json.dumps(list(ids))))
             return [(str(name), int(chunk)) for name, chunk in found]
 
     def entry_ids(self, sources: Sequence[int]) -> dict[int, str]:
@@ -330,21 +341,22 @@ class Reader:
 
     def all_rows(self) -> Iterator[tuple[int, int, int]]:
         """Yield (chunk, source, row of the active matrix or -1) of all chunks by id, gone ones included."""
-        yield from self.each(ALL_ROWS)
+        yield from self.each(ALL_ROWS, (self._not_for,))
 
     def not_utf8(self, limit: int) -> list[str]:
         """Return the first paths of live sources in which bytes were replaced."""
         return [path for (path,) in self.each(REPLACED, (limit,))]
 
-    def chunk_count(self) -> int:
-        """Return the number of all chunks, gone ones included."""
-        [[count]] = self.each("SELECT count(*) FROM chunks")
-        return int(count)
+    def occurrences(self, expression: str) -> dict[int, int]:
+        """Return how often an FTS5 expression occurs in each chunk, dead chunks included."""
+        del self._noted[:]
+        with decoded(self._path):
+            self._db.execute(NOTED, (expression, 0)).fetchall()
+        return {packed >> COUNT_BITS: packed & (1 << COUNT_BITS) - 1 for packed in self._noted}
 
-    def ranked_by_words(self, expression: str) -> Iterator[tuple[int, float]]:
-        """Yield (chunk, FTS5's bm25, below 0) of the chunks that match an FTS5 expression, best first."""
-        statement = "SELECT rowid, bm25(words) FROM words WHERE words MATCH ? ORDER BY bm25(words), rowid"
-        yield from self.each(statement, (expression,))
+    def lengths(self) -> dict[int, int]:
+        """Return the length in terms of each chunk, dead ones included."""
+        return dict(self.each("SELECT id, length FROM chunks"))
 
     def field_values(self, key: str) -> list[str]:
         """Return the distinct values of a key of the front matter, those of gone sources included."""
@@ -386,6 +398,10 @@ class Reader:
             yield value, count, 1
 
     @property
+    def _not_for(self) -> int:
+        return PEOPLE if self.for_people else AGENTS
+
+    @property
     def _fields(self) -> str:
         return "whole_fields" if self.for_people else "fields"
 
@@ -418,7 +434,7 @@ class Reader:
     def sizes(self, sources: Sequence[int]) -> dict[int, SourceSize]:
         """Return the sizes of sources that have chunks."""
         with decoded(self._path):
-            rows = self._db.execute(SIZES, (json.dumps(list(sources)),))
+            rows = self._db.execute(SIZES, (json.dumps(list(sources)), self._not_for))
             return {source: (chunks, vectors) for source, chunks, vectors in rows}
 
     def left_out(self, chunk_id: int) -> LeftOut | None:

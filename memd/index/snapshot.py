@@ -1,10 +1,11 @@
 """Snapshots: the columns and matrix of one generation, and a view that adds a read transaction of it."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import date
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from memd.errors import IndexDamagedError
 from memd.index.ann import Codes
@@ -12,7 +13,7 @@ from memd.index.columns import Columns, only_living, take
 from memd.index.links import MAX_HOLDERS, NOBODY, Supersession
 from memd.index.postings import Postings, TermPostings
 from memd.index.reader import Reader, Sources, StoredChunk
-from memd.index.source_rows import ARCHIVES
+from memd.index.source_rows import AGENTS, ARCHIVES, PEOPLE
 from memd.index.vectors import Rows
 from memd.index.vocabulary import Vocabulary
 from memd.records import SHIPPED_COSINES, CosineScale, Source
@@ -63,12 +64,30 @@ class Snapshot:
             if last < today and not self.supersession.holders(source)
         )
 
-    def without(self, sources: AbstractSet[int], supersession: Supersession) -> "Snapshot":
-        """Return the snapshot as if *sources* were gone, with this *supersession*."""
-        columns = self.columns.without(sources)
+    def for_agents(
+        self,
+        hidden: AbstractSet[int],
+        supersession: Supersession,
+        chunks: Iterable[tuple[int, int, int, int, int]],
+        told: Mapping[int, str],
+    ) -> "Snapshot":
+        """Return the snapshot as if the *hidden* sources were gone, with this *supersession*.
+
+        *chunks* of `TWOFOLD` are exchanged, and the titles and tags of some sources replaced as *told*.
+        """
+        known = [chunk for chunk in chunks if chunk[1] in self.sources and chunk[1] not in hidden]
+        columns = self.columns.without(hidden).changed(
+            removed=[chunk[0] for chunk in known if chunk[4] == AGENTS],
+            added=[chunk[:4] for chunk in known if chunk[4] == PEOPLE],
+            embedded=(),
+        )
+        put = {}
+        for number in told.keys() & self.sources.keys() - hidden:
+            title, tags = json.loads(told[number])
+            put[number] = replace(self.sources[number], title=title, tags=tuple(tags))
         return replace(
             self,
-            sources=self.sources.changed(removed=sources, put={}),
+            sources=self.sources.changed(removed=hidden, put=put),
             columns=columns,
             postings=self.postings.after(columns, self.postings.newest, self.generation),
             supersession=supersession,
@@ -85,16 +104,6 @@ class Snapshot:
         return frozenset(found)
 
 
-class Veil(Protocol):
-    """Masks secrets in texts."""
-
-    def shown(self, chunks: Mapping[int, StoredChunk], reader: Reader) -> dict[int, StoredChunk]:
-        """Return chunks with secrets masked."""
-
-    def masked(self, text: str) -> str:
-        """Return a text with secrets masked."""
-
-
 @dataclass(frozen=True, slots=True)
 class View:
     """A snapshot with a read transaction of the same generation.
@@ -105,7 +114,6 @@ class View:
     snapshot: Snapshot
     reader: Reader
     vocabulary: Vocabulary
-    veil: "Veil | None" = None  # masks texts for the caller; None: they are shown unchanged
     damaged: set[int] = field(default_factory=set)  # damaged rows met so far
 
     def has_damaged(self, ids: Sequence[int]) -> bool:
@@ -159,11 +167,6 @@ class View:
         """
         return _all_of(ids, self.reader.chunks(ids))
 
-    def shown(self, ids: Sequence[int]) -> dict[int, StoredChunk]:
-        """Return the same with secrets masked for agents. Raises as `chunks` does."""
-        found = self.chunks(ids)
-        return found if self.veil is None else self.veil.shown(found, self.reader)
-
     def entries(self, ids: Collection[str]) -> dict[str, Source]:
         """Return live sources by entry id; of several with the same id, the one with the first path."""
         found = [
@@ -174,12 +177,15 @@ class View:
         return dict(sorted(found, key=lambda one: one[1].path, reverse=True))
 
     def daily_entries(self, ids: Collection[str]) -> dict[str, StoredChunk]:
-        """Return the first chunk, masked for agents, of each live daily entry among *ids*."""
+        """Return the first chunk of each live daily entry among *ids*."""
         found = dict(self.reader.daily_entries(ids))
         chunks = self.reader.chunks(list(found.values()))
-        live = [number for number, chunk in chunks.items() if chunk.source in self.snapshot.sources]
-        shown = self.shown(live)
-        return {name: shown[chunk] for name, chunk in found.items() if chunk in shown}
+        sources = self.snapshot.sources
+        return {
+            name: chunks[one]
+            for name, one in found.items()
+            if one in chunks and chunks[one].source in sources
+        }
 
     def entries_from(self, source: Source) -> tuple[str, ...]:
         """Return the paths of the entries written from an archived conversation, at most MAX_HOLDERS.
@@ -199,12 +205,8 @@ class View:
         return tuple(known.path(one) for one in ranked[:MAX_HOLDERS])
 
     def source(self, source_id: int) -> Source:
-        """Return the record of a live source, masked for agents."""
-        found = self.snapshot.sources[source_id]
-        if self.veil is None:
-            return found
-        tags = tuple(map(self.veil.masked, found.tags))
-        return replace(found, title=self.veil.masked(found.title), tags=tags)
+        """Return the record of a live source."""
+        return self.snapshot.sources[source_id]
 
     def lines(self, ids: Sequence[int]) -> dict[int, tuple[int, int, int]]:
         """Return (source, first line, last line) of live chunks. Raises as `chunks` does."""

@@ -63,6 +63,7 @@ _EPOCH = re.compile(r"(\d{10})(?:\d{3})?")
 DAY_KEYS: tuple[DayOf, ...] = ("date", "day", "created", "published", "updated", "lastmod")
 ENTRY_DAY_KEYS: tuple[DayOf, ...] = ("updated", "created")
 NO_FRONT = "{}"
+AGENTS, PEOPLE = 1, 2  # values of chunks.hidden_from
 _OF_ENTRIES = frozenset({"source", "sha256"})  # keys whose values nobody searches for
 # The target of a link, of a link with a label, and a footnote's sign, each within a line.
 _LINK = re.compile(
@@ -116,6 +117,7 @@ class NewChunk:
     beyond: bool  # beyond the first EMBEDDED_CHUNKS of its source: no vector
     entry: str = ""  # this and the next as in `Chunk`
     origin: str = ""
+    hidden_from: int = 0  # as in the table
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +140,7 @@ class NewSource:
     external: bool
     fields: frozenset[tuple[str, str]]  # (key, value) of its front matter
     secret_fields: frozenset[tuple[str, str]]  # the same with secrets; none if it has none
+    told: str  # as in the table
     chunks: tuple[NewChunk, ...]
     names: tuple[Name, ...]  # by which links refer to it
     links: tuple[Link, ...]
@@ -172,12 +175,16 @@ def prepare(
     as_json = json.dumps(front)
     valid_until, warnings = _valid_until(front)
     sessions = _sessions(source)
+    named, told = (whole.title or name, whole.tags), (document.title or name, document.tags)
+    # Of a source with a secret two copies are stored: agents see one as if the secret was never there.
+    is_twofold = document.chunks != whole.chunks
+    copies = [(document, PEOPLE), (whole, AGENTS)] if is_twofold else [(whole, 0)]
     return NewSource(
         path=source.path,
         stamp=stamp,
         hash=source.hash,
-        title=whole.title or name,
-        tags=whole.tags,
+        title=named[0],
+        tags=named[1],
         day=day,
         day_of=day_of,
         origin=origin_of(document.front_matter),
@@ -189,8 +196,11 @@ def prepare(
         external=_text(front.get("derived_from")).casefold() == EXTERNAL,
         fields=fields_of(front) | sessions,
         secret_fields=fields_of(whole.front_matter) | sessions if whole is not document else frozenset(),
+        told=json.dumps(told) if told != named else "",
         chunks=tuple(
-            _prepared_chunk(chunk, source.path, number, as_json) for number, chunk in enumerate(whole.chunks)
+            _prepared_chunk(chunk, source.path, number, as_json, hidden_from)
+            for copy, hidden_from in copies
+            for number, chunk in enumerate(copy.chunks)
         ),
         names=names_of(source.path, document.aliases, document.entry_id),
         links=document.links,
@@ -337,7 +347,7 @@ def _length_warning(chunks: Sequence[Chunk]) -> tuple[str, ...]:
     return (f"{LONG_NOTE}: {beyond}, it is found by words alone",)
 
 
-def _prepared_chunk(chunk: Chunk, path: str, number: int, front: str) -> NewChunk:
+def _prepared_chunk(chunk: Chunk, path: str, number: int, front: str, hidden_from: int) -> NewChunk:
     """Derive the rows of a chunk."""
     read = chunk.embed_text
     words, trigrams = full_texts(read, path, None if number else front)
@@ -348,7 +358,7 @@ def _prepared_chunk(chunk: Chunk, path: str, number: int, front: str) -> NewChun
         heading=chunk.heading,
         text=chunk.text,
         context=chunk.context,
-        hash=hash_of(read),
+        hash=hash_of(mask(read) if hidden_from == AGENTS else read),
         scripts=scripts_of(read),
         signature=signature(chunk.heading, chunk.text),
         words=words,
@@ -356,6 +366,7 @@ def _prepared_chunk(chunk: Chunk, path: str, number: int, front: str) -> NewChun
         beyond=is_beyond(number),
         entry=chunk.entry,
         origin=chunk.origin,
+        hidden_from=hidden_from,
     )
 
 

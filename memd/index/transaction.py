@@ -45,6 +45,7 @@ class Transaction:
         self.removed: set[int] = set()  # chunks of the last snapshot
         self.added: dict[int, tuple[int, int, int, int]] = {}  # chunk → (itself, source, row or -1, length)
         self.embedded: dict[int, int] = {}  # chunk → row
+        self.embedded_apart: set[int] = set()  # chunks that only agents see
         # Lowest id of a staged chunk, 0 if there is none. Postings that were read meanwhile may lack these
         # chunks.
         self.late_from = 0
@@ -54,7 +55,7 @@ class Transaction:
     @property
     def visible(self) -> bool:
         """Whether the changes are visible to queries."""
-        return bool(self.sources_put or self.sources_removed or self.embedded)
+        return bool(self.sources_put or self.sources_removed or self.embedded or self.embedded_apart)
 
     def put(self, new: NewSource, staged: Staged | None = None) -> None:
         """Insert a source with its chunks, or replace the one at its path.
@@ -140,9 +141,10 @@ class Transaction:
         for (row, _), digest in zip(rows, new, strict=True):
             served = self._vectors.served(digest)
             if target is self._matrices.active:
-                self.embedded.update((chunk_id, row) for chunk_id in served)
+                self.embedded.update((chunk_id, row) for chunk_id, for_people in served if for_people)
+                self.embedded_apart.update(chunk_id for chunk_id, for_people in served if not for_people)
         if self._writer.outbox.is_open:
-            self._writer.outbox.note_embedded(self.embedded)
+            self._writer.outbox.note_embedded([*self.embedded, *self.embedded_apart])
 
     def _replace(self, path: str, *, renewed: bool) -> None:
         """Remove the old chunks of a path.

@@ -15,6 +15,7 @@ from typing import Literal, cast
 
 from memd.errors import IndexDamagedError
 from memd.index.database import Database
+from memd.index.source_rows import PEOPLE
 
 SLICE_ROWS = 5_000  # deleted in one commit: some 20 ms of the writing thread
 
@@ -171,15 +172,15 @@ class VectorTable:
     # Chunks
 
     def live_chunks(self, first: int, end: int, matrix: int | None) -> list[LiveChunk]:
-        """Return the chunks of live sources with ids from *first* up to, excluding, *end*."""
+        """Return the chunks of live sources for people, with ids from *first* up to, excluding, *end*."""
         found = self._database.run(
             """
             SELECT chunks.id, source, ifnull(row, -1), length FROM chunks
             LEFT JOIN vectors ON matrix = ? AND vectors.hash = chunks.hash
             WHERE chunks.id >= ? AND chunks.id < ?
-                AND source NOT IN (SELECT id FROM sources WHERE gone_at IS NOT NULL)
+                AND source NOT IN (SELECT id FROM sources WHERE gone_at IS NOT NULL) AND hidden_from != ?
             """,
-            (matrix, first, end),
+            (matrix, first, end, PEOPLE),
         )
         return cast("list[LiveChunk]", found)
 
@@ -225,13 +226,14 @@ class VectorTable:
         return bool(self._database.run("SELECT 1 FROM chunks WHERE id > ? OR id <= 0 LIMIT 1", (newest,)))
 
     def chunks_with_rows(self, source: int, matrix: int | None) -> list[LiveChunk]:
-        """Return (id, source, row of *matrix* or -1, length) of each of a source's chunks."""
+        """Return (id, source, row of *matrix* or -1, length) of each of a source's chunks for people."""
         found = self._database.run(
             """
             SELECT chunks.id, source, ifnull(row, -1), length FROM chunks
-            LEFT JOIN vectors ON matrix = ? AND vectors.hash = chunks.hash WHERE source = ?
+            LEFT JOIN vectors ON matrix = ? AND vectors.hash = chunks.hash
+            WHERE source = ? AND hidden_from != ?
             """,
-            (matrix, source),
+            (matrix, source, PEOPLE),
         )
         return cast("list[LiveChunk]", found)
 
@@ -250,16 +252,19 @@ class VectorTable:
             "DELETE FROM unembedded WHERE chunk IN (SELECT id FROM chunks WHERE source = ?)", (source,)
         )
 
-    def served(self, digest: bytes) -> list[int]:
-        """Record that a text has a vector now; return the chunks that use it.
+    def served(self, digest: bytes) -> list[tuple[int, bool]]:
+        """Record that a text has a vector now; return the chunks that use it, and whether people see each.
 
         A chunk beyond the first ones of a long source gets it, too, if another chunk has the same text.
         """
         found = self._database.run(
-            "DELETE FROM unembedded WHERE chunk IN (SELECT id FROM chunks WHERE hash = ?) RETURNING chunk",
+            """
+            DELETE FROM unembedded WHERE chunk IN (SELECT id FROM chunks WHERE hash = ?)
+            RETURNING chunk, (SELECT hidden_from FROM chunks WHERE id = chunk)
+            """,
             (digest,),
         )
-        return [chunk for [chunk] in found]
+        return [(chunk, hidden_from != PEOPLE) for chunk, hidden_from in found]
 
     def refill(self, target: int | None) -> None:
         """Compute again which chunks have no vector in *target*, and why."""
@@ -274,7 +279,11 @@ class VectorTable:
 
     def count(self, why: Why) -> int:
         """Return how many chunks have no vector for this reason."""
-        return int(self._database.run("SELECT count(*) FROM unembedded WHERE why = ?", (why,))[0][0])
+        twins = "(SELECT id FROM chunks WHERE hidden_from = 2)"  # they wait, but are in no total
+        counted = (
+            f"SELECT count(*) FROM unembedded WHERE why = ? AND (why = 'waiting' OR chunk NOT IN {twins})"
+        )
+        return int(self._database.run(counted, (why,))[0][0])
 
     def waiting_texts(self, limit: int, *, first: Sequence[str]) -> dict[bytes, tuple[str, str]]:
         """Return hash → context and text of up to *limit* texts: of the sources *first*, then the newest."""

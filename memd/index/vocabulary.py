@@ -11,9 +11,9 @@ It may contain terms of dead chunks only: users check the postings of a term.
 
 import threading
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
-from heapq import nsmallest
+from heapq import heapify, heappop
 from itertools import chain, takewhile
 
 import structlog
@@ -112,11 +112,13 @@ class Vocabulary:
         with self._lock:
             return list(chain.from_iterable(self._words.get(number, ()) for number in letters))
 
-    def beginning_with(self, start: str, limit: int) -> list[str]:
-        """Return the most frequent longer terms with this prefix, as far as they were read."""
+    def beginning_with(self, start: str) -> Iterator[str]:
+        """Yield the longer terms with this prefix, as far as they were read, the most frequent first."""
         with self._lock:
             found = [(-self._words[len(term)][term], term) for term in self._between(start) if term != start]
-        return [term for _, term in nsmallest(limit, found)]
+        heapify(found)
+        while found:
+            yield heappop(found)[1]
 
     def forms(self, word: str, language: Language) -> tuple[str, ...]:
         """Return the other terms with the stem of *word*, as far as they were read.

@@ -11,7 +11,7 @@ from memd.index.database import FRONT, Database, decoded, full_text, terms_of
 from memd.index.links import Supersession, key_of, supersession
 from memd.index.outbox import Outbox
 from memd.index.reader import SOURCE_COLUMNS, Sources, source_of
-from memd.index.source_rows import NewChunk, NewSource, shown_warning
+from memd.index.source_rows import PEOPLE, NewChunk, NewSource, shown_warning
 from memd.records import FileStamp, Source
 
 STAMP_COLUMNS = "mtime_ns, ctime_ns, size_bytes, inode"
@@ -114,8 +114,8 @@ class Writer(Database):
             """
             INSERT INTO sources (path, mtime_ns, ctime_ns, size_bytes, inode, hash, title, tags, day, day_of,
                                  origin, front_matter, warnings, private, valid_until, evergreen, external,
-                                 changed)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                                 changed, told)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             ON CONFLICT (path) DO UPDATE SET
                 mtime_ns = excluded.mtime_ns, ctime_ns = excluded.ctime_ns, size_bytes = excluded.size_bytes,
                 inode = excluded.inode, hash = excluded.hash, title = excluded.title, tags = excluded.tags,
@@ -123,7 +123,7 @@ class Writer(Database):
                 front_matter = excluded.front_matter, warnings = excluded.warnings,
                 private = excluded.private, valid_until = excluded.valid_until,
                 evergreen = excluded.evergreen, external = excluded.external, gone_at = NULL,
-                changed = excluded.changed
+                changed = excluded.changed, told = excluded.told
             RETURNING id
             """,
             (
@@ -131,7 +131,7 @@ class Writer(Database):
                 json.dumps(new.tags), new.day.isoformat(), new.day_of, new.origin,
                 json.dumps(new.front_matter), json.dumps(new.warnings), new.private,
                 new.valid_until.isoformat() if new.valid_until else "", new.evergreen, new.external,
-                self._coming(),
+                self._coming(), new.told,
             ),
         )  # fmt: skip
         self._put_links(source_id, new)
@@ -209,13 +209,13 @@ class Writer(Database):
             """
             INSERT INTO chunks
                 (id, source, start_line, end_line, start_byte, signature, heading, text, context, hash,
-                 length, beyond, scripts, entry, origin)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
+                 length, beyond, scripts, entry, origin, hidden_from)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
             """,
             (
                 chunk_id, source_id, new.start_line, new.end_line, new.start_byte, new.signature, new.heading,
                 new.text, new.context, new.hash, length, new.beyond, " ".join(new.scripts),
-                new.entry, new.origin,
+                new.entry, new.origin, new.hidden_from,
             ),
         )  # fmt: skip
         self.run("INSERT INTO words (rowid, text) VALUES (?, ?)", (chunk_id, new.words))
@@ -223,10 +223,9 @@ class Writer(Database):
         return cast("int", chunk_id), length
 
     def chunks_of(self, source_id: int) -> list[int]:
-        """Return the ids of a source's chunks, in their order."""
-        return [
-            row[0] for row in self.run("SELECT id FROM chunks WHERE source = ? ORDER BY id", (source_id,))
-        ]
+        """Return the ids of a source's chunks, as people see them, in their order."""
+        statement = "SELECT id FROM chunks WHERE source = ? AND hidden_from != ? ORDER BY id"
+        return [row[0] for row in self.run(statement, (source_id, PEOPLE))]
 
     def delete_chunks(self, source_id: int) -> list[int]:
         """Delete a source's chunks from all tables; return their ids."""

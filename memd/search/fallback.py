@@ -1,7 +1,7 @@
 """Search without numpy: a reduced search, not a second implementation of the full one.
 
 Vectors are compared row by row in pure Python: the ranking equals numpy's, up to rounding. Words are ranked
-by FTS5's own bm25(), chunk by chunk: a source adds nothing to its chunks, and there is no substring tier. The
+as by FTS5's bm25(), chunk by chunk: a source adds nothing to its chunks, and there is no substring tier. The
 results of both arms are merged, filtered and cut as usual, but near-duplicates are not folded.
 """
 
@@ -24,7 +24,7 @@ from memd.search.score import PreparedQuery, is_newest_asked, newest_candidates
 from memd.search.source_scores import PLACES, SOURCE_SHARE
 
 LOOK_EVERY = 256  # rows between two checks of the deadline: about 5 ms
-FTS5_K1 = 1.2  # k1 of FTS5's bm25(), which also has b = 0.75 and a factor k1 + 1 on each term
+FTS5_K1, FTS5_B = 1.2, 0.75  # as FTS5's bm25() has them
 FTS5_MIN_IDF = 1e-6  # of a term that occurs in half of the chunks or more
 
 
@@ -77,7 +77,9 @@ def candidates(view: View, request: PreparedQuery) -> tuple[list[Candidate], boo
 
 def knows_a_word(view: View, query: Query) -> bool:
     """Return whether some chunk contains a word of the query."""
-    return any(view.reader.matching("words", expression) for expression in _expressions(view, query))
+    live = {number for number, source, _ in view.reader.all_rows() if source in view.snapshot.sources}
+    found = (view.reader.occurrences(expression) for expression in _expressions(view, query))
+    return any(live & each.keys() for each in found)
 
 
 def _allowed(view: View, request: PreparedQuery, sources: dict[int, int]) -> set[int]:
@@ -149,16 +151,22 @@ def _pool(ranked: Sequence[int], live: dict[int, tuple[int, int]], per_source: i
 def _words(
     view: View, request: PreparedQuery, live: dict[int, tuple[int, int]], allowed: set[int]
 ) -> dict[int, float]:
-    """Return scores in [0, 1) of the POOL best allowed chunks by FTS5, with the tanh of `keyword_scores`."""
-    expressions = _expressions(view, request.query)
-    if not expressions:
-        return {}
-    total = view.reader.chunk_count()
-    reachable = sum(_idf(total, len(view.reader.matching("words", expression))) for expression in expressions)
-    ranked = view.reader.ranked_by_words(" OR ".join(expressions))
-    bm25 = {number: -rank / (FTS5_K1 + 1) for number, rank in ranked if number in allowed}
-    pool = _pool(list(bm25), live, request.per_source)
-    return {number: math.tanh(2 * bm25[number] / reachable) for number in pool}
+    """Return scores in [0, 1) of the POOL best allowed chunks, with the tanh of `keyword_scores`."""
+    lengths = view.reader.lengths()
+    average = sum(lengths[number] for number in live) / max(len(live), 1)
+    reachable, scores = 0.0, dict[int, float]()
+    for expression in _expressions(view, request.query):
+        found = view.reader.occurrences(expression)
+        counts = {number: found[number] for number in found.keys() & live.keys()}
+        weight = _idf(len(live), len(counts))
+        reachable += weight
+        for number in counts.keys() & allowed:
+            norm = FTS5_K1 * (1 - FTS5_B + FTS5_B * lengths[number] / average)
+            score = weight * counts[number] / (counts[number] + norm)
+            scores[number] = scores.get(number, 0.0) + score
+    ranked = sorted(scores, key=lambda number: (-scores[number], number))
+    best = _pool(ranked, live, request.per_source)
+    return {number: math.tanh(2 * scores[number] / reachable) for number in best}
 
 
 def _idf(chunks: int, document_frequency: int) -> float:

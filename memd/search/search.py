@@ -175,7 +175,7 @@ def why_off(prepared: PreparedQuery, mode: str, missing: tuple[str, ...] = ()) -
 def _load(view: View, found: Dedup, wanted_words: Wanted, today: date) -> list[Hit]:
     """Load the shown texts, and the locations of folded chunks."""
     beside = {candidate.id: found.beside(candidate.id) for candidate in found.kept}
-    chunks = view.shown([number for kept in beside for number in (kept, *beside[kept])])
+    chunks = view.chunks([number for kept in beside for number in (kept, *beside[kept])])
     places = _places(view, [number for many in found.folded.values() for number in many])
     shown: dict[int, set[Line]] = {}  # by source: the lines of better hits
     hits = []

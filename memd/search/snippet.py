@@ -380,8 +380,7 @@ def section(view: View, chunk: StoredChunk) -> dict[Line, str]:
     A daily entry is a section; without a heading the section is the whole note.
     """
     ids = range(chunk.id - AROUND, chunk.id + AROUND + 1)
-    # A source's chunks have consecutive ids, in the order of its lines. The stored headings are compared: the
-    # headings shown to an agent may be masked.
+    # A source's chunks have consecutive ids, in the order of its lines.
     near = view.reader.chunks(ids)
     beside = {number for number, other in near.items() if _is_of(other, near[chunk.id])}
     first = last = chunk.id
@@ -417,5 +416,5 @@ def _is_of(other: StoredChunk, chunk: StoredChunk) -> bool:
 
 
 def _shown(view: View, ids: Sequence[int]) -> dict[Line, str]:
-    chunks = view.shown(ids) if ids else {}
+    chunks = view.chunks(ids) if ids else {}
     return {line: text for number in ids for line, text in lines_of(chunks[number]).items()}

@@ -15,7 +15,7 @@ letter.
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from rapidfuzz import fuzz, process
@@ -36,7 +36,6 @@ LONG_PIECES = 3
 # Shorter words do not show the language, because the model knows "ich" and "une", too.
 SAYING_LETTERS = 4
 MAX_WORDS = 16  # looked up per query, at about 2 ms each: a pasted log has hundreds
-CANDIDATES = 8  # completions of a word: the first few may occur only in deleted chunks; arbitrary
 NEAR_PATHS = 3  # suggested for a path that does not exist
 NEAR_SCORE = 80.0  # of 100; names below it are different names
 # How long a query waits for the vocabulary; reading it takes half a second at 100,000 chunks.
@@ -157,8 +156,7 @@ def _begun(view: View, word: str) -> str | None:
 
 def _completed(view: View, start: str) -> str | None:
     """Return the most frequent term in some chunk that begins with *start*."""
-    candidates = view.vocabulary.beginning_with(start, CANDIDATES)
-    return next((term for term in candidates if view.postings(term, prefix=False).document_frequency), None)
+    return _most_frequent(view, view.vocabulary.beginning_with(start))
 
 
 def _nearest(view: View, term: str, edits: int) -> str | None:
@@ -170,8 +168,19 @@ def _nearest(view: View, term: str, edits: int) -> str | None:
 
 def _at_distance(view: View, term: str, edits: int) -> str | None:
     """Return the most frequent term in some chunk that is within *edits* edits."""
-    ranked = words_within(view.vocabulary, term, edits)
-    return next((word for word in ranked if view.postings(word, prefix=False).document_frequency), None)
+    return _most_frequent(view, words_within(view.vocabulary, term, edits))
+
+
+def _most_frequent(view: View, ranked: Iterable[str]) -> str | None:
+    """Return the term in most of the view's chunks, of terms ranked by the vocabulary, which counts more."""
+    most, best = 0, None
+    for term in ranked:
+        if view.vocabulary.document_frequency(term) < max(most, 1):
+            break
+        count = view.postings(term, prefix=False).document_frequency
+        if count > most or (best is not None and count == most and term < best):
+            most, best = count, term
+    return best
 
 
 def words_within(vocabulary: Vocabulary, term: str, edits: int) -> list[str]:

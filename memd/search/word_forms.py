@@ -131,7 +131,13 @@ def _foreign(view: View, language: Language) -> Mask | None:
 def _frequent_languages(view: View) -> list[Language]:
     """Return the languages whose function words occur often enough for SPOKEN_SHARE."""
     least, frequency = SPOKEN_SHARE * view.snapshot.columns.count, view.vocabulary.document_frequency
-    return [language for language, words in FUNCTION_WORDS.items() if frequency(*words) >= least]
+    # The vocabulary also counts chunks that this view does not have.
+    return [
+        language
+        for language, words in FUNCTION_WORDS.items()
+        if frequency(*words) >= least
+        and sum(view.postings(word, prefix=False).document_frequency for word in words) >= least
+    ]
 
 
 def _signs(view: View, words: frozenset[str]) -> NDArray[np.uint8]:

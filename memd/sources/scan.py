@@ -98,6 +98,11 @@ def steps(root: Path, rules: Rules, below: str = "") -> Iterator[tuple[str, File
         yield Skipped(_printable(file), "rules-unusable")
 
 
+def hash_of_file(content: bytes) -> bytes:
+    """Return the hash by which a source's bytes are compared."""
+    return blake2b(content, digest_size=16).digest()
+
+
 def read_source(root: Path, path: str, *, now_ns: int) -> SourceText | Skipped | None:
     """Read the source at *path*, relative to *root*; None if no such file exists (any more).
 
@@ -131,7 +136,7 @@ def read_source(root: Path, path: str, *, now_ns: int) -> SourceText | Skipped |
     stamp = stamp_of(before)
     fresh = any(abs(now_ns - at) < SETTLE_NS for at in (stamp.mtime_ns, stamp.ctime_ns))
     settled = stamp == stamp_of(after) and not fresh
-    return SourceText(path, stamp, text, blake2b(content, digest_size=16).digest(), settled, warnings)
+    return SourceText(path, stamp, text, hash_of_file(content), settled, warnings)
 
 
 def changes(known: Mapping[str, FileStamp], found: Mapping[str, FileStamp]) -> list[str]:

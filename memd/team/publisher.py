@@ -643,5 +643,6 @@ MAX_REVISION = 230 * 365 * 24 * 3600 * 1_000_000
 
 
 def visible(view: View, visibility: Visibility) -> View:
-    """Return the part of a view that agents may see, with secrets masked."""
-    return View(visibility.of(view.snapshot, view.reader), view.reader, view.vocabulary, visibility)
+    """Return the part of a view that agents may see, without secrets."""
+    view.reader.for_people = False
+    return View(visibility.of(view.snapshot, view.reader), view.reader, view.vocabulary)

@@ -8,8 +8,8 @@ of a chunk and m the mean over some chunks of its source:
   is BM25's saturated count. w has the words of the chunk and of its source's first chunk; other words of the
   source are left out: with them it would be five times as long.
 
-Secrets are masked in the text as it is stored, before any word, tag or key is made of it, and a chunk that
-had one has no vector. All that comes back is checked here: whatever does not fit is a StoreError. Pure.
+The index has no secret in what it shows to agents, which alone is read here. All that comes back is checked
+here: whatever does not fit is a StoreError. Pure.
 """
 
 import hashlib
@@ -27,6 +27,7 @@ import numpy as np
 from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
+from memd.entries.secrets import mask
 from memd.errors import StoreError, StoreRefusedError
 from memd.index.reader import StoredChunk
 from memd.index.snapshot import View
@@ -191,54 +192,35 @@ class Document:
 
 
 def documents(view: View, sources: Sequence[Source], *, has_vectors: bool = True) -> Iterator[Document]:
-    """Yield sources of an agent's *view*, with their secrets masked.
+    """Yield sources of an agent's *view*, which has no secrets.
 
     Raises:
         StoreRefusedError: of the first source whose path has a secret.
     """
-    assert view.veil is not None
-    mask = view.veil.masked
     asked = [source.id for source in sources]
     contexts, fronts = view.reader.contexts(asked), dict(view.reader.front_matters(asked))
     for source in sources:
         if mask(source.path) != source.path:
             raise StoreRefusedError("its path has a secret")
-        front = _masked(json.loads(fronts.get(source.id, NO_FRONT)), mask)
+        front = fronts.get(source.id, NO_FRONT)
         stored = view.reader.chunks_of(source.id)
-        shown = view.shown([chunk.id for chunk in stored])
-        words, open_ids = [], set()
+        words = []
         for place, chunk in enumerate(stored):
-            before, found = contexts.get(chunk.id, ""), shown[chunk.id]
-            read = read_by_model(mask(before), found.text)
-            text = paired(searchable(read, source.path, None if place else json.dumps(front)))
+            read = read_by_model(contexts.get(chunk.id, ""), chunk.text)
+            text = paired(searchable(read, source.path, None if place else front))
             words.append(view.reader.indexed_terms(text))
-            if (found.text, found.heading, mask(before)) == (chunk.text, chunk.heading, before):
-                open_ids.add(chunk.id)
         ids = [chunk.id for chunk in stored]
         yield Document(
             view.source(source.id),
-            front,
-            [shown[one] for one in ids],
+            json.loads(front),
+            stored,
             words,
-            _vectors(view, ids, open_ids) if has_vectors else [None] * len(ids),
+            _vectors(view, ids) if has_vectors else [None] * len(ids),
         )
 
 
-def _masked(value: Any, mask: Callable[[str], str], name: str = "") -> Any:
-    """Return front matter with masked keys and values; many secrets are told by the name before them."""
-    if isinstance(value, dict):
-        return {mask(key): _masked(inner, mask, key) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_masked(inner, mask, name) for inner in value]
-    if not isinstance(value, str):
-        return value
-    front = f"{name}: "
-    shown = mask(front + value)
-    return shown.removeprefix(front) if shown.startswith(front) else mask(value)
-
-
-def _vectors(view: View, ids: Sequence[int], open_ids: set[int]) -> list[NDArray[np.float32] | None]:
-    """Return u of each chunk of a source; None for one without a vector, or with a secret."""
+def _vectors(view: View, ids: Sequence[int]) -> list[NDArray[np.float32] | None]:
+    """Return u of each chunk of a source; None for one without a vector."""
     rows = view.snapshot.rows
     if not ids or not rows.count:
         return [None] * len(ids)
@@ -246,7 +228,7 @@ def _vectors(view: View, ids: Sequence[int], open_ids: set[int]) -> list[NDArray
     table = np.frombuffer(rows.buffer, np.float32, rows.count * rows.dim).reshape(rows.count, rows.dim)
 
     def vector(chunk: int) -> NDArray[np.float32] | None:
-        return table[row[chunk]] if chunk in open_ids and row[chunk] >= 0 else None
+        return table[row[chunk]] if row[chunk] >= 0 else None
 
     spread = places(view.snapshot.columns, np.asarray(ids[:1], np.int64), PLACES).tolist()
     some = [one for one in map(vector, spread) if one is not None]

@@ -17,7 +17,6 @@ from memd import fsio
 from memd.config import WorkspaceConfig, check_allowed, load_user_config, load_workspace_config
 from memd.embedding.provider import Providers
 from memd.embedding.queue import EmbeddingQueue
-from memd.entries.secrets import replacements
 from memd.errors import ConfigError, IndexDamagedError, SchemaError, StorageError, is_full, storage_error
 from memd.index.index import Index
 from memd.index.indexer import Indexer
@@ -178,7 +177,7 @@ def visible_to_agents(config: WorkspaceConfig) -> Visibility:
     patterns = Patterns(of_config("agents_ignore", config.agents_ignore), below=True)
     if patterns.is_unusable:
         raise ConfigError("agents_ignore: the patterns are too large to be used together")
-    return Visibility(patterns, replacements)
+    return Visibility(patterns)
 
 
 def _lanes(daemon: DaemonContext, tokenizer: Tokenizer, limits: ChunkLimits) -> Lanes:

@@ -170,7 +170,8 @@ class WorkspaceSync:
         """The number of chunks that the vector arm can see; 0 without a model."""
         if not self.vectors.wanted or self.vectors.building:
             return 0
-        return self.index.snapshot.columns.count - self.vectors.left_out - self.vectors.pending
+        # What agents see of a chunk with a secret may wait, too.
+        return max(self.index.snapshot.columns.count - self.vectors.left_out - self.vectors.pending, 0)
 
     @property
     def _dirty_since(self) -> float | None:

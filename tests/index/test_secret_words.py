@@ -1,11 +1,22 @@
 """Secrets of a note: in nothing that an agent is told, whatever it asks; people find and see them."""
 
 import json
+import re
 
 import pytest
 from test_secrets import SECRETS
+from tests_support import Notes
 
-from memd.entries.secrets import find_secrets
+from memd.entries.secrets import find_secrets, mask
+from memd.index.visibility import Visibility
+from memd.search.explain import explain
+from memd.search.fields import counts
+from memd.search.keyword import phrase_expression
+from memd.search.search import begin, search
+from memd.search.similar import similar_to_text
+from memd.search.why import why
+from memd.sources.ignore import Patterns
+from memd.text import pieces_of
 
 ONE_LINE = {name: text for name, text in SECRETS.items() if "\n" not in text and "\r" not in text}
 # What an agent reads, and the forms that it could be read in.
@@ -53,3 +64,106 @@ def test_a_masked_name_names_no_note(notes):
     })  # fmt: skip
     with notes.index.view() as view:
         assert not view.snapshot.supersession.edges
+
+
+OTHERS = {f"other{number}.md": f"# Weir {number}\n\nThe weir of Ada, {number}.\n" for number in range(4)}
+AGENTS = Visibility(Patterns(()))
+# What differs between two indexes of the same text: numbers of chunks, and the time that a step took.
+_OWN = re.compile(r"\b(?:id|chunk|line|took_ms|timings_ms)=(?:[\d.]+|\{.*?\})|chunk_ids=\(.*?\)")
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    """Notes with a secret of each shape, and the same notes with what stands for the secrets."""
+
+    def note(number, title, text):
+        return (
+            f"---\ntitle: {json.dumps(title)}\n---\n# Box {number}\n\n## Key {text}\n\nThe weir has {text}\n"
+        )
+
+    texts, instead = {}, {}
+    for number, secret in enumerate(ONE_LINE.values()):
+        path = f"{number:02}.md"
+        # A mask may be longer with the name of the key, and a quoted text has other signs.
+        title = f"Box {secret}" if re.fullmatch(r"\w{,99}", secret) else f"Box {number}"
+        texts[path] = note(number, title, secret)
+        behind = note(number, "", secret).partition("\n---\n")[2]
+        front = note(number, mask(title), "").partition("\n---\n")[0]
+        instead[path] = f"{front}\n---\n{mask(behind)}"
+    pair = []
+    for name, notes in (("secret", texts), ("masked", instead)):
+        folder = tmp_path_factory.mktemp(name)
+        pair.append(Notes(folder))
+        pair[-1].save({**OTHERS, **notes, "last.md": "# Last\n\nThe last weir.\n"})
+    yield pair
+    for one in pair:
+        one.index.close()
+
+
+def words_of(secret):
+    """What an attacker tries who knows everything: each beginning of each word of a secret, and its parts."""
+    for word in pieces_of(secret):
+        short = word[:10]
+        yield from (short[:end] for end in range(3, len(short) + 1))
+        yield from (word[start : start + 4] for start in range(1, min(len(word), 24) - 3, 5))
+
+
+def asked(view, word):
+    """All that the lowest layer answers to one word: four calls."""
+    sources = view.snapshot.columns.source
+    begun = sorted(sources[view.matching("words", phrase_expression(word) + " *")].tolist())
+    inside = [(int(sources[chunk]), count) for chunk, count in sorted(view.inside(word, 10_000).items())]
+    return (
+        begun,
+        inside,
+        *(view.postings(word.casefold(), prefix=one).document_frequency for one in (False, True)),
+    )
+
+
+def test_the_lowest_layer_tells_an_agent_no_part_of_a_secret(both):
+    """Of any shape, in 10,000 calls and more; a person's same calls find them."""
+    secret, masked = both
+    words = sorted({word for text in ONE_LINE.values() for word in words_of(text)})
+    assert 4 * len(words) > 10_000
+    with secret.index.view(visible=AGENTS) as agent, masked.index.view(visible=AGENTS) as control:
+        told = {word: asked(agent, word) for word in words}
+        assert told == {word: asked(control, word) for word in words}
+    with secret.index.view() as person:
+        assert sum(asked(person, word) != told[word] for word in words) > len(words) / 2
+
+
+def answers(notes, query, mode):
+    """Everything that an agent is told of a query, without numbers of chunks and times."""
+    with notes.index.view(visible=AGENTS) as view:
+        request, words = begin(view, notes.request(query, mode=mode, min_score=0.0), notes.embedder.tokenizer)
+        found = search(view, request, words)
+        told = [found.hits, found.confidence, request.query, explain(view, found)]
+        told += [why(view, request, source, None) for source in list(view.snapshot.sources.values())[3:7]]
+        told += [counts(view, key, view.snapshot.sources) for key in (None, "title")]
+        told.append([(one.title, one.tags) for one in view.snapshot.sources.values()])
+        told += [view.snapshot.generation, view.snapshot.columns.count, view.snapshot.columns.total_length]
+        if mode != "keyword":
+            told.append(similar_to_text(view, query, request, None).hits)
+    return _OWN.sub("", repr(told))
+
+
+def test_an_agents_whole_answers_are_those_of_an_index_that_never_had_the_secrets(both):
+    """Hits, scores, explanations, why, fields, names, spelling, confidence and counts."""
+    some = [text[at : at + 12] for text in list(ONE_LINE.values())[::15] for at in (0, 6)]
+    for query in ("weir", "weri", "the bxo leaks", *some, *list(ONE_LINE.values())[::15]):
+        for mode in ("keyword", "hybrid"):
+            one, other = (answers(notes, query, mode) for notes in both)
+            assert one == other, query
+
+
+def test_people_find_and_see_the_secret_and_the_check_finds_nothing(both):
+    """By each of its words, in the text that is shown; also after the index was opened again."""
+    for _ in range(2):
+        for number, text in enumerate(ONE_LINE.values()):
+            if len(text) > 100:
+                continue
+            found = both[0].search(text, limit=30).hits
+            assert any(hit.source.path == f"{number:02}.md" for hit in found), text
+        assert any(text in hit.chunk.text for hit in found)
+        assert not both[0].findings()
+        both[0].reopen()

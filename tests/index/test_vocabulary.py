@@ -3,6 +3,7 @@
 import json
 import re
 import threading
+from itertools import islice
 from pathlib import Path
 from typing import get_args
 
@@ -68,7 +69,7 @@ def test_terms_are_found_by_their_beginning_the_most_frequent_first(notes):
     def beginning_with(start):
         with notes.index.view() as view:
             view.vocabulary.read(view.reader, view.snapshot.columns.count, None)
-            return view.vocabulary.beginning_with(start, 2)
+            return list(islice(view.vocabulary.beginning_with(start), 2))
 
     notes.save({"a.md": "heron heroic herons\n", "b.md": "heron heroic\n", "c.md": "heron weir\n"})
     assert beginning_with("hero") == ["heron", "heroic"]

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from tests_support import DAY, many
 
-from memd.entries.secrets import replacements
 from memd.errors import StoreError, StoreRefusedError
 from memd.index.visibility import Visibility
 from memd.search.explanation import Term
@@ -44,7 +43,7 @@ WORDS = [f"word{n}" for n in range(40)] + ["日本", "内閣総理大臣", "naï
 
 def published(notes, *patterns, superseded_by=()):
     """Return path → rows, as an agent's view has them, and the average chunk."""
-    visibility = Visibility(Patterns((("", one) for one in patterns), below=True), replacements)
+    visibility = Visibility(Patterns((("", one) for one in patterns), below=True))
     with notes.index.view() as whole:
         view = visible(whole, visibility)
         columns = view.snapshot.columns
@@ -128,7 +127,7 @@ def test_a_source_becomes_rows(notes):
 
 
 def test_a_secret_is_in_no_row(notes):
-    """Neither in a text nor folded in a tag, a title, a key or a word, nor in a vector."""
+    """Neither in a text nor folded in a tag, a title, a key or a word; vectors are of the masked text."""
     front = f"---\ntitle: {TOKEN}\ntags: [{TOKEN}]\n{TOKEN}: x\naliases: [{TOKEN}]\n"
     front += "password: Xk29fLq8Zr4Tn6Wm1Bv7\n---\n"
     notes.save({"a.md": f"{front}# The {TOKEN}\n\nIt is {TOKEN}.\n", "b.md": "# Bittern\n\nIt booms.\n"})
@@ -147,7 +146,6 @@ def test_a_secret_is_in_no_row(notes):
     assert not places & {
         dimension(word) for word in (TOKEN.casefold(), "xk29flq8zr4tn6wm1bv7", "zephyrine", "draft")
     }
-    assert [row["has_u"] for row in rows["a.md"]] == [False] * len(rows["a.md"])
     assert number("tag", TOKEN.casefold()) not in rows["a.md"][0]["marks"]
     assert rows["b.md"][0]["has_u"]
 
@@ -162,7 +160,7 @@ def test_a_chunk_that_does_not_fit_into_a_row_is_refused(notes):
 def test_frequencies_are_those_of_the_index(notes):
     notes.save({"a.md": "heron heron weir", "b.md": "heron", "p.md": "---\nprivate: true\n---\nheron"})
     with notes.index.view() as whole:
-        view = visible(whole, Visibility(Patterns((), below=True), replacements))
+        view = visible(whole, Visibility(Patterns((), below=True)))
         found = frequencies(documents(view, list(view.snapshot.sources.values())))
     assert (found[dimension("heron")], found[dimension("weir")]) == (2.0, 1.0)
 
