@@ -17,7 +17,7 @@ CEILINGS = {
     "benchmarks": 8_060,
 }
 
-RUNS_BYTES = 788_373  # of benchmarks/runs: the newest run of each figure that a page names
+RUNS_BYTES = 822_402  # of benchmarks/runs: the newest run of each figure that a page names
 
 
 @pytest.mark.parametrize(("package", "ceiling"), CEILINGS.items())
