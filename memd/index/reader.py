@@ -116,6 +116,8 @@ WORDS_KEPT, MAX_WORD_CHARS = 1_000, 40
 WAIT_S = 0.05  # between two checks of the deadline while all readers are in use
 Expired = Callable[[], bool]
 
+# The point follows the hyphen in ASCII. More files than these are not told apart by a number.
+NUMBERED = "SELECT source FROM names WHERE name >= ? AND name < ? AND kind = 'file' LIMIT 20"
 SOURCE_COLUMNS = "id, path, title, tags, day, day_of, origin, valid_until, evergreen, external"
 VALID_UNTIL = 7  # its place in a row
 SourceSize: TypeAlias = tuple[int, int]  # number of chunks, and of those with a vector
@@ -230,6 +232,17 @@ class Reader:
                 (*ids, self._not_for),
             )
             return {row[0]: _stored(row) for row in found}
+
+    def headings(self, ids: Sequence[int]) -> dict[int, str]:
+        """Return the headings above the chunks that exist, as stored."""
+        marks = ",".join("?" * len(ids))
+        return dict(self.each(f"SELECT id, heading FROM chunks WHERE id IN ({marks})", tuple(ids)))
+
+    def numbered(self, numbers: Iterable[str]) -> set[int]:
+        """Return some sources whose files' names begin with one of these numbers and a hyphen."""
+        return {
+            source for number in numbers for (source,) in self.each(NUMBERED, (f"{number}-", f"{number}."))
+        }
 
     def lines(self, ids: Sequence[int]) -> dict[int, tuple[int, int, int]]:
         """Return (source, first line, last line) of the chunks that exist."""

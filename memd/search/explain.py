@@ -110,6 +110,7 @@ def explain_chunk(view: View, request: PreparedQuery, judged: Judgement, chunk_i
         unseen=tuple(unseen),
         named=named,
         run=judged.runs.get(chunk_id),
+        called=judged.called.get(chunk_id),
         merged=merged,
         decay=decay,
         score=merged * decay.factor,
@@ -145,7 +146,7 @@ def file_counts(arm: KeywordArm, first: int, end: int) -> list[int]:
 
 def standing(view: View, request: PreparedQuery, judged: Judgement) -> tuple[list[Candidate], Dedup]:
     """Return the candidates above the floor, best first, and how `fold` without a limit treats them."""
-    above = above_floor(judged.candidates, request.floor)
+    above = above_floor(judged.candidates, request.floor, () if request.is_floor_named else judged.called)
     return above, fold(view, above, max(len(above), 1), request.per_source, request.alive, compared=Likeness)
 
 

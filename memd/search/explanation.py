@@ -159,6 +159,15 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
+class Called:
+    """The name by which the query calls the chunk's note or section."""
+
+    name: str
+    how: Literal["whole", "heading", "number", "part"]  # the whole query, or a word and number or part of it
+    added: float  # to `order`; the score is unchanged
+
+
+@dataclass(frozen=True, slots=True)
 class Decay:
     """The decay of a score by age."""
 
@@ -178,6 +187,7 @@ class Explained:
     unseen: tuple[Unseen, ...]  # why the weights differ from the requested ones
     named: NamedPart | None  # None: the query does not name it
     run: Run | None  # None: fewer than four words in a row or half of the query, or not among the best fifty
+    called: Called | None  # None: neither its note nor its section is called like the query
     merged: float  # the larger of the sum of the parts and the score of the words that name it
     decay: Decay
     score: float  # merged · decay
@@ -185,7 +195,7 @@ class Explained:
     ahead_of: str | None  # path of the superseded source whose better place and order it took; None: its own
     expired: str | None  # the last day on which its source held, if that is past: then `order` is halved
     # The sort key: the score, or with rrf Σ 1 / (60 + rank) · decay, plus 1 for each word that names it
-    # and what `run` adds. None outside both pools.
+    # and what `run` and `called` add. None outside both pools.
     order: float | None
 
 

@@ -27,7 +27,8 @@ from memd.index.snapshot import Snapshot, View
 from memd.languages import Language
 from memd.records import PER_SOURCE, Mode
 from memd.search import filters, ranking, runs
-from memd.search.explanation import Run, Word
+from memd.search.called import aliased, called
+from memd.search.explanation import Called, Run, Word
 from memd.search.identifiers import NOTHING, Named, named
 from memd.search.keyword import KeywordArm, keyword_arm, knows_a_word, phrase_expression
 from memd.search.query import Query
@@ -115,6 +116,8 @@ class Judgement:
     knows: bool = False  # whether a chunk that meets the filters has a word of the query
     # Chunk → the most words of the query that it has in a row, among the best candidates.
     runs: Mapping[int, Run] = field(default_factory=dict)
+    # Chunk → the name by which the query calls its note or section.
+    called: Mapping[int, Called] = field(default_factory=dict)
     # Chunks of either pool, best first; superseded sources after their replacements.
     candidates: Sequence[Candidate] = ()
     # Chunk → the chunk of a superseded source whose place it took.
@@ -171,10 +174,13 @@ def _judged(view: View, request: PreparedQuery, words: Judgement, lap: Lap) -> J
         each, every = keyword.matched(np.unique(np.concatenate([vector.pool, keyword.pool])))
         matched = float(each.max(initial=0.0))
         weights = ranking.weights_matched(matched, has_all=matched >= every)
-    candidates = fused(view.snapshot, request, vector, keyword, names, weights)
+    by_name = [number for number in aliased(view, request.query.text) if mask[number]] if keyword else []
+    candidates = fused(view.snapshot, request, vector, keyword, names, weights, by_name)
     in_a_row = _runs(view, request, keyword, candidates[: runs.FIRST]) if keyword else {}
-    if in_a_row:
-        candidates = _raised(candidates, in_a_row)
+    names_asked = called(view, request.query.text, keyword.words, candidates, by_name) if keyword else {}
+    for more in (in_a_row, names_asked):
+        if more:
+            candidates = _raised(candidates, more)
     if vector is not None:
         first = [candidate.id for candidate in candidates[: VERIFIED * request.limit]]
         vector.verify(places(view.snapshot.columns, np.array(first, np.int64), PLACES))
@@ -191,6 +197,7 @@ def _judged(view: View, request: PreparedQuery, words: Judgement, lap: Lap) -> J
         names,
         knows,
         in_a_row,
+        names_asked,
         ranked.candidates,
         ranked.ahead_of,
     )
@@ -211,8 +218,8 @@ def _runs(
     return {number: Run(run, len(asked), most * run / len(asked)) for number, run in found.items() if run}
 
 
-def _raised(candidates: list[Candidate], by: Mapping[int, Run]) -> list[Candidate]:
-    """Return the candidates in the order with what words in a row add to their sort keys."""
+def _raised(candidates: list[Candidate], by: Mapping[int, Run] | Mapping[int, Called]) -> list[Candidate]:
+    """Return the candidates in the order with what words in a row, or a name, add to their sort keys."""
     raised = (one._replace(order=one.order + by[one.id].added) if one.id in by else one for one in candidates)
     return sorted(raised, key=lambda one: -one.order)
 
@@ -244,6 +251,7 @@ def fused(  # noqa: PLR0917 - what was decided before, each once
     keyword: KeywordArm | None,
     names: Named,
     given: Weights,
+    more: Sequence[int] = (),
 ) -> list[Candidate]:
     """Score every chunk of either pool by both arms, so that the edge of a pool does not lower a score.
 
@@ -254,9 +262,14 @@ def fused(  # noqa: PLR0917 - what was decided before, each once
         keyword: likewise.
         names: the chunks that the query names.
         given: the weights, before scripts and missing arms change them.
+        more: chunks outside of both pools.
     """
     named = np.fromiter(names.words, np.int64)
-    ids = np.unique(np.concatenate([named, *(arm.pool for arm in (vector, keyword) if arm is not None)]))
+    ids = np.unique(
+        np.concatenate(
+            [named, np.array(more, np.int64), *(arm.pool for arm in (vector, keyword) if arm is not None)]
+        )
+    )
     chunks = grouped(snapshot, ids)
     meaning, has_vector = np.zeros(len(ids)), np.zeros(len(ids), np.bool_)
     if vector is not None:

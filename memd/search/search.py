@@ -121,7 +121,9 @@ def search(view: View, prepared: PreparedQuery, words: Judgement | None = None) 
         knows = fallback.knows_a_word(view, prepared.query)
 
     # Apply the floor, fold duplicates, join neighbours, and cut to the limit; only then load texts.
-    kept = above_floor(candidates, prepared.floor)
+    kept = above_floor(
+        candidates, prepared.floor, judged.called if judged and not prepared.is_floor_named else ()
+    )
     timer.lap("fuse")
     alive = functools.cache(prepared.alive)
     shown = fold(view, kept, prepared.limit, prepared.per_source, alive, compared=compared)

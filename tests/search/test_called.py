@@ -1,0 +1,79 @@
+"""A note or section that is called like the query comes before those that only speak of it."""
+
+import pytest
+
+from memd.search.called import words_of
+
+TALK = {
+    f"talk/{n}.md": f"# Talk {n}\n\nRFC 1071, adr 17, velvet harbour, OPS 2210 and Node 18.4.1 {n}.\n"
+    for n in range(9)
+}
+NOTES = TALK | {
+    "rfc/rfc1071.md": "# Computing the checksum\n\nOf packets.\n",
+    "rfc/rfc1072.md": "# Extensions\n\nRFC 1071, RFC 1071: it is not.\n",
+    "adr/0017-use-sqlite.md": "# Use one file\n\nDecided.\n",
+    "adr/0170-use-sqlite.md": "# Use a server\n\nNot adr 17.\n",
+    "OPS-2210.md": "# The outage of March\n\nText.\n",
+    "2024-02-29.md": "Rain.\n",
+    "harbour.md": "# Velvet harbour\n\nNothing else.\n",
+    "alias.md": "---\naliases: [Copper kettle]\n---\n\n# Pots\n\nText.\n",
+    "kettle.md": "# Kettles\n\nThe copper kettle, a copper kettle of copper: kettle.\n",
+    "node.md": "# Node 18.4.1\n\nReleased.\n",
+    "node2.md": "# Node 18.4\n\nNode 18.4.1 follows, Node 18.4.1.\n",
+    "long.md": "# Long\n\nstart_at start_at start_at is there.\n\n"
+    + "and so on " * 250
+    + "\n\n## `start_at`\n\nA moment.\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("RFC 1071", ("rfc", "1071")), ("rfc0017", ("rfc", "17")), ("Node 18.4.1", ("node", "18.4.1")),
+        ("v2.1 of it", ("v", "2.1", "of", "it")),
+        ("0017-use_sqlite", ("17", "use", "sqlite")), ("000", ("0",)),
+    ],
+)  # fmt: skip
+def test_numbers_are_words_of_a_name(text, words):
+    assert words_of(text) == words
+
+
+@pytest.mark.parametrize(
+    ("query", "path"),
+    [
+        ("RFC 1071", "rfc/rfc1071.md"), ("what does RFC 1071 say", "rfc/rfc1071.md"),
+        ("rfc 1072", "rfc/rfc1072.md"),
+        ("ADR 17", "adr/0017-use-sqlite.md"), ("ADR 0170", "adr/0170-use-sqlite.md"),
+        ("OPS-2210", "OPS-2210.md"),
+        ("OPS-2210.md", "OPS-2210.md"), ("2024-02-29", "2024-02-29.md"), ("velvet harbour", "harbour.md"),
+        ("where is the velvet harbour", "harbour.md"), ("copper kettle", "alias.md"),
+        ("Node 18.4.1", "node.md"),
+        ("Node 18.4", "node2.md"), ("start_at", "long.md"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("fusion", ["weighted", "rrf"])
+def test_what_is_called_so_is_first(notes, fusion, query, path):
+    if not notes.index.snapshot.sources:
+        notes.save(NOTES)
+    hits = notes.search(query, mode="hybrid", fusion=fusion).hits
+    assert hits[0].source.path == path
+    assert hits[0].candidate.order >= 1.5, "its name decided"
+
+
+def test_a_section_that_is_called_so_comes_before_what_speaks_of_it(notes):
+    notes.save(NOTES)
+    assert "A moment" in notes.search("start_at", mode="hybrid").hits[0].chunk.text
+
+
+@pytest.mark.parametrize(
+    ("title", "query"),
+    [("Git", "how does git rebase a branch"), ("The end", "velvet sky at the end of harbour streets")],
+)
+def test_a_name_of_one_word_or_of_little_weight_does_not_lead(notes, title, query):
+    notes.save(TALK | {"short.md": f"# {title}\n\nText.\n"})
+    assert all(hit.candidate.order < 1.5 for hit in notes.search(query, mode="hybrid").hits)
+
+
+def test_a_filter_keeps_out_what_is_called_so(notes):
+    notes.save(NOTES)
+    assert "alias.md" not in notes.found("copper kettle path:talk", mode="hybrid")
