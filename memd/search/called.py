@@ -139,8 +139,6 @@ def called(
         seen.add(one.source)
         source = sources[one.source]
         how = _name(names_of(source.title, source.path), source.title, query)
-        if how and view.veil is not None and view.source(one.source).title != source.title:
-            how = None  # a secret in a title is not confirmed
         if how is None and one.source in same:
             how = Called(text, "whole", WHOLE)
         if how:
