@@ -4,8 +4,7 @@ Small neighbouring sections are joined; long sections are packed from their para
 some overlap; only a line that is itself too long is cut inside. A section is first cut into atoms, the
 largest blocks that
 fit: a list is split before its items are, and fences, tables and items only if one alone is too long for the
-model. The atoms are then packed in order, and each chunk begins with the last lines of the previous one, or,
-if the cut is inside a line, with its last words.
+    model. The atoms are then packed in order, and each chunk begins with the last lines of the previous one.
 
 The text is tokenized once; each later count is two binary searches. Such counts are approximate (cutting a
 word changes its pieces), so the final text is counted where certainty is needed.
@@ -67,9 +66,6 @@ _SENTENCE_END = re.compile(
 _CLAUSE_END = re.compile(r"[,;:]\s+|[\uff0c\u3001\uff1a]\s*")
 _SPACE = re.compile(r"\s+")
 _NO_WORD = re.compile(r"\W+")
-_WORD_START = re.compile(rf"(?<!\w)\w|{_WORD.pattern.partition('|')[0]}")
-# A part of a line repeats at most this share of the one before, since a part of few long words must end, too.
-REPEATED_SHARE = 0.125
 _PARTING = frozenset(" \n\r\t")
 
 
@@ -134,7 +130,6 @@ class Room:
     words: float
     pieces: int
     chars: int
-    overlap_words: int = 0  # about so many are repeated of the chunk before
 
     def holds(self, measure: Measure, begin: int, stop: int) -> bool:
         """Return whether the stretch is within the limits."""
@@ -159,20 +154,6 @@ def best_cut(text: str, begin: int, limit: int) -> int:
             return cut
     marks = next((n for n in range(_MAX_MARKS) if not unicodedata.combining(text[limit - n])), 0)
     return max(limit - marks, begin + 1)
-
-
-def repeated(text: str, begin: int, cut: int, most_words: int) -> int:
-    """Return where the part behind *cut* begins: some words earlier, so that a phrase across it is found.
-
-    Args:
-        text: with the line.
-        begin: of the part that ends at the cut.
-        cut: inside the line.
-        most_words: that are repeated.
-    """
-    from_here = cut - int((cut - begin) * REPEATED_SHARE)
-    starts = [found.start() for found in _WORD_START.finditer(text, from_here, cut)]
-    return starts[-most_words:][0] if starts and most_words else cut
 
 
 def _batches(text: str, begin: int) -> Iterator[tuple[int, int]]:
@@ -276,7 +257,9 @@ class _Atom:
     block: Block | None  # None: a part of a line, which is never packed with others so that lines stay whole
 
 
-def pack(measure: Measure, blocks: Sequence[Block], lead: int, room: Room) -> Iterator[tuple[int, int]]:
+def pack(
+    measure: Measure, blocks: Sequence[Block], lead: int, room: Room, overlap_words: int
+) -> Iterator[tuple[int, int]]:
     """Yield the stretches [begin, stop) of the chunks of a long section.
 
     Args:
@@ -284,6 +267,7 @@ def pack(measure: Measure, blocks: Sequence[Block], lead: int, room: Room) -> It
         blocks: of the section, its headings first.
         lead: how many of them are headings, which stay together with the following text.
         room: of a chunk; words are a target, word pieces and characters are limits.
+        overlap_words: about this many are repeated, in whole lines.
     """
     atoms = list(_section_atoms(measure, blocks, lead, room))
     begin, at = atoms[0].begin, 0
@@ -293,7 +277,7 @@ def pack(measure: Measure, blocks: Sequence[Block], lead: int, room: Room) -> It
             following += 1
         yield begin, atoms[following - 1].stop
         if following < len(atoms):
-            begin = _overlap(measure, atoms[at:following], atoms[following], room)
+            begin = _overlap(measure, atoms[at:following], atoms[following], room, overlap_words)
         at = following
 
 
@@ -349,37 +333,35 @@ def _line_atoms(measure: Measure, line: Block, room: Room) -> Iterator[_Atom]:
 
 def cut_line(measure: Measure, begin: int, stop: int, room: Room) -> Iterator[tuple[int, int]]:
     """Yield parts of about equal length of a line that is too long, cut after sentences if possible."""
-    text, start, covered = measure.lines.text, begin, begin
-    while covered < stop:
-        pieces, words = measure.pieces(start, stop), measure.words(start, stop)
-        parts = math.ceil(max(pieces / room.pieces, words / room.words, (stop - start) / room.chars))
+    while begin < stop:
+        pieces, words = measure.pieces(begin, stop), measure.words(begin, stop)
+        parts = math.ceil(max(pieces / room.pieces, words / room.words, (stop - begin) / room.chars))
         if parts <= 1:
-            yield start, stop
+            yield begin, stop
             return
         limit = min(
-            measure.after_pieces(start, min(math.ceil(pieces / parts * 1.1), room.pieces)),
-            start + room.chars,
+            measure.after_pieces(begin, min(math.ceil(pieces / parts * 1.1), room.pieces)),
+            begin + room.chars,
             stop - 1,
         )
-        cut = best_cut(text, start, max(limit, start + 1))
-        if start < covered >= cut:  # nothing new has room behind what is repeated
-            start = covered
-            continue
-        yield start, cut
-        start, covered = repeated(text, start, cut, room.overlap_words), cut
+        cut = best_cut(measure.lines.text, begin, max(limit, begin + 1))
+        yield begin, cut
+        begin = cut
 
 
-def _overlap(measure: Measure, before: Sequence[_Atom], following: _Atom, room: Room) -> int:
+def _overlap(
+    measure: Measure, before: Sequence[_Atom], following: _Atom, room: Room, overlap_words: int
+) -> int:
     """Return the begin of the chunk that contains *following*: its own, or some whole lines before it."""
     best = following.begin
     if following.block is None:
         return best
     for start in _line_starts(measure, before):
         words = measure.words(start, following.begin)
-        if words > room.overlap_words * OVERLAP_SLACK or not room.holds(measure, start, following.stop):
+        if words > overlap_words * OVERLAP_SLACK or not room.holds(measure, start, following.stop):
             break
         best = start
-        if words >= room.overlap_words:
+        if words >= overlap_words:
             break
     return best
 
@@ -529,12 +511,12 @@ def _chunks(page: _Page, measure: Measure, blocks: list[Block]) -> Iterator[Chun
     for section in join_small(read_sections(blocks), measure, limits.words, most):
         prefix = _prefix(page, section, 0, 0, is_first=is_first)
         pieces = max(1, limits.max_tokens - page.count(prefix))
-        room = Room(limits.words, pieces, page.max_chars, limits.overlap_words)
+        room = Room(limits.words, pieces, page.max_chars)
         begin, stop = measure.offsets(section.blocks)
         if Room(limits.words * SLACK, pieces, page.max_chars).holds(measure, begin, stop):
             stretches = iter([(begin, stop)])
         else:
-            stretches = pack(measure, section.blocks, section.lead, room)
+            stretches = pack(measure, section.blocks, section.lead, room, limits.overlap_words)
         for one_begin, one_stop in stretches:
             yield from _checked(page, measure, section, one_begin, one_stop, is_first=is_first)
             is_first = False
@@ -553,7 +535,7 @@ def _checked(
         if _surely_fits(page, chunk, most) or _fits(page, chunk) or len(text) == 1:
             yield chunk
             return
-    for half_begin, half_stop in _halves(page, begin, stop):
+    for half_begin, half_stop in _halves(page.lines, begin, stop):
         yield from _checked(page, measure, section, half_begin, half_stop, is_first=is_first)
         is_first = False
 
@@ -570,16 +552,14 @@ def _fits(page: _Page, chunk: Chunk) -> bool:
     return page.tokenizer.count(chunk.embed_text) <= page.limits.max_tokens
 
 
-def _halves(page: _Page, begin: int, stop: int) -> Iterator[tuple[int, int]]:
+def _halves(lines: Lines, begin: int, stop: int) -> Iterator[tuple[int, int]]:
     """Cut near the middle: between lines, or within a single line. Neither half has blank edges."""
-    lines = page.lines
     first, last = lines.number_at(begin), lines.number_at(stop - 1)
     middle = (begin + stop) // 2
     cut = best_cut(lines.text, begin, middle)
-    again = repeated(lines.text, begin, cut, page.limits.overlap_words)
     if first < last:
-        cut = again = lines.starts[min(max(lines.number_at(middle), first + 1), last)]
-    for one_begin, one_stop in ((begin, cut), (again, stop)):
+        cut = lines.starts[min(max(lines.number_at(middle), first + 1), last)]
+    for one_begin, one_stop in ((begin, cut), (cut, stop)):
         part = lines.text[one_begin:one_stop]
         if part.strip():
             # Without the blank lines at its top, but with the indentation after them.

@@ -59,24 +59,30 @@ def check(text, limits, name="short pieces"):
     document = chunked(text, limits, name)
     lines = split_lines(text)
     front = read_front_matter(lines)
-    body = front.lines if not front.is_text else 0
-    seen = lines.starts[body] if body < len(lines) else len(text)
+    shown = {}
     for chunk in document.chunks:
         assert chunk.text.strip()
         assert len(chunk.text) <= limits.max_tokens * MAX_CHARS_PER_PIECE
         assert tokenizer(name).count(chunk.embed_text) <= limits.max_tokens
         assert 1 <= chunk.start_line <= chunk.end_line <= len(lines)
         begin, stop = lines.starts[chunk.start_line - 1], lines.ends[chunk.end_line - 1]
-        at = begin + len(text[begin:stop].encode()[: chunk.start_byte].decode())
-        assert text.startswith(chunk.text, at)
-        assert begin <= at < at + len(chunk.text) <= stop
-        if chunk.text != text[begin:stop]:  # a part of one line, with or without its headings in front
-            head, _, part = chunk.text.rpartition("\n")
-            assert not head or at == begin
-            assert part.strip() in lines.line(chunk.end_line - 1)
-        assert not text[seen:at].strip()
-        seen = max(seen, at + len(chunk.text))
-    assert not text[seen:].strip()
+        whole = text[begin:stop]
+        assert chunk.text in whole
+        if chunk.text == whole:
+            shown |= dict.fromkeys(range(chunk.start_line, chunk.end_line + 1))
+            continue
+        # A part of one line, with or without its headings in front.
+        head, _, part = chunk.text.rpartition("\n")
+        assert not head or whole.startswith(head)
+        assert part.strip() in lines.line(chunk.end_line - 1)
+        shown |= dict.fromkeys(range(chunk.start_line, chunk.end_line))
+        if shown.get(chunk.end_line, "") is not None:
+            shown[chunk.end_line] = shown.get(chunk.end_line, "") + "".join(part.split())
+    for number in range(front.lines if not front.is_text else 0, len(lines)):
+        if not lines.is_blank(number):
+            assert number + 1 in shown
+            parts = shown[number + 1]
+            assert parts is None or parts == "".join(lines.line(number).split())
     order = [(chunk.start_line, chunk.end_line) for chunk in document.chunks]
     assert order == sorted(order)
     return document
