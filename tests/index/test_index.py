@@ -226,9 +226,7 @@ def test_the_postings_of_two_readers_at_once(notes):
 
     def ask(part: list[str]) -> None:
         with notes.index.view() as view:
-            wrong.extend(
-                word for word in part if view.postings(word, prefix=False).document_frequency not in {1, 2}
-            )
+            wrong.extend(word for word in part if view.postings(word, prefix=False).document_frequency != 1)
 
     readers = [threading.Thread(target=ask, args=(words[start::2],)) for start in range(2)]
     for reader in readers:
