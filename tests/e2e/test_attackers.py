@@ -157,15 +157,16 @@ def test_who_an_entry_is_from_is_what_its_writer_says(daemon, clone):
     assert (hit["path"], hit["source"]["origin"]) == (written["path"], "human")
 
 
-def test_an_agent_can_confirm_a_secret_that_it_guesses(daemon, clone):
-    """No answer shows one, but words find the note that has it, as a person's words do."""
+def test_an_agent_cannot_confirm_a_secret_that_it_guesses(daemon, clone):
+    """A right guess and a wrong one get the same answer; a person's search for it finds the note."""
     (clone / "router.md").write_text(f"# Router\n\nThe token of the router is {TOKEN}.\n")
     workspace = daemon.add(clone)
-    asked = {"workspace": workspace, "mode": "keyword", "agent": True}
+    asked = {"workspace": workspace, "mode": "keyword"}
     assert daemon.found(f'"{TOKEN}"', **asked) == ["router.md"]
-    told = [daemon.call("search", query=f'"{one}"', **asked)["as_words"] for one in (TOKEN, f"{TOKEN[:-1]}x")]
-    assert [bool(one) for one in told] == [False, True]  # no note has the other one as a phrase
-    assert TOKEN not in str(daemon.call("search", query=f'"{TOKEN}"', **asked))
+    guesses = [
+        daemon.call("search", query=f'"{one}"', agent=True, **asked) for one in (TOKEN, f"{TOKEN[:-1]}x")
+    ]
+    assert [(bool(one["hits"]), bool(one["as_words"])) for one in guesses] == [(False, True)] * 2
     assert TOKEN not in daemon.log()
 
 
