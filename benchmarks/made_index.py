@@ -133,6 +133,7 @@ def source_of(number: int, texts: Sequence[str]) -> NewSource:
         stamp=FileStamp(number + 1, number + 1, sum(map(len, texts)), number + 1),
         hash=hash_of(path),
         title=f"Note {number}",
+        told="",
         tags=(),
         day=DAY,
         day_of="changed",

@@ -12,11 +12,11 @@ CEILINGS = {
     # Down by the team's search in Milvus. What went up bought: links and their methods, slow disks, any
     # shell, masked names, values of front matter, signs, rows of a query's words, limits that are tried,
     # an index of the masked text for agents, threads of each root, what is called like the query.
-    "memd": 42_828,
+    "memd": 42_812,
     "memctl": 13_385,
-    "tests": 62_127,
+    "tests": 62_122,
     # Up by known items, dated memories, and the hybrid search against its better arm.
-    "benchmarks": 8_544,
+    "benchmarks": 8_545,
 }
 
 RUNS_BYTES = 822_402  # of benchmarks/runs: the newest run of each figure that a page names

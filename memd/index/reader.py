@@ -236,7 +236,11 @@ class Reader:
     def headings(self, ids: Sequence[int]) -> dict[int, str]:
         """Return the headings above the chunks that exist, as stored."""
         marks = ",".join("?" * len(ids))
-        return dict(self.each(f"SELECT id, heading FROM chunks WHERE id IN ({marks})", tuple(ids)))
+        with decoded(self._path):
+            found = dict(self._db.execute(f"SELECT id, heading FROM chunks WHERE id IN ({marks})", tuple(ids)))
+            if not all(isinstance(heading, str) for heading in found.values()):
+                raise TypeError("a heading is no text")
+        return found
 
     def numbered(self, numbers: Iterable[str]) -> set[int]:
         """Return some sources whose files' names begin with one of these numbers and a hyphen."""
