@@ -237,7 +237,8 @@ class Reader:
         """Return the headings above the chunks that exist, as stored."""
         marks = ",".join("?" * len(ids))
         with decoded(self._path):
-            found = dict(self._db.execute(f"SELECT id, heading FROM chunks WHERE id IN ({marks})", tuple(ids)))
+            rows = self._db.execute(f"SELECT id, heading FROM chunks WHERE id IN ({marks})", tuple(ids))
+            found = dict(rows)
             if not all(isinstance(heading, str) for heading in found.values()):
                 raise TypeError("a heading is no text")
         return found
