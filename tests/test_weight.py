@@ -11,10 +11,11 @@ from tools.weight import lines, size_bytes
 CEILINGS = {
     # Down by the team's search in Milvus. What went up bought: links and their methods, slow disks, any
     # shell, masked names, values of front matter, signs, rows of a query's words, limits that are tried,
-    # an index of the masked text for agents, threads of each root, what is called like the query.
-    "memd": 42_813,
-    "memctl": 13_385,
-    "tests": 62_122,
+    # an index of the masked text for agents, threads of each root, what is called like the query,
+    # clients' files that are read without a wait.
+    "memd": 42_817,
+    "memctl": 13_390,
+    "tests": 62_130,
     # Up by known items, dated memories, and the hybrid search against its better arm.
     "benchmarks": 8_545,
 }

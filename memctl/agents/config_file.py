@@ -37,10 +37,14 @@ def backup_of(path: Path) -> Path:
     return path.with_name(path.name + BACKUP_SUFFIX)
 
 
-def read(path: Path) -> bytes | None:
-    """Return the bytes of a file; None if it is missing. Raises CommandError if it must not be changed."""
+def read(path: Path, *, to_change: bool = True) -> bytes | None:
+    """Return the bytes of a regular file; None if it is missing.
+
+    Raises:
+        CommandError: it cannot be read, or, unless *to_change* is false, must not be changed.
+    """
     try:
-        found = path.lstat()
+        found = path.lstat() if to_change else path.stat()
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -49,14 +53,15 @@ def read(path: Path) -> bytes | None:
         raise _refused(path, f"it is a symbolic link to {os.readlink(path)}: change that file by hand")  # noqa: PTH115
     if not stat.S_ISREG(found.st_mode):
         raise _refused(path, "it is not a regular file")
-    if found.st_uid != os.geteuid():
+    if to_change and found.st_uid != os.geteuid():
         raise _refused(path, f"it belongs to uid {found.st_uid}, and you are {os.geteuid()}")
-    if not found.st_mode & stat.S_IWUSR:
+    if to_change and not found.st_mode & stat.S_IWUSR:
         raise _refused(path, f"it is read-only (mode {stat.S_IMODE(found.st_mode):04o})")
     if found.st_size > MAX_BYTES:
         raise _refused(path, f"it has {found.st_size} bytes, more than {MAX_BYTES}")
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        follow = os.O_NOFOLLOW if to_change else 0
+        descriptor = os.open(path, os.O_RDONLY | follow | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as stream:
             return stream.read()
     except OSError as error:

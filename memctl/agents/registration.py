@@ -68,8 +68,8 @@ def pointing_here(client: AgentClient) -> list[Path]:
     name = json.dumps(clients.command()[0], ensure_ascii=False)[1:-1]
     found = []
     for target in targets(client):
-        with suppress(OSError, CommandError, UnicodeDecodeError):
-            text = target.path.read_text(encoding="utf-8")  # also of a file that must not be edited
+        with suppress(CommandError):
+            text = _text(target, config_file.read(target.path, to_change=False)) or ""
             if name in text and _edited(target, partial(target.has, text)):
                 found.append(target.path)
     return found

@@ -452,6 +452,13 @@ def test_uninstall_names_what_it_could_not_take_away(home, pointing):
     assert "done; to remove the program" in done.stdout
 
 
+def test_uninstall_does_not_wait_for_a_pipe_in_the_place_of_a_file(home, pointing):
+    path = home / ".cursor/mcp.json"
+    path.unlink()
+    os.mkfifo(path)
+    assert memctl(home, "uninstall", "--yes").returncode == exits.OK
+
+
 def test_uninstall_asks_before_it_takes_away_what_points_to_it(home, pointing):
     """At a terminal; who says no hears what does it later, and memd is uninstalled all the same."""
     ours, theirs = os.openpty()
