@@ -18,7 +18,6 @@ import re
 from collections.abc import Iterator
 from datetime import datetime
 from functools import cache
-from itertools import takewhile
 from pathlib import Path
 
 from memd.imports.conversation import (
@@ -113,29 +112,33 @@ def _copied(path: Path) -> list[str]:
     Of two background sessions the one counts that is the beginning of the other, so that each record stays in
     one of them.
     """
-    own, _ = _chain(path)
+    own = [uuid for uuid, _ in _chain(path)]
     copied = 0
     for other in siblings(path):
+        shared, is_copy, is_beginning = 0, False, True
         try:
-            found, is_copy = _chain(other)
+            for uuid, is_marked in _chain(other):  # of most sessions, the first record is another one
+                if shared == len(own) or uuid != own[shared]:
+                    is_beginning = False
+                    break
+                is_copy = is_copy or (not shared and is_marked)
+                shared += 1
         except OSError:
             continue
-        shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(own, found, strict=False)))
-        is_beginning = shared == len(found) and (shared < len(own) or other.stem < path.stem)
+        is_beginning = is_beginning and (shared < len(own) or other.stem < path.stem)
         if not is_copy or is_beginning:
             copied = max(copied, shared)
     return own[:copied]
 
 
-def _chain(path: Path) -> tuple[list[str], bool]:
-    """Return the ids of a session's records in their order, and whether it went on in the background."""
-    found: dict[str, None] = {}
-    is_copy = False
+def _chain(path: Path) -> Iterator[tuple[str, bool]]:
+    """Yield the id of each record of a session, once, and whether it is marked as in the background."""
+    known: set[str] = set()
     for record in objects(path, Problems(), lambda _: None, path.parent):
-        if uuid := text(record.get("uuid")):
-            is_copy = is_copy or (not found and record.get("sessionKind") == _BACKGROUND)
-            found[uuid] = None
-    return list(found), is_copy
+        uuid = text(record.get("uuid"))
+        if uuid and uuid not in known:
+            known.add(uuid)
+            yield uuid, record.get("sessionKind") == _BACKGROUND
 
 
 def _of_record(record: dict[str, object]) -> Iterator[Turn]:

@@ -171,9 +171,8 @@ def document_page(of: ForeignNote, settings: Settings) -> ArchivePage:
     said, alone = _values(merged.raw.decode()), _values(page.raw.decode())
     is_apart = values.keys().isdisjoint(alone.keys() - {"title", "private"})
     is_same = said | _NO_CHECKSUM == alone | values | _NO_CHECKSUM
-    is_apart = is_apart and "supersedes" not in map(
-        str.lower, values
-    )  # YAML has more spellings of a key than the pattern
+    # YAML has more spellings of a key than the pattern.
+    is_apart = is_apart and "supersedes" not in map(str.lower, values)
     is_kept = values and is_apart and is_same and is_private(merged.raw.decode()) == is_private(of.text)
     return merged if is_kept else page
 

@@ -37,6 +37,7 @@ from memd.index.matrices import matrix_name
 from memd.index.snapshot import View
 from memd.index.source_rows import (
     AGENTS,
+    PEOPLE,
     SESSION,
     fields_of,
     full_texts,
@@ -353,7 +354,8 @@ def _columns(view: View) -> Generator[Finding, None, Stored]:
             f"""
             SELECT chunks.id, source, ifnull(row, -1), length FROM chunks
             LEFT JOIN vectors ON vectors.hash = chunks.hash
-                AND matrix = (SELECT value FROM meta WHERE key = 'active') WHERE {LIVE} AND hidden_from != 2
+                AND matrix = (SELECT value FROM meta WHERE key = 'active')
+            WHERE {LIVE} AND hidden_from != {PEOPLE}
             """
         )
     }

@@ -279,7 +279,7 @@ class VectorTable:
 
     def count(self, why: Why) -> int:
         """Return how many chunks have no vector for this reason."""
-        twins = "(SELECT id FROM chunks WHERE hidden_from = 2)"  # they wait, but are in no total
+        twins = f"(SELECT id FROM chunks WHERE hidden_from = {PEOPLE})"  # they wait, but are in no total
         counted = (
             f"SELECT count(*) FROM unembedded WHERE why = ? AND (why = 'waiting' OR chunk NOT IN {twins})"
         )
