@@ -2,6 +2,7 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 from typing import Any
 
 from memctl import workspaces
@@ -11,6 +12,8 @@ from memctl.exits import CommandError
 from memctl.filter_keys import FILTER_KEYS
 from memctl.output import caveats, hits
 from memctl.output.hits import SNIPPET_LINES
+
+MOST_OF_A_FILE = 1000  # the most that a request may ask for
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -81,6 +84,8 @@ def run(args: Namespace) -> int:
         return multi_search.search(params, args)
     params["workspace"] = workspaces.find(next(iter(args.workspace), None))
     params |= common.filters(args, params["workspace"])
+    if len(params.get("path", ())) == 1 and Path(params["workspace"], *params["path"]).is_file():
+        params.setdefault("per_source", MOST_OF_A_FILE)
     with common.daemon() as client:
         answer = common.whole_answer(client, "search", params, args)
     return show_hits(answer, query, args)
@@ -112,12 +117,17 @@ def output_options(parser: ArgumentParser) -> None:
         "--lines", type=count_or_none, metavar="N", default=SNIPPET_LINES,
         help=f"lines of text of each hit, on a page; 0: none (default: {SNIPPET_LINES})",
     )  # fmt: skip
+    parser.add_argument(
+        "--per-source", type=count, metavar="N",
+        help="at most N hits of a file (default: 3; of one file named by --path all)",
+    )  # fmt: skip
     parser.add_argument("--no-pager", action="store_true", help="never show a page through $PAGER")
 
 
 def per_file(args: Namespace) -> dict[str, Any]:
-    """Return the parameter that makes --limit count files, if the output is a list of files."""
-    return {"per_source": 1} if args.files or args.files0 else {}
+    """Return the number of hits of a file, if it is given; a list of files has one of each."""
+    given = 1 if args.files or args.files0 else args.per_source
+    return {"per_source": given} if given else {}
 
 
 def show_hits(answer: dict[str, Any], query: str, args: Namespace) -> int:

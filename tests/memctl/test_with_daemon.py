@@ -94,6 +94,25 @@ def test_what_search_prints_can_be_opened(home):
     assert home("search", "--files", "kettle").stdout == b"daily/2020-01-02.md\n"
 
 
+def test_as_many_hits_of_a_file_as_are_asked_for(home):
+    """Three, or as many as are named; all of a file that --path names, but a list of files has each once."""
+    between = f"# Between\n\n{'tea ' * 150}\n"  # hits that touch each other would be shown as one
+    sections = [f"# Part {word}\n\nThe kettle {'tea ' * 150}\n\n{between}\n" for word in "abcdefgh"]
+    (home.notes / "long.md").write_text("".join(sections))
+    home("init")
+
+    def found(*argv):
+        lines = home("search", "--vimgrep", "--sync", *argv, "kettle").stdout.decode().splitlines()
+        return sum(line.startswith("long.md:") for line in lines)
+
+    assert found() == 3
+    assert found("--per-source", "5") == 5
+    assert found("--path", "long.md") == len(sections)
+    assert found("--path", "long.md", "--per-source", "2") == 2
+    assert found("--path", "*.md") == 3
+    assert home("search", "--files", "--path", "long.md", "kettle").stdout == b"long.md\n"
+
+
 def test_an_entry_can_be_found_as_soon_as_it_is_added(home):
     home("init")
     added = home("add", "--topic", "Deploy", "--title", "Staging needs the VPN", stdin=b"Connect first.\n")
