@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from memctl.mcp import jsonrpc
+from memctl import jsonrpc
+from memctl.jsonrpc import JsonRpcError
 from memctl.mcp.asking import Asking
-from memctl.mcp.jsonrpc import JsonRpcError
 
 BUDGET_TOKENS = 2000  # default, as for the tool
 MAX_DIGITS = 9  # of a number: far above memd's limits, far below Python's limit for int()

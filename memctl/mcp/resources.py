@@ -3,9 +3,9 @@
 from typing import Any
 from urllib.parse import quote, unquote
 
-from memctl.mcp import jsonrpc
+from memctl import jsonrpc
+from memctl.jsonrpc import JsonRpcError
 from memctl.mcp.asking import Asking, DaemonError
-from memctl.mcp.jsonrpc import JsonRpcError
 
 # The authority is empty, because clients convert it to lower case, like a host name.
 PREFIX = "memory:///"

@@ -12,10 +12,10 @@ import traceback
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
-from memctl import versions
-from memctl.mcp import jsonrpc, prompts, resources, tools
+from memctl import jsonrpc, versions
+from memctl.jsonrpc import Id, InvalidLineError, JsonRpcError, JsonRpcNotification, JsonRpcRequest
+from memctl.mcp import prompts, resources, tools
 from memctl.mcp.asking import Asking, CancelledError, DaemonError, Report
-from memctl.mcp.jsonrpc import Id, InvalidLineError, JsonRpcError, JsonRpcNotification, JsonRpcRequest
 
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 ENVELOPE_VERSIONS = ("2026-07-28",)

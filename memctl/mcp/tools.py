@@ -11,10 +11,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from memctl import session
-from memctl.mcp import jsonrpc
+from memctl import jsonrpc, session
+from memctl.jsonrpc import JsonRpcError
 from memctl.mcp.asking import Asking, DaemonError
-from memctl.mcp.jsonrpc import JsonRpcError
 from memctl.output import caveats
 
 BYTES_PER_TOKEN = 4  # the daemon's estimate

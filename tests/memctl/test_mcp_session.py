@@ -12,8 +12,8 @@ import forked
 import pytest
 from scripted_peer import Peer
 
-from memctl import exits
-from memctl.mcp import jsonrpc, server
+from memctl import exits, jsonrpc
+from memctl.mcp import server
 from memctl.protocol import REQUESTS, Decoder, Notification, Request, Response, pack
 
 SEARCH = {"name": "search_memory", "arguments": {"query": "x"}}
