@@ -1,7 +1,7 @@
-"""JSON-RPC 2.0 messages as MCP uses them over stdio, one on each line. No I/O."""
+"""JSON-RPC 2.0 messages over stdio: one on each line for MCP, each behind a header for LSP."""
 
 import json
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -17,6 +17,7 @@ MEMD_FAILED = -32001  # memd answered with an error, or does not answer
 
 # A request to the daemon has at most 1 MiB; JSON may escape each character as six.
 MAX_LINE_BYTES = 6 << 20
+MAX_HEADER_BYTES = 4 << 10  # of one line of a header; arbitrary: it has a name and a number
 
 Id = str | int
 
@@ -98,7 +99,7 @@ def _id(message: dict[str, Any]) -> Id | None:
     return id_
 
 
-def result(id_: Id, answer: dict[str, Any]) -> bytes:
+def result(id_: Id, answer: Any) -> bytes:
     """Return the line of a successful answer."""
     return _line({"id": id_, "result": answer})
 
@@ -112,6 +113,35 @@ def failure(id_: Id | None, error: JsonRpcError) -> bytes:
 def notification(method: str, params: dict[str, Any]) -> bytes:
     """Return the line of a notification."""
     return _line({"method": method, "params": params})
+
+
+def frame(line: bytes) -> bytes:
+    """Return a message with the header of LSP."""
+    return b"Content-Length: %d\r\n\r\n%b" % (len(line), line)
+
+
+def framed(stream: BinaryIO) -> bytes | None:
+    """
+    Return the next message behind a header of LSP; None at the end.
+
+    Raises:
+        InvalidLineError: it is too long, and was skipped.
+    """
+    length = None
+    while line := stream.readline(MAX_HEADER_BYTES):
+        name, _, value = line.partition(b":")
+        if name.strip().lower() == b"content-length" and value.strip().isdigit():
+            length = int(value)
+        elif not line.strip() and length is not None:
+            break
+    if length is None:
+        return None
+    if length > MAX_LINE_BYTES:
+        while length > 0 and (part := stream.read(min(length, MAX_LINE_BYTES))):
+            length -= len(part)
+        raise InvalidLineError(INVALID_REQUEST, f"a message of more than {MAX_LINE_BYTES:,} bytes")
+    body = stream.read(length)
+    return body if len(body) == length else None
 
 
 def as_text(value: Any) -> str:

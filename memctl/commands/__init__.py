@@ -38,6 +38,7 @@ COMMANDS = {
     "hook": "answer a hook of an agent's client: add recalled notes to its prompt",
     "agents": "register memctl with the clients of agents: Claude Code, Codex, …",
     "mcp": "serve agents: an MCP server on stdin and stdout",
+    "lsp": "serve editors: a language server on stdin and stdout",
     "editors": "print the folder of an editor's plugin",
     "completions": "print a completion script for your shell",
     "start": "start the daemon",

@@ -1,0 +1,26 @@
+"""`memctl lsp`: a language server for editors on stdin and stdout."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+
+from memctl.commands import common
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """`memctl lsp` has no options of its own."""
+    parser.add_argument("--stdio", action="store_true", help="accepted, for editors that add it")
+    parser.epilog = """\
+It serves the notes that the editor opens, each with the workspace around it. docs/editors.md has the set-up.
+
+example, for Neovim 0.11:
+  vim.lsp.config('memd', {cmd = {'memctl', 'lsp'}, filetypes = {'markdown'}}); vim.lsp.enable('memd')
+"""
+
+
+def run(_: Namespace) -> int:
+    """Serve one editor until it ends."""
+    if sys.stdin.isatty():
+        common.note("this is a server that speaks JSON with an editor on stdin and stdout; Ctrl-C ends it")
+    from memctl.lsp.server import serve
+
+    return serve()

@@ -1,0 +1,224 @@
+"""Completion of links, headings, tags and front matter.
+
+What editors need: `filterText` is what was typed, or they drop what is near in meaning alone; `sortText`
+is the rank; the list is incomplete, so that they ask again; the edit ends at the cursor.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from os.path import relpath
+from pathlib import PurePosixPath
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from memctl.lsp.documents import Document
+from memctl.lsp.positions import content, index
+from memctl.lsp.workspace import Workspace
+
+TRIGGERS = ["[", "(", "#", " "]  # Neovim 0.11 shows nothing for `[[reset the` without the space
+BY_NAME = 30  # by name; arbitrary: more than a menu shows
+NEAR = 10  # by meaning
+MIN_FUZZY_CHARS = 3  # fewer letters are in most names; arbitrary
+
+_WIKI = re.compile(r"\[\[([^\[\]|\n]*)$")
+_URL = re.compile(r"\]\(([^()\n]*)$")
+_TAG = re.compile(r"(?:^|\s)#([\w/-]*)$")
+_KEY = re.compile(r"([\w-]*)$")
+_VALUE = re.compile(r"([\w-]+):\s+(?:.*[\[,]\s*)?([^\[\],]*)$")
+_ITEM = re.compile(r"\s*- ([^,]*)$")
+
+_FILE, _REFERENCE, _KEYWORD, _PROPERTY, _VALUE_KIND = 17, 18, 14, 10, 12  # CompletionItemKind
+
+
+class Offer(NamedTuple):
+    """One thing to insert."""
+
+    label: str
+    new: str
+    detail: str
+    kind: int
+    path: str = ""  # of the note that documents it
+
+
+def complete(document: Document, position: dict[str, Any], workspace: Workspace) -> dict[str, Any]:
+    """Return the completion list at a position."""
+    number = min(position["line"], len(document.lines) - 1)
+    line = content(document.lines[number])
+    at = index(line, position["character"], document.encoding)
+    before, after = line[:at], line[at:]
+    typed = ""
+    offers: Iterator[Offer] = iter(())
+    wiki = _WIKI.search(before)
+    if link := wiki or _URL.search(before):
+        is_url, written = wiki is None, link[1]
+        target, hash_, part = written.partition("#")
+        closing = ")" if is_url else "]]"
+        end = "" if after.startswith(closing) else closing
+        if hash_:
+            typed, offers = part, _headings(document, workspace, target, part, end, is_url=is_url)
+        elif is_url:
+            typed, offers = written, _paths(document, workspace, written, end)
+        else:
+            typed, offers = written, _notes(document, workspace, number, written, end)
+    elif _is_in_front(document, number):
+        typed, offers = _front(document, workspace, number, before)
+    elif tag := _TAG.search(before):
+        typed, offers = tag[1], _tags(workspace, tag[1])
+    start = {
+        **position,
+        "line": number,
+        "character": document.position(_offset(document, number, at - len(typed)))["character"],
+    }
+    end_at = document.position(_offset(document, number, at))
+    items = [
+        {
+            "label": one.label,
+            "kind": one.kind,
+            "detail": one.detail,
+            "filterText": typed,
+            "sortText": f"{rank:04}",
+            "textEdit": {"range": {"start": start, "end": end_at}, "newText": one.new},
+            **({"data": {"root": workspace.root, "path": one.path}} if one.path else {}),
+        }
+        for rank, one in enumerate(offers)
+    ]
+    return {"isIncomplete": True, "items": items}
+
+
+def _offset(document: Document, line: int, at: int) -> int:
+    return document.offset({"line": line, "character": 0}) + at
+
+
+def _notes(document: Document, workspace: Workspace, number: int, typed: str, end: str) -> Iterator[Offer]:
+    """Yield notes by name, and those near in meaning: to what was typed, else to the paragraph."""
+    names = workspace.names()
+    known = _shortest(names)
+    given: set[str] = {document.path}
+    for note, name in _by_name(names.values(), typed)[:BY_NAME] if typed.strip() else ():
+        if note["path"] not in given:
+            given.add(note["path"])
+            is_alias = name in note["aliases"]
+            new = (
+                f"{known[note['path']]}|{name}" if is_alias and name != note["title"] else known[note["path"]]
+            )
+            yield Offer(name, new + end, note["path"], _REFERENCE, note["path"])
+    if typed.strip():
+        hits = workspace.ask("search", query=typed, limit=NEAR, per_source=1, prefix=True, wait=False)["hits"]
+    else:
+        text = document.paragraph(number).replace("[[]]", " ").replace("[[", " ").strip()
+        hits = near(workspace, text, document.path, NEAR)
+    for hit in hits:
+        if hit["path"] not in given:
+            given.add(hit["path"])
+            label = hit["title"] or PurePosixPath(hit["path"]).stem
+            new = known.get(hit["path"], hit["path"].removesuffix(".md"))
+            yield Offer(label, new + end, f"≈ {hit['path']}", _REFERENCE, hit["path"])
+
+
+def near(workspace: Workspace, text: str, without: str, limit: int) -> list[dict[str, Any]]:
+    """Return the hits nearest in meaning to a text, one a note, without one note."""
+    if not text:
+        return []
+    answer = workspace.ask(
+        "similar", text=text, limit=limit, per_source=1, wait=False, **({"path": without} if without else {})
+    )
+    hits: list[dict[str, Any]] = answer["hits"]
+    return hits
+
+
+def _by_name(notes: Iterable[dict[str, Any]], typed: str) -> list[tuple[dict[str, Any], str]]:
+    """Return notes with the name that fits best: by its begin, a word's begin, a part, or its letters."""
+    wanted = typed.strip().casefold()
+    letters = re.compile(".*?".join(map(re.escape, wanted.replace(" ", ""))))
+    ranked = []
+    for note in notes:
+        best: tuple[int, int, str] | None = None
+        for name in dict.fromkeys([note["title"], *note["aliases"], PurePosixPath(note["path"]).stem]):
+            folded = name.casefold()
+            at = folded.find(wanted)
+            if at < 0:
+                if len(wanted) < MIN_FUZZY_CHARS or not letters.search(folded):
+                    continue
+                rank = 3
+            else:
+                rank = 0 if not at else 2 if folded[at - 1].isalnum() else 1
+            if name and (best is None or (rank, len(name)) < best[:2]):
+                best = (rank, len(name), name)
+        if best:
+            ranked.append((best, note))
+    ranked.sort(key=lambda one: (one[0][:2], one[1]["path"]))
+    return [(note, best[2]) for best, note in ranked]
+
+
+def _shortest(names: Iterable[str]) -> dict[str, str]:
+    """Return path → what a [[link]] to it says: the file's name where only one note has it, else the path."""
+    paths = list(names)
+    count = Counter(PurePosixPath(path).stem.casefold() for path in paths)
+    stems = {path: PurePosixPath(path).stem for path in paths}
+    return {
+        path: stem if count[stem.casefold()] == 1 else path.removesuffix(".md")
+        for path, stem in stems.items()
+    }
+
+
+def _paths(document: Document, workspace: Workspace, typed: str, end: str) -> Iterator[Offer]:
+    names = workspace.names()
+    here = PurePosixPath(document.path).parent
+    wanted = typed.removeprefix("./").casefold()
+    for path in sorted(names, key=lambda one: (PurePosixPath(one).parent != here, one)):
+        to = relpath(path, here)
+        if path != document.path and (wanted in to.casefold() or wanted in names[path]["title"].casefold()):
+            yield Offer(to, quote(to) + end, names[path]["title"], _FILE, path)
+
+
+def _headings(
+    document: Document, workspace: Workspace, target: str, typed: str, end: str, *, is_url: bool
+) -> Iterator[Offer]:
+    if target.strip():
+        link = f"[x]({target})" if is_url else f"[[{target}]]"
+        path = workspace.ask("resolve", link=link, path=document.path)["path"]
+        headings = workspace.names().get(path, {}).get("headings", [])
+    else:
+        path, headings = "", workspace.outline(document)["headings"]
+    for one in headings:
+        if typed.casefold() in one["title"].casefold():
+            new = quote(one["title"]) if is_url else one["title"]
+            yield Offer(one["title"], new + end, "#" * one["level"], _REFERENCE, path)
+
+
+def _tags(workspace: Workspace, typed: str) -> Iterator[Offer]:
+    count = Counter(tag for note in workspace.names().values() for tag in note["tags"])
+    for tag, notes in sorted(count.items(), key=lambda one: (-one[1], one[0])):
+        if typed.casefold() in tag.casefold():
+            yield Offer(tag, tag, f"{notes} notes", _KEYWORD)
+
+
+def _is_in_front(document: Document, number: int) -> bool:
+    """Return whether a line is between the rules at the top."""
+    if not number or content(document.lines[0]).rstrip() != "---":
+        return False
+    return all(content(line).rstrip() not in {"---", "..."} for line in document.lines[1:number])
+
+
+def _front(document: Document, workspace: Workspace, number: int, before: str) -> tuple[str, Iterator[Offer]]:
+    """Return what was typed of a key or a value, and those in use."""
+    key, typed = "", ""
+    if item := _ITEM.match(before):
+        above = number - 1
+        while above and _ITEM.match(content(document.lines[above])):
+            above -= 1
+        key, typed = content(document.lines[above]).rstrip(": "), item[1]
+    elif value := _VALUE.match(before):
+        key, typed = value[1], value[2]
+    elif (name := _KEY.match(before)) is not None:
+        typed = name[1]
+    else:
+        return "", iter(())
+    found = workspace.ask("fields", **({"key": key} if key else {}))["fields"]
+    return typed, (
+        Offer(one["name"], one["name"] + ("" if key else ": "), f"{one['notes']} notes",
+              _VALUE_KIND if key else _PROPERTY)
+        for one in found
+        if typed.casefold() in one["name"].casefold()
+    )  # fmt: skip

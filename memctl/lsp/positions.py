@@ -1,0 +1,116 @@
+"""Positions of LSP in a text: lines, and columns in the negotiated encoding. No I/O.
+
+Lines end at LF, CR LF and CR alone; `str.splitlines` has more line ends.
+"""
+
+import re
+from bisect import bisect_right
+from itertools import accumulate
+from typing import Any, Literal
+
+Encoding = Literal["utf-8", "utf-16", "utf-32"]
+
+_BEHIND_LINE_END = re.compile(r"(?<=\n)|(?<=\r)(?!\n)")
+
+
+def split(text: str) -> list[str]:
+    """Return the lines with their ends; the last one has none and may be empty."""
+    return _BEHIND_LINE_END.split(text)
+
+
+def content(line: str) -> str:
+    """Return a line without its end."""
+    if line.endswith("\r\n"):
+        return line[:-2]
+    return line[:-1] if line.endswith(("\n", "\r")) else line
+
+
+def _width(char: str, encoding: Encoding) -> int:
+    if encoding == "utf-16":
+        return 2 if char > "\uffff" else 1
+    return 1 + (char > "\x7f") + (char > "\u07ff") + (char > "\uffff")
+
+
+def units(text: str, encoding: Encoding) -> int:
+    """Return the length of a text in the units of columns."""
+    if encoding == "utf-32" or text.isascii():
+        return len(text)
+    return sum(_width(char, encoding) for char in text)
+
+
+def index(line: str, column: int, encoding: Encoding) -> int:
+    """Return the index in *line* of a column, at most its content's end; inside of a character: its start."""
+    line = content(line)
+    if encoding == "utf-32" or line.isascii():
+        return min(column, len(line))
+    passed = 0
+    for at, char in enumerate(line):
+        passed += _width(char, encoding)
+        if passed > column:
+            return at
+    return len(line)
+
+
+class Text:
+    """A text with its lines, which changes keep in step."""
+
+    def __init__(self, text: str, encoding: Encoding) -> None:
+        self.encoding: Encoding = encoding
+        self.lines = split(text)
+        self._text: str | None = text
+        self._starts: list[int] | None = None
+
+    @property
+    def text(self) -> str:
+        """The whole text."""
+        if self._text is None:
+            self._text = "".join(self.lines)
+        return self._text
+
+    def offset(self, position: dict[str, Any]) -> int:
+        """Return the offset in characters of a position, which is clamped."""
+        line, at = self._place(position)
+        return self._line_starts()[line] + at
+
+    def position(self, offset: int) -> dict[str, int]:
+        """Return the position of an offset; one between CR and LF is the end of the line."""
+        starts = self._line_starts()
+        line = bisect_right(starts, offset) - 1
+        before = content(self.lines[line])[: offset - starts[line]]
+        return {"line": line, "character": units(before, self.encoding)}
+
+    def span(self, start: int, stop: int) -> dict[str, Any]:
+        """Return the range between two offsets."""
+        return {"start": self.position(start), "end": self.position(stop)}
+
+    def change(self, span: dict[str, Any] | None, new: str) -> None:
+        """Replace a range, or all where there is none. Its cost is that of the lines that it touches."""
+        if span is None:
+            self.lines = split(new)
+        else:
+            first, begin = self._place(span["start"])
+            last, end = self._place(span["end"])
+            if (last, end) < (first, begin):
+                (first, begin), (last, end) = (last, end), (first, begin)
+            before, after = self.lines[first][:begin], self.lines[last][end:]
+            # A \r at the end of the line before and a \n that begins the new text become one line end, as do
+            # those of the new text and of the line behind.
+            if first and not begin:
+                first -= 1
+                before = self.lines[first]
+            if not content(after) and last + 1 < len(self.lines):
+                last += 1
+                after += self.lines[last]
+            self.lines[first : last + 1] = split(before + new + after)
+        self._text = self._starts = None
+
+    def _place(self, position: dict[str, Any]) -> tuple[int, int]:
+        line, column = max(0, int(position["line"])), max(0, int(position["character"]))
+        if line >= len(self.lines):
+            return len(self.lines) - 1, len(self.lines[-1])
+        return line, index(self.lines[line], column, self.encoding)
+
+    def _line_starts(self) -> list[int]:
+        if self._starts is None:
+            self._starts = list(accumulate(map(len, self.lines[:-1]), initial=0))
+        return self._starts

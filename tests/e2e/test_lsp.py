@@ -1,0 +1,255 @@
+"""`memctl lsp` with a plain client: each answer parses into the types of lsprotocol."""
+
+import json
+import subprocess
+import sys
+
+import forked
+import pytest
+from daemon_process import Daemon
+from headless_nvim import run_lua
+from lsprotocol import converters, types
+
+pytestmark = pytest.mark.usefixtures("shared_daemon")
+
+CONVERTER = converters.get_converter()
+RESULTS = {
+    "initialize": types.InitializeResponse,
+    "shutdown": types.ShutdownResponse,
+    "textDocument/completion": types.CompletionResponse,
+    "completionItem/resolve": types.CompletionResolveResponse,
+    "textDocument/definition": types.DefinitionResponse,
+    "textDocument/hover": types.HoverResponse,
+    "textDocument/references": types.ReferencesResponse,
+    "textDocument/implementation": types.ImplementationResponse,
+    "textDocument/documentSymbol": types.DocumentSymbolResponse,
+}
+NOTES = {
+    "log.md": "# Log\n\nSee [[Ann Heron]] and [genes](sub/genes.md#the-plan).\n\n"
+    "No [[Nobody]] 😀 [[genes]]\n",
+    "Ann Heron.md": "---\naliases: [Annie]\ntags: [people]\n---\n# Profile\n\nShe likes waders.\n",
+    "sub/genes.md": "# Genes\n\nMutations of a gene raise the risk of cancer.\n\n## The plan\n\nSequence.\n",
+    "old.md": "# Old plan\n\nAbout [[genes#The plan]].\n",
+}  # fmt: skip
+
+
+class Editor:
+    """A plain client of the server."""
+
+    def __init__(self, daemon: Daemon, root: str, *encodings: str) -> None:
+        self.process = forked.popen(
+            [sys.executable, "-m", "memctl", "lsp"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=daemon.environment,
+        )  # fmt: skip
+        self.root = root
+        self.answered = 0
+        self.versions: dict[str, int] = {}
+        general = {"general": {"positionEncodings": list(encodings)}} if encodings else {}
+        self.start = self.ask("initialize", processId=None, rootUri=f"file://{root}", capabilities=general)
+        self.tell("initialized")
+
+    def send(self, **message) -> None:
+        body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+        self.process.stdin.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+        self.process.stdin.flush()
+
+    def tell(self, method: str, **params) -> None:
+        self.send(method=method, params=params)
+
+    def hear(self) -> dict:
+        length = int(self.process.stdout.readline().split(b":")[1])
+        self.process.stdout.readline()
+        return json.loads(self.process.stdout.read(length))
+
+    def ask(self, method: str, **params):
+        """Return the result of a request, which must have the type of the protocol."""
+        self.answered += 1
+        self.send(id=self.answered, method=method, params=params)
+        answer = self.hear()
+        assert answer["id"] == self.answered
+        assert "error" not in answer, answer
+        CONVERTER.structure(answer, RESULTS[method])
+        return answer["result"]
+
+    def uri(self, path: str) -> str:
+        return f"file://{self.root}/{path.replace(' ', '%20')}"
+
+    def open(self, path: str, text: str) -> None:
+        document = {"uri": self.uri(path), "languageId": "markdown", "version": 1, "text": text}
+        self.tell("textDocument/didOpen", textDocument=document)
+
+    def at(self, method: str, path: str, line: int, character: int, **params):
+        place = {"line": line, "character": character}
+        asked = {"textDocument": {"uri": self.uri(path)}, "position": place, **params}
+        return self.ask(f"textDocument/{method}", **asked)
+
+    def items(self, path: str, line: int, character: int) -> list[dict]:
+        return self.at("completion", path, line, character)["items"]
+
+    def end(self) -> int:
+        self.ask("shutdown")
+        self.tell("exit")
+        self.process.stdin.close()
+        status = self.process.wait()
+        self.process.stdout.close()
+        return status
+
+
+@pytest.fixture
+def editor(daemon, tmp_path):
+    root = daemon.add_notes(tmp_path / "notes", NOTES)
+    daemon.call("index", workspace=root)
+    one = Editor(daemon, root)
+    yield one
+    assert one.end() == 0
+
+
+def places(found):
+    return [(one["uri"].rpartition("/notes/")[2], one["range"]["start"]["line"]) for one in found]
+
+
+def test_a_link_leads_to_its_note_and_heading(editor):
+    editor.open("log.md", NOTES["log.md"])
+    assert places([editor.at("definition", "log.md", 2, 8)]) == [("Ann%20Heron.md", 0)]
+    assert places([editor.at("definition", "log.md", 2, 30)]) == [("sub/genes.md", 4)]
+    assert editor.at("definition", "log.md", 4, 6) is None
+    assert editor.at("definition", "log.md", 0, 1) is None
+
+
+def test_a_column_behind_an_emoji_counts_as_utf_16_without_agreement(editor):
+    editor.open("log.md", NOTES["log.md"])
+    assert editor.start["capabilities"]["positionEncoding"] == "utf-16"
+    assert places([editor.at("definition", "log.md", 4, 26)]) == [("sub/genes.md", 0)]
+    assert editor.at("definition", "log.md", 4, 16) is None
+
+
+def test_a_hover_shows_the_note_or_says_that_there_is_none(editor):
+    editor.open("log.md", NOTES["log.md"])
+    shown = editor.at("hover", "log.md", 2, 8)["contents"]["value"]
+    assert "**Profile**" in shown
+    assert "waders" in shown
+    assert editor.at("hover", "log.md", 4, 6)["contents"]["value"] == "no such note"
+
+
+def test_backlinks_are_those_of_the_index_and_of_open_documents(editor):
+    editor.open("log.md", "# Log\n\nNothing here yet but [[genes]].\n")
+    editor.open("sub/genes.md", NOTES["sub/genes.md"])
+    asked = {"context": {"includeDeclaration": False}}
+    assert places(editor.at("references", "sub/genes.md", 0, 0, **asked)) == [("old.md", 2), ("log.md", 2)]
+    assert places(editor.at("references", "sub/genes.md", 4, 4, **asked)) == [("old.md", 2)]
+    found = editor.at("references", "sub/genes.md", 4, 4, **asked)[0]["range"]
+    assert (found["start"]["character"], found["end"]["character"]) == (6, 24)
+
+
+def test_the_notes_near_a_paragraph_are_its_implementations(editor):
+    text = "# Diary\n\nBirds.\n\nThe risk of breast cancer by a mutation of a gene.\n"
+    editor.open("new.md", text)
+    assert places(editor.at("implementation", "new.md", 4, 3))[0] == ("sub/genes.md", 2)
+    assert editor.at("implementation", "new.md", 3, 0) == []
+
+
+def test_a_name_is_completed_and_closed_once(editor):
+    editor.open("new.md", "See [[hero\nand [[annie]]\n")
+    found = editor.items("new.md", 0, 10)
+    assert found[0]["textEdit"] == {
+        "range": {"start": {"line": 0, "character": 6}, "end": {"line": 0, "character": 10}},
+        "newText": "Ann Heron]]",
+    }
+    assert found[0]["filterText"] == "hero"
+    assert [one["sortText"] for one in found] == sorted(one["sortText"] for one in found)
+    assert editor.items("new.md", 1, 11)[0]["textEdit"]["newText"] == "Ann Heron|Annie"
+    documented = editor.ask("completionItem/resolve", **found[0])
+    assert "waders" in documented["documentation"]["value"]
+
+
+def test_directly_behind_the_brackets_come_the_notes_near_to_the_paragraph(editor):
+    editor.open("new.md", "# Diary\n\nThe risk of breast cancer by a mutation of a gene: [[\n")
+    found = editor.items("new.md", 2, 55)
+    assert found[0]["textEdit"]["newText"] == "genes]]"
+    assert found[0]["detail"] == "≈ sub/genes.md"
+    assert found[0]["filterText"] == ""
+
+
+def test_paths_headings_tags_keys_and_values_are_completed(editor):
+    editor.open("sub/new.md", "---\ntags: [peo\nali\n---\n[a](Ann\n[[genes#pl\n#peo\n")
+    assert [one["textEdit"]["newText"] for one in editor.items("sub/new.md", 4, 7)] == ["../Ann%20Heron.md)"]
+    assert [one["textEdit"]["newText"] for one in editor.items("sub/new.md", 5, 10)] == ["The plan]]"]
+    assert [one["label"] for one in editor.items("sub/new.md", 6, 4)] == ["people"]
+    assert [one["label"] for one in editor.items("sub/new.md", 1, 10)] == ["people"]
+    assert [one["textEdit"]["newText"] for one in editor.items("sub/new.md", 2, 3)] == ["aliases: "]
+
+
+def test_headings_are_a_tree(editor):
+    editor.open("sub/genes.md", NOTES["sub/genes.md"])
+    (top,) = editor.ask("textDocument/documentSymbol", textDocument={"uri": editor.uri("sub/genes.md")})
+    assert [top["name"], *(one["name"] for one in top["children"])] == ["Genes", "The plan"]
+
+
+def test_a_change_is_what_the_next_answer_is_about(editor):
+    editor.open("log.md", "# Log\n")
+    change = {
+        "range": {"start": {"line": 1, "character": 0}, "end": {"line": 1, "character": 0}},
+        "text": "[[genes]]",
+    }
+    editor.tell(
+        "textDocument/didChange",
+        textDocument={"uri": editor.uri("log.md"), "version": 2}, contentChanges=[change],
+    )  # fmt: skip
+    assert places([editor.at("definition", "log.md", 1, 4)]) == [("sub/genes.md", 0)]
+
+
+def test_the_server_survives_a_restart_of_the_daemon(editor, daemon):
+    editor.open("log.md", NOTES["log.md"])
+    assert editor.at("definition", "log.md", 2, 8)
+    daemon.stop()
+    daemon.start()
+    assert editor.at("definition", "log.md", 2, 8)
+
+
+def test_a_file_outside_of_any_workspace_has_no_answers(editor, tmp_path):
+    uri = f"file://{tmp_path}/other.md"
+    document = {"uri": uri, "languageId": "markdown", "version": 1, "text": "[[genes]]"}
+    editor.tell("textDocument/didOpen", textDocument=document)
+    place = {"textDocument": {"uri": uri}, "position": {"line": 0, "character": 4}}
+    assert editor.ask("textDocument/definition", **place) is None
+    assert editor.ask("textDocument/completion", **place) is None
+
+
+def test_an_unknown_method_and_one_before_the_start_are_refused(editor):
+    editor.send(id=900, method="textDocument/foldingRange", params={})
+    assert editor.hear()["error"]["code"] == -32601
+    editor.send(id=901, method="initialize", params={})
+    assert editor.hear()["error"]["code"] == -32600
+
+
+NVIM = """
+vim.cmd('edit log.md')
+local id = vim.lsp.start_client({{cmd = {{{python}, '-m', 'memctl', 'lsp'}}, root_dir = vim.fn.getcwd()}})
+vim.lsp.buf_attach_client(0, id)
+eventually(function() local one = vim.lsp.get_client_by_id(id); return one and one.initialized end)
+vim.api.nvim_win_set_cursor(0, {{3, 8}})
+vim.lsp.buf.definition()
+eventually(function() return vim.fn.expand('%:t') == 'Ann Heron.md' end)
+local out = {{name = vim.fn.expand('%:t')}}
+vim.cmd('edit! log.md')
+vim.cmd('normal! GoSee [[Ann')
+vim.api.nvim_win_set_cursor(0, {{vim.fn.line('$'), 9}})
+local place = vim.lsp.util.make_position_params()
+place.position.character = 9
+local answers = vim.lsp.buf_request_sync(0, 'textDocument/completion', place, 20000)
+local offered = vim.lsp.util.text_document_completion_list_to_complete_items(answers[id].result, 'Ann')
+out.words = vim.tbl_map(function(one) return one.word end, offered)
+finish(out)
+"""
+
+
+def test_neovim_follows_a_link_and_completes_by_name(daemon, tmp_path):
+    """Neovim 0.7 or newer, with its own functions behind the keys; no keys are typed."""
+    root = daemon.add_notes(tmp_path / "notes", NOTES)
+    daemon.call("index", workspace=root)
+    found = run_lua(
+        NVIM.format(python=json.dumps(sys.executable)),
+        environment=daemon.environment, folder=tmp_path, cwd=root, options=["--clean"],
+    )  # fmt: skip
+    assert found["name"] == "Ann Heron.md"
+    assert found["words"] == ["Ann Heron|Annie]]"]
