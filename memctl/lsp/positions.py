@@ -101,7 +101,10 @@ class Text:
             if not content(after) and last + 1 < len(self.lines):
                 last += 1
                 after += self.lines[last]
-            self.lines[first : last + 1] = split(before + new + after)
+            lines = split(before + new + after)
+            if last + 1 < len(self.lines):  # what follows the last line end is the next line
+                lines.pop()
+            self.lines[first : last + 1] = lines
         self._text = self._starts = None
 
     def _place(self, position: dict[str, Any]) -> tuple[int, int]:
