@@ -93,7 +93,7 @@ def _hook(argv: list[str]) -> NoReturn:
 
 
 def _run(argv: list[str]) -> int:
-    from memctl.arguments import overview
+    from memctl.arguments import TOPICS, overview
     from memctl.text import any_text
 
     name = argv[0] if argv else ""
@@ -103,7 +103,7 @@ def _run(argv: list[str]) -> int:
     if name in {"-h", "--help", "help"}:
         if argv[1:] and argv[1] in COMMANDS:
             return _run([argv[1], "--help"])
-        print(overview(), end="")
+        print(TOPICS[argv[1]] if argv[1:] and argv[1] in TOPICS else overview(), end="")
         return exits.OK
     if name in {"-V", "--version"}:
         return _versions()

@@ -12,28 +12,28 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from memctl import exits
-from memctl.commands import COMMANDS
+from memctl.commands import COMMANDS, EVERYDAY
 from memctl.filter_keys import OPTIONS, REPEATABLE
 from memctl.text import any_text
 
 MAX_SECONDS = 86_400.0  # arbitrary: a day
 DEFAULT_COLUMNS = 80  # without a terminal
 
-OVERVIEW = """\
-environment:
-  MEMD_WORKSPACE   the workspace, unless --workspace names one
-  MEMD_SOCKET      the daemon's socket
-  NO_COLOR         no colours
-
-{exits}
-
+_EXAMPLES = """\
 examples:
   memctl init ~/notes
   cd ~/notes && memctl search breast cancer gene
   memctl search --json --limit 3 "why did we drop kafka" | jq .hits
   memctl why decisions/queue.md why did we drop kafka
-  memctl recall --budget 1000 "how do we deploy"
 """
+_VARIABLES = """\
+environment:
+  MEMD_WORKSPACE   the workspace, unless --workspace names one
+  MEMD_SOCKET      the daemon's socket
+  NO_COLOR         no colours
+"""
+# pages of `memctl help` that are no command's
+TOPICS = {"environment": _VARIABLES, "exit-codes": f"{exits.HELP}\n"}
 
 
 def parse(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Namespace:
@@ -58,7 +58,7 @@ def parser_of(
     summary = COMMANDS[command]
     parser = Parser(prog=f"memctl {command}", description=f"{summary[0].upper()}{summary[1:]}.")
     add_arguments(parser)
-    parser.epilog = f"{parser.epilog or ''}\n{exits.HELP}".lstrip()
+    parser.epilog = f"{parser.epilog or ''}\nexit codes: memctl help exit-codes".lstrip()
     return parser
 
 
@@ -73,12 +73,18 @@ def actions_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentPa
 
 def overview() -> str:
     """Return the page of `memctl --help`."""
-    commands = "\n".join(f"  {name:<12}{summary}" for name, summary in COMMANDS.items())
+    import textwrap  # only for this page
+
+    everyday = "\n".join(f"  {name:<12}{COMMANDS[name]}" for name in EVERYDAY)
+    others = textwrap.fill(
+        "  ".join(name for name in COMMANDS if name not in EVERYDAY),
+        DEFAULT_COLUMNS - 2, initial_indent="  ", subsequent_indent="  ",
+    )  # fmt: skip
     return (
         "usage: memctl COMMAND [options]\n\n"
         "Search the memory that memd keeps: your Markdown notes and those of agents.\n\n"
-        f"commands:\n{commands}\n\nmemctl help COMMAND says more about each; memctl --version.\n\n"
-        f"{OVERVIEW.format(exits=exits.HELP)}"
+        f"everyday:\n{everyday}\n\nmore commands:\n{others}\n\n{_EXAMPLES}\n"
+        f"memctl help COMMAND says more; so does memctl help {' or '.join(TOPICS)}. memctl --version.\n"
     )
 
 

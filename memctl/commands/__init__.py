@@ -48,6 +48,25 @@ COMMANDS = {
     "uninstall": "remove what memd put on this machine; never a note",
 }
 
+# explained on the page of `memctl --help`, which fits on a screen of 40 lines; the others are named there
+EVERYDAY = (
+    *(
+        "init",
+        "search",
+        "find",
+        "open",
+        "recall",
+        "why",
+        "similar",
+        "get",
+        "links",
+        "add",
+        "forget",
+        "import",
+    ),
+    *("status", "check", "agents", "service"),
+)
+
 _BY_HAND = (
     "is gone: notes are backed up with their folders; docs/installing.md names the three files of settings"
 )

@@ -422,13 +422,19 @@ def test_output_that_the_terminals_encoding_lacks_is_escaped(peer):
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_each_command_explains_itself(name, capsys):
-    """--help of every command has usage, exit codes, and no traceback."""
+    """--help of every command has usage, where the exit codes are, and no traceback."""
     assert main([name, "--help"]) == exits.OK
     page = capsys.readouterr().out
     assert page.startswith(f"usage: memctl {name}")
-    assert "exit codes:" in page
+    assert "exit codes: memctl help exit-codes" in page
     assert main(["help", name]) == exits.OK
     assert capsys.readouterr().out == page
+
+
+def test_the_exit_codes_are_a_page(capsys):
+    assert main(["help", "exit-codes"]) == exits.OK
+    told = set(re.findall(r"(?:^|  )(\d+) ", capsys.readouterr().out, re.MULTILINE))
+    assert {str(code) for code in exits.OF_CODE.values()} <= told
 
 
 def test_an_unknown_command_gets_the_nearest_one(capsys):
