@@ -4,14 +4,12 @@ Fence lines of Markdown code blocks are left out; the lines between them are col
 """
 
 import re
-from itertools import pairwise
 from typing import Any, NamedTuple
 
-from memctl.output.marker import CODE, SENTENCE, Marker
+from memctl.output.marker import CODE, Marker
 from memctl.text import safe, width_of
 
 _FENCE = r"\s*(?:`{3,}|~{3,})"
-_SENTENCE_END = r"(?<=[.!?])\s+|(?<=[。！？])"  # noqa: RUF001 - Chinese and Japanese punctuation
 
 
 class ExcerptLine(NamedTuple):
@@ -43,7 +41,7 @@ def excerpt(hit: dict[str, Any], marker: Marker, *, rows: int, columns: int | No
         parts = (
             [line.text.rstrip()] if columns is None else _wrapped(line.text.strip(), marker, left, columns)
         )
-        shown += [_marked(part, marker, is_code=line.is_code) for part in parts[:left]]
+        shown += [marker.mark(part, CODE if line.is_code else "") for part in parts[:left]]
     return shown
 
 
@@ -58,10 +56,12 @@ def fitted(text: str, columns: int, *, ellipsis: str = "…") -> str:
 
 
 def shortened(text: str, columns: int) -> str:
-    """Return *text*; if it is wider than *columns*, its first third, "…" and its end."""
+    """Return *text*; if it is wider than *columns*, its first folder or third, "…" and its end."""
     if width_of(text) <= columns:
         return text
-    start = fitted(text, (columns - 1) // 3, ellipsis="")
+    start = text[: text.find("/", 1) + 1]
+    if not 0 < width_of(start) <= columns // 2:
+        start = fitted(text, (columns - 1) // 3, ellipsis="")
     return f"{start}{end_of(text, columns - width_of(start))}"
 
 
@@ -110,17 +110,3 @@ def _wrapped(text: str, marker: Marker, rows: int, columns: int) -> list[str]:
         parts.append(part)
         text = text[len(part) :].lstrip()
     return parts
-
-
-def _marked(text: str, marker: Marker, *, is_code: bool) -> str:
-    """Return a line with the query's words marked, and the sentence with most of them in bold."""
-    if is_code:
-        return marker.mark(text, CODE)
-    ends = [0, *(end.end() for end in re.finditer(_SENTENCE_END, text)), len(text)]
-    sentences = [text[start:end] for start, end in pairwise(ends)]
-    found = [marker.count(sentence) for sentence in sentences]
-    # A single sentence needs no emphasis.
-    best = found.index(max(found)) if any(found) and len(found) > 1 else -1
-    return "".join(
-        marker.mark(sentence, SENTENCE if number == best else "") for number, sentence in enumerate(sentences)
-    )

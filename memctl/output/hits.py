@@ -11,7 +11,7 @@ from memctl.exits import CommandError
 from memctl.last_hits import HitPlace
 from memctl.output import caveats
 from memctl.output.excerpt import excerpt, fitted, shortened
-from memctl.output.marker import FAINT, HEADING, LINE, PATH, Marker
+from memctl.output.marker import FAINT, LINE, PATH, Marker
 from memctl.relative_path import seen_from, shown
 from memctl.text import ascii_only, one_line, terminal_width, to_json, wants_colour, width_of
 
@@ -20,7 +20,9 @@ Hit = dict[str, Any]
 
 SNIPPET_LINES = 2  # eight hits fit on a screen of 24 lines
 RANK_COLUMNS = 4  # width of "10  "
-SAME_FILE = "  …"  # in place of the path of the hit above
+INDENT = f"\n{' ' * RANK_COLUMNS}"
+PATH_COLUMNS = 20  # that a path has at least beside its title
+SAME_FILE = "…"  # in place of the path of the hit above
 DATE_OF = {"name": "of", "date": "of", "day": "of", "created": "written", "published": "published"}
 DATE_OF |= {"updated": "updated", "lastmod": "updated", "changed": "changed"}
 
@@ -93,10 +95,15 @@ def people(answer: Answer, *, query: str, style: PageStyle) -> str:
     entries, above = [], None
     if caveats.is_weak(answer):
         entries.append(f"{' ' * RANK_COLUMNS}{marker.paint(caveats.WEAK_MATCH, FAINT)}\n")
+    dates = {written(hit) for hit in answer["hits"]}
+    is_one = len(dates) == 1 and len({_file(answer, hit) for hit in answer["hits"]}) > 1
     for number, hit in enumerate(in_page_order(answer), 1):
         file = _file(answer, hit)
-        entries.append(_entry(number, hit, file[0], marker, style, is_first=file != above))
+        when = None if file == above else "" if is_one else written(hit)
+        entries.append(_entry(number, hit, file[0], marker, style, when=when))
         above = file
+    if is_one and any(dates):
+        entries.append(f"    {marker.paint(f'all {dates.pop()}', FAINT)}\n")
     if answer.get("explanation"):
         from memctl.output import explain  # rarely needed
 
@@ -189,33 +196,37 @@ def _is_nameable(workspace: str, hit: Hit, cwd: str, *, colons: bool) -> bool:
     return one_line(real) == real and (colons or ":" not in real)
 
 
-def _entry(rank: int, hit: Hit, workspace: str, marker: Marker, style: PageStyle, *, is_first: bool) -> str:
-    """Return one hit: rank, path, line, score, title, and the lines around the match.
+def _entry(rank: int, hit: Hit, workspace: str, marker: Marker, style: PageStyle, *, when: str | None) -> str:
+    """Return one hit: rank, title, path, line, score, date, and the lines around the match.
 
-    Only the first hit of a file has its path, its date, and what holds in its place.
+    A title that leaves no room for the path has a line of its own. Only the first hit of a file has its path,
+    what holds in its place, and its date *when*; of another hit it is None.
     """
-    path, number = shown(workspace, hit["path"], style.cwd) if is_first else SAME_FILE, line_of(hit)
-    score, date = f"{hit['score']:.2f}", written(hit) if is_first else ""
-    title = one_line(hit.get("heading") or hit.get("title") or "")
+    path, number = shown(workspace, hit["path"], style.cwd) if when is not None else SAME_FILE, line_of(hit)
+    score, title = f"{hit['score']:.2f}", one_line(hit.get("heading") or hit.get("title") or "")
+    date, is_wide = f"  {when}" if when else "", True
     if style.columns is not None:
-        room = style.columns - len(f"{rank:>2}  :{number}  {score}")
-        date = date if width_of(f"{path}  {date}") <= room else ""
-        path = shortened(path, room)
-        title = fitted(title, room - width_of(f"{path}  {date}  " if date else f"{path}  "))
+        room = style.columns - RANK_COLUMNS
+        facts = len(f":{number}  {score}")
+        is_wide = width_of(title) + 2 + min(width_of(path), PATH_COLUMNS) + facts <= room
+        title = fitted(title, room)
+        left = room - facts - (width_of(title) + 2 if title and is_wide else 0)
+        date = date if width_of(path) + width_of(date) <= left else ""
+        path = shortened(path, left)
     place = marker.paint(path, PATH)
     if style.link and workspace.startswith("/"):
         place = link(style.link, f"{workspace}/{hit['path']}", number, place)
-    facts = marker.paint(f"{score}  {date}" if date else score, FAINT)
-    head = f"{rank:>2}  {place}:{marker.paint(str(number), LINE)}  {facts}"
+    place = f"{place}:{marker.paint(str(number), LINE)}  {marker.paint(f'{score}{date}', FAINT)}"
+    head = f"{marker.mark(title)}{'  ' if is_wide else INDENT}{place}" if title else place
     body = excerpt(
         hit, marker, rows=style.lines,
         columns=None if style.columns is None else max(style.columns - RANK_COLUMNS, 20),
     )  # fmt: skip
     if also := [_span(workspace, place, style.cwd) for place in hit.get("folded") or ()]:
         body.append(marker.paint(f"also in: {', '.join(also)}", FAINT))
-    if is_first and (standing := caveats.standing({**hit, "workspace": workspace}, style.cwd)):
+    if when is not None and (standing := caveats.standing({**hit, "workspace": workspace}, style.cwd)):
         body.append(marker.paint(standing, FAINT))
-    page = [f"{head}  {marker.mark(title, HEADING)}" if title else head, *(f"    {line}" for line in body)]
+    page = [f"{rank:>2}  {head}", *(f"    {line}" for line in body)]
     if explanation := hit.get("explanation"):
         from memctl.output import explain
 

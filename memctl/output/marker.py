@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 # SGR numbers; path, line and match have grep's colours.
 PATH, LINE, HEADING, FAINT, MATCH = "35", "32", "1", "2", "1;31"
-SENTENCE, CODE = "1", "36"  # bold, cyan
+CODE = "36"  # cyan
 
 # Compiled only when a query is marked: compiling them would cost each start a millisecond.
 _FILTER = r"(?<!\S)(?:path|tag|since|until|after|before):(?:\"[^\"]*\"|\S*)|(?<!\S)-\w\S*"

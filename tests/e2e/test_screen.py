@@ -18,7 +18,7 @@ def test_the_best_hit_stands_on_the_first_rows_and_the_rest_is_a_key_away(screen
     screen.type("", "q")
     screen.until(lambda rows: rows and "ready>" in "".join(rows))
     assert rows[0].strip() == "weak match"
-    assert ":" in rows[1].split()[1]
+    assert ".md:" in "".join(rows[1:3])
 
 
 def test_a_short_page_needs_no_pager_and_its_hits_can_be_opened(screen):
@@ -26,7 +26,8 @@ def test_a_short_page_needs_no_pager_and_its_hits_can_be_opened(screen):
     rows = screen.until(lambda rows: any(row.startswith("ready>") for row in rows[1:]))
     assert rows[0].strip() == "weak match"
     first = rows[1].split()
-    assert first[:2] == ["1", "research/brca1.md:1"]
+    assert first[0] == "1"
+    assert "research/brca1.md:1" in first
     screen.type("clear; memctl open; echo closed")
     screen.until(lambda rows: "closed" in rows)
     line, path = (screen.folder / "opened").read_text().split()

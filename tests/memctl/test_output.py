@@ -32,9 +32,9 @@ def marked(query, text):
 
 
 def test_a_hit_shows_where_it_is_how_good_and_what_it_says():
-    """A plain entry has path, lines, score, date, heading and snippet, and nothing else."""
+    """A plain entry has title, path, line, score, date and snippet, and nothing else."""
     assert page(hit()) == (
-        " 1  genetics.md:13  0.83  written 2026-05-01  Genetics > BRCA1 mutation analysis\n"
+        " 1  Genetics > BRCA1 mutation analysis  genetics.md:13  0.83  written 2026-05-01\n"
         "    The BRCA1 gene is a tumour suppressor.\n"
         "    Breast cancer risk rises.\n"
     )
@@ -48,7 +48,7 @@ def test_a_hit_of_one_line_without_heading_date_or_title_shows_what_there_is():
 def test_a_heading_is_not_shown_twice():
     """The snippet's own heading line is left out where the entry shows it; other headings stay."""
     shown = page(hit(heading="A > B c", snippet="## B c ##\n\ntext\n### D\n# text of B c"), lines=9)
-    assert shown.splitlines()[0].endswith("  A > B c")
+    assert shown.startswith(" 1  A > B c  ")
     assert shown.splitlines()[1:] == ["    text", "    ### D", "    # text of B c"]
 
 
@@ -62,35 +62,44 @@ def test_hits_are_numbered_and_eight_of_them_fit_on_a_screen():
 def test_hits_of_one_file_stand_together_below_its_path():
     """Each has its own number, in the order shown, that of `memctl open`; path and date are said once."""
     places = [hit(), hit(path="b.md", heading="B"), hit(match_line=90, score=0.4, heading="Later")]
+    places[1]["date"] = "2026-05-02"
     assert [line for line in page(*places).splitlines() if line[:2].strip()] == [
-        " 1  genetics.md:13  0.83  written 2026-05-01  Genetics > BRCA1 mutation analysis",
-        " 2    …:90  0.40  Later",
-        " 3  /home/ada/work/b.md:13  0.83  written 2026-05-01  B",
+        " 1  Genetics > BRCA1 mutation analysis  genetics.md:13  0.83  written 2026-05-01",
+        " 2  Later  …:90  0.40",
+        " 3  B  /home/ada/work/b.md:13  0.83  written 2026-05-02",
     ]
-    shown = page(*(hit(workspace=root) for root in ("/srv/a", "/srv/b", "/srv/a")), cwd="//")
+    roots = ("/srv/a", "/srv/b", "/srv/a")
+    shown = page(*(hit(workspace=root, heading="", title="") for root in roots), cwd="//")
     assert [line[:8].rstrip() for line in shown.splitlines() if line[:2].strip()] == [
-        " 1  /srv", " 2    …:", " 3  /srv",
+        " 1  /srv", " 2  …:13", " 3  /srv",
     ]  # fmt: skip
     assert shown.count("/srv/a") == 1
 
 
-@pytest.mark.parametrize("columns", [80, 50, 30])
+def test_a_date_that_all_files_have_is_said_once():
+    """Below them; one file says it beside its path."""
+    shown = page(hit(), hit(path="b.md")).splitlines()
+    assert [line for line in shown if "2026" in line] == [shown[-1]] == ["    all written 2026-05-01"]
+
+
+@pytest.mark.parametrize("columns", [80, 60, 50, 30])
 def test_a_header_never_wraps(columns):
-    """The title is cut first, then the date is left out, then the middle of the path."""
+    """A path is cut in its middle; a title that leaves no room for one has a line of its own."""
     long = f"{'programming-languages/' * 4}why-we-chose-a-queue.md"
     for path in ("a.md", "programming/sqlite-wal.md", "notes/a-name-of-some-length/of-a-note.md", long):
         place = f"{path.rpartition('/')[2][-8:]}:13  0.83"
-        for heading in ("", "Genetics > BRCA1", "H " * 60):
-            header = page(
-                hit(path=path, heading=heading), cwd="/home/ada/work", columns=columns
-            ).splitlines()[0]
-            assert len(header) <= columns
+        for heading in ("", "Genetics > BRCA1", "Genetics > BRCA1 and what it is", "H " * 60):
+            shown = page(hit(path=path, heading=heading, title=""), cwd="/home/ada/work", columns=columns)
+            header = shown.partition("The BRCA1")[0].rstrip()
+            assert all(len(line) <= columns for line in header.splitlines())
             assert place in header
             assert "written 2026-05-01" in header or "written" not in header
-    header = page(hit(path=long), cwd="/home/ada/work", columns=50).splitlines()[0]
-    assert header == " 1  programming-…/why-we-chose-a-queue.md:13  0.83"
-    wide = page(hit(path="会" * 40 + ".md"), cwd="/home/ada/work", columns=50).splitlines()[0]
-    assert wide == f" 1  {'会' * 6}…{'会' * 10}.md:13  0.83"
+            assert heading in header or len(heading) > columns - 4
+            assert header.splitlines()[-1].lstrip(" 1").startswith((path[:4], heading[:4] or path[:4]))
+    header = page(hit(path=long, heading="T"), cwd="/home/ada/work", columns=60).splitlines()[0]
+    assert header == " 1  T  programming-languages/…y-we-chose-a-queue.md:13  0.83"
+    wide = page(hit(path="会" * 40 + ".md", heading="", title=""), cwd="/home/ada/work", columns=50)
+    assert wide.splitlines()[0] == f" 1  {'会' * 6}…{'会' * 10}.md:13  0.83"
 
 
 def test_no_hits_print_nothing_on_stdout():
@@ -110,13 +119,13 @@ def test_the_lines_with_the_words_are_those_that_are_shown():
 
 
 def test_a_paragraph_on_one_line_takes_two_rows_of_a_screen():
-    """About the first of the words; the line of the hit has one."""
+    """About the first of the words."""
     long = "word " * 60 + "BRCA1 " + "tail " * 60
-    shown = page(hit(snippet=long, heading="H " * 60), columns=60).splitlines()
+    shown = page(hit(snippet=long), columns=60).splitlines()
     assert [len(row) <= 60 for row in shown] == [True] * 3
-    assert [row.endswith("…") for row in shown] == [True, False, True]
+    assert [row.endswith("…") for row in shown[1:]] == [False, True]
     assert "BRCA1" in shown[1]
-    wide = page(hit(snippet="会" * 300), query="会", columns=50).splitlines()[1:]
+    wide = page(hit(snippet="会" * 300, heading="T"), query="会", columns=50).splitlines()[1:]
     assert wide == ["    " + "会" * 23, "    " + "会" * 22 + "…"]
 
 
@@ -127,18 +136,12 @@ def test_fences_are_rendered():
     assert "\x1b[36m --run\x1b[0m" in page(code, colour=True)
 
 
-def test_the_sentence_with_most_of_the_words_stands_out():
-    """Bold, the words in it red; what stands around it is plain."""
-    text = hit(snippet="One of brca1. The brca1 gene is here. Nothing.")
-    assert page(text, query="brca1 gene", colour=True).splitlines()[1] == (
-        "    One of \x1b[1;31mbrca1\x1b[0m. \x1b[1mThe \x1b[0m\x1b[1;31mbrca1\x1b[0m\x1b[1m \x1b[0m"
-        "\x1b[1;31mgene\x1b[0m\x1b[1m is here. \x1b[0mNothing."
-    )
-
-
 def test_colours_mark_the_words_that_were_asked_for():
-    """A word of the query is bold red in the snippet, whatever its case."""
-    assert "\x1b[1;31mBRCA1\x1b[0m gene" in page(hit(), colour=True)
+    """In bold red, whatever their case, in title and snippet; nothing else is bold."""
+    shown = page(hit(), colour=True)
+    assert "\x1b[1;31mBRCA1\x1b[0m mutation" in shown
+    assert "\x1b[1;31mBRCA1\x1b[0m gene" in shown
+    assert len(re.findall(r"\x1b\[1[;m]", shown)) == shown.count("\x1b[1;31mBRCA1")
 
 
 def test_without_colours_there_is_no_escape_sequence():
