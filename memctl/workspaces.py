@@ -53,6 +53,28 @@ def if_any(named: str | None) -> str | None:
     return absolute(root) if root else None
 
 
+def of_conversation(folder: str, named: str | None) -> tuple[str | None, str]:
+    """
+    Return the workspace whose notes an agent's conversation in *folder* gets, and why it is this one.
+
+    As `find`, but *named*, which `memctl agents install` wrote into the hook's command, is only for folders
+    outside of all workspaces. None: there is none.
+    """
+    if given := os.environ.get("MEMD_WORKSPACE"):
+        return _root(given), "MEMD_WORKSPACE names it"
+    if root := above(os.path.realpath(folder)):
+        return root, "it is around the folder"
+    if named:
+        return _root(named), "the hook's command names it"
+    roots = registered()
+    return (roots[0], "it is the only registered one") if len(roots) == 1 else (None, "")
+
+
+def _root(path: str) -> str:
+    real = os.path.realpath(absolute(path))
+    return above(real) or real
+
+
 def registered() -> list[str]:
     """Return the roots in memd's registry; [] if it can't be read, which the daemon reports."""
     import json  # only needed outside of workspaces

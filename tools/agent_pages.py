@@ -54,7 +54,7 @@ def _page(client: AgentClient) -> str:
         ),
         (
             "The server serves the workspace of the folder that the client starts it in; outside of any workspace, the only\n"
-            "one that is registered. `-w DIR` binds it to one. This is what is written into an empty home, with the path of your\n"
+            "one that is registered. `-w DIR` binds it to one; prompts outside of any workspace get that one's notes, too. This is what is written into an empty home, with the path of your\n"
             "`memctl`; a file that is there keeps every other byte, and is kept as it was beside it (`.before-memd`). A file with\n"
             "comments is not edited: the command prints the lines to add, and exits with 11."
         ),
@@ -112,7 +112,8 @@ def _hooks(name: str) -> str:
 def _hook_check(name: str) -> str:
     event = "prompt" if name == "opencode" else "UserPromptSubmit"
     return (
-        "What a prompt would get. Run this in the folder of a workspace, with words of one of its notes:\n\n"
+        f"`memctl agents doctor {name}` runs the hook as the client does, with a question made of a note's heading, and shows what\n"
+        "the model would get, or why it gets nothing. The same by hand, with words of one of your notes:\n\n"
         "```sh\n"
         'printf \'{"cwd": "%s", "session_id": "%s", "prompt": "how do we bring the shop database back from the nightly dump?"}\' \\\n'
         f'  "$PWD" "$RANDOM" |\n'

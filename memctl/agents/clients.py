@@ -58,25 +58,30 @@ def _server(memctl: Sequence[str], options: Sequence[str], **more: Any) -> dict[
     return {**more, "command": memctl[0], "args": [*memctl[1:], "mcp", *options]}
 
 
-def _hooks(client: str, memctl: Sequence[str], events: Sequence[str]) -> tuple[Element, ...]:
-    def group(event: str) -> dict[str, Any]:
-        line = shlex.join([*memctl, "hook", client, event])
+def _hook_lines(client: str, memctl: Sequence[str], options: Sequence[str]) -> dict[str, str]:
+    """Return event → the command that a client runs at it, for a shell."""
+    return {event: shlex.join([*memctl, "hook", client, event, *options]) for event in EVENTS[client]}
+
+
+def _hooks(client: str, memctl: Sequence[str], options: Sequence[str]) -> tuple[Element, ...]:
+    def group(line: str) -> dict[str, Any]:
         return {"hooks": [{"type": "command", "command": line, "timeout": HOOK_TIMEOUT_S}]}
 
-    return tuple(Element(("hooks", event), group(event)) for event in events)
+    lines = _hook_lines(client, memctl, options)
+    return tuple(Element(("hooks", event), group(line)) for event, line in lines.items())
 
 
 def _claude_code(memctl: Sequence[str], options: Sequence[str]) -> list[Target]:
     folder = _home("CLAUDE_CONFIG_DIR", ".claude")
     state = folder if os.environ.get("CLAUDE_CONFIG_DIR") else Path.home()
     server = Entry(("mcpServers", NAME), _server(memctl, options, type="stdio"))
-    hooks = _hooks("claude-code", memctl, tuple(EVENTS["claude-code"]))
+    hooks = _hooks("claude-code", memctl, options)
     return [JsonFile(state / ".claude.json", (server,)), JsonFile(folder / "settings.json", hooks)]
 
 
 def _codex(memctl: Sequence[str], options: Sequence[str]) -> list[Target]:
     folder = _home("CODEX_HOME", ".codex")
-    hooks = _hooks("codex", memctl, tuple(EVENTS["codex"]))
+    hooks = _hooks("codex", memctl, options)
     server = _server(memctl, options) | {"env_vars": list(ENVIRONMENT)}
     return [
         TomlFile(folder / "config.toml", ("mcp_servers", NAME), server),
@@ -109,9 +114,10 @@ def _opencode(memctl: Sequence[str], options: Sequence[str]) -> list[Target]:
     config = next((path for path in named if os.path.lexists(path)), named[-1])
     server = {"type": "local", "command": [*memctl, "mcp", *options], "enabled": True}
     plugin = (files("memctl.agents") / "opencode.js").read_text(encoding="utf-8")
+    lines = json.dumps(_hook_lines("opencode", memctl, options), ensure_ascii=False)
     return [
         JsonFile(config, (Entry(("mcp", NAME), server),)),
-        WholeFile(folder / "plugins" / "memd.js", plugin.replace("__MEMCTL__", json.dumps(list(memctl)))),
+        WholeFile(folder / "plugins" / "memd.js", plugin.replace("__HOOKS__", lines)),
     ]
 
 

@@ -7,3 +7,6 @@ EVENTS = {
     "codex": {"SessionStart": "start", "UserPromptSubmit": "prompt", "SessionEnd": "end"},
     "opencode": {"start": "start", "prompt": "prompt"},
 }
+
+# Set by `memctl agents doctor`: the hook's reason for its silence goes to stderr.
+REASONS = "MEMD_HOOK_REASONS"

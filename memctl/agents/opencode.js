@@ -3,14 +3,12 @@
 // is not changed.
 import { spawn } from "node:child_process"
 
-const MEMCTL = __MEMCTL__
+const HOOKS = __HOOKS__ // event: the command, for a shell
 const DEADLINE_MS = 5000 // the hook itself ends after 150, unless MEMD_HOOK_MS sets another time
 
 function hook(event, told) {
   return new Promise((resolve) => {
-    const child = spawn(MEMCTL[0], [...MEMCTL.slice(1), "hook", "opencode", event], {
-      stdio: ["pipe", "pipe", "ignore"],
-    })
+    const child = spawn(HOOKS[event], { shell: true, stdio: ["pipe", "pipe", "ignore"] })
     const late = setTimeout(() => resolve(""), DEADLINE_MS)
     const said = []
     child.stdout.on("data", (part) => said.push(part))

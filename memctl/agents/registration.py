@@ -1,6 +1,8 @@
 """Plan the changes that register memctl with a client or remove it, and tell whether it is registered."""
 
 import json
+import re
+import shlex
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -12,6 +14,7 @@ from memctl.agents import clients, config_file
 from memctl.agents.clients import AgentClient
 from memctl.agents.config_file import FileChange, backup_of
 from memctl.agents.edits import ByHandError, EditError, Target
+from memctl.agents.hooks import EVENTS
 from memctl.exits import CommandError
 
 State = Literal["installed", "partly", "not installed", "unreadable"]
@@ -61,6 +64,25 @@ def state(client: AgentClient) -> State:
     except CommandError:
         return "unreadable"
     return "installed" if all(has) else "partly" if any(has) else "not installed"
+
+
+def prompt_command(client: AgentClient) -> str | None:
+    """Return the command, for a shell, that a client runs at each prompt; None if it runs none of memctl."""
+    event = next((one for one, kind in EVENTS.get(client.name, {}).items() if kind == "prompt"), None)
+    if event is None:
+        return None
+    line = re.compile(rf'"(?:[^"\\]|\\.)*\bmemctl\S* hook {client.name} {event}\b(?:[^"\\]|\\.)*"')
+    for target in targets(client):
+        text = _text(target, config_file.read(target.path, to_change=False)) or ""
+        if found := line.search(text):
+            return str(json.loads(found[0]))
+    return None
+
+
+def hook_workspace(command: str, folder: str = "/") -> tuple[str | None, str]:
+    """Return the workspace whose notes a prompt in *folder* gets, and why; by default outside of all."""
+    named = re.search(r" (?:--workspace|-w) (.*)", command)
+    return workspaces.of_conversation(folder, shlex.split(named[1])[0] if named else None)
 
 
 def pointing_here(client: AgentClient) -> list[Path]:

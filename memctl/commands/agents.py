@@ -1,6 +1,10 @@
-"""`memctl agents`: register memctl with agents' clients, list registrations, remove them."""
+"""`memctl agents`: register memctl with agents' clients, list and prove registrations, remove them."""
 
+import json
+import os
+import subprocess
 import sys
+import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from difflib import unified_diff
@@ -9,13 +13,18 @@ from typing import Any
 
 from memctl import exits
 from memctl.agents import config_file, registration
-from memctl.agents.clients import CLIENTS
+from memctl.agents.clients import CLIENTS, AgentClient
 from memctl.agents.config_file import FileChange, backup_of
 from memctl.agents.edits import ByHandError, Target
+from memctl.agents.hooks import REASONS
 from memctl.arguments import workspace_option
 from memctl.commands import common
 from memctl.exits import CommandError
 from memctl.text import one_line, safe
+
+REGISTERED = ("installed", "partly")
+QUESTIONS = 3  # of the doctor, until one is answered: a heading may be too common for the gate
+NOWHERE = "it is in no workspace, none is named, and not exactly one is registered"
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -32,6 +41,8 @@ def arguments(parser: ArgumentParser) -> None:
         action.add_argument("--json", action="store_true", help="one object; never asks")
     shown = actions.add_parser("list", help="print which clients are registered (the default)")
     shown.add_argument("--json", action="store_true", help="one object")
+    tried = actions.add_parser("doctor", help="run the hook as a client does, and show what a prompt gets")
+    tried.add_argument("client", metavar="CLIENT", nargs="?", choices=tuple(CLIENTS), help="default: all")
     titles = "\n".join(f"  {client.name:<12} {client.title}: {client.what}" for client in CLIENTS.values())
     parser.epilog = f"""\
 clients:
@@ -52,6 +63,8 @@ def run(args: Namespace) -> int:
         )
     if args.action == "uninstall":
         return _changed(args, registration.targets(CLIENTS[args.client]), registration.removal)
+    if args.action == "doctor":
+        return _doctor([CLIENTS[args.client]] if args.client else list(CLIENTS.values()))
     return _list(args)
 
 
@@ -112,6 +125,8 @@ def _tell(
     for path, error in by_hand:
         print(f"{one_line(str(path))} is not edited: {one_line(str(error))}")
         print(f"{'Add this to it' if is_added else 'Remove this from it'} by hand:\n\n{safe(error.lines)}\n")
+    if is_added and not args.dry_run and (gets := _prompts_get(client)):
+        print(gets)
     if is_added and client.next_step and not args.dry_run and (changes or by_hand):
         print(client.next_step)
 
@@ -140,13 +155,83 @@ def _list(args: Namespace) -> int:
         (client, registration.state(client), [str(target.path) for target in registration.targets(client)])
         for client in CLIENTS.values()
     ]
+    gets = {client.name: _prompts_get(client) for client, state, _ in found if state in REGISTERED}
     if getattr(args, "json", False):
         listed = [
             {"name": client.name, "title": client.title, "state": state, "files": paths}
+            | ({"prompts": said} if (said := gets.get(client.name)) else {})
             for client, state, paths in found
         ]
         common.print_json({"clients": listed})
         return exits.OK
     for client, state, paths in found:
         print(f"{client.name:<12} {state:<14} {one_line('  '.join(paths))}")
+        if said := gets.get(client.name):
+            print(f"{'':<12} {said}")
     return exits.OK
+
+
+def _prompts_get(client: AgentClient) -> str:
+    """Return which notes the client's prompts get; "" if it has no hook."""
+    command = registration.prompt_command(client)
+    if command is None:
+        return ""
+    root, why = registration.hook_workspace(command)
+    if "MEMD_WORKSPACE" in why:
+        return f"prompts get notes of {one_line(root or '')}: {why}"
+    if root is None:
+        return (
+            "prompts get notes of the workspace around their folder, elsewhere none: "
+            f"memctl agents install {client.name} -w DIR names one"
+        )
+    return f"prompts get notes of the workspace around their folder, elsewhere of {one_line(root)}: {why}"
+
+
+def _doctor(clients: Sequence[AgentClient]) -> int:
+    """Prove for each registered client what its prompts get; exit code UNHEALTHY if one would get nothing."""
+    proved = []
+    for client in clients:
+        state = registration.state(client)
+        command = registration.prompt_command(client) if state in REGISTERED else None
+        if command is not None:
+            proved.append(_proved(client, command))
+        elif state != "not installed" or len(clients) == 1:
+            what = "no prompt gets notes unasked" if state in REGISTERED else "memctl is not registered"
+            print(f"{client.name}: {state}, {what}")
+    if not proved and len(clients) > 1:
+        print("no client runs memctl at a prompt: memctl agents install CLIENT")
+    return exits.OK if all(proved) else exits.UNHEALTHY
+
+
+def _proved(client: AgentClient, command: str) -> bool:
+    """Run the registered hook with a question about a note, and print what the model would get."""
+    folder = common.here()
+    print(f"{client.name}: {one_line(command)}")
+    root, why = registration.hook_workspace(command, folder)
+    if root is None:
+        print(f"  silent in {one_line(folder)}: {NOWHERE}")
+        return False
+    print(f"  notes of {one_line(root)}: {why}")
+    answer = common.asked("sources", {"workspace": root, "agent": True, "limit": 1000})
+    titles = [one["title"] for one in answer["sources"] if not one["path"].startswith("memory/archives/")]
+    # Long headings first: one of a word or two is seldom a question.
+    for title in sorted(titles, key=len, reverse=True)[:QUESTIONS]:
+        prompt = f"{title}?"
+        told = json.dumps({"cwd": folder, "prompt": prompt})
+        began_s = time.monotonic()
+        # The line of the user's own configuration, as the client runs it.
+        done = subprocess.run(  # noqa: S602
+            command, shell=True, input=told.encode(), capture_output=True, timeout=60, check=False,
+            env=os.environ | {REASONS: "1"},
+        )  # fmt: skip
+        took_ms = (time.monotonic() - began_s) * 1000
+        said = done.stdout.decode("utf-8", "replace")
+        print(f"  asked: {one_line(prompt)}")
+        if said:
+            print(f"  answered in {took_ms:.0f} ms; the model sees:\n\n{safe(said)}")
+            return True
+        reason = done.stderr.decode("utf-8", "replace").strip() or "it did not say why"
+        print(f"  silent after {took_ms:.0f} ms: {one_line(reason)}")
+    if not titles:
+        print("  silent: no note is indexed there that agents may see")
+    return False

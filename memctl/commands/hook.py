@@ -12,7 +12,7 @@ import time
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from memctl import exits
-from memctl.agents.hooks import EVENTS
+from memctl.agents.hooks import EVENTS, REASONS
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -67,14 +67,18 @@ QUIET_S = 600.0  # arbitrary: a session whose file has not been written for so l
 
 def arguments(parser: "ArgumentParser") -> None:
     """Options of `memctl hook`; only its help page is made by argparse."""
+    from memctl.arguments import workspace_option
+
     parser.add_argument("client", metavar="CLIENT", choices=tuple(EVENTS), help=", ".join(EVENTS))
     parser.add_argument("event", metavar="EVENT", help="as the client calls it")
+    workspace_option(parser)
     known = "\n".join(f"  {client:<12} {', '.join(events)}" for client, events in EVENTS.items())
     parser.epilog = f"""\
 A command for the configuration of an agent's client; memctl agents install adds it. Reads the client's JSON
-on stdin; prints notes of the conversation's workspace that match the prompt well, otherwise nothing. It
-always exits with 0 within {DEADLINE_S * 1000:.0f} ms, and prints no errors. If python alone takes most of
-that time to start, set MEMD_HOOK_MS in the environment to a longer one.
+on stdin; prints notes that match the prompt well, otherwise nothing. They are of MEMD_WORKSPACE, else of the
+workspace around the conversation's folder, else of that of --workspace, else of the only one. It always
+exits with 0 within {DEADLINE_S * 1000:.0f} ms, and prints no errors. If python alone takes most of that time
+to start, set MEMD_HOOK_MS in the environment to a longer one.
 
 events:
 {known}
@@ -83,36 +87,44 @@ events:
 
 def run(args: "Namespace") -> int:
     """Call `main` with the parsed arguments."""
-    main([args.client, args.event])
+    main([args.client, args.event, *(["--workspace", args.workspace] if args.workspace else [])])
 
 
 def main(argv: list[str]) -> NoReturn:
     """Answer one event of one client, and end the process."""
     try:
-        signal.signal(signal.SIGALRM, lambda *_: os._exit(exits.OK))
-        # The client would show a library's warning on stderr to the user, or take it for an error.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-        client, event = argv
+        signal.signal(signal.SIGALRM, _late)
+        if not os.environ.get(REASONS):
+            # The client would show a library's warning on stderr to the user, or take it for an error.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        client, event, *options = argv
+        named = options[1] if options[:1] in (["--workspace"], ["-w"]) else None
         kind = EVENTS[client][event]
         if kind == "end":
             _in_background(lambda: _end(client))
         else:
             signal.setitimer(signal.ITIMER_REAL, _left_s())
-            _answer(client, kind, _stdin())
+            _answer(client, kind, _stdin(), named)
     finally:
         # Whatever was raised, Ctrl-C included. Returning would shut down the interpreter, which removes the
         # signal handler, and then the timer would kill the process.
         os._exit(exits.OK)
 
 
-def _answer(client: str, kind: str, fields: dict[str, Any]) -> None:
-    from memctl import recalled
+def _late(*_: object) -> NoReturn:
+    _silent("its time was over")
+    os._exit(exits.OK)
 
-    root = _workspace(fields["cwd"])
+
+def _answer(client: str, kind: str, fields: dict[str, Any], named: str | None) -> None:
+    from memctl import recalled, workspaces
+
+    if kind == "start" and client in SESSIONS and (own := _around(fields["cwd"])):
+        _in_background(lambda: _sweep(client, fields["transcript_path"], own))
+    root, _ = workspaces.of_conversation(fields["cwd"], named)
     if root is None:
+        _silent("no workspace is around its folder, none is named, and not exactly one is registered")
         return
-    if kind == "start" and client in SESSIONS:
-        _in_background(lambda: _sweep(client, fields["transcript_path"], root))
     source = fields.get("source")
     if source in CONTINUED:  # it still contains the notes recalled at its first start
         return
@@ -139,7 +151,7 @@ def _end(client: str) -> None:
     fields = _stdin()
     signal.setitimer(signal.ITIMER_REAL, 0)
     path = fields["transcript_path"]
-    if root := _workspace(_began_in(path) or fields["cwd"]):
+    if root := _around(_began_in(path) or fields["cwd"]):
         archive(client, [path], root)
 
 
@@ -159,21 +171,22 @@ def _sweep(client: str, current: str, root: str) -> None:
             continue
         is_over = QUIET_S < now - path.stat().st_mtime < UNTOLD_S and str(path) != current
         began = _began_in(str(path)) if is_over else None
-        if began and _workspace(began) == root:
+        if began and _around(began) == root:
             sessions.append(str(path))
     if sessions:
         archive(client, sessions, root)
 
 
-def _workspace(folder: str) -> str | None:
-    """
-    Return the workspace that contains *folder*; None if there is none.
-
-    MEMD_WORKSPACE and a single registered workspace are ignored: a conversation gets no notes from elsewhere.
-    """
+def _around(folder: str) -> str | None:
+    """Return the workspace that contains *folder*: only there its conversations are archived."""
     from memctl import workspaces
 
     return workspaces.above(os.path.realpath(folder))
+
+
+def _silent(reason: str) -> None:
+    """Tell `memctl agents doctor` why nothing is said; to a client it is nothing."""
+    os.write(2, f"{reason}\n".encode("utf-8", "replace"))
 
 
 def _recalled(root: str, prompt: str | None, known: list[str]) -> tuple[str, list[str]]:
@@ -197,10 +210,12 @@ def _recalled(root: str, prompt: str | None, known: list[str]) -> tuple[str, lis
         # The core notes were given at the start of the conversation.
         params |= {"query": query, "sure": True, "core": False}
     else:
+        _silent("the prompt is a word or two that ask for nothing")
         return "", []
     try:
         connected = Client.connect(timeout_s=_left_s())
     except NoDaemonError:
+        _silent("no daemon was running; it is started for the next prompt")
         _in_background(_start_daemon)
         return "", []
     with connected as memd:
@@ -210,7 +225,11 @@ def _recalled(root: str, prompt: str | None, known: list[str]) -> tuple[str, lis
             if older_daemon(memd.place):
                 _in_background(_start_daemon)  # replaces the older daemon, if that is possible
     # The daemon answers for an outer workspace if it does not know the inner one.
-    if answer["workspace"] != root or answer["confidence"] == "none" or not answer["sources"]:
+    if answer["workspace"] != root:
+        _silent(f"{root} is not registered (memctl init {root})")
+        return "", []
+    if answer["confidence"] == "none" or not answer["sources"]:
+        _silent("no note is so near to the prompt that it is added unasked")
         return "", []
     return str(answer["text"]), answer["keys"]
 

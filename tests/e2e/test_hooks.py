@@ -88,15 +88,52 @@ def test_a_conversation_begins_with_what_was_kept_lately(daemon, notes):
     assert hook(daemon, "claude-code", "SessionStart", told=resumed, env=PATIENT).stdout == b""
 
 
-def test_only_the_workspace_of_the_conversation_is_recalled(daemon, notes, tmp_path):
-    """Outside of it nothing is said, though it is the only one, or the environment names it."""
-    outside = tmp_path / "elsewhere"
-    outside.mkdir()
+def test_a_conversation_gets_notes_of_the_workspace_that_every_command_would_find(daemon, notes, tmp_path):
+    """Of the environment, of its folder, of the hook, or the only one; where there are two, neither."""
+    outside, other = tmp_path / "elsewhere", tmp_path / "other"
+    for folder in (outside, other):
+        folder.mkdir()
     assert said(daemon, notes)
-    assert said(daemon, outside) == ""
+    alone = [one["root"] for one in daemon.call("workspace.list")["workspaces"]] == [str(notes)]
+    assert bool(said(daemon, outside)) == alone
+    daemon.add(other)
+    assert said(daemon, outside) == said(daemon, other) == ""
+    assert said(daemon, other, env=PATIENT | {"MEMD_WORKSPACE": str(notes / "below")})
+    assert said(daemon, notes, env=PATIENT | {"MEMD_WORKSPACE": str(other)}) == ""
     told = {"cwd": str(outside), "prompt": QUESTION}
-    named = PATIENT | {"MEMD_WORKSPACE": str(notes)}
-    assert hook(daemon, "claude-code", "UserPromptSubmit", told=told, env=named, cwd=notes).stdout == b""
+    for option in ("--workspace", "-w"):
+        named = ("claude-code", "UserPromptSubmit", option, str(notes))
+        assert b"5433" in hook(daemon, *named, told=told, env=PATIENT).stdout
+        assert hook(daemon, *named, told=told | {"cwd": str(other)}, env=PATIENT).stdout == b""
+
+
+def doctor(daemon, cwd, *options, **env):
+    """What the doctor says of a Claude Code that has been registered in a home of its own."""
+    env = {"CLAUDE_CONFIG_DIR": str(cwd.parent / "claude"), "MEMD_HOOK_MS": "5000"} | env
+    daemon.memctl("agents", "install", "claude-code", "--yes", *options, cwd=cwd, env=env)
+    return daemon.memctl("agents", "doctor", "claude-code", cwd=cwd, env=env)
+
+
+def test_the_doctor_shows_what_a_prompt_gets_or_why_it_gets_nothing(daemon, notes, tmp_path):
+    """It runs the registered command with a question made of a note's heading."""
+    (notes / "port.md").write_text(f"# The port of the staging database\n\n{NOTE}")
+    daemon.call("index", workspace=str(notes))
+    done = doctor(daemon, notes)
+    assert (done.returncode, f"notes of {notes}: it is around the folder" in done.stdout) == (0, True)
+    assert "asked: The port of the staging database?" in done.stdout
+    assert "> The staging database listens on 5433, because 5432 is taken." in done.stdout
+    outside, other = tmp_path / "elsewhere", tmp_path / "other"
+    for folder in (outside, other):
+        folder.mkdir()
+    daemon.add(other)
+    done = doctor(daemon, outside)
+    assert (done.returncode, "none is named" in done.stdout) == (9, True)
+    done = doctor(daemon, outside, "-w", str(notes))
+    assert (done.returncode, "the hook's command names it" in done.stdout) == (0, True)
+    (other / "list.md").write_text("# On\n\nA walk.\n")
+    daemon.call("index", workspace=str(other))
+    done = doctor(daemon, other)
+    assert (done.returncode, "ask for nothing" in done.stdout) == (9, True)
 
 
 def test_a_workspace_inside_another_gets_nothing_of_the_outer_one(daemon, notes):

@@ -224,6 +224,33 @@ def test_claude_code_gets_tools_and_hooks(home):
     )
 
 
+@pytest.mark.parametrize("client", ["claude-code", "codex", "opencode"])
+def test_the_hooks_command_names_the_workspace_of_the_installation(home, client):
+    """And installing and listing say which notes prompts get; without a workspace, how to name one."""
+    done = agents(home, "install", client, "--yes")
+    assert f"elsewhere none: memctl agents install {client} -w DIR" in done.stdout
+    done = agents(home, "install", client, "--yes", "-w", "~/my notes")
+    gets = (
+        "prompts get notes of the workspace around their folder, "
+        f"elsewhere of {home}/my notes: the hook's command names it"
+    )
+    assert gets in done.stdout
+    assert gets in agents(home, "list").stdout
+    listed = {one["name"]: one for one in json.loads(agents(home, "list", "--json").stdout)["clients"]}
+    assert (listed[client]["prompts"], "prompts" in listed["zed"]) == (gets, False)
+    written = (home / list(FILES[client])[-1]).read_text()
+    assert f"hook {client} " in written
+    assert f"--workspace '{home}/my notes'" in written
+
+
+def test_the_doctor_says_who_has_no_hook(home):
+    agents(home, "install", "zed", "--yes")
+    done = agents(home, "doctor")
+    assert (done.returncode, "zed: installed, no prompt gets notes unasked" in done.stdout) == (0, True)
+    assert "no client runs memctl at a prompt" in done.stdout
+    assert "cursor: not installed, memctl is not registered" in agents(home, "doctor", "cursor").stdout
+
+
 def test_a_hook_of_somebody_elses_in_our_group_stays(home):
     """Only memd's own is taken out of a group."""
     agents(home, "install", "claude-code", "--yes")
