@@ -35,8 +35,12 @@ def installation(target: Target) -> FileChange | None:
     if after == before:
         return None
     # The backup by an earlier installation has the file as it was before memd: a second one must not replace
-    # it.
-    is_kept = text is not None and target.has(text) and backup_of(target.path).exists()
+    # it, nor back up a file that is memd's alone.
+    is_kept = (
+        text is not None
+        and target.has(text)
+        and (backup_of(target.path).exists() or target.uninstalled(text, None) is None)
+    )
     return FileChange(target.path, before, after, "leave" if is_kept else "make")
 
 
