@@ -58,6 +58,7 @@ class WorkspaceConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     # Recency breaks ties between nearly equal notes and does no more: with half, talks of the last year lose
     # a third of their nDCG.
     decay_floor: Share = 0.95
+    decay: tuple[str, ...] = ()  # patterns of files that fade, too, if their names begin with a day
     min_score: Share = 0.1
     languages: tuple[Language, ...] = ("english",)  # whose word forms are looked for, too; (): none
     max_results: Annotated[int, Meta(ge=1, le=1000)] = 10
@@ -91,8 +92,9 @@ COMMENTS = {
     "as typed.",
     "fusion weights": 'How the two arms are merged: "weighted" (scores) or "rrf" (ranks). Without weights, '
     "words count the more, the more words of the question a note has; weights are used as they are.",
-    "decay_floor half_life_days": "A file whose name starts with a day (2026-05-01.md) always keeps the "
-    "share decay_floor of its score, and loses half of the rest every half_life_days.",
+    "decay_floor half_life_days": "A diary, as 2026-05-01.md or what begins with a day below memory/, always "
+    "keeps the share decay_floor of its score, and loses half of the rest every half_life_days.",
+    "decay": "Other files that fade, if their names begin with a day (patterns of the same kind as above).",
     "min_score max_results": "Hits with a lower score before that decay are not shown; the default number "
     "of hits.",
     "core": "Notes at the head of each recall, within a quarter of its budget.",

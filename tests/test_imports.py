@@ -18,6 +18,7 @@ VOCABULARY = {
     "memd.process",
     "memd.config",
     "memd.daily",
+    "memd.diaries",
     "memd.diagnostics",
     "memd.errors",
     "memd.events",

@@ -92,7 +92,7 @@ without lines that only repeat them (titles in front matter, tables of contents)
 for the notes in question. The copy is indexed with your settings, searched, and deleted. Your notes are not
 changed. A heading is left out if it has fewer than two meaningful words ("Notes", "TODO"), occurs in several
 notes, or has almost no text below it; one heading is used per note. A date at the start of a file name is
-kept, so dated notes lose score with age, as in your searches.
+kept, so diaries lose score with age, as in your searches.
 
 grep ranks notes by the number of query words they contain, then by matching lines, as `grep -ric` counts
 them; function words are ignored. nDCG@10, recall@k and MRR@10 are defined as in trec_eval; intervals are

@@ -24,6 +24,13 @@ _UNSEEN = {
     "vector-arm-did-not-run": "the search by meaning did not run: only words count",
     "keyword-arm-did-not-run": "the search by words did not run: only meaning counts",
 }
+_FADES = {
+    "name": "its name is a day",
+    "memory": "it is below memory/",
+    "journals": "it is in a folder of journals",
+    "daily-notes": "it is in the folder of daily notes",
+    "pattern": "decay in memory/config.toml names it",
+}
 _DROPPED = {
     "filtered": "filtered out",
     "outside_pools": "not among either arm's candidates",
@@ -129,8 +136,8 @@ def _age(made: Fields) -> str:
     floor = made["decay_floor"]
     half_life = f"{made['half_life_days']:g} days"
     if not floor:
-        return f"half of a dated note's score is left after {half_life}"
-    return f"a dated note keeps {floor:.0%} of its score; half of the rest is left after {half_life}"
+        return f"half of a diary's score is left after {half_life}"
+    return f"a diary keeps {floor:.0%} of its score; half of the rest is left after {half_life}"
 
 
 def _reading(made: Fields) -> str:
@@ -160,7 +167,9 @@ def _sum(explanation: Fields) -> str:
     if sum(parts) < merged and explanation["named"] is not None:
         text += f", named: {merged:.4f}"
     if decay["factor"] < 1:
-        text += f", · {decay['factor']:.4f} at {decay['age_days']} days = {merged * decay['factor']:.4f}"
+        why = _FADES.get(decay.get("fades"), "")  # a newer daemon may know other reasons
+        text += f", · {decay['factor']:.4f} at {decay['age_days']} days{f' ({why})' if why else ''}"
+        text += f" = {merged * decay['factor']:.4f}"
     return text
 
 

@@ -36,6 +36,7 @@ from memd.api.results import (
     WithoutMinus,
 )
 from memd.config import WorkspaceConfig
+from memd.diaries import Diaries
 from memd.embedding import UnavailableError
 from memd.embedding.queue import QUERY_TIMEOUT_S, EmbeddingQueue
 from memd.errors import InvalidError
@@ -231,6 +232,7 @@ class Askable(Protocol):
     index: Index
     tokenizer: Tokenizer  # the model's, or the shipped one as a substitute
     embedding: EmbeddingQueue | None
+    diaries: Diaries
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,6 +304,7 @@ def parsed(
         per_source=params.per_source,
         languages=config.languages,
         is_floor_named=params.min_score is not None,
+        diaries=opened.diaries,
     )
 
 

@@ -23,6 +23,7 @@ from memd import registry
 from memd.api import params
 from memd.api.search import embedded, excludes_in, parsed
 from memd.config import UserConfig, WorkspaceConfig, check_allowed, load_user_config, load_workspace_config
+from memd.diaries import Diaries
 from memd.embedding import MODEL_FAILED, Embedder, UnavailableError
 from memd.embedding.cosines import measured
 from memd.embedding.provider import Providers
@@ -42,6 +43,7 @@ from memd.records import ChunkLimits, Tokenizer
 from memd.registry import Registry, Workspace
 from memd.search.score import Judgement, PreparedQuery
 from memd.search.search import Answer, begin, search
+from memd.sources.ignore import diaries
 from memd.sources.scan import Rules
 
 COMMIT_S = 1.0  # of work per commit; no search waits for a single file
@@ -112,12 +114,14 @@ class TemporaryIndex:
         *,
         tokenizer: Tokenizer,
         embedding: EmbeddingQueue | None,
+        fading: Diaries,
     ) -> None:
         self.workspace = workspace
         self.config = config
         self.index = index
         self.tokenizer = tokenizer
         self.embedding = embedding
+        self.diaries = fading
         self._indexer = indexer
 
     @property
@@ -259,8 +263,9 @@ def temporary_index(
         )
         indexer.begin()
         made = TemporaryIndex(
-            Workspace(root, index.folder), config, index, indexer, tokenizer=tokenizer, embedding=embedding
-        )
+            Workspace(root, index.folder), config, index, indexer, tokenizer=tokenizer, embedding=embedding,
+            fading=diaries(notes.place.root, config.decay),
+        )  # fmt: skip
         with closing(made):
             yield made
 

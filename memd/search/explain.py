@@ -279,5 +279,5 @@ def _term_part(term: Term, counts: Sequence[int], lengths: Sequence[Length]) -> 
 def _decay(view: View, request: PreparedQuery, source_id: int) -> Decay:
     source = view.snapshot.sources[source_id]
     age_days = (request.today - source.day).days
-    factor = ranking.decay_of(source, request.today, request.half_life_days, request.decay_floor)
-    return Decay(factor, source.dated, age_days, request.half_life_days, request.decay_floor)
+    fades, factor = request.diaries.why(source), request.decay_of(source)
+    return Decay(factor, source.dated, fades, age_days, request.half_life_days, request.decay_floor)

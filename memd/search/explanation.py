@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from memd.config import Weights
+from memd.diaries import Fading
 
 # Average characters per piece; below this, the model spells a word rather than reads it. A UUID has 1.2, a
 # version 1.2, a ticket number 1.8; "tardigrades" has 2.8, "parse_front_matter" 3.
@@ -172,7 +173,8 @@ class Decay:
     """The decay of a score by age."""
 
     factor: float
-    dated: bool  # its name starts with a day; undated sources do not decay
+    dated: bool  # its name starts with a day, and it is not evergreen
+    fades: Fading | None  # its name is that day, its folder, or a pattern of `decay`; null: it does not decay
     age_days: int
     half_life_days: float
     floor: float  # share of the score that age cannot remove

@@ -62,7 +62,7 @@ def candidates(view: View, request: PreparedQuery) -> tuple[list[Candidate], boo
             request.weights or Weights(), vector=score is not None, keyword=word is not None
         )
         merged = min(1.0, ranking.weighted(score, word, used))
-        decay = ranking.decay_of(source, request.today, request.half_life_days, request.decay_floor)
+        decay = request.decay_of(source)
         ranks = nearest.get(number), by_words.get(number)
         order = merged if request.fusion == "weighted" else ranking.reciprocal_rank(ranks)
         order *= ranking.EXPIRED_SHARE if source.id in expired else 1

@@ -1,11 +1,9 @@
 """Ranking of candidates: weights, decay by age, floor and order. Pure."""
 
 from collections.abc import Container, Iterable
-from datetime import date
 from typing import NamedTuple
 
 from memd.config import Weights
-from memd.records import Source
 
 # Weight of the words for each matched word beyond the half of one, and its bound.
 WORDS_A_MATCH, MOST_WORDS = 0.15, 0.5
@@ -106,11 +104,6 @@ def half_life_decay(age_days: float, half_life_days: float, floor: float) -> flo
     Only the part above *floor* halves every half-life, so that an old note is found if it alone answers.
     """
     return float(floor + (1 - floor) * 0.5 ** (max(age_days, 0.0) / half_life_days))
-
-
-def decay_of(source: Source, today: date, half_life_days: float, floor: float) -> float:
-    """Return the decay factor of a source's chunks; 1 for an undated source."""
-    return half_life_decay((today - source.day).days, half_life_days, floor) if source.dated else 1.0
 
 
 def ordered(candidates: Iterable[Candidate]) -> list[Candidate]:

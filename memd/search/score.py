@@ -21,11 +21,12 @@ from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
 from memd.config import Weights
+from memd.diaries import Diaries
 from memd.index.columns import Mask, mask_of, require_numpy, restrict, restrict_sources
 from memd.index.links import Supersession
 from memd.index.snapshot import Snapshot, View
 from memd.languages import Language
-from memd.records import PER_SOURCE, Mode
+from memd.records import PER_SOURCE, Mode, Source
 from memd.search import filters, ranking, runs
 from memd.search.called import aliased, called
 from memd.search.explanation import Called, Run, Word
@@ -71,7 +72,7 @@ class PreparedQuery:
     fusion: Fusion
     weights: Weights | None  # None: the matched words decide
     half_life_days: float
-    decay_floor: float  # share of a score that age cannot remove
+    decay_floor: float  # share of a diary's score that age cannot remove
     min_score: float
     limit: int
     today: date
@@ -88,6 +89,7 @@ class PreparedQuery:
     per_source: int = PER_SOURCE  # hits of one source, at most
     languages: tuple[Language, ...] = ()  # languages whose word forms are searched; see `word_forms`
     is_floor_named: bool = False  # by the request: then it applies to all that is found
+    diaries: Diaries = field(default_factory=Diaries)  # which notes fade with age
 
     @property
     def floor(self) -> float:
@@ -97,6 +99,13 @@ class PreparedQuery:
         was chosen for both arms.
         """
         return 0.0 if self.off == "script" and not self.is_floor_named else self.min_score
+
+    def decay_of(self, source: Source) -> float:
+        """Return the decay factor of a source's chunks; 1 if it does not fade."""
+        if self.diaries.why(source) is None:
+            return 1.0
+        age_days = (self.today - source.day).days
+        return ranking.half_life_decay(age_days, self.half_life_days, self.decay_floor)
 
 
 NO_WEIGHTS = Weights()
@@ -281,7 +290,7 @@ def fused(  # noqa: PLR0917 - what was decided before, each once
     used = tuple(ranking.weights_seen(weights, vector=sees, keyword=has_words) for sees in (False, True))
     shares = np.array([(weights.vector, weights.keyword) for weights in used])[has_vector.astype(np.intp)]
     merged = np.minimum(1.0, shares[:, 0] * meaning + shares[:, 1] * words)
-    decay = _decays(chunks.days, request)[chunks.group]
+    decay = _decays(snapshot, chunks, request)[chunks.group]
     at = np.searchsorted(ids, named)
     if names.words:
         merged[at] = np.maximum(merged[at], [names.scores[number] for number in names.words])
@@ -358,16 +367,12 @@ def _reciprocal(ranks: Ids) -> Floats:
     return np.where(ranks > 0, 1 / (RRF_K + ranks), 0.0)
 
 
-def _decays(days: Ids, request: PreparedQuery) -> Floats:
-    """Return the decay factor for each day ordinal; 1 for day 0, which means undated."""
-    if not days.any():
-        return np.ones(len(days))
-    different, place = np.unique(days, return_inverse=True)
-    today, half_life, floor = request.today.toordinal(), request.half_life_days, request.decay_floor
-    each = [
-        ranking.half_life_decay(today - day, half_life, floor) if day else 1.0 for day in different.tolist()
-    ]
-    return np.array(each, np.float64)[place]
+def _decays(snapshot: Snapshot, chunks: Grouped, request: PreparedQuery) -> Floats:
+    """Return the decay factor of each source."""
+    if not chunks.days.any():
+        return np.ones(len(chunks.days))
+    sources = snapshot.columns.source[chunks.one_each].tolist()
+    return np.array([request.decay_of(snapshot.sources[source]) for source in sources], np.float64)
 
 
 def is_newest_asked(query: Query) -> bool:

@@ -17,12 +17,14 @@ import posixpath
 import stat
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import re2
 
+from memd.diaries import Diaries
 from memd.errors import ConfigError
 from memd.sources.gitignore import Rule, is_comment, translated
 
@@ -255,11 +257,38 @@ TEMPLATE_FILES: Final = {
 }
 
 
+# The same, of the folder of daily notes.
+DAILY_NOTES: Final = {".obsidian/daily-notes.json": "folder"}
+
+
 def template_folders(root: Path, vault: str) -> Iterator[tuple[str, str]]:
     """Yield the template folders of a vault ("a/b/", "" for the root), each with the file that names it."""
+    return _named_folders(root, vault, TEMPLATE_FILES)
+
+
+def diaries(root: Path, patterns: Sequence[str]) -> Diaries:
+    """Return which notes fade: by *patterns* of `decay`, and in the folder of Obsidian's daily notes.
+
+    Raises:
+        ConfigError: a pattern is not a gitignore pattern, or they are too large.
+    """
+    chosen = Patterns(of_config("decay", patterns), below=True)
+    if chosen.is_unusable:
+        raise ConfigError("decay: the patterns are too large to be used together")
+
+    def selects(path: str) -> bool:
+        with suppress(UnusableError):
+            return chosen.selects(path)
+        return False
+
+    folder = next((folder for folder, _ in _named_folders(root, "", DAILY_NOTES)), "")
+    return Diaries(tuple(patterns), selects, folder)
+
+
+def _named_folders(root: Path, vault: str, files: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     if not os.path.isdir(f"{root}/{vault}.obsidian"):  # noqa: PTH112 - Path's raises if access is denied
         return
-    for file, key in TEMPLATE_FILES.items():
+    for file, key in files.items():
         content = _content(root / vault / file)
         try:
             settings = json.loads(content) if len(content) <= MAX_RULE_BYTES else None

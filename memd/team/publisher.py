@@ -31,6 +31,7 @@ import structlog
 from msgspec import Struct
 
 from memd import __version__
+from memd.diaries import Diaries
 from memd.errors import IndexClosedError, MemdError, StoreError, StoreRefusedError
 from memd.index import outbox
 from memd.index.index import Index
@@ -111,6 +112,7 @@ class Shared:
     publication: Publication
     index: Index
     visibility: Visibility
+    fading: Diaries
     rules: str
     is_open: bool = True  # False: its index is being closed
     terms: Terms | None = None  # None: not read yet
@@ -189,12 +191,18 @@ class Publisher:
             return [one.publication for one in self._unshared.values()]
 
     def attach(
-        self, publication: Publication, index: Index, visibility: Visibility, rules: Sequence[str]
+        self,
+        publication: Publication,
+        index: Index,
+        visibility: Visibility,
+        rules: Sequence[str],
+        fading: Diaries,
     ) -> None:
         """Publish an open workspace from now on; *rules*: the patterns of *visibility*."""
         root = Path(publication.root)
         # Another release may recognize more secrets.
-        shared = Shared(root, publication, index, visibility, json.dumps([__version__, *rules]))
+        known_by = json.dumps([__version__, *rules, fading.folder, *fading.patterns])
+        shared = Shared(root, publication, index, visibility, fading, known_by)
         with self._lock:
             self._unshared.pop(publication.id, None)
             self._shared[root] = shared
@@ -522,7 +530,7 @@ class Publisher:
                     [document] = documents(view, [source], has_vectors=has_vectors)
                     made = chunk_rows(
                         document, shared.id, sent.revision, average=average, superseded_by=holders,
-                        dimensions=self._milvus.dimensions,
+                        dimensions=self._milvus.dimensions, fades=shared.fading.why(source) is not None,
                     )  # fmt: skip
                 except StoreRefusedError as error:
                     shared.refused[sent.path] = (sent.revision, str(error))

@@ -271,8 +271,9 @@ def chunk_rows(
     average: Average,
     superseded_by: Sequence[str],
     dimensions: int,
+    fades: bool,
 ) -> list[dict[str, Any]]:
-    """Return the rows of a source's chunks.
+    """Return the rows of a source's chunks; *fades*: its score decays with age.
 
     Raises:
         StoreRefusedError: a chunk is too long for a row.
@@ -306,7 +307,7 @@ def chunk_rows(
                 "revision": revision,
                 "ordinal": ordinal,
                 "day": source.day.toordinal(),
-                "decays": source.day.toordinal() if source.dated else 0,
+                "decays": source.day.toordinal() if fades else 0,
                 "expires": 0 if superseded_by else last,
                 "expires_on": last,
                 "marks": list(marks(source.path, source.tags, document.fields))[:MAX_MARKS],

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from memd.config import TeamConfig
+from memd.diaries import Diaries
 from memd.errors import ConfigError, StoreError
 from memd.events import Event, EventBus
 from memd.index import outbox
@@ -91,7 +92,7 @@ class Team:
         self._confirmed.add(root)
 
     async def note_opened(
-        self, root: Path, index: Index, visibility: Visibility, rules: Sequence[str]
+        self, root: Path, index: Index, visibility: Visibility, rules: Sequence[str], fading: Diaries
     ) -> None:
         """Publish a workspace, if it is shared; it was opened."""
         if root in self.shared_roots:
@@ -103,7 +104,7 @@ class Team:
                 self.refused[root] = str(error)
                 return
             self.refused.pop(root, None)
-            self.publisher.attach(publication, index, visibility, rules)
+            self.publisher.attach(publication, index, visibility, rules, fading)
         elif index.writer.outbox.is_open:
             await self._write(_close_outbox, index)
 

@@ -5,7 +5,7 @@ import errno
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import structlog
 from memctl import paths
 from memd import fsio
 from memd.config import WorkspaceConfig, check_allowed, load_user_config, load_workspace_config
+from memd.diaries import Diaries
 from memd.embedding.provider import Providers
 from memd.embedding.queue import EmbeddingQueue
 from memd.errors import ConfigError, IndexDamagedError, SchemaError, StorageError, is_full, storage_error
@@ -25,7 +26,7 @@ from memd.index.snapshot import View
 from memd.index.visibility import Visibility
 from memd.records import ChunkLimits, Tokenizer
 from memd.registry import Workspace, is_folder, remember_root
-from memd.sources.ignore import Patterns, of_config
+from memd.sources.ignore import Patterns, diaries, of_config
 from memd.sources.scan import Rules
 from memd.workspace.context import ConfigStamp, DaemonContext, Owner, WorkspaceContext, config_stamp
 from memd.workspace.set_aside import SetAside, set_index_aside
@@ -52,6 +53,7 @@ class OpenWorkspace:
     aside: SetAside
     last_health: dict[str, Any] | None = None  # result and time of the last `health`
     last_check: dict[str, Any] | None = None  # result and time of the last `check`
+    diaries: Diaries = field(default_factory=Diaries)
 
     def view(self, expired: Callable[[], bool], *, agent: bool) -> AbstractContextManager[View]:
         """Return a view of one moment of the index, as `Index.view` does, for agents without hidden notes."""
@@ -68,6 +70,7 @@ def checked_config(place: Workspace, config: WorkspaceConfig, user_path: Path) -
     try:
         Rules.load(place.root, config.sources, config.ignore)
         visible_to_agents(config)
+        diaries(place.root, config.decay)
     except ConfigError as error:
         raise ConfigError(f"{place.config_path}: {error}") from error
     return config
@@ -141,8 +144,9 @@ async def _open_with(
     aside: SetAside = await write(SetAside, place.index_dir)
     embedding = daemon.providers.queue_for(config, user)
     try:
+        fading = Diaries()
         if place.is_there():
-            await daemon.disks.of(place.root).run(_remember_config, place)
+            fading = await daemon.disks.of(place.root).run(_remembered, place, config)
         limits = ChunkLimits(config.chunk_words, config.chunk_overlap, max_tokens)
         indexer = Indexer(index, place.root, tokenizer=tokenizer, limits=limits)
         await write(indexer.begin)
@@ -168,8 +172,9 @@ async def _open_with(
         await give_back(daemon.providers, embedding)
         raise
     return OpenWorkspace(
-        place, config, index, sync, daemon.threads, tokenizer, embedding, visible_to_agents(config), aside
-    )
+        place, config, index, sync, daemon.threads, tokenizer, embedding, visible_to_agents(config), aside,
+        diaries=fading,
+    )  # fmt: skip
 
 
 def visible_to_agents(config: WorkspaceConfig) -> Visibility:
@@ -204,8 +209,16 @@ def _load_config(place: Workspace, user_path: Path) -> WorkspaceConfig:
     return checked_config(place, load_workspace_config(path), user_path)
 
 
+def _remembered(place: Workspace, config: WorkspaceConfig) -> Diaries:
+    """Return which notes fade; keep a copy of the configuration next to the index.
+
+    With it, the index can be searched while the disk is missing.
+    """
+    _remember_config(place)
+    return diaries(place.root, config.decay)
+
+
 def _remember_config(place: Workspace) -> None:
-    """Keep a copy next to the index, so that it can be searched while the disk is missing."""
     try:
         raw = place.config_path.read_bytes()
     except FileNotFoundError:

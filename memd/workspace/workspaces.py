@@ -229,6 +229,7 @@ class Workspaces:
                 opened.index,
                 opened.visible_to_agents,
                 opened.config.agents_ignore,
+                opened.diaries,
             )
 
     async def share(self, root: Path, *, is_shared: bool) -> None:

@@ -16,7 +16,7 @@ MASKED = {
     *("aliases", "as_words", "part", "removed", "state_dir"),
     "to",  # a path, but of `similar` a chunk with its texts
     "address", "advice", "agents_ignore", "ahead_of", "checked", "client", "core", "copies", "corrected",
-    "detail",
+    "decay", "detail",
     "error", "errors", "features", "filter", "forms", "fusion", "has", "heading", "held", "ignore", "ignored",
     "instance_id", "key", "lacking", "lacks", "left_out", "machine", "match_text", "method", "model", "name",
     "onnxruntime", "owner", "packages", "provider", "python", "reason", "rule", "server_version", "set_aside",

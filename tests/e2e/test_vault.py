@@ -7,6 +7,7 @@ import pytest
 from daemon_process import Daemon, until
 
 from memctl import exits
+from memctl.client import RpcError
 
 pytestmark = pytest.mark.usefixtures("shared_daemon")
 
@@ -104,3 +105,23 @@ def test_templates_and_conflict_copies_are_named(vault):
     page = daemon.memctl("status", cwd=root).stdout
     assert "Templates/ (templates)" in page
     assert f"{copy} (of a sync conflict)" in page
+
+
+def test_a_diary_of_the_vault_fades_and_what_else_is_named(vault):
+    """Once the workspace is opened with them: Obsidian's folder of daily notes, and `decay`."""
+    daemon, root = vault
+    texts = {
+        "Log/2020-01-02 Thursday.md": "An egret was seen.\n",
+        "posts/2020-01-02-herons.md": "Why we call it an egret, and never a heron.\n",
+    }
+    for path, text in texts.items():
+        Path(root, path).parent.mkdir()
+        Path(root, path).write_text(text)
+    Path(root, ".obsidian", "daily-notes.json").write_text('{"folder": "Log"}')
+    daemon.call("workspace.configure", workspace=root, settings={"decay": ["posts/"]})
+    daemon.call("sync", workspace=root)
+    hits = daemon.call("search", query="egret", workspace=root, explain=True)["hits"]
+    reasons = {hit["path"]: hit["explanation"]["decay"]["fades"] for hit in hits}
+    assert reasons == {"Log/2020-01-02 Thursday.md": "daily-notes", "posts/2020-01-02-herons.md": "pattern"}
+    with pytest.raises(RpcError, match="decay"):
+        daemon.call("workspace.configure", workspace=root, settings={"decay": ["a//"]})

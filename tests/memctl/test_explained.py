@@ -43,7 +43,9 @@ def explanation(**changes) -> dict:
         },
         "unseen": [], "named": None, "superseded_by": [], "ahead_of": None,
         "merged": 0.5, "score": 0.5, "order": 0.5,
-        "decay": {"factor": 1.0, "dated": False, "age_days": 3, "half_life_days": 30.0, "floor": 0.5},
+        "decay": {
+            "factor": 1.0, "dated": False, "fades": None, "age_days": 3, "half_life_days": 30.0, "floor": 0.5,
+        },
     } | changes  # fmt: skip
 
 
@@ -90,16 +92,25 @@ def test_a_score_is_shown_as_a_sum_of_products():
 
 
 def test_age_is_a_factor_with_its_days():
-    old = {"factor": 0.625, "dated": True, "age_days": 60, "half_life_days": 30.0, "floor": 0.5}
-    assert "0.5000, · 0.6250 at 60 days = 0.3125" in page(decay=old)
+    old = {
+        "factor": 0.625,
+        "dated": True,
+        "fades": "name",
+        "age_days": 60,
+        "half_life_days": 30.0,
+        "floor": 0.5,
+    }
+    assert "0.5000, · 0.6250 at 60 days (its name is a day) = 0.3125" in page(decay=old)
+    unknown = old | {"fades": "another-reason"}
+    assert "0.5000, · 0.6250 at 60 days = 0.3125" in page(decay=unknown)
     assert "days = " not in page()
 
 
 @pytest.mark.parametrize(
     ("floor", "said"),
     [
-        (0.5, "a dated note keeps 50% of its score; half of the rest is left after 30 days"),
-        (0.0, "half of a dated note's score is left after 30 days"),
+        (0.5, "a diary keeps 50% of its score; half of the rest is left after 30 days"),
+        (0.0, "half of a diary's score is left after 30 days"),
     ],
 )
 def test_what_age_takes_is_said(floor, said):
@@ -142,7 +153,7 @@ def test_how_the_answer_was_made_stands_below_the_hits():
         "    meaning  300 candidates (at most 300); model mini:1",
         "    words    12 candidates (at most 300); tier fts",
         "    weights  0.70 meaning, 0.30 words; weighted",
-        "    age      a dated note keeps 50% of its score; half of the rest is left after 30 days",
+        "    age      a diary keeps 50% of its score; half of the rest is left after 30 days",
         f"    chunks   1,234 = 1,000 filtered out + 200 below the floor + {dropped} + 1 returned",
         "    limits   score 0.1 or more, at most 1 returned, 3 a file",
     ]

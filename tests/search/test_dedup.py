@@ -58,11 +58,11 @@ def test_what_says_less_than_its_name_is_not_folded(notes):
 
 def test_equal_logs_of_two_days_are_two(notes):
     """They report about different days; two of one day are folded."""
-    days = ("2026-05-01.md", "2026-05-02.md", "2026-05-02-copy.md")
+    days = ("journals/2026-05-01.md", "journals/2026-05-02.md", "journals/2026-05-02-copy.md")
     notes.save(dict.fromkeys(days, f"heron {LONG}\n"))
     assert folded(notes, "heron", mode="hybrid") == {
-        "2026-05-02.md": [("2026-05-02-copy.md", 1, 1)],
-        "2026-05-01.md": [],
+        "journals/2026-05-02.md": [("journals/2026-05-02-copy.md", 1, 1)],
+        "journals/2026-05-01.md": [],
     }
 
 

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from tests_support import DAY, many
 
 from memd.config import Weights
+from memd.diaries import Diaries
+from memd.search.explain import explain
 
 FILLER = {f"filler/{number}.md": f"nothing of interest number{number} stands here\n" for number in range(60)}
 
@@ -50,9 +52,31 @@ def test_an_old_note_that_alone_has_all_the_words_is_first(notes, name):
 def test_decay_is_half_after_one_half_life_and_only_for_dated_notes(notes):
     """If the name starts with a day, the part of the score above the floor halves."""
     day = (DAY - timedelta(days=30)).isoformat()
-    notes.save({f"{day}-standup.md": "heron weir\n", "evergreen.md": "heron weir\n"})
+    notes.save({f"{day}.md": "heron weir\n", "evergreen.md": "heron weir\n"})
     decays = {hit.source.path: hit.candidate.decay for hit in notes.search("heron", decay_floor=0.5).hits}
-    assert decays == {f"{day}-standup.md": pytest.approx(0.75), "evergreen.md": 1.0}
+    assert decays == {f"{day}.md": pytest.approx(0.75), "evergreen.md": 1.0}
+
+
+def test_only_diaries_fade(notes):
+    """A post, a decision or minutes with a day in the name is no less true years later; `decay` adds more."""
+    year = (DAY - timedelta(days=400)).isoformat()
+    fade = [f"{year}.md", f"memory/sessions/{year}-3.md", f"journals/{year}-x.md"]
+    stay = [f"posts/{year}-title.md", f"notes/memory/{year}-minutes.md", "memory/heron.md"]
+    notes.save({path: f"heron weir\n\n{path}\n" for path in [*fade, *stay]})
+
+    def faded(**settings):
+        hits = notes.search("heron", **settings).hits
+        assert len(hits) == len(fade) + len(stay)
+        return {hit.source.path for hit in hits if hit.candidate.decay < 1}
+
+    assert faded() == faded(mode="hybrid") == {*fade}
+    posts = Diaries(selects=lambda path: path.startswith("posts/"))
+    assert faded(diaries=posts) == {*fade, stay[0]}
+    with notes.index.view() as view:
+        _, found = explain(view, notes.search("heron", diaries=posts))
+        paths = [hit.source.path for hit in notes.search("heron", diaries=posts).hits]
+    reasons = dict(zip(paths, [one.decay.fades for one in found], strict=True))
+    assert [reasons[path] for path in [*fade, *stay]] == ["name", "memory", "journals", "pattern", None, None]
 
 
 def test_a_conversation_dated_in_the_future_decays_from_when_it_was_written_down(notes):

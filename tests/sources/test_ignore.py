@@ -3,10 +3,12 @@
 import os
 import random
 import time
+from datetime import date
 
 import pytest
 
 from memd.errors import ConfigError
+from memd.records import Source
 from memd.sources.ignore import (
     MAX_PATTERN_BYTES,
     MAX_RULE_BYTES,
@@ -14,6 +16,7 @@ from memd.sources.ignore import (
     Patterns,
     Rules,
     UnusableError,
+    diaries,
 )
 
 DEFAULT = ("**/*.md", "**/*.markdown")
@@ -320,3 +323,20 @@ def test_a_worktree_of_a_repository_that_is_here_is_no_source(tmp_path, gitdir, 
     placed = gitdir.format(root=root, above=tmp_path)
     assert rules(root, {"old/.git": f"gitdir: {placed}\n", "old/a.md": ""}).selects("old/a.md") is selected
     assert rules(root, ignore=["!old/"]).selects("old/a.md")
+
+
+def test_what_fades_is_named_by_the_configuration_and_by_the_vault(tmp_path):
+    """Patterns as of other settings, and the folder of Obsidian's daily notes; a wrong pattern is refused."""
+
+    def why(path, *patterns):
+        source = Source(1, path, "", (), date(2026, 5, 1), "name", "human")
+        return diaries(tmp_path, patterns).why(source)
+
+    assert why("Log/2026-05-01 Fri.md") is None
+    rules(tmp_path, {".obsidian/daily-notes.json": '{"folder": "Log/", "format": "YYYY-MM-DD ddd"}'})
+    assert why("Log/2026-05-01 Fri.md") == "daily-notes"
+    assert why("Logs/2026-05-01 Fri.md") is None
+    assert why("posts/2026-05-01-a.md", "posts/", "!posts/2026-05-01-b.md") == "pattern"
+    assert why("posts/2026-05-01-b.md", "posts/", "!posts/2026-05-01-b.md") is None
+    with pytest.raises(ConfigError, match="decay"):
+        diaries(tmp_path, ["a//"])

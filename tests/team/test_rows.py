@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from tests_support import DAY, many
 
+from memd.diaries import Diaries
 from memd.errors import StoreError, StoreRefusedError
 from memd.index.visibility import Visibility
 from memd.search.explanation import Term
@@ -56,6 +57,7 @@ def published(notes, *patterns, superseded_by=()):
                 average=average,
                 superseded_by=superseded_by,
                 dimensions=view.snapshot.rows.dim,
+                fades=Diaries().why(document.source) is not None,
             )
             for document in documents(view, list(view.snapshot.sources.values()))
         }
@@ -115,11 +117,14 @@ def test_a_source_becomes_rows(notes):
     assert ("status", "Draft") in shown.fields
     assert (row["day"], row["decays"], row["has_u"], row["revision"], row["ws"]) == (
         DAY.replace(month=5).toordinal(),
-        DAY.replace(month=5).toordinal(),
+        0,
         True,
         7,
         WS,
     )
+    notes.save({"journals/2026-05-01 heron.md": "It nests.\n"})
+    [diary] = published(notes)["journals/2026-05-01 heron.md"]
+    assert diary["decays"] == diary["day"] == row["day"]
     assert row["expires"] == row["expires_on"] > row["day"]
     assert row["marks"] == list(marks(shown.path, shown.tags, shown.fields))
     [row] = published(notes, superseded_by=("new.md",))["of/birds/2026-05-01 heron.md"]
