@@ -115,6 +115,11 @@ def notification(method: str, params: dict[str, Any]) -> bytes:
     return _line({"method": method, "params": params})
 
 
+def request(id_: Id, method: str, params: dict[str, Any]) -> bytes:
+    """Return the line of a request to the client."""
+    return _line({"id": id_, "method": method, "params": params})
+
+
 def frame(line: bytes) -> bytes:
     """Return a message with the header of LSP."""
     return b"Content-Length: %d\r\n\r\n%b" % (len(line), line)

@@ -7,22 +7,21 @@ is the rank; the list is incomplete, so that they ask again; the edit ends at th
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from os.path import relpath
-from pathlib import PurePosixPath
+from posixpath import dirname, relpath
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from memctl.lsp.documents import Document
-from memctl.lsp.positions import content, index
-from memctl.lsp.workspace import Workspace
+from memctl.lsp.documents import Document, Places
+from memctl.lsp.positions import content, index, units
+from memctl.lsp.workspace import Workspace, stem_of
 
 TRIGGERS = ["[", "(", "#", " "]  # Neovim 0.11 shows nothing for `[[reset the` without the space
 BY_NAME = 30  # by name; arbitrary: more than a menu shows
 NEAR = 10  # by meaning
 MIN_FUZZY_CHARS = 3  # fewer letters are in most names; arbitrary
 
-_WIKI = re.compile(r"\[\[([^\[\]|\n]*)$")
-_URL = re.compile(r"\]\(([^()\n]*)$")
+_WIKI = re.compile(r"(?P<open>\[\[)(?P<typed>[^\[\]|\n]*)$")
+_URL = re.compile(r"(?P<open>\]\()(?P<typed>[^()\n]*)$")
 _TAG = re.compile(r"(?:^|\s)#([\w/-]*)$")
 _KEY = re.compile(r"([\w-]*)$")
 _VALUE = re.compile(r"([\w-]+):\s+(?:.*[\[,]\s*)?([^\[\],]*)$")
@@ -41,36 +40,46 @@ class Offer(NamedTuple):
     path: str = ""  # of the note that documents it
 
 
-def complete(document: Document, position: dict[str, Any], workspace: Workspace) -> dict[str, Any]:
-    """Return the completion list at a position."""
+def complete(
+    document: Document, position: dict[str, Any], workspace: Workspace, places: Places, style: str
+) -> dict[str, Any]:
+    """Return the completion list at a position; *style* as in `Workspace.style`, or auto."""
     number = min(position["line"], len(document.lines) - 1)
     line = content(document.lines[number])
     at = index(line, position["character"], document.encoding)
     before, after = line[:at], line[at:]
-    typed = ""
+    typed, closed = "", 0  # closed: characters behind the cursor that the new text makes superfluous
     offers: Iterator[Offer] = iter(())
     wiki = _WIKI.search(before)
     if link := wiki or _URL.search(before):
-        is_url, written = wiki is None, link[1]
-        target, hash_, part = written.partition("#")
+        is_url, written = wiki is None, link["typed"]
+        _, hash_, part = written.partition("#")
         closing = ")" if is_url else "]]"
         end = "" if after.startswith(closing) else closing
         if hash_:
-            typed, offers = part, _headings(document, workspace, target, part, end, is_url=is_url)
+            typed = part
+            offers = _headings(document, workspace, places, written, end, is_url=is_url)
         elif is_url:
             typed, offers = written, _paths(document, workspace, written, end)
         else:
-            typed, offers = written, _notes(document, workspace, number, written, end)
+            typed, offers = written, _notes(document, workspace, number, written)
+            how = workspace.style() if style == "auto" else style
+            if how == "markdown":  # in the place of the brackets, too
+                typed, closed = link[0], 0 if end else len(closing)
+                offers = (
+                    one._replace(new=link_to(one.path, one.new, document, workspace, how)) for one in offers
+                )
+            else:
+                offers = (one._replace(new=inside(one.path, one.new, workspace, how) + end) for one in offers)
     elif _is_in_front(document, number):
         typed, offers = _front(document, workspace, number, before)
     elif tag := _TAG.search(before):
         typed, offers = tag[1], _tags(workspace, tag[1])
-    start = {
-        **position,
-        "line": number,
-        "character": document.position(_offset(document, number, at - len(typed)))["character"],
-    }
-    end_at = document.position(_offset(document, number, at))
+
+    def span(start: int, stop: int) -> dict[str, Any]:
+        ends = (units(line[:one], document.encoding) for one in (start, stop))
+        return dict(zip(("start", "end"), ({"line": number, "character": one} for one in ends), strict=True))
+
     items = [
         {
             "label": one.label,
@@ -78,7 +87,8 @@ def complete(document: Document, position: dict[str, Any], workspace: Workspace)
             "detail": one.detail,
             "filterText": typed,
             "sortText": f"{rank:04}",
-            "textEdit": {"range": {"start": start, "end": end_at}, "newText": one.new},
+            "textEdit": {"range": span(at - len(typed), at), "newText": one.new},
+            **({"additionalTextEdits": [{"range": span(at, at + closed), "newText": ""}]} if closed else {}),
             **({"data": {"root": workspace.root, "path": one.path}} if one.path else {}),
         }
         for rank, one in enumerate(offers)
@@ -86,23 +96,18 @@ def complete(document: Document, position: dict[str, Any], workspace: Workspace)
     return {"isIncomplete": True, "items": items}
 
 
-def _offset(document: Document, line: int, at: int) -> int:
-    return document.offset({"line": line, "character": 0}) + at
+def _notes(document: Document, workspace: Workspace, number: int, typed: str) -> Iterator[Offer]:
+    """Yield notes by name, and those near in meaning: to what was typed, else to the paragraph.
 
-
-def _notes(document: Document, workspace: Workspace, number: int, typed: str, end: str) -> Iterator[Offer]:
-    """Yield notes by name, and those near in meaning: to what was typed, else to the paragraph."""
-    names = workspace.names()
-    known = _shortest(names)
+    `new` is the text that the link shows: an alias, or "" for the note's own name.
+    """
     given: set[str] = {document.path}
-    for note, name in _by_name(names.values(), typed)[:BY_NAME] if typed.strip() else ():
+    names = workspace.names()
+    for note, name in by_name(names.values(), typed)[:BY_NAME] if typed.strip() else ():
         if note["path"] not in given:
             given.add(note["path"])
-            is_alias = name in note["aliases"]
-            new = (
-                f"{known[note['path']]}|{name}" if is_alias and name != note["title"] else known[note["path"]]
-            )
-            yield Offer(name, new + end, note["path"], _REFERENCE, note["path"])
+            shown = name if name in note["aliases"] and name != note["title"] else ""
+            yield Offer(name, shown, note["path"], _REFERENCE, note["path"])
     if typed.strip():
         hits = workspace.ask("search", query=typed, limit=NEAR, per_source=1, prefix=True, wait=False)["hits"]
     else:
@@ -111,9 +116,8 @@ def _notes(document: Document, workspace: Workspace, number: int, typed: str, en
     for hit in hits:
         if hit["path"] not in given:
             given.add(hit["path"])
-            label = hit["title"] or PurePosixPath(hit["path"]).stem
-            new = known.get(hit["path"], hit["path"].removesuffix(".md"))
-            yield Offer(label, new + end, f"≈ {hit['path']}", _REFERENCE, hit["path"])
+            label = hit["title"] or stem_of(hit["path"])
+            yield Offer(label, "", f"≈ {hit['path']}", _REFERENCE, hit["path"])
 
 
 def near(workspace: Workspace, text: str, without: str, limit: int) -> list[dict[str, Any]]:
@@ -127,14 +131,14 @@ def near(workspace: Workspace, text: str, without: str, limit: int) -> list[dict
     return hits
 
 
-def _by_name(notes: Iterable[dict[str, Any]], typed: str) -> list[tuple[dict[str, Any], str]]:
+def by_name(notes: Iterable[dict[str, Any]], typed: str) -> list[tuple[dict[str, Any], str]]:
     """Return notes with the name that fits best: by its begin, a word's begin, a part, or its letters."""
     wanted = typed.strip().casefold()
     letters = re.compile(".*?".join(map(re.escape, wanted.replace(" ", ""))))
     ranked = []
     for note in notes:
         best: tuple[int, int, str] | None = None
-        for name in dict.fromkeys([note["title"], *note["aliases"], PurePosixPath(note["path"]).stem]):
+        for name in dict.fromkeys([note["title"], *note["aliases"], stem_of(note["path"])]):
             folded = name.casefold()
             at = folded.find(wanted)
             if at < 0:
@@ -151,36 +155,49 @@ def _by_name(notes: Iterable[dict[str, Any]], typed: str) -> list[tuple[dict[str
     return [(note, best[2]) for best, note in ranked]
 
 
-def _shortest(names: Iterable[str]) -> dict[str, str]:
-    """Return path → what a [[link]] to it says: the file's name where only one note has it, else the path."""
-    paths = list(names)
-    count = Counter(PurePosixPath(path).stem.casefold() for path in paths)
-    stems = {path: PurePosixPath(path).stem for path in paths}
-    return {
-        path: stem if count[stem.casefold()] == 1 else path.removesuffix(".md")
-        for path, stem in stems.items()
-    }
+def link_to(path: str, shown: str, document: Document, workspace: Workspace, style: str) -> str:
+    """Return a link from a document to a note; *shown*: the text of the link, "" for the note's own name."""
+    if style != "markdown":
+        return f"[[{inside(path, shown, workspace, style)}]]"
+    text = (shown or stem_of(path)).replace("[", "\\[").replace("]", "\\]")
+    return f"[{text}]({quote(relpath(path, dirname(document.path) or '.'))})"
+
+
+def inside(path: str, shown: str, workspace: Workspace, style: str) -> str:
+    """Return what is between the brackets: the file's name where only one note has it, else its path."""
+    stem = stem_of(path)
+    is_enough = workspace.stems[stem.casefold()] <= 1 and style != "wiki-path"
+    name = stem if is_enough else path.removesuffix(".md")
+    return f"{name}|{shown}" if shown and shown != name else name
 
 
 def _paths(document: Document, workspace: Workspace, typed: str, end: str) -> Iterator[Offer]:
     names = workspace.names()
-    here = PurePosixPath(document.path).parent
+    here = dirname(document.path)
     wanted = typed.removeprefix("./").casefold()
-    for path in sorted(names, key=lambda one: (PurePosixPath(one).parent != here, one)):
-        to = relpath(path, here)
-        if path != document.path and (wanted in to.casefold() or wanted in names[path]["title"].casefold()):
+    up = "../" * (here.count("/") + 1 if here else 0)
+    offered = 0
+    for path in sorted(names, key=lambda one: (dirname(one) != here, one)):
+        is_it = wanted in f"{up}{path}".casefold() or wanted in names[path]["title"].casefold()
+        if path != document.path and is_it and offered < BY_NAME:
+            offered += 1
+            to = relpath(path, here or ".")
             yield Offer(to, quote(to) + end, names[path]["title"], _FILE, path)
 
 
 def _headings(
-    document: Document, workspace: Workspace, target: str, typed: str, end: str, *, is_url: bool
+    document: Document, workspace: Workspace, places: Places, written: str, end: str, *, is_url: bool
 ) -> Iterator[Offer]:
+    path = document.path
+    target, _, typed = written.partition("#")
     if target.strip():
         link = f"[x]({target})" if is_url else f"[[{target}]]"
         path = workspace.ask("resolve", link=link, path=document.path)["path"]
-        headings = workspace.names().get(path, {}).get("headings", [])
-    else:
-        path, headings = "", workspace.outline(document)["headings"]
+    headings = workspace.names().get(path, {}).get("headings", [])
+    if path in places.opened:
+        headings = workspace.outline(places.opened[path])["headings"]
+    elif path == document.path:
+        headings = workspace.outline(document)["headings"]
     for one in headings:
         if typed.casefold() in one["title"].casefold():
             new = quote(one["title"]) if is_url else one["title"]

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 from memctl import workspaces
-from memctl.lsp.positions import Encoding, Text, content
+from memctl.lsp.positions import Encoding, Text, content, units
 
 MAX_TEXT_CHARS = 500_000  # of a text that memd reads from an editor
 _LONE = re.compile("[\ud800-\udfff]")
@@ -20,6 +20,11 @@ def path_of(uri: str) -> str | None:
     if parts.scheme != "file" or "\0" in (path := unquote(parts.path, errors="surrogateescape")):
         return None
     return path if path.startswith("/") else None
+
+
+def sendable(text: str) -> str:
+    """Return a text as memd takes it, with the same offsets; "" if it is too long."""
+    return _LONE.sub("\ufffd", text) if len(text) <= MAX_TEXT_CHARS else ""
 
 
 def uri_of(path: str) -> str:
@@ -37,11 +42,17 @@ class Document(Text):
         file = path_of(uri)
         self.root = workspaces.above(str(Path(file).parent)) if file else None
         self.path = str(Path(file).relative_to(self.root)) if file and self.root else ""
+        self.outline: tuple[int, dict[str, Any]] | None = None  # generation of the index, and memd's answer
+
+    def change(self, span: dict[str, Any] | None, new: str) -> None:
+        """Replace a range, or all where there is none."""
+        super().change(span, new)
+        self.outline = None
 
     @property
     def sent(self) -> str:
-        """The text as memd takes it, with the same offsets; "" if it is too long."""
-        return _LONE.sub("\ufffd", self.text) if len(self.text) <= MAX_TEXT_CHARS else ""
+        """The text as memd takes it."""
+        return sendable(self.text)
 
     def paragraph(self, line: int) -> str:
         """Return the lines around *line* up to blank ones."""
@@ -75,34 +86,66 @@ class Documents:
         """Return an open document."""
         return self._open.get(uri)
 
+    def uris(self) -> list[str]:
+        """Return the URIs of all open documents."""
+        return list(self._open)
+
+    def roots(self) -> list[str]:
+        """Return the workspaces of the open documents, that of the last one first."""
+        return list(dict.fromkeys(one.root for one in reversed(self._open.values()) if one.root))
+
     def of(self, root: str) -> dict[str, Document]:
         """Return the open documents of a workspace by their paths in it."""
         return {one.path: one for one in self._open.values() if one.root == root}
 
-    def place(self, root: str, path: str, line: int, column: int = 0) -> dict[str, Any]:
+
+class Places:
+    """Locations in the notes of one workspace, for one request: each file is read once."""
+
+    def __init__(self, documents: Documents, root: str) -> None:
+        self.root = root
+        self.opened = documents.of(root)
+        self._encoding: Encoding = documents.encoding
+        self._read: dict[str, Text] = {}
+
+    def text(self, path: str) -> Text:
+        """Return the open document of a note, else its file; without text if it has just gone."""
+        if found := self.opened.get(path) or self._read.get(path):
+            return found
+        read = ""
+        with suppress(OSError):
+            read = Path(self.root, path).read_bytes().decode("utf-8-sig", "replace")
+        self._read[path] = Text(read, self._encoding)
+        return self._read[path]
+
+    def uri(self, path: str) -> str:
+        """Return the URI of a note as the editor writes it."""
+        return self.opened[path].uri if path in self.opened else uri_of(f"{self.root}/{path}")
+
+    def line(self, path: str, number: int, column: int = 0) -> dict[str, Any]:
         """
         Return the location of a line, or of the link at a column, of a note.
 
         Args:
-            root: of the workspace.
-            path: of the note, relative to *root*.
-            line: from 1, as memd counts them: a line feed ends one.
+            path: of the note, relative to the workspace.
+            number: from 1, as memd counts lines: a line feed ends one.
             column: from 1, in characters; 0: the whole line.
         """
-        opened = self.of(root).get(path)
-        text: Text | None = opened
-        if text is None:
-            found = ""
-            with suppress(OSError):  # it has just gone; the editor says so
-                found = Path(root, path).read_bytes().decode("utf-8-sig", "replace")
-            text = Text(found, self.encoding)
-        start = 0
-        for _ in range(line - 1):
-            start = text.text.find("\n", start) + 1 or len(text.text)
-        stop = text.text.find("\n", start)
-        stop = start + len(content(text.text[start : stop + 1 or None]))
+        text = self.text(path)
+        at = min(number, len(text.lines)) - 1
+        if not text.is_by_lf:
+            start = 0
+            for _ in range(number - 1):
+                start = text.text.find("\n", start) + 1 or len(text.text)
+            at = text.position(start)["line"]
+        line = content(text.lines[at])
+        start, stop = 0, len(line)
         if column:
-            start = min(start + column - 1, stop)
-            if match := _LINK.match(text.text, start, stop):
+            start = min(column - 1, stop)
+            if match := _LINK.match(line, start):
                 stop = match.end()
-        return {"uri": opened.uri if opened else uri_of(f"{root}/{path}"), "range": text.span(start, stop)}
+        span = {
+            "start": {"line": at, "character": units(line[:start], text.encoding)},
+            "end": {"line": at, "character": units(line[:stop], text.encoding)},
+        }
+        return {"uri": self.uri(path), "range": span}

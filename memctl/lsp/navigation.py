@@ -1,18 +1,27 @@
-"""Where links lead and come from, what is near, and what headings a document has.
+"""Where links lead and come from, what is near, and what a document and a workspace have to go to.
 
 Own links and headings are those of the open document; backlinks are the index without the notes
 that are open, and their open documents.
 """
 
+import re
+from functools import cache
+from pathlib import Path
+from posixpath import dirname, join, normpath
 from typing import Any
 
-from memctl.lsp.completion import near
-from memctl.lsp.documents import Document, Documents
-from memctl.lsp.workspace import Workspace
+from memctl.lsp.completion import by_name, near
+from memctl.lsp.documents import Document, Places, uri_of
+from memctl.lsp.positions import content, units
+from memctl.lsp.workspace import FailedError, Workspace, stem_of
 
 HOVER_LINES = 20  # arbitrary
 RELATED = 20  # arbitrary
+SYMBOLS = 50  # of a search; arbitrary
+NAMES = 500  # that an editor narrows by itself; arbitrary
 LINKS_A_REQUEST = 1000  # the most that memd gives
+ABOUT_CHARS = 4_000  # of a document, for what is related to it: more than the model reads at once
+CLOSE = 0.6  # cosine from which memd, too, names a note as similar
 NO_NOTE = {
     "missing": "no such note",
     "outside": "outside of the workspace",
@@ -20,7 +29,10 @@ NO_NOTE = {
     "part": "no such heading",
     "file": "no note",
 }
-_STRING = 15  # SymbolKind
+_STRING, _FILE = 15, 1  # SymbolKind
+_HINT = 4  # DiagnosticSeverity
+_SYMBOL_CLIENTS = ("visual studio code", "vscodium", "code - oss", "zed", "sublime text")
+_PAGE_LINK = re.compile(r"\]\((file:///[^)\s]*?)(?:#L(\d+))?\)")
 
 
 def link_at(outline: dict[str, Any], offset: int) -> dict[str, Any] | None:
@@ -29,14 +41,28 @@ def link_at(outline: dict[str, Any], offset: int) -> dict[str, Any] | None:
     return min(around, key=lambda one: one["stop"] - one["start"], default=None)
 
 
+def heading_at(outline: dict[str, Any], offset: int) -> dict[str, Any] | None:
+    """Return the heading whose line has an offset."""
+    return next((one for one in outline["headings"] if one["start"] <= offset <= one["stop"]), None)
+
+
 def definition(
-    document: Document, offset: int, workspace: Workspace, documents: Documents
+    document: Document, offset: int, workspace: Workspace, places: Places
 ) -> dict[str, Any] | None:
     """Return the place that the link at an offset means."""
     link = link_at(workspace.outline(document), offset)
     if link is None or link["path"] is None:
         return None
-    return documents.place(workspace.root, link["path"], link["line"])
+    return places.line(link["path"], link["line"])
+
+
+def page_definition(document: Document, position: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the place that a link of a page of hits means, on the line of a position."""
+    line = document.lines[min(position["line"], len(document.lines) - 1)]
+    if (match := _PAGE_LINK.search(line)) is None:
+        return None
+    place = {"line": int(match[2] or 1) - 1, "character": 0}
+    return {"uri": match[1], "range": {"start": place, "end": place}}
 
 
 def hover(document: Document, offset: int, workspace: Workspace) -> dict[str, Any] | None:
@@ -51,9 +77,7 @@ def hover(document: Document, offset: int, workspace: Workspace) -> dict[str, An
     return {"contents": {"kind": "markdown", "value": value}, "range": span}
 
 
-def references(
-    document: Document, offset: int, workspace: Workspace, documents: Documents
-) -> list[dict[str, Any]]:
+def references(document: Document, offset: int, workspace: Workspace, places: Places) -> list[dict[str, Any]]:
     """Return the links to the note of the link at an offset, to the heading there, or to the document."""
     outline = workspace.outline(document)
     link = link_at(outline, offset)
@@ -63,42 +87,42 @@ def references(
             return []
         path = link["path"]
         heading = link["line"] if link["part"] and not link["why"] else None
-    elif at := [one for one in outline["headings"] if one["start"] <= offset <= one["stop"]]:
-        heading = document.text.count("\n", 0, at[0]["start"]) + 1
-        if at[0]["level"] == 1:  # the note's title
-            heading = None
-    opened = documents.of(workspace.root)
-    found: list[dict[str, Any]] = []
-    known: dict[tuple[str, str], int] = {}
-    page: int | None = 0
-    while page is not None:
-        answer = workspace.ask("links", path=path, which="in", offset=page, limit=LINKS_A_REQUEST)
-        for one in answer["links"]:
-            if one["path"] in opened:
-                continue
-            if heading is not None:
-                if not one["part"]:
-                    continue
-                key = (one["path"], one["part"])
-                if key not in known:
-                    known[key] = _line_of(one["part"], path, workspace, opened)
-                if known[key] != heading:
-                    continue
-            found.append(documents.place(workspace.root, one["path"], one["line"] or 1, one["column"]))
-        page = answer["next"]
-    for here, other in opened.items():
-        for one in (outline if here == document.path else workspace.outline(other))["links"]:
-            is_there = one["path"] == path and (here != path or heading is not None)
-            if is_there and (
-                heading is None or (one["part"] and _line_of(one["part"], path, workspace, opened) == heading)
-            ):
-                found.append({"uri": other.uri, "range": other.span(one["start"], one["stop"])})
+    elif at := heading_at(outline, offset):
+        # That of the first level is the note's title.
+        heading = None if at["level"] == 1 else document.text.count("\n", 0, at["start"]) + 1
+
+    @cache
+    def is_it(part: str) -> bool:
+        return heading is None or (bool(part) and line_of(part, path, workspace, places) == heading)
+
+    found = [
+        places.line(one["path"], one["line"] or 1, one["column"])
+        for one in links_in(path, workspace)
+        if one["path"] not in places.opened and is_it(one["part"])
+    ]
+    for here, other in places.opened.items():
+        found += [
+            {"uri": other.uri, "range": other.span(one["start"], one["stop"])}
+            for one in workspace.outline(other)["links"]
+            if one["path"] == path and (here != path or heading is not None) and is_it(one["part"])
+        ]
     return found
 
 
-def _line_of(part: str, path: str, workspace: Workspace, opened: dict[str, Document]) -> int:
+def links_in(path: str, workspace: Workspace) -> list[dict[str, Any]]:
+    """Return the links to a note from other notes, as they are indexed."""
+    found: list[dict[str, Any]] = []
+    page: int | None = 0
+    while page is not None:
+        answer = workspace.ask("links", path=path, which="in", offset=page, limit=LINKS_A_REQUEST)
+        found += answer["links"]
+        page = answer["next"]
+    return found
+
+
+def line_of(part: str, path: str, workspace: Workspace, places: Places) -> int:
     """Return the line of a heading as a link names it, in the open document if the note is open; 0: none."""
-    document = opened.get(path)
+    document = places.opened.get(path)
     if document is None:
         answer = workspace.ask("resolve", link=f"[[/{path}#{part}]]")
         return 0 if answer["why"] == "part" else int(answer["line"])
@@ -109,12 +133,10 @@ def _line_of(part: str, path: str, workspace: Workspace, opened: dict[str, Docum
     return int(last["line"]) if last is not None and is_ours else 0
 
 
-def related(
-    document: Document, line: int, workspace: Workspace, documents: Documents
-) -> list[dict[str, Any]]:
+def related(document: Document, line: int, workspace: Workspace, places: Places) -> list[dict[str, Any]]:
     """Return the places of other notes nearest to the paragraph at a line, best first."""
     hits = near(workspace, document.paragraph(line), document.path, RELATED)
-    return [documents.place(workspace.root, hit["path"], hit["match_line"]) for hit in hits]
+    return [places.line(hit["path"], hit["match_line"]) for hit in hits]
 
 
 def symbols(document: Document, workspace: Workspace) -> list[dict[str, Any]]:
@@ -136,3 +158,113 @@ def symbols(document: Document, workspace: Workspace) -> list[dict[str, Any]]:
         (path[-1][1]["children"] if path else top).append(symbol)
         path.append((one["level"], symbol))
     return top
+
+
+def filters_by_name(client: str) -> bool:
+    """Return whether an editor of this name drops the symbols whose names lack what was typed."""
+    return client.casefold().startswith(_SYMBOL_CLIENTS)
+
+
+def found_symbols(query: str, workspace: Workspace, places: Places) -> list[dict[str, Any]]:
+    """Return the hits of a live search as symbols, best first; none for a query that is unfinished."""
+    if not query.strip():
+        newest = sorted(workspace.names().values(), key=lambda one: (one["date"], one["path"]), reverse=True)
+        return [_symbol(one["title"], one["path"], 1, places) for one in newest[:SYMBOLS]]
+    try:
+        hits = workspace.ask("search", query=query, limit=SYMBOLS, prefix=True, wait=False)["hits"]
+    except FailedError:  # such as "since:" before its day
+        return []
+    return [
+        {
+            "name": hit["match_text"].strip() or hit["title"] or hit["path"],
+            "kind": _STRING,
+            "containerName": hit["path"],
+            "location": places.line(hit["path"], hit["match_line"]),
+            "score": hit["score"],
+        }
+        for hit in hits
+    ]
+
+
+def named_symbols(query: str, workspace: Workspace, places: Places) -> list[dict[str, Any]]:
+    """Return the notes by title and alias, and headings, that fit what was typed, for editors that filter."""
+    wanted = query.strip().casefold()
+    names = workspace.names()
+    found = [_symbol(name, note["path"], 1, places) for note, name in by_name(names.values(), query)]
+    for path, note in names.items():
+        for one in note["headings"]:
+            if one["title"] != note["title"] and wanted in one["title"].casefold() and len(found) < NAMES:
+                found.append(_symbol(one["title"], path, one["line"], places))
+    return found[:NAMES]
+
+
+def _symbol(name: str, path: str, line: int, places: Places) -> dict[str, Any]:
+    # Of several hundred no file is read: the position is the begin of the line.
+    place = {"line": line - 1, "character": 0}
+    return {
+        "name": name or stem_of(path),
+        "kind": _FILE if line == 1 else _STRING,
+        "containerName": path,
+        "location": {"uri": places.uri(path), "range": {"start": place, "end": place}},
+    }
+
+
+def diagnostics(document: Document, workspace: Workspace) -> list[dict[str, Any]]:
+    """Return hints at links to nothing or to several notes, and at a note that a newer one supersedes."""
+    outline = workspace.outline(document)
+    found = []
+    for one in outline["links"]:
+        if one["why"] in {"", "file"}:
+            continue
+        name = one["target"] + (f"#{one['part']}" if one["part"] else "")
+        text = f"{name}: {NO_NOTE[one['why']]}"
+        if one["why"] == "ambiguous" and one["path"]:
+            text += f"; this link leads to {one['path']}"
+        found.append(
+            {
+                "range": document.span(one["start"], one["stop"]),
+                "severity": _HINT, "source": "memd", "code": one["why"], "message": text,
+            }
+        )  # fmt: skip
+    if outline["superseded_by"]:
+        span = title_span(document, outline)
+        text = f"superseded by {', '.join(outline['superseded_by'])}"
+        found.append(
+            {"range": span, "severity": _HINT, "source": "memd", "code": "superseded", "message": text}
+        )
+    return found
+
+
+def title_span(document: Document, outline: dict[str, Any]) -> dict[str, Any]:
+    """Return the range of the first heading, else of the first line behind the front matter."""
+    if outline["headings"]:
+        return document.span(outline["headings"][0]["start"], outline["headings"][0]["stop"])
+    place = document.position(outline["body"])
+    line = content(document.lines[place["line"]])
+    return {"start": place, "end": {**place, "character": units(line, document.encoding)}}
+
+
+def document_links(document: Document, workspace: Workspace, places: Places) -> list[dict[str, Any]]:
+    """Return the links to notes and files with their targets."""
+    found = []
+    for one in workspace.outline(document)["links"]:
+        target = None if one["path"] is None else places.uri(one["path"])
+        if one["why"] == "file":
+            file = normpath(join(workspace.root, dirname(document.path), one["target"]))
+            target = uri_of(file) if Path(file).exists() else None
+        if target is not None and one["kind"] != "definition":
+            found.append({"range": document.span(one["start"], one["stop"]), "target": target})
+    return found
+
+
+def inlay_hints(document: Document, workspace: Workspace, places: Places) -> list[dict[str, Any]]:
+    """Return the numbers of backlinks and of related notes, behind the title."""
+    outline = workspace.outline(document)
+    backlinks = references(document, len(document.text) + 1, workspace, places)
+    near_it = workspace.ask(
+        "similar", text=document.sent[:ABOUT_CHARS].strip() or stem_of(document.path), path=document.path,
+        limit=RELATED, per_source=1, min_score=CLOSE, wait=False,
+    )["hits"]  # fmt: skip
+    label = f"{len(backlinks)} backlinks · {len(near_it)} related"
+    end = title_span(document, outline)["end"]
+    return [{"position": end, "label": label, "paddingLeft": True}]

@@ -1,26 +1,39 @@
-"""The language server: reads messages until stdin closes, and answers them in their order.
+"""The language server: reads messages until the editor ends, and answers them in their order.
 
 Nothing is written to a note; stdout is the editor's.
 """
 
+import os
 import sys
-import traceback
+import time
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Thread
 from typing import Any, BinaryIO
 
-from memctl import jsonrpc, versions
+from memctl import __version__, jsonrpc, paths, workspaces
 from memctl.jsonrpc import InvalidLineError, JsonRpcError, JsonRpcNotification, JsonRpcRequest
 from memctl.lsp import completion, navigation
-from memctl.lsp.documents import Document, Documents
+from memctl.lsp.documents import Document, Documents, Places, path_of
 from memctl.lsp.positions import Encoding
+from memctl.lsp.settings import Settings, changed
 from memctl.lsp.workspace import Daemon, FailedError, Workspace
 
 NOT_INITIALIZED = -32002
+REQUEST_CANCELLED = -32800
 REQUEST_FAILED = -32803
 DOCUMENTATION_LINES = 12
+IDLE_S = 0.3  # from the last change to the diagnostics: less disturbs typing
+SAVED_S = 1.0  # from a save to the diagnostics of all open documents: the index follows in less
+INDEX_S = 5.0  # until a first index is looked at again
+COMMANDS = ("memd.search", "memd.related", "memd.recall", "memd.add")
 ENCODINGS: tuple[Encoding, ...] = ("utf-32", "utf-8", "utf-16")  # the cheapest for us first
+_WARNING, _INFO = 2, 3  # MessageType
 
 Handler = Callable[[dict[str, Any]], Any]
+Message = JsonRpcRequest | JsonRpcNotification | InvalidLineError | None
 
 
 def serve() -> int:
@@ -33,58 +46,101 @@ class Server:
 
     def __init__(self, output: BinaryIO) -> None:
         self._output = output
+        self._messages: SimpleQueue[Message] = SimpleQueue()
+        self._cancelled: set[jsonrpc.Id] = set()
         self._daemon = Daemon()
         self._workspaces: dict[str, Workspace] = {}
+        self._folders: list[str] = []
         self._documents = Documents()
+        self._settings = Settings()
+        self._client: dict[str, Any] = {}  # its capabilities
+        self._client_name = ""
+        self._asked = 0  # requests to the editor
+        self._due: dict[str, float] = {}  # URI → when its diagnostics are made
         self._is_ready = self._is_shut = False
         self._requests: dict[str, Handler] = {
             "initialize": self._initialize,
             "shutdown": self._shutdown,
-            "textDocument/completion": self._completion,
             "completionItem/resolve": self._resolve,
+            "textDocument/completion": self._completion,
             "textDocument/definition": self._definition,
             "textDocument/hover": self._hover,
             "textDocument/references": self._references,
             "textDocument/implementation": self._related,
-            "textDocument/documentSymbol": self._symbols,
+            "textDocument/documentSymbol": self._document_symbols,
+            "textDocument/documentLink": self._document_links,
+            "textDocument/inlayHint": self._inlay_hints,
+            "textDocument/prepareRename": self._prepare_rename,
+            "textDocument/rename": self._rename,
+            "textDocument/codeAction": self._code_actions,
+            "workspace/symbol": self._symbols,
+            "workspace/willRenameFiles": self._will_rename,
+            "workspace/executeCommand": self._execute,
         }
         self._notifications: dict[str, Handler] = {
             "textDocument/didOpen": self._did_open,
             "textDocument/didChange": self._did_change,
-            "textDocument/didClose": lambda params: self._documents.close(params["textDocument"]["uri"]),
+            "textDocument/didSave": self._did_save,
+            "textDocument/didClose": self._did_close,
+            "workspace/didChangeConfiguration": lambda params: self._configure(params.get("settings")),
+            "workspace/didChangeWorkspaceFolders": self._did_change_folders,
         }
 
     def serve(self, stream: BinaryIO) -> int:
         """Process messages until `exit` or the end of *stream*; return the exit code that LSP asks for."""
+        Thread(target=self._read, args=(stream,), daemon=True).start()
         while True:
             try:
-                body = jsonrpc.framed(stream)
-                if body is None:
-                    return 0 if self._is_shut else 1
-                message = jsonrpc.decode(body)
-            except InvalidLineError as error:
-                self._write(jsonrpc.failure(error.id, error))
+                message = self._messages.get(timeout=self._pause_s())
+            except Empty:
+                self._diagnose()
                 continue
             if isinstance(message, JsonRpcRequest):
                 self._write(self._answer(message))
-            elif isinstance(message, JsonRpcNotification):
-                if message.method == "exit":
-                    return 0 if self._is_shut else 1
+            elif isinstance(message, InvalidLineError):
+                self._write(jsonrpc.failure(message.id, message))
+            elif message is None or message.method == "exit":
+                with suppress(OSError):
+                    Path(self._page()).unlink()
+                return 0 if self._is_shut else 1
+            else:
                 self._take(message)
+
+    def _read(self, stream: BinaryIO) -> None:
+        """Read messages ahead of their answers, so that a request can be cancelled before its turn."""
+        while True:
+            try:
+                body = jsonrpc.framed(stream)
+                message = None if body is None else jsonrpc.decode(body)
+            except InvalidLineError as error:
+                self._messages.put(error)
+                continue
+            if body is None or (isinstance(message, JsonRpcNotification) and message.method == "exit"):
+                self._messages.put(None)
+                return
+            if isinstance(message, JsonRpcNotification) and message.method == "$/cancelRequest":
+                self._cancelled.add(message.params.get("id", ""))
+            elif message is not None:  # else the editor's answer to a request of ours
+                self._messages.put(message)
 
     def _answer(self, request: JsonRpcRequest) -> bytes:
         try:
-            return jsonrpc.result(request.id, self._handler(request.method)(request.params))
+            handler = self._handler(request)
+            return jsonrpc.result(request.id, handler(request.params))
         except JsonRpcError as error:
             return jsonrpc.failure(request.id, error)
         except FailedError as error:
             return jsonrpc.failure(request.id, JsonRpcError(REQUEST_FAILED, str(error)))
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError, OSError) as error:
             _report(error)
             what = f"{request.method} failed inside memctl lsp ({type(error).__name__}): please report it"
             return jsonrpc.failure(request.id, JsonRpcError(jsonrpc.INTERNAL_ERROR, what))
 
-    def _handler(self, method: str) -> Handler:
+    def _handler(self, request: JsonRpcRequest) -> Handler:
+        method = request.method
+        if request.id in self._cancelled:
+            self._cancelled.discard(request.id)
+            raise JsonRpcError(REQUEST_CANCELLED, "cancelled")
         if self._is_shut:
             raise JsonRpcError(jsonrpc.INVALID_REQUEST, "the server was shut down")
         if self._is_ready == (method == "initialize"):
@@ -100,7 +156,7 @@ class Server:
             return
         try:
             handler(notification.params)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             _report(error)
 
     def _write(self, message: bytes) -> None:
@@ -110,33 +166,70 @@ class Server:
         except OSError:  # the editor has ended, and stdin will close
             pass
 
+    def _show(self, kind: int, text: str) -> None:
+        self._write(jsonrpc.notification("window/showMessage", {"type": kind, "message": f"memd: {text}"}))
+
     # -- the session ---------------------------------------------------------------------------------
 
     def _initialize(self, params: dict[str, Any]) -> dict[str, Any]:
-        general = (params.get("capabilities") or {}).get("general") or {}
-        offered = general.get("positionEncodings") or ["utf-16"]
+        self._client = params.get("capabilities") or {}
+        self._client_name = str((params.get("clientInfo") or {}).get("name", ""))
+        offered = (self._client.get("general") or {}).get("positionEncodings") or ["utf-16"]
         self._documents.encoding = next((one for one in ENCODINGS if one in offered), "utf-16")
+        folders = [one["uri"] for one in params.get("workspaceFolders") or ()]
+        self._folders = [path for uri in folders or [params.get("rootUri") or ""] if (path := path_of(uri))]
         self._is_ready = True
+        self._configure(params.get("initializationOptions"))
+        # VS Code's own Markdown has both.
+        is_code = self._client_name.startswith("Visual Studio Code")
+        shown = {
+            "documentSymbolProvider": self._settings.documentSymbols,
+            "documentLinkProvider": self._settings.documentLinks,
+        }
+        shown = {name: not is_code if value is None else value for name, value in shown.items()}
+        every = {"scheme": "file", "pattern": {"glob": "**"}}
         return {
             "capabilities": {
                 "positionEncoding": self._documents.encoding,
-                "textDocumentSync": {"openClose": True, "change": 2},
+                "textDocumentSync": {"openClose": True, "change": 2, "save": True},
                 "completionProvider": {"triggerCharacters": completion.TRIGGERS, "resolveProvider": True},
                 "definitionProvider": True,
                 "hoverProvider": True,
                 "referencesProvider": True,
                 "implementationProvider": True,
-                "documentSymbolProvider": True,
+                **({"documentSymbolProvider": True} if shown["documentSymbolProvider"] else {}),
+                **({"documentLinkProvider": {}} if shown["documentLinkProvider"] else {}),
+                **({"inlayHintProvider": True} if self._settings.inlayHints else {}),
+                "renameProvider": {"prepareProvider": True},
+                "codeActionProvider": {"codeActionKinds": ["quickfix", "refactor"]},
+                "executeCommandProvider": {"commands": list(COMMANDS)},
+                "workspaceSymbolProvider": True,
+                "workspace": {
+                    "workspaceFolders": {"supported": True, "changeNotifications": True},
+                    "fileOperations": {"willRename": {"filters": [every]}},
+                },
             },
-            "serverInfo": {"name": "memd", "version": versions.own()},
+            "serverInfo": {"name": "memd", "version": __version__},
         }
 
     def _shutdown(self, _: dict[str, Any]) -> None:
         self._is_shut = True
 
+    def _configure(self, given: Any) -> None:
+        self._settings, wrong = changed(self._settings, given)
+        for text in wrong:
+            self._show(_WARNING, text)
+        self._plan(self._documents.uris(), 0)
+
+    def _did_change_folders(self, params: dict[str, Any]) -> None:
+        gone = {path_of(one["uri"]) for one in params["event"]["removed"]}
+        added = [path_of(one["uri"]) for one in params["event"]["added"]]
+        self._folders = [one for one in [*self._folders, *added] if one and one not in gone]
+
     def _did_open(self, params: dict[str, Any]) -> None:
         given = params["textDocument"]
         self._documents.open(given["uri"], given["text"], given.get("version"))
+        self._plan([given["uri"]], 0)
 
     def _did_change(self, params: dict[str, Any]) -> None:
         document = self._documents.get(params["textDocument"]["uri"])
@@ -145,22 +238,75 @@ class Server:
         for change in params["contentChanges"]:
             document.change(change.get("range"), change["text"])
         document.version = params["textDocument"].get("version")
+        self._plan([document.uri], IDLE_S)
+
+    def _did_save(self, _: dict[str, Any]) -> None:
+        self._plan(self._documents.uris(), SAVED_S)
+
+    def _did_close(self, params: dict[str, Any]) -> None:
+        uri = params["textDocument"]["uri"]
+        self._documents.close(uri)
+        if self._due.pop(uri, None) is not None or self._settings.diagnostics:
+            self._publish(uri, None, [])
+
+    # -- diagnostics ---------------------------------------------------------------------------------
+
+    def _plan(self, uris: list[str], in_s: float) -> None:
+        self._due |= dict.fromkeys(uris, time.monotonic() + in_s)
+
+    def _pause_s(self) -> float | None:
+        return max(0.0, min(self._due.values()) - time.monotonic()) if self._due else None
+
+    def _diagnose(self) -> None:
+        """Publish the diagnostics that are due; nothing else waits now."""
+        uri, due = min(self._due.items(), key=lambda one: one[1])
+        if due > time.monotonic():
+            return
+        del self._due[uri]
+        document = self._documents.get(uri)
+        if document is None or document.root is None:
+            return
+        found: list[dict[str, Any]] = []
+        try:
+            workspace = self._workspace(document.root)
+            if self._settings.diagnostics:
+                if not workspace.is_indexed():  # each link would seem broken
+                    self._plan([uri], INDEX_S)
+                    return
+                found = navigation.diagnostics(document, workspace)
+        except FailedError:  # it is said where the user asks for something
+            return
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            _report(error)
+            return
+        self._publish(uri, document.version, found)
+
+    def _publish(self, uri: str, version: int | None, found: list[dict[str, Any]]) -> None:
+        params = {"uri": uri, "diagnostics": found, **({} if version is None else {"version": version})}
+        self._write(jsonrpc.notification("textDocument/publishDiagnostics", params))
 
     # -- answers -------------------------------------------------------------------------------------
 
-    def _here(self, params: dict[str, Any]) -> tuple[Document, Workspace] | None:
-        """Return the document of a request and its workspace; None outside of any."""
+    def _here(self, params: dict[str, Any]) -> tuple[Document, Workspace, Places] | None:
+        """Return the document of a request, its workspace and the places there; None outside of any."""
         document = self._documents.get(params["textDocument"]["uri"])
         if document is None or document.root is None:
             return None
-        return document, self._workspace(document.root)
+        return document, self._workspace(document.root), Places(self._documents, document.root)
 
     def _workspace(self, root: str) -> Workspace:
         return self._workspaces.setdefault(root, Workspace(root, self._daemon))
 
-    def _completion(self, params: dict[str, Any]) -> dict[str, Any] | None:
-        here = self._here(params)
-        return completion.complete(here[0], params["position"], here[1]) if here else None
+    def _roots(self) -> list[str]:
+        """Return the workspaces of the open documents and of the editor's folders."""
+        around = (workspaces.above(folder) for folder in self._folders)
+        return list(dict.fromkeys([*self._documents.roots(), *(root for root in around if root)]))
+
+    def _completion(self, params: dict[str, Any]) -> Any:
+        if (here := self._here(params)) is None:
+            return None
+        document, workspace, places = here
+        return completion.complete(document, params["position"], workspace, places, self._settings.links)
 
     def _resolve(self, item: dict[str, Any]) -> dict[str, Any]:
         place = item.get("data")
@@ -172,37 +318,128 @@ class Server:
             return item
         return item | {"documentation": {"kind": "markdown", "value": value}}
 
-    def _definition(self, params: dict[str, Any]) -> dict[str, Any] | None:
+    def _definition(self, params: dict[str, Any]) -> Any:
         if (here := self._here(params)) is None:
-            return None
-        document, workspace = here
-        return navigation.definition(
-            document, document.offset(params["position"]), workspace, self._documents
-        )
+            page = self._documents.get(params["textDocument"]["uri"])
+            is_ours = page is not None and path_of(page.uri) == self._page()
+            return navigation.page_definition(page, params["position"]) if page and is_ours else None
+        document, workspace, places = here
+        return navigation.definition(document, document.offset(params["position"]), workspace, places)
 
-    def _hover(self, params: dict[str, Any]) -> dict[str, Any] | None:
+    def _hover(self, params: dict[str, Any]) -> Any:
         if (here := self._here(params)) is None:
             return None
         return navigation.hover(here[0], here[0].offset(params["position"]), here[1])
 
-    def _references(self, params: dict[str, Any]) -> list[dict[str, Any]]:
+    def _references(self, params: dict[str, Any]) -> Any:
         if (here := self._here(params)) is None:
             return []
-        document, workspace = here
-        return navigation.references(
-            document, document.offset(params["position"]), workspace, self._documents
-        )
+        document, workspace, places = here
+        return navigation.references(document, document.offset(params["position"]), workspace, places)
 
-    def _related(self, params: dict[str, Any]) -> list[dict[str, Any]]:
+    def _related(self, params: dict[str, Any]) -> Any:
         if (here := self._here(params)) is None:
             return []
-        return navigation.related(here[0], params["position"]["line"], here[1], self._documents)
+        document, workspace, places = here
+        return navigation.related(document, params["position"]["line"], workspace, places)
 
-    def _symbols(self, params: dict[str, Any]) -> list[dict[str, Any]]:
+    def _document_symbols(self, params: dict[str, Any]) -> Any:
         here = self._here(params)
-        return navigation.symbols(*here) if here else []
+        return navigation.symbols(here[0], here[1]) if here else []
+
+    def _document_links(self, params: dict[str, Any]) -> Any:
+        here = self._here(params)
+        return navigation.document_links(*here) if here else []
+
+    def _inlay_hints(self, params: dict[str, Any]) -> Any:
+        here = self._here(params)
+        hints = navigation.inlay_hints(*here) if here else []
+        first, last = params["range"]["start"]["line"], params["range"]["end"]["line"]
+        return [one for one in hints if first <= one["position"]["line"] <= last]
+
+    def _symbols(self, params: dict[str, Any]) -> Any:
+        by_name = self._settings.symbols == "names" or (
+            self._settings.symbols == "auto" and navigation.filters_by_name(self._client_name)
+        )
+        find = navigation.named_symbols if by_name else navigation.found_symbols
+        found = [
+            one
+            for root in self._roots()
+            for one in find(params["query"], self._workspace(root), Places(self._documents, root))
+        ]
+        # Of several workspaces the best come first; of one, the order is that of the search.
+        return sorted(found, key=lambda one: -one.get("score", 0.0))
+
+    def _prepare_rename(self, params: dict[str, Any]) -> Any:
+        from memctl.lsp import rename  # only few sessions rename anything
+
+        if (here := self._here(params)) is None:
+            return None
+        document, workspace, places = here
+        return rename.prepare(document, document.offset(params["position"]), workspace, places)
+
+    def _rename(self, params: dict[str, Any]) -> Any:
+        from memctl.lsp import rename
+
+        if (here := self._here(params)) is None:
+            return None
+        document, workspace, places = here
+        offset = document.offset(params["position"])
+        edits, move = rename.rename(document, offset, params["newName"], workspace, self._documents)
+        return rename.workspace_edit(edits, [move] if move else [], places, self._client)
+
+    def _will_rename(self, params: dict[str, Any]) -> Any:
+        from memctl.lsp import rename
+
+        old = path_of(params["files"][0]["oldUri"])
+        root = workspaces.above(Path(old).parent) if old else None
+        if root is None:
+            return None
+        workspace = self._workspace(root)
+        moves = rename.files_moved(params, workspace)
+        edits = rename.moved(moves, workspace, self._documents) if moves else {}
+        return rename.workspace_edit(edits, [], Places(self._documents, root), self._client)
+
+    def _code_actions(self, params: dict[str, Any]) -> Any:
+        from memctl.lsp import actions
+
+        if (here := self._here(params)) is None:
+            return []
+        return actions.actions(here[0], params, here[1], self._settings.links, self._client)
+
+    # -- commands ------------------------------------------------------------------------------------
+
+    def _execute(self, params: dict[str, Any]) -> Any:
+        from memctl.lsp import actions
+
+        commands = {"memd.search": actions.search, "memd.related": actions.related,
+                    "memd.recall": actions.recall, "memd.add": actions.add}  # fmt: skip
+        if params["command"] not in commands:
+            raise JsonRpcError(jsonrpc.INVALID_PARAMS, f"there is no command {params['command']!r}")
+        given = (params.get("arguments") or [{}])[0]
+        given = given if isinstance(given, dict) else {"query": given}
+        document = self._documents.get(given.get("uri", ""))
+        roots = [document.root] if document is not None and document.root else self._roots()
+        if not roots:
+            raise FailedError("no workspace is open here: memctl init makes one of a folder")
+        answer = commands[params["command"]](given, document, self._workspace(roots[0]), self._page())
+        if "page" in answer and ((self._client.get("window") or {}).get("showDocument") or {}).get("support"):
+            self._asked += 1
+            shown = {"uri": answer["page"], "takeFocus": True}
+            self._write(jsonrpc.request(f"memd-{self._asked}", "window/showDocument", shown))
+        elif "page" in answer:
+            self._show(_INFO, f"the hits are in {path_of(answer['page'])}")
+        elif params["command"] == "memd.add":
+            self._show(_INFO, f"added {answer['path']}")
+        return answer
+
+    def _page(self) -> str:
+        """Return the path of this server's page of hits, which each search writes anew."""
+        return f"{paths.runtime_dir()}/search-{os.getpid()}.md"
 
 
 def _report(error: Exception) -> None:
     """Say on stderr where an error happened, without its text, which may quote a note: editors log it."""
+    import traceback
+
     print(*traceback.format_tb(error.__traceback__), type(error).__name__, file=sys.stderr)

@@ -1,29 +1,14 @@
 """`memctl lsp` with a plain client: each answer parses into the types of lsprotocol."""
 
 import json
-import subprocess
 import sys
 
-import forked
 import pytest
-from daemon_process import Daemon
 from headless_nvim import run_lua
-from lsprotocol import converters, types
+from lsp_editor import Editor, places
 
 pytestmark = pytest.mark.usefixtures("shared_daemon")
 
-CONVERTER = converters.get_converter()
-RESULTS = {
-    "initialize": types.InitializeResponse,
-    "shutdown": types.ShutdownResponse,
-    "textDocument/completion": types.CompletionResponse,
-    "completionItem/resolve": types.CompletionResolveResponse,
-    "textDocument/definition": types.DefinitionResponse,
-    "textDocument/hover": types.HoverResponse,
-    "textDocument/references": types.ReferencesResponse,
-    "textDocument/implementation": types.ImplementationResponse,
-    "textDocument/documentSymbol": types.DocumentSymbolResponse,
-}
 NOTES = {
     "log.md": "# Log\n\nSee [[Ann Heron]] and [genes](sub/genes.md#the-plan).\n\n"
     "No [[Nobody]] 😀 [[genes]]\n",
@@ -33,68 +18,6 @@ NOTES = {
 }  # fmt: skip
 
 
-class Editor:
-    """A plain client of the server."""
-
-    def __init__(self, daemon: Daemon, root: str, *encodings: str) -> None:
-        self.process = forked.popen(
-            [sys.executable, "-m", "memctl", "lsp"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=daemon.environment,
-        )  # fmt: skip
-        self.root = root
-        self.answered = 0
-        self.versions: dict[str, int] = {}
-        general = {"general": {"positionEncodings": list(encodings)}} if encodings else {}
-        self.start = self.ask("initialize", processId=None, rootUri=f"file://{root}", capabilities=general)
-        self.tell("initialized")
-
-    def send(self, **message) -> None:
-        body = json.dumps({"jsonrpc": "2.0", **message}).encode()
-        self.process.stdin.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
-        self.process.stdin.flush()
-
-    def tell(self, method: str, **params) -> None:
-        self.send(method=method, params=params)
-
-    def hear(self) -> dict:
-        length = int(self.process.stdout.readline().split(b":")[1])
-        self.process.stdout.readline()
-        return json.loads(self.process.stdout.read(length))
-
-    def ask(self, method: str, **params):
-        """Return the result of a request, which must have the type of the protocol."""
-        self.answered += 1
-        self.send(id=self.answered, method=method, params=params)
-        answer = self.hear()
-        assert answer["id"] == self.answered
-        assert "error" not in answer, answer
-        CONVERTER.structure(answer, RESULTS[method])
-        return answer["result"]
-
-    def uri(self, path: str) -> str:
-        return f"file://{self.root}/{path.replace(' ', '%20')}"
-
-    def open(self, path: str, text: str) -> None:
-        document = {"uri": self.uri(path), "languageId": "markdown", "version": 1, "text": text}
-        self.tell("textDocument/didOpen", textDocument=document)
-
-    def at(self, method: str, path: str, line: int, character: int, **params):
-        place = {"line": line, "character": character}
-        asked = {"textDocument": {"uri": self.uri(path)}, "position": place, **params}
-        return self.ask(f"textDocument/{method}", **asked)
-
-    def items(self, path: str, line: int, character: int) -> list[dict]:
-        return self.at("completion", path, line, character)["items"]
-
-    def end(self) -> int:
-        self.ask("shutdown")
-        self.tell("exit")
-        self.process.stdin.close()
-        status = self.process.wait()
-        self.process.stdout.close()
-        return status
-
-
 @pytest.fixture
 def editor(daemon, tmp_path):
     root = daemon.add_notes(tmp_path / "notes", NOTES)
@@ -102,10 +25,6 @@ def editor(daemon, tmp_path):
     one = Editor(daemon, root)
     yield one
     assert one.end() == 0
-
-
-def places(found):
-    return [(one["uri"].rpartition("/notes/")[2], one["range"]["start"]["line"]) for one in found]
 
 
 def test_a_link_leads_to_its_note_and_heading(editor):
@@ -217,9 +136,9 @@ def test_a_file_outside_of_any_workspace_has_no_answers(editor, tmp_path):
 
 def test_an_unknown_method_and_one_before_the_start_are_refused(editor):
     editor.send(id=900, method="textDocument/foldingRange", params={})
-    assert editor.hear()["error"]["code"] == -32601
+    assert editor.reply()["error"]["code"] == -32601
     editor.send(id=901, method="initialize", params={})
-    assert editor.hear()["error"]["code"] == -32600
+    assert editor.reply()["error"]["code"] == -32600
 
 
 NVIM = """

@@ -1,0 +1,207 @@
+"""Code actions and commands: links to insert, notes to create, and what memd does with a selection."""
+
+import os
+import re
+from posixpath import dirname, join, normpath, splitext
+from typing import Any
+
+from memctl import paths
+from memctl.lsp.completion import link_to, near
+from memctl.lsp.documents import Document, sendable, uri_of
+from memctl.lsp.navigation import link_at
+from memctl.lsp.workspace import FailedError, Workspace, stem_of
+
+NEAREST = 5  # notes that a link is offered to
+MIN_NAME_CHARS = 3  # of a name that is linked: shorter ones are words
+PAGE_HITS = 50
+MAX_TITLE_CHARS = 100  # of an entry that is called after its first line; arbitrary
+ADD_S = 30.0  # memd answers when the entry is searchable
+
+_AUTOMATIC = 2  # CodeActionTriggerKind: the editor looks whether there are any
+
+
+def actions(
+    document: Document,
+    params: dict[str, Any],
+    workspace: Workspace,
+    style: str,
+    capabilities: dict[str, Any],
+) -> list[dict[str, Any]]:
+    """Return what can be done at a range."""
+    start, stop = (document.offset(params["range"][end]) for end in ("start", "end"))
+    selected = document.text[start:stop]
+    outline = workspace.outline(document)
+    link = link_at(outline, start)
+    found = []
+    if link is not None:
+        if (create := _creation(document, link, workspace, capabilities)) is not None:
+            found.append(create)
+    else:
+        style = workspace.style() if style == "auto" else style
+        found += _mentions(document, start, workspace, style)
+        if params.get("context", {}).get("triggerKind") != _AUTOMATIC:
+            text = selected or document.paragraph(params["range"]["start"]["line"])
+            for hit in near(workspace, text.strip(), document.path, NEAREST):
+                new = link_to(hit["path"], " ".join(selected.split()), document, workspace, style)
+                title = f"Link to {hit['title'] or stem_of(hit['path'])} ({hit['path']})"
+                found.append(_action(title, "refactor", document, (start, stop), new))
+    if selected.strip():
+        given = {"uri": document.uri, "range": params["range"]}
+        for title, command in (
+            ("Search the notes by meaning for the selection", "memd.search"),
+            ("Add the selection to the memory", "memd.add"),
+        ):
+            named = {"title": title, "command": command, "arguments": [given]}
+            found.append({"title": title, "command": named})
+    return found
+
+
+def _action(title: str, kind: str, document: Document, place: tuple[int, int], new: str) -> dict[str, Any]:
+    edits = [{"range": document.span(*place), "newText": new}]
+    return {"title": title, "kind": kind, "edit": {"changes": {document.uri: edits}}}
+
+
+def _mentions(document: Document, at: int, workspace: Workspace, style: str) -> list[dict[str, Any]]:
+    """Return the actions that make a link of the name of a note around an offset, the longest name first."""
+    begin = document.text.rfind("\n", 0, at) + 1
+    line = document.text[begin:].partition("\n")[0]
+    folded = line.casefold()
+    found = []
+    for path, note in workspace.names().items():
+        for name in {note["title"], *note["aliases"], stem_of(path)}:
+            if len(name) < MIN_NAME_CHARS or path == document.path or name.casefold() not in folded:
+                continue
+            found += [
+                (match.start() + begin, match.end() + begin, path)
+                for match in re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", line, re.IGNORECASE)
+                if match.start() <= at - begin <= match.end()
+            ]
+    found.sort(key=lambda one: (one[0] - one[1], one[2]))
+    return [
+        _action(
+            f"Make “{document.text[start:stop]}” a link to {path}", "quickfix", document, (start, stop),
+            link_to(path, document.text[start:stop], document, workspace, style),
+        )
+        for start, stop, path in dict.fromkeys(found)
+    ]  # fmt: skip
+
+
+def _creation(
+    document: Document, link: dict[str, Any], workspace: Workspace, capabilities: dict[str, Any]
+) -> dict[str, Any] | None:
+    """Return the action that creates the note that a link is broken without."""
+    can = (capabilities.get("workspace") or {}).get("workspaceEdit") or {}
+    suffix = splitext(link["target"])[1].casefold()
+    is_url = link["kind"] in {"markdown", "definition"}
+    if link["why"] != "missing" or not (is_url or link["kind"] == "text"):
+        return None
+    if "create" not in (can.get("resourceOperations") or ()) or not can.get("documentChanges"):
+        return None
+    if suffix not in {".md", ".markdown"} and is_url:
+        return None
+    target = link["target"] if suffix in {".md", ".markdown"} else f"{link['target']}.md"
+    # A name with folders is a path from the root; one without is created beside the note.
+    is_from_root = target.startswith("/") or (not is_url and "/" in target and not target.startswith("."))
+    path = normpath(join("" if is_from_root else dirname(document.path), target.lstrip("/")))
+    if path.startswith("../") or os.path.lexists(f"{workspace.root}/{path}"):
+        return None
+    uri = uri_of(f"{workspace.root}/{path}")
+    start = {"line": 0, "character": 0}
+    text = {"range": {"start": start, "end": start}, "newText": f"# {stem_of(path)}\n"}
+    return {
+        "title": f"Create {path}",
+        "kind": "quickfix",
+        "edit": {
+            "documentChanges": [
+                {"kind": "create", "uri": uri, "options": {"ignoreIfExists": True}},
+                {"textDocument": {"uri": uri, "version": None}, "edits": [text]},
+            ]
+        },
+    }
+
+
+def search(
+    given: dict[str, Any], document: Document | None, workspace: Workspace, page: str
+) -> dict[str, Any]:
+    """`memd.search`: the hits for a query, or for a text by its meaning, also as a page of links."""
+    if given.get("query"):
+        asked = given["query"]
+        hits = workspace.ask("search", query=asked, limit=PAGE_HITS, per_source=1, wait=False)["hits"]
+    else:
+        asked = _text(given, document)
+        hits = near(workspace, asked, "", PAGE_HITS)
+    found = _found(hits, workspace)
+    lines = [f"# {' '.join(asked.split())[:MAX_TITLE_CHARS]}", ""]
+    for hit in found:
+        title = hit["title"].replace("[", "(").replace("]", ")")
+        lines += [f"- [{title}]({hit['uri']}#L{hit['line']}) {hit['path']}:{hit['line']}, {hit['score']:.2f}"]
+        lines += [f"  {hit['text']}", ""]
+    return {"hits": found, "page": _write(page, lines)}
+
+
+def related(given: dict[str, Any], document: Document | None, workspace: Workspace, _: str) -> dict[str, Any]:
+    """`memd.related`: the notes nearest to a paragraph or a selection."""
+    return {"hits": _found(near(workspace, _text(given, document), _path(document), PAGE_HITS), workspace)}
+
+
+def recall(
+    given: dict[str, Any], document: Document | None, workspace: Workspace, page: str
+) -> dict[str, Any]:
+    """`memd.recall`: what a prompt would get for a query or a selection."""
+    answer = workspace.ask("recall", query=given.get("query") or _text(given, document))
+    return {"text": answer["text"], "page": _write(page, [answer["text"]])}
+
+
+def add(given: dict[str, Any], document: Document | None, workspace: Workspace, _: str) -> dict[str, Any]:
+    """`memd.add`: a text becomes an entry, titled by its first line unless a title is given."""
+    text = _text(given, document)
+    first, _, rest = text.partition("\n")
+    is_titled = first.startswith("#") and rest.strip()
+    topic = given.get("topic") or re.sub(r"\W+", "-", stem_of(_path(document))).strip("-")
+    answer = workspace.ask_long(
+        "extract_memory",
+        ADD_S,
+        topic=topic or "notes",
+        title=given.get("title") or first.lstrip("#-*> ").strip()[:MAX_TITLE_CHARS],
+        content=rest.strip() if is_titled else text,
+        source={"origin": "human", "client": "memctl"},
+        **({"related": [document.path]} if document and document.root else {}),
+    )
+    return {"path": answer["path"], "id": answer["id"], "uri": uri_of(f"{workspace.root}/{answer['path']}")}
+
+
+def _text(given: dict[str, Any], document: Document | None) -> str:
+    """Return the text that a command is about: given, selected, or the paragraph at a position."""
+    text = str(given.get("text") or given.get("query") or "")
+    if not text and document is not None and "range" in given:
+        start, stop = (document.offset(given["range"][end]) for end in ("start", "end"))
+        text = document.text[start:stop]
+    elif not text and document is not None and "position" in given:
+        text = document.paragraph(given["position"]["line"])
+    if not (text := sendable(text).strip()):
+        raise FailedError("there is no text: select some, or give it as `text`")
+    return text
+
+
+def _path(document: Document | None) -> str:
+    return document.path if document is not None else ""
+
+
+def _found(hits: list[dict[str, Any]], workspace: Workspace) -> list[dict[str, Any]]:
+    return [
+        {
+            "path": hit["path"], "line": hit["match_line"], "score": hit["score"],
+            "title": hit["title"] or stem_of(hit["path"]), "text": hit["match_text"].strip(),
+            "uri": uri_of(f"{workspace.root}/{hit['path']}"),
+        }
+        for hit in hits
+    ]  # fmt: skip
+
+
+def _write(page: str, lines: list[str]) -> str:
+    """Write a page, which replaces the one before, and return its URI."""
+    paths.make_private_dir(paths.runtime_dir())
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+    with os.fdopen(os.open(page, flags, 0o600), "w", encoding="utf-8") as file:
+        file.write("\n".join(lines))
+    return uri_of(page)

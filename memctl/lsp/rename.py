@@ -1,0 +1,285 @@
+"""Rename of notes and headings with every link to them, as edits that the editor makes.
+
+The index says which notes link there; where their links are is read from the texts: the open documents, and
+the files of all other notes.
+"""
+
+import os
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from functools import cache
+from posixpath import basename, dirname, join, normpath, relpath
+from typing import Any
+from unicodedata import normalize
+from urllib.parse import quote
+
+from memctl.lsp.documents import MAX_TEXT_CHARS, Document, Documents, Places, path_of, sendable, uri_of
+from memctl.lsp.navigation import heading_at, line_of, link_at, links_in
+from memctl.lsp.positions import Text
+from memctl.lsp.workspace import FailedError, Workspace, stem_of
+
+SYNC_S = 30.0  # until saved changes are in the index
+
+Edits = dict[str, list[dict[str, Any]]]  # by path
+Change = Callable[[str, dict[str, Any]], str | None]  # path of a note, its link → the link's new target
+
+_URLS = frozenset({"markdown", "image", "definition"})
+_SUFFIX = re.compile(r"\.(?:md|markdown)$", re.IGNORECASE)
+_ATX = re.compile(r" {0,3}#{1,6}[ \t]+(.*?)(?:[ \t]+#+)?\s*$")
+_NO_PART = re.compile(r"[#|^:\[\]]|%%")  # what a part of a [[link]] cannot have
+_NO_SLUG = re.compile(r"[^\w\- ]")
+
+
+def prepare(document: Document, offset: int, workspace: Workspace, places: Places) -> dict[str, Any] | None:
+    """Return the range of what is renamed at an offset, a heading or the name of a note, and its name."""
+    found = _named(document, offset, workspace, places)
+    if found is None:
+        return None
+    (start, stop), path, line = found
+    name = stem_of(path)
+    if line:
+        text = places.text(path).text
+        name = text[slice(*_title(text, line))]
+    return {"range": document.span(start, stop), "placeholder": name}
+
+
+def _named(
+    document: Document, offset: int, workspace: Workspace, places: Places
+) -> tuple[tuple[int, int], str, int] | None:
+    """Return place and path of what is renamed at an offset, and the line of the heading; 0: the note."""
+    outline = workspace.outline(document)
+    if (link := link_at(outline, offset)) is not None:
+        start, stop = link["written_start"], link["written_stop"]
+        if link["path"] is None or link["why"] == "part" or start < 0:
+            return None
+        hash_ = document.text.find("#", start, stop)
+        if hash_ < 0 or offset <= hash_ or link["part"].startswith("^"):
+            return (start, stop if hash_ < 0 else hash_), link["path"], 0
+        line = link["line"]
+        if link["path"] in places.opened and link["path"] != document.path:  # whose headings may have moved
+            line = line_of(link["part"], link["path"], workspace, places)
+        return ((hash_ + 1, stop), link["path"], line) if line else None
+    if (heading := heading_at(outline, offset)) is not None:
+        line = document.text.count("\n", 0, heading["start"]) + 1
+        return _title(document.text, line), document.path, line
+    return None
+
+
+def rename(
+    document: Document, offset: int, new: str, workspace: Workspace, documents: Documents
+) -> tuple[Edits, tuple[str, str] | None]:
+    """
+    Return the edits that rename what is at an offset, and of a note the move of its file.
+
+    Raises:
+        FailedError: nothing there has a name, the new name is none, or a file is not as it is indexed.
+    """
+    found = _named(document, offset, workspace, Places(documents, workspace.root))
+    if found is None:
+        raise FailedError("here is nothing to rename: neither a heading nor a link to a note")
+    _, path, line = found
+    new = " ".join(new.split())
+    if line:
+        if not new:
+            raise FailedError("a heading needs a text")
+        return _rename_heading(path, line, new, workspace, documents), None
+    name = _SUFFIX.sub("", new)
+    to = normpath(join(dirname(path), name + (_SUFFIX.search(path) or [".md"])[0]))
+    if not name or name.startswith("/") or to.startswith("../"):
+        raise FailedError(f"{new!r} is no name for a note of this workspace")
+    if to != path and os.path.lexists(f"{workspace.root}/{to}") and to.casefold() != path.casefold():
+        raise FailedError(f"{to} is there already")
+    return moved({path: to}, workspace, documents), (path, to)
+
+
+def moved(moves: dict[str, str], workspace: Workspace, documents: Documents) -> Edits:
+    """Return the edits that keep the links right when notes move, by old path and new path."""
+    root = workspace.root
+    names = set(workspace.names()) - moves.keys() | set(moves.values())
+    stems: dict[str, int] = defaultdict(int)
+    for path in names:
+        stems[_plain(stem_of(path))] += 1
+
+    def change(path: str, link: dict[str, Any]) -> str | None:
+        old: str | None = link["path"]
+        if link["kind"] in _URLS:
+            if not link["target"] or (old is None and link["why"] != "file"):
+                return None
+            place = normpath(join(dirname(path), link["target"]))
+            from_root = link["target"].startswith("/") or (old is not None and _plain(place) != _plain(old))
+            old = old or (link["target"].lstrip("/") if from_root else place)
+            to, here = moves.get(old, old), moves.get(path, path)
+            if from_root:
+                new = ("/" if link["target"].startswith("/") else "") + to
+            else:
+                new = relpath(f"{root}/{to}", f"{root}/{dirname(here)}")
+                new = f"./{new}" if link["target"].startswith("./") and not new.startswith("../") else new
+            is_same = to == old and (from_root or dirname(here) == dirname(path))
+            return None if is_same else new if _SUFFIX.search(link["target"]) else _SUFFIX.sub("", new)
+        if old is None or (old not in moves and path not in moves):
+            return None
+        written, to = link["target"], moves.get(old, old)
+        if written.startswith(("./", "../")):
+            new = relpath(f"{root}/{to}", f"{root}/{dirname(moves.get(path, path))}")
+            new = new if new.startswith("../") else f"./{new}"
+        elif old not in moves or _plain(basename(written)) != _plain(stem_of(old)):
+            return None  # by a title, an alias or an id, which stays
+        elif "/" in written or stems[_plain(stem_of(to))] > 1:
+            new = ("/" if written.startswith("/") else "") + to
+        else:
+            new = basename(to)
+        return new if _SUFFIX.search(written) else _SUFFIX.sub("", new)
+
+    return _edits(moves, workspace, documents, change, of_note=True)
+
+
+def _rename_heading(path: str, line: int, new: str, workspace: Workspace, documents: Documents) -> Edits:
+    places = Places(documents, workspace.root)
+    slug = _NO_SLUG.sub("", normalize("NFC", new).casefold()).replace(" ", "-")  # as GitHub makes it
+
+    @cache
+    def is_it(part: str) -> bool:
+        return line_of(part, path, workspace, places) == line
+
+    def change(_: str, link: dict[str, Any]) -> str | None:
+        part: str = link["part"]
+        if link["path"] != path or not part or part.startswith("^") or not is_it(part):
+            return None
+        if link["kind"] in _URLS:
+            return slug if part == part.casefold() and " " not in part else new
+        above, hash_, _ = part.rpartition("#")
+        return above + hash_ + " ".join(_NO_PART.sub(" ", new).split())
+
+    edits = _edits({path: path}, workspace, documents, change, of_note=False)
+    text = places.text(path)
+    edits.setdefault(path, []).append({"range": text.span(*_title(text.text, line)), "newText": new})
+    return edits
+
+
+def _edits(
+    paths: dict[str, str], workspace: Workspace, documents: Documents, change: Change, *, of_note: bool
+) -> Edits:
+    """Return the edits of the links that *change* changes, in the notes that link to *paths* and in these."""
+    workspace.ask_long("sync", SYNC_S)
+    places = Places(documents, workspace.root)
+    known: dict[str, list[dict[str, Any]]] = defaultdict(list)  # the links of each file by the index
+    for path in paths:
+        for one in links_in(path, workspace):
+            known[one["path"]].append(one)
+    edits: Edits = {}
+    for path in dict.fromkeys([*paths, *known, *places.opened]):
+        text = places.text(path)
+        if len(text.text) > MAX_TEXT_CHARS:
+            raise FailedError(f"{path} is too long: its links cannot be read")
+        outline = workspace.ask("outline", text=sendable(text.text), path=path)
+        in_text = [one for one in known[path] if one["line"] is not None]
+        is_there = sum(one["path"] in paths and one["kind"] != "definition" for one in outline["links"])
+        if path not in places.opened and path not in paths and is_there != len(in_text):
+            raise FailedError(f"{path} is not as it is indexed: it was changed just now. Try again")
+        found = []
+        for link in outline["links"]:
+            if link["written_start"] < 0 or (new := change(path, link)) is None:
+                continue
+            start, stop = _piece(text.text, link, of_note=of_note)
+            if (written := _written(text.text, link, start, new)) != text.text[start:stop]:
+                found.append({"range": text.span(start, stop), "newText": written})
+        if of_note:
+            for one in known[path]:
+                if one["line"] is None:
+                    found += _in_front(text, outline["body"], path, one, change)
+        if found:
+            edits[path] = found
+    return edits
+
+
+def _piece(text: str, link: dict[str, Any], *, of_note: bool) -> tuple[int, int]:
+    """Return where the target, or else the part, of a link is written."""
+    start, stop = link["written_start"], link["written_stop"]
+    if text[start:stop].startswith("<"):
+        start, stop = start + 1, stop - 1
+    hash_ = text.find("#", start, stop)
+    if of_note:
+        return start, stop if hash_ < 0 else hash_
+    return hash_ + 1, stop
+
+
+def _written(text: str, link: dict[str, Any], start: int, new: str) -> str:
+    is_url = link["kind"] in _URLS and text[start - 1 : start] != "<"
+    is_pointed = text[link["written_start"] : link["written_start"] + 1] == "<"
+    return quote(new) if is_url and not is_pointed else new
+
+
+def _in_front(
+    text: Text, body: int, path: str, link: dict[str, Any], change: Change
+) -> Iterator[dict[str, Any]]:
+    """Yield the edits of a link in the front matter, which has no place there: it is looked for."""
+    target = link["target"]
+    new = change(path, {**link, "path": link["to"]})
+    if new is None:
+        return
+    name = re.compile(rf"(?<![\w/.-]){re.escape(target)}(?![\w/-]|\.\w)")
+    for match in name.finditer(text.text, 0, body):
+        yield {"range": text.span(*match.span()), "newText": new}
+
+
+def _title(text: str, line: int) -> tuple[int, int]:
+    """Return the place of a heading's text, without its signs; *line* from 1."""
+    start = 0
+    for _ in range(line - 1):
+        start = text.find("\n", start) + 1
+    stop = text.find("\n", start)
+    written = text[start : stop if stop >= 0 else None]
+    if match := _ATX.match(written):
+        return start + match.start(1), start + match.end(1)
+    lead = len(written) - len(written.lstrip())
+    return start + lead, start + len(written.rstrip())
+
+
+def _plain(path: str) -> str:
+    return _SUFFIX.sub("", normalize("NFC", path).casefold())
+
+
+def workspace_edit(
+    edits: Edits, moves: list[tuple[str, str]], places: Places, capabilities: dict[str, Any]
+) -> dict[str, Any]:
+    """
+    Return the edits as the editor takes them, with the moves of files behind them.
+
+    Raises:
+        FailedError: the editor cannot move files for a server.
+    """
+    can = (capabilities.get("workspace") or {}).get("workspaceEdit") or {}
+    if moves and "rename" not in (can.get("resourceOperations") or ()):
+        raise FailedError("this editor cannot rename files for a language server: headings can be renamed")
+    if not can.get("documentChanges"):
+        return {"changes": {places.uri(path): found for path, found in edits.items()}}
+    changes: list[dict[str, Any]] = [
+        {
+            "textDocument": {
+                "uri": places.uri(path),
+                "version": places.opened[path].version if path in places.opened else None,
+            },
+            "edits": found,
+        }
+        for path, found in edits.items()
+    ]
+    changes += [
+        {"kind": "rename", "oldUri": places.uri(old), "newUri": uri_of(f"{places.root}/{new}")}
+        for old, new in moves
+    ]
+    return {"documentChanges": changes}
+
+
+def files_moved(params: dict[str, Any], workspace: Workspace) -> dict[str, str]:
+    """Return old path → new path of the notes of a workspace that the editor is about to move."""
+    moves: dict[str, str] = {}
+    root = f"{workspace.root}/"
+    for one in params["files"]:
+        old, new = (path_of(one[key]) or "" for key in ("oldUri", "newUri"))
+        if old.startswith(root) and new.startswith(root):
+            old, new = old.removeprefix(root).rstrip("/"), new.removeprefix(root).rstrip("/")
+            for path in workspace.names():
+                if path == old or path.startswith(f"{old}/"):  # a folder moves with what is in it
+                    moves[path] = new + path.removeprefix(old)
+    return moves

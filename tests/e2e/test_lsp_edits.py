@@ -1,0 +1,196 @@
+"""What `memctl lsp` offers to change, and what it says by itself: rename, code actions, commands, hints."""
+
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from lsp_editor import ABLE, Editor
+
+pytestmark = pytest.mark.usefixtures("shared_daemon")
+
+NOTES = {
+    "log.md": "# Log\n\nSee [[Ann Heron|Ann]] and [her](people/Ann%20Heron.md#old-habits), [[Nobody]].\n",
+    "people/Ann Heron.md": "---\naliases: [Annie]\n---\n# Profile\n\n## Old habits ##\n\n"
+    "[up](../log.md) waders [[#Old habits]]\n",
+    "people/Bea.md": "---\nrelated: ['[[Ann Heron]]']\nsupersedes: people/Cai.md\n---\n# Bea\n\n"
+    "[[people/Ann Heron#Old habits]] [[Annie]] [ref]\n\n[ref]: <Ann Heron.md>\n",
+    "people/Cai.md": "# Cai\n\n```\n[[Ann Heron]]\n```\nKnows Annie well.\n",
+    "genes.md": "# Genes\n\nMutations of a gene raise the risk of cancer.\n",
+}  # fmt: skip
+
+
+@pytest.fixture
+def editor(daemon, tmp_path):
+    root = daemon.add_notes(tmp_path / "notes", NOTES)
+    one = Editor(daemon, root, "utf-8", able=ABLE)
+    yield one
+    assert one.end() == 0
+
+
+def applied(edit, root, opened=()):
+    """Make a workspace edit in the files, as an editor does; return the texts by path."""
+    texts = {str(path.relative_to(root)): path.read_text() for path in Path(root).rglob("*.md")} | dict(
+        opened
+    )
+    for change in edit["documentChanges"]:
+        if "kind" in change:
+            old, new = (unquote(urlsplit(change.get(key, "")).path) for key in ("oldUri", "newUri"))
+            if change["kind"] == "create":
+                texts[unquote(urlsplit(change["uri"]).path).removeprefix(f"{root}/")] = ""
+            else:
+                texts[new.removeprefix(f"{root}/")] = texts.pop(old.removeprefix(f"{root}/"))
+            continue
+        path = unquote(urlsplit(change["textDocument"]["uri"]).path).removeprefix(f"{root}/")
+        lines = texts[path].split("\n")
+        for one in sorted(
+            change["edits"],
+            key=lambda one: -one["range"]["start"]["line"] * 1000 - one["range"]["start"]["character"],
+        ):
+            start, end = one["range"]["start"], one["range"]["end"]
+            assert start["line"] == end["line"]
+            line = lines[start["line"]].encode()
+            changed = line[: start["character"]] + one["newText"].encode() + line[end["character"] :]
+            lines[start["line"]] = changed.decode()
+        texts[path] = "\n".join(lines)
+    return texts
+
+
+def test_a_note_is_renamed_with_every_link_to_its_file(editor):
+    editor.open("log.md", NOTES["log.md"])
+    assert editor.at("prepareRename", "log.md", 2, 8)["placeholder"] == "Ann Heron"
+    edit = editor.at("rename", "log.md", 2, 8, newName="Anna H")
+    texts = applied(edit, editor.root)
+    assert (
+        texts["log.md"]
+        == "# Log\n\nSee [[Anna H|Ann]] and [her](people/Anna%20H.md#old-habits), [[Nobody]].\n"
+    )
+    assert texts["people/Anna H.md"] == NOTES["people/Ann Heron.md"]
+    assert texts["people/Bea.md"] == NOTES["people/Bea.md"].replace("Ann Heron", "Anna H")
+    assert texts["people/Cai.md"] == NOTES["people/Cai.md"]
+    assert [one["textDocument"]["version"] for one in edit["documentChanges"][:1]] == [1]
+
+
+def test_a_heading_is_renamed_with_every_link_to_it(editor):
+    editor.open("people/Ann Heron.md", NOTES["people/Ann Heron.md"])
+    found = editor.at("prepareRename", "people/Ann Heron.md", 5, 6)
+    assert (found["placeholder"], found["range"]["end"]["character"]) == ("Old habits", 13)
+    texts = applied(editor.at("rename", "people/Ann Heron.md", 5, 6, newName="New [habits]"), editor.root)
+    assert "## New [habits] ##\n" in texts["people/Ann Heron.md"]
+    assert "[[#New habits]]" in texts["people/Ann Heron.md"]
+    assert "(people/Ann%20Heron.md#new-habits)" in texts["log.md"]
+    assert "[[people/Ann Heron#New habits]]" in texts["people/Bea.md"]
+
+
+def test_links_of_unsaved_buffers_follow_and_are_versioned(editor):
+    text = "# New\n\nsaved nowhere: [[Ann Heron]]\n"
+    editor.open("new.md", text)
+    editor.change("new.md", 7, {"text": text})
+    edit = editor.at("rename", "new.md", 2, 20, newName="Anna")
+    assert {one["textDocument"]["version"] for one in edit["documentChanges"][:-1]} == {7, None}
+    assert applied(edit, editor.root, {"new.md": text})["new.md"] == text.replace("Ann Heron", "Anna")
+
+
+def test_a_rename_is_refused_where_it_cannot_be_done(editor, daemon):
+    editor.open("log.md", NOTES["log.md"])
+    assert editor.at("prepareRename", "log.md", 2, 1) is None
+    place = editor.place("log.md", 2, 8)
+    assert "nothing to rename" in editor.refused(
+        "textDocument/rename", **editor.place("log.md", 2, 1), newName="x"
+    )
+    assert "is there already" in editor.refused("textDocument/rename", **place, newName="Bea")
+    assert "no name" in editor.refused("textDocument/rename", **place, newName="../../x")
+    other = Editor(daemon, editor.root)
+    other.open("log.md", NOTES["log.md"])
+    assert "cannot rename files" in other.refused("textDocument/rename", **place, newName="Anna")
+    assert other.end() == 0
+
+
+def test_links_follow_a_folder_that_the_editor_moves(editor):
+    files = [{"oldUri": editor.uri("people"), "newUri": editor.uri("x/folk")}]
+    texts = applied(editor.ask("workspace/willRenameFiles", files=files), editor.root)
+    assert "[her](x/folk/Ann%20Heron.md#old-habits)" in texts["log.md"]
+    assert "[[Ann Heron|Ann]]" in texts["log.md"]
+    assert "[up](../../log.md)" in texts["people/Ann Heron.md"]
+    assert "[[x/folk/Ann Heron#Old habits]]" in texts["people/Bea.md"]
+    assert "supersedes: x/folk/Cai.md" in texts["people/Bea.md"]
+    assert "[ref]: <Ann Heron.md>" in texts["people/Bea.md"]
+
+
+def test_hints_name_broken_links_and_superseded_notes_and_can_be_turned_off(editor):
+    editor.open("log.md", NOTES["log.md"])
+    (hint,) = editor.hints("log.md")
+    assert (hint["code"], hint["severity"], hint["message"]) == ("missing", 4, "Nobody: no such note")
+    editor.change("log.md", 2, {"text": "# Log\n\n[[Bea#none]] ./x.md [x](./x.md) [[Bea]]\n"})
+    assert [one["message"] for one in editor.hints("log.md")] == [
+        "Bea#none: no such heading",
+        "./x.md: no such note",
+    ]
+    editor.open("people/Cai.md", NOTES["people/Cai.md"])
+    (hint,) = editor.hints("people/Cai.md")
+    assert (hint["code"], hint["message"]) == ("superseded", "superseded by people/Bea.md")
+    editor.tell("workspace/didChangeConfiguration", settings={"memd": {"diagnostics": False}})
+    assert editor.hints("log.md") == []
+
+
+def test_an_unknown_setting_is_named(editor):
+    editor.tell("workspace/didChangeConfiguration", settings={"memd": {"hints": False, "links": "html"}})
+    said = [editor.hear()["params"]["message"] for _ in range(2)]
+    assert "there is no setting 'hints'" in said[0]
+    assert "links is one of auto, wiki" in said[1]
+
+
+def test_a_broken_link_offers_the_note_that_is_missing(editor):
+    editor.open("log.md", NOTES["log.md"])
+    column = NOTES["log.md"].split("\n")[2].index("Nobody")
+    action = editor.actions("log.md", 2, column)["Create Nobody.md"]
+    assert applied(action["edit"], editor.root)["Nobody.md"] == "# Nobody\n"
+
+
+def test_names_and_near_notes_become_links(editor):
+    text = "# New\n\nAnnie told me.\n\nThe risk of breast cancer by a mutation of a gene.\n"
+    editor.open("new.md", text)
+    (title,) = (one for one in editor.actions("new.md", 2, 2) if one.startswith("Make"))
+    assert title == "Make “Annie” a link to people/Ann Heron.md"
+    (edit,) = editor.actions("new.md", 2, 2)[title]["edit"]["changes"][editor.uri("new.md")]
+    assert edit["newText"] == "[[Ann Heron|Annie]]"
+    near = [one for one in editor.actions("new.md", 4, 4) if one.startswith("Link to")]
+    assert near[0] == "Link to Genes (genes.md)"
+    (edit,) = editor.actions("new.md", 4, 4, 4, 8)[near[0]]["edit"]["changes"][editor.uri("new.md")]
+    assert edit["newText"] == "[[genes|risk]]"
+
+
+def test_a_selection_is_searched_by_meaning_on_a_page_of_links(editor):
+    editor.open("new.md", "# New\n\nA mutation of a gene and cancer.\n")
+    command = editor.actions("new.md", 2, 0, 2, 31)["Search the notes by meaning for the selection"][
+        "command"
+    ]
+    answer = editor.ask(
+        "workspace/executeCommand", command=command["command"], arguments=command["arguments"]
+    )
+    assert answer["hits"][0]["path"] == "genes.md"
+    while not editor.told or editor.told[-1]["method"] != "window/showDocument":
+        editor.hear()
+    page = Path(urlsplit(answer["page"]).path)
+    assert page.stat().st_mode & 0o777 == 0o600
+    document = {"uri": answer["page"], "languageId": "markdown", "version": 1, "text": page.read_text()}
+    editor.tell("textDocument/didOpen", textDocument=document)
+    place = {"textDocument": {"uri": answer["page"]}, "position": {"line": 2, "character": 5}}
+    assert editor.ask("textDocument/definition", **place)["uri"] == editor.uri("genes.md")
+
+
+def test_commands_recall_relate_and_add(editor):
+    editor.open("genes.md", NOTES["genes.md"])
+    ask = lambda command, **given: editor.ask("workspace/executeCommand", command=command, arguments=[given])  # noqa: E731
+    assert "Mutations" in ask("memd.recall", query="gene cancer")["text"]
+    position = {"line": 2, "character": 0}
+    assert "genes.md" not in [
+        one["path"] for one in ask("memd.related", uri=editor.uri("genes.md"), position=position)["hits"]
+    ]
+    whole = {"start": {"line": 0, "character": 0}, "end": {"line": 3, "character": 0}}
+    added = ask("memd.add", uri=editor.uri("genes.md"), range=whole)
+    text = Path(editor.root, added["path"]).read_text()
+    assert "title: Genes" in text
+    assert "Mutations of a gene" in text
+    assert "origin: human" in text
+    assert "no text" in editor.refused("workspace/executeCommand", command="memd.add", arguments=[{}])
+    assert "no command" in editor.refused("workspace/executeCommand", command="memd.x", arguments=[])

@@ -1,0 +1,127 @@
+"""Workspace symbols, settings, document links and hints of `memctl lsp`, also by the editor's name."""
+
+import pytest
+from lsp_editor import ABLE, Editor, places
+
+pytestmark = pytest.mark.usefixtures("shared_daemon")
+
+NOTES = {
+    "a/Same.md": "# One\n\nThe weir was mended. ![pic](pic.png)\n",
+    "b/Same.md": "# Two\n\nSee [one](../a/Same.md), [it](../a/Same.md) and [[Solo]].\n",
+    "Solo.md": "---\naliases: [Alone]\ntags: [water]\n---\n# Solo\n\n"
+    "## A weir in 😀 spring\n\nThe weir broke.\n",
+}
+
+
+@pytest.fixture
+def editor(daemon, tmp_path):
+    """Return a function that starts an editor, whose options go into `initialize`."""
+    root = daemon.add_notes(tmp_path / "notes", NOTES)
+    started = []
+
+    def start(*encodings, **options):
+        started.append(Editor(daemon, root, *encodings, able=ABLE, **options))
+        return started[-1]
+
+    yield start
+    for one in started:
+        assert one.end() == 0
+
+
+def test_workspace_symbols_are_a_live_search_with_operators_best_first(editor):
+    one = editor("utf-16")
+    found = one.ask("workspace/symbol", query="weir tag:water")
+    assert {path for path, _ in places([hit["location"] for hit in found])} == {"Solo.md"}
+    best = one.ask("workspace/symbol", query="weir mended")[0]
+    assert (best["name"], best["containerName"]) == ("The weir was mended. ![pic](pic.png)", "a/Same.md")
+    assert best["location"]["range"] == {
+        "start": {"line": 2, "character": 0}, "end": {"line": 2, "character": 36},
+    }  # fmt: skip
+    scores = [hit["score"] for hit in one.ask("workspace/symbol", query="weir")]
+    assert len(scores) > 1
+    assert scores == sorted(scores, reverse=True)
+    assert one.ask("workspace/symbol", query="since:") == []
+    assert len(one.ask("workspace/symbol", query="")) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "is_by_name"),
+    [
+        ("Visual Studio Code", {}, True),
+        ("Zed", {}, True),
+        ("Sublime Text LSP", {}, True),
+        ("Neovim", {}, False),
+        ("Neovim", {"symbols": "names"}, True),
+        ("Zed", {"symbols": "search"}, False),
+    ],
+)
+def test_an_editor_that_filters_by_name_gets_names(editor, name, settings, is_by_name):
+    one = editor(clientInfo={"name": name}, initializationOptions=settings)
+    names = [hit["name"] for hit in one.ask("workspace/symbol", query="weir")]
+    assert (names == ["A weir in 😀 spring"]) == is_by_name
+    assert ("Alone" in [hit["name"] for hit in one.ask("workspace/symbol", query="alo")]) == is_by_name
+
+
+def test_what_vs_codes_own_markdown_gives_is_off_there(editor):
+    given = editor(clientInfo={"name": "Visual Studio Code"}).start["capabilities"]
+    assert "documentSymbolProvider" not in given
+    assert "documentLinkProvider" not in given
+    again = editor(clientInfo={"name": "Visual Studio Code"}, initializationOptions={"documentLinks": True})
+    assert "documentLinkProvider" in again.start["capabilities"]
+    assert "documentSymbolProvider" in editor().start["capabilities"]
+
+
+def test_links_are_inserted_as_the_notes_write_them_or_as_is_set(editor):
+    """Two links of the notes are Markdown's, one is a wiki link; a name that two notes have is no link."""
+    one = editor()
+    text = "# New\n\n[[alone]]\n[[two\n"
+    for settings, alone, two in (
+        ({}, "[Alone](../Solo.md)", "[Same](../b/Same.md)"),
+        ({"links": "wiki"}, "Solo|Alone", "b/Same]]"),
+        ({"links": "wiki-path"}, "Solo|Alone", "b/Same]]"),
+    ):
+        one.tell("workspace/didChangeConfiguration", settings=settings)
+        one.open("c/new.md", text)
+        item = one.items("c/new.md", 2, 7)[0]
+        assert item["textEdit"]["newText"] == alone
+        assert item["filterText"] == ("alone" if settings else "[[alone")
+        gone = [edit["range"]["end"]["character"] for edit in item.get("additionalTextEdits", [])]
+        assert gone == ([] if settings else [9])
+        assert one.items("c/new.md", 3, 5)[0]["textEdit"]["newText"] == two
+
+
+def test_document_links_lead_to_notes_and_files(editor, tmp_path):
+    (tmp_path / "notes/a/pic.png").write_bytes(b"")
+    one = editor()
+    one.open("a/Same.md", NOTES["a/Same.md"])
+    one.open("b/Same.md", NOTES["b/Same.md"] + "[[none]]\n")
+    for path, expected in (
+        ("a/Same.md", ["a/pic.png"]),
+        ("b/Same.md", ["a/Same.md", "a/Same.md", "Solo.md"]),
+    ):
+        found = one.ask("textDocument/documentLink", textDocument={"uri": one.uri(path)})
+        assert [link["target"] for link in found] == [one.uri(to) for to in expected]
+
+
+def test_numbers_at_the_title_are_shown_on_request(editor):
+    assert "inlayHintProvider" not in editor().start["capabilities"]
+    one = editor(initializationOptions={"inlayHints": True})
+    assert one.start["capabilities"]["inlayHintProvider"]
+    one.open("a/Same.md", NOTES["a/Same.md"])
+    span = {"start": {"line": 0, "character": 0}, "end": {"line": 9, "character": 0}}
+    (hint,) = one.ask("textDocument/inlayHint", textDocument={"uri": one.uri("a/Same.md")}, range=span)
+    assert hint["label"].startswith("2 backlinks · ")
+    assert hint["position"] == {"line": 0, "character": 5}
+
+
+def test_a_request_that_is_cancelled_before_its_turn_is_not_answered_with_a_result(editor):
+    """The reader is ahead: while one request is answered, the ones behind it can be cancelled."""
+    one = editor()
+    one.open("Solo.md", NOTES["Solo.md"])
+    for number in range(500, 560):
+        one.send(id=number, method="workspace/symbol", params={"query": "weir"})
+    one.tell("$/cancelRequest", id=559)
+    answers = [one.reply() for _ in range(500, 560)]
+    assert answers[-1]["id"] == 559
+    assert answers[-1]["error"]["code"] == -32800
+    assert all("result" in answer for answer in answers[:-1])
