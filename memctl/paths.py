@@ -90,6 +90,20 @@ def config_dir() -> Path:
     return (_path(config) if config else _home() / ".config") / "memd"
 
 
+def as_on_disk(path: str) -> str:
+    """Return an absolute path with the names that the disk has: a Mac's are NFD, what is typed is NFC."""
+    if path.isascii() or os.path.lexists(path):
+        return path
+    from unicodedata import normalize  # rarely needed
+
+    above, name = os.path.split(path)
+    folder = as_on_disk(above)
+    with suppress(OSError):
+        wanted = normalize("NFC", name)
+        name = next((one for one in os.listdir(folder) if normalize("NFC", one) == wanted), name)  # noqa: PTH208
+    return f"{folder.rstrip('/')}/{name}"
+
+
 def make_private_dir(path: Path) -> None:
     """
     Create *path*, private to this user, and its missing parents; check it if it exists.

@@ -113,7 +113,7 @@ def absolute(path: str) -> str:
         full.encode()
     except UnicodeEncodeError:
         raise CommandError(f"the path {full!a} is not UTF-8: rename the folder to use it") from None
-    return full
+    return paths.as_on_disk(full)
 
 
 def current_directory() -> str:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import structlog
 
-from memctl.paths import WORKSPACE_CONFIG, PathError, open_own, reason_and_cure
+from memctl.paths import WORKSPACE_CONFIG, PathError, as_on_disk, open_own, reason_and_cure
 from memd import fsio
 from memd.config import config_template
 from memd.errors import StorageError, UnsafeError, WorkspaceError, storage_error
@@ -79,7 +79,7 @@ def root_for(folder: str | Path) -> Path:
     if not str(folder).startswith("/"):
         raise WorkspaceError(f"{str(folder)[:200]!r} is not an absolute path")
     try:
-        real = Path(folder).resolve()
+        real = Path(as_on_disk(str(folder))).resolve()
     except (OSError, RuntimeError, ValueError) as error:
         raise WorkspaceError(f"{str(folder)[:200]!r} is not a folder that can be used: {error}") from error
     return real.parent if real.name == "memory" else real
@@ -146,7 +146,7 @@ def choose(path: str | None, roots: Iterable[Path]) -> Path:
         raise WorkspaceError(_advice("the request names no workspace", known))
     if not path.startswith("/") or "\0" in path:
         raise WorkspaceError(_advice(f"workspace {path!r} is not an absolute path", known))
-    real = Path(os.path.realpath(path))
+    real = Path(os.path.realpath(as_on_disk(path)))
     for folder in (real, *real.parents):
         if folder in known:
             return folder

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from memd.errors import StorageError
-from memd.registry import KEPT_DAMAGED, Registry, remember_root, root_of, workspace_at
+from memd.registry import KEPT_DAMAGED, Registry, choose, remember_root, root_for, root_of, workspace_at
 
 
 @pytest.fixture
@@ -150,3 +150,10 @@ def test_settings_that_are_not_written_whole_are_not_left_behind(tmp_path):
     done = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=False)
     assert "StorageError" in done.stderr
     assert list((tmp_path / "memory").iterdir()) == []
+
+
+def test_a_root_is_found_by_its_name_in_another_unicode_form(tmp_path):
+    root = tmp_path / "cafe\u0301"
+    root.mkdir()
+    assert root_for(f"{tmp_path}/caf\u00e9") == root
+    assert choose(f"{tmp_path}/caf\u00e9/inner", [root]) == root

@@ -158,3 +158,16 @@ def test_a_user_without_a_home_is_told_to_name_one(monkeypatch):
     monkeypatch.setattr(os, "getuid", lambda: 4_000_000_000)
     with pytest.raises(PathError, match="export HOME="):
         state_dir()
+
+
+@pytest.mark.parametrize(
+    "typed", ["caf\u00e9/m\u00fcsli.md", "cafe\u0301/m\u00fcsli.md", "caf\u00e9/mu\u0308sli.md"]
+)
+def test_a_name_is_found_in_the_form_that_the_disk_has(tmp_path, typed):
+    """Each part of a path for itself; what is not there stays as typed, in a folder that is there."""
+    folder = tmp_path / "cafe\u0301"
+    folder.mkdir()
+    (folder / "mu\u0308sli.md").touch()
+    assert paths.as_on_disk(f"{tmp_path}/{typed}") == f"{folder}/mu\u0308sli.md"
+    assert paths.as_on_disk(f"{tmp_path}/caf\u00e9/n\u00e9e.md") == f"{folder}/n\u00e9e.md"
+    assert paths.as_on_disk(f"{tmp_path}/r\u00e9/a.md") == f"{tmp_path}/r\u00e9/a.md"
