@@ -80,6 +80,12 @@ LONG_NOTE = "long-note"  # prefix of the warning
 ARCHIVES = "memory/archives/"  # imported conversations
 _CREATED = re.compile(r"^created: '?(\d{4}-\d\d-\d\d)", re.MULTILINE)  # in the front matter of a page
 
+# First headings that tell less than the name of their file.
+_SAY_NOTHING = frozenset({
+    "note", "notes", "summary", "overview", "introduction", "intro", "contents", "table of contents",
+    "untitled", "title", "notiz", "notizen", "zusammenfassung", "überblick", "übersicht", "einleitung",
+    "inhalt", "résumé", "sommaire", "resumen", "notas", "introducción", "riassunto", "samenvatting",
+})  # fmt: skip
 _TRUE = frozenset({"true", "yes", "on"})  # of YAML 1.1; scalars of front matter are text
 EXTERNAL: Final = "external"  # value of `derived_from`
 SESSION = "source.session"  # the field that names the conversation of an entry or of an archived page
@@ -148,6 +154,17 @@ class NewSource:
     headings: tuple[Heading, ...] = ()
 
 
+def _title(document: Document, name: str) -> str:
+    """Return the title of a note; the *name* of its file instead of a first heading that says nothing."""
+    is_heading = not document.front_matter.get("title")
+    says_less = _plain(document.title) in _SAY_NOTHING and _plain(name) not in _SAY_NOTHING
+    return name if is_heading and says_less else document.title or name
+
+
+def _plain(title: str) -> str:
+    return normalized("NFC", title).strip(" .:").casefold()
+
+
 def prepare(
     source: SourceText, stamp: FileStamp, *, tokenizer: Tokenizer, limits: ChunkLimits, plain: bool = False
 ) -> NewSource:
@@ -175,7 +192,7 @@ def prepare(
     as_json = json.dumps(front)
     valid_until, warnings = _valid_until(front)
     sessions = _sessions(source)
-    named, told = (whole.title or name, whole.tags), (document.title or name, document.tags)
+    named, told = (_title(whole, name), whole.tags), (_title(document, name), document.tags)
     # Of a source with a secret two copies are stored: agents see one as if the secret was never there.
     is_twofold = document.chunks != whole.chunks
     copies = [(document, PEOPLE), (whole, AGENTS)] if is_twofold else [(whole, 0)]
