@@ -29,6 +29,7 @@ STOP_WORDS = frozenset(
     """.split()  # noqa: SIM905 - readable as words
 )
 OPERATORS = frozenset({"AND", "OR", "NOT"})  # of other programs; words here
+_BARE_KEYS = frozenset(f"{key}:" for key in BY_KEY)  # a key whose value is missing, or behind a space
 # Factor of a word's weight in a chunk that has only other forms of the word. With .9 the keyword arm finds
 # more, but hybrid search loses recall, because more chunks come close to the right one; with .6 French
 # questions find fewer notes.
@@ -89,7 +90,7 @@ def parse(raw: str, today: date | None = None, excludes: Callable[[str], bool] =
             excluded.append(token["excluded"])
         else:
             words.append(token[0].strip('"'))
-            if token["key"] or token[0] in OPERATORS:
+            if token["key"] or token[0] in OPERATORS or token[0] in _BARE_KEYS:
                 as_words.append(token[0])
     if len(words) <= len(as_words) and not given:  # "NOT" alone is what is looked for
         as_words = [one for one in as_words if one not in OPERATORS]

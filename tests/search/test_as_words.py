@@ -17,6 +17,10 @@ from memd.search.query import parse
         ("NOT", ()),
         ("heron since:whenever", ("since:whenever",)),
         ("heron since:2026-01-01", ()),
+        ("since: heron", ("since:",)),
+        ("heron before:", ("before:",)),
+        ("since: 2026-01-01 heron", ("since:",)),
+        ("heron: a bird", ()),
     ],
 )
 def test_operators_of_others_and_days_that_are_none(typed, as_words):
