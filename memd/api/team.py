@@ -211,6 +211,6 @@ def _team(workspaces: Workspaces) -> "Team":
 
 def _no_team(workspaces: Workspaces) -> ConfigError:
     return ConfigError(
-        'no team is configured: write [team] and uri = "store+tls://HOST:PORT" into '
+        'no team is configured: write [team] and uri = "https://HOST:PORT" into '
         f"{workspaces.user_config_path}"
     )
