@@ -7,6 +7,7 @@ Options may be anywhere among the words; after "--" everything is a word.
 import argparse
 import math
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
@@ -16,6 +17,7 @@ from memctl.commands import COMMANDS, EVERYDAY
 from memctl.filter_keys import OPTIONS, REPEATABLE
 from memctl.text import any_text
 
+_SECONDS = re.compile(r"\d+(?:\.\d+)?")
 MAX_SECONDS = 86_400.0  # arbitrary: a day
 DEFAULT_COLUMNS = 80  # without a terminal
 
@@ -38,17 +40,31 @@ TOPICS = {"environment": _VARIABLES, "exit-codes": f"{exits.HELP}\n"}
 
 def parse(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Namespace:
     """Return the parsed *argv*; on errors, print the usage on stderr and raise SystemExit(2)."""
-    # argparse forgets which words came after "--" once options may be among the words.
-    typed = list(argv)
+    typed = _with_wait(argv) if "--sync" in parser._option_string_actions else list(argv)  # noqa: SLF001 (no public way to ask)
     cut = typed.index("--") if "--" in typed else len(typed)
     lists = [action.dest for action in parser._actions if action.nargs == "*" and not action.option_strings]  # noqa: SLF001 (no public way to ask)
     takes_words = any(action.dest == "words" for action in parser._actions)  # noqa: SLF001 (the same)
     if not takes_words:
         is_mixed = lists and cut == len(typed)  # `import chatgpt --dry-run FILE`, which parse_args refuses
         return parser.parse_intermixed_args(typed) if is_mixed else parser.parse_args(typed)
-    args = parser.parse_intermixed_args(typed[:cut])
-    args.words = [any_text(word) for word in [*args.words, *typed[cut + 1 :]]]
+    # argparse forgets which words came after "--" once options may be among the words: they are marked.
+    args = parser.parse_intermixed_args([*typed[:cut], *(f"\0{word}" for word in typed[cut + 1 :])])
+    for name, value in vars(args).items():
+        if isinstance(value, str):
+            setattr(args, name, value.removeprefix("\0"))
+    args.words = [any_text(word.removeprefix("\0")) for word in args.words]
     return args
+
+
+def _with_wait(argv: Sequence[str]) -> list[str]:
+    """Return the arguments with `--sync=60` for `--sync 60`, and `--sync=` where a word follows."""
+    typed = list(argv)
+    cut = typed.index("--") if "--" in typed else len(typed)
+    if "--sync" in typed[:cut]:
+        at = typed.index("--sync")
+        given = typed[at + 1] if at + 1 < cut and _SECONDS.fullmatch(typed[at + 1]) else ""
+        typed[at : at + 2 if given else at + 1] = [f"--sync={given}"]
+    return typed
 
 
 def parser_of(
@@ -211,7 +227,15 @@ def filter_options(parser: argparse.ArgumentParser, *, ranking: bool = True) -> 
     fresh.add_argument(
         "--wait", action="store_true", help="wait until everything is also searchable by meaning"
     )
-    fresh.add_argument("--sync", action="store_true", help="wait until everything saved so far is searchable")
+    fresh.add_argument(
+        "--sync",
+        type=lambda raw: seconds(raw) if raw else True,
+        nargs="?",
+        const=True,
+        default=False,
+        metavar="S",
+        help="wait until everything saved so far is searchable: at most 4 seconds, or S",
+    )
 
 
 def source_options(group: argparse._ArgumentGroup, *, without: Sequence[str] = ()) -> None:
@@ -223,7 +247,7 @@ def source_options(group: argparse._ArgumentGroup, *, without: Sequence[str] = (
         repeated = " (repeatable)" if filter_key.several in REPEATABLE else ""
         group.add_argument(
             f"--{filter_key.key}",
-            type=any_text,
+            type=any_text if filter_key.key == "path" else filled,  # an empty path has an error of its own
             action="append" if repeated else "store",
             metavar=filter_key.value,
             help=f"{filter_key.help}{from_here}{repeated}",
@@ -258,6 +282,13 @@ def named_parameter(message: str, parser: argparse.ArgumentParser) -> str:
 
 
 _OTHERS = {"path": "PATH", "query": "the query"}  # parameters that are not options
+
+
+def filled(raw: str) -> str:
+    """Return a text that is not blank."""
+    if not raw.strip():
+        raise argparse.ArgumentTypeError("it is empty")
+    return any_text(raw)
 
 
 def count(raw: str) -> int:

@@ -82,9 +82,6 @@ def filters(args: Namespace, workspace: str, *, path: str = "path") -> dict[str,
 
     *path*: the parameter that --path sets, because methods about one note use `path` for that note.
     """
-    for option in ("tag", "field"):
-        if any(not one.strip() for one in getattr(args, option, None) or ()):
-            raise CommandError(f"--{option} is empty")
     given = filters_of(args)
     if typed := given.pop("path", None):
         globs = relative_path.globs(typed, workspace)
@@ -156,6 +153,8 @@ def whole_answer(client: Client, method: str, params: dict[str, Any], args: Name
     A user's first answer must not miss notes that the user knows. Vectors take minutes in a large folder, so
     only --wait waits for them. A workspace that is ready costs one round trip.
     """
+    if isinstance(args.sync, float):  # longer than a search may take
+        params = params | {"sync": True if synced(client, params["workspace"], args.sync)["synced"] else 1}
     answer = ask(client, method, params, timeout_s=SEARCH_TIMEOUT_S)
     index = answer.get("index") or {}
     if args.wait and (index.get("first") or index.get("pending")):
@@ -172,6 +171,18 @@ def whole_answer(client: Client, method: str, params: dict[str, Any], args: Name
     else:
         return answer
     return ask(client, method, params, timeout_s=SEARCH_TIMEOUT_S)
+
+
+def synced(client: Client, workspace: str, timeout_s: float) -> dict[str, Any]:
+    """Return the answer of `sync` after at most *timeout_s*; its progress goes to stderr."""
+    params = {"workspace": workspace, "timeout_ms": max(1, round(timeout_s * 1000))}
+    try:
+        with Progress() as progress:
+            return ask(client, "sync", params, timeout_s=timeout_s, on_progress=progress)
+    except RpcError as error:
+        if error.code != "MEMD_TIMEOUT":
+            raise
+        return {"synced": False}
 
 
 def wait_for_index(client: Client, workspace: str, **options: bool) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from argparse import ArgumentParser, Namespace
 
 from memctl import exits, workspaces
 from memctl.arguments import seconds, workspace_option
-from memctl.client import RpcError
 from memctl.commands import common
 
 SYNC_TIMEOUT_S = 60.0  # as Watchman's: a whole tree may just have been saved
@@ -32,14 +31,8 @@ example:
 
 def run(args: Namespace) -> int:
     """Wait until the index has all notes saved before the call."""
-    params = {"workspace": workspaces.find(args.workspace)}
     with common.daemon() as client:
-        try:
-            answer = common.ask(client, "sync", params, timeout_s=args.timeout)
-        except RpcError as error:
-            if error.code != "MEMD_TIMEOUT":
-                raise
-            answer = {"synced": False}
+        answer = common.synced(client, workspaces.find(args.workspace), args.timeout)
     if args.json:
         common.print_json(answer)
     elif answer["synced"]:

@@ -21,12 +21,13 @@ REPLY_S = 0.05  # part of a client's timeout reserved for sending the reply
 SEE = "and `memctl status` shows its progress"  # for clients that stopped waiting
 
 
-async def sync(workspaces: Workspaces, params: SyncParams, _: Call) -> SyncResult:
+async def sync(workspaces: Workspaces, params: SyncParams, call: Call) -> SyncResult:
     """``sync``: wait until changes saved before the call are searchable by words."""
     give_up = time.monotonic() + (params.timeout_ms or SYNC_DEFAULT_MS) / 1000 - REPLY_S
 
     async def synced(opened: OpenWorkspace) -> SyncResult:
-        reached = await opened.sync.synced(give_up - time.monotonic())  # less after a reopening
+        report = call.progress if params.progress else None
+        reached = await opened.sync.synced(give_up - time.monotonic(), report)  # less after a reopening
         return SyncResult(
             workspace=str(opened.workspace.root),
             synced=reached,

@@ -231,16 +231,22 @@ class WorkspaceSync:
 
     # Waiting
 
-    async def synced(self, timeout_s: float) -> bool:
-        """Wait until what was saved before the call is searchable by words; return False on a timeout."""
+    async def synced(self, timeout_s: float, report: Report | None = None) -> bool:
+        """Wait until what was saved before the call is searchable by words; return False on a timeout.
+
+        *report* gets the progress.
+        """
         try:
             async with asyncio.timeout(timeout_s):
                 self._try_again()
                 self.rescan()  # events are hints: some are lost without notice
-                reached = time.monotonic()
+                reached = told = time.monotonic()
                 while (since := self._dirty_since) is not None and since <= reached:
                     if self.state == "missing":
                         return False
+                    if report is not None and time.monotonic() >= told + REPORT_EVERY_S:
+                        report(self.progress)
+                        told = time.monotonic()
                     await self._wait(BULK_POLL_S if self._backlog.is_bulk else POLL_S)
                 return self.state != "missing"
         except (TimeoutError, StorageError, NoSpaceError):  # not searchable yet; status reports why

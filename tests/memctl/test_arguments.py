@@ -2,6 +2,7 @@
 
 import argparse
 import os
+from importlib import import_module
 
 import pytest
 
@@ -10,6 +11,7 @@ from memctl.commands import COMMANDS
 from memctl.commands.init import arguments as init_arguments
 from memctl.commands.recall import arguments as recall_arguments
 from memctl.commands.search import arguments as search_arguments
+from memctl.commands.why import arguments as why_arguments
 from memctl.commands.workspaces import arguments as workspaces_arguments
 from memctl.commands.workspaces import settings_of
 from memctl.exits import CommandError
@@ -40,6 +42,36 @@ def test_options_stand_anywhere_among_the_words():
 def test_after_two_dashes_all_are_words(argv, words):
     """Two dashes end the options once; a lone dash, numbers and sentences are words anyway."""
     assert searched(*argv).words == words
+
+
+def test_after_two_dashes_a_path_may_begin_with_one():
+    args = parse(parser_of("why", why_arguments), ["-n", "3", "--", "-a.md", "-b", "c"])
+    assert (args.source, args.words, args.limit) == ("-a.md", ["-b", "c"], 3)
+
+
+@pytest.mark.parametrize(
+    ("argv", "sync", "words"),
+    [
+        (["--sync", "x"], True, ["x"]),
+        (["x", "--sync"], True, ["x"]),
+        (["--sync", "60", "x"], 60.0, ["x"]),
+        (["--sync=2.5", "x"], 2.5, ["x"]),
+        (["--sync", "--", "60"], True, ["60"]),
+        (["60", "x"], False, ["60", "x"]),
+    ],
+)
+def test_a_wait_for_saves_may_have_its_seconds(argv, sync, words):
+    args = searched(*argv)
+    assert (args.sync, args.words) == (sync, words)
+
+
+@pytest.mark.parametrize("option", ["--tag", "--field"])
+@pytest.mark.parametrize("command", ["search", "ls", "fields"])
+def test_an_empty_filter_is_refused_in_every_command(command, option, capsys):
+    module = import_module(f"memctl.commands.{command}")
+    with pytest.raises(SystemExit):
+        parse(parser_of(command, module.arguments), [option, " "])
+    assert f"argument {option}: it is empty" in capsys.readouterr().err
 
 
 def test_any_bytes_are_words():
