@@ -117,6 +117,11 @@ def inside(full: str, root: str) -> str | None:
     return None
 
 
+def has_magic(path: str) -> bool:
+    """Return whether a path has signs of a pattern."""
+    return any(sign in path for sign in _MAGIC)
+
+
 def exists(path: str) -> bool:
     """Return whether a path exists; inaccessible paths count as missing."""
     return os.path.exists(path)  # noqa: PTH110 - Path's raises for names that are too long and for locked folders
@@ -144,12 +149,12 @@ def _within(typed: str, root: str) -> list[str] | None:
     if not typed:
         raise CommandError("--path: a path or a pattern is missing")
     full = workspaces.absolute(typed)
-    if not any(sign in typed for sign in _MAGIC) or exists(full):
+    if not has_magic(typed) or exists(full):
         path = inside(full, root)
         if path is None:
             is_above = inside(root, os.path.realpath(full)) is not None
             return [] if is_above else None
-        if any(sign in path for sign in _MAGIC):  # escaped: a file, or a folder, of this name
+        if has_magic(path):  # escaped: a file, or a folder, of this name
             return [_escaped(path), f"{_escaped(path)}/*"]
         return [path] if path else []
     here = "" if typed.startswith(("/", "~")) else f"{_escaped(workspaces.current_directory())}/"
@@ -167,7 +172,7 @@ def _escaped(path: str) -> str:
 def _without_links(pattern: str) -> str:
     """Return an absolute pattern with symbolic links before its first wildcard resolved."""
     parts = pattern.split("/")
-    literal = next((at for at, part in enumerate(parts) if any(sign in part for sign in _MAGIC)), len(parts))
+    literal = next((at for at, part in enumerate(parts) if has_magic(part)), len(parts))
     return "/".join([_escaped(os.path.realpath("/".join(parts[:literal]) or "/")), *parts[literal:]])
 
 

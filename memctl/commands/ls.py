@@ -1,5 +1,6 @@
 """`memctl ls`: the notes that are indexed, and the files that are not, with the reason."""
 
+import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from datetime import datetime
@@ -9,6 +10,7 @@ from memctl import exits, relative_path, workspaces
 from memctl.arguments import source_options, workspace_option
 from memctl.client import Client
 from memctl.commands import common
+from memctl.exits import CommandError
 from memctl.filter_keys import OPTIONS
 from memctl.output.status import counted
 from memctl.relative_path import shown
@@ -29,7 +31,7 @@ def arguments(parser: ArgumentParser) -> None:
     source_options(parser.add_argument_group("filters"), without=("path",))
     parser.add_argument("--skipped", action="store_true", help="only files that are not indexed")
     workspace_option(parser)
-    parser.add_argument("--json", action="store_true", help="one object a line")
+    parser.add_argument("--json", action="store_true", help="lines: an object for each file")
     parser.epilog = """\
 Prints one line for each note: its day, its chunks, how many of them are found by meaning, the time of its
 change, its path and its title; of an entry also the last day on which an agent was given it. Then one line
@@ -73,6 +75,9 @@ def run(args: Namespace) -> int:
     if not given:
         common.note(f"{counted(skipped, 'file')} skipped")
         if args.paths and not notes and not skipped:
+            for path in map(workspaces.absolute, args.paths):
+                if not (os.path.lexists(path) or relative_path.has_magic(path)):
+                    raise CommandError(f"there is no {path}", exits.NOT_FOUND)
             common.note("memctl why PATH WORDS says why a file is not searched")
     return exits.OK if notes or skipped else exits.NONE
 

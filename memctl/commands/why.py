@@ -58,6 +58,10 @@ def run(args: Namespace) -> int:
     workspace = workspaces.find(args.workspace)
     params = {"workspace": workspace, "query": query, **common.filters(args, workspace, path="glob")}
     place = place_of(args.source, workspace, outside=True)
+    if place["path"] == ".":
+        raise CommandError(
+            f"{args.source} is the workspace itself: name a note in it, as memctl ls lists them"
+        )
     params["path"] = place["path"]
     params |= {"line": place["start_line"]} if "start_line" in place else {}
     with common.daemon() as client:

@@ -5,6 +5,7 @@ or a stop can only delay its indexing. `forget` deletes only entries that memd w
 daily file: people delete their own notes themselves, and `index --purge` removes the traces from the index.
 """
 
+import os
 import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -16,6 +17,7 @@ from typing import Self, TypeVar
 
 import structlog
 
+from memctl.paths import as_on_disk
 from memd import daily
 from memd.api.get import below, is_known, on_disk, unknown
 from memd.api.params import ExtractMemoryParams, ForgetParams
@@ -214,7 +216,7 @@ def _noted(opened: OpenWorkspace, named: str, place: str, *, agent: bool) -> str
     """
     root = opened.workspace.root
     is_id = ENTRY_ID.fullmatch(named) is not None
-    path = _entry_of(opened, named, agent=agent) if is_id else below(root, named)
+    path = _entry_of(opened, named, agent=agent) if is_id else below(root, as_on_disk(str(root / named)))
     if not is_id and (path is None or "\0" in path):
         raise InvalidError(f"{place}: {named!r} is not in the workspace {root}")
     is_any = place == "$.update" and not agent  # a person gets the reason why the path cannot be an entry
@@ -319,6 +321,7 @@ async def _find_note(
     root = opened.workspace.root
     path = await workspaces.read_files(_named_path, opened, params)
     title, places, indexed = await workspaces.read(_as_indexed, opened, params, path, call)
+    await workspaces.read_files(_expect_note, opened, path, indexed is not None)
     block_id = params.id if daily.PATH.fullmatch(path) else None
     if block_id is not None:
         title, digest = await workspaces.read_files(lambda _: daily_identity(root, path, block_id), opened)
@@ -335,7 +338,7 @@ def _named_path(opened: OpenWorkspace, params: ForgetParams) -> str:
     """Return the path that a request names; an error for an agent if the note is hidden from it."""
     root = opened.workspace.root
     if params.id is None:
-        path = below(root, params.path or "")
+        path = below(root, as_on_disk(str(root / (params.path or ""))))
         if path is None:
             raise InvalidError(f"$.path: {params.path} is not in the workspace {root}")
         if not params.keep_file and daily.PATH.fullmatch(path):
@@ -345,6 +348,14 @@ def _named_path(opened: OpenWorkspace, params: ForgetParams) -> str:
     if path is None or (params.agent and not is_known(opened, path)):
         raise unknown(params.path or params.id or "", root)
     return path
+
+
+def _expect_note(opened: OpenWorkspace, path: str, is_indexed: bool) -> None:  # noqa: FBT001 - of a thread
+    full = opened.workspace.root / path
+    if os.path.isdir(full):  # noqa: PTH112 - Path's raises if access is denied
+        raise InvalidError(f"$.path: {path} is a folder: name one entry in it")
+    if not is_indexed and not os.path.lexists(full):
+        raise unknown(path, opened.workspace.root)
 
 
 def _as_indexed(

@@ -66,7 +66,7 @@ _NOT_INDEXED = {
     "failed": ("memd failed to index it", "That is a bug: memctl log names the place"),
 }
 _WAYS_OUT = {
-    "directory": "Name a file in this folder",
+    "directory": "Name a file in this folder: memctl ls PATH lists them",
     "hidden": "Move or rename it: hidden files are never searched",
     "ignored": "Remove the pattern, or add !PATH to memory/.memdignore",
     "template": "If these are notes, add !PATH to memory/.memdignore",

@@ -23,7 +23,7 @@ __all__ = ["MAX_SOURCE_BYTES", "REASONS", "Rules", "changes", "is_utf8", "read_s
 # Reason in Skipped → the text that `status` shows for the file.
 REASONS: Final[Mapping[str, str]] = {
     "binary": "has NUL bytes: it is not text",
-    "directory": "is a folder with the name of a source",
+    "directory": "is a folder, and not a note",
     "failed": "memd failed on it: this is a bug, and the log names the place",
     "link-dangling": "links to nothing",
     "link-hidden": "links to a hidden, unsaved or secret file",
@@ -295,7 +295,11 @@ def _printable(path: str) -> str:
 
 
 # Reason in Refusal → the text for people; in the order in which the reasons are checked.
-WHY_NOT = {**REFUSALS, **REASONS, "folder-link": "is a link to a folder, and those are not followed"}
+WHY_NOT = {
+    **REFUSALS,
+    **REASONS,
+    "folder-link": "is a link to a folder, and those are not followed",
+}
 
 
 def look(root: Path, path: str, rules: Rules, *, now_ns: int) -> SourceText | Refusal | None:

@@ -206,3 +206,11 @@ def test_entries_are_forgotten_while_indexes_take_each_others_place(daemon, root
     assert traces(daemon.state, root) == []
     actions = [one["action"] for one in daemon.call("journal", workspace=workspace)["records"]]
     assert actions.count("forget") == len(paths)
+
+
+@pytest.mark.parametrize(("path", "code"), [("nope.md", "MEMD_NOT_FOUND"), ("memory", "MEMD_INVALID")])
+def test_what_is_no_note_is_told_from_a_note_of_somebody_else(daemon, root, path, code):
+    workspace = daemon.add(root)
+    with pytest.raises(RpcError) as caught:
+        daemon.call("forget", workspace=workspace, path=path)
+    assert caught.value.code == code

@@ -71,8 +71,13 @@ def test_paths_and_filters_narrow_the_list(listed, arguments, cwd, paths):
     status, lines, err = ls(listed, *arguments, cwd=cwd)
     named = [line.split()[1 if line.startswith("skipped") else 4] for line in lines]
     assert len(named) == 6 if paths is None else named == paths
-    assert status == (exits.OK if named else exits.NONE)
-    assert ("memctl why PATH WORDS" in err) == (not named)
+    assert status == (exits.OK if named else exits.NOT_FOUND)
+    assert ("there is no " in err) == (not named)
+
+
+def test_a_pattern_without_a_note_is_no_mistake(listed):
+    status, _, err = ls(listed, "none-such*")
+    assert (status, "memctl why PATH WORDS" in err) == (exits.NONE, True)
 
 
 def test_json_is_an_object_a_line(listed):
