@@ -295,11 +295,7 @@ def _printable(path: str) -> str:
 
 
 # Reason in Refusal → the text for people; in the order in which the reasons are checked.
-WHY_NOT = {
-    **REFUSALS,
-    **REASONS,
-    "folder-link": "is a link to a folder, and those are not followed",
-}
+WHY_NOT = {**REFUSALS, **REASONS, "folder-link": "is a link to a folder, and those are not followed"}
 
 
 def look(root: Path, path: str, rules: Rules, *, now_ns: int) -> SourceText | Refusal | None:
