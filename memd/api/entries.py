@@ -355,7 +355,7 @@ def _expect_note(opened: OpenWorkspace, path: str, is_indexed: bool) -> None:  #
     if os.path.isdir(full):  # noqa: PTH112 - Path's raises if access is denied
         raise InvalidError(f"$.path: {path} is a folder: name one entry in it")
     if not is_indexed and not os.path.lexists(full):
-        raise unknown(path, opened.workspace.root)
+        raise NotFoundError(f"{full} does not exist (any more): memctl search finds entries")
 
 
 def _as_indexed(
