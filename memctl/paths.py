@@ -98,7 +98,7 @@ def as_on_disk(path: str) -> str:
 
     above, name = os.path.split(path)
     folder = as_on_disk(above)
-    with suppress(OSError):
+    with suppress(OSError, ValueError):  # a name with a NUL, which no file has
         wanted = normalize("NFC", name)
         name = next((one for one in os.listdir(folder) if normalize("NFC", one) == wanted), name)  # noqa: PTH208
     return f"{folder.rstrip('/')}/{name}"

@@ -133,6 +133,11 @@ def _refuse_outside(root: Path, memory: Path) -> None:
         raise UnsafeError(f"{memory} is a link to {real}, out of the workspace. Move it away, then try again")
 
 
+def path_on_disk(root: Path, path: str) -> str:
+    """Return a path in *root*, made absolute, with the names that the disk has, in whatever Unicode form."""
+    return as_on_disk(str(root / path))
+
+
 def choose(path: str | None, roots: Iterable[Path]) -> Path:
     """Return the root for a request: the nearest one at or above *path*, or the only one.
 

@@ -17,7 +17,6 @@ from typing import Self, TypeVar
 
 import structlog
 
-from memctl.paths import as_on_disk
 from memd import daily
 from memd.api.get import below, is_known, on_disk, unknown
 from memd.api.params import ExtractMemoryParams, ForgetParams
@@ -42,6 +41,7 @@ from memd.entries import (
 from memd.errors import InvalidError, MemdError, NotFoundError
 from memd.index.snapshot import View
 from memd.records import Action
+from memd.registry import path_on_disk
 from memd.rpc.context import Call
 from memd.search.keyword import phrase_expression
 from memd.workspace.open import OpenWorkspace
@@ -216,7 +216,7 @@ def _noted(opened: OpenWorkspace, named: str, place: str, *, agent: bool) -> str
     """
     root = opened.workspace.root
     is_id = ENTRY_ID.fullmatch(named) is not None
-    path = _entry_of(opened, named, agent=agent) if is_id else below(root, as_on_disk(str(root / named)))
+    path = _entry_of(opened, named, agent=agent) if is_id else below(root, path_on_disk(root, named))
     if not is_id and (path is None or "\0" in path):
         raise InvalidError(f"{place}: {named!r} is not in the workspace {root}")
     is_any = place == "$.update" and not agent  # a person gets the reason why the path cannot be an entry
@@ -338,7 +338,7 @@ def _named_path(opened: OpenWorkspace, params: ForgetParams) -> str:
     """Return the path that a request names; an error for an agent if the note is hidden from it."""
     root = opened.workspace.root
     if params.id is None:
-        path = below(root, as_on_disk(str(root / (params.path or ""))))
+        path = below(root, path_on_disk(root, params.path or ""))
         if path is None:
             raise InvalidError(f"$.path: {params.path} is not in the workspace {root}")
         if not params.keep_file and daily.PATH.fullmatch(path):
