@@ -81,6 +81,10 @@ def asked(layout: str, data: Beir, turns: Beir, kept: Path | None) -> dict[str, 
             ids = {path: turns[0].session for path, turns in places.items() if turns}
         elif layout == "turns":
             data, ids = turns, beir.export(turns.documents, root)
+            days = {one["_id"]: one["metadata"]["date"][: len("2023-05-08")] for one in turns.documents}
+            for path, one in ids.items():
+                text = (root / path).read_text(encoding="utf-8")
+                (root / path).write_text(f"---\ndate: {days[one]}\n---\n{text}", encoding="utf-8")
         else:
             ids = beir.export(dated(data.documents, is_recent=layout == "recent"), root)
         ids = {path: one.rpartition("#")[2] for path, one in ids.items()}

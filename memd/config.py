@@ -61,6 +61,7 @@ class WorkspaceConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     decay: tuple[str, ...] = ()  # patterns of files that fade, too, if their names begin with a day
     min_score: Share = 0.1
     languages: tuple[Language, ...] = ("english",)  # whose word forms are looked for, too; (): none
+    southern_seasons: bool = False
     max_results: Annotated[int, Meta(ge=1, le=1000)] = 10
     core: tuple[str, ...] = ("MEMORY.md", "memory/MEMORY.md")  # at the start of each recall
 
@@ -95,6 +96,7 @@ COMMENTS = {
     "decay_floor half_life_days": "A diary, as 2026-05-01.md or what begins with a day below memory/, always "
     "keeps the share decay_floor of its score, and loses half of the rest every half_life_days.",
     "decay": "Other files that fade, if their names begin with a day (patterns of the same kind as above).",
+    "southern_seasons": 'Whether spring begins in September in a question like "what did we do last spring".',
     "min_score max_results": "Hits with a lower score before that decay are not shown; the default number "
     "of hits.",
     "core": "Notes at the head of each recall, within a quarter of its budget.",

@@ -35,6 +35,7 @@ MEANINGS: dict[type, dict[str, str]] = {
         "decay_floor": "the share of its score that the oldest diary keeps; 1: age does not count",
         "decay": "patterns of other files that fade, if their names begin with a day",
         "min_score": "hits with a lower score are not shown",
+        "southern_seasons": "whether spring begins in September where a question names a season",
         "languages": "languages whose word forms are found, too; `[]`: none",
         "max_results": "hits of an answer, if the question does not say how many",
         "core": "notes at the start of each `recall`; those that exist",

@@ -68,6 +68,9 @@ def score_lines(explanation: Fields, marker: Marker) -> list[str]:
                 f"{run['words']} of {run['asked']} words: ranked as if it scored {run['added']:.2f} more",
             )
         )
+    if named := explanation.get("day_named"):
+        time = f"{named['first']} to {named['last']}" if named["first"] != named["last"] else named["first"]
+        facts.append(("of that day", f"{one_line(time)}: ranked as if it scored {named['added']:.2f} more"))
     if last := explanation.get("expired"):
         facts.append(("expired", f"was valid until {one_line(last)}: ranked as if its score were half"))
     facts += [("", _UNSEEN.get(code, one_line(code))) for code in explanation["unseen"]]

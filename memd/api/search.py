@@ -303,6 +303,7 @@ def parsed(
         timings_ms=timings_ms,
         per_source=params.per_source,
         languages=config.languages,
+        southern=config.southern_seasons,
         is_floor_named=params.min_score is not None,
         diaries=opened.diaries,
     )

@@ -169,6 +169,16 @@ class Called:
 
 
 @dataclass(frozen=True, slots=True)
+class DayNamed:
+    """A time that the query names, for a note of then or of the week after it."""
+
+    day: str  # of the note, YYYY-MM-DD
+    first: str  # of the time
+    last: str
+    added: float  # to `order`; the score is unchanged
+
+
+@dataclass(frozen=True, slots=True)
 class Decay:
     """The decay of a score by age."""
 
@@ -190,6 +200,7 @@ class Explained:
     named: NamedPart | None  # None: the query does not name it
     run: Run | None  # None: fewer than four words in a row or half of the query, or not among the best fifty
     called: Called | None  # None: neither its note nor its section is called like the query
+    day_named: DayNamed | None  # None: the query names no day, or none of its note's time
     merged: float  # the larger of the sum of the parts and the score of the words that name it
     decay: Decay
     score: float  # merged · decay
@@ -197,7 +208,7 @@ class Explained:
     ahead_of: str | None  # path of the superseded source whose better place and order it took; None: its own
     expired: str | None  # the last day on which its source held, if that is past: then `order` is halved
     # The sort key: the score, or with rrf Σ 1 / (60 + rank) · decay, plus 1 for each word that names it
-    # and what `run` and `called` add. None outside both pools.
+    # and what `run`, `called` and `day_named` add. None outside both pools.
     order: float | None
 
 

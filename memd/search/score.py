@@ -13,6 +13,7 @@ of the older note leads to the newer one, and no answer loses its best match.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -29,9 +30,10 @@ from memd.languages import Language
 from memd.records import PER_SOURCE, Mode, Source
 from memd.search import filters, ranking, runs
 from memd.search.called import aliased, called
-from memd.search.explanation import Called, Run, Word
+from memd.search.explanation import Called, DayNamed, Run, Word
 from memd.search.identifiers import NOTHING, Named, named
 from memd.search.keyword import KeywordArm, keyword_arm, knows_a_word, phrase_expression
+from memd.search.named_days import BONUS, named_days
 from memd.search.query import Query
 from memd.search.ranking import RRF_K, Candidate
 from memd.search.source_scores import PLACES, SOURCE_SHARE, Grouped, grouped, places, vector_scores
@@ -90,6 +92,7 @@ class PreparedQuery:
     languages: tuple[Language, ...] = ()  # languages whose word forms are searched; see `word_forms`
     is_floor_named: bool = False  # by the request: then it applies to all that is found
     diaries: Diaries = field(default_factory=Diaries)  # which notes fade with age
+    southern: bool = False  # the hemisphere of the seasons that a query names
 
     @property
     def floor(self) -> float:
@@ -127,6 +130,8 @@ class Judgement:
     runs: Mapping[int, Run] = field(default_factory=dict)
     # Chunk → the name by which the query calls its note or section.
     called: Mapping[int, Called] = field(default_factory=dict)
+    # Chunk → the time that the query names and its source is of.
+    days: Mapping[int, DayNamed] = field(default_factory=dict)
     # Chunks of either pool, best first; superseded sources after their replacements.
     candidates: Sequence[Candidate] = ()
     # Chunk → the chunk of a superseded source whose place it took.
@@ -187,9 +192,10 @@ def _judged(view: View, request: PreparedQuery, words: Judgement, lap: Lap) -> J
     candidates = fused(view.snapshot, request, vector, keyword, names, weights, by_name)
     in_a_row = _runs(view, request, keyword, candidates[: runs.FIRST]) if keyword else {}
     names_asked = called(view, request.query.text, keyword.words, candidates, by_name) if keyword else {}
-    for more in (in_a_row, names_asked):
+    days = days_named(view, request, candidates)
+    for more in (in_a_row, names_asked, days):
         if more:
-            candidates = _raised(candidates, more)
+            candidates = raised(candidates, more)
     if vector is not None:
         first = [candidate.id for candidate in candidates[: VERIFIED * request.limit]]
         vector.verify(places(view.snapshot.columns, np.array(first, np.int64), PLACES))
@@ -207,6 +213,7 @@ def _judged(view: View, request: PreparedQuery, words: Judgement, lap: Lap) -> J
         knows,
         in_a_row,
         names_asked,
+        days,
         ranked.candidates,
         ranked.ahead_of,
     )
@@ -227,10 +234,36 @@ def _runs(
     return {number: Run(run, len(asked), most * run / len(asked)) for number, run in found.items() if run}
 
 
-def _raised(candidates: list[Candidate], by: Mapping[int, Run] | Mapping[int, Called]) -> list[Candidate]:
-    """Return the candidates in the order with what words in a row, or a name, add to their sort keys."""
-    raised = (one._replace(order=one.order + by[one.id].added) if one.id in by else one for one in candidates)
-    return sorted(raised, key=lambda one: -one.order)
+def days_named(view: View, request: PreparedQuery, candidates: Sequence[Candidate]) -> dict[int, DayNamed]:
+    """Return chunk → the time that the query names, for candidates whose source is of then or just after.
+
+    A query that filters by days means the filter. The time of a file's last change is no evidence if most of
+    these files were changed on that day: then they were copied or cloned.
+    """
+    if any(condition.name in {"since", "until"} for condition in request.query.filters):
+        return {}
+    asked = named_days(request.query.text, request.today, request.languages, southern=request.southern)
+    if not asked:
+        return {}
+    sources = {one.source: view.snapshot.sources[one.source] for one in candidates}
+    changed = Counter(source.day for source in sources.values() if source.day_of == "changed")
+    copied = {day for day, count in changed.items() if 2 * count > changed.total()}
+    most = BONUS * (1.0 if request.fusion == "weighted" else 2 / (RRF_K + 1))
+    found = {}
+    for number, source in sources.items():
+        if not (source.day_of == "changed" and source.day in copied):
+            share, first, last = max(one.near(source.day) for one in asked)
+            if share:
+                found[number] = DayNamed(str(source.day), str(first), str(last), most * share)
+    return {one.id: found[one.source] for one in candidates if one.source in found}
+
+
+def raised(
+    candidates: list[Candidate], by: Mapping[int, Run] | Mapping[int, Called] | Mapping[int, DayNamed]
+) -> list[Candidate]:
+    """Return the candidates in the order with what is added to their sort keys."""
+    higher = (one._replace(order=one.order + by[one.id].added) if one.id in by else one for one in candidates)
+    return sorted(higher, key=lambda one: -one.order)
 
 
 def _mask(view: View, query: Query) -> Mask:

@@ -17,7 +17,7 @@ from memd.search.dedup import Comparison, Dedup, Likeness, fold
 from memd.search.identifiers import reading
 from memd.search.keyword import with_held_phrases
 from memd.search.ranking import Candidate, above_floor
-from memd.search.score import Judgement, PreparedQuery, judge, judge_words, lifted
+from memd.search.score import Judgement, PreparedQuery, days_named, judge, judge_words, lifted, raised
 from memd.search.snippet import Line, Part, Passage, Snippet, Wanted, lines_of, passage, snippet, wanted
 from memd.search.spelling import corrected, spelling
 from memd.search.word_forms import with_forms
@@ -116,6 +116,8 @@ def search(view: View, prepared: PreparedQuery, words: Judgement | None = None) 
     else:
         compared = fallback.NothingAlike
         found, has_vectors = fallback.candidates(view, prepared)
+        if days := days_named(view, prepared, found):
+            found = raised(found, days)
         candidates = lifted(found, view.snapshot).candidates
         timer.lap("keyword")  # includes vectors, which are read in the same step
         knows = fallback.knows_a_word(view, prepared.query)

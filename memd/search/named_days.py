@@ -1,0 +1,337 @@
+"""The days that a query names in its words ("8 May", "last spring"), and what they add for notes of then.
+
+A named day is no filter, since "when did we move?" asks for a day, and people write on Monday about Sunday:
+notes of the named days rank higher, and those of the week after them a little. Months and weekdays are read
+in English and in the languages of the workspace, everything else in English. Unlike `dates`, which reads what
+is typed behind a filter, this module loads no library. Pure and thread-safe.
+"""
+
+import calendar
+import re
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date, timedelta
+from functools import lru_cache
+from typing import Final
+from unicodedata import combining, normalize
+
+from memd.languages import Language
+
+# On the sort key of a note of a named day. .05 and .2 are within .01 of nDCG@10 on questions with a day.
+BONUS: Final = 0.1
+AFTER_DAYS: Final = 7  # over which the bonus falls to 0: people write about yesterday
+YEAR_SHARE: Final = (
+    0.2  # of the bonus, for a year that is named without a month: half of the notes may have it
+)
+# Of the bonus: "in May" is mostly the last one, but notes of years ago are asked for without their year, too.
+OTHER_YEARS: Final = 0.5
+MOST_NAMED: Final = 4  # a text that names more days is a log, which asks for none of them; arbitrary
+MAX_CHARS: Final = 1000  # likewise
+FIRST_YEAR: Final = 1950  # a lower number alone is rarely a year; arbitrary
+_SOUTHERN: Final = 6  # months between the seasons of the hemispheres
+
+# Of each language the months, the weekdays from Monday, the words before one of these, and the words for
+# "last". "/" parts the forms of a name; one with a point is an abbreviation.
+_TABLE = """
+    english: january/jan. february/feb. march/mar. april/apr. may june/jun. july/jul. august/aug.
+        september/sep./sept. october/oct. november/nov. december/dec.; monday tuesday wednesday thursday
+        friday saturday sunday; in on during since; last
+    catalan: gener febrer març abril maig juny juliol agost setembre octubre novembre desembre; dilluns
+        dimarts dimecres dijous divendres dissabte diumenge; el al en de del des durant; passat
+    czech: leden/ledna/lednu únor/února/únoru březen/března/březnu duben/dubna/dubnu
+        květen/května/květnu červen/června/červnu červenec/července/červenci srpen/srpna/srpnu září
+        říjen/října/říjnu listopad/listopadu prosinec/prosince/prosinci; pondělí úterý středa/středu čtvrtek
+        pátek sobota/sobotu neděle/neděli; v ve od během; minulý minulou minulé minulém
+    danish: januar/jan. februar/feb. marts april/apr. maj juni juli august/aug. september/sep./sept.
+        oktober/okt. november/nov. december/dec.; mandag tirsdag onsdag torsdag fredag lørdag søndag; i på
+        om siden; sidste
+    dutch: januari/jan. februari/feb. maart april/apr. mei juni juli augustus/aug. september/sep./sept.
+        oktober/okt. november/nov. december/dec.; maandag dinsdag woensdag donderdag vrijdag zaterdag
+        zondag; in op sinds tijdens; afgelopen vorige
+    french: janvier/janv. février/févr. mars avril/avr. mai juin juillet/juil. août septembre/sept.
+        octobre/oct. novembre/nov. décembre/déc.; lundi mardi mercredi jeudi vendredi samedi dimanche; en de
+        depuis le du au; dernier
+    german: januar/jänner/jan. februar/feber/feb. märz april/apr. mai juni/jun. juli/jul. august/aug.
+        september/sep./sept. oktober/okt. november/nov. dezember/dez.; montag dienstag mittwoch donnerstag
+        freitag samstag/sonnabend sonntag; im am in seit; letzten letzter letztem letzte
+    indonesian: januari februari maret april mei juni juli agustus september oktober november desember;
+        senin selasa rabu kamis jumat sabtu minggu; bulan hari pada sejak; lalu
+    italian: gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre
+        dicembre; lunedì martedì mercoledì giovedì venerdì sabato domenica; a in da dal nel di durante;
+        scorso scorsa
+    norwegian: januar/jan. februar/feb. mars april/apr. mai juni juli august/aug. september/sep./sept.
+        oktober/okt. november/nov. desember/des.; mandag tirsdag onsdag torsdag fredag lørdag søndag; i på
+        om siden; sist forrige
+    polish: styczeń/stycznia/styczniu luty/lutego/lutym marzec/marca/marcu kwiecień/kwietnia/kwietniu
+        maj/maja/maju czerwiec/czerwca/czerwcu lipiec/lipca/lipcu sierpień/sierpnia/sierpniu
+        wrzesień/września/wrześniu październik/października/październiku listopad/listopada/listopadzie
+        grudzień/grudnia/grudniu; poniedziałek wtorek środa/środę czwartek piątek sobota/sobotę
+        niedziela/niedzielę; w we od; zeszły zeszłą zeszłym ostatni
+    portuguese: janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro
+        dezembro; segunda-feira terça-feira quarta-feira quinta-feira sexta-feira sábado domingo; em de
+        desde no na durante; passado passada
+    romanian: ianuarie februarie martie aprilie mai iunie iulie august septembrie octombrie noiembrie
+        decembrie; luni marți miercuri joi vineri sâmbătă duminică; în din de; trecut trecută
+    russian: январь/января/январе февраль/февраля/феврале март/марта/марте апрель/апреля/апреле
+        май/мая/мае июнь/июня/июне июль/июля/июле август/августа/августе сентябрь/сентября/сентябре
+        октябрь/октября/октябре ноябрь/ноября/ноябре декабрь/декабря/декабре; понедельник вторник
+        среда/среду четверг пятница/пятницу суббота/субботу воскресенье; в во с со; прошлый прошлую прошлое
+        прошлом
+    spanish: enero febrero marzo abril mayo junio julio agosto septiembre/setiembre octubre noviembre
+        diciembre; lunes martes miércoles jueves viernes sábado domingo; en el de del desde durante; pasado
+    swedish: januari/jan. februari/feb. mars april/apr. maj juni juli augusti/aug. september/sep./sept.
+        oktober/okt. november/nov. december/dec.; måndag tisdag onsdag torsdag fredag lördag söndag; i på
+        sedan; förra
+    turkish: ocak şubat mart nisan mayıs haziran temmuz ağustos eylül ekim kasım aralık; pazartesi salı
+        çarşamba perşembe cuma cumartesi pazar; geçen; geçen
+"""  # noqa: RUF001 - Cyrillic and Turkish are meant
+_NAMES: Final = {
+    language: [part.split() for part in names.split(";")]
+    for row in re.split(r"\n {4}(?! )", _TABLE.strip("\n")[4:])
+    for language, _, names in [row.partition(":")]
+}
+_SEASONS: Final = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}  # their first months
+_SEASON_MONTHS: Final = 3
+_QUARTERS: Final = {"first": 1, "second": 2, "third": 3, "fourth": 4}
+_COUNTS: Final = {"a": 1, "an": 1} | {
+    word: number
+    for number, word in enumerate("one two three four five six seven eight nine ten eleven twelve".split(), 1)  # noqa: SIM905 - readable as words
+}
+# Days of a unit, and the days on each side that so many units ago may mean.
+_UNITS: Final = {"day": (1.0, 0), "week": (7.0, 3), "month": (30.44, 15), "year": (365.25, 90)}
+_HINTS: Final = frozenset(
+    {"yesterday", "today", "quarter", *_UNITS, *(f"{unit}s" for unit in _UNITS), *_SEASONS}
+)
+_HINT: Final = re.compile(r"q[1-4]|[^\W\d_]+|\d{4}")
+_MARK: Final = re.compile("\\d ?[\u5e74\u6708\ub144\uc6d4]")  # year and month in Chinese, Japanese, Korean
+_BEGINS: Final = re.compile(r"(?:^|[.!?:\n])[\W_]*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A time that a query names."""
+
+    first: date
+    last: date
+    share: float = 1.0  # of the bonus
+    is_yearly: bool = False  # without a year: the last such time until today, and that of other years
+
+    def near(self, day: date) -> tuple[float, date, date]:
+        """Return the share of the bonus for a note of *day*, and the first and last day of the time."""
+        found = []
+        for back in (day.year - self.first.year, day.year - 1 - self.first.year) if self.is_yearly else (0,):
+            first, last = _moved(self.first, back), _moved(self.last, back)
+            after = max(0, (day - last).days)
+            share = self.share * max(0.0, 1 - after / AFTER_DAYS) if day >= first else 0.0
+            found.append((share * (OTHER_YEARS if back else 1.0), first, last))
+        return max(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is read in some languages."""
+
+    months: dict[str, int]
+    weekdays: dict[str, int]
+    short: frozenset[str]  # names that count beside a number only
+    last: frozenset[str]
+    hints: frozenset[str]  # words without which no day is named
+    form: re.Pattern[str]
+
+
+def named_days(
+    text: str, today: date, languages: Sequence[Language] = (), *, southern: bool = False
+) -> tuple[Named, ...]:
+    """Return the times that a query names.
+
+    Args:
+        text: of the query, without operators.
+        today: the day that "yesterday" counts from.
+        languages: beside English.
+        southern: spring begins in September.
+    """
+    if len(text) > MAX_CHARS:
+        return ()
+    known, plain = _known(tuple(languages)), _plain(text)
+    lower = plain.lower()
+    hints = _HINT.findall(lower)
+    if known.hints.isdisjoint(hints) and not any(hint[-1].isdigit() for hint in hints):  # noqa: SIM102
+        if plain.isascii() or not _MARK.search(plain):
+            return ()
+    found: dict[Named, None] = {}
+    for match in known.form.finditer(lower):
+        with suppress(ValueError, OverflowError):  # 31 June; outside of the calendar
+            found |= dict.fromkeys(_named(match, known, plain, today, southern=southern))
+    return tuple(found) if len(found) <= MOST_NAMED else ()
+
+
+def _named(  # noqa: PLR0911 - a line for each form
+    match: re.Match[str], known: _Known, text: str, today: date, *, southern: bool
+) -> Sequence[Named]:
+    """Return the times of one match in *text*."""
+    said = {name.rstrip("0123456789"): one for name, one in match.groupdict().items() if one}
+    year, day = int(said.get("year", 0)), int(said.get("day", 0))
+    is_last = said.get("before") in known.last or "after" in said
+    if word := said.get("word"):
+        return [_single(today - timedelta(days=("today", "yesterday").index(word) if " " not in word else 2))]
+    if unit := said.get("unit"):
+        return [_counted(said, unit, today)]
+    if quarter := said.get("quarter"):
+        number = int(quarter) if quarter.isdigit() else _QUARTERS[quarter]
+        return [_period(3 * number - 2, 3, 0, year, today)]
+    if season := said.get("season"):
+        if said.get("before") == "next" or not (year or "before" in said):
+            return []
+        month = (_SEASONS[season] - 1 + _SOUTHERN * southern) % 12 + 1
+        # The winter of 2023 began or ended then.
+        years = (year, year - 1) if year and month + _SEASON_MONTHS > 13 else (year,)  # noqa: PLR2004 - December
+        return [_period(month, _SEASON_MONTHS, 0, one, today, is_last=is_last) for one in years]
+    if name := said.get("name"):
+        if not (year or day) and not _stands_alone(match, said, known, text):
+            return []
+        if name in known.weekdays:
+            back = (today.weekday() - known.weekdays[name] - 1) % 7 + 1
+            return [_single(today - timedelta(days=back))]
+        return [_period(known.months[name], 1, day, year, today, is_last=is_last)]
+    if month := int(said.get("month", 0)):
+        return [_period(month, 1, day, year, today)]
+    before = text[: match.start()].split()[-1:]
+    if not FIRST_YEAR <= year <= today.year + 1 or any(len(one) > 1 and one.isupper() for one in before):
+        return []  # "RFC 2026"
+    return [Named(date(year, 1, 1), date(year, 12, 31), YEAR_SHARE)]
+
+
+def _stands_alone(match: re.Match[str], said: dict[str, str], known: _Known, text: str) -> bool:
+    """Return whether the name of a month or weekday without a number is meant as one."""
+    if said["name"] in known.short or said.get("before") == "next":
+        return False
+    if "before" in said or "after" in said:
+        return True
+    at = next(match.start(group) for group, one in match.groupdict().items() if one and "name" in group)
+    return text[at : at + 1].isupper() and not _BEGINS.search(text[:at])
+
+
+def _counted(said: dict[str, str], unit: str, today: date) -> Named:
+    """Return the time of "three weeks ago", "the last three weeks", "last week" or "this week"."""
+    if which := said.get("which"):
+        is_last = which != "this"
+        if unit == "week":
+            first = today - timedelta(days=today.weekday() + 7 * is_last)
+            return Named(first, first + timedelta(days=6))
+        if unit == "year":
+            year = today.year - is_last
+            return Named(date(year, 1, 1), date(year, 12, 31), YEAR_SHARE)
+        months = 3 if unit == "quarter" else 1
+        number = today.year * 12 + (today.month - 1) // months * months - months * is_last
+        return _period(number % 12 + 1, months, 0, number // 12, today)
+    days, around = _UNITS[unit]
+    count = said.get("ago") or said["past"]
+    back = timedelta(days=round((_COUNTS.get(count) or int(count)) * days))
+    if "past" in said:
+        return Named(today - back, today)
+    return Named(today - back - timedelta(days=around), today - back + timedelta(days=around))
+
+
+def _single(day: date) -> Named:
+    return Named(day, day)
+
+
+def _period(month: int, months: int, day: int, year: int, today: date, *, is_last: bool = False) -> Named:
+    """Return a day or some months; of the last year that has them before *today* if *year* is 0."""
+    if year:
+        return Named(*_stretch(month, months, day, year))
+    for back in range(9):  # a 29 February is at most eight years ago
+        with suppress(ValueError):
+            first, last = _stretch(month, months, day, today.year - back)
+            if (last < today) if is_last else (first <= today):
+                return Named(first, last, is_yearly=not is_last)
+    raise ValueError(day)
+
+
+def _stretch(month: int, months: int, day: int, year: int) -> tuple[date, date]:
+    if day:
+        return date(year, month, day), date(year, month, day)
+    end = month + months - 1
+    year_of_end, end = (year, end) if end <= 12 else (year + 1, end - 12)  # noqa: PLR2004 - months
+    return date(year, month, 1), date(year_of_end, end, calendar.monthrange(year_of_end, end)[1])
+
+
+def _moved(day: date, years: int) -> date:
+    last = calendar.monthrange(day.year + years, day.month)[1]
+    is_end = day.day == calendar.monthrange(day.year, day.month)[1]
+    return day.replace(year=day.year + years, day=last if is_end else min(day.day, last))
+
+
+def _plain(text: str) -> str:
+    """Return *text* without accents, in its case."""
+    if text.isascii():
+        return text
+    bare = "".join(one for one in normalize("NFD", text) if not combining(one))
+    return normalize("NFC", bare)
+
+
+@lru_cache(16)
+def _known(languages: tuple[Language, ...]) -> _Known:
+    months: dict[str, int] = {}
+    weekdays: dict[str, int] = {}
+    before: set[str] = set()
+    last: set[str] = set()
+    for language in dict.fromkeys(("english", *languages)):
+        if language not in _NAMES:
+            continue
+        its = [[_plain(word) for word in words] for words in _NAMES[language]]
+        for names, numbers in ((its[0], months), (its[1], weekdays)):
+            numbers |= {form: at for at, name in enumerate(names) for form in name.split("/")}
+        before |= {*its[2]}
+        last |= {*its[3]}
+    months = {name: number + 1 for name, number in months.items()}
+    short = {name[:-1] for name in months if name.endswith(".")}
+    months = {name.rstrip("."): number for name, number in months.items()}
+    hints = frozenset({*months, *weekdays, *_HINTS, *(word for name in weekdays for word in name.split("-"))})
+    form = _form(months, weekdays, before, last)
+    return _Known(months, weekdays, frozenset(short), frozenset(last), hints, form)
+
+
+def _form(
+    months: Iterable[str], weekdays: Iterable[str], before: set[str], last: set[str]
+) -> re.Pattern[str]:
+    def any_of(words: Iterable[str]) -> str:
+        return "|".join(map(re.escape, sorted(words, key=lambda word: (-len(word), word))))
+
+    month, names = any_of(months), any_of([*months, *weekdays])
+    year = r"(?P<year{}>(?:19|20)\d\d)(?!\d)"
+    day = r"(?P<day{}>3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th|er|\.|o)?(?![\w:])"
+    of = r"(?:(?:of|de|del|di)\s+)?"
+    counts, units = any_of(_COUNTS), "(?P<unit{}>day|week|month|year)"
+    then = r"(?:early\s+|late\s+|mid[-\s]\s*)?"
+    season = (
+        rf"(?:(?P<before10>in|during|since|last|next)\s+(?:the\s+)?{then})?(?P<season10>{any_of(_SEASONS)})"
+    )
+    alone = rf"(?:(?P<before15>{any_of({*before, *last, 'next'})})\s+{then})?(?P<name15>{names})"
+    forms = [
+        rf"(?<![./-]){year.format(1)}(?P<mark1>[-/.])(?P<month1>\d\d?)(?P=mark1)(?P<day1>\d\d?)(?![\w/-])",
+        rf"(?<![./-]){year.format(2)}-(?P<month2>\d\d)(?![\w/-])",
+        rf"(?P<day3>\d\d?)\.\s?(?P<month3>\d\d?)\.\s?{year.format(3)}",
+        rf"{day.format(4)}\s+{of}(?P<name4>{month})\.?(?:,?\s+{of}{year.format(4)})?",
+        rf"(?P<name5>{month})\.?\s+(?:the\s+)?{day.format(5)}(?:,?\s+{year.format(5)})?",
+        rf"(?P<name6>{month})\.?,?\s+{of}{year.format(6)}",
+        rf"q(?P<quarter7>[1-4])(?:\s+{of}{year.format(7)})?",
+        rf"{year.format(8)}\s?-?q(?P<quarter8>[1-4])",
+        rf"(?P<quarter9>{any_of(_QUARTERS)})\s+quarter\s+{of}{year.format(9)}",
+        rf"{season}(?:\s+{of}{year.format(10)}|(?!\s+of\b))",
+        rf"(?P<ago11>\d{{1,3}}|{counts})\s+{units.format(11)}s?\s+ago",
+        rf"(?:last|past)\s+(?P<past12>\d{{1,3}}|{counts})\s+{units.format(12)}s?",
+        r"(?P<which13>last|this|past)\s+(?P<unit13>week|month|quarter|year)",
+        r"(?P<word14>day\s+before\s+yesterday|yesterday|today)",
+        rf"{alone}(?!\.?,?\s+{of}(?:the\s+)?\d)(?:\s+(?P<after15>{any_of(last)}))?",
+        rf"(?<![.,:/#$\u20ac\u00a3+-]){year.format(16)}(?![\w/:%-]|[.,]\d)",
+    ]
+    # Year, month and day in Chinese, Japanese and Korean.
+    y, m, d = "[\u5e74\ub144]", "[\u6708\uc6d4]", "[\u65e5\u53f7\u865f\uc77c]"
+    number = r"(?P<{}17>3[01]|[12]\d|0?[1-9])\s?"
+    spaceless = (
+        rf"(?:{year.format(17)}\s?{y}\s?)?(?<!\d){number.format('month')}{m}(?:\s?{number.format('day')}{d})?"
+        rf"|{year.format(18)}\s?{y}"
+    )
+    return re.compile(rf"(?<!\w)(?:{'|'.join(forms)})(?!\w)|{spaceless}")
