@@ -16,7 +16,7 @@ PASSES = frozenset({
     "superseded_by", "supersedes", "next", "paths", "id", "entry", "hash", "keys", "model_id",
     "conversation",
     "degraded", "state", "date", "created", "updated", "time", "kind", "origin", "estimator", "stage",
-    "tier", "entries", "expired", "recalled",
+    "tier", "entries", "expired", "recalled", "day", "first", "last",
 })  # fmt: skip
 
 
