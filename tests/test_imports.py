@@ -30,6 +30,7 @@ VOCABULARY = {
     "memd.registry",
     "memd.sandbox",
     "memd.systemd",
+    "memd.telephone",
 }
 # Package → what it may import beside itself.
 MAY_IMPORT = {

@@ -41,6 +41,7 @@ from memd.records import (
     origin_of,
 )
 from memd.sources.privacy import is_private
+from memd.telephone import numbers_in
 from memd.text import (
     SPACELESS,
     fold,
@@ -276,7 +277,8 @@ def searchable(read: str, path: str, front: str | None) -> str:
 
     The first chunk of a source also contains the file name and the values of the front matter, for keyword
     search only. Phrases are found over what a reader does not see within a sentence: the targets of links
-    come last, and between characters of a script without spaces there is no emphasis.
+    come last, and between characters of a script without spaces there is no emphasis. Telephone numbers in
+    groups are also there in one piece.
 
     Args:
         read: what the model reads of the chunk.
@@ -288,6 +290,8 @@ def searchable(read: str, path: str, front: str | None) -> str:
         text = _with_targets_last(text)
     if not text.isascii():
         text = _EMPHASIS.sub("", text)
+    if numbers := numbers_in(text):
+        text = "\n".join([text, *dict.fromkeys(form for _, forms in numbers for form in forms)])
     if front is None:
         return searched_text(text)
     shown = read.casefold()

@@ -41,6 +41,7 @@ from memd.search.explanation import Term
 from memd.search.query import FORMS_SHARE, Query, content_words
 from memd.search.source_scores import Grouped, grouped, keyword_scores, shares_by
 from memd.search.word_forms import postings_of_forms
+from memd.telephone import numbers_in
 from memd.text import is_spaceless, pairs_of, pieces_of, searched_text
 
 with suppress(ImportError):  # then search.fallback answers, and nothing here is called
@@ -239,6 +240,15 @@ def with_held_phrases(view: View, query: Query) -> Query:
     held = tuple(one for one in query.phrases if len(view.matching("words", phrase_expression(one))))
     loose = tuple(f'"{one}"' for one in query.phrases if one not in held)
     return replace(query, phrases=held, as_words=(*query.as_words, *loose)) if loose else query
+
+
+def with_joined_numbers(view: View, query: Query) -> Query:
+    """Return *query* with its telephone numbers in one piece, in the first form that a note has, if any."""
+    text = query.text
+    for written, forms in numbers_in(text):
+        has = (form for form in forms if view.postings(form, prefix=False).document_frequency)
+        text = text.replace(written, next(has, written))
+    return query if text == query.text else replace(query, text=text, pieces=tuple(pieces_of(text)))
 
 
 def terms_of(view: View, query: Query) -> tuple[list[tuple[Term, Postings]], frozenset[int]]:

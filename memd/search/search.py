@@ -15,7 +15,7 @@ from memd.search import fallback
 from memd.search.confidence import confidence
 from memd.search.dedup import Comparison, Dedup, Likeness, fold
 from memd.search.identifiers import reading
-from memd.search.keyword import with_held_phrases
+from memd.search.keyword import with_held_phrases, with_joined_numbers
 from memd.search.ranking import Candidate, above_floor
 from memd.search.score import Judgement, PreparedQuery, days_named, judge, judge_words, lifted, raised
 from memd.search.snippet import Line, Part, Passage, Snippet, Wanted, lines_of, passage, snippet, wanted
@@ -80,7 +80,7 @@ def begin(view: View, plain: PreparedQuery, tokenizer: Tokenizer) -> tuple[Prepa
     Raises:
         DeadlineError: the caller's deadline passed.
     """
-    plain = replace(plain, query=with_held_phrases(view, plain.query))
+    plain = replace(plain, query=with_joined_numbers(view, with_held_phrases(view, plain.query)))
     if not HAS_NUMPY:
         return plain, None
     found = spelling(view, plain.query, tokenizer, plain.expired)

@@ -1,0 +1,43 @@
+"""Telephone numbers: in groups or in one piece, with a country or without, they are the same number. Pure.
+
+A note's numbers in groups are indexed in one piece, too, and those of a query are joined. What may be the
+number of a subscriber is joined (ITU-T E.123 and E.164, and as people write them): digits behind a plus sign,
+a zero or an area code in brackets, or three, three and three or four digits. So days, decimal fractions,
+addresses of computers and rows of figures are not.
+"""
+
+import re
+
+FEWEST, MOST = 9, 15  # digits; fewer are mostly no number, and no number has more
+_LINE = r"[-/ \u00a0\u2010\u2011\u2013\u202f]"
+_NUMBER = re.compile(
+    rf"""(?<![\w.,/+)-])(?<!\d[ :])
+    (?:(?P<abroad>\+|00(?=[1-9])|\(\+)\d{{1,4}}\)? | \(\d{{2,6}}\) | 0[1-9]\d{{0,5}} | 8(?=[ ]?\(\d)
+      | \d{{3}}(?={_LINE}\d{{3}}{_LINE}\d{{3,4}}\b) )
+    (?: (?:[ ]?{_LINE}[ ]? | (?<=\)) | (?=\() ) \(?\d+\)?
+        (?: (?:{_LINE} | (?<=\)) | (?=\() ) \(?\d+\)? )*
+      | (?:\.\d+){{2,}} )
+    (?!\w | [ ]?[-./:]?\d)""",
+    re.VERBOSE,
+)
+_DAY = re.compile(r"\d{1,2}([-./])\d{1,2}\1\d{2,4}(?![-./]?\d)")
+_TRUNK = re.compile(r"\(0\)")  # dialled only within the country
+_DIGITS = re.compile(r"\d+")
+
+
+def numbers_in(text: str) -> list[tuple[str, tuple[str, ...]]]:
+    """Return each number that *text* has in groups, as written, and its forms in one piece.
+
+    A number with a country has that form, and those within the country, with a leading zero and without.
+    """
+    found: list[tuple[str, tuple[str, ...]]] = []
+    for place in _NUMBER.finditer(text):
+        first, *others = _DIGITS.findall(_TRUNK.sub(" ", place[0]))
+        rest = "".join(others)
+        if FEWEST <= len(first + rest) <= MOST and not _DAY.match(place[0]):
+            is_abroad = place["abroad"] is not None
+            code = first.removeprefix("00") if is_abroad else first
+            found.append(
+                (place[0], (f"{code}{rest}", f"0{rest}", rest) if is_abroad else (f"{first}{rest}",))
+            )
+    return found
