@@ -133,6 +133,8 @@ def _check(source: Path, target: Path, known: list[Path], state_dir: Path) -> No
     if workspace_at(source, state_dir).is_there():
         command = f"mv {shlex.quote(str(source))} {shlex.quote(str(target))}"
         raise WorkspaceError(f"{source} is still there. Move the folder first: {command}")
+    if not os.path.lexists(target):
+        raise WorkspaceError(f"there is no {target}: name the folder that {source} was moved to")
     if not workspace_at(target, state_dir).is_there():
         raise WorkspaceError(f"{target} has no memory/config.toml: it is not the folder that was moved")
     if target in known:

@@ -6,6 +6,7 @@ import os
 import pytest
 
 from memd import move
+from memd.errors import WorkspaceError
 from memd.registry import MOVE_NAME, Registry, create, workspace_at
 
 CALLS = ("rename", "replace", "unlink", "fsync", "fdatasync", "rmdir")
@@ -84,3 +85,9 @@ def test_a_folder_that_came_back_is_not_moved_by_an_old_record(moved):
     new.rename(old)
     move.go_on(state)
     assert Registry(state).known() == [old, old / "inner"]
+
+
+def test_a_target_that_is_not_there_is_named(moved):
+    state, old, new = moved
+    with pytest.raises(WorkspaceError, match=f"there is no {new}x: name the folder that {old} was moved to"):
+        move.move(str(old), f"{new}x", state)

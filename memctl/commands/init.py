@@ -99,9 +99,14 @@ def _own_name() -> str:
     from shutil import which
 
     typed = sys.argv[0]
-    if typed.endswith("__main__.py") or (known := which("memctl")) is None or "/" not in typed:
-        return "memctl" if "/" not in typed or typed.endswith("__main__.py") else quote(typed)
-    return "memctl" if os.path.realpath(known) == os.path.realpath(typed) else quote(typed)
+    known = which("memctl")
+    if (
+        "/" not in typed
+        or typed.endswith("__main__.py")
+        or (known is not None and os.path.realpath(known) == os.path.realpath(typed))
+    ):
+        return "memctl"
+    return quote(os.path.abspath(typed))  # noqa: PTH100 - a link stays; it is run from another folder
 
 
 def _multilingual(root: str) -> str:

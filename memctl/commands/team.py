@@ -98,7 +98,8 @@ def _told(answer: dict[str, Any], line: str, args: Namespace) -> int:
     error = answer["status"]["error"]
     common.print_answer(answer, line, as_json=args.json)
     common.note(with_install_line(error))
-    return exits.UNHEALTHY if error and not answer["done"] else exits.OK
+    is_refused = error.startswith(f"{answer['root']} is ")  # not published, or another folder than it was
+    return exits.UNHEALTHY if error and (is_refused or not answer["done"]) else exits.OK
 
 
 def _rebuild(args: Namespace) -> int:

@@ -195,12 +195,18 @@ def workspace(known: dict[str, Any]) -> PageBlock:
         *([("model", model_of(known))] if model_of(known) else []),
         *_unusual(known),
         ("last scan", moment(known.get("last_scan"))),
-        ("last index", moment(known.get("last_index"))),
+        ("last index", _last_index(known)),
         *([("last check", _checked(known["last_check"]))] if known.get("last_check") else []),
         ("size", size(known.get("size_bytes"))),
     ]
     facts += [("degraded", reasons(known["degraded"]))] if known.get("degraded") else []
     return _facts(one_line(known["root"]), facts + errors + _beside(known))
+
+
+def _last_index(known: dict[str, Any]) -> str:
+    """Return when everything was searchable; what is indexed already can be searched before that."""
+    when = known.get("last_index")
+    return "not complete yet" if when is None and known.get("chunks") else moment(when)
 
 
 def _row(known: dict[str, Any]) -> tuple[Cell, ...]:

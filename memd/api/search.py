@@ -471,7 +471,7 @@ def embedded(opened: Askable, prepared: PreparedQuery, *, typed: str | None = No
         snapshot = opened.index.snapshot
         if (snapshot.model_id, snapshot.rows.dim) != (embedder.model_id, embedder.dim):
             return without("vectors-building", "vectors-building")
-        words = spelled(text, embedder.tokenizer)
+        words = spelled(text if prepared.query.corrected else prepared.query.text, embedder.tokenizer)
         texts = [text] if text == prepared.query.text else [text, prepared.query.text]
         vectors = embedding.embed_queries(texts, timeout_s=QUERY_TIMEOUT_S)
     except UnavailableError as error:

@@ -108,3 +108,11 @@ def test_the_last_check_says_when_and_what_it_found():
         ({"ok": False, "detail": "2 findings\x1b"}, "2 findings␛"),
     ):
         assert said(last_check=check | {"at": at})["last check"] == f"{facts.moment(at)}, {verdict}"
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [({"chunks": 4090}, "not complete yet"), ({"chunks": 0}, "never"), ({"last_index": "now"}, "now")],
+)
+def test_a_part_that_is_indexed_is_not_called_never(changes, told):
+    assert said(**{"last_index": None} | changes)["last index"] == told
