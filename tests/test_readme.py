@@ -242,8 +242,8 @@ def test_the_error_codes_of_the_protocol_are_those_that_exit_codes_know():
 
 
 def test_the_readme_is_short():
-    """At most 1,500 words, and 150 before the first command to install."""
-    assert len(README.split()) <= 1500
+    """At most 1,300 words, and 150 before the first command to install."""
+    assert len(README.split()) <= 1300
     assert len(README.split("## Try it")[0].split()) <= 150
 
 
