@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from typing import Any
+from urllib.parse import quote
 
 import forked
 from daemon_process import Daemon
@@ -38,9 +39,8 @@ NOTIFICATIONS = {
     "window/showDocument": types.ShowDocumentRequest,
 }
 ABLE = {
-    "workspace": {
-        "workspaceEdit": {"documentChanges": True, "resourceOperations": ["create", "rename", "delete"]}
-    },
+    # As Neovim's: documentChanges are not named.
+    "workspace": {"workspaceEdit": {"resourceOperations": ["create", "rename", "delete"]}},
     "window": {"showDocument": {"support": True}},
 }
 
@@ -123,7 +123,7 @@ class Editor:
                 return params["diagnostics"]
 
     def uri(self, path: str) -> str:
-        return f"file://{self.root}/{path.replace(' ', '%20')}"
+        return f"file://{self.root}/{quote(path)}"
 
     def open(self, path: str, text: str) -> None:
         document = {"uri": self.uri(path), "languageId": "markdown", "version": 1, "text": text}

@@ -95,7 +95,7 @@ def _creation(
     is_url = link["kind"] in {"markdown", "definition"}
     if link["why"] != "missing" or not (is_url or link["kind"] == "text"):
         return None
-    if "create" not in (can.get("resourceOperations") or ()) or not can.get("documentChanges"):
+    if "create" not in (can.get("resourceOperations") or ()):
         return None
     if suffix not in {".md", ".markdown"} and is_url:
         return None

@@ -27,6 +27,8 @@ _KEY = re.compile(r"([\w-]*)$")
 _VALUE = re.compile(r"([\w-]+):\s+(?:.*[\[,]\s*)?([^\[\],]*)$")
 _ITEM = re.compile(r"\s*- ([^,]*)$")
 
+_SNIPPET = 2  # InsertTextFormat
+_SPECIAL = re.compile(r"[$}\\]")  # in a snippet
 _FILE, _REFERENCE, _KEYWORD, _PROPERTY, _VALUE_KIND = 17, 18, 14, 10, 12  # CompletionItemKind
 
 
@@ -41,9 +43,25 @@ class Offer(NamedTuple):
 
 
 def complete(
-    document: Document, position: dict[str, Any], workspace: Workspace, places: Places, style: str
+    document: Document,
+    position: dict[str, Any],
+    workspace: Workspace,
+    places: Places,
+    style: str,
+    *,
+    as_snippets: bool,
 ) -> dict[str, Any]:
-    """Return the completion list at a position; *style* as in `Workspace.style`, or auto."""
+    """
+    Return the completion list at a position.
+
+    Args:
+        document: the text around it.
+        position: of the cursor.
+        workspace: of the document.
+        places: in the workspace.
+        style: as in `Workspace.style`, or auto.
+        as_snippets: Neovim 0.11 cuts a plain text at its first space, but no snippet.
+    """
     number = min(position["line"], len(document.lines) - 1)
     line = content(document.lines[number])
     at = index(line, position["character"], document.encoding)
@@ -87,7 +105,11 @@ def complete(
             "detail": one.detail,
             "filterText": typed,
             "sortText": f"{rank:04}",
-            "textEdit": {"range": span(at - len(typed), at), "newText": one.new},
+            "textEdit": {
+                "range": span(at - len(typed), at),
+                "newText": _SPECIAL.sub(r"\\\g<0>", one.new) if as_snippets else one.new,
+            },
+            **({"insertTextFormat": _SNIPPET} if as_snippets else {}),
             **({"additionalTextEdits": [{"range": span(at, at + closed), "newText": ""}]} if closed else {}),
             **({"data": {"root": workspace.root, "path": one.path}} if one.path else {}),
         }
@@ -118,6 +140,11 @@ def _notes(document: Document, workspace: Workspace, number: int, typed: str) ->
             given.add(hit["path"])
             label = hit["title"] or stem_of(hit["path"])
             yield Offer(label, "", f"≈ {hit['path']}", _REFERENCE, hit["path"])
+    # Behind the brackets alone, a menu must open: Neovim 0.11 asks again for letters only while one is open.
+    newest = sorted(names.values(), key=lambda one: (one["date"], one["path"]), reverse=True)
+    for note in newest[:NEAR] if not typed else ():
+        if note["path"] not in given:
+            yield Offer(note["title"] or stem_of(note["path"]), "", note["path"], _REFERENCE, note["path"])
 
 
 def near(workspace: Workspace, text: str, without: str, limit: int) -> list[dict[str, Any]]:

@@ -252,7 +252,8 @@ def workspace_edit(
     can = (capabilities.get("workspace") or {}).get("workspaceEdit") or {}
     if moves and "rename" not in (can.get("resourceOperations") or ()):
         raise FailedError("this editor cannot rename files for a language server: headings can be renamed")
-    if not can.get("documentChanges"):
+    # Neovim has the second and does not name the first.
+    if not (can.get("documentChanges") or can.get("resourceOperations")):
         return {"changes": {places.uri(path): found for path, found in edits.items()}}
     changes: list[dict[str, Any]] = [
         {

@@ -306,7 +306,12 @@ class Server:
         if (here := self._here(params)) is None:
             return None
         document, workspace, places = here
-        return completion.complete(document, params["position"], workspace, places, self._settings.links)
+        able = (self._client.get("textDocument") or {}).get("completion") or {}
+        return completion.complete(
+            document, params["position"], workspace, places, self._settings.links,
+            as_snippets=self._client_name == "Neovim"
+            and (able.get("completionItem") or {}).get("snippetSupport") is True,
+        )  # fmt: skip
 
     def _resolve(self, item: dict[str, Any]) -> dict[str, Any]:
         place = item.get("data")
