@@ -82,7 +82,9 @@ def _offer(args: Namespace) -> int:
         root = workspaces.if_any(args.workspace) or next(iter(workspaces.registered()), None)
         if root is not None:
             with Client.connect() as client:
-                answer = client.call("fields", params | {"workspace": root}, timeout_s=OFFER_TIMEOUT_S)
+                # As for an agent: what is offered lands in a shell's history, which other programs read.
+                asked = params | {"workspace": root, "agent": True}
+                answer = client.call("fields", asked, timeout_s=OFFER_TIMEOUT_S)
             names = [one["name"] for one in answer["fields"]]
             offers = [f"{condition[0]}{name}" if condition else f"{name}=" for name in names]
             fitting = (one for one in offers if one.startswith(typed) and one_line(one) == one)

@@ -1,8 +1,8 @@
 """The filter `field:`: conditions on the front matter of notes, and the counts of its keys and values.
 
 A condition is tested once for each distinct value of its key, and SQLite returns the sources with the values
-that pass. Secrets were masked before the fields were stored, so that no filter confirms one. Imported only
-by a query with such a filter. Thread-safe.
+that pass. What an agent filters by was masked before it was stored, so that no filter confirms a secret.
+Imported only by a query with such a filter. Thread-safe.
 """
 
 import math
