@@ -28,11 +28,13 @@ async def sync(workspaces: Workspaces, params: SyncParams, call: Call) -> SyncRe
     async def synced(opened: OpenWorkspace) -> SyncResult:
         report = call.progress if params.progress else None
         reached = await opened.sync.synced(give_up - time.monotonic(), report)  # less after a reopening
+        snapshot = opened.index.snapshot
+        generation = snapshot.seen if params.agent else snapshot.generation
         return SyncResult(
             workspace=str(opened.workspace.root),
             synced=reached,
-            generation=opened.index.snapshot.generation,
-            index=index_state(opened, opened.sync.known, opened.index.snapshot.generation),
+            generation=generation,
+            index=index_state(opened, opened.sync.known, generation),
         )
 
     return await workspaces.using(params.workspace, synced)

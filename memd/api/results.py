@@ -45,7 +45,7 @@ class IndexState(Result, frozen=True, kw_only=True):
     pending: int  # files and vectors that are not searchable yet
     pending_files: int
     pending_vectors: int
-    generation: int  # counts commits
+    generation: int  # counts commits; for an agent, up to the last one that it can see
     lag_ms: int  # age of the oldest change that is not searchable yet
     embedded: float | None  # share of the chunks readable by the model with a vector; null without one
     left_s: LeftSeconds

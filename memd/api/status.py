@@ -83,21 +83,19 @@ async def hello(workspaces: Workspaces, params: HelloParams, call: Call) -> Hell
         state_dir=str(workspaces.state_dir),
         limits=LIMITS,
         model_id=next((model.model_id for model in models if model), None),
-        index_generation=await _generation(workspaces, params.workspace),
+        index_generation=await _generation(workspaces, params),
         degraded=sorted({code for queue in workspaces.embeddings if (code := _trouble(queue))}),
     )
 
 
-async def _generation(workspaces: Workspaces, path: str | None) -> int | None:
+async def _generation(workspaces: Workspaces, params: HelloParams) -> int | None:
     """Return the generation of the requested workspace; None if it is ambiguous, unknown or not open."""
     try:
-        root = await workspaces.root_of(path)
+        root = await workspaces.root_of(params.workspace)
     except WorkspaceError:
         return None
-    return next(
-        (opened.index.snapshot.generation for opened in workspaces.opened if opened.workspace.root == root),
-        None,
-    )
+    found = (opened.index.snapshot for opened in workspaces.opened if opened.workspace.root == root)
+    return next((one.seen if params.agent else one.generation for one in found), None)
 
 
 async def ping(workspaces: Workspaces, _params: NoParams, _call: Call) -> PingResult:

@@ -230,6 +230,8 @@ LOOKED_THROUGH = (
 # ignores a failing disk, so that more and more acknowledged commits would exist only in the log.
 LOG_PAGES = 1000
 
+SEEN = "seen_generation"  # key in meta: of the last commit that agents see
+
 READ_ONLY = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
 
 Row = tuple[Any, ...]
@@ -329,9 +331,15 @@ class Database:
             (key, value),
         )
 
-    def count_generation_up(self) -> None:
-        """Increment the generation, inside a transaction: readers must use another snapshot."""
-        self.set("generation", (self.number("generation") or 0) + 1)
+    def count_generation_up(self, *, is_seen: bool = True) -> None:
+        """Increment the generation, inside a transaction: readers must use another snapshot.
+
+        *is_seen*: agents see what is committed.
+        """
+        generation = (self.number("generation") or 0) + 1
+        self.set("generation", generation)
+        if is_seen:
+            self.set(SEEN, generation)
 
     def checkpoint(self) -> bool:
         """Checkpoint as far as readers allow; return True when the log is empty."""

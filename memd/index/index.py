@@ -11,6 +11,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
 from memd.entries.secrets import mask
 from memd.errors import DeadlineError, StorageError, storage_error
@@ -19,6 +20,7 @@ from memd.index import codes, matrices
 from memd.index.ann import Codes
 from memd.index.codes import CodesKeeper
 from memd.index.columns import MisplacedError
+from memd.index.database import SEEN
 from memd.index.matrices import Compaction, Matrices, matrix_name
 from memd.index.postings import TermPostings
 from memd.index.postings_table import PostingsTable
@@ -58,6 +60,7 @@ def changed(old: Snapshot, changes: Transaction, writer: Writer, matrices: Matri
         rows=matrices.rows,
         postings=words,
         supersession=writer.supersession() if is_read_again else old.supersession,
+        seen=writer.number(SEEN) or 0,
     )
 
 
@@ -66,6 +69,13 @@ FILE_NAMES = (matrices.FILE_NAME, codes.FILE_NAME)  # of the files beside it
 # Size of SQLite's log, which cannot be truncated while a reader holds a state, as a check does for minutes.
 LONG_LOG_BYTES = 48 * 1024 * 1024
 PUBLISH_TIMEOUT_S = 5.0  # a commit is visible some microseconds before its snapshot; far more than that
+
+
+class Hides(Protocol):
+    """Decides what is kept from agents."""
+
+    def __call__(self, path: str, *, is_private: bool) -> bool:
+        """Return whether a source is kept from agents."""
 
 
 class Index:
@@ -84,6 +94,7 @@ class Index:
         self._compaction: Compaction | None = None
         # Called, from any thread, after a query met damaged rows.
         self.tell_damaged: Callable[[], None] = lambda: None
+        self._hides: Hides = lambda _path, *, is_private: is_private
         self._garbage: tuple[int, tuple[int, int]] = (-1, (0, 0))  # `changes_made`, garbage then
         self.snapshot: Snapshot  # the newest, for counts; a query uses `view`. For any thread
         try:
@@ -174,6 +185,15 @@ class Index:
 
     # For the writing thread
 
+    def keep_from_agents(self, hides: Hides, rules: str) -> None:
+        """Set what is kept from agents; other *rules* than before are a change that they see."""
+        self._hides = hides
+        if (self.writer.get("agents_ignore") or "") != rules:
+            with self.writer.transaction():
+                self.writer.set("agents_ignore", rules)
+                self.writer.count_generation_up()
+            self._republish()
+
     @contextmanager
     def changes(self) -> Iterator[Transaction]:
         """Commit the changes of the block as one, then publish them; an exception rolls all back."""
@@ -184,7 +204,10 @@ class Index:
                 removed=changes.removed, added=changes.added.values(), embedded=changes.embedded
             )
             if changes.visible:
-                self.writer.count_generation_up()
+                is_seen = any(
+                    not self._hides(path, is_private=own) for path, own in changes.changed_sources()
+                )
+                self.writer.count_generation_up(is_seen=is_seen)
         if changes.visible:
             self.snapshot = changed(self.snapshot, changes, self.writer, self.matrices)
 
@@ -369,6 +392,7 @@ class Index:
         sources, active = self.writer.sources(), self.matrices.active
         columns = self.matrices.columns.load(sources.keys(), self.matrices.rows.count)
         generation = self.writer.number("generation") or 0
+        seen = self.writer.number(SEEN)
         return Snapshot(
             generation,
             sources,
@@ -379,6 +403,7 @@ class Index:
             self.codes.usable,
             self.writer.supersession(),
             self.matrices.cosines_of(active.model_id) if active else SHIPPED_COSINES,
+            seen=generation if seen is None else seen,
         )
 
     def _same_moment(self, reader: Reader) -> Snapshot:

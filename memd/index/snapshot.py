@@ -33,6 +33,7 @@ class Snapshot:
     codes: Codes | None = None  # of these rows, in a large index
     supersession: Supersession = NOBODY
     cosines: CosineScale = SHIPPED_COSINES  # of the model
+    seen: int = 0  # generation of the last commit that agents see
 
     def source_at(self, path: str | None) -> Source | None:
         """Return the live source at *path*, relative to the root, or None.
@@ -71,7 +72,7 @@ class Snapshot:
         chunks: Iterable[tuple[int, int, int, int, int]],
         told: Mapping[int, str],
     ) -> "Snapshot":
-        """Return the snapshot as if the *hidden* sources were gone, with this *supersession*.
+        """Return what agents see: as if the *hidden* sources were gone, with this *supersession*.
 
         *chunks* of `TWOFOLD` are exchanged, and the titles and tags of some sources replaced as *told*.
         """
@@ -87,6 +88,7 @@ class Snapshot:
             put[number] = replace(self.sources[number], title=title, tags=tuple(tags))
         return replace(
             self,
+            generation=self.seen,
             sources=self.sources.changed(removed=hidden, put=put),
             columns=columns,
             postings=self.postings.after(columns, self.postings.newest, self.generation),

@@ -50,12 +50,19 @@ class Transaction:
         # chunks.
         self.late_from = 0
         self.names: set[str] = set()  # of added and removed sources
+        self.touched: set[tuple[str, bool]] = set()  # path of a changed source, and whether it is private
         self.supersedes = False  # whether one of them supersedes another source
 
     @property
     def visible(self) -> bool:
         """Whether the changes are visible to queries."""
         return bool(self.sources_put or self.sources_removed or self.embedded or self.embedded_apart)
+
+    def changed_sources(self) -> set[tuple[str, bool]]:
+        """Return the path of each source that queries see changed, and whether it is or was private."""
+        return self.touched | self._writer.privacy(
+            self._writer.sources_of(self.embedded.keys() | self.embedded_apart)
+        )
 
     def put(self, new: NewSource, staged: Staged | None = None) -> None:
         """Insert a source with its chunks, or replace the one at its path.
@@ -64,6 +71,7 @@ class Transaction:
             new: the source.
             staged: its staging, if all chunks are stored already.
         """
+        self.touched.add((new.path, new.private))
         self._replace(new.path, renewed=staged is not None)
         if staged is None:
             source = self._writer.put_source(new)
@@ -93,6 +101,7 @@ class Transaction:
         if known is None or not known[1]:
             return
         source_id = known[0]
+        self.touched.update(self._writer.privacy([source_id]))
         self._note_names(source_id)
         chunks = self._writer.chunks_of(source_id)
         self._writer.mark_gone(source_id, at_s)
@@ -113,6 +122,7 @@ class Transaction:
         if known is None or known[1]:
             return
         source_id = known[0]
+        self.touched.update(self._writer.privacy([source_id]))
         self._writer.mark_gone(source_id, None)
         self._writer.put_stamp(path, stamp)
         self._bring(source_id)
@@ -155,6 +165,8 @@ class Transaction:
         if known is None:
             return
         source_id, is_live = known
+        if is_live:
+            self.touched.update(self._writer.privacy([source_id]))
         self._note_names(source_id)
         chunks = self._writer.chunks_of(source_id)
         if renewed or len(chunks) > STAGED_CHUNKS:

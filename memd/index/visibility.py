@@ -9,6 +9,7 @@ For any thread.
 """
 
 import threading
+from dataclasses import replace
 
 from memd.index.links import supersession
 from memd.index.reader import TWOFOLD, Reader
@@ -53,7 +54,8 @@ class Visibility:
         kept = self._hidden_ids(snapshot, reader)
         chunks, told = reader.all(TWOFOLD), dict(reader.all(TOLD))
         if not (kept or chunks or told):
-            return snapshot
+            is_newest = snapshot.seen == snapshot.generation
+            return snapshot if is_newest else replace(snapshot, generation=snapshot.seen)
         found = snapshot.supersession
         if kept and found.names:  # names of hidden notes may also belong to others
             found = supersession(reader.each, lambda source: source not in kept)

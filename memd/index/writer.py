@@ -74,6 +74,22 @@ class Writer(Database):
         found = self.run("SELECT id, gone_at IS NULL FROM sources WHERE path = ?", (path,))
         return (int(found[0][0]), bool(found[0][1])) if found else None
 
+    def privacy(self, sources: Collection[int]) -> set[tuple[str, bool]]:
+        """Return the path of each of *sources*, and whether it is private."""
+        found = self.run(
+            "SELECT path, private FROM sources WHERE id IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(sources)),),
+        )
+        return {(path, bool(private)) for path, private in found}
+
+    def sources_of(self, chunks: Collection[int]) -> list[int]:
+        """Return the sources of *chunks*."""
+        found = self.run(
+            "SELECT DISTINCT source FROM chunks WHERE id IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(chunks)),),
+        )
+        return [source for [source] in found]
+
     def names(self, source_id: int) -> set[str]:
         """Return the names by which links refer to a source."""
         return {row[0] for row in self.run("SELECT name FROM names WHERE source = ?", (source_id,))}

@@ -141,6 +141,7 @@ async def _open_with(
     user = await write(load_user_config, daemon.user_config_path)
     tokenizer, max_tokens = daemon.providers.tokenizer_for(config, user)
     index: Index = await write(Index, place.index_dir)
+    visibility = visible_to_agents(config)
     aside: SetAside = await write(SetAside, place.index_dir)
     embedding = daemon.providers.queue_for(config, user)
     try:
@@ -149,6 +150,7 @@ async def _open_with(
             fading = await daemon.disks.of(place.root).run(_remembered, place, config)
         limits = ChunkLimits(config.chunk_words, config.chunk_overlap, max_tokens)
         indexer = Indexer(index, place.root, tokenizer=tokenizer, limits=limits)
+        await write(index.keep_from_agents, visibility.hides, "\n".join(config.agents_ignore))
         await write(indexer.begin)
         sync = WorkspaceSync(
             WorkspaceContext(
@@ -172,7 +174,7 @@ async def _open_with(
         await give_back(daemon.providers, embedding)
         raise
     return OpenWorkspace(
-        place, config, index, sync, daemon.threads, tokenizer, embedding, visible_to_agents(config), aside,
+        place, config, index, sync, daemon.threads, tokenizer, embedding, visibility, aside,
         diaries=fading,
     )  # fmt: skip
 

@@ -198,3 +198,29 @@ def test_a_name_that_a_private_note_has_too_means_the_other_one_to_agents(notes)
     found = {hit.source.path: hit.superseded_by for hit in shown(notes, "mended", visible())}
     assert found == {"a/weir.md": ("newer.md",), "newer.md": ()}
     assert not any(hit.superseded_by for hit in shown(notes, "mended", None))
+
+
+def test_an_agents_generation_is_that_of_the_last_commit_that_it_sees(notes):
+    """Saves, vectors and removals of private notes count no commit for agents, also after a reopening."""
+
+    def generations():
+        with notes.index.view(visible=visible()) as view:
+            seen = view.snapshot.generation
+        return seen, notes.index.snapshot.generation
+
+    notes.save({"weir.md": NOTES["weir.md"]})
+    seen, at_first = generations()
+    assert seen == at_first
+    notes.save({"pay.md": NOTES["pay.md"]})
+    notes.save({"pay.md": NOTES["pay.md"] + "More.\n"})
+    assert generations()[0] == seen
+    notes.reopen()
+    assert generations()[0] == seen
+    notes.remove("pay.md")
+    assert generations()[0] == seen
+    assert generations()[1] > at_first
+    notes.save({"pay.md": NOTES["pay.md"].replace("private: true\n", "")})
+    seen, newest = generations()
+    assert seen == newest
+    notes.save({"pay.md": NOTES["pay.md"]}, embed=False)
+    assert generations() == (newest + 1, newest + 1), "it became private, which agents see"
