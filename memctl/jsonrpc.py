@@ -145,7 +145,9 @@ def framed(stream: BinaryIO) -> bytes | None:
         while length > 0 and (part := stream.read(min(length, MAX_LINE_BYTES))):
             length -= len(part)
         raise InvalidLineError(INVALID_REQUEST, f"a message of more than {MAX_LINE_BYTES:,} bytes")
-    body = stream.read(length)
+    body = b""
+    while len(body) < length and (part := stream.read(length - len(body))):
+        body += part
     return body if len(body) == length else None
 
 

@@ -3,8 +3,6 @@
 import sys
 from argparse import ArgumentParser, Namespace
 
-from memctl.commands import common
-
 
 def arguments(parser: ArgumentParser) -> None:
     """`memctl lsp` has no options of its own."""
@@ -20,6 +18,8 @@ example, for Neovim 0.11:
 def run(_: Namespace) -> int:
     """Serve one editor until it ends."""
     if sys.stdin.isatty():
+        from memctl.commands import common
+
         common.note("this is a server that speaks JSON with an editor on stdin and stdout; Ctrl-C ends it")
     from memctl.lsp.server import serve
 

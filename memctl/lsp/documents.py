@@ -137,7 +137,8 @@ class Places:
             start = 0
             for _ in range(number - 1):
                 start = text.text.find("\n", start) + 1 or len(text.text)
-            at = text.position(start)["line"]
+            at, before = text.line_at(start + max(0, column - 1))
+            column = before + 1 if column else 0
         line = content(text.lines[at])
         start, stop = 0, len(line)
         if column:

@@ -85,10 +85,14 @@ class Text:
 
     def position(self, offset: int) -> dict[str, int]:
         """Return the position of an offset; one between CR and LF is the end of the line."""
+        line, at = self.line_at(offset)
+        return {"line": line, "character": units(content(self.lines[line])[:at], self.encoding)}
+
+    def line_at(self, offset: int) -> tuple[int, int]:
+        """Return the line around an offset, and the index in it."""
         starts = self._line_starts()
         line = bisect_right(starts, offset) - 1
-        before = content(self.lines[line])[: offset - starts[line]]
-        return {"line": line, "character": units(before, self.encoding)}
+        return line, offset - starts[line]
 
     def span(self, start: int, stop: int) -> dict[str, Any]:
         """Return the range between two offsets."""

@@ -38,7 +38,9 @@ Message = JsonRpcRequest | JsonRpcNotification | InvalidLineError | None
 
 def serve() -> int:
     """Serve one editor on stdin and stdout; return the exit code."""
-    return Server(sys.stdout.buffer).serve(sys.stdin.buffer)
+    # Without a buffer: a thread that waits in one when Ctrl-C ends the server would hold its lock.
+    with open(sys.stdin.fileno(), "rb", buffering=0, closefd=False) as stream:
+        return Server(sys.stdout.buffer).serve(stream)
 
 
 class Server:

@@ -1,6 +1,7 @@
 """`memctl lsp` with a plain client: each answer parses into the types of lsprotocol."""
 
 import json
+import signal
 import sys
 
 import pytest
@@ -139,6 +140,14 @@ def test_an_unknown_method_and_one_before_the_start_are_refused(editor):
     assert editor.reply()["error"]["code"] == -32601
     editor.send(id=901, method="initialize", params={})
     assert editor.reply()["error"]["code"] == -32600
+
+
+def test_ctrl_c_ends_a_server_that_waits_for_its_editor(editor, daemon):
+    other = Editor(daemon, editor.root)
+    other.process.send_signal(signal.SIGINT)
+    assert other.process.wait() == 130
+    other.process.stdin.close()
+    other.process.stdout.close()
 
 
 NVIM = """

@@ -1,7 +1,10 @@
 """Workspace symbols, settings, document links and hints of `memctl lsp`, also by the editor's name."""
 
+import time
+
 import pytest
 from lsp_editor import ABLE, Editor, places
+from patience import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("shared_daemon")
 
@@ -88,6 +91,46 @@ def test_links_are_inserted_as_the_notes_write_them_or_as_is_set(editor):
         gone = [edit["range"]["end"]["character"] for edit in item.get("additionalTextEdits", [])]
         assert gone == ([] if settings else [9])
         assert one.items("c/new.md", 3, 5)[0]["textEdit"]["newText"] == two
+
+
+def test_notes_of_several_workspaces_are_served_at_once(editor, daemon, tmp_path):
+    other = daemon.add_notes(
+        tmp_path / "other", {"x.md": "# X\n\n[[y]] and [[Solo]]\n", "y.md": "# Y\n\nThe weir.\n"}
+    )
+    one = editor(workspaceFolders=[{"uri": f"file://{other}", "name": "other"}])
+    one.open("b/Same.md", NOTES["b/Same.md"])
+    one.tell(
+        "textDocument/didOpen",
+        textDocument={"uri": f"file://{other}/x.md", "languageId": "markdown", "version": 1,
+                      "text": "# X\n\n[[y]] and [[Solo]]\n"},
+    )  # fmt: skip
+    for character, expected in ((2, f"file://{other}/y.md"), (13, None)):
+        place = {
+            "textDocument": {"uri": f"file://{other}/x.md"},
+            "position": {"line": 2, "character": character},
+        }
+        found = one.ask("textDocument/definition", **place)
+        assert (found and found["uri"]) == expected
+    found = one.ask("workspace/symbol", query="weir")
+    assert {hit["location"]["uri"].startswith(f"file://{other}/") for hit in found} == {True, False}
+
+
+def test_lines_that_a_carriage_return_ends_are_counted_as_the_editor_does(editor, tmp_path):
+    (tmp_path / "notes/mac.md").write_bytes(
+        "# Mac\r\rone\rtwo 😀 [[Solo]]\n\n## There\n\nThe quay.\n".encode()
+    )
+    one = editor("utf-8")
+    one.open("Solo.md", "[[mac#There]]\n")
+    one.ask("workspace/symbol", query="quay")
+    for _ in range(100):
+        found = one.at("definition", "Solo.md", 0, 3)
+        if found:
+            break
+        time.sleep(0.1 * PATIENCE)
+    assert found["range"]["start"] == {"line": 5, "character": 0}
+    links = one.at("references", "Solo.md", 9, 0, context={"includeDeclaration": False})
+    (link,) = (link for link in links if link["uri"] == one.uri("mac.md"))
+    assert link["range"]["start"] == {"line": 3, "character": 9}
 
 
 def test_document_links_lead_to_notes_and_files(editor, tmp_path):
