@@ -93,6 +93,7 @@ class SlowDisk:
         (folder / "slow.c").write_text(SOURCE)
         built = ["gcc", "-shared", "-fPIC", "-O1", "-w", "-o", library, folder / "slow.c", "-ldl"]
         subprocess.run(built, check=True, cwd=folder)
+        # For a daemon that is started under another program, even if that is `env`: no forked one loads it.
         self.environment = {  # MEMD_: a daemon drops what it does not know
             "LD_PRELOAD": str(library), "MEMD_SLOW_BELOW": str(below),
             "MEMD_SLOW_SECONDS": str(self._seconds),

@@ -1,9 +1,11 @@
 """Sidecars: vectors stored beside the notes, a .vec file per source in memory/index/vectors/.
 
-Vectors embedded on other machines are adopted from here, those embedded locally are exported. For the writing
-thread, in slices. A sidecar is optional, never a source of truth: an unusable one is ignored, counted by its
-reason (REASONS), and replaced. It is trusted as much as the notes beside it: whoever can write one can write
-the other, and a wrong vector only affects the rank of a note in the same folder.
+Vectors embedded on other machines are adopted from here, those embedded locally are exported. Functions that
+take an index are for the writing thread; those that take a folder are for the thread of its disk.
+
+A sidecar is optional, never a source of truth: an unusable one is ignored, counted by its reason (REASONS),
+and replaced. It is trusted as much as the notes beside it: whoever can write one can write the other, and a
+wrong vector only affects the rank of a note in the same folder.
 
 The folder may come from a clone. All paths are opened relative to the root without following links, so that
 no link leads outside. Files with names that memd does not generate are not read, counted or removed.
@@ -27,7 +29,7 @@ import zlib
 from array import array
 from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
@@ -46,8 +48,10 @@ from memd.index.vectors import FLOAT_BYTES
 
 # Waiting chunks fetched per source that may be adopted: a note has a few.
 LOOK_AHEAD = 4
-MAX_CHUNKS = 4096  # in one commit, one source aside: 6 MiB of the shipped model
+MAX_CHUNKS = 4096  # at once, one source aside: 6 MiB of the shipped model
 EXPORT_S = 0.05  # time spent on sources per call, during which saves wait
+
+Exportable = tuple[bytes, list[tuple[bytes, bytes]]]  # hash of a source's bytes; (hash, row) of its chunks
 
 # An unneeded file may be needed again: after a change of branch, or when a moved note returns.
 KEPT_S: Final = 24 * 3600
@@ -88,32 +92,36 @@ _HEADER_AT: Final = len(MAGIC) + _LENGTH.size
 MAX_START_BYTES: Final = _HEADER_AT + MAX_HEADER_BYTES  # the header ends within this
 
 
-def adopt_sidecars(
-    index: Index, folder: SidecarFolder, *, model_id: str, dim: int, tried: set[str], limit: int
-) -> int:
-    """Store the vectors that waiting sources have in sidecars, in one commit.
+def waiting_sources(index: Index, limit: int) -> list[list[tuple[bytes, bool]]]:
+    """Return (chunk hash, whether it waits) for each source that may be adopted next, for *limit* of them."""
+    target = index.matrices.target
+    number = target.number if target else None
+    return list(index.matrices.vectors.waiting_sources(limit * LOOK_AHEAD, number).values())
 
-    Only the sources of the next chunks to be embedded are checked, so it is cheap enough before each batch.
+
+def adoptable(
+    folder: SidecarFolder,
+    waiting: list[list[tuple[bytes, bool]]],
+    *,
+    model_id: str,
+    dim: int,
+    tried: set[str],
+    limit: int,
+) -> tuple[int, dict[bytes, bytes]]:
+    """Return how many of the *waiting* sources have sidecars, and their vectors, for one commit.
 
     Args:
-        index: whose new vectors are those of *model_id*.
         folder: of the sidecars.
+        waiting: the sources of the next chunks to be embedded: cheap enough before each batch.
         model_id: sidecars of other models are ignored.
         dim: of its vectors.
         tried: names of files already read; grows.
         limit: number of sources at most.
-
-    Returns:
-        How many sources got vectors; 0 when the next ones have no sidecar.
-
-    Raises what `Transaction.embed` raises.
     """
     folder.refresh()
     taken: dict[bytes, bytes] = {}
     sources = 0
-    target = index.matrices.target
-    waiting = index.matrices.vectors.waiting_sources(limit * LOOK_AHEAD, target.number if target else None)
-    for chunks in waiting.values():
+    for chunks in waiting:
         hashes = [digest for digest, _ in chunks]
         names = folder.names(sidecar_key(model_id, dim, hashes))
         if tried.issuperset(names):
@@ -126,42 +134,44 @@ def adopt_sidecars(
         sources += 1
         if sources == limit or len(taken) >= MAX_CHUNKS:
             break
-    if sources:
-        with index.changes() as changes:
-            changes.embed(taken, model_id=model_id)
-    return sources
+    return sources, taken
 
 
-def export_sidecars(
-    index: Index, folder: SidecarFolder, *, model_id: str, dim: int, done: set[str], limit: int
-) -> int:
-    """Leave sidecars for sources that are wholly embedded and have none.
+def exportable(index: Index, *, model_id: str, dim: int, done: AbstractSet[bytes]) -> list[Exportable]:
+    """Return the next sources that are wholly embedded, except *done*: as many as fit into a slice.
 
-    Args:
-        index: nothing is left of vectors that do not answer yet.
-        folder: where sidecars go.
-        model_id: whose vectors are left.
-        dim: of its vectors.
-        done: what needs no look any more; grows.
-        limit: sidecars written at most.
-
-    Returns:
-        How many sources were settled, by writing or because theirs is there; 0 when there are none left, or
-        when nothing can be written now.
+    None while another model's vectors are being built, which do not answer yet.
     """
     active = index.matrices.active
     if active is None or (active.model_id, active.file.dim) != (model_id, dim):
-        return 0
-    settled = 0
-    most = folder.written + limit
+        return []
+    found: dict[bytes, list[tuple[bytes, bytes]]] = {}
     stop = time.monotonic() + EXPORT_S
+    chunks = 0
     for source, digest in index.matrices.vectors.source_hashes():
         # The same bytes are cut into the same chunks, whatever the file is called.
-        if digest.hex() in done:
+        if digest in done or digest in found:
             continue
         vectors = _vectors(index, active, source)
         if vectors is None:
             continue
+        found[digest] = vectors
+        chunks += len(vectors)
+        if chunks >= MAX_CHUNKS or time.monotonic() > stop:
+            break
+    return list(found.items())
+
+
+def export_sidecars(
+    folder: SidecarFolder, sources: Sequence[Exportable], *, model_id: str, dim: int, done: set[bytes]
+) -> int:
+    """Leave sidecars for the first of these sources that have none; return how many were settled.
+
+    These are added to *done*. 0: nothing can be written now.
+    """
+    settled = 0
+    stop = time.monotonic() + EXPORT_S
+    for digest, vectors in sources:
         try:
             if vectors:
                 folder.write(model_id, dim, [digest for digest, _ in vectors], [row for _, row in vectors])
@@ -170,29 +180,27 @@ def export_sidecars(
         except StorageError:
             folder.ignored["unwritable"] += 1
             return 0
-        done.add(digest.hex())
+        done.add(digest)
         settled += 1
-        if folder.written == most or time.monotonic() > stop:
+        if time.monotonic() > stop:
             break
     return settled
 
 
-def prune_sidecars(index: Index, folder: SidecarFolder, *, model_id: str, dim: int, now_s: float) -> int:
-    """Remove sidecars of this model that no source needs and that are a day old; return how many.
+def needed_keys(index: Index, *, model_id: str, dim: int) -> set[str] | None:
+    """Return the keys that sources need, those that are gone and kept for a while, too.
 
-    With *now_s* = inf they go however new they are: after a purge that somebody asked for. Sources that are
-    gone and kept for a while still need theirs. Nothing is removed before all of the folder has been indexed
-    once: what is not known yet would look as if nobody needed it.
+    None before all of the folder has been indexed once: what is not known yet would look as if nobody needed
+    it.
     """
     if not index.writer.get("complete"):
-        return 0
+        return None
     target = index.matrices.target
     chunks = index.matrices.vectors.chunk_hashes(target.number if target else None)
-    needed = {
+    return {
         sidecar_key(model_id, dim, [digest for _, digest in of_one])
         for _, of_one in groupby(chunks, key=itemgetter(0))
     }
-    return folder.prune(needed, model_id=model_id, dim=dim, now_s=now_s)
 
 
 class SidecarFolder:
@@ -294,7 +302,7 @@ class SidecarFolder:
     def prune(self, keep: AbstractSet[str], *, model_id: str, dim: int, now_s: float) -> int:
         """Remove files of this model that no key in *keep* needs and that are a day old; return how many.
 
-        At *now_s* = inf all of them are old: nothing that was forgotten may leave a trace.
+        At *now_s* = inf all of them are old: what somebody asked to purge may leave no trace.
         """
         self.refresh()
         unneeded = [name for name in self._names or [] if name[: HASH_BYTES * 2] not in keep]
@@ -322,10 +330,10 @@ class SidecarFolder:
                 except OSError:
                     yield name, "unreadable"
 
-    def discard(self, name: str) -> None:
-        """Remove a damaged sidecar."""
-        if NAME.fullmatch(name):
-            with suppress(OSError), self._opened() as folder:
+    def discard(self, names: Iterable[str]) -> None:
+        """Remove damaged sidecars."""
+        with suppress(OSError), self._opened() as folder:
+            for name in filter(NAME.fullmatch, names):
                 self._remove(folder, name)
 
     @contextmanager

@@ -15,11 +15,19 @@ import structlog
 
 from memd.embedding import Embedder
 from memd.embedding.queue import PROBE
-from memd.errors import EmbedderError, MemdError, ModelMismatchError, NoSpaceError, StorageError
+from memd.errors import DiskError, EmbedderError, MemdError, ModelMismatchError, NoSpaceError, StorageError
 from memd.index import old_vectors
 from memd.index.index import DATABASE
 from memd.index.old_vectors import OldVectors
-from memd.index.sidecars import SidecarFolder, adopt_sidecars, export_sidecars, prune_sidecars
+from memd.index.sidecars import (
+    Exportable,
+    SidecarFolder,
+    adoptable,
+    export_sidecars,
+    exportable,
+    needed_keys,
+    waiting_sources,
+)
 from memd.workspace.backlog import Backlog, Throughput
 from memd.workspace.context import WorkspaceContext
 
@@ -33,7 +41,7 @@ LOADING_POLL_S = 0.05  # how soon a loaded model is noticed
 MODEL_POLL_S = 5.0  # how soon a changed model is noticed while there is nothing to embed
 # While many files wait to be indexed, embedding pauses: on two busy cores it would double their delay.
 BULK_POLL_S = 0.1
-SIDECARS_AT_ONCE = 32  # between two turns of the writer thread: some 50 ms
+SIDECARS_AT_ONCE = 32  # adopted in one commit: some 50 ms
 MAX_FIRST = 256  # saved paths whose chunks take precedence over a long run
 
 
@@ -65,7 +73,9 @@ class EmbedLoop:
         self._pause = context.daemon.pause
         self._first: set[str] = set()  # paths saved a moment ago
         self._tried: set[str] = set()  # sources without a usable sidecar, which are not tried again
-        self._kept: set[str] = set()  # sources with a usable sidecar
+        self._kept: set[bytes] = set()  # sources with a usable sidecar, by the hash of their bytes
+        # What is about to be exported may be purged: the removal of its sidecar must come after.
+        self._exporting = asyncio.Lock()
         self._work = asyncio.Event()
         self._refused: set[bytes] = set()  # texts that the model rejected, until the next start
         self._next: _Batch | None = None  # started while the previous one was in progress
@@ -217,18 +227,25 @@ class EmbedLoop:
         return examined
 
     async def _adopt_sidecars(self, embedder: Embedder) -> bool:
-        """Take vectors from sidecars; return False if there are none."""
+        """Take vectors from sidecars; return False if there are none, or if their disk does not answer."""
         sidecars = self.sidecars
-        if sidecars is None or not self.pending:
+        if sidecars is None or not self.pending or self._context.disk.seen.is_slow:
             return False
-        adopted: int = await self._context.write(
-            lambda: adopt_sidecars(
-                self._index, sidecars, model_id=embedder.model_id, dim=embedder.dim,
-                tried=self._tried, limit=SIDECARS_AT_ONCE,
-            )
-        )  # fmt: skip
+        waiting = await self._context.write(waiting_sources, self._index, SIDECARS_AT_ONCE)
+        try:
+            adopted, vectors = await self._context.disk.run(
+                lambda: adoptable(
+                    sidecars, waiting, model_id=embedder.model_id, dim=embedder.dim,
+                    tried=self._tried, limit=SIDECARS_AT_ONCE,
+                )
+            )  # fmt: skip
+        except DiskError:
+            return False
+        if not adopted:
+            return False
+        await self._context.write(lambda: self._context.indexer.embed(vectors, model_id=embedder.model_id))
         await self.count()
-        return bool(adopted)
+        return True
 
     async def _finish(self, embedder: Embedder) -> None:
         """Switch to a model whose vectors are complete now; write new vectors to sidecars."""
@@ -236,37 +253,47 @@ class EmbedLoop:
         if self._index.building and await self._context.write(self._index.finish_building, refused):
             log.info("model_switched")
         if self.sidecars is not None and not self._index.building:
-            await self._export(self.sidecars, embedder)
+            with suppress(DiskError):  # later: the next vectors are left with these
+                await self._export(self.sidecars, embedder)
 
     async def prune(self, now_s: float) -> None:
-        """Remove sidecars that no source has needed for a day at *now_s*."""
+        """Remove sidecars that no source has needed for a day at *now_s*.
+
+        Raises:
+            DiskError: the disk does not answer.
+        """
         embedder = self._embedding.embedder_or_none() if self._embedding is not None else None
         sidecars = self.sidecars
-        if embedder is not None and sidecars is not None:
-            await self._context.write(
-                lambda: prune_sidecars(
-                    self._index, sidecars, model_id=embedder.model_id, dim=embedder.dim, now_s=now_s
-                )
-            )
+        if embedder is None or sidecars is None:
+            return
+        model: dict[str, Any] = {"model_id": embedder.model_id, "dim": embedder.dim}
+        async with self._exporting:
+            needed = await self._context.write(lambda: needed_keys(self._index, **model))
+            if needed is not None:
+                await self._context.disk.run(lambda: sidecars.prune(needed, now_s=now_s, **model))
 
     async def discard(self, names: Collection[str]) -> None:
         """Remove damaged sidecars; they are written again when needed."""
         if self.sidecars is None or not names:
             return
-        for name in names:
-            await self._context.write(self.sidecars.discard, name)
+        await self._context.disk.run(self.sidecars.discard, names)
         self._kept.clear()
         self._tried.clear()
 
     async def _export(self, sidecars: SidecarFolder, embedder: Embedder) -> None:
-        examined = SIDECARS_AT_ONCE
-        while examined:
-            examined = await self._context.write(
-                lambda: export_sidecars(
-                    self._index, sidecars, model_id=embedder.model_id, dim=embedder.dim,
-                    done=self._kept, limit=SIDECARS_AT_ONCE,
-                )
-            )  # fmt: skip
+        model: dict[str, Any] = {"model_id": embedder.model_id, "dim": embedder.dim}
+
+        def leave(sources: list[Exportable]) -> int:
+            return export_sidecars(sidecars, sources, done=self._kept, **model)
+
+        settled = 1
+        while settled:
+            async with self._exporting:
+                sources = await self._context.write(lambda: exportable(self._index, done=self._kept, **model))
+                settled = len(sources)
+                while sources and settled:
+                    settled = await self._context.disk.run(leave, sources)
+                    sources = sources[settled:]
 
     async def _embed_some(self, embedder: Embedder) -> bool:
         """Commit one batch of vectors while the model computes the next one; return False if none is left."""

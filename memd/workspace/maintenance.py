@@ -224,10 +224,10 @@ class Maintenance:
         Waits at most *timeout_s* for those who began to read before; `keep_erasing` does the rest.
         """
         purged = await self._purge(None, path)
-        await self._vectors.prune(math.inf)
         await self._compact()  # until then the full-text tables have the words, and the matrix the vectors
         await self._postings.clean()
         self._log_is_due.set()
+        await self._vectors.prune(math.inf)  # last: a disk that hangs keeps nothing in the index
         return Purged(purged, await self._log_emptied(timeout_s))
 
     async def erase_now(self, path: str, *, timeout_s: float) -> Purged:

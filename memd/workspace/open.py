@@ -35,7 +35,7 @@ from memd.workspace.threads import Lane, Lanes, Threads
 
 log = structlog.get_logger()
 
-OPENING_S = 5.0  # how long a root may take to be seen; later, the index is opened as if its disk were missing
+OPENING_S = 2.0  # how long a root may take to be seen; later, the index is opened as if its disk were missing
 
 
 @dataclass(slots=True)

@@ -16,6 +16,7 @@ from memd.errors import BusyError, EmbedderError, MemdError, StorageError, Works
 from memd.events import EventBus
 from memd.registry import Workspace
 from memd.workspace.context import DaemonContext
+from memd.workspace.disk import DEADLINE_S
 from memd.workspace.open import OpenWorkspace, give_back, open_workspace
 from memd.workspace.set_aside import delete_index
 from memd.workspace.supervisor import ReopenReason
@@ -50,13 +51,13 @@ class Rebuild:
         Raises:
             MemdError: the reason why the old index stays.
         """
-        self._refuse_missing()
+        await self._refuse_missing()
         await self._daemon.threads.write(delete_index, self._place.index_dir)
         self.opened = opened = await open_workspace(self._place, self._daemon, self)
         opened.sync.is_rebuild = True
         try:
             await _caught_up(opened, self._stopped)
-            self._refuse_missing()
+            await self._refuse_missing()
             if opened.sync.vectors.held and vectors_before():
                 raise EmbedderError(
                     "embedding is paused, and a new index would have no vectors "
@@ -83,8 +84,8 @@ class Rebuild:
         if self.opened is not None:
             await give_back(self._daemon.providers, self.opened.embedding)
 
-    def _refuse_missing(self) -> None:
-        if not self._place.is_there():
+    async def _refuse_missing(self) -> None:
+        if not await self._daemon.disks.of(self._place.root).look(patience_s=DEADLINE_S):
             raise WorkspaceError(f"{self._place.root} does not exist; is its disk mounted? {STAYS}")
 
 

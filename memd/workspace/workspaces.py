@@ -2,6 +2,7 @@
 
 import asyncio
 import secrets
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from pathlib import Path
@@ -50,6 +51,7 @@ log = structlog.get_logger()
 
 T = TypeVar("T")
 
+OPENING_PATIENCE_S = 1.0  # for one workspace to be opened at the start, before the next one is, too
 FAILED_PAUSE_S = 1.0  # before a failed device is tried again
 
 
@@ -80,7 +82,9 @@ class Workspaces:
         self._context = DaemonContext(
             self._providers, self._watcher, user_config_path, self.threads, self._process, self.feed
         )
-        self._changing = asyncio.Lock()  # one open, close or reopen at a time
+        self._registering = asyncio.Lock()
+        # One open, close or reopen of a root at a time; no other root waits for its disk.
+        self._changing: defaultdict[Path, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._openings: dict[Path, asyncio.Task[None]] = {}
         self._recovered: set[Path] = set()  # roots that were checked for leftovers of a killed rebuild
         self._background: set[asyncio.Task[None]] = set()
@@ -213,9 +217,10 @@ class Workspaces:
             self.team = team
             # A registry that was damaged may lack a workspace, which is no word of its owner.
             team.start(None if self.trouble else self._roots)
-            async with self._changing:
-                for opened in self._opened.values():
-                    await self._join_team(opened)
+            for root in list(self._opened):
+                async with self._changing[root]:
+                    if root in self._opened:
+                        await self._join_team(self._opened[root])
 
     async def _leave_team(self) -> None:
         team, self.team = self.team, None
@@ -245,7 +250,8 @@ class Workspaces:
 
     async def _open_all(self) -> None:
         for root in list(self._roots):
-            await self._opening(root)
+            opening = self._later(self._opening(root))
+            await asyncio.wait({opening}, timeout=OPENING_PATIENCE_S)
             self._later(self._clear_leftovers(root))
 
     def _set_roots(self, roots: list[Path]) -> None:
@@ -363,7 +369,7 @@ class Workspaces:
         """Make a folder a workspace; return its root, and whether its config.toml is new."""
         root = await self.root_for(path)
         created = await self._context.disks.of(root).run(lambda: registry.create(root, force=force))
-        async with self._changing:
+        async with self._registering:
             if root not in self._roots:
                 await self.write(self._registry.write, [*self._roots, root])
                 self._set_roots([*self._roots, root])
@@ -374,15 +380,16 @@ class Workspaces:
         """Unregister the workspace with the root *path* and delete its index; notes and config.toml stay."""
         root = await self._disk_of(path).run(registry.exactly, path, list(self._roots))
         await self._end_rebuild(root)
-        async with self._changing:
+        async with self._changing[root]:
             if root not in self._roots:  # another request was faster
                 raise WorkspaceError(f"{root} is not registered any more")
             if self.team is not None:
                 self.team.note_removed(root)
             await self._close(root)
-            others = [other for other in self._roots if other != root]
-            await self.write(self._registry.write, others)
-            self._set_roots(others)
+            async with self._registering:
+                others = [other for other in self._roots if other != root]
+                await self.write(self._registry.write, others)
+                self._set_roots(others)
             self._faults.pop(root, None)
             index_dir = registry.workspace_at(root, self.state_dir).index_dir
             await self.write(delete_index, index_dir)
@@ -405,7 +412,7 @@ class Workspaces:
 
     async def reopen(self, root: Path, *, set_aside: bool = False) -> None:
         """Close a workspace and open it with its current configuration."""
-        async with self._changing:
+        async with self._changing[root]:
             await self._close(root)
             if set_aside:
                 await self.write(set_index_aside, registry.workspace_at(root, self.state_dir).index_dir)
@@ -436,7 +443,7 @@ class Workspaces:
             await rebuild.build(
                 lambda: self._opened[place.root].sync.vector_count if place.root in self._opened else 0
             )
-            async with self._changing:
+            async with self._changing[place.root]:
                 await self._close(place.root)
                 await self.write(switch, place.index_dir)
         except MemdError as error:
@@ -481,8 +488,8 @@ class Workspaces:
             await self._end_rebuild(root)
         async with self._changing_team:
             await self._leave_team()
-        async with self._changing:
-            for root in list(self._opened):
+        for root in list(self._changing):
+            async with self._changing[root]:
                 await self._close(root)
         await self.folders.close()
         self._process.close()
@@ -498,7 +505,7 @@ class Workspaces:
         await asyncio.shield(task)
 
     async def _try_open(self, root: Path) -> None:
-        async with self._changing:
+        async with self._changing[root]:
             if root in self._opened or root not in self._roots or self._stopping.is_set():
                 return
             try:

@@ -36,15 +36,15 @@ def test_the_other_workspace_and_the_daemon_go_on(unstarted, slow, tmp_path, sec
     with unstarted.client() as client:
         for _ in range(4):  # each begins a scan of the slow folder, which nobody awaits
             client.call("index", {"workspace": hung, "wait": False}, timeout_s=10 * PATIENCE)
-        asked = []
-        for number in range(20):
-            began = time.monotonic()
-            client.call("ping")
-            found = client.call("search", {"query": "heron", "workspace": quick})
-            assert [hit["path"] for hit in found["hits"]] == ["heron.md"]
-            client.call("status")
-            asked.append(time.monotonic() - began)
-            if number in {5, 15}:
+        took_s = []
+        for number in range(100):
+            for method, params in [("ping", {}), ("search", {"query": "heron", "workspace": quick})]:
+                began = time.monotonic()
+                answer = client.call(method, params)
+                took_s.append(time.monotonic() - began)
+            assert [hit["path"] for hit in answer["hits"]] == ["heron.md"]
+            if number in {5, 55}:
+                client.call("status")
                 (tmp_path / "quick" / f"{number}.md").write_text(f"A snipe{number}.\n")
                 assert client.call("sync", {"workspace": quick}, timeout_s=10 * PATIENCE)["synced"]
                 assert unstarted.found(f"snipe{number}", workspace=quick) == [f"{number}.md"]
@@ -52,8 +52,7 @@ def test_the_other_workspace_and_the_daemon_go_on(unstarted, slow, tmp_path, sec
         until(lambda: unstarted.found("dunlin", workspace=quick) == ["saved.md"], 5)  # by its event alone
         one = client.call("status", {"workspace": hung})["workspaces"][0]
         assert f"the disk of {hung} is slow, or hangs" in one["errors"]
-        # The first question meets the disk before it is known to be slow.
-        assert sorted(asked)[-2] < 0.5 * PATIENCE
+        assert sum(one_s < 0.3 * PATIENCE for one_s in took_s) >= 0.99 * len(took_s), sorted(took_s)[-5:]
         assert unstarted.found("bittern", workspace=hung) == ["bittern.md"]
     assert unstarted.call("ping")["pid"] == pid
     slow.take(0)
@@ -87,11 +86,41 @@ def _ask(daemon: Daemon, method: str, params: dict[str, object]) -> None:
         client.call(method, params, timeout_s=40 * PATIENCE)
 
 
+def test_sidecars_on_a_disk_that_hangs_hold_up_no_other_workspace(unstarted, tmp_path):
+    """They are read, written and removed beside the writer; their notes are found, also by meaning."""
+    hung = tmp_path / "slow"
+    disk = SlowDisk(tmp_path, hung / "memory" / "index")
+    unstarted.start(under=["env"], **disk.environment)
+    quick = unstarted.add_notes(tmp_path / "quick", {"heron.md": "A heron.\n"})
+    (hung / "memory").mkdir(parents=True)
+    (hung / "memory" / "config.toml").write_text("sidecars = true\n")
+    (hung / "bittern.md").write_text("A bittern.\n")
+    unstarted.add(hung)
+    until(lambda: list(hung.rglob("*.vec")))
+    disk.take(1e9)
+    try:
+        with unstarted.client() as client:
+            (hung / "crane.md").write_text("A crane.\n")
+            asked = {"workspace": str(hung), "purge": True}
+            thread = threading.Thread(target=_ask, args=(unstarted, "index", asked), daemon=True)
+            thread.start()
+            for number in range(20):
+                (tmp_path / "quick" / f"{number}.md").write_text(f"A snipe{number}.\n")
+                assert client.call("sync", {"workspace": quick}, timeout_s=10 * PATIENCE)["synced"]
+                assert unstarted.found(f"snipe{number}", workspace=quick) == [f"{number}.md"]
+            until(
+                lambda: unstarted.found("crane", workspace=str(hung), mode="vector")[:1] == ["crane.md"], 90
+            )
+    finally:
+        disk.take(0)
+    thread.join(20 * PATIENCE)
+
+
 def test_a_daemon_starts_beside_a_disk_that_hangs(unstarted, slow, tmp_path):
     """The index of its workspace is opened with the last copy of its configuration, and answers."""
     unstarted.stop()
     slow.take(1e9)
-    unstarted.start(**slow.environment)
+    unstarted.start(under=["env"], **slow.environment)
     assert unstarted.found("heron", workspace=str(tmp_path / "quick")) == ["heron.md"]
     assert until(lambda: unstarted.found("bittern", workspace=str(tmp_path / "slow"))) == ["bittern.md"]
     slow.take(0)

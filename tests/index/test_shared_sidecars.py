@@ -24,25 +24,34 @@ class Machine:
         (self.notes.root / "memory").mkdir(exist_ok=True)
         self.folder = SidecarFolder(self.notes.root)
         self.tried: set[str] = set()
-        self.done: set[str] = set()
+        self.done: set[bytes] = set()
 
-    def adopt(self, limit: int = 32) -> int:
+    def adopt(self) -> int:
         """Take what is there; return how many sources in all."""
-        total = 0
-        while taken := sidecars.adopt_sidecars(
-            self.notes.index, self.folder, **self.model, tried=self.tried, limit=limit
-        ):
-            total += taken
-        return total
+        return sum(iter(self.adopt_some, 0))
 
-    def export(self, limit: int = 32) -> int:
+    def adopt_some(self, limit: int = 32) -> int:
+        """Take what one commit takes; return of how many sources."""
+        waiting = sidecars.waiting_sources(self.notes.index, limit)
+        sources, vectors = sidecars.adoptable(
+            self.folder, waiting, **self.model, tried=self.tried, limit=limit
+        )
+        if sources:
+            self.notes.indexer.embed(vectors, model_id=self.model["model_id"])
+        return sources
+
+    def export(self) -> int:
         """Leave what is missing; return how many sidecars were written."""
         before = self.folder.written
-        while sidecars.export_sidecars(
-            self.notes.index, self.folder, **self.model, done=self.done, limit=limit
-        ):
-            pass
+        while sources := sidecars.exportable(self.notes.index, **self.model, done=self.done):
+            if not sidecars.export_sidecars(self.folder, sources, **self.model, done=self.done):
+                break
         return self.folder.written - before
+
+    def prune(self, now_s: float) -> int | None:
+        """Remove what nobody needs; return how many, or None if that is not known yet."""
+        needed = sidecars.needed_keys(self.notes.index, **self.model)
+        return None if needed is None else self.folder.prune(needed, **self.model, now_s=now_s)
 
     @property
     def model(self) -> dict:
@@ -126,9 +135,7 @@ def test_a_commit_takes_a_limited_number_of_sources(machines, first):
     """The writing thread is not held for all of them at once."""
     second = machines(first)
     second.notes.save(TEXTS, embed=False)
-    arguments = second.model | {"tried": second.tried, "limit": 5}
-    taken = [sidecars.adopt_sidecars(second.notes.index, second.folder, **arguments) for _ in range(4)]
-    assert taken == [5, 5, 2, 0]
+    assert [second.adopt_some(limit=5) for _ in range(4)] == [5, 5, 2, 0]
 
 
 def test_damaged_and_foreign_sidecars_are_embedded_anew_and_replaced(machines, first):
@@ -186,11 +193,8 @@ def test_a_row_that_the_disk_damaged_does_not_travel(first):
         byte = file.read(1)
         file.seek(5 * rows.dim * 4)
         file.write(bytes([byte[0] ^ 1]))
-    again = SidecarFolder(first.notes.root)
-    done: set[str] = set()
-    while sidecars.export_sidecars(first.notes.index, again, **first.model, done=done, limit=32):
-        pass
-    assert again.written == len(TEXTS) - 1
+    first.done.clear()
+    assert first.export() == len(TEXTS) - 1
 
 
 def test_a_model_that_is_being_built_leaves_nothing(first):
@@ -260,15 +264,15 @@ def test_sidecars_that_nobody_needs_are_pruned(first):
     first.export()
     (notes.root / "1.md").unlink()
     notes.indexer.apply(["1.md"], budget_s=60)
-    later = first.model | {"now_s": time.time() + KEPT_S + 60}
-    assert sidecars.prune_sidecars(notes.index, first.folder, **later) == 0  # not complete yet
+    later = time.time() + KEPT_S + 60
+    assert first.prune(later) is None  # not complete yet
     notes.index.note_complete()
-    assert sidecars.prune_sidecars(notes.index, first.folder, **first.model, now_s=time.time()) == 0
-    assert sidecars.prune_sidecars(notes.index, first.folder, **later) == 1
+    assert first.prune(time.time()) == 0
+    assert first.prune(later) == 1
     assert notes.index.purge(None, 10) == 1
-    assert sidecars.prune_sidecars(notes.index, first.folder, **later) == 1
+    assert first.prune(later) == 1
     assert len(first.files) == len(TEXTS) - 1
-    assert sidecars.prune_sidecars(notes.index, first.folder, **later) == 0
+    assert first.prune(later) == 0
 
 
 def test_what_was_forgotten_leaves_no_sidecar(first):
@@ -278,7 +282,7 @@ def test_what_was_forgotten_leaves_no_sidecar(first):
     (notes.root / "1.md").unlink()
     notes.indexer.apply(["1.md"], budget_s=60)
     notes.index.purge(None, 10)
-    assert sidecars.prune_sidecars(notes.index, first.folder, **first.model, now_s=math.inf) == 1
+    assert first.prune(math.inf) == 1
     assert len(first.files) == len(TEXTS) - 1
 
 
@@ -295,7 +299,7 @@ def test_a_note_that_the_model_reads_in_part_travels_with_what_it_reads(machines
     assert first.notes.index.unembedded_count("script") == 3
     assert first.export() == 1
     first.notes.index.writer.set("complete", 1)
-    assert sidecars.prune_sidecars(first.notes.index, first.folder, **first.model, now_s=math.inf) == 0
+    assert first.prune(math.inf) == 0
     second = machines(first, LatinEmbedder())
     second.notes.save(MIXED, embed=False)
     assert second.notes.index.unembedded_count() == 1
