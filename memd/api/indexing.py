@@ -11,7 +11,6 @@ from memd.api.params import CheckParams, IndexParams, NoParams, PauseParams, Syn
 from memd.api.results import CheckFinding, CheckResult, IndexResult, PauseResult, ResumeResult, SyncResult
 from memd.api.search import Fields, index_state
 from memd.rpc.context import Call
-from memd.workspace.check import WorkspaceCheck
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.sync import REPORT_EVERY_S, Report
 from memd.workspace.workspaces import Workspaces
@@ -103,13 +102,7 @@ async def check(
     workspaces: Workspaces, opened: OpenWorkspace, params: CheckParams, call: Call
 ) -> CheckResult:
     """``check``: compare database, matrix, full text, sidecars and folder; repair differences on request."""
-    checking = WorkspaceCheck(
-        opened,
-        apart=workspaces.apart,
-        write=workspaces.write,
-        folders=workspaces.folders,
-        report=call.progress if params.progress else None,
-    )
+    checking = workspaces.checker(opened, call.progress if params.progress else None)
     found = await checking.compare(repair=params.repair)
     return CheckResult(
         workspace=str(opened.workspace.root),

@@ -379,19 +379,24 @@ class Rules:
         Raises:
             ConfigError: one of *patterns* or *ignore* is not a gitignore pattern.
         """
+        # The config first: its errors must be reported, whatever .memdignore contains.
+        suffixes, sources, configured = cls.compiled(patterns, ignore)
+        placed = itertools.chain(of_file(root, OWN_FILE), configured)
+        return cls(root, suffixes, sources, Patterns(placed, file=OWN_FILE, below=True))
+
+    @staticmethod
+    def compiled(
+        patterns: Sequence[str], ignore: Sequence[str]
+    ) -> tuple[tuple[str, ...], Patterns, list[tuple[str, str]]]:
+        """Return suffixes and patterns of sources, and what is ignored; reads no file. Raises as `load`."""
         if all(_is_plain(pattern) for pattern in patterns):
-            suffixes, sources = (
-                tuple(pattern.removeprefix("**/*").lower() for pattern in patterns),
-                Patterns(),
-            )
+            suffixes = tuple(pattern.removeprefix("**/*").lower() for pattern in patterns)
+            sources = Patterns()
         else:
             suffixes, sources = (), Patterns(of_config("sources", patterns), below=True)
         if sources.is_unusable:
             raise ConfigError("sources: the patterns are too large to be used together")
-        # The config first: its errors must be reported, whatever .memdignore contains.
-        configured = list(of_config("ignore", ignore))
-        placed = itertools.chain(of_file(root, OWN_FILE), configured)
-        return cls(root, suffixes, sources, Patterns(placed, file=OWN_FILE, below=True))
+        return suffixes, sources, list(of_config("ignore", ignore))
 
     def selects(self, path: str) -> bool:
         """Return whether a file at *path*, relative to the root, is a source, judged by names alone."""

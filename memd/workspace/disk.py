@@ -1,8 +1,9 @@
 """One thread for each root: a disk that is slow or hangs stops the work on its own workspace only.
 
 All stats, scans and reads of a user's folder run here, with a deadline; the event loop and the writer touch
-the state folder only. A thread for each root rather than for each mount needs no list of mounts, and two
-folders of one slow disk do not wait for each other. For the event loop's thread.
+the state folder only. A thread for each root rather than for each mount: a folder of notes may have another
+mount or a link inside, and if that hangs, the other folders on the root's own mount must not. For the event
+loop's thread.
 """
 
 import asyncio
@@ -65,8 +66,8 @@ class Disk:
         with self._lock:
             self._jobs.put((work, args, future, loop))
             if not self._is_alive:
-                self._is_alive = True
                 threading.Thread(target=self._live, name=self._name, daemon=True).start()
+                self._is_alive = True  # unless there is no room for a thread, which the caller is told
         try:
             async with asyncio.timeout(deadline_s):
                 return await future

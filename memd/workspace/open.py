@@ -68,7 +68,7 @@ def checked_config(place: Workspace, config: WorkspaceConfig, user_path: Path) -
     """
     check_allowed(place.config_path, config, load_user_config(user_path), user_path)
     try:
-        Rules.load(place.root, config.sources, config.ignore)
+        Rules.compiled(config.sources, config.ignore)  # no file of a folder whose disk may hang
         visible_to_agents(config)
         diaries(place.root, config.decay)
     except ConfigError as error:

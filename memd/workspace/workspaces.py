@@ -29,7 +29,7 @@ from memd.logs import log_unforeseen
 from memd.records import SandboxLimit
 from memd.registry import Registry, Workspace
 from memd.sources.watch import Watchers
-from memd.workspace.check import WorkspaceCheck
+from memd.workspace.check import Report, WorkspaceCheck
 from memd.workspace.context import DaemonContext, EmbeddingPause
 from memd.workspace.disk import FRESH_S, Disk, Disks
 from memd.workspace.open import (
@@ -360,10 +360,12 @@ class Workspaces:
 
     async def check(self, root: Path) -> None:
         """Compare an index with the disk and repair it."""
-        opened = self._opened[root]
-        apart = partial(self._checking.of(root).run, deadline_s=None)  # an hour, of a large index
-        checking = WorkspaceCheck(opened, apart=apart, write=self.write, folders=self.folders)
-        await checking.compare(repair=True)
+        await self.checker(self._opened[root]).compare(repair=True)
+
+    def checker(self, opened: OpenWorkspace, report: Report | None = None) -> WorkspaceCheck:
+        """Return what checks a workspace, in a thread for its root: it takes an hour of a large index."""
+        apart = partial(self._checking.of(opened.workspace.root).run, deadline_s=None)
+        return WorkspaceCheck(opened, apart=apart, write=self.write, folders=self.folders, report=report)
 
     async def add(self, path: str, *, force: bool) -> tuple[Path, bool]:
         """Make a folder a workspace; return its root, and whether its config.toml is new."""
