@@ -4,21 +4,20 @@ One `watchfiles.watch` in a thread for each root; this module is its only import
 a path may be dirty, and some events are lost: watchfiles drops the kernel's report that its queue was full,
 does not report a folder that it cannot watch, and does not notice that a disk was mounted. So no caller may
 rely on events: scans (memd/workspace/scanner.py) find the changes without one. The watch requests a scan
-when it detects that something was lost, and frequent scans while folders are unwatched. `Watcher.watch`
+when it detects that something was lost, and frequent scans while folders are unwatched. `Watchers.watch`
 never ends by an error.
 """
 
 import asyncio
 import ctypes
 import errno
-import itertools
 import os
 import re
 import stat
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import aclosing, closing, suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -50,7 +49,7 @@ BLIND_RETRY_S = 60.0
 RETRY_S = (0.5, 1.0, 2.0, 5.0, 15.0, 60.0)
 STABLE_S = 60.0
 CLOSE_S = 2.0  # for a thread to end; where it takes longer, a disk hangs
-JOIN_S = 0.05  # after a root was added or removed, more may follow: wait, and make one new watch for all
+BETWEEN_S = 0.05  # between two watches: a folder may be replaced in a loop
 DELETED = 3  # watchfiles' Change.deleted, which is imported late
 _UNDECODABLE = re.compile(r'^Unable to decode path "(.*)" to string$', re.DOTALL)
 _IN_ATTRIB = 0x4  # a change of a folder's attributes: the event that the probe requests
@@ -74,21 +73,20 @@ class Dirty:
     polling: bool = False  # events are unreliable from now on: scan the root on a short timer
 
 
-class Watcher:
-    """Watches any number of roots. Methods are thread-safe; `watch` is for event loops."""
+class Watchers:
+    """Watches any number of roots, each in its thread: one for all would wait for a disk that hangs.
+
+    For the event loop's thread.
+    """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()  # protects the next three fields
         self._roots: list[_Root] = []
-        self._closing = False
-        self._thread: threading.Thread | None = None
-        self._wake = threading.Event()  # set after one of these fields changed
+        self._ending: list[threading.Thread] = []
 
     @property
     def count(self) -> int:
         """The number of watched roots."""
-        with self._lock:
-            return len(self._roots)
+        return len(self._roots)
 
     async def watch(
         self, root: Path, *, stop: asyncio.Event, enters: Callable[[str], bool] = lambda _: True
@@ -112,9 +110,11 @@ class Watcher:
                 loop.call_soon_threadsafe(news.set)
 
         watched = _Root(root, enters, tell)
+        thread = threading.Thread(target=watched.live, name="memd-watch", daemon=True)
+        thread.start()
+        self._roots.append(watched)
         stopped = asyncio.create_task(stop.wait())
         has_news = asyncio.create_task(news.wait())
-        self._join(watched)
         try:
             while not stop.is_set():
                 await asyncio.wait({has_news, stopped}, return_when=asyncio.FIRST_COMPLETED)
@@ -127,94 +127,9 @@ class Watcher:
         finally:
             has_news.cancel()
             stopped.cancel()
-            self._leave(watched)
-
-    def end(self) -> threading.Thread | None:
-        """Let the thread end, which takes a moment; return it."""
-        with self._lock:
-            self._closing = True
-            thread = self._thread
-        self._wake.set()
-        return thread
-
-    def close(self) -> None:
-        """End the thread and wait for it, unless its disk hangs."""
-        if (thread := self.end()) is not None:
-            thread.join(CLOSE_S)
-
-    def _join(self, watched: "_Root") -> None:
-        with self._lock:
-            self._roots.append(watched)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._live, name="memd-watch", daemon=True)
-                self._thread.start()
-        self._wake.set()
-
-    def _leave(self, watched: "_Root") -> None:
-        with self._lock:
+            watched.ended.set()
             self._roots.remove(watched)
-        self._wake.set()
-
-    # The thread
-
-    def _live(self) -> None:
-        failures = 0
-        pause_s = JOIN_S
-        while roots := self._roots_to_watch(pause_s):
-            session = _Session(roots, self._wake)
-            try:
-                with closing(session.batches()) as batches:
-                    for batch in batches:
-                        session.take(batch)
-                        if session.is_outdated():
-                            break
-                failures, retry_s = 0, 0.0
-            except BaseException as error:  # noqa: BLE001 - even a panic in Rust ends only this watch
-                failures = 1 if session.lasted_s > STABLE_S else failures + 1
-                retry_s = RETRY_S[min(failures, len(RETRY_S)) - 1]
-                for root in roots:
-                    root.add(Dirty(rescan=True, trouble=_explained(root.root, error), polling=True))
-            # The kernel removes the old watches in less time than it took to add them.
-            pause_s = max(JOIN_S, session.armed_in_s or 0.0, retry_s)
-
-    def _roots_to_watch(self, pause_s: float) -> "list[_Root]":
-        """Return the roots after none was added or removed for *pause_s*; [] when closing."""
-        while not self._closing:
-            self._wake.clear()
-            with self._lock:
-                roots = list(self._roots)
-            if not self._closing and not self._wake.wait(pause_s if roots else None):
-                return roots
-        return []
-
-
-class Watchers:
-    """A watcher for each root, since one thread for all would wait for a disk that hangs."""
-
-    def __init__(self) -> None:
-        self._watchers: list[Watcher] = []
-        self._ending: list[threading.Thread] = []
-
-    @property
-    def count(self) -> int:
-        """The number of watched roots."""
-        return len(self._watchers)
-
-    async def watch(
-        self, root: Path, *, stop: asyncio.Event, enters: Callable[[str], bool] = lambda _: True
-    ) -> AsyncGenerator[Dirty, None]:
-        """Yield as `Watcher.watch`; the root's thread ends with it."""
-        watcher = Watcher()
-        self._watchers.append(watcher)
-        try:
-            async with aclosing(watcher.watch(root, stop=stop, enters=enters)) as stream:
-                async for dirty in stream:
-                    yield dirty
-        finally:
-            self._watchers.remove(watcher)
-            self._ending = [
-                thread for thread in (*self._ending, watcher.end()) if thread and thread.is_alive()
-            ]
+            self._ending = [one for one in (*self._ending, thread) if one.is_alive()]
 
     def close(self) -> None:
         """Wait for the threads of watches that have ended, unless their disks hang."""
@@ -226,10 +141,9 @@ class Watchers:
 class _Session:
     """One run of watchfiles, from arming to its end."""
 
-    def __init__(self, roots: "list[_Root]", wake: threading.Event) -> None:
+    def __init__(self, root: "_Root") -> None:
         self.armed_in_s: float | None = None  # how long arming took
-        self._roots = roots
-        self._wake = wake
+        self._root = root
         self._began = self._stepped = self._looked = time.monotonic()
         self._probe_at = self._began + PROBE_S
         self._lost = False  # whether the thread was blocked since the last batch
@@ -247,10 +161,9 @@ class _Session:
         from watchfiles import watch  # noqa: PLC0415 - the daemon's start does not wait for its import
 
         self._began = self._stepped = time.monotonic()
-        paths = [path for root in self._roots for path in root.arm()]
         # watchfiles then skips paths that it cannot watch, without reporting them.
         found = watch(
-            *paths, watch_filter=None, stop_event=self, step=STEP_MS, debounce=DEBOUNCE_MS,
+            *self._root.arm(), watch_filter=None, stop_event=self, step=STEP_MS, debounce=DEBOUNCE_MS,
             rust_timeout=round(LOOK_S * 1000), yield_on_timeout=True, raise_interrupt=False, debug=False,
             force_polling=False, ignore_permission_denied=True,
         )  # fmt: skip
@@ -269,39 +182,38 @@ class _Session:
         elif now - self._stepped > LOST_S:
             self._lost = True
         self._stepped = now  # not the time here: the process may stand still in this function, too
-        return self._wake.is_set()
+        return self._root.ended.is_set()
 
     def take(self, batch: set[tuple[int, str]]) -> None:
-        """Pass each change of a batch to its root."""
+        """Pass the changes of a batch on."""
+        root = self._root
         burst = self._lost or len(batch) >= BURST_PATHS
         self._doubted |= burst  # new folders may exist whose events were lost
         self._lost = False
         self._changed |= bool(batch)
-        found: dict[_Root, set[str]] = {root: set() for root in self._roots}
+        found = set()
         real = cache(os.path.realpath)  # watchfiles follows links, and reports paths through them
         for change, path in batch:
             folder, _, name = path.rpartition("/")
             place = f"{real(folder or '/').rstrip('/')}/{name}"
-            for root in self._roots:
-                if root.owns(place):
-                    found[root].add(place)
-                    root.left |= change == DELETED and place == root.real
-                    self._doubted |= place in root.fragile
-        for root, paths in found.items():
-            root.found(paths, burst=burst)
+            if root.owns(place):
+                found.add(place)
+                root.left |= change == DELETED and place == root.real
+                self._doubted |= place in root.fragile
+        root.found(found, burst=burst)
 
     def is_outdated(self) -> bool:
         """Return whether the watch must be armed again. Checks at most every `LOOK_S`."""
         now = time.monotonic()
-        if now < self._looked + LOOK_S and not any(root.left for root in self._roots):
+        if now < self._looked + LOOK_S and not self._root.left:
             return False
         self._looked = now
-        if any(root.is_another() for root in self._roots):
+        if self._root.is_another():
             return True
         if now >= self._probe_at:
             self._probe_at = now + PROBE_S
             self._changed = True
-            if any(root.was_remounted() for root in self._roots):
+            if self._root.was_remounted():
                 return True
         if self._changed and not self._blind and self._is_used_up():
             self._blind = True
@@ -313,14 +225,11 @@ class _Session:
         return self._doubted or (self._blind and age_s >= BLIND_RETRY_S and not self._is_used_up())
 
     def _is_used_up(self) -> bool:
-        # One root is enough: each probe may wait 20 ms and more for the kernel.
-        there = (root.root for root in self._roots if root.identity is not None)
-        return any(is_used_up(root) for root in itertools.islice(there, 1))
+        return self._root.identity is not None and is_used_up(self._root.root)
 
     def _report(self, dirty: Dirty) -> None:
-        for root in self._roots:
-            root.blind = self._blind
-            root.report(dirty)
+        self._root.blind = self._blind
+        self._root.report(dirty)
 
 
 class _Root:
@@ -328,6 +237,7 @@ class _Root:
 
     def __init__(self, root: Path, enters: Callable[[str], bool], tell: Callable[[], None]) -> None:
         self.root = root
+        self.ended = threading.Event()  # whether its thread is to end
         self.real = str(root)
         self.identity: Identity | None = None  # of the watched folder; None if it does not exist
         self.left = False  # whether the folder is gone, even if a new one has the same inode
@@ -354,6 +264,25 @@ class _Root:
         self._tell()
 
     # For the thread of the watch
+
+    def live(self) -> None:
+        """Watch until `ended` is set; an error ends no more than one session."""
+        failures = 0
+        while not self.ended.is_set():
+            session = _Session(self)
+            try:
+                with closing(session.batches()) as batches:
+                    for batch in batches:
+                        session.take(batch)
+                        if session.is_outdated():
+                            break
+                failures, retry_s = 0, 0.0
+            except BaseException as error:  # noqa: BLE001 - even a panic in Rust ends only this watch
+                failures = 1 if session.lasted_s > STABLE_S else failures + 1
+                retry_s = RETRY_S[min(failures, len(RETRY_S)) - 1]
+                self.add(Dirty(rescan=True, trouble=_explained(self.root, error), polling=True))
+            # The kernel removes the old watches in less time than it took to add them.
+            self.ended.wait(max(BETWEEN_S, session.armed_in_s or 0.0, retry_s))
 
     def arm(self) -> list[str]:
         """Return the paths to watch: none, the root, or all folders that are searched.

@@ -90,11 +90,11 @@ WHAT = BUGS | {"storm": _have_storms, "eventless": _send_no_events}
 
 
 def _change_hints(change: Callable[[Dirty], Dirty]) -> None:
-    exact = watch.Watcher.watch
+    exact = watch.Watchers.watch
 
     async def changed(*args: Any, **options: Any) -> AsyncGenerator[Dirty, None]:
         async with aclosing(exact(*args, **options)) as stream:
             async for dirty in stream:
                 yield change(dirty)
 
-    watch.Watcher.watch = changed  # type: ignore[method-assign]
+    watch.Watchers.watch = changed  # type: ignore[method-assign]

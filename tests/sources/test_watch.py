@@ -14,7 +14,7 @@ import pytest
 from watched_folder import PATIENCE_S, Watched, armed, can, child, is_back, run
 
 from memd.sources import watch
-from memd.sources.watch import LOOK_S, LOST_S, Dirty, Watcher
+from memd.sources.watch import LOOK_S, LOST_S, Dirty
 
 pytestmark = pytest.mark.usefixtures("impatient")
 
@@ -296,63 +296,6 @@ def test_a_name_that_is_not_utf8_does_not_end_the_watch(root):
             await watched.until(is_back)
             (root / "a.md").write_text("text")
             await watched.until_named(root / "a.md")
-
-    run(scenario)
-
-
-def instances():
-    """Return the inotify instances of this process."""
-    return {path for path in Path("/proc/self/fd").iterdir() if "inotify" in os.path.realpath(path)}
-
-
-def test_all_roots_share_one_instance_and_each_hears_of_its_own(tmp_path):
-    """Ten roots take one of the system's few inotify instances."""
-    roots = [tmp_path / f"root-{number}" for number in range(10)]
-    before = instances()
-
-    async def scenario():
-        watcher = Watcher()
-        watched = []
-        for root in roots:
-            root.mkdir()
-            watched.append(Watched(root, watcher=watcher))
-        for one in watched:
-            await one.until(is_back)
-        for one in watched:
-            await one.begin()
-        # The look for watches that are left takes another one for a moment.
-        await watched[0].until(lambda _: len(instances() - before) <= 1)
-        for root in roots:
-            (root / "a.md").write_text("text")
-        for one in watched:
-            await one.settled()
-            assert one.named == {str(one.root / "a.md")}
-        for one in watched:
-            await one.end()
-        watcher.close()
-
-    run(scenario)
-
-
-def test_a_root_that_comes_or_goes_asks_the_others_for_a_rescan(tmp_path):
-    """The one watch begins anew, and what was saved meanwhile is looked for."""
-    (tmp_path / "one").mkdir()
-    (tmp_path / "two").mkdir()
-
-    async def scenario():
-        watcher = Watcher()
-        async with armed(tmp_path / "one", watcher=watcher) as first:
-            async with armed(tmp_path / "two", watcher=watcher):
-                await first.until(is_back)
-                await first.begin()
-                (tmp_path / "one" / "a.md").write_text("text")
-                await first.until_named(tmp_path / "one" / "a.md")
-                first.seen.clear()
-            await first.until(is_back)
-            await first.begin()
-            (tmp_path / "one" / "b.md").write_text("text")
-            await first.until_named(tmp_path / "one" / "b.md")
-        watcher.close()
 
     run(scenario)
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from memd.sources import watch
-from memd.sources.watch import Dirty, Watcher
+from memd.sources.watch import Dirty, Watchers
 
 MARK = ".settled-"  # files of our own, which follow all that was saved before them
 PATIENCE_S = 60  # far above the 50 ms it takes: a slow machine is no failure
@@ -27,10 +27,9 @@ REPOSITORY = Path(__file__).parents[2]
 class Watched:
     """Collects what a watch yields, in a task."""
 
-    def __init__(self, root, *, heard=lambda _: None, watcher=None, **options):
+    def __init__(self, root, *, heard=lambda _: None, **options):
         self.root = root
-        self.watcher = watcher or Watcher()
-        self._owns_watcher = watcher is None
+        self.watcher = Watchers()
         self.seen = []
         self._heard = heard
         self._options = options
@@ -46,8 +45,7 @@ class Watched:
                     self.seen.append(dirty)
                     self._heard(dirty)
         finally:
-            if self._owns_watcher:
-                self.watcher.close()
+            self.watcher.close()
 
     async def until(self, condition):
         """Wait until what was seen fulfils *condition*."""
@@ -189,7 +187,7 @@ async def _report(root, blind_retry_s):
     watch.RETRY_S = (0.5,)
     threading.Thread(target=obey, daemon=True).start()
     root = Path(root)
-    async for dirty in Watcher().watch(root, stop=asyncio.Event()):
+    async for dirty in Watchers().watch(root, stop=asyncio.Event()):
         print(json.dumps(asdict(dirty), default=list), flush=True)
 
 
