@@ -92,6 +92,11 @@ _BLOB = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 MIN_BLOB_CHARS = 200
+# The words of a path before base64, or behind it ("code/aB3…"): grep -w finds them.
+_WORDS = r"(?:[a-z]{2,24}|[A-Z][a-z]{1,23}|[A-Z]{2,24})[0-9]{0,4}"
+_PATH_CHARS = 200
+_WORDS_BEFORE = re.compile(rf"(?:/?{_WORDS}[/+-])*")
+_WORDS_BEHIND = re.compile(rf"(?:[/+-]{_WORDS})*/?\Z")
 _PARTS_OF_PATHS = re.compile("[/_-]")
 # Text has a separator every few characters (paths, rulers, slugs), base64 one in 32.
 _MIN_LETTERS_A_SEPARATOR = 12
@@ -104,13 +109,19 @@ def fold_blobs(text: str) -> tuple[str, list[tuple[int, int]]]:
     folded: list[tuple[int, int]] = []
     at = size = 0
     for match in _BLOB.finditer(text):
-        run = match[0]
+        begin, end = match.span()
+        if match[1] is None:
+            if words := _WORDS_BEFORE.match(text, begin, min(begin + _PATH_CHARS, end)):
+                begin = words.end()
+            if words := _WORDS_BEHIND.search(text, max(end - _PATH_CHARS, begin), end):
+                end = words.start()
+        run = text[begin:end]
         if match[1] is None and not _is_blob(run):
             continue
         short = BLOB + "\r\n" * run.count("\r\n") + "\n" * (run.count("\n") - run.count("\r\n"))
-        parts += [text[at : match.start()], short]
-        size += match.start() - at + len(short)
-        at = match.end()
+        parts += [text[at:begin], short]
+        size += begin - at + len(short)
+        at = end
         folded.append((size, len(run.rpartition("\n")[2]) - len(short.rpartition("\n")[2])))
     return "".join([*parts, text[at:]]), folded
 

@@ -26,7 +26,7 @@ DIALECTS = {
 EXCEPTIONS = {
     "yaml.md": {"title", "author"},  # keys: a query names them with key=value
     "mark.md": {"Explained"},  # ™ is the letters TM for the index, which compares compatible signs as equal
-    "blob.md": {"Ab3", "code"},  # data in base64 is one word, with what a slash joins to it
+    "blob.md": {"Ab3"},  # data in base64 is one word
 }
 _WORD = re.compile(r"[^\W_]+")
 

@@ -66,6 +66,24 @@ def test_offsets_behind_base64_in_a_line_are_those_of_the_file():
     assert line.encode()[last.start_byte :].decode().startswith(last.text)
 
 
-@pytest.mark.parametrize("text", ["data:a/a;b=c" * 100_000, ("b1" * 30 + "=") * 20_000, "a-" * 500_000])
+@pytest.mark.parametrize(
+    ("line", "left"),
+    [
+        (f"code/{BLOB}", "code/base64"),
+        (f"see /srv/Code/images2/{BLOB}/thumbnail now", "see /srv/Code/images2/base64/thumbnail now"),
+        (f"key-{BLOB[:-4].replace('+', '-').replace('/', '_')}", "key-base64"),
+        (f"{BLOB[:400]}+end", "base64+end"),
+    ],
+)
+def test_words_of_a_path_beside_base64_stay(line, left):
+    text = f"{line}\n\nThen we ate herring.\n"
+    [chunk] = chunked(text)
+    assert chunk.text.split("\n")[0] == left
+    assert text.encode()[chunk.start_byte :].decode().split(maxsplit=1)[0] == text.split(maxsplit=1)[0]
+
+
+@pytest.mark.parametrize(
+    "text", ["data:a/a;b=c" * 100_000, ("b1" * 30 + "=") * 20_000, "a-" * 500_000, "/aa" * 300_000]
+)
 def test_hostile_runs_take_linear_time(text):
     assert chunked(text)
