@@ -1,6 +1,7 @@
 """A real daemon in a home of its own: one process, one socket, nothing of the user's."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -151,7 +152,7 @@ def hurried(*assignments: str) -> list[str]:
 
     It stands before that of `Daemon.start`, for what nobody would wait for in a test.
     """
-    modules = ", ".join(one.partition(" = ")[0].rpartition(".")[0] for one in assignments)
+    modules = ", ".join(re.match(r"[a-z_.]+\b(?=\.[A-Z])", one)[0] for one in assignments)
     run = "del sys.argv[1:4]; runpy.run_module('memd', run_name='__main__', alter_sys=True)"
     return [sys.executable, "-c", f"import runpy, sys, {modules}; {'; '.join(assignments)}; {run}"]
 

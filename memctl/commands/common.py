@@ -165,7 +165,8 @@ def whole_answer(client: Client, method: str, params: dict[str, Any], args: Name
         try:
             wait_for_index(client, params["workspace"], vectors=False)
         except RpcError as error:
-            if error.code != "MEMD_TIMEOUT":  # only a wait without end: what is indexed answers
+            # A wait without end, or a folder that cannot be read: what is indexed answers.
+            if error.code not in {"MEMD_TIMEOUT", "MEMD_IO"}:
                 raise
             note(f"{error}. The answer is from what is indexed")
     else:

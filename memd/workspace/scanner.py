@@ -5,6 +5,7 @@ import heapq
 import time
 from contextlib import suppress
 
+from memd.errors import DiskError
 from memd.index.indexer import Compared, FolderComparison
 from memd.sources.scan import Rules, is_utf8
 from memd.workspace.backlog import Backlog
@@ -165,7 +166,12 @@ class Scanner:
         return self._schedule.due(pace_s=pace_s) - time.monotonic()
 
     async def _scan(self) -> None:
-        if not await self._context.disk.run(self._context.is_current):
+        try:
+            is_current = await self._context.disk.run(self._context.is_current)
+        except DiskError:
+            self.failures += 1
+            raise
+        if not is_current:
             self._listener.note_outdated()
             await asyncio.Event().wait()  # it is being reopened with a new configuration
         began = time.monotonic()

@@ -52,7 +52,7 @@ def test_the_other_workspace_and_the_daemon_go_on(unstarted, slow, tmp_path, sec
         until(lambda: unstarted.found("dunlin", workspace=quick) == ["saved.md"], 5)  # by its event alone
         one = client.call("status", {"workspace": hung})["workspaces"][0]
         assert f"the disk of {hung} is slow, or hangs" in one["errors"]
-        assert sum(one_s < 0.3 * PATIENCE for one_s in took_s) >= 0.99 * len(took_s), sorted(took_s)[-5:]
+        assert sum(one_s < PATIENCE for one_s in took_s) >= 0.99 * len(took_s), sorted(took_s)[-5:]
         assert unstarted.found("bittern", workspace=hung) == ["bittern.md"]
     assert unstarted.call("ping")["pid"] == pid
     slow.take(0)
@@ -121,8 +121,9 @@ def test_a_daemon_starts_beside_a_disk_that_hangs(unstarted, slow, tmp_path):
     unstarted.stop()
     slow.take(1e9)
     unstarted.start(under=["env"], **slow.environment)
-    assert unstarted.found("heron", workspace=str(tmp_path / "quick")) == ["heron.md"]
-    assert until(lambda: unstarted.found("bittern", workspace=str(tmp_path / "slow"))) == ["bittern.md"]
+    long = {"timeout_ms": 60_000}  # a loaded machine opens both in more than the usual five seconds
+    assert unstarted.found("heron", workspace=str(tmp_path / "quick"), **long) == ["heron.md"]
+    assert unstarted.found("bittern", workspace=str(tmp_path / "slow"), **long) == ["bittern.md"]
     slow.take(0)
 
 
@@ -136,3 +137,36 @@ def test_nobody_waits_for_work_that_makes_no_progress(unstarted, slow, tmp_path)
     done = unstarted.memctl("index", cwd=tmp_path / "quick", env={"MEMD_WORKSPACE": root})
     assert (done.returncode, "no progress" in done.stderr) == (exits.BUSY, True), done
     slow.take(0)
+
+
+@pytest.mark.parametrize(
+    ("setting", "reason"),
+    [
+        ("memd.workspace.sync.STALLED_S = 1.0", "no progress for"),
+        ("memd.workspace.disk.Disk.run.__kwdefaults__['deadline_s'] = 2.0", "does not answer for 2 s"),
+    ],
+)
+def test_a_first_search_beside_a_folder_that_hangs_answers_with_the_reason(
+    unstarted, tmp_path, setting, reason
+):
+    """It waits for no index that will never be complete, and its code says that hits may be missing."""
+    root = tmp_path / "slow"
+    disk = SlowDisk(tmp_path, root / "nested")
+    disk.take(1e9)
+    (root / "nested").mkdir(parents=True)
+    (root / "heron.md").write_text("A heron.\n")
+    unstarted.start(under=hurried("memd.workspace.sync.LOOK_S = 0.2", setting), **disk.environment)
+    thread = threading.Thread(
+        target=_ask, args=(unstarted, "workspace.add", {"path": str(root)}), daemon=True
+    )
+    thread.start()
+    until(lambda: unstarted.call("workspace.list")["workspaces"])
+    try:
+        done = unstarted.memctl("search", "heron", cwd=root)
+        assert (done.returncode, reason in done.stderr) == (exits.INCOMPLETE, True), (
+            done.stderr + unstarted.log()
+        )
+    finally:
+        disk.take(0)
+        thread.join(20 * PATIENCE)
+    until(lambda: unstarted.found("heron", workspace=str(root)) == ["heron.md"])
