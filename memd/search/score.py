@@ -80,6 +80,8 @@ class PreparedQuery:
     today: date
     alive: Callable[[str], bool]  # whether a source is still on the disk
     expired: Callable[[], bool]  # whether the caller's deadline has passed
+    # Is told which sources *alive* will be asked about: one look at the disk for all.
+    expect: Callable[[list[str]], None] = lambda _: None
     without: tuple[int, ...] = ()  # ids of excluded chunks
     spelled: tuple[Word, ...] = ()  # words of the query that the tokenizer cuts into pieces
     corrected_vec: bytes | None = None  # embedding of the text with corrected words, if any

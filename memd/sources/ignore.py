@@ -266,8 +266,10 @@ def template_folders(root: Path, vault: str) -> Iterator[tuple[str, str]]:
     return _named_folders(root, vault, TEMPLATE_FILES)
 
 
-def diaries(root: Path, patterns: Sequence[str]) -> Diaries:
+def diaries(root: Path | None, patterns: Sequence[str]) -> Diaries:
     """Return which notes fade: by *patterns* of `decay`, and in the folder of Obsidian's daily notes.
+
+    Without a *root*, whose disk may hang, only by patterns.
 
     Raises:
         ConfigError: a pattern is not a gitignore pattern, or they are too large.
@@ -281,7 +283,8 @@ def diaries(root: Path, patterns: Sequence[str]) -> Diaries:
             return chosen.selects(path)
         return False
 
-    folder = next((folder for folder, _ in _named_folders(root, "", DAILY_NOTES)), "")
+    named = _named_folders(root, "", DAILY_NOTES) if root else ()
+    folder = next((folder for folder, _ in named), "")
     return Diaries(tuple(patterns), selects, folder)
 
 

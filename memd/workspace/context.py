@@ -86,6 +86,7 @@ class DaemonContext:
     process: ParseProcess
     feed: EventBus
     disks: Disks = field(default_factory=Disks)
+    hits: Disks = field(default_factory=lambda: Disks("hits"))  # for those that search
     pause: EmbeddingPause = field(default_factory=EmbeddingPause)
 
 

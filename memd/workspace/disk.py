@@ -7,6 +7,7 @@ loop's thread.
 """
 
 import asyncio
+import concurrent.futures
 import os
 import queue
 import threading
@@ -19,7 +20,7 @@ from typing import Any, TypeVar
 from memctl.paths import WORKSPACE_CONFIG
 from memd.errors import DiskError
 from memd.index.database import translated
-from memd.registry import Presence
+from memd.registry import Presence, gone_of
 
 T = TypeVar("T")
 
@@ -30,7 +31,9 @@ PATIENCE_S = (
 FRESH_S = 0.02  # a look so recent need not be repeated for the next request
 THREAD_IDLE_S = 30.0  # a thread without work ends
 
-_Job = tuple[Callable[..., Any], tuple[Any, ...], "asyncio.Future[Any]", asyncio.AbstractEventLoop]
+_Future = asyncio.Future[Any] | concurrent.futures.Future[Any]
+# The loop whose thread must set the future's result; None: any thread may.
+_Job = tuple[Callable[..., Any], tuple[Any, ...], _Future, asyncio.AbstractEventLoop | None]
 
 
 class Disk:
@@ -63,11 +66,7 @@ class Disk:
             raise self._late(deadline_s)
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
-        with self._lock:
-            self._jobs.put((work, args, future, loop))
-            if not self._is_alive:
-                threading.Thread(target=self._live, name=self._name, daemon=True).start()
-                self._is_alive = True  # unless there is no room for a thread, which the caller is told
+        self._put((work, args, future, loop))
         try:
             async with asyncio.timeout(deadline_s):
                 return await future
@@ -77,6 +76,28 @@ class Disk:
             self.seen.is_slow = True
             assert deadline_s is not None
             raise self._late(deadline_s) from None
+
+    def gone(self, paths: list[str]) -> set[str]:
+        """Return which of *paths* below the root are gone; none if that takes longer than PATIENCE_S.
+
+        For threads without an event loop, which answer queries: a folder inside may hang, too.
+        """
+        future: concurrent.futures.Future[set[str]] = concurrent.futures.Future()
+        if self.busy_s > PATIENCE_S:
+            return set()
+        self._put((gone_of, (self._root, paths), future, None))
+        try:
+            return future.result(PATIENCE_S)
+        except (TimeoutError, OSError):
+            future.cancel()
+            return set()
+
+    def _put(self, job: _Job) -> None:
+        with self._lock:
+            self._jobs.put(job)
+            if not self._is_alive:
+                threading.Thread(target=self._live, name=self._name, daemon=True).start()
+                self._is_alive = True  # unless there is no room for a thread, which the caller is told
 
     async def look(self, *, patience_s: float = PATIENCE_S, fresh_s: float = 0.0) -> bool:
         """Look whether the workspace is there; without an answer in time it stays as it was, and is slow.
@@ -128,20 +149,22 @@ class Disk:
             except BaseException as raised:  # noqa: BLE001 - handed to the caller
                 error = raised
             self._began = None
-            with suppress(RuntimeError):  # the loop is closed
-                loop.call_soon_threadsafe(_finish, future, result, error)
+            if loop is None:
+                _finish(future, result, error)
+            else:
+                with suppress(RuntimeError):  # the loop is closed
+                    loop.call_soon_threadsafe(_finish, future, result, error)
             del work, args, future, result, error
 
 
-def _finish(future: "asyncio.Future[Any]", result: Any, error: BaseException | None) -> None:
-    if future.done():  # it came too late
-        return
-    if error is None:
-        future.set_result(result)
-    elif isinstance(error, StopIteration):
-        future.set_exception(RuntimeError("StopIteration"))
-    else:
-        future.set_exception(error)
+def _finish(future: _Future, result: Any, error: BaseException | None) -> None:
+    with suppress(asyncio.InvalidStateError, concurrent.futures.InvalidStateError):  # it came too late
+        if error is None:
+            future.set_result(result)
+        elif isinstance(error, StopIteration):
+            future.set_exception(RuntimeError("StopIteration"))
+        else:
+            future.set_exception(error)
 
 
 class Disks:

@@ -35,7 +35,7 @@ from memd.workspace.threads import Lane, Lanes, Threads
 
 log = structlog.get_logger()
 
-OPENING_S = 2.0  # how long a root may take to be seen; later, the index is opened as if its disk were missing
+OPENING_S = 1.0  # how long a root may take to be seen; later, the index is opened as if its disk were missing
 
 
 @dataclass(slots=True)
@@ -68,9 +68,10 @@ def checked_config(place: Workspace, config: WorkspaceConfig, user_path: Path) -
     """
     check_allowed(place.config_path, config, load_user_config(user_path), user_path)
     try:
-        Rules.compiled(config.sources, config.ignore)  # no file of a folder whose disk may hang
+        # Without a look at the folder, whose disk may hang.
+        Rules.compiled(config.sources, config.ignore)
+        diaries(None, config.decay)
         visible_to_agents(config)
-        diaries(place.root, config.decay)
     except ConfigError as error:
         raise ConfigError(f"{place.config_path}: {error}") from error
     return config
@@ -91,6 +92,7 @@ async def open_workspace(place: Workspace, daemon: DaemonContext, owner: Owner) 
     write = daemon.threads.write
     disk = daemon.disks.of(place.root)
     place = replace(place, seen=disk.seen)
+    disk.seen.gone = daemon.hits.of(place.root).gone
     await disk.look(patience_s=OPENING_S)
     await write(_prepare_folder, place)
     stamp = await disk.run(config_stamp, place.config_path) if place.is_there() else None
@@ -145,7 +147,7 @@ async def _open_with(
     aside: SetAside = await write(SetAside, place.index_dir)
     embedding = daemon.providers.queue_for(config, user)
     try:
-        fading = Diaries()
+        fading = diaries(None, config.decay)
         if place.is_there():
             fading = await daemon.disks.of(place.root).run(_remembered, place, config)
         limits = ChunkLimits(config.chunk_words, config.chunk_overlap, max_tokens)
