@@ -59,10 +59,31 @@ def runtime_dir() -> Path:
 
 
 def _runtime_dir() -> str:
-    if runtime := _from_env("XDG_RUNTIME_DIR"):
+    if (runtime := _from_env("XDG_RUNTIME_DIR")) and not runtime_fault():
         return f"{runtime.rstrip('/')}/memd"
     temporary = _from_env("TMPDIR") or "/tmp"  # noqa: S108 - checked before use
     return f"{temporary.rstrip('/')}/memd-{os.getuid()}"
+
+
+def runtime_fault() -> str:
+    """Return why $XDG_RUNTIME_DIR is not used; "" if it is, or if it is not set.
+
+    After su or sudo it is another user's, and after a logout it is gone: nobody but the system may make
+    what is in /run/user.
+    """
+    if (runtime := _from_env("XDG_RUNTIME_DIR")) is None:
+        return ""
+    try:
+        found = os.stat(runtime)  # noqa: PTH116 - as above
+    except FileNotFoundError:
+        is_of_system = f"{runtime}/".startswith("/run/user/")
+        may_make = not is_of_system and os.access(_nearest(_path(runtime)), os.W_OK | os.X_OK)
+        return "" if may_make else f"XDG_RUNTIME_DIR={runtime} is gone: it is taken as not set"
+    except OSError as error:
+        return f"XDG_RUNTIME_DIR={runtime} cannot be used ({error.strerror}): it is taken as not set"
+    if found.st_uid != os.getuid():
+        return f"XDG_RUNTIME_DIR={runtime} belongs to {_user(found.st_uid)}: it is taken as not set"
+    return ""
 
 
 def state_dir() -> Path:

@@ -13,7 +13,7 @@ from memctl.client import Client, NoDaemonError, RpcError, older_daemon
 from memctl.exits import CommandError
 from memctl.filter_keys import OPTIONS
 from memctl.output import caveats
-from memctl.paths import PathError, state_place
+from memctl.paths import PathError, runtime_fault, state_place
 from memctl.progress import Progress
 from memctl.text import any_text, ascii_only, one_line, safe, terminal_width, to_json, wants_colour
 
@@ -92,6 +92,8 @@ def filters(args: Namespace, workspace: str, *, path: str = "path") -> dict[str,
 def daemon() -> Client:
     """Connect to the daemon, starting it if none runs; an older daemon is replaced or reported."""
     was_older = False
+    if not os.environ.get("MEMD_SOCKET"):
+        note(runtime_fault())
     try:
         client = Client.connect()
         was_older = older_daemon(client.place) is not None

@@ -24,9 +24,29 @@ def _bare_environment(monkeypatch):
     monkeypatch.setenv("HOME", "/home/ada")
 
 
-def test_the_socket_lies_in_the_users_runtime_directory(monkeypatch):
-    monkeypatch.setenv("XDG_RUNTIME_DIR", "/run/user/1000")
-    assert socket_path() == Path("/run/user/1000/memd/memd.sock")
+def test_the_socket_lies_in_the_users_runtime_directory(monkeypatch, tmp_path):
+    """It is made where that is the user's to do."""
+    for runtime in (tmp_path, tmp_path / "later"):
+        monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
+        assert (socket_path(), paths.runtime_fault()) == (runtime / "memd/memd.sock", "")
+
+
+@pytest.mark.parametrize(
+    ("runtime", "uid", "fault"),
+    [
+        ("/run/user/4000000", os.getuid(), "is gone"),
+        ("{here}", 4_000_000, "belongs to"),
+        ("{here}/file/run", os.getuid(), "cannot be used (Not a directory)"),
+    ],
+)
+def test_a_runtime_directory_that_is_gone_or_of_another_user_is_as_none(
+    monkeypatch, tmp_path, runtime, uid, fault
+):
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(os, "getuid", lambda: uid)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", runtime.format(here=tmp_path))
+    assert f" {fault}" in paths.runtime_fault()
+    assert runtime_dir() == Path(f"/tmp/memd-{uid}")
 
 
 def test_without_a_runtime_directory_each_user_has_a_folder_among_temporary_files(monkeypatch):
