@@ -2,7 +2,8 @@
 
 Names that memd never reads are decided first, then by the rules of the workspace
 (``memory/.memdignore`` and the config; the later pattern wins), then build output, then each ``.gitignore``,
-the nearest first. Patterns are compiled once; after a change of a rule file, new Rules must be made.
+the nearest first, but for what git tracks. Patterns are compiled once; after a change of a rule file, new
+Rules must be made.
 
 RE2 matches in time linear in the path: a cloned repository brings its own .gitignore, and Python's engine
 takes minutes for one hostile line. If patterns cannot be evaluated, `UnusableError` is raised, and the caller
@@ -27,6 +28,7 @@ import re2
 from memd.diaries import Diaries
 from memd.errors import ConfigError
 from memd.sources.gitignore import Rule, is_comment, translated
+from memd.sources.tracked import Tracked, index_of, tracked_in
 
 # Ignore files are small; the longest of GitHub's templates has 400 lines and 8 KB.
 MAX_RULE_BYTES: Final = 256 * 1024
@@ -308,11 +310,12 @@ OWN_FILE: Final = "memory/.memdignore"
 
 _NEVER_ENTERED = frozenset({"node_modules", "__pycache__", "site-packages"})
 _BUILD_OUTPUT = frozenset({"build", "dist", "target"})  # "!build/" in .memdignore or config brings one back
-# As the programs' documentation names them: Windows, Synology, QNAP, fsck, Nextcloud. Those of Obsidian,
-# macOS, Syncthing and Logseq's newer one are hidden.
+# As the programs' documentation names them: Windows and its chkdsk, Synology, QNAP, Buffalo, fsck, Nextcloud,
+# macOS on shares. Those of Obsidian, macOS' own disks, Syncthing and Logseq's newer one are hidden.
 _BINS = frozenset({
-    "$recycle.bin", "recycler", "system volume information", "#recycle", "#snapshot", "@eadir", "@recycle",
-    "@recently-snapshot", "lost+found", "files_trashbin", "files_versions",
+    "$recycle.bin", "recycler", "recycled", "system volume information", "found.000", "#recycle", "#snapshot",
+    "@eadir", "@tmp", "@recycle", "@recently-snapshot", "trashbox", "lost+found", "files_trashbin",
+    "files_versions", "network trash folder", "temporary items",
 })  # fmt: skip
 _LOGSEQ_COPIES = frozenset({"bak", "version-files"})  # beside its config.edn
 _PROJECT_FILES = (
@@ -350,6 +353,7 @@ class Folder:
     path: str  # relative to the root, with a trailing "/"; "" for the root itself
     ignores: tuple[tuple[int, Patterns], ...] = ()  # length of the path prefix to cut off, patterns
     templates: tuple[tuple[str, str], ...] = ()  # of the vaults around it: folder, the file that names it
+    is_ignored: bool = False  # and is searched for what git tracks in it
 
     def named_template(self, path: str) -> str:
         """Return the file that names the folder at *path* as a template folder; "" if none does."""
@@ -373,6 +377,7 @@ class Rules:
         self._suffixes = suffixes
         self._sources = sources
         self._own = own
+        self._repositories: dict[str, Tracked] = {}  # by folder: see `_repository`
         self._folders: dict[str, Folder | None] = {"": self._folder("", None)}
 
     @classmethod
@@ -486,11 +491,40 @@ class Rules:
         own = self._own.last_word(path)
         if own is not None:
             return own
+        return self._named_by_git(folder, path) and not self._is_tracked(path)
+
+    def _named_by_git(self, folder: Folder, path: str) -> bool:
         for cut, patterns in _speaking(folder, path):
             verdict = patterns.last_word(path[cut:])
             if verdict is not None:
                 return verdict
-        return False
+        return folder.is_ignored
+
+    def _is_tracked(self, path: str) -> bool:
+        """Return whether git tracks a file, or one in a folder ("a/b/"), whatever .gitignore says by now."""
+        tracked = self._repository(path.rstrip("/").rpartition("/")[0])
+        return path in tracked.files or path in tracked.folders
+
+    def _repository(self, folder: str) -> Tracked:
+        """Return what git tracks in the repository around a folder; read once, when a rule names a path."""
+        if folder not in self._repositories:
+            if index := index_of(f"{self._root}/{folder}"):
+                found = tracked_in(index, lambda name: self._wanted(f"{folder}/{name}".lstrip("/")))
+            else:
+                found = self._repository(folder.rpartition("/")[0]) if folder else self._repository_above()
+            self._repositories[folder] = found
+        return self._repositories[folder]
+
+    def _repository_above(self) -> Tracked:
+        found = ((above, index_of(str(above))) for above in self._root.parents)
+        top, index = next((one for one in found if one[1]), (self._root, ""))
+        start = f"{self._root.relative_to(top)}/"
+        within = lambda name: self._wanted(name.removeprefix(start)) if name.startswith(start) else ""  # noqa: E731
+        return tracked_in(index, within) if index else Tracked()
+
+    def _wanted(self, path: str) -> str:
+        """Return a path if its suffix may make it a source."""
+        return path if not self._suffixes or path.lower().endswith(self._suffixes) else ""
 
     def _rule(self, folder: Folder, path: str) -> str:
         """Return the pattern that ignores a path, with its place; or the ignore file that cannot be used."""
@@ -544,7 +578,14 @@ class Rules:
         file = f"{path}.gitignore"
         patterns = Patterns(of_file(self._root, file), file=file)
         ignores = (*above.ignores, (len(path), patterns)) if len(patterns) else above.ignores
-        return Folder(path, ignores, (*above.templates, *template_folders(self._root, path)))
+        templates = (*above.templates, *template_folders(self._root, path))
+        return Folder(path, ignores, templates, is_ignored=bool(path) and self._is_kept(above, path))
+
+    def _is_kept(self, above: Folder, path: str) -> bool:
+        """Return whether a rule names a folder, and it is searched for what git tracks in it."""
+        with suppress(UnusableError):
+            return self._own.last_word(path) is None and self._named_by_git(above, path)
+        return False
 
     def _is_build_output(self, parent: Folder, name: str) -> bool:
         """Return whether a folder is build output, and not a folder of notes about building.
