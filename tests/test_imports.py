@@ -70,6 +70,7 @@ VIEW = {
         "ann",
         "columns",
         "links",
+        "outlines",
         "postings",
         "reader",
         "snapshot",

@@ -18,7 +18,18 @@ from memd.search.identifiers import reading
 from memd.search.keyword import with_held_phrases, with_joined_numbers
 from memd.search.ranking import Candidate, above_floor
 from memd.search.score import Judgement, PreparedQuery, days_named, judge, judge_words, lifted, raised
-from memd.search.snippet import Line, Part, Passage, Snippet, Wanted, lines_of, passage, snippet, wanted
+from memd.search.snippet import (
+    Line,
+    Part,
+    Passage,
+    Snippet,
+    Wanted,
+    heading_at,
+    lines_of,
+    passage,
+    snippet,
+    wanted,
+)
 from memd.search.spelling import corrected, spelling
 from memd.search.word_forms import with_forms
 
@@ -48,6 +59,7 @@ class Hit:
     parts: tuple[Part, ...]  # the lines of the chunk, then the lines of its neighbours
     passage: Passage  # of all parts
     snippet: Snippet
+    heading: str  # the headings above the line that the snippet names
     folded: tuple[Place, ...] = ()  # locations of near-duplicates, best first
     superseded_by: tuple[str, ...] = ()  # paths of the sources that replace it, newest first
     expired: date | None = None  # the last day on which its source held, if that is past
@@ -199,9 +211,12 @@ def _load(view: View, found: Dedup, wanted_words: Wanted, today: date) -> list[H
         assert whole is not None
         # The snippet with the highest weight of query words, the first among equals.
         snippets = [
-            snippet(one.text, one.start_line, wanted_words, start_byte=one.start_byte)
-            for one in filter(None, passages)
+            (snippet(one.text, one.start_line, wanted_words, start_byte=one.start_byte), of)
+            for one, of in zip(passages, (chunk, *others), strict=True)
+            if one
         ]
+        best, of = max(snippets, key=lambda made: made[0].weight)
+        heading, named = heading_at(view, of, best, wanted_words)
         same, record = found.folded.get(chunk.id), view.source(source)
         hits.append(
             Hit(
@@ -210,7 +225,8 @@ def _load(view: View, found: Dedup, wanted_words: Wanted, today: date) -> list[H
                 chunk,
                 tuple(parts),
                 whole,
-                max(snippets, key=lambda made: made.weight),
+                named,
+                heading,
                 _joined([places[number] for number in same]) if same else (),
                 view.snapshot.superseded_by(source),
                 record.expired(today),

@@ -9,15 +9,17 @@ a word has a little less weight than the word.
 
 import re
 import unicodedata
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
+from operator import itemgetter
 from typing import NamedTuple
 
+from memd.index.outlines import outline
 from memd.index.reader import StoredChunk
 from memd.index.snapshot import View
-from memd.records import Source
+from memd.records import Heading, Source
 from memd.search.query import FORMS_SHARE, Query, content_words
 from memd.text import SPACELESS, is_spaceless, pairs_of, pieces_of, searched_text
 
@@ -32,6 +34,14 @@ MAX_MARKS = 50  # of a span: a query may be a page; arbitrary
 # each of 60 words takes 87 µs, after the split 37 µs.
 MANY_WORDS = 16
 _SPACED = {number: " " for number in range(128) if not chr(number).isalnum()}
+# What names no line: addresses, pictures, tags, and lines that open or close code.
+_QUIET = re.compile(
+    r"(?:https?://|www\.)[^\s<>()\[\]]+|!\[\[[^\]\n]*\]\]|!\[[^\]\n]*\]\([^)\n]*\)|(?<=\])\([^)\n]*\)"
+    r"|<[^<>\n]*>|^[ \t]*(?:`{3,}|~{3,}).*",
+    re.MULTILINE,
+)
+_HEADING = re.compile(r" {0,3}(?:#{1,6}(?:\s|$)|[=-]+\s*$)")  # or the line below one
+_MAYBE_QUIET = re.compile(r"://|www\.|\]|<|```|~~~")
 # A stretch of the raw text that contains whole words.
 _STRETCH = re.compile(f"[{SPACELESS}]+|[^\\s\\x00-/:-@\\[-`{{-\\x7f{SPACELESS}]+")
 
@@ -129,7 +139,8 @@ def snippet(text: str, start_line: int, query: Wanted, *, start_byte: int = 0) -
     marks = _marks(text, query)
     if not marks:
         lines = text.split("\n")
-        first = next((number for number, line in enumerate(lines) if line.strip()), 0)
+        some = [number for number, line in enumerate(lines) if line.strip()] or [0]
+        first = next((number for number in some if _says_something(lines[number])), some[0])
         column = 1 if first else 1 + start_byte
         return Snippet(_window(text, 0), start_line + first, column, lines[first].rstrip("\r"), 0.0)
     span = _tightest(text, marks)
@@ -160,18 +171,32 @@ def _runs(piece: str) -> list[str]:
 
 def _marks(text: str, query: Wanted) -> list[_Mark]:
     """Return all occurrences of the query's words and phrases, in order."""
-    found = (
+    places = sorted(
         _word_marks(text, query, query.marked)
         or _inner_marks(text, query.words)
         or _word_marks(text, query, query.stop_words)
     )
-    places = sorted(found)
     marks = [
         _Mark(at, at + len(word), query.forms.get(word, word), query.weights.get(word, 1.0))
         for at, word in places
     ]
     more = [mark for phrase in query.phrases for mark in _phrase_marks(text, marks, phrase)]
-    return sorted([*marks, *more])
+    found = sorted([*marks, *more])
+    if not found or not _MAYBE_QUIET.search(text):
+        return found
+    quiet = [match.span() for match in _QUIET.finditer(text)]
+    # An address that is asked for is found in addresses only.
+    return [mark for mark in found if "/" in mark.what or not _is_within(mark.start, quiet)] or found
+
+
+def _is_within(at: int, spans: Sequence[tuple[int, int]]) -> bool:
+    before = bisect_right(spans, at, key=itemgetter(0))
+    return before > 0 and at < spans[before - 1][1]
+
+
+def _says_something(line: str) -> bool:
+    """Return whether a line is more than markup, a picture or a rule."""
+    return any(map(str.isalnum, _QUIET.sub("", line)))
 
 
 def _word_marks(text: str, query: Wanted, words: frozenset[str]) -> list[tuple[int, str]]:
@@ -265,11 +290,11 @@ def _tightest(text: str, marks: list[_Mark]) -> list[_Mark]:
     best, best_value = marks[:1], float("-inf")
     every = len({mark.what for mark in marks})
     for number, first in enumerate(marks):
-        if number + 1 < len(marks) and first.what == marks[number + 1].what:
-            continue  # the span that starts at the next mark is shorter
+        # Where the same follows, a span of both starts better there.
+        is_again = number + 1 < len(marks) and first.what == marks[number + 1].what
         counted: set[str] = set()
         weight, end = 0.0, first.end
-        for count, mark in enumerate(marks[number : number + MAX_MARKS], 1):
+        for count, mark in enumerate(marks[number : number + (1 if is_again else MAX_MARKS)], 1):
             if mark.start >= first.start + SNIPPET_CHARS or len(counted) == every:
                 break
             if mark.what in counted:
@@ -372,6 +397,34 @@ def passage(parts: Iterable[Part]) -> Passage | None:
         text += lines[line]
         last, end = line, (line[0], line[1] + len(lines[line].encode(errors="replace")))
     return Passage(first[0], last[0], first[1], text)
+
+
+def heading_at(view: View, chunk: StoredChunk, named: Snippet, query: Wanted) -> tuple[str, Snippet]:
+    """Return the headings above the named line, and the snippet: of a heading's line if only it has words.
+
+    A chunk of short sections has the headings of its first one. Entries of a daily file keep theirs, as they
+    know none of the others'.
+    """
+
+    def has_word(text: str) -> bool:
+        return bool(text and _word_marks(text, query, query.marked))
+
+    before = chunk.text.split("\n")[: max(named.match_line - chunk.start_line + 1, 0)]
+    is_of_another = any(_HEADING.match(line) for line in before[1:])
+    is_by_heading = named.weight <= STOP_WORD_WEIGHT * len(query.stop_words) and has_word(chunk.heading)
+    if chunk.entry or not (is_of_another or is_by_heading):
+        return chunk.heading, named
+    trail: list[Heading] = []
+    for heading in outline(view.reader.each, chunk.source).headings:
+        if heading.line > named.match_line:
+            break
+        trail = [above for above in trail if above.level < heading.level] + [heading]
+    while is_by_heading and trail and not has_word(trail[-1].title):
+        trail.pop()
+    if is_by_heading and trail:
+        line, _, title = trail[-1]
+        named = replace(named, match_line=line, match_column=1, match_text=title)
+    return " > ".join(heading.title for heading in trail if heading.title), named
 
 
 def section(view: View, chunk: StoredChunk) -> dict[Line, str]:

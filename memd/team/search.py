@@ -484,6 +484,7 @@ class _Here:
                 Hit(
                     candidate, source, chunk, (part,), whole,
                     snippet(whole.text, whole.start_line, words, start_byte=whole.start_byte),
+                    chunk.heading,
                     tuple(self._place(number) for number in folded.get(candidate.id, ())),
                     self.superseded_by[source.id],
                     source.expired(prepared.today),

@@ -63,7 +63,8 @@ def test_no_line_is_in_two_hits(notes, how, query, seed):
         text = (notes.root / hit.source.path).read_text()
         assert passage.text in text
         assert passage.text.strip()
-        assert passage.start_line <= hit.snippet.match_line <= passage.end_line
+        is_inside = passage.start_line <= hit.snippet.match_line <= passage.end_line
+        assert is_inside or hit.snippet.match_text in hit.heading, "a heading above has the only word"
         if hit.source.path != "one-line.md":
             numbers = set(range(passage.start_line, passage.end_line + 1))
             assert "\n".join(text.split("\n")[passage.start_line - 1 : passage.end_line]) == passage.text
@@ -121,3 +122,49 @@ def test_chunks_of_other_files_are_no_neighbours(notes):
     hits = notes.search("heron", mode="keyword", min_score=0.0).hits
     assert len(hits) == 5
     assert all(hit.passage.text == hit.chunk.text for hit in hits)
+
+
+LONG = "reed pond sedge " * 60
+PAGE = f"""# Boats
+
+{LONG}
+
+## Copper kettle
+
+{LONG}
+
+{LONG}
+
+### Small one
+
+Brief.
+
+### Small two
+
+The gasket is here.
+"""
+
+
+@pytest.mark.parametrize(
+    ("query", "line", "heading"),
+    [
+        ("gasket", 17, "Boats > Copper kettle > Small two"),
+        ("brief", 13, "Boats > Copper kettle > Small one"),
+        ("kettle", 5, "Boats > Copper kettle"),
+        ("boats", 1, "Boats"),
+    ],
+)
+def test_the_heading_is_that_of_the_named_line(notes, query, line, heading):
+    """Short sections share a chunk, whose headings are those of its first section."""
+    notes.save({"a.md": PAGE})
+    first = notes.search(query, mode="keyword").hits[0]
+    assert (first.snippet.match_line, first.heading) == (line, heading)
+
+
+def test_words_that_only_a_heading_has_name_its_line(notes):
+    """Also where the heading is in another chunk than the hit."""
+    notes.save({"a.md": f"# Weir\n\n## Copper kettle\n\n{LONG}\n\n{LONG}\n\nThe end is a heron.\n"})
+    vector = notes.embedder.embed_query("The end is a heron.")
+    for hit in notes.search("kettle", mode="vector", query_vec=vector, min_score=0.0).hits:
+        assert (hit.snippet.match_line, hit.heading) == (3, "Weir > Copper kettle")
+        assert "opper kettle" in hit.snippet.match_text

@@ -123,3 +123,27 @@ def test_a_phrase_of_spaceless_script_names_its_own_line():
 def test_a_phrase_is_found_beyond_ascii():
     """With other accents and signs between its words."""
     assert shown_of("café. noir\ncafé of Noir\nÇa: Cafe — Noir!\n", 1, '"ça café noir"').match_line == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "line", "column"),
+    [
+        ("a\nThe heron.\nA heron.\n", "heron", 2, 5),
+        ("heron\n" + "filler\n" * 90 + "heron\n", "heron", 1, 1),
+        ("heron\n\nweir\n\nheron\n\nheron weir heron\n", "heron weir", 7, 1),
+        ("See https://example.org/heron\nThe heron.\n", "heron", 2, 5),
+        ("See [it](birds/heron.md) of heron\n", "heron", 1, 29),
+        ("![heron](heron.png)\n![[heron.png]]\nA heron\n", "heron", 3, 3),
+        ('<img alt="heron">\nheron\n', "heron", 2, 1),
+        ("```python\nprint()\n```\nIn python.\n", "python", 4, 4),
+        ("See https://example.org/heron\n", "heron", 1, 25),
+        ("org example\nSee https://example.org/heron\n", "https://example.org/heron", 2, 5),
+        ("---\n\n<br>\n\n![a b](c.png)\n\n```sh\nls -l\n```\n", "absent", 8, 1),
+        ("---\n***\n", "absent", 1, 1),
+        ("* * *\n| --- | --- |\n| one | two |\n", "absent", 3, 1),
+    ],
+)
+def test_a_line_is_named_that_a_reader_would_name(text, query, line, column):
+    """The first of equal places; no address, picture, tag or rule where there is text."""
+    shown = shown_of(text, 1, query)
+    assert (shown.match_line, shown.match_column) == (line, column)
