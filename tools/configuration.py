@@ -103,7 +103,7 @@ OTHERS = """
 |---|---|
 | `MEMD_WORKSPACE` | the workspace of memctl, unless `--workspace` names one |
 | `MEMD_SOCKET` | the daemon's socket |
-| `MEMD_HOOK_MS` | the time that a [hook](agents.md#hooks) may take, in milliseconds (150) |
+| `MEMD_HOOK_MS` | the time that a [hook](agents.md#hooks) may take, in milliseconds (1000) |
 | `XDG_RUNTIME_DIR`, `XDG_STATE_HOME`, `XDG_CONFIG_HOME`, `XDG_DATA_HOME` | where [files are](daemon.md#where-things-are) |
 | `MEMCTL_EDITOR`, `VISUAL`, `EDITOR` | the editor of `memctl open` and `find` |
 | `MEMCTL_PAGER`, `PAGER` | the pager of long pages |

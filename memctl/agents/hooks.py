@@ -1,4 +1,9 @@
-"""The events of agents' clients at which memctl is run as a hook."""
+"""The events of agents' clients at which memctl is run as a hook, and the hooks that were late."""
+
+import os
+from contextlib import suppress
+
+from memctl.paths import PathError, check_private_dir, open_own, state_place
 
 # client: event: its kind. The end of a turn is no such event: an archived conversation would answer its own
 # prompts.
@@ -10,3 +15,32 @@ EVENTS = {
 
 # Set by `memctl agents doctor`: the hook's reason for its silence goes to stderr.
 REASONS = "MEMD_HOOK_REASONS"
+
+MISSED = "late-hooks"  # a file of the state folder: a line for each hook that missed its deadline
+MISSED_BYTES = 4096  # arbitrary: some hundred lines; more say no more
+
+
+def note_missed(at_s: float) -> None:
+    """Note that a hook ended without the daemon's answer, for `missed`."""
+    with suppress(OSError, PathError):
+        check_private_dir(state_place())
+        descriptor = open_own(f"{state_place()}/{MISSED}", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        try:
+            if os.fstat(descriptor).st_size < MISSED_BYTES:
+                os.write(descriptor, f"{at_s:.0f}\n".encode())
+        finally:
+            os.close(descriptor)
+
+
+def missed() -> list[int]:
+    """Return when hooks missed their deadline since the last call, in unix seconds: each is told once."""
+    with suppress(OSError, PathError):
+        check_private_dir(state_place())
+        descriptor = open_own(f"{state_place()}/{MISSED}", os.O_RDWR)
+        try:
+            raw = os.pread(descriptor, 2 * MISSED_BYTES, 0)
+            os.ftruncate(descriptor, 0)
+        finally:
+            os.close(descriptor)
+        return [int(line) for line in raw.split() if line.isdigit()]
+    return []

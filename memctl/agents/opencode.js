@@ -4,7 +4,7 @@
 import { spawn } from "node:child_process"
 
 const HOOKS = __HOOKS__ // event: the command, for a shell
-const DEADLINE_MS = 5000 // the hook itself ends after 150, unless MEMD_HOOK_MS sets another time
+const DEADLINE_MS = 5000 // the hook itself ends after 1000, unless MEMD_HOOK_MS sets another time
 
 function hook(event, told) {
   return new Promise((resolve) => {

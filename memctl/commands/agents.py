@@ -198,6 +198,7 @@ def _doctor(clients: Sequence[AgentClient]) -> int:
         elif state != "not installed" or len(clients) == 1:
             what = "no prompt gets notes unasked" if state in REGISTERED else "memctl is not registered"
             print(f"{client.name}: {state}, {what}")
+    common.note_missed_hooks()
     if not proved and len(clients) > 1:
         print("no client runs memctl at a prompt: memctl agents install CLIENT")
     return exits.OK if all(proved) else exits.UNHEALTHY

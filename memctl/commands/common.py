@@ -112,6 +112,20 @@ def daemon() -> Client:
     return client
 
 
+def note_missed_hooks() -> None:
+    """Note once on stderr that prompts got no notes because their hook was late."""
+    import time
+
+    from memctl.agents import hooks
+
+    if late := hooks.missed():
+        last = time.strftime("%Y-%m-%d %H:%M", time.localtime(late[-1]))
+        note(
+            f"{len(late)} {'prompts' if len(late) > 1 else 'prompt'} of agents got no notes because the "
+            f"hook's time was over, the last at {last}. On a slow machine, MEMD_HOOK_MS sets a longer one"
+        )
+
+
 def note_other_state(client: Client) -> None:
     """Note on stderr that a daemon was started with another HOME: it has other workspaces."""
     from memctl.lock import holder_of

@@ -89,6 +89,7 @@ def run(args: Namespace) -> int:
         from memctl.output import status
 
         common.show(status.status(outcome.answer))
+    common.note_missed_hooks()
     if not outcome.trouble:
         older = older_daemon()
         version = str(outcome.answer["server"].get("version") or "unknown")

@@ -428,12 +428,15 @@ def test_a_hook_starts_a_daemon_that_is_down_and_leaves(daemon, notes):
 
 
 def test_a_hook_does_not_wait_for_a_daemon_that_hangs(daemon, notes):
-    """At its deadline it is gone, with nothing said."""
-    daemon.process.send_signal(signal.SIGSTOP)
-    try:
-        assert said(daemon, notes, env={}) == ""
-    finally:
-        daemon.process.send_signal(signal.SIGCONT)
+    """At its deadline it is gone, with nothing said; the user hears it once, of `status` or of the doctor."""
+    for command in (["status"], ["agents", "doctor"]):
+        daemon.process.send_signal(signal.SIGSTOP)
+        try:
+            assert said(daemon, notes, env={}) == ""
+        finally:
+            daemon.process.send_signal(signal.SIGCONT)
+        assert "1 prompt of agents got no notes" in daemon.memctl(*command).stderr
+        assert "of agents got no notes" not in daemon.memctl(*command).stderr
 
 
 def test_a_deadline_that_is_none_is_passed_over(daemon, notes):

@@ -1,0 +1,87 @@
+"""How many prompts get their note in time, and how long the hook takes, on an idle and on a loaded machine.
+
+The prompts are headings of the notes that get a note where there is no hurry. `--load` processes of a loop
+keep the processors busy; the daemon, the hook and Python's start compete with them, as with a build. Columns:
+answered, of all prompts; ms from the start of the process to its end.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import perf_counter, sleep
+
+from benchmarks import report
+from benchmarks.home import Home, home
+from benchmarks.made_notes import notes, write
+
+SETTLE_S = 3.0  # arbitrary: until the load is a load
+BUSY = "while True: pass"
+PATIENT_MS = "5000"
+
+
+def main() -> None:
+    parser = report.arguments(__doc__)
+    parser.add_argument("--prompts", type=int, default=20, help="default: 20")
+    parser.add_argument("--notes", type=int, default=2000, help="default: 2,000")
+    parser.add_argument("--load", type=int, default=8, help="busy processes (default: 8)")
+    options = parser.parse_args()
+    with home() as place:
+        write(place.notes, notes(options.notes))
+        with place.client() as client:
+            place.index(client)
+            listed = client.call("sources", {"workspace": str(place.notes), "limit": 1000})["sources"]
+        prompts = _answered_prompts(place, [f"{one['title']}?" for one in listed], options.prompts)
+        rows = [_row("idle", place, prompts)]
+        with _load(options.load):
+            rows.append(_row(f"load {options.load}", place, prompts))
+    report.show("hook_time", rows, options)
+
+
+def _answered_prompts(place: Home, texts: list[str], count: int) -> list[str]:
+    """Return the first texts that get a note if the hook has five seconds."""
+    found: list[str] = []
+    for text in texts:
+        if len(found) < count and _hook(place, text, MEMD_HOOK_MS=PATIENT_MS)[0]:
+            found.append(text)
+    return found
+
+
+def _row(name: str, place: Home, prompts: list[str]) -> dict[str, object]:
+    done = [_hook(place, text) for text in prompts]
+    took = [ms for _, ms in done]
+    return {
+        "machine": name,
+        "prompts": len(prompts),
+        "answered": sum(is_answered for is_answered, _ in done),
+        "p50 ms": f"{report.quantile(took, 0.5):.0f}",
+        "p95 ms": f"{report.quantile(took, 0.95):.0f}",
+        "most ms": f"{max(took):.0f}",
+    }
+
+
+def _hook(place: Home, prompt: str, **environment: str) -> tuple[bool, float]:
+    told = json.dumps({"cwd": str(place.notes), "prompt": prompt}).encode()
+    command = [sys.executable, "-m", "memctl", "hook", "claude-code", "UserPromptSubmit"]
+    started = perf_counter()
+    done = subprocess.run(
+        command, input=told, env=place.environment | environment, capture_output=True, check=True
+    )
+    return bool(done.stdout), 1000 * (perf_counter() - started)
+
+
+@contextmanager
+def _load(processes: int) -> Iterator[None]:
+    busy = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(processes)]
+    sleep(SETTLE_S)
+    try:
+        yield
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+
+
+if __name__ == "__main__":
+    main()
