@@ -23,9 +23,11 @@ _FILTERS = {one.key: one.help.capitalize() for one in FILTER_KEYS if one.option}
     "since": "Only notes of this day or later: 2026-05-01, yesterday, 7d, last-week",
     "until": "Only notes of this day or earlier; 2026-05: that month included",
     "path": "Only notes whose path matches one of these, as daily/*.md",
-    "field": "By front matter: status=published, priority>=2, status!=draft",
 }
+del _FILTERS["field"]
+_FILTERS["where"] = "By front matter: status=published, priority>=2, status!=draft"
 _AS_SEARCH = dict.fromkeys(_FILTERS, "See search_memory")
+_WHERE = {"field": "agents take it for the keys of the answer: it is `where`"}
 # Parameter → why no tool has it.
 HIDDEN_PARAMS = {
     "workspace": "the server serves one, and no argument leads out of it",
@@ -76,6 +78,7 @@ class Tool(NamedTuple):
     method: str = ""  # "": the tool's name
     hidden: Mapping[str, str] = {}  # parameter → why this tool does not have it
     required: tuple[str, ...] = ()  # parameters that are optional in the method
+    optional: tuple[str, ...] = ()  # parameters that are required in the method: the server has a default
     schemas: Mapping[
         str, Any
     ] = {}  # argument that the server handles itself, or takes in another form → type
@@ -96,11 +99,11 @@ TOOLS = (
         """\
         Find what the user's notes and earlier memories say, by meaning and by words.
 
-        Use it when a question may have been answered or decided before. Returns ranked stretches of notes
-        with path, lines, snippet and score (0 to 1). Look at `confidence` first:
-        "none" means no good match, only the nearest; `note` says what else the answer lacks. A hit with
-        `superseded_by` or `expired` is out of date, and one of a conversation may be if it has `entries`:
-        rely on the notes named. Read more of hits with get; cite path and lines.
+        Use it when a question may have been answered or decided before; `since` alone lists what is new.
+        Returns ranked stretches of notes with path, lines, snippet and score (0 to 1). Look at `confidence`
+        first: "none" means no good match, only the nearest; `note` says what else the answer lacks. A hit
+        with `superseded_by` or `expired` is out of date, and one of a conversation may be if it has
+        `entries`: rely on the notes named. Read more of hits with get; cite path and lines.
         """,
         {
             **_FILTERS,
@@ -109,16 +112,17 @@ TOOLS = (
             "mode": "keyword: exact words alone; vector: meaning alone",
             "min_score": "Lowest score of a hit",
             "sync": _SYNC,
-            "fields": "Only these keys of each hit, as path, title",
+            "return": "Only these keys of each hit, as path, title",
             "scope": "What a whole team publishes",
         },
-        hidden={"prefix": "for who types while the hits are shown"},
+        hidden={"prefix": "for who types while the hits are shown"} | _WHERE,
+        optional=("query",),
         schemas={
             "tag": _TEXTS,
             "path": _TEXTS,
-            "field": _TEXTS,
+            "where": _TEXTS,
             "sync": _FLAG,
-            "fields": _TEXTS,
+            "return": _TEXTS,
             "scope": _TEAM,
         },
     ),
@@ -140,8 +144,9 @@ TOOLS = (
             "superseded": "Also superseded and expired notes",
             "scope": "See search_memory",
         },
-        schemas={"tag": _TEXTS, "path": _TEXTS, "field": _TEXTS, "sync": _FLAG, "scope": _TEAM},
-        hidden={
+        schemas={"tag": _TEXTS, "path": _TEXTS, "where": _TEXTS, "sync": _FLAG, "scope": _TEAM},
+        hidden=_WHERE
+        | {
             "limit": _BUDGET,
             "min_score": _BUDGET,
             "mode": "who wants another one searches",
@@ -149,7 +154,7 @@ TOOLS = (
             "core": "it is to be known always",
             "sure": "for hooks, which nobody asked",
             "known": "for hooks; an agent sees what it was sent",
-            "nearest": "the text says that it is the nearest",
+            "nearest": "never: an agent takes what it gets for an answer",
         },
     ),
     Tool(
@@ -157,7 +162,7 @@ TOOLS = (
         "Read a note",
         READS,
         """\
-        Read a note, some lines of it, or several notes: the context around hits.
+        Read a note, some lines of it, or several notes.
 
         `links` names the notes that it links to and those that link to it; `superseded_by` those that hold in
         its place; `hash` is what extract_memory takes to update an entry.
@@ -200,14 +205,14 @@ TOOLS = (
 
         Use it when something will be true beyond this conversation and nobody wrote it down. One fact an
         entry. Never store passwords, keys or tokens: they are refused. The entry is kept as soon as this
-        returns: do not store it again if `indexed` is false. `similar` names notes that may say the same.
+        returns: do not store it again if `indexed` is false. `similar` names a note that says the same.
         When a fact changed, name the old note in `supersedes`: it is kept, ranks behind the new one and says
         so. To correct an entry itself, `update` it; MEMD_CHANGED means that somebody else changed it: read it
         again first.
         """,
         {
-            "topic": "A short subject, as deploy or user-preferences",
-            "title": "The fact in one line, in words to search for",
+            "topic": "A short subject, as deploy (default: the first tag)",
+            "title": "The fact in one line, in words to search for (default: its first line)",
             "content": "Markdown that is clear without this conversation: what holds, why, since when",
             "tags": "A few words to filter by",
             "supersedes": "Notes that this one corrects or replaces: paths or entry ids",
@@ -230,8 +235,7 @@ TOOLS = (
         """\
         Delete an entry that extract_memory wrote, when the user asks for it or it was stored by mistake.
 
-        Nothing of it stays in the memory. The user's own notes, and entries that were changed since, are
-        refused: tell the user where they are.
+        The user's own notes, and entries that were changed since, are refused: tell the user where they are.
         """,
         {
             "path": "The path of the entry, as a hit has it",
@@ -278,8 +282,8 @@ def _input(tool: Tool, params: type[msgspec.Struct]) -> dict[str, Any]:
     taken |= {name: dict(one) for name, one in tool.schemas.items()}
     for name, one in taken.items():
         one["description"] = tool.texts.get(name) or _sentence(comments.get(name, name))
-    required = [name for name in taken if name in {*schema["required"], *tool.required}]
-    first = {name: taken[name] for name in required}
+    required = [name for name in taken if name in {*schema["required"], *tool.required} - {*tool.optional}]
+    first = {name: taken[name] for name in (*required, *tool.optional)}
     return {"type": "object", "properties": first | taken, "required": required}
 
 

@@ -5,6 +5,7 @@ most `AT_ONCE` run at a time. Both forms of MCP are served: up to 2025-11-25, a 
 version and client; from 2026-07-28 on, each request does.
 """
 
+import json
 import sys
 import threading
 import time
@@ -18,6 +19,7 @@ from memctl.mcp import prompts, resources, tools
 from memctl.mcp.asking import Asking, CancelledError, DaemonError, Report
 
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+BATCH_VERSION = "2025-03-26"  # the only one in which a line may have several messages
 ENVELOPE_VERSIONS = ("2026-07-28",)
 PROTOCOL_VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 CLIENT_INFO_KEY = "io.modelcontextprotocol/clientInfo"
@@ -58,6 +60,14 @@ def serve(workspace: str | None) -> None:
     McpServer(workspace, sys.stdout.buffer).serve(sys.stdin.buffer)
 
 
+class _Batch:
+    """The answers to the requests of one line."""
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+        self.lines: list[bytes] = []
+
+
 class McpServer:
     """Serves one client."""
 
@@ -65,6 +75,8 @@ class McpServer:
         self._workspace = workspace
         self._output = output
         self._client_name = "mcp"
+        self._version = ""  # agreed to in a handshake
+        self._batches: dict[Id, _Batch] = {}  # of requests that came in one and are not answered; with _lock
         self._lock = threading.Lock()  # writes one line at a time; protects the next three
         self._calls: dict[Id, Asking] = {}  # not answered yet
         self._waiting: dict[Id, JsonRpcRequest] = {}  # calls without a thread, oldest first
@@ -87,26 +99,47 @@ class McpServer:
     def serve(self, stream: BinaryIO) -> None:
         """Process messages until the end of *stream*, then end the calls that still run."""
         for line in _lines(stream):
-            try:
-                message = jsonrpc.decode(line)
-            except InvalidLineError as error:
-                self._write(jsonrpc.failure(error.id, error))
-                continue
-            if isinstance(message, JsonRpcRequest):
-                self._take(message)
-            elif message is not None and message.method == "notifications/cancelled":
-                self._cancel(message)
+            parts = _parts(line) if self._version == BATCH_VERSION else ()
+            decoded = [self._decoded(part) for part in parts or (line,)]
+            messages = [message for message in decoded if message is not None]
+            if parts:
+                ids = {one.id for one in messages if isinstance(one, JsonRpcRequest)}
+                self._batches |= dict.fromkeys(ids, _Batch(len(ids)))
+            for message in messages:
+                if isinstance(message, JsonRpcRequest):
+                    self._take(message)
+                elif message.method == "notifications/cancelled":
+                    self._cancel(message)
         self._drain()
+
+    def _decoded(self, line: bytes) -> JsonRpcRequest | JsonRpcNotification | None:
+        try:
+            return jsonrpc.decode(line)
+        except InvalidLineError as error:
+            self._write(jsonrpc.failure(error.id, error))
+        return None
+
+    def _respond(self, id_: Id, line: bytes | None) -> None:
+        """Write the answer to a request, with those of its batch; None: it was cancelled."""
+        with self._lock:
+            batch = self._batches.pop(id_, None)
+            if batch is not None:
+                batch.lines += [line.rstrip()] if line is not None else []
+                batch.left -= 1
+                is_done = not batch.left and batch.lines
+                line = b"[" + b",".join(batch.lines) + b"]\n" if is_done else None
+        if line is not None:
+            self._write(line)
 
     def _take(self, request: JsonRpcRequest) -> None:
         try:
             _check_version(request)
             if handler := self._known.get(request.method):
-                self._write(_answered(request, handler(request)))
+                self._respond(request.id, _answered(request, handler(request)))
             else:
                 self._start(request)
         except JsonRpcError as error:
-            self._write(jsonrpc.failure(request.id, error))
+            self._respond(request.id, jsonrpc.failure(request.id, error))
 
     # -- answered without the daemon -----------------------------------------------------------------
 
@@ -114,6 +147,7 @@ class McpServer:
         self._client_name = _name_of(request.params.get("clientInfo")) or self._client_name
         wanted = request.params.get("protocolVersion")
         version = wanted if wanted in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1]
+        self._version = version
         return {
             "protocolVersion": version,
             "capabilities": CAPABILITIES,
@@ -183,8 +217,7 @@ class McpServer:
             line = jsonrpc.failure(request.id, JsonRpcError(jsonrpc.INTERNAL_ERROR, what))
         with self._lock:
             del self._calls[request.id]
-        if line is not None:
-            self._write(line)
+        self._respond(request.id, line)
 
     def _reporter(self, request: JsonRpcRequest) -> Report | None:
         """Return a function that sends progress to the client; None without a progress token."""
@@ -205,8 +238,10 @@ class McpServer:
             return
         with self._lock:
             asking = self._calls.get(id_)
-            if self._waiting.pop(id_, None):
+            if is_waiting := self._waiting.pop(id_, None) is not None:
                 del self._calls[id_]
+        if is_waiting:
+            self._respond(id_, None)
         if asking:
             asking.cancel()
 
@@ -244,6 +279,15 @@ def _lines(stream: BinaryIO) -> Iterator[bytes]:
             rest = stream.readline(jsonrpc.MAX_LINE_BYTES + 1)
         if line.strip():
             yield line
+
+
+def _parts(line: bytes) -> list[bytes]:
+    """Return the messages of a batch; [] if the line is none."""
+    try:
+        batch = json.loads(line) if line.lstrip().startswith(b"[") else []
+    except (ValueError, RecursionError):
+        return []
+    return [jsonrpc.as_text(one).encode("utf-8", "replace") for one in batch]
 
 
 def _check_version(request: JsonRpcRequest) -> None:

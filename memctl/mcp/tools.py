@@ -6,12 +6,13 @@ tool.
 """
 
 import json
+import re
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from memctl import jsonrpc, session
+from memctl import jsonrpc, paths, session
 from memctl.jsonrpc import JsonRpcError
 from memctl.mcp.asking import Asking, DaemonError
 from memctl.output import caveats
@@ -21,12 +22,28 @@ MOST_NOTES = 20  # read by one call of `get`; arbitrary
 _KINDS: dict[str, type | tuple[type, ...]] = {
     "integer": int, "number": (int, float), "boolean": bool, "array": list, "object": dict,
 }  # fmt: skip
+# Argument → its name in the method, or "" if the server handles it.
+OWN_NAMES = {"where": "field", "return": ""}
+# Names that models give to an argument which the tool calls otherwise, or once did.
+ALIASES = {
+    "field": "where", "fields": "return", "paths": "path", "text": "content",
+    "top_k": "limit", "max_results": "limit", "max_tokens": "budget_tokens",
+}  # fmt: skip
+WORDS = {"tags", "tag", "return"}  # lists that models also write as "one, two"
+NARROWING = {"where", "tag", "path", "since", "until"}
+MOST_KEYS = 1000  # of front matter that are compared with a condition: `fields` lists so many
+SHOWN_KEYS = 12  # arbitrary: a line
+SAME = 0.85  # a similar note with a lower score says something else, and costs the agent a call
+MAX_TITLE_CHARS = 80  # of a title that is made of the content
+TEAM = re.compile(rb"^[ \t]*\[[ \t]*team[ \t]*\]", re.MULTILINE)
+NOTHING = "Nothing in memory is about this."
 MODEL_ID_KEY = "memd/model_id"  # in `_meta`, which is for programs: it costs the agent no tokens
 
 
 def listed() -> list[dict[str, Any]]:
-    """Return the tools in the format of `tools/list`."""
-    return [entry["tool"] for entry in _table().values()]
+    """Return the tools in the format of `tools/list`; `scope` only if the user's configuration has a team."""
+    listed = [entry["tool"] for entry in _table().values()]
+    return listed if _has_team() else [_without_scope(tool) for tool in listed]
 
 
 def call(params: dict[str, Any], asking: Asking) -> dict[str, Any]:
@@ -42,14 +59,29 @@ def call(params: dict[str, Any], asking: Asking) -> dict[str, Any]:
         raise JsonRpcError(
             jsonrpc.INVALID_PARAMS, f"there is no tool {name!r}; there are {', '.join(_table())}"
         )
+    with suppress(ValueError):
+        arguments = json.loads(arguments) if isinstance(arguments, str) else arguments
     if not isinstance(arguments, dict):
         raise JsonRpcError(jsonrpc.INVALID_PARAMS, f"the arguments of {name} must be an object")
     known = entry["tool"]["inputSchema"]["properties"]
+    named = {key: _named(key, arguments, known) for key in arguments}
     arguments = {
-        key: meant(value, known.get(key, {})) for key, value in arguments.items() if value is not None
+        named[key]: meant(value, known.get(named[key], {}))
+        for key, value in arguments.items()
+        if value is not None
     }
     if unknown := sorted(arguments.keys() - known.keys()):
         return _failed(f"unknown argument {', '.join(map(repr, unknown))}; there are {', '.join(known)}")
+    for key in WORDS & arguments.keys():
+        if isinstance(arguments[key], str):
+            arguments[key] = [part.strip() for part in arguments[key].split(",") if part.strip()]
+    renamed = [f"{key} is called {new} here" for key, new in named.items() if key != new]
+    if name == "search_memory" and not arguments.get("query"):
+        if not arguments.keys() & NARROWING:
+            return _failed("pass a query; or since alone, for what is new since then")
+        arguments["query"] = ""
+    if name == "extract_memory":
+        arguments = _derived(arguments)
     source: dict[str, Any] = {}
     if entry["names_source"]:
         source["source"] = {"client": asking.client_name} | session.named(
@@ -57,15 +89,67 @@ def call(params: dict[str, Any], asking: Asking) -> dict[str, Any]:
         )
     schema = entry["answer"]
     try:
-        if "fields" in arguments:
-            schema = _with_fields(schema, arguments["fields"])
-            arguments = {key: value for key, value in arguments.items() if key != "fields"}
+        if "return" in arguments:
+            schema = _with_fields(schema, arguments["return"])
+        where = arguments.get("where", [])
+        arguments = {
+            OWN_NAMES.get(key, key): value for key, value in arguments.items() if OWN_NAMES.get(key, key)
+        }
+        if name == "recall":  # an agent takes what it gets for an answer
+            arguments["nearest"] = False
         if name == "get" and isinstance(arguments.get("path"), list):
             return _several(arguments, schema, asking)
         answer = asking.call(entry["method"], arguments | source)
+        found = answer.get("hits", answer.get("sources", True))
+        lacking = (
+            _unknown_keys([where] if isinstance(where, str) else where, asking) if where and not found else ""
+        )
     except (DaemonError, ValueError) as error:
         return _failed(str(error))
-    return _succeeded(answer, schema, asking.note(answer))
+    return _succeeded(answer, schema, "; ".join(filter(None, [*renamed, lacking, asking.note(answer)])))
+
+
+def _named(key: str, arguments: dict[str, Any], known: dict[str, Any]) -> str:
+    """Return the tool's own name of an argument."""
+    alias = ALIASES.get(key, key)
+    return alias if key not in known and alias in known and alias not in arguments else key
+
+
+def _derived(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a new entry with a title, its first line, and a topic, its first tag."""
+    content, tags = arguments.get("content"), arguments.get("tags")
+    if "update" in arguments or not isinstance(content, str):
+        return arguments
+    lines = (re.sub(r"^[#>*+\s-]+", "", line).strip() for line in content.splitlines())
+    first = re.sub(r"[*_`\[\]]", "", next(filter(None, lines), ""))
+    if len(first) > MAX_TITLE_CHARS:
+        first = first[:MAX_TITLE_CHARS].rpartition(" ")[0] or first[:MAX_TITLE_CHARS]
+    topic = str(tags[0]) if isinstance(tags, list) and tags else "notes"
+    return {"title": first} | ({} if arguments.get("daily") else {"topic": topic}) | arguments
+
+
+def _unknown_keys(where: list[Any], asking: Asking) -> str:
+    """Return which keys of conditions no note has, and which there are; "" if some note has each."""
+    keys = [found[1] for one in where if (found := re.match(r"\s*([^\s=<>!~:]+)", str(one)))]
+    there = [one["name"] for one in asking.call("fields", {"limit": MOST_KEYS})["fields"]]
+    missing = [key for key in keys if key.casefold() not in {name.casefold() for name in there}]
+    if not missing:
+        return ""
+    shown = f"there are {', '.join(there[:SHOWN_KEYS])}" if there else "no note has front matter"
+    return f"no note has the front matter key {', '.join(missing)}; {shown}"
+
+
+def _has_team() -> bool:
+    try:
+        return TEAM.search((paths.config_dir() / "config.toml").read_bytes()) is not None
+    except (OSError, paths.PathError):
+        return False
+
+
+def _without_scope(tool: dict[str, Any]) -> dict[str, Any]:
+    schema = tool["inputSchema"]
+    properties = {key: one for key, one in schema["properties"].items() if key != "scope"}
+    return tool | {"inputSchema": schema | {"properties": properties}}
 
 
 def meant(value: Any, schema: dict[str, Any]) -> Any:
@@ -89,7 +173,7 @@ def _with_fields(schema: dict[str, Any], fields: Any) -> dict[str, Any]:
     """Return the schema of a search's answer with only the keys *fields* of each hit; raises ValueError."""
     properties = schema["properties"]["hits"]["items"]["properties"]
     if not isinstance(fields, list) or not fields or not set(map(str, fields)) <= properties.keys():
-        raise ValueError(f"fields must be a list of some of {', '.join(properties)}; not {fields!r:.200}")
+        raise ValueError(f"return must be a list of some of {', '.join(properties)}; not {fields!r:.200}")
     kept = {key: properties[key] for key in fields}
     hits = {"type": "array", "items": {"type": "object", "properties": kept}}
     return schema | {"properties": schema["properties"] | {"hits": hits}}
@@ -122,7 +206,11 @@ def _succeeded(answer: dict[str, Any], schema: dict[str, Any], note: str) -> dic
     added: dict[str, Any] = {"note": note}
     if "index" in answer:
         added["complete"] = caveats.is_complete(answer["index"])
-    structured = shaped(answer | added, schema)
+    if "similar" in answer:
+        added["similar"] = _nearest(answer["similar"])
+    structured = {
+        key: value for key, value in shaped(answer | added, schema).items() if key != "similar" or value
+    }
     # The text of a recall is for a prompt, so it is sent as text instead of JSON.
     content = _recalled(structured) if "budget_tokens" in structured else [jsonrpc.as_text(structured)]
     meta = {"_meta": {MODEL_ID_KEY: answer["model_id"]}} if "model_id" in answer else {}
@@ -136,9 +224,19 @@ def _succeeded(answer: dict[str, Any], schema: dict[str, Any], note: str) -> dic
 
 def _recalled(answer: dict[str, Any]) -> list[str]:
     """Return the text of a recall, and the caveats if they fit the budget."""
-    note, text = answer["note"], answer["text"] or "Nothing relevant is in memory."
+    note, text = answer["note"], answer["text"] or NOTHING
+    if answer["confidence"] == "none":
+        note = NOTHING if answer["text"] else ""  # the core is to be known whatever was asked
     fits = answer["tokens"] + len(note.encode()) // BYTES_PER_TOKEN < answer["budget_tokens"]
     return [text, f"memd: {note}"] if note and fits else [text]
+
+
+def _nearest(similar: list[dict[str, Any]]) -> str:
+    """Return a line about the most similar note; "" if none says the same."""
+    nearest = max(similar, key=lambda one: float(one["score"]), default=None)
+    if nearest is None or nearest["score"] < SAME:
+        return ""
+    return f"{nearest['path']} says nearly the same: {nearest['title']}"
 
 
 def _failed(text: str) -> dict[str, Any]:

@@ -38,7 +38,7 @@ from memd.entries import (
     revise_entry,
     write_entry,
 )
-from memd.errors import InvalidError, MemdError, NotFoundError
+from memd.errors import ChangedError, InvalidError, MemdError, NotFoundError
 from memd.index.snapshot import View
 from memd.records import Action
 from memd.registry import path_on_disk
@@ -289,7 +289,18 @@ async def forget(workspaces: Workspaces, params: ForgetParams, call: Call) -> Fo
             )
         indexed = await call.to_the_end(_unindex(change, note), KEPT_PERHAPS)
     else:
-        indexed = await call.to_the_end(_delete(change, note, force=params.force), FILE_PERHAPS)
+        try:
+            indexed = await call.to_the_end(_delete(change, note, force=params.force), FILE_PERHAPS)
+        except (InvalidError, ChangedError) as error:
+            if not params.agent:
+                raise
+            # The reason for people tells how to delete the file: an agent must not.
+            whose = (
+                "was changed since it was stored" if isinstance(error, ChangedError) else "is the user's own"
+            )
+            raise type(error)(
+                f"{note.path} {whose}, and stays: tell the user its path if it should go"
+            ) from error
     return ForgetResult(
         workspace=str(change.root),
         path=note.path,

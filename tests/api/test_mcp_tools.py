@@ -80,7 +80,7 @@ def test_a_parameter_that_a_method_gains_is_the_tools(monkeypatch):
 def test_the_method_refuses_what_the_schema_refuses(tool):
     """The daemon checks the bounds that an agent is told; the server hands arguments on as they are."""
     schema = SCHEMAS[tool.name]["inputSchema"]
-    given = dict.fromkeys(schema["required"], "x")
+    given = dict.fromkeys([*schema["required"], *tool.optional], "x")
     params.convert(given, own(tool))
     for name in schema["required"]:
         if name not in tool.required:

@@ -194,11 +194,15 @@ def test_an_agent_is_told_that_there_is_no_good_match(root, daemon):
     assert answer.structured_content["confidence"] == "none"
     assert [part.text for part in answer.content] == [
         RECALLED["text"],
-        "memd: no good match: these are only the closest hits",
+        "memd: Nothing in memory is about this.",
     ]
-    daemon.answers["recall"] = lambda _: RECALLED | {"confidence": "none", "tokens": 490}
+    daemon.answers["recall"] = lambda _: RECALLED | {"confidence": "none", "tokens": 495}
     [text] = ask(root, "recall", query="x", budget_tokens=500).content
     assert text.text == RECALLED["text"]
+    daemon.answers["recall"] = lambda _: RECALLED | {"confidence": "none", "text": "", "sources": []}
+    [text] = ask(root, "recall", query="x", budget_tokens=500).content
+    assert text.text == "Nothing in memory is about this."
+    assert daemon.asked[-1][1]["nearest"] is False
 
 
 @pytest.mark.parametrize("tool", ["search_memory", "recall"])
@@ -282,6 +286,8 @@ def test_a_note_can_be_read(root, daemon):
         ("search_memory", {"limit": "5"}, {"limit": 5}), ("search_memory", {"limit": 5.0}, {"limit": 5}),
         ("search_memory", {"path": '["a.md"]'}, {"path": ["a.md"]}),
         ("search_memory", {"path": "[a].md"}, {"path": "[a].md"}),
+        ("search_memory", {"tag": "infra, db"}, {"tag": ["infra", "db"]}),
+        ("extract_memory", {"tags": "infra, db", "content": "x"}, {"tags": ["infra", "db"], "content": "x"}),
         ("search_memory", {"sync": "true"}, {"sync": True}),
         ("search_memory", {"query": "[5]"}, {"query": "[5]"}),
         ("search_memory", {"limit": "five"}, {"limit": "five"}), ("search_memory", {"tag": None}, {}),
@@ -291,7 +297,7 @@ def test_a_note_can_be_read(root, daemon):
 )  # fmt: skip
 def test_an_argument_in_another_form_is_understood(root, daemon, tool, sent, understood):
     """As clients send them; text stays text, and what does not fit goes to the daemon."""
-    ask(root, tool, **({} if tool == "get" else {"query": "heron"}) | sent)
+    ask(root, tool, **({"query": "heron"} if tool in {"search_memory", "recall"} else {}) | sent)
     asked = {key: value for key, value in daemon.asked[0][1].items() if key in sent}
     assert asked == understood
 
@@ -360,13 +366,13 @@ def test_without_a_workspace_each_answer_says_so(root, daemon):
 
 def test_a_search_has_only_the_keys_that_are_asked_for(root, daemon):
     """An agent that lists first and reads some hits later pays for neither snippets nor tags."""
-    answer = ask(root, "search_memory", query="x", fields=["path", "score"])
+    answer = ask(root, "search_memory", query="x", **{"return": ["path", "score"]})
     assert [one.keys() for one in answer.structured_content["hits"]] == [{"path", "score"}]
     assert "confidence" in answer.structured_content
-    for wrong in (["colour"], [], "path", [1]):
-        refused = ask(root, "search_memory", query="x", fields=wrong)
+    for wrong in (["colour"], [], "colour", [1]):
+        refused = ask(root, "search_memory", query="x", **{"return": wrong})
         assert refused.is_error
-        assert "fields must be a list of some of path, start_line," in refused.content[0].text
+        assert "return must be a list of some of path, start_line," in refused.content[0].text
 
 
 def test_several_notes_are_read_in_one_call(root, daemon):

@@ -153,6 +153,37 @@ def test_what_is_no_request_is_refused_and_the_next_one_is_served(spoken, line, 
     assert spoken.ask("ping")["result"] == {}
 
 
+def test_a_batch_is_answered_by_one_where_its_version_was_agreed_to(spoken, listener):
+    """Its requests run side by side; what is no request and what is cancelled has no place in the answer."""
+    batch = (
+        b'[{"jsonrpc": "2.0", "id": 1, "method": "ping"}, {"jsonrpc": "2.0", "method": "notifications/x"},'
+        b' {"id": "s", "method": "tools/call", "params": {"name": "get", "arguments": {"path": "a.md"}}},'
+        b' {"jsonrpc": "2.0", "id": 3, "method": "sing"}]'
+    )
+
+    def heard():
+        return json.loads(spoken.process.stdout.readline())
+
+    spoken.send(batch)
+    assert heard()["error"]["code"] == jsonrpc.INVALID_REQUEST
+    spoken.ask("initialize", protocolVersion="2025-03-26", capabilities={})
+    spoken.send(batch)
+    connection, request = taken(listener)
+    answer_with(connection, request, {"path": "a.md", "text": "fact"})
+    connection.close()
+    answers = {one["id"]: one for one in heard()}
+    assert answers.keys() == {1, "s", 3}
+    assert answers["s"]["result"]["structuredContent"]["text"] == "fact"
+    assert answers[3]["error"]["code"] == jsonrpc.METHOD_NOT_FOUND
+    spoken.send(
+        batch.replace(
+            b'"id": 3, "method": "sing"', b'"method": "notifications/cancelled", "params": {"requestId": "s"}'
+        )
+    )
+    listener.accept()[0].close()
+    assert [one["id"] for one in heard()] == [1]
+
+
 @pytest.mark.parametrize(
     "line",
     [
