@@ -233,7 +233,8 @@ def _recalled(answer: dict[str, Any]) -> list[str]:
 
 def _nearest(similar: list[dict[str, Any]]) -> str:
     """Return a line about the most similar note; "" if none says the same."""
-    nearest = max(similar, key=lambda one: float(one["score"]), default=None)
+    held = (one for one in similar if not one.get("superseded_by"))
+    nearest = max(held, key=lambda one: float(one["score"]), default=None)
     if nearest is None or nearest["score"] < SAME:
         return ""
     return f"{nearest['path']} says nearly the same: {nearest['title']}"
