@@ -41,6 +41,9 @@ class AgentClient:
     targets: Callable[[Sequence[str], Sequence[str]], list[Target]]
     what: str  # is registered: tools, hooks or both
     next_step: str = ""  # to be done by the user
+    # Returns the user's file of instructions for the model, None if the client has none.
+    instructions: Callable[[], Path | None] = lambda: None
+    project_instructions: str = "AGENTS.md"  # the same of a project, relative to its root
 
 
 def command() -> list[str]:
@@ -108,8 +111,7 @@ def _zed(memctl: Sequence[str], options: Sequence[str]) -> list[Target]:
 
 
 def _opencode(memctl: Sequence[str], options: Sequence[str]) -> list[Target]:
-    folder = _home("OPENCODE_CONFIG_DIR", "") if os.environ.get("OPENCODE_CONFIG_DIR") else None
-    folder = folder or paths.config_dir().parent / "opencode"
+    folder = _opencode_folder()
     named = [folder / name for name in ("opencode.jsonc", "opencode.json")]
     config = next((path for path in named if os.path.lexists(path)), named[-1])
     server = {"type": "local", "command": [*memctl, "mcp", *options], "enabled": True}
@@ -119,6 +121,12 @@ def _opencode(memctl: Sequence[str], options: Sequence[str]) -> list[Target]:
         JsonFile(config, (Entry(("mcp", NAME), server),)),
         WholeFile(folder / "plugins" / "memd.js", plugin.replace("__HOOKS__", lines)),
     ]
+
+
+def _opencode_folder() -> Path:
+    if os.environ.get("OPENCODE_CONFIG_DIR"):
+        return _home("OPENCODE_CONFIG_DIR", "")
+    return paths.config_dir().parent / "opencode"
 
 
 def _gemini(memctl: Sequence[str], options: Sequence[str]) -> list[Target]:
@@ -159,15 +167,36 @@ TOOLS = "tools"
 CLIENTS = {
     client.name: client
     for client in (
-        AgentClient("claude-code", "Claude Code", _claude_code, BOTH),
         AgentClient(
-            "codex", "Codex", _codex, BOTH, "codex asks you at its next start to trust the new hooks"
+            "claude-code",
+            "Claude Code",
+            _claude_code,
+            BOTH,
+            "",
+            lambda: _home("CLAUDE_CONFIG_DIR", ".claude") / "CLAUDE.md",
+            "CLAUDE.md",
+        ),
+        AgentClient(
+            "codex",
+            "Codex",
+            _codex,
+            BOTH,
+            "codex asks you at its next start to trust the new hooks",
+            lambda: _home("CODEX_HOME", ".codex") / "AGENTS.md",
         ),
         AgentClient("cursor", "Cursor", _cursor, TOOLS),
         AgentClient("vscode", "VS Code", _vscode, TOOLS),
         AgentClient("zed", "Zed", _zed, TOOLS),
-        AgentClient("opencode", "OpenCode", _opencode, BOTH),
-        AgentClient("gemini", "Gemini CLI", _gemini, TOOLS),
+        AgentClient("opencode", "OpenCode", _opencode, BOTH, "", lambda: _opencode_folder() / "AGENTS.md"),
+        AgentClient(
+            "gemini",
+            "Gemini CLI",
+            _gemini,
+            TOOLS,
+            "",
+            lambda: Path.home() / ".gemini" / "GEMINI.md",
+            "GEMINI.md",
+        ),
         AgentClient("openclaw", "OpenClaw", _openclaw, "the plugin of its memory slot"),
     )
 }

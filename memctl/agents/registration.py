@@ -15,6 +15,7 @@ from memctl.agents.clients import AgentClient
 from memctl.agents.config_file import FileChange, backup_of
 from memctl.agents.edits import ByHandError, EditError, Target
 from memctl.agents.hooks import EVENTS
+from memctl.agents.instructions import Instructions
 from memctl.exits import CommandError
 
 State = Literal["installed", "partly", "not installed", "unreadable"]
@@ -27,6 +28,13 @@ def targets(client: AgentClient, workspace: str | None = None) -> list[Target]:
     return client.targets(clients.command(), options)
 
 
+def instructions(client: AgentClient, project: Path) -> dict[str, Target]:
+    """Return the files of instructions for a client's model: "user" if it has one, and "project"."""
+    own = client.instructions()
+    files: dict[str, Target] = {"project": Instructions(project / client.project_instructions)}
+    return files | ({"user": Instructions(own)} if own else {})
+
+
 def installation(target: Target) -> FileChange | None:
     """Return the change that registers memctl; None if it is registered. Raises CommandError, ByHandError."""
     before = config_file.read(target.path)
@@ -36,7 +44,8 @@ def installation(target: Target) -> FileChange | None:
         return None
     # The backup by an earlier installation has the file as it was before memd: a second one must not replace
     # it, nor back up a file that is memd's alone.
-    is_kept = (
+    # Instructions have marks, and no program's copy belongs into a project.
+    is_kept = isinstance(target, Instructions) or (
         text is not None
         and target.has(text)
         and (backup_of(target.path).exists() or target.uninstalled(text, None) is None)

@@ -32,6 +32,11 @@ def arguments(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions")
     added = actions.add_parser("install", help="add memctl to a client's configuration")
     workspace_option(added)
+    added.add_argument(
+        "--instructions",
+        choices=("user", "project"),
+        help="also tell its model when to search and store, in four lines of your or this folder's file",
+    )
     removed = actions.add_parser("uninstall", help="remove exactly what install added")
     for action in (added, removed):
         names = ", ".join(CLIENTS)
@@ -59,13 +64,27 @@ def run(args: Namespace) -> int:
     """Run the named action; the default is list."""
     if args.action == "install":
         return _changed(
-            args, registration.targets(CLIENTS[args.client], args.workspace), registration.installation
+            args,
+            [*registration.targets(CLIENTS[args.client], args.workspace), *_instructions(args)],
+            registration.installation,
         )
     if args.action == "uninstall":
-        return _changed(args, registration.targets(CLIENTS[args.client]), registration.removal)
+        client = CLIENTS[args.client]
+        told = registration.instructions(client, Path(common.here())).values()
+        return _changed(args, [*registration.targets(client), *told], registration.removal)
     if args.action == "doctor":
         return _doctor([CLIENTS[args.client]] if args.client else list(CLIENTS.values()))
     return _list(args)
+
+
+def _instructions(args: Namespace) -> list[Target]:
+    """Return the file of instructions that the user wants memd's lines in."""
+    if not args.instructions:
+        return []
+    files = registration.instructions(CLIENTS[args.client], Path(common.here()))
+    if args.instructions not in files:
+        raise CommandError(f"{CLIENTS[args.client].title} has no such file of yours: --instructions project")
+    return [files[args.instructions]]
 
 
 def _changed(args: Namespace, targets: Sequence[Target], plan: Callable[[Target], FileChange | None]) -> int:
@@ -127,6 +146,11 @@ def _tell(
         print(f"{'Add this to it' if is_added else 'Remove this from it'} by hand:\n\n{safe(error.lines)}\n")
     if is_added and not args.dry_run and (gets := _prompts_get(client)):
         print(gets)
+    if is_added and not args.dry_run and not args.instructions and args.client != "openclaw":
+        print(
+            "most models call these tools only if they are told when: --instructions user (or project) adds "
+            "four lines to their instructions, after you have seen them"
+        )
     if is_added and client.next_step and not args.dry_run and (changes or by_hand):
         print(client.next_step)
 
@@ -134,7 +158,7 @@ def _tell(
 def _tell_change(change: FileChange, *, is_added: bool) -> None:
     backup = backup_of(change.path)
     if is_added:
-        kept = f" (as it was: {backup.name})" if change.before is not None else ""
+        kept = f" (as it was: {backup.name})" if change.before is not None and backup.exists() else ""
         print(f"wrote: {one_line(str(change.path))}{kept}")
         return
     print(f"{'deleted' if change.after is None else 'wrote'}: {one_line(str(change.path))}")

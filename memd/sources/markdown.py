@@ -147,11 +147,15 @@ _DRAWING = re.compile(
     r"^#{1,6} Drawing[ \t]*\r?\n\s*```(?:compressed-)?json\r?\n.*?(?:^```[ \t]*$|\Z)",
     re.MULTILINE | re.DOTALL,
 )
+# What `memctl agents install` wrote for models (memctl/agents/instructions.py): no words of the user's.
+_INSTRUCTIONS = re.compile(r"^<!-- memd: begin -->\r?\n.*?<!-- memd: end -->", re.MULTILINE | re.DOTALL)
 _SHOWN = re.compile(r"[^\r\n]")
 
 
 def without_hidden(text: str) -> str:
-    """Return *text* with spaces for what its reader never sees: comments, and drawings as JSON."""
+    """Return *text* with spaces for what is no text: comments, drawings as JSON, memd's instructions."""
+    if "<!-- memd: begin -->" in text:
+        text = _INSTRUCTIONS.sub(lambda found: _SHOWN.sub(" ", found[0]), text)
     if "%%" in text:
         text = _COMMENT.sub(lambda found: _SHOWN.sub(" ", found[0]) if found["comment"] else found[0], text)
     if "excalidraw" in text:
