@@ -70,6 +70,24 @@ def test_what_nobody_caught_is_logged_the_same_way(log, hooks):
     assert "a word of a note" not in json.dumps(lines)
 
 
+def test_the_loop_is_told_when_there_is_no_memory(log, hooks):
+    """As in accept, which no request waits for: the daemon ends instead of answering nobody."""
+    told = []
+
+    def accept() -> None:
+        raise MemoryError
+
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        logs.catch_the_rest(loop, on_no_memory=lambda: told.append("ends"))
+        loop.call_soon(accept)
+        await asyncio.sleep(0.01)
+
+    asyncio.run(run())
+    assert told == ["ends"]
+    assert [line["exception"] for line in log()] == ["MemoryError"]
+
+
 def test_a_complaint_that_repeats_is_written_so_often_and_then_counted(log, monkeypatch):
     """A peer that breaks the protocol all day must not fill the disk; other events are not held back."""
     for _ in range(1000):

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from memd import daemon
 from memd.daemon import Reachability
 from memd.rpc import server as rpc
 
@@ -87,6 +88,20 @@ def test_a_deleted_or_replaced_lock_is_noticed(folder, lock):
     (folder / "memd.sock").unlink()
     (folder / "lock").write_text("")
     assert lost(folder, lock, lambda: None, answer="another") == "lock"
+
+
+def test_a_daemon_that_does_not_hear_itself_for_a_minute_ends(folder, lock, monkeypatch):
+    """Its loop runs and its socket is there, but clients get no answer; not where they wait with reason."""
+    monkeypatch.setattr(daemon, "PING_S", 0.05)
+    listener = listening(folder / "memd.sock")
+    reach = Reachability([listener], lock_fd=lock, lock_path=folder / "lock", instance_id="me")
+
+    async def looks(*, is_full: bool) -> list[str]:
+        return [await reach.lost(is_full=is_full) for _ in range(daemon.UNHEARD)]
+
+    assert set(asyncio.run(looks(is_full=True))) == {""}
+    assert asyncio.run(looks(is_full=False)) == ["", "", "answer"]
+    listener.close()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse where Linux keeps waiting")

@@ -107,7 +107,12 @@ async def status(workspaces: Workspaces, params: NoParams, _: Call) -> StatusRes
     """``status``: the server, and the named workspace or all of them."""
     chosen = [await workspaces.find(params.workspace)] if params.workspace else workspaces.opened
     others = [] if params.workspace else not_open(workspaces, WorkspaceStatus)
-    shown = [_for_agent(opened) if params.agent else _workspace(workspaces, opened) for opened in chosen]
+    shown = [
+        _for_agent(opened)
+        if params.agent
+        else _workspace(workspaces, opened, size_bytes=await workspaces.apart(opened.index.size_bytes))
+        for opened in list(chosen)
+    ]
     server = _server(workspaces, loop_lag_ms=await _loop_lag_ms())
     if not params.agent and team.is_configured(workspaces):
         server = msgspec.structs.replace(server, team=await team.described(workspaces))
@@ -141,7 +146,7 @@ def _for_agent(opened: OpenWorkspace) -> WorkspaceStatus:
     )
 
 
-def _workspace(workspaces: Workspaces, opened: OpenWorkspace) -> WorkspaceStatus:
+def _workspace(workspaces: Workspaces, opened: OpenWorkspace, *, size_bytes: int) -> WorkspaceStatus:
     """Return the full status of one workspace."""
     sync = opened.sync
     skipped = sorted(sync.scanner.skipped.items())
@@ -182,7 +187,7 @@ def _workspace(workspaces: Workspaces, opened: OpenWorkspace) -> WorkspaceStatus
         sidecars=_sidecars(sync),
         errors=[*sync.troubles.newest, *filter(None, (trouble_of_watch, sync.stalled, _slow(opened)))],
         damaged_rows=opened.index.matrices.damaged_rows,
-        size_bytes=opened.index.size_bytes(),
+        size_bytes=size_bytes,
         set_aside=[str(folder) for folder in opened.aside.folders],
         degraded=_degraded(opened),
     )
