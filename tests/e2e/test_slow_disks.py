@@ -137,7 +137,7 @@ def test_searches_wait_for_no_folder_inside_that_hangs(unstarted, tmp_path):
     finally:
         disk.take(0)
     (root / "nested" / "bittern.md").unlink()
-    assert unstarted.found("bittern") == []
+    until(lambda: unstarted.found("bittern") == [])
 
 
 def test_a_daemon_starts_beside_a_disk_that_hangs(unstarted, slow, tmp_path):
