@@ -54,6 +54,17 @@ def keys(path: str) -> list[str]:
     return re.findall(r"^[0-9a-f]{16}$", text, re.MULTILINE)
 
 
+def of_session(session: str) -> list[str]:
+    """Return the keys of the passages that a conversation and its sub-agents have got, in any client."""
+    import re  # as above
+
+    name = re.sub(r"[^0-9A-Za-z_-]", "_", session)[:MOST_CHARS]
+    with suppress(OSError):
+        files = [one.path for one in os.scandir(_folder()) if one.name.split(".")[1:2] == [name]]
+        return list(dict.fromkeys(key for path in files for key in keys(path)))[-MOST_KEYS:]
+    return []
+
+
 def keep(path: str, known: list[str]) -> None:
     """Store the keys of the passages that a conversation has got, oldest first."""
     if not path:

@@ -3,14 +3,16 @@
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
-from memctl import exits, relative_path, workspaces
+from memctl import exits, recalled, relative_path, session, workspaces
 from memctl.arguments import count, source_options, workspace_option
 from memctl.commands import common
+from memctl.exits import CommandError
 from memctl.filter_keys import OPTIONS
 from memctl.output import caveats
 from memctl.relative_path import shown
-from memctl.text import one_line
+from memctl.text import any_text, one_line
 
+MOST_RECORDS = 1000  # of one conversation; arbitrary
 REVIEW_TIMEOUT_S = 35.0  # the daemon's own deadline is 30
 
 
@@ -19,6 +21,14 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("-n", "--limit", type=count, metavar="N", help="at most N entries (default: 50)")
     parser.add_argument(
         "--unused", action="store_true", help="only entries that were never given to an agent"
+    )
+    parser.add_argument(
+        "--session",
+        nargs="?",
+        const="",
+        metavar="ID",
+        type=any_text,
+        help="what one conversation stored, superseded, forgot, and got of its hook (default: the last)",
     )
     source_options(parser.add_argument_group("filters"))
     workspace_option(parser)
@@ -33,6 +43,7 @@ Entries of daily files and archived conversations are not listed.
 examples:
   memctl review
   memctl review --unused --until 90d
+  memctl review --session
   memctl review --field derived_from=external
 """
 
@@ -40,6 +51,8 @@ examples:
 def run(args: Namespace) -> int:
     """Print the entries; the number of the others on stderr."""
     root = workspaces.find(args.workspace)
+    if args.session is not None:
+        return _of_session(args.session, root, as_json=args.json)
     given = {one.key: value for one in OPTIONS if (value := getattr(args, one.key, None)) is not None}
     globs = relative_path.globs(given.pop("path", []), root)
     params = {"workspace": root, **given} | ({"glob": globs} if globs else {})
@@ -56,6 +69,32 @@ def run(args: Namespace) -> int:
         if not answer["entries"]:
             common.note("no entry was written by an agent")
     return exits.OK if answer["entries"] else exits.NONE
+
+
+def _of_session(named: str, root: str, *, as_json: bool) -> int:
+    """Print what one conversation did to the memory, oldest first, and what it got; nothing is written."""
+    conversation = named or session.around()
+    if not conversation:
+        newest = common.asked("journal", {"workspace": root, "limit": MOST_RECORDS})["records"]
+        conversation = next((one["conversation"] for one in newest if one["conversation"]), "")
+    if not conversation:
+        raise CommandError("no entry names the conversation that stored it: pass its id", exits.NONE)
+    asked = {"workspace": root, "conversation": conversation, "limit": MOST_RECORDS}
+    records = common.asked("journal", asked)["records"][::-1]
+    keys = recalled.of_session(conversation)
+    given = {"workspace": root, "keys": keys, "limit": 1000}
+    got = common.asked("sources", given)["sources"] if keys else []
+    if as_json:
+        told = [{key: one[key] for key in ("path", "title")} for one in got]
+        common.print_json({"session": conversation, "records": records, "got": told})
+        return exits.OK if records or got else exits.NONE
+    here = common.here()
+    lines = [(one["action"], one["path"], one["title"] or "") for one in records]
+    lines += [("got", one["path"], one["title"]) for one in got]
+    for action, path, title in lines:
+        print(f"{action:10} {shown(root, path, here) if path else '(gone)'}  {one_line(title)}".rstrip())
+    common.note(f"conversation {one_line(conversation)}" if lines else "it stored nothing and got nothing")
+    return exits.OK if lines else exits.NONE
 
 
 def _lines(entry: dict[str, Any], root: str, cwd: str) -> list[str]:

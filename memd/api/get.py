@@ -322,8 +322,12 @@ def _sources(
 
 def _indexed(opened: OpenWorkspace, params: SourcesParams, call: Call, filters: Filters) -> dict[str, Any]:
     last = recalls.last(opened.workspace.recalls_path)
-    with opened.view(call.is_over, agent=params.agent) as view:
+    # The keys are of what agents get.
+    with opened.view(call.is_over, agent=params.agent or params.keys is not None) as view:
         behind = (source for source in matching(view, filters) if source.path > params.after)
+        if params.keys is not None:
+            keyed = {source for source, *_ in view.reader.stretches(view.keyed(params.keys))}
+            behind = (source for source in behind if source.id in keyed)
         # One more than requested shows whether there is another page.
         page = heapq.nsmallest(params.limit + 1, behind, key=lambda one: one.path)
         shown = [view.source(source.id) for source in page[: params.limit]]

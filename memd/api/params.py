@@ -251,6 +251,8 @@ class SourcesParams(NarrowedParams, frozen=True, kw_only=True):
 
     glob: Globs = []  # of their paths
     skipped: bool = False  # files that match the patterns of sources and are not indexed; none for agents
+    # Only files with passages of these keys, as `recall` returns them.
+    keys: Annotated[list[Key], Meta(max_length=MAX_KNOWN)] | None = None
     after: str = ""  # only paths after this one, by code points: `next` of the previous page
     limit: Annotated[int, Meta(ge=1, le=1000)] = 100
 

@@ -126,3 +126,23 @@ def test_an_agent_sees_no_entry_that_is_hidden_from_it(workspace):
     [seen] = review(workspace, agent=True)
     assert (seen["path"], seen.get("similar")) == (first["path"], None)
     assert len(review(workspace)) == 2
+
+
+def test_a_session_is_reviewed_by_what_it_stored_superseded_and_got(workspace):
+    """The last conversation is the one that is meant; a private note is not among what its hook gave it."""
+    daemon, root = workspace
+    before = write(workspace, OTHER)
+    kept = write(workspace, OLD, source={"client": "mcp:x", "session": "s-1"})
+    write(workspace, AGAIN, source={"client": "mcp:x", "session": "s-1"}, supersedes=[kept["id"]])
+    told = {"cwd": str(root), "prompt": "Does the user drink tea without milk?", "session_id": "s-1"}
+    hook = ("hook", "claude-code", "UserPromptSubmit")
+    assert daemon.memctl(*hook, input=json.dumps(told), env={"MEMD_HOOK_MS": "5000"}).stdout
+    done = daemon.memctl("review", "--session", cwd=root)
+    rows = [line.split()[:2] for line in done.stdout.splitlines()]
+    assert [action for action, _ in rows] == ["write", "write", "supersede", "got"]
+    assert rows[-1][1] == before["path"]
+    assert "conversation s-1" in done.stderr
+    told = json.loads(daemon.memctl("review", "--session", "s-1", "--json", cwd=root).stdout)
+    assert ([one["path"] for one in told["got"]], len(told["records"])) == ([before["path"]], 3)
+    nobody = daemon.memctl("review", "--session", "nobody", cwd=root)
+    assert (nobody.returncode, nobody.stdout) == (exits.NONE, "")
