@@ -11,6 +11,7 @@ libseccomp's own binding is in no package index, and the standard library has ne
 import ctypes
 import os
 import platform
+import resource
 import socket
 import struct
 import sys
@@ -63,6 +64,7 @@ _REFUSED: Final = {
 # ioctl, with the requests that type into a terminal.
 _OWN_ONLY: Final = {"x86_64": (62, 234, 302), "aarch64": (129, 131, 261)}
 _IOCTL: Final = {"x86_64": 16, "aarch64": 29}
+_KEYCTL: Final = {"x86_64": 250, "aarch64": 219}
 TIOCSTI, TIOCLINUX = 0x5412, 0x541C
 X32 = 0x40000000  # calls from here on are those of another interface of x86-64, with other numbers
 LOAD, EQUAL, AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06  # instructions of BPF
@@ -110,9 +112,29 @@ def restrict(
     }
     is_filtered = _refuse_calls(libc)
     tries["sockets"] = (is_filtered, [socket.socket, lambda: os.execv(_NOWHERE, [_NOWHERE])])  # noqa: S606 - it must fail
-    tries["calls"] = (is_filtered, [partial(Path(_NOWHERE).chmod, 0), lambda: os.kill(os.getppid(), 0)])
+    tries["calls"] = (is_filtered, _calls_to_try(libc))
     held = [name for name, (is_set, acts) in tries.items() if is_set and all(map(_is_refused, acts))]
     return ["privileges", *held]
+
+
+def _calls_to_try(libc: ctypes.CDLL) -> list[Callable[[], object]]:
+    """Return one call of each kind that is refused; none changes anything where it is not."""
+
+    def tried(name: str, *arguments: int) -> None:
+        if getattr(libc, name)(*arguments) < 0:
+            raise OSError(ctypes.get_errno(), name)
+
+    parent, nothing = os.getppid(), -1
+    return [
+        partial(Path(_NOWHERE).chmod, 0),
+        partial(os.utime, _NOWHERE, (0, 0)),
+        partial(os.removexattr, _NOWHERE, "user.memd"),
+        partial(os.kill, parent, 0),
+        partial(resource.prlimit, parent, resource.RLIMIT_CORE),
+        partial(tried, "ioctl", nothing, TIOCSTI, 0),
+        partial(tried, "unshare", 0),
+        partial(tried, "syscall", _KEYCTL.get(platform.machine(), nothing), 0, 0, 0),
+    ]
 
 
 def _is_refused(act: Callable[[], object]) -> bool:
