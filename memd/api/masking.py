@@ -13,8 +13,8 @@ from memd.rpc.context import Packed
 # token in a file's name stays), and values that memd makes itself. Texts under any other key are masked.
 PASSES = frozenset({
     "path", "root", "roots", "workspace", "workspaces", "within", "config", "close", "place", "not_utf8",
-    "superseded_by", "supersedes", "next", "paths", "id", "entry", "hash", "keys", "model_id",
-    "conversation",
+    "superseded_by", "supersedes", "next", "paths", "removed", "to", "id", "entry", "hash", "keys",
+    "model_id", "conversation",
     "degraded", "state", "date", "created", "updated", "time", "kind", "origin", "estimator", "stage",
     "tier", "entries", "expired", "recalled", "day", "first", "last",
 })  # fmt: skip
@@ -34,13 +34,19 @@ def _texts(value: Any) -> list[str]:
     if isinstance(value, str):
         return [value]
     if isinstance(value, dict):
-        return [text for key, item in value.items() if key not in PASSES for text in _texts(item)]
+        return [text for key, item in value.items() if not _passes(key, item) for text in _texts(item)]
     return [text for item in value for text in _texts(item)] if isinstance(value, list) else []
+
+
+def _passes(key: str, value: Any) -> bool:
+    """Return whether a value is a text, or a list of texts, under a key that passes: no map."""
+    some = value if isinstance(value, list) else [value]
+    return key in PASSES and not any(isinstance(one, dict | list) for one in some)
 
 
 def _masked(value: Any) -> Any:
     if isinstance(value, str):
         return mask(value)
     if isinstance(value, dict):
-        return {key: item if key in PASSES else _masked(item) for key, item in value.items()}
+        return {key: item if _passes(key, item) else _masked(item) for key, item in value.items()}
     return [_masked(item) for item in value] if isinstance(value, list) else value

@@ -13,8 +13,7 @@ from memd.rpc.context import Packed
 TOKEN = "ghp_" + "aB3dE5fG7hJ9" * 3  # put together here, so that no scanner takes it for a leak
 MASKED = {
     *("collection", "last_error", "refused", "words_only"),
-    *("aliases", "as_words", "part", "removed", "state_dir"),
-    "to",  # a path, but of `similar` a chunk with its texts
+    *("aliases", "as_words", "part", "state_dir"),
     "address", "advice", "agents_ignore", "ahead_of", "checked", "client", "core", "copies", "corrected",
     "decay", "detail",
     "error", "errors", "features", "filter", "forms", "fusion", "has", "heading", "held", "ignore", "ignored",
@@ -63,6 +62,17 @@ def test_texts_are_masked_at_any_depth_and_what_names_a_file_is_not():
         "tags": ["[masked: github-pat]", "a"],
         "corrected": {"a": "[masked: github-pat]"},
         "hits": [],
+    }
+
+
+def test_a_path_passes_under_each_of_its_names_and_a_part_of_an_answer_under_none():
+    """`to` of a link is a path, and of `similar` a chunk with its texts."""
+    told = {"to": f"{TOKEN}.md", "removed": [f"{TOKEN}.md"], "superseded_by": [f"{TOKEN}.md"]}
+    answer = masked_answer(Packed(protocol.pack_value(told | {"text": TOKEN})))
+    assert msgspec.msgpack.decode(answer.result) == told | {"text": "[masked: github-pat]"}
+    answer = masked_answer(Packed(protocol.pack_value({"to": {"path": f"{TOKEN}.md", "heading": TOKEN}})))
+    assert msgspec.msgpack.decode(answer.result) == {
+        "to": {"path": f"{TOKEN}.md", "heading": "[masked: github-pat]"}
     }
 
 
