@@ -24,6 +24,7 @@ RECORD = "memd.json"
 GROUP = "memd.models"
 SHIPPED = "all-MiniLM-L6-v2"  # the model that comes with memd, outside of the user's data folder
 MULTILINGUAL = "multilingual"  # the model that can be built and installed from a clone (models/)
+MULTILINGUAL_DISTRIBUTION = "memd-model-multilingual"
 _STAGED = ".adding-"
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 # In order of preference, as in memd.

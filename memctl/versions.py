@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from memctl.lock import Holder
 
 DISTRIBUTION = "memd-search"
+# Whether the names of memd's distributions are registered on the public index. Until they are, they may be
+# anybody's there: messages and pages tell to install what lies in a clone.
+PUBLISHED = False
 MILVUS_CLIENT = "pymilvus>=2.6.17,<2.7"  # as in pyproject.toml
 
 
@@ -78,10 +81,11 @@ def others_line() -> str | None:
     """Return one line for stderr about `other_distributions`; None if there is none."""
     if not (others := other_distributions()):
         return None
+    in_clone = "in a clone of it: uv tool install ., or pipx install ."
+    how = f"with uv tool install {DISTRIBUTION}" if PUBLISHED else in_clone
     return (
         f"{', '.join(others)} in the same environment also provides the package memd or memctl, and may have "
-        f"overwritten files of {DISTRIBUTION}. Install it alone, in a clone of it: uv tool install ., or "
-        "pipx install ."
+        f"overwritten files of {DISTRIBUTION}. Install it alone, {how}"
     )
 
 

@@ -8,7 +8,7 @@ from memctl import exits, workspaces
 from memctl.arguments import count, filter_options, workspaces_option
 from memctl.commands import common, multi_search
 from memctl.exits import CommandError
-from memctl.versions import install_line
+from memctl.versions import DISTRIBUTION, PUBLISHED, install_line
 
 LIMIT = 30  # default of --limit: three screens
 MOST = 100  # memd explains how it understood a query only up to this limit
@@ -23,8 +23,9 @@ def arguments(parser: ArgumentParser) -> None:
     workspaces_option(parser)
     parser.add_argument("-n", "--limit", type=count, metavar="N", help=f"at most N hits (default: {LIMIT})")
     filter_options(parser)
-    parser.epilog = """\
-Needs the extra `tui` (pip install '.[tui]' in a clone). The query is searched by words at each key, and by
+    extra = f"pip install '{DISTRIBUTION}[tui]'" if PUBLISHED else "pip install '.[tui]' in a clone"
+    parser.epilog = f"""\
+Needs the extra `tui` ({extra}). The query is searched by words at each key, and by
 meaning when you pause; --mode restricts it to one of them. Filters (tag:, path:, since: …) work as in
 memctl search; those in effect are shown below the query.
 

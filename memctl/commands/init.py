@@ -111,12 +111,15 @@ def _own_name() -> str:
 
 def _multilingual(root: str) -> str:
     """Return how to use a model that reads these notes."""
-    from memctl.model_store import MULTILINGUAL, installed
+    from memctl import versions
+    from memctl.model_store import MULTILINGUAL, MULTILINGUAL_DISTRIBUTION, installed
 
     use = f"memctl models use {MULTILINGUAL} -w {quote(root)}"
     if MULTILINGUAL in installed():
         return f"To find them by meaning: {use}"
-    return f"To find them by meaning, build the model in a clone of memd and pip install ./models, then {use}"
+    in_clone = "build the model in a clone of memd and pip install ./models"
+    how = f"pip install {MULTILINGUAL_DISTRIBUTION}" if versions.PUBLISHED else in_clone
+    return f"To find them by meaning, {how}, then {use}"
 
 
 def _added(client: Client, params: dict[str, Any]) -> dict[str, Any]:
