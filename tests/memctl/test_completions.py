@@ -2,6 +2,7 @@
 
 import os
 import pty
+import random
 import re
 import select
 import shutil
@@ -10,6 +11,7 @@ import time
 
 import pytest
 from patience import PATIENCE
+from tests_support import many
 
 from memctl import exits
 from memctl.__main__ import main
@@ -28,9 +30,15 @@ COMP_CWORD=$(($# - 1))
 _memctl memctl "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
 printf '%s\\n' "${COMPREPLY[@]}"
 """
+IN_SH = """memctl() { if [ "$1" = fields ]; then cat "$HOME/offer"; else printf 'GO''T'; printf '<%s>' "$@"; \
+echo 'EN''D'; fi; }"""
+IN_FISH = """function memctl; if test "$argv[1]" = fields; cat $HOME/offer; else; printf 'GO''T'; \
+printf '<%s>' $argv; echo 'EN''D'; end; end"""
+# shell: how it is started, and a memctl that offers what is in a file and else prints what it gets.
 TYPING = {
-    "bash": (["bash", "--norc", "--noprofile", "-i"], ""),
-    "zsh": (["zsh", "-f", "-i"], "autoload -U compinit; compinit -u -D; "),
+    "bash": (["bash", "--norc", "--noprofile", "-i"], IN_SH),
+    "zsh": (["zsh", "-f", "-i"], f"autoload -U compinit; compinit -u -D; {IN_SH}"),
+    "fish": (["fish", "--no-config", "-i"], IN_FISH),
 }
 
 
@@ -140,15 +148,13 @@ def typed(request, scripts, files):
     shell = request.param
     if not shutil.which(shell):
         pytest.skip(f"{shell} is not installed: apt install {shell}")
-    command, before = TYPING[shell]
+    command, memctl = TYPING[shell]
     controller, terminal = pty.openpty()
     process = subprocess.Popen(
         command,
-        stdin=terminal,
-        stdout=terminal,
-        stderr=terminal,
+        preexec_fn=lambda: os.login_tty(terminal),  # noqa: PLW1509 - fish wants it, no thread runs
+        pass_fds=[terminal],
         env={"PATH": os.environ["PATH"], "TERM": "dumb", "HOME": str(files), "INPUTRC": "/dev/null"},
-        start_new_session=True,
     )
     os.close(terminal)
 
@@ -165,9 +171,7 @@ def typed(request, scripts, files):
         return re.findall("<(.*?)>", read_until(r"GOT((?:<[^>]*>)*)END")[1])
 
     # The shell shows what it is told: the words that are waited for must not stand in there.
-    os.write(
-        controller, f"{before}memctl() {{ printf 'GO''T'; printf '<%s>' \"$@\"; echo 'EN''D'; }}\n".encode()
-    )
+    os.write(controller, f"{memctl}\n".encode())
     os.write(controller, f"source {scripts / shell}; echo 'NO''W'\n".encode())
     read_until("NOW")
     yield run
@@ -238,26 +242,50 @@ def test_fish_offers_every_long_option(scripts):
 
 
 HOSTILE = [
-    "dra ft",
-    "a$(touch ran)",
-    "b`touch ran`",
-    "c;touch ran",
-    "d&touch ran",
-    "e|touch ran",
-    "f'x",
-    'g"x',
-    "h<ran",
-    "i*",
+    "dra ft", "a$(touch ran)", "b`touch ran`", "c;touch ran", "d&touch ran", "e|touch ran", "f'x", 'g"x',
+    "h<ran", "i*",
+]  # fmt: skip
+_SIGNS = [
+    *"$`;&|<>(){}[]*?!#~'\"\\^%=:@, ",
+    "$(touch ran)",
+    "`touch ran`",
+    ";touch ran;",
+    "(touch ran)",
+    "\n",
 ]
 
 
-@pytest.mark.parametrize("value", HOSTILE)
-def test_a_notes_value_that_a_tab_completes_runs_nothing(typed, files, value):
-    """The offer of `memctl fields`, anybody's text, becomes one word of what memctl gets."""
-    (files / "offer").write_text(f"status={value}\n")
-    typed(
-        """memctl() { if [ "$1" = fields ]; then cat "$HOME/offer"; else printf 'GO''T'; """
-        """printf '<%s>' "$@"; echo 'EN''D'; fi; }; memctl begin\n"""
-    )
-    assert typed("memctl search --field status=\t x\n")[:3] == ["search", "--field", f"status={value}"]
+def generated(seed):
+    """Return a text of signs that mean something to a shell."""
+    chosen = random.Random(seed).choices(_SIGNS, k=6)
+    return f"v{''.join(chosen)}".replace("\n", "")
+
+
+def test_a_notes_text_that_a_tab_completes_runs_nothing(typed, files):
+    """Values and keys, anybody's text, become one word of what memctl gets."""
+    for value in HOSTILE:
+        (files / "offer").write_text(f"status={value}\n")
+        assert typed("memctl search --field status=\t x\n")[:3] == ["search", "--field", f"status={value}"]
+        (files / "offer").write_text(f"k{value}=\n")
+        assert typed("memctl search --field k\t\n")[:3] == ["search", "--field", f"k{value}="]
+    assert not (files / "ran").exists()
+
+
+def test_generated_text_that_a_tab_completes_runs_nothing(typed, files):
+    """Whatever is inserted, the line is one command of memctl's."""
+    for seed in range(many(25)):
+        (files / "offer").write_text(f"status={generated(seed)}\n")
+        assert typed("memctl search --field status=\t x\n")[0] == "search", generated(seed)
+        (files / "offer").write_text(f"{generated(seed)}=\n")
+        assert typed("memctl search --field v\t\n")[0] == "search", generated(seed)
+    assert not (files / "ran").exists()
+
+
+def test_a_hostile_path_that_a_tab_completes_runs_nothing(typed, files):
+    """A note may have any name."""
+    for value in [*HOSTILE, *map(generated, range(many(15)))]:
+        note = files / f"p{value}.md"
+        note.write_text("")
+        assert typed("memctl get p\t\n")[:2] == ["get", note.name]
+        note.unlink()
     assert not (files / "ran").exists()
