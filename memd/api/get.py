@@ -265,7 +265,7 @@ def why_not(root: Path, path: str, link: links.LinkOut) -> Why:
 
 def note_links(view: View, root: Path, source: Source) -> NoteLinks:
     """Return the links of a live source, front matter first, and the links of other sources to it."""
-    sources = view.snapshot.sources
+    sources, unplaced = view.snapshot.sources, view.reader.with_secrets()
     found = links_out(view.reader.each, source.id, source.path, sources.__contains__)
     named = ((link, why_not(root, source.path, link)) for link in found)
     outgoing = [(link, why) for link, why in named if why != "file"]
@@ -278,7 +278,7 @@ def note_links(view: View, root: Path, source: Source) -> NoteLinks:
                 part=link.part,
                 path=None if link.to is None else sources[link.to].path,
                 line=link.line,
-                column=link.column,
+                column=0 if source.id in unplaced else link.column,
                 why=why,
             )
             for link, why in islice(outgoing, MAX_LINKS)
@@ -291,7 +291,7 @@ def note_links(view: View, root: Path, source: Source) -> NoteLinks:
                 title=view.source(link.source).title,
                 part=link.part,
                 line=link.line,
-                column=link.column,
+                column=0 if link.source in unplaced else link.column,
             )
             for link in islice(incoming, MAX_LINKS)
         ],

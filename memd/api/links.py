@@ -67,6 +67,8 @@ def _links(opened: OpenWorkspace, params: LinksParams, call: Call) -> Packed[Lin
         else:
             found = list(_in(view, source) if params.which == "in" else _mentions(view, source))
         sources = view.snapshot.sources
+        # Behind a secret, the column in the file would tell its length.
+        unplaced = view.reader.with_secrets() if params.which != "mentions" else ()
         page = [
             LinkPlace(
                 path=here.path,
@@ -75,7 +77,7 @@ def _links(opened: OpenWorkspace, params: LinksParams, call: Call) -> Packed[Lin
                 target=link.target,
                 part=link.part,
                 line=link.line,
-                column=link.column,
+                column=0 if here.id in unplaced else link.column,
                 to=None if link.to is None else sources[link.to].path,
                 why=link.why,
             )

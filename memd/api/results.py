@@ -230,7 +230,7 @@ class LinkOut(Result, frozen=True, kw_only=True):
     path: str | None  # of the target; null: no note has that name, or for a key several do
     why: Why  # why it leads to no note, or, with ambiguous, that several have the name; "": to one
     line: int | None  # 1-based; null: in the front matter
-    column: int  # 1-based, in characters; 0: in the front matter
+    column: int  # 1-based, in characters; 0: in the front matter, and to agents in a note with a secret
 
 
 class LinkIn(Result, frozen=True, kw_only=True):

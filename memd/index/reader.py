@@ -382,6 +382,12 @@ class Reader:
             value for [value] in self.each(f"SELECT DISTINCT value FROM {self._fields} WHERE key = ?", (key,))
         ]
 
+    def with_secrets(self) -> frozenset[int]:
+        """Return the sources of whose text agents, who ask, see another one."""
+        if self.for_people:
+            return frozenset()
+        return frozenset(row[0] for row in self.each("SELECT DISTINCT source FROM chunks WHERE hidden_from"))
+
     def sources_with_field(self, key: str, values: Sequence[str] | None = None) -> set[int]:
         """Return the sources that have a key with one of *values*, None: any; gone ones included."""
         # As one text: separate rows take twice as long.

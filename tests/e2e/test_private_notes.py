@@ -229,3 +229,21 @@ def test_agents_get_no_secret_of_links_tags_and_headings(kept):
     for method, params in asked:
         assert TOKEN not in answer(daemon, root, method, **params | {"agent": True}), (method, params)
     assert TOKEN in answer(daemon, root, "get", path="linked.md")
+
+
+def test_an_agent_cannot_tell_how_long_a_secret_is_or_test_a_guess_of_it(kept):
+    """By the column of a link behind it, or the hash of the file; people get both."""
+    daemon, root = kept
+    told = []
+    for secret in (TOKEN, "ghp_" + "Kx7Qm2Vr9Tz4" * 3 + "Pw"):
+        (Path(root) / "linked.md").write_text(f"# Key\n\nIt is {secret}, see [[open/notes]].\n")
+        daemon.call("sync", workspace=root)
+        for agent in (True, False):
+            links = [
+                daemon.call("links", workspace=root, path=path, which=which, agent=agent)["links"]
+                for path, which in (("linked.md", "out"), ("open/notes.md", "in"))
+            ]
+            one = daemon.call("get", workspace=root, path="linked.md", agent=agent)
+            told.append((links, one["links"], one["hash"]))
+    assert told[0] == told[2]
+    assert all(mine != other for mine, other in zip(told[1], told[3], strict=True))

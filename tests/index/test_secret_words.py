@@ -19,6 +19,7 @@ from memd.sources.ignore import Patterns
 from memd.text import pieces_of
 
 ONE_LINE = {name: text for name, text in SECRETS.items() if "\n" not in text and "\r" not in text}
+LINES = [text for text in SECRETS.values() if "\n" in text and "\r" not in text]
 # What an agent reads, and the forms that it could be read in.
 FOLDED = (str, str.casefold, str.upper)
 
@@ -77,12 +78,12 @@ def both(tmp_path_factory):
     """Notes with a secret of each shape, and the same notes with what stands for the secrets."""
 
     def note(number, title, text):
-        return (
-            f"---\ntitle: {json.dumps(title)}\n---\n# Box {number}\n\n## Key {text}\n\nThe weir has {text}\n"
-        )
+        named = json.dumps(title)
+        front = f"title: {named}\naliases: [{named}]\nsupersedes: [{named}]\nrelated: {named}\n"
+        return f"---\n{front}---\n# Box {number}\n\n## Key {text}\n\nThe weir has {text}\n"
 
     texts, instead = {}, {}
-    for number, secret in enumerate(ONE_LINE.values()):
+    for number, secret in enumerate([*ONE_LINE.values(), *LINES]):
         path = f"{number:02}.md"
         # A mask may be longer with the name of the key, and a quoted text has other signs.
         title = f"Box {secret}" if re.fullmatch(r"\w{,99}", secret) else f"Box {number}"
