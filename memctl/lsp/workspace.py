@@ -1,5 +1,6 @@
 """What the language server asks the daemon about one workspace, with a copy of the notes' names."""
 
+import os
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -89,7 +90,8 @@ class Workspace:
         if not self._is_indexed:
             states = self._daemon.call("status", {})["workspaces"]
             self._is_indexed = any(
-                one["root"] == self.root and not one.get("first_words", True) for one in states
+                one["root"] == os.path.realpath(self.root) and not one.get("first_words", True)
+                for one in states
             )
         return self._is_indexed
 

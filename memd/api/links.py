@@ -22,7 +22,7 @@ from memd.api.results import (
     ResolveResult,
 )
 from memd.errors import InvalidError
-from memd.index.links import ALL, LinkOut, Resolver, links_in, links_out
+from memd.index.links import ALL, LinkOut, Resolved, Resolver, links_in, links_out
 from memd.index.outlines import Outline, heading_of, outlines, removed
 from memd.index.outlines import outline as stored_outline
 from memd.index.snapshot import View
@@ -43,6 +43,10 @@ _NO_MENTION = re.compile(
 _WRITTEN = re.compile(r"!?\[\[(?P<wiki>.+)\]\]|!?\[[^\]]*\]\(<?(?P<url>[^)>]*)>?\)", re.DOTALL)
 APART_CHARS = 100_000  # a longer text is read in a thread that no query waits for
 
+
+# What the links of outlines mean, of the last state of a workspace that one was asked of: root, generation,
+# identity of its sources (a generation may be counted anew), whether an agent asks.
+_MEANT: dict[tuple[str, int, int, bool], dict[tuple[str, str, str], Resolved]] = {}
 
 Found = tuple[Source, LinkOut]  # the note that contains it; `to` of what points to a note
 
@@ -253,10 +257,15 @@ class _Named:
     """Finds what the links of one note mean."""
 
     def __init__(
-        self, opened: OpenWorkspace, view: View, path: str, own: Sequence[Heading] | None = None
+        self,
+        opened: OpenWorkspace,
+        view: View,
+        path: str,
+        own: Sequence[Heading] | None = None,
+        found: dict[tuple[str, str, str], Resolved] | None = None,
     ) -> None:
         self._opened, self._view, self._path = opened, view, path
-        self._resolver = Resolver(view.reader.each, view.snapshot.sources.__contains__)
+        self._resolver = Resolver(view.reader.each, view.snapshot.sources.__contains__, found)
         self._headings: dict[int, Sequence[Heading]] = {}
         self._own = own
 
@@ -269,9 +278,9 @@ class _Named:
         if to is None:
             link = LinkOut(kind, target, part, None, 0, None, why)
             return _Where(None, "", 1, None, why_not(self._opened.workspace.root, self._path, link))
-        if to.id not in self._headings:
+        if part and to.id not in self._headings:  # most links name none, and a hub has thousands
             self._headings[to.id] = stored_outline(self._view.reader.each, to.id).headings
-        return self._part(to.path, self._view.source(to.id).title, self._headings[to.id], part, why)
+        return self._part(to.path, self._view.source(to.id).title, self._headings.get(to.id, ()), part, why)
 
     def _part(self, path: str, title: str, headings: Sequence[Heading], part: str, why: Why) -> _Where:
         if not part:
@@ -315,7 +324,13 @@ def _outline(opened: OpenWorkspace, params: OutlineParams, call: Call) -> Packed
     blocks, _ = read_blocks(lines, front.lines)
     own = list(headings(blocks))
     with opened.view(call.is_over, agent=params.agent) as view:
-        named = _Named(opened, view, params.path, own)
+        # An editor asks for the same text again and again: what its links mean is kept for one state.
+        state = str(opened.workspace.root), view.snapshot.generation, id(view.snapshot.sources), params.agent
+        if (meant := _MEANT.get(state)) is None:
+            meant = {}
+            _MEANT.clear()
+            _MEANT[state] = meant
+        named = _Named(opened, view, params.path, own, meant)
         found = []
         for one in occurrences(lines, blocks, front):
             to = named.place(one.kind, one.target, one.part)

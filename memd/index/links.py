@@ -295,11 +295,14 @@ def names_of(path: str, aliases: Iterable[str], entry_id: str) -> tuple[Name, ..
 class Resolver:
     """Resolves link targets among the visible sources of one state; each name is looked up once."""
 
-    def __init__(self, run: Run, is_seen: IsSeen) -> None:
+    def __init__(
+        self, run: Run, is_seen: IsSeen, found: dict[tuple[str, str, str], Resolved] | None = None
+    ) -> None:
+        """*found*: what another one has resolved in the same state; it is added to."""
         self._run = run
         self._is_seen = is_seen
         self._known: dict[str, _Namesakes] = {}
-        self._found: dict[tuple[str, str, str], Resolved] = {}
+        self._found = {} if found is None else found
 
     def resolve(self, kind: LinkKind, target: str, path: str) -> Resolved:
         """Return the source that *target*, as written in the note at *path*, refers to."""

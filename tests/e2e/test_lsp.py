@@ -76,6 +76,8 @@ def test_a_name_is_completed_and_closed_once(editor):
         "newText": "Ann Heron]]",
     }
     assert found[0]["filterText"] == "hero"
+    assert editor.at("completion", "new.md", 0, 10)["isIncomplete"]
+    assert editor.start["capabilities"]["completionProvider"]["triggerCharacters"] == ["[", "(", "#", " "]
     assert [one["sortText"] for one in found] == sorted(one["sortText"] for one in found)
     assert editor.items("new.md", 1, 11)[0]["textEdit"]["newText"] == "Ann Heron|Annie"
     documented = editor.ask("completionItem/resolve", **found[0])

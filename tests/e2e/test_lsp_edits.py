@@ -15,6 +15,7 @@ NOTES = {
     "people/Bea.md": "---\nrelated: ['[[Ann Heron]]']\nsupersedes: people/Cai.md\n---\n# Bea\n\n"
     "[[people/Ann Heron#Old habits]] [[Annie]] [ref]\n\n[ref]: <Ann Heron.md>\n",
     "people/Cai.md": "# Cai\n\n```\n[[Ann Heron]]\n```\nKnows Annie well.\n",
+    "win.md": "# Win\r\n\r\n王 😀 [[Ann Heron]] and\r\n[[people/Ann Heron]]\r\n",
     "genes.md": "# Genes\n\nMutations of a gene raise the risk of cancer.\n",
 }  # fmt: skip
 
@@ -29,9 +30,9 @@ def editor(daemon, tmp_path):
 
 def applied(edit, root, opened=()):
     """Make a workspace edit in the files, as an editor does; return the texts by path."""
-    texts = {str(path.relative_to(root)): path.read_text() for path in Path(root).rglob("*.md")} | dict(
-        opened
-    )
+    texts = {
+        str(path.relative_to(root)): path.read_bytes().decode() for path in Path(root).rglob("*.md")
+    } | dict(opened)
     for change in edit["documentChanges"]:
         if "kind" in change:
             old, new = (unquote(urlsplit(change.get(key, "")).path) for key in ("oldUri", "newUri"))
@@ -67,6 +68,7 @@ def test_a_note_is_renamed_with_every_link_to_its_file(editor):
     assert texts["people/Anna H.md"] == NOTES["people/Ann Heron.md"]
     assert texts["people/Bea.md"] == NOTES["people/Bea.md"].replace("Ann Heron", "Anna H")
     assert texts["people/Cai.md"] == NOTES["people/Cai.md"]
+    assert texts["win.md"] == NOTES["win.md"].replace("Ann Heron", "Anna H")
     assert [one["textDocument"]["version"] for one in edit["documentChanges"][:1]] == [1]
 
 
@@ -130,6 +132,19 @@ def test_hints_name_broken_links_and_superseded_notes_and_can_be_turned_off(edit
     assert (hint["code"], hint["message"]) == ("superseded", "superseded by people/Bea.md")
     editor.tell("workspace/didChangeConfiguration", settings={"memd": {"diagnostics": False}})
     assert editor.hints("log.md") == []
+
+
+def test_an_ambiguous_link_is_a_hint_that_names_where_it_leads(daemon, tmp_path):
+    """Also in a workspace whose folder is reached by a symbolic link."""
+    notes = {"a/Same.md": "# One\n", "b/Same.md": "# Two\n", "log.md": "[[Same]]\n"}
+    root = daemon.add_notes(tmp_path / "notes", notes)
+    (tmp_path / "linked").symlink_to(root)
+    one = Editor(daemon, str(tmp_path / "linked"))
+    one.open("log.md", notes["log.md"])
+    (hint,) = one.hints("log.md")
+    assert hint["code"] == "ambiguous"
+    assert hint["message"] == "Same: several notes have this name; this link leads to a/Same.md"
+    assert one.end() == 0
 
 
 def test_an_unknown_setting_is_named(editor):
