@@ -2,9 +2,9 @@
 
 Small neighbouring sections are joined; long sections are packed from their paragraphs, items and rows with
 some overlap; only a line that is itself too long is cut inside. A section is first cut into atoms, the
-largest blocks that
-fit: a list is split before its items are, and fences, tables and items only if one alone is too long for the
-    model. The atoms are then packed in order, and each chunk begins with the last lines of the previous one.
+largest blocks that fit: a list is split before its items are, and fences, tables and items only if one alone
+is too long for the model. The atoms are then packed in order, and each chunk begins with the last lines of
+the previous one. Behind a cut inside a line, the last words before it are in the context.
 
 The text is tokenized once; each later count is two binary searches. Such counts are approximate (cutting a
 word changes its pieces), so the final text is counted where certainty is needed.
@@ -66,6 +66,11 @@ _SENTENCE_END = re.compile(
 _CLAUSE_END = re.compile(r"[,;:]\s+|[\uff0c\u3001\uff1a]\s*")
 _SPACE = re.compile(r"\s+")
 _NO_WORD = re.compile(r"\W+")
+_WORD_START = re.compile(rf"(?<!\w)\w|{_WORD.pattern.partition('|')[0]}")
+# Of the words before a cut inside a line, which the part behind it repeats in its context. Both arbitrary:
+# quoted phrases are mostly shorter, and what is repeated takes room from what is not.
+REPEATED_WORDS, REPEATED_CHARS = 8, 100
+REPEATED_SHARE = 0.1  # of the pieces of a part of a line that are left for them
 _PARTING = frozenset(" \n\r\t")
 
 
@@ -325,7 +330,8 @@ def _line_atoms(measure: Measure, line: Block, room: Room) -> Iterator[_Atom]:
         yield _Atom(begin, stop, line)
         return
     text = measure.lines.text
-    for start, end in cut_line(measure, begin, stop, room):
+    narrow = replace(room, pieces=max(1, int(room.pieces * (1 - REPEATED_SHARE))))
+    for start, end in cut_line(measure, begin, stop, narrow):
         part = text[start:end]
         if part.strip():
             yield _Atom(start + len(part) - len(part.lstrip()), start + len(part.rstrip()), None)
@@ -530,8 +536,10 @@ def _checked(
     first, last = page.lines.number_at(begin) + 1, page.lines.number_at(stop - 1) + 1
     start_byte = page.lines.bytes_before(begin)
     most = measure.most_pieces(begin, stop)
-    for prefix in (_prefix(page, section, begin, stop, is_first=is_first), ""):
-        chunk = Chunk(first, last, section.title, text, start_byte, f"{prefix}\n\n" if prefix else "")
+    prefix = _prefix(page, section, begin, stop, is_first=is_first)
+    above = f"{prefix}\n\n" if prefix else ""
+    for context in dict.fromkeys((above + _words_before(page, begin), above, "")):
+        chunk = Chunk(first, last, section.title, text, start_byte, context)
         if _surely_fits(page, chunk, most) or _fits(page, chunk) or len(text) == 1:
             yield chunk
             return
@@ -540,9 +548,19 @@ def _checked(
         is_first = False
 
 
+def _words_before(page: _Page, begin: int) -> str:
+    """Return the last words before a cut inside a line, so that a phrase across it is found; else ""."""
+    text, most = page.lines.text, min(page.limits.overlap_words, REPEATED_WORDS)
+    line = page.lines.starts[page.lines.number_at(begin)]
+    start = max(line, begin - REPEATED_CHARS)
+    places = [word.start() for word in _WORD_START.finditer(text, start, begin)]
+    return text[places[-most:][0] : begin] if places and most else ""
+
+
 def _surely_fits(page: _Page, chunk: Chunk, most: int | None) -> bool:
     """Return whether a text of at most *most* pieces certainly fits together with its context."""
-    if most is None or most + page.count(chunk.context) > page.limits.max_tokens:
+    is_apart = chunk.context[-1:] in _PARTING or not chunk.context  # else a piece may reach into the text
+    if most is None or not is_apart or most + page.count(chunk.context) > page.limits.max_tokens:
         return False
     # The model's input is normalized, which may combine characters that were counted separately.
     return chunk.text.isascii() or unicodedata.is_normalized("NFC", chunk.text)

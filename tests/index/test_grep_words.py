@@ -45,6 +45,26 @@ def test_the_words_of_every_dialect(notes):
         assert missing(notes, path, text) <= EXCEPTIONS.get(path, set()), path
 
 
+@pytest.mark.parametrize("joint", [" ", ", ", ",", "\uff0c", "_ ", "; "])
+def test_neighbours_in_one_long_line_are_a_phrase(notes, joint):
+    """A cut inside a line parts no phrase of a few words, however the words are parted."""
+    words = [f"word{n}" for n in range(1_500)]
+    notes.save({"long.md": joint.join(words) + "\n"}, embed=False)
+    with notes.index.view() as view:
+        asked = [" ".join(words[at : at + 3]) for at in range(len(words) - 2)]
+        assert [one for one in asked if not view.matching("words", phrase_expression(one))] == []
+        texts = [chunk.text for chunk in view.reader.chunks_of(next(iter(view.snapshot.sources)))]
+    assert sum(text.count("word7") for text in texts) == sum(word.startswith("word7") for word in words)
+
+
+def test_characters_in_one_long_line_are_a_phrase(notes):
+    text = "".join(chr(0x4E00 + n) for n in range(3_000))
+    notes.save({"long.md": text + "\n"}, embed=False)
+    with notes.index.view() as view:
+        asked = [text[at : at + 3] for at in range(len(text) - 2)]
+        assert [one for one in asked if not view.matching("words", phrase_expression(one))] == []
+
+
 def test_the_words_of_the_sample(notes):
     texts = {file.name: file.read_text(encoding="utf-8") for file in sorted(SAMPLE.rglob("*.md"))}
     if not texts:
