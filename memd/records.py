@@ -64,7 +64,7 @@ class Chunk:
     heading: str  # the headings above it and its own, outermost first, joined by " > "; "" without
     text: str  # contiguous text of those lines; only the last or the only line may be cut
     start_byte: int  # offset of the text in its first line; not 0 only in a line too long for one chunk
-    # Precedes the text in the model's input: title, aliases, tags, headings that the text lacks, and the words
+    # Precedes the text in the model's input: title, aliases, tags, headings that the text lacks, the words
     # before a cut inside a line.
     context: str
     entry: str = ""  # id of its daily entry; "" if it is from none

@@ -540,7 +540,7 @@ def _checked(
     above = f"{prefix}\n\n" if prefix else ""
     for context in dict.fromkeys((above + _words_before(page, begin), above, "")):
         chunk = Chunk(first, last, section.title, text, start_byte, context)
-        if _surely_fits(page, chunk, most) or _fits(page, chunk) or len(text) == 1:
+        if _surely_fits(page, chunk, most) or _fits(page, chunk) or (len(text) == 1 and not context):
             yield chunk
             return
     for half_begin, half_stop in _halves(page.lines, begin, stop):
