@@ -23,7 +23,7 @@ from memd.search.score import PreparedQuery
 from memd.search.search import Answer, search
 from memd.search.spelling import corrected, spelling
 from memd.search.word_forms import with_forms
-from memd.text import is_readable
+from memd.text import readable_part
 
 TODAY = date(2026, 1, 1)  # arbitrary: benchmarks have no dated notes
 FILES_AT_ONCE = 200  # in a commit
@@ -49,6 +49,8 @@ class Indexed:
         with self.index.view() as view:
             query = parse(text, TODAY, excludes_in(view))
         vector = None if changes.get("mode") == "keyword" else self._vector(query.text, changes.get("mode"))
+        scripts = None if changes.get("mode") == "vector" else self.embedder.scripts
+        reading, unread = readable_part(query.text, scripts)
         fields: dict[str, Any] = {
             "query": query,
             "query_vec": vector,
@@ -66,7 +68,8 @@ class Indexed:
             "today": TODAY,
             "alive": lambda _path: True,
             "expired": lambda: False,
-            "spelled": spelled(query.text, self.embedder.tokenizer),
+            "spelled": spelled(reading, self.embedder.tokenizer),
+            "unread": unread,
         }
         request = PreparedQuery(**fields | changes)
         with self.index.view() as view:
@@ -82,7 +85,8 @@ class Indexed:
         return replace(request, query=query, corrected_vec=vector)
 
     def _vector(self, text: str, mode: Mode | None) -> bytes | None:
-        if not text.strip() or (mode != "vector" and not is_readable(text, self.embedder.scripts)):
+        text, _ = readable_part(text, None if mode == "vector" else self.embedder.scripts)
+        if not text.strip():
             return None
         if text not in self.vectors:
             self.vectors[text] = self.embedder.embed_query(text)

@@ -297,6 +297,19 @@ def is_readable(text: str, scripts: frozenset[str] | None) -> bool:
     return known * 2 >= len(letters)
 
 
+def readable_part(text: str, scripts: frozenset[str] | None) -> tuple[str, tuple[str, ...]]:
+    """Return what a model for *scripts* can read of a query, and the words that it cannot.
+
+    All of it or, where that is not readable as a whole, its words in those scripts; "" if none has letters.
+    """
+    if is_readable(text, scripts):
+        return text, ()
+    pieces = pieces_of(text)
+    read = [piece for piece in pieces if is_readable(piece, scripts)]
+    has_word = any(len(piece) > 1 and piece.isalpha() for piece in read)
+    return " ".join(read) if has_word else "", tuple(piece for piece in pieces if piece not in read)
+
+
 def scripts_of(text: str) -> tuple[str, ...]:
     """Return the scripts of a text, in order; none if it has no letters.
 

@@ -147,7 +147,8 @@ def _reading(made: Fields) -> str:
     """Return which terms of the query the model cannot read; "" if it reads all of them."""
     if made["read"] == 1:
         return ""
-    unread = listed(word["text"] for word in made["spelled"] if not word["is_read"])
+    spelled = (word["text"] for word in made["spelled"] if not word["is_read"])
+    unread = listed([*spelled, *made.get("unread", ())])  # an older daemon does not send these
     return f"the model reads {made['read']:.0%} of the query, not {unread}: so meaning counts less"
 
 

@@ -55,7 +55,7 @@ from memd.search.query import Query, parse, restricted, unfinished
 from memd.search.score import Judgement, PreparedQuery
 from memd.search.search import Answer, begin
 from memd.search.search import search as search_view
-from memd.text import is_readable
+from memd.text import readable_part
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.scanner import NOT_UTF8_NAMED
 from memd.workspace.workspaces import Workspaces
@@ -468,13 +468,16 @@ def embedded(opened: Askable, prepared: PreparedQuery, *, typed: str | None = No
         return without("no-provider", *(["no-provider"] if mode == "vector" else []))
     try:
         embedder = embedding.embedder()
-        if mode == "hybrid" and not is_readable(text, embedder.scripts):
+        scripts = embedder.scripts if mode == "hybrid" else None
+        reading, unread = readable_part(text, scripts)
+        if not reading:
             return without("script")
         snapshot = opened.index.snapshot
         if (snapshot.model_id, snapshot.rows.dim) != (embedder.model_id, embedder.dim):
             return without("vectors-building", "vectors-building")
-        words = spelled(text if prepared.query.corrected else prepared.query.text, embedder.tokenizer)
-        texts = [text] if text == prepared.query.text else [text, prepared.query.text]
+        meant = readable_part(prepared.query.text, scripts)[0] or reading
+        words = spelled(reading if prepared.query.corrected else meant, embedder.tokenizer)
+        texts = [reading] if meant == reading else [reading, meant]
         vectors = embedding.embed_queries(texts, timeout_s=QUERY_TIMEOUT_S)
     except UnavailableError as error:
         return without(error.reason, error.reason, took_ms=ms_since(started))
@@ -484,6 +487,7 @@ def embedded(opened: Askable, prepared: PreparedQuery, *, typed: str | None = No
         corrected_vec=vectors[1] if len(vectors) > 1 else None,
         model_id=embedder.model_id,
         spelled=words,
+        unread=unread,
         timings_ms={**prepared.timings_ms, "embed": ms_since(started)},
     )
 

@@ -108,6 +108,7 @@ SAME_SESSION = """
     WHERE one.source = ? AND one.key = ? AND one.value != '' AND other.source != one.source
 """
 LEFT_OUT = "SELECT why FROM unembedded WHERE chunk = ? AND why != 'waiting'"
+UNREAD = "SELECT chunk FROM unembedded WHERE chunk IN (SELECT value FROM json_each(?)) AND +why = 'script'"
 LeftOut = Literal["script", "long"]  # why a chunk gets no vector
 
 READERS = 2  # queries that run at once in one workspace; the machine has only a few cores
@@ -466,6 +467,10 @@ class Reader:
         with decoded(self._path):
             found = self._db.execute(LEFT_OUT, (chunk_id,)).fetchall()
             return cast("LeftOut", found[0][0]) if found else None
+
+    def unread(self, chunk_ids: Sequence[int]) -> frozenset[int]:
+        """Return those of the chunks that get no vector, as the model does not read their scripts."""
+        return frozenset(number for (number,) in self.all(UNREAD, (json.dumps(list(chunk_ids)),)))
 
     def all(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of any statement: faster than `each`, and all in memory."""

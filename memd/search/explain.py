@@ -28,7 +28,7 @@ from memd.search.explanation import (
 )
 from memd.search.keyword import K1, POOL, B, KeywordArm, count_between
 from memd.search.query import Query, content_words
-from memd.search.ranking import Candidate, above_floor
+from memd.search.ranking import Candidate
 from memd.search.score import Judgement, PreparedQuery, meaning_of
 from memd.search.search import Answer, why_off
 from memd.search.vector import VectorArm
@@ -51,6 +51,7 @@ def explain(view: View, found: Answer) -> tuple[AnswerExplanation, list[Explaine
         terms=judged.keyword.terms if judged.keyword else (),
         left_out=tuple(dict.fromkeys(piece for piece in pieces if piece not in content)),
         spelled=request.spelled,
+        unread=request.unread,
         read=judged.named.read,
         filters=filters_of(request.query),
         tier=judged.keyword.tier if judged.keyword else None,
@@ -147,7 +148,7 @@ def file_counts(arm: KeywordArm, first: int, end: int) -> list[int]:
 
 def standing(view: View, request: PreparedQuery, judged: Judgement) -> tuple[list[Candidate], Dedup]:
     """Return the candidates above the floor, best first, and how `fold` without a limit treats them."""
-    above = above_floor(judged.candidates, request.floor, () if request.is_floor_named else judged.called)
+    above = [one for one in judged.candidates if judged.is_enough(one, request)]
     return above, fold(view, above, max(len(above), 1), request.per_source, request.alive, compared=Likeness)
 
 

@@ -235,6 +235,7 @@ class AnswerExplanation:
     terms: tuple[Term, ...]  # that the keyword arm looks for; forms of words come last
     left_out: tuple[str, ...]  # function words that it ignores
     spelled: tuple[Word, ...]  # words that the tokenizer cuts into several pieces
+    unread: tuple[str, ...]  # words in scripts that the model does not read
     read: float  # share of the query that the model reads; the vector arm keeps that share of its weight
     filters: tuple[Filter, ...]
     tier: str | None  # of the keyword arm; None if it did not run

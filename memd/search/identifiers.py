@@ -102,7 +102,13 @@ def reading(text: str, words: Sequence[Word]) -> Reading:
     return "pieces" if any(word.says_something for word in words) else "nothing"
 
 
-def named(view: View, words: Sequence[Word], keyword: KeywordArm, vector: VectorArm) -> Named:
+def named(
+    view: View,
+    words: Sequence[Word],
+    keyword: KeywordArm,
+    vector: VectorArm,
+    in_other_scripts: Sequence[str] = (),
+) -> Named:
     """
     Return the share of a query that the model reads, and the chunks that the query names.
 
@@ -111,6 +117,7 @@ def named(view: View, words: Sequence[Word], keyword: KeywordArm, vector: Vector
         words: of the query, as `spelled` returns them.
         keyword: the judgement of the query's words.
         vector: the judgement of the query's meaning.
+        in_other_scripts: words of the query in scripts that the model does not read.
     """
     known = {term.text.casefold(): term for term in keyword.words if term.document_frequency}
     parts = {word: _parts(view, word) for word in words[:MAX_WORDS]}
@@ -140,6 +147,7 @@ def named(view: View, words: Sequence[Word], keyword: KeywordArm, vector: Vector
     naming = set().union(*(parts[word] for number in chunks for word in having[number]))
     scores = keyword.only(naming).scores_of(list(chunks)) if chunks else []
     unread = set().union(*(terms for word, terms in parts.items() if not word.is_read))
+    unread |= {part.casefold() for part in view.reader.terms(prepare(" ".join(in_other_scripts)))}
     return Named(share_read(keyword.words, unread), chunks, dict(zip(chunks, scores, strict=True)))
 
 

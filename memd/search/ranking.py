@@ -1,6 +1,6 @@
 """Ranking of candidates: weights, decay by age, floor and order. Pure."""
 
-from collections.abc import Container, Iterable
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from memd.config import Weights
@@ -40,16 +40,6 @@ class Candidate(NamedTuple):
     def worded(self) -> float:
         """Its score before decay if that of the vector arm means nothing."""
         return self.merged if self.vector_score is None else self.keyword_score or 0.0
-
-
-def above_floor(
-    candidates: Iterable[Candidate], min_score: float, called: Container[int] = ()
-) -> list[Candidate]:
-    """Return the candidates with *min_score* before decay: a note does not vanish because it is old.
-
-    *called*: chunks that stay with any score, as the query is their name.
-    """
-    return [one for one in candidates if one.merged >= min_score or one.id in called]
 
 
 def weights_matched(matched: float, *, has_all: bool) -> Weights:

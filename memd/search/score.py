@@ -58,6 +58,9 @@ Lap = Callable[[str], None]
 # take longer than the rest of the search.
 VERIFIED = 2
 
+# Between the sort keys of chunks that only words can judge and that of the chunk that they follow.
+_APART = 1e-6
+
 # Newest sources that are listed: twice the highest limit of a request, because some may be deleted or
 # near-duplicates of a newer source.
 _MOST = 2_000
@@ -68,7 +71,7 @@ class PreparedQuery:
     """A query that is ready to run against a view: parsed, embedded, with all settings resolved."""
 
     query: Query
-    query_vec: bytes | None  # embedding of the text as typed; None: keyword only
+    query_vec: bytes | None  # embedding of what the model reads of the text as typed; None: keyword only
     model_id: str  # the model of `query_vec`
     mode: Mode
     fusion: Fusion
@@ -84,6 +87,7 @@ class PreparedQuery:
     expect: Callable[[list[str]], None] = lambda _: None
     without: tuple[int, ...] = ()  # ids of excluded chunks
     spelled: tuple[Word, ...] = ()  # words of the query that the tokenizer cuts into pieces
+    unread: tuple[str, ...] = ()  # words of the query in scripts that the model does not read
     corrected_vec: bytes | None = None  # embedding of the text with corrected words, if any
     # Why there is no vector: a code of `degraded`, "mode", "no-words", "no-provider" or "script".
     off: str = ""
@@ -98,12 +102,12 @@ class PreparedQuery:
 
     @property
     def floor(self) -> float:
-        """The least score of a hit: 0 for a query in a script that the model does not read.
+        """The least score of a hit: 0 for a query without a vector.
 
         There only words can judge, and their score of a question of a sentence is mostly below a floor that
         was chosen for both arms.
         """
-        return 0.0 if self.off == "script" and not self.is_floor_named else self.min_score
+        return 0.0 if self.query_vec is None and not self.is_floor_named else self.min_score
 
     def decay_of(self, source: Source) -> float:
         """Return the decay factor of a source's chunks; 1 if it does not fade."""
@@ -127,17 +131,28 @@ class Judgement:
     weights: Weights = NO_WEIGHTS  # before scripts and missing arms change them
     matched: float | None = None  # distinct query words in the best-matching candidate; None: not counted
     named: Named = NOTHING  # by words that the tokenizer cuts into pieces
-    knows: bool = False  # whether a chunk that meets the filters has a word of the query
+    # Whether a chunk that meets the filters has a word of the query; where words alone judge, enough of them.
+    knows: bool = False
     # Chunk → the most words of the query that it has in a row, among the best candidates.
     runs: Mapping[int, Run] = field(default_factory=dict)
     # Chunk → the name by which the query calls its note or section.
     called: Mapping[int, Called] = field(default_factory=dict)
     # Chunk → the time that the query names and its source is of.
     days: Mapping[int, DayNamed] = field(default_factory=dict)
+    # Candidates in scripts that the model does not read, where it reads the query.
+    unread: frozenset[int] = frozenset()
     # Chunks of either pool, best first; superseded sources after their replacements.
     candidates: Sequence[Candidate] = ()
     # Chunk → the chunk of a superseded source whose place it took.
     ahead_of: Mapping[int, int] = field(default_factory=dict)
+
+    def is_enough(self, one: Candidate, request: PreparedQuery) -> bool:
+        """Return whether a candidate is a hit: by its score before decay, so that none vanishes with age.
+
+        What the query calls by its name, and what words alone can judge, has no floor unless one was named.
+        """
+        has_none = one.id in self.called or (one.id in self.unread and bool(one.keyword_score))
+        return one.merged >= request.floor or (has_none and not request.is_floor_named)
 
 
 def judge_words(view: View, request: PreparedQuery) -> Judgement:
@@ -182,16 +197,21 @@ def _judged(view: View, request: PreparedQuery, words: Judgement, lap: Lap) -> J
         keyword = keyword_arm(view, request.query, mask, request.per_source)
     # With a single arm, requested or available, its scores are used unchanged.
     names = (
-        named(view, request.spelled, keyword, vector) if vector and keyword and request.spelled else NOTHING
+        named(view, request.spelled, keyword, vector, request.unread)
+        if vector and keyword and (request.spelled or request.unread)
+        else NOTHING
     )
     knows = len(keyword.pool) > 0 if keyword else knows_a_word(view, request.query)
+    if vector is None and keyword is not None:
+        knows = knows and not keyword.is_chance()
     weights, matched = request.weights or Weights(), None
     if request.weights is None and vector is not None and keyword is not None:
         each, every = keyword.matched(np.unique(np.concatenate([vector.pool, keyword.pool])))
         matched = float(each.max(initial=0.0))
         weights = ranking.weights_matched(matched, has_all=matched >= every)
     by_name = [number for number in aliased(view, request.query.text) if mask[number]] if keyword else []
-    candidates = fused(view.snapshot, request, vector, keyword, names, weights, by_name)
+    unread = _unread(view, vector, keyword) if vector and keyword else frozenset()
+    candidates = fused(view.snapshot, request, vector, keyword, names, weights, by_name, unread)
     in_a_row = _runs(view, request, keyword, candidates[: runs.FIRST]) if keyword else {}
     names_asked = called(view, request.query.text, keyword.words, candidates, by_name) if keyword else {}
     days = days_named(view, request, candidates)
@@ -216,9 +236,16 @@ def _judged(view: View, request: PreparedQuery, words: Judgement, lap: Lap) -> J
         in_a_row,
         names_asked,
         days,
+        unread,
         ranked.candidates,
         ranked.ahead_of,
     )
+
+
+def _unread(view: View, vector: VectorArm, keyword: KeywordArm) -> frozenset[int]:
+    """Return the chunks of the pools in scripts that the model does not read."""
+    pool = keyword.pool[view.snapshot.columns.row[keyword.pool] < 0]
+    return view.reader.unread(pool.tolist()) if len(pool) and len(vector.pool) else frozenset()
 
 
 def _runs(
@@ -296,6 +323,7 @@ def fused(  # noqa: PLR0917 - what was decided before, each once
     names: Named,
     given: Weights,
     more: Sequence[int] = (),
+    unread: frozenset[int] = frozenset(),
 ) -> list[Candidate]:
     """Score every chunk of either pool by both arms, so that the edge of a pool does not lower a score.
 
@@ -307,6 +335,8 @@ def fused(  # noqa: PLR0917 - what was decided before, each once
         names: the chunks that the query names.
         given: the weights, before scripts and missing arms change them.
         more: chunks outside of both pools.
+        unread: chunks that only words can judge. Scores of words are higher than those of both arms, so these
+            sort by `_among`.
     """
     named = np.fromiter(names.words, np.int64)
     ids = np.unique(
@@ -329,7 +359,10 @@ def fused(  # noqa: PLR0917 - what was decided before, each once
     at = np.searchsorted(ids, named)
     if names.words:
         merged[at] = np.maximum(merged[at], [names.scores[number] for number in names.words])
-    order = decay * (merged if request.fusion == "weighted" else sum(map(_reciprocal, ranks)))
+    fair = merged
+    if unread and has_vector.any():
+        fair = np.where(np.isin(ids, list(unread)), _among(words, merged, has_vector), merged)
+    order = decay * (fair if request.fusion == "weighted" else sum(map(_reciprocal, ranks)))
     if names.words:
         order[at] += [len(some) for some in names.words.values()]
     if expired := snapshot.expired(request.today):
@@ -346,6 +379,19 @@ def fused(  # noqa: PLR0917 - what was decided before, each once
             *(column[best].tolist() for column in columns), strict=True
         )
     ]  # fmt: skip
+
+
+def _among(words: Floats, merged: Floats, others: Mask) -> Floats:
+    """Return where each chunk sorts among the *others* if it is compared with them by words alone.
+
+    It follows as many of these, in the order of both arms, as have more of the words: a score of words is
+    higher than one of both arms, so that notes in the script of the query would come last.
+    """
+    best_first = -np.sort(-merged[others])
+    before = len(best_first) - np.searchsorted(np.sort(words[others]), words, side="right")
+    place = best_first[np.maximum(before - 1, 0)]
+    among: Floats = place + _APART * np.where(before > 0, words - 2, words)
+    return among
 
 
 def meaning_of(snapshot: Snapshot, vector: VectorArm, chunks: Grouped) -> tuple[Floats, Floats, Mask]:

@@ -16,7 +16,7 @@ from memd.search.confidence import confidence
 from memd.search.dedup import Comparison, Dedup, Likeness, fold
 from memd.search.identifiers import reading
 from memd.search.keyword import with_held_phrases, with_joined_numbers
-from memd.search.ranking import Candidate, above_floor
+from memd.search.ranking import Candidate
 from memd.search.score import Judgement, PreparedQuery, days_named, judge, judge_words, lifted, raised
 from memd.search.snippet import (
     Line,
@@ -135,9 +135,11 @@ def search(view: View, prepared: PreparedQuery, words: Judgement | None = None) 
         knows = fallback.knows_a_word(view, prepared.query)
 
     # Apply the floor, fold duplicates, join neighbours, and cut to the limit; only then load texts.
-    kept = above_floor(
-        candidates, prepared.floor, judged.called if judged and not prepared.is_floor_named else ()
-    )
+    kept = [
+        one
+        for one in candidates
+        if (judged.is_enough(one, prepared) if judged else one.merged >= prepared.floor)
+    ]
     timer.lap("fuse")
     prepared.expect([one.path for one in kept[: 2 * prepared.limit]])
     alive = functools.cache(prepared.alive)

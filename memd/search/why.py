@@ -100,8 +100,10 @@ def _unranked(request: PreparedQuery, judged: Judgement, chunks: Sequence[Stored
     by_id = {chunk.id: chunk for chunk in chunks if judged.mask[chunk.id]}
     candidates = [candidate for candidate in judged.candidates if candidate.id in by_id]
     if candidates:
+        if any(judged.is_enough(one, request) for one in candidates):
+            return None
         best = max(candidates, key=lambda candidate: candidate.merged)
-        return None if best.merged >= request.floor else Verdict("below-floor", by_id[best.id])
+        return Verdict("below-floor", by_id[best.id])
     ids = list(by_id)
     cosines = judged.vector.scores_of(ids) if judged.vector else [0.0] * len(ids)
     words = judged.keyword.scores_of(ids) if judged.keyword else [0.0] * len(ids)

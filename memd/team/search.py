@@ -163,6 +163,7 @@ def search(  # noqa: PLR0917 - the same of each search, then the query
         word: frozenset(map(str.casefold, view.reader.terms(prepare(word.text)))) for word in prepared.spelled
     }
     unread = set().union(*(its for word, its in parts.items() if not word.is_read))
+    unread |= {part.casefold() for part in view.reader.terms(prepare(" ".join(prepared.unread)))}
     weights = ranking.weights_read(
         weights, share_read([t for t in terms if not t.forms], unread) if vectors else 1.0
     )
@@ -181,7 +182,9 @@ def search(  # noqa: PLR0917 - the same of each search, then the query
     ranked = placed(
         _ranked(here, prepared, weights, named, has_words=has_words), here.supersession
     ).candidates
-    high_enough = ranking.above_floor(ranked, prepared.min_score)
+    # As at home: no floor where words alone judge.
+    floor = prepared.floor if vectors or prepared.is_floor_named else 0.0
+    high_enough = [one for one in ranked if one.merged >= floor]
     found = fold(
         view, high_enough, prepared.limit, prepared.per_source, lambda _: True,
         compared=lambda _view, ids, _sources: _Alike(here, ids),

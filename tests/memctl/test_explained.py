@@ -55,7 +55,7 @@ STAGES = {
 }  # fmt: skip
 MADE = {
     "terms": [{"text": "breast", "prefix": False}, {"text": "会", "prefix": True}], "left_out": ["the"],
-    "spelled": [], "read": 1.0,
+    "spelled": [], "unread": [], "read": 1.0,
     "filters": [{"filter": "path", "value": "a/**"}, {"filter": "phrase", "value": "x y"},
                 {"filter": "excluded", "value": "no"}],
     "tier": "fts", "average_length": 40.0, "fusion": "weighted", "weights": {"vector": 0.7, "keyword": 0.3},

@@ -59,12 +59,6 @@ def test_ties_are_ordered_by_path_and_line():
     assert [one.id for one in ranking.ordered(tied)] == [2, 3, 1]
 
 
-def test_the_floor_is_inclusive():
-    """A score of exactly min_score is kept."""
-    some = [candidate(1, 0.1), candidate(2, 0.099)]
-    assert ranking.above_floor(some, 0.1) == [candidate(1, 0.1)]
-
-
 def judged(merged, vector, keyword, *, ranks=(1, 1), weights=None):
     """A candidate with the scores and ranks of both arms."""
     return candidate(1, merged)._replace(

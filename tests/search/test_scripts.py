@@ -6,8 +6,11 @@ from pathlib import Path
 import pytest
 from search.scripts_matrix import NOT_FOUND, OTHER_ORDER, characters, matrix, page
 from search.scripts_words import SCRIPTS
+from tests_support import LatinEmbedder, Notes
 
 from memd import text
+from memd.config import Weights
+from memd.text import readable_part
 
 PAGE = Path(__file__).parents[2] / "docs" / "scripts.md"
 AS_A_WORD = ("alone", "start", "middle", "end", "punctuation", "emoji")
@@ -125,4 +128,64 @@ def test_a_question_in_a_script_that_the_model_does_not_read_has_no_floor(notes)
     question = "明日の会議は何時から始まりますか"
     assert notes.found(question, off="script", **how) == ["a.md"]
     assert notes.found(question, off="script", is_floor_named=True, **how) == []
-    assert notes.found(question, off="no-provider", **how) == []
+    assert notes.found(question, off="no-provider", **how) == ["a.md"]
+
+
+@pytest.mark.parametrize(
+    ("text", "read", "unread"),
+    [
+        ("the weir's heron, with TGFβ", "the weir's heron, with TGFβ", ()),
+        ("如何配置 kubernetes ingress？", "kubernetes ingress", ("如何配置",)),
+        ("用docker部署失败", "docker", ("用", "部署失败")),
+        ("цапля и плотина heron", "heron", ("цапля", "и", "плотина")),
+        ("2026年 a 的会议", "", ("年", "的会议")),
+    ],
+)
+def test_the_script_of_a_query_is_decided_word_by_word(text, read, unread):
+    """As typed where all is readable; nothing, where the rest is no word."""
+    assert readable_part(text, frozenset({"Latin"})) == (read, unread)
+    assert readable_part(text, None) == (text, ())
+
+
+@pytest.fixture
+def latin(tmp_path):
+    notes = Notes(tmp_path, embedder=LatinEmbedder())
+    yield notes
+    assert notes.closed() == []
+
+
+RUSSIAN = "цапля стоит у плотины и ждет рыбу весь день: {} весной здесь много воды\n"
+
+
+def test_a_note_that_the_model_does_not_read_is_compared_by_words_alone(latin):
+    """It comes after the notes with more of the words, though its score of words alone is higher."""
+    others = " ".join(f"word{number}" for number in range(30))
+    russian = " ".join(["цапля", "плотина", "рыба", "весна"] * 8)
+    latin.save({
+        "both.md": f"heron weir {others}\n",
+        "ru.md": f"heron weir {russian}\n",
+        **{f"filler/{number}.md": f"nothing of interest number{number}\n" for number in range(40)},
+    })  # fmt: skip
+    hits = latin.search("weir heron", mode="hybrid", weights=Weights(0.9, 0.1)).hits
+    found = [hit.source.path for hit in hits]
+    assert found == ["both.md", "ru.md"]
+    scores = {hit.source.path: hit.candidate.score for hit in hits}
+    assert scores["ru.md"] > scores["both.md"]
+
+
+def test_a_word_in_a_note_that_the_model_does_not_read_is_a_hit_without_a_floor(latin):
+    latin.save({"ru.md": RUSSIAN.format("heron"), "en.md": "the heron nests\n"})
+    question = "where the heron of which the old miller told stories makes its nest in late spring"
+    assert "ru.md" in latin.found(question, mode="hybrid", min_score=0.5)
+    assert "ru.md" not in latin.found(question, mode="hybrid", min_score=0.5, is_floor_named=True)
+
+
+def test_where_words_alone_judge_what_chance_explains_is_no_match(notes):
+    """In a large folder some note has a word of any question; one that has half of them is another matter."""
+    notes.save(
+        {f"{number}.md": f"the {'old' if number % 4 else 'heron'} note{number}\n" for number in range(200)}
+    )
+    question = "heron migration routes across continental mountain ranges"
+    assert notes.search(question).confidence == "none"
+    assert notes.search("heron migration").confidence == "weak"
+    assert notes.search(f"{question} note7").confidence == "weak"

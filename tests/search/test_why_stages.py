@@ -121,7 +121,7 @@ def test_outside_of_both_pools_has_its_rank_in_each(notes):
 
 def test_below_the_floor_has_score_and_floor(notes):
     notes.save({"2020-01-01.md": "heron " + "and other things " * 50 + "\n", **FILLER})
-    verdict = verdict_on(notes, "2020-01-01.md", "heron weir sluice", min_score=0.9)
+    verdict = verdict_on(notes, "2020-01-01.md", "heron weir sluice", min_score=0.9, is_floor_named=True)
     assert verdict.stage == "below-floor"
     assert verdict.explained.score < verdict.explained.merged < 0.9
     assert verdict_on(notes, "2020-01-01.md", "heron weir", min_score=verdict.explained.merged / 2).rank == 1
