@@ -78,7 +78,10 @@ _EMPHASIS = re.compile(f"(?<=[{SPACELESS}])[*_~=`\\[\\]]{{1,8}}(?=[{SPACELESS}])
 # 4 MiB of adversarial text have 8,000 to 29,000 chunks: 5 to 18 minutes of processor time per save.
 EMBEDDED_CHUNKS = 1_500
 LONG_NOTE = "long-note"  # prefix of the warning
+OWN = "memory/"
 ARCHIVES = "memory/archives/"  # imported conversations
+_JOINED_BY = re.compile(r"[-_.\s]+")
+_IS_WORD = re.compile(r"[^\W\d_]{2,}|[^\W\d_\x00-\x7f]")  # letters; of Han one is a word
 _CREATED = re.compile(r"^created: '?(\d{4}-\d\d-\d\d)", re.MULTILINE)  # in the front matter of a page
 
 # First headings that tell less than the name of their file.
@@ -185,7 +188,14 @@ def prepare(
     if daily.PATH.fullmatch(source.path):
         cut = partial(parse_daily, tokenizer=tokenizer, limits=limits, plain=plain)
     else:
-        cut = partial(parse, tokenizer=tokenizer, limits=limits, plain=plain, day=_archived_on(source))
+        cut = partial(
+            parse,
+            tokenizer=tokenizer,
+            limits=limits,
+            plain=plain,
+            day=_archived_on(source),
+            place=place_of(source.path),
+        )
     document, whole = masked_document(source.text, cut)
     name = PurePosixPath(source.path).stem
     day, day_of = _day_of(document, source)
@@ -225,6 +235,22 @@ def prepare(
         aliases=document.aliases,
         headings=document.headings,
     )
+
+
+def place_of(path: str) -> list[str]:
+    """Return the names of a source's folders and file as words, without day, leading number and suffix.
+
+    "" stands for a name without words. The folders of memd's own files say nothing of their subject.
+    """
+    *folders, name = PurePosixPath(path).with_suffix("").parts
+    return [*map(_as_words, () if path.startswith(OWN) else folders), _as_words(name)]
+
+
+def _as_words(name: str) -> str:
+    day = NAME_DAY.match(name)
+    words = [word for word in _JOINED_BY.split(name[day.end() if day else 0 :]) if word]
+    words = words[1:] if words[:1] and words[0].isdecimal() else words
+    return " ".join(words) if any(map(_IS_WORD.fullmatch, words)) else ""
 
 
 def fields_of(front: Mapping[str, object]) -> frozenset[tuple[str, str]]:

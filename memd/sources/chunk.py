@@ -419,6 +419,8 @@ class _Page:
     tokenizer: Tokenizer
     limits: ChunkLimits
     front: FrontMatter
+    title: str  # as a person sees it
+    folders: Sequence[str]
     days: Sequence[tuple[int, str]]  # from which line on a text is of which day; empty: none has a day
     # The tokenizer's functions with a cache: the same headings precede many chunks.
     count: Callable[[str], int]
@@ -438,6 +440,7 @@ def parse(
     is_top: bool = True,
     day: date | None = None,
     masked: Masked | None = None,
+    place: Sequence[str] = (),
 ) -> Document:
     r"""Cut *text* into chunks.
 
@@ -454,6 +457,9 @@ def parse(
         is_top: *text* begins at the top of the file, so that it may begin with front matter.
         day: of a page of an archive. The context of each of its chunks has the day of its first turn: a
             question may name the day, and the turns rarely do.
+        place: the names of the note's folders and of its file, as words; "" for a name of none. That of
+            the file is the title of a text that has none. The context of each chunk has the title, that of
+            one that does not show the title itself, and of the first, the folders, too.
         masked: returns the front matter to be used instead of that of the text; None: as it is.
 
     Returns:
@@ -469,16 +475,18 @@ def parse(
     blocks = [*literal, *found]
     count, spans = lru_cache(COUNTS_KEPT)(tokenizer.count), lru_cache(COUNTS_KEPT)(tokenizer.spans)
     days = [] if day is None else list(_days(day, found))
-    page = _Page(lines, tokenizer, limits, front, days, count, spans)
+    level_1 = next((block.title for block in blocks if block.level == 1 and block.title), "")
+    title = front.title or level_1
+    *folders, name = place or ("",)
+    page = _Page(lines, tokenizer, limits, front, title or name, folders, days, count, spans)
     measure = Measure(lines, blocks[0].start if blocks else len(lines), tokenizer)
     if measure.counted < len(text):
         number = lines.number_at(measure.counted) + 1
         warnings += (f"too-complex: from line {number} on it is cut into short chunks",)
     chunks = tuple(_chunks(page, measure, blocks) if blocks else _front_matter_chunk(page))
-    level_1 = (block.title for block in blocks if block.level == 1 and block.title)
     tags = front.tags if plain else merged_tags(front.tags, inline_tags(lines, found))
     return Document(
-        front.title or next(level_1, ""),
+        title,
         tags,
         front.values,
         chunks,
@@ -586,7 +594,11 @@ def _halves(lines: Lines, begin: int, stop: int) -> Iterator[tuple[int, int]]:
 
 
 def _prefix(page: _Page, section: Section, begin: int, stop: int, *, is_first: bool) -> str:
-    """Return the context that the stretch lacks: its day, its headings, and at first the front matter."""
+    """Return the context that the stretch lacks: title, day, headings, and at first the front matter.
+
+    The title of an archived conversation is its first words, and goes with its first chunk alone. Folders
+    are in front of the title: of notes whose text says little of their name they find one in six more.
+    """
     starts = page.lines.starts
     hidden = [block.title for block in section.trail if not begin <= starts[block.start] < stop]
     share = int(page.limits.max_tokens * PREFIX_SHARE)
@@ -595,14 +607,16 @@ def _prefix(page: _Page, section: Section, begin: int, stop: int, *, is_first: b
         line = max(section.blocks[0].start, page.lines.number_at(begin))
         day = page.days[bisect_right(page.days, line, key=itemgetter(0)) - 1][1]
         path = "\n".join(filter(None, (_clipped(page, day, share), path)))
-    if not is_first:
-        return path
-    title = page.front.title
     shown = f"{path}\n{page.lines.text[begin:stop]}".casefold()
-    about = [] if title.casefold() in shown else [title]
-    front = page.front
-    names = [one for one in (*front.aliases, *front.tags) if front.lines or one.casefold() not in shown]
-    top = _clipped(page, "\n".join([*about, ", ".join(names)]).strip(), share)
+    is_shown = not page.title or page.title.casefold() in shown or (bool(page.days) and not is_first)
+    about = [] if is_shown else [page.title]
+    if about or is_first:
+        about = [*filter(None, page.folders), *about]
+    names: list[str] = []
+    if is_first:
+        front = page.front
+        names = [one for one in (*front.aliases, *front.tags) if front.lines or one.casefold() not in shown]
+    top = _clipped(page, "\n".join([_JOINT.join(about), ", ".join(names)]).strip(), share)
     return "\n".join(part for part in (top, path) if part)
 
 
@@ -634,7 +648,7 @@ def _front_matter_chunk(page: _Page) -> Iterator[Chunk]:
     lines, front = page.lines, page.front
     if not front.values:
         return
-    about = "\n".join([front.title, ", ".join([*front.aliases, *front.tags])]).strip()
+    about = "\n".join([page.title, ", ".join([*front.aliases, *front.tags])]).strip()
     context = f"{_clipped(page, about, page.limits.max_tokens // 2)}\n\n" if about else ""
     chunk = Chunk(1, 1, "", lines.line(0), 0, context)
     for last in range(1, front.lines):

@@ -231,14 +231,44 @@ def test_front_matter_alone_is_found_by_its_title():
     assert "green" in chunk.embed_text
 
 
-def test_title_and_tags_go_with_the_first_chunk_alone():
-    """The model reads title and tags once, in front of the first chunk."""
+def test_the_title_goes_with_each_chunk_and_tags_with_the_first():
+    """The model reads them in front of the text."""
     head = "---\ntitle: Tea ceremony\ntags: [green, calm]\n---\n"
     text = f"{head}# One\n\n{words(150)}\n\n# Two\n\n{words(150)}\n"
     first, second = chunked(text).chunks
     assert first.embed_text.startswith("Tea ceremony\ngreen, calm\n\n# One")
-    assert "Tea" not in second.embed_text
+    assert second.embed_text.startswith("Tea ceremony\n\n# Two")
     assert (first.start_line, second.start_line) == (5, 9)
+
+
+@pytest.mark.parametrize(
+    ("text", "contexts"),
+    [
+        (f"## One\n\n{words(150)}\n\n## Two\n\n{words(150)}", ["Tea time\n\n"] * 2),
+        (f"## Tea Time\n\n{words(150)}\n\n## Two\n\n{words(150)}", ["", "Tea time\n\n"]),
+        (f"# Tea\n\n{words(150)}\n\n# Two\n\n{words(150)}", ["", "Tea\n\n"]),
+        (f"---\ntitle: Tea\n---\n## One\n\n{words(150)}\n\n## Two\n\n{words(150)}", ["Tea\n\n"] * 2),
+        ("---\ntags: green\n---\n", ["Tea time\ngreen\n\n"]),
+    ],
+)
+def test_the_name_is_the_title_of_a_note_without_one(text, contexts):
+    chunks = parse(text, tokenizer=ShortPieces(), limits=LIMITS, place=["", "Tea time"]).chunks
+    assert [chunk.context for chunk in chunks] == contexts
+
+
+def test_folders_are_named_with_the_first_chunk_and_where_the_title_is():
+    text = f"## One\n\n{words(150)}\n\n## Two\n\n{words(150)}"
+    both = [["Home > Tea > Green\n\n"] * 2, ["Home > Tea\n\n", "Green\n\n"]]
+    for one, contexts in zip((text, f"# Green\n\n{text}"), both, strict=True):
+        chunks = parse(one, tokenizer=ShortPieces(), limits=LIMITS, place=["Home", "", "Tea", "Green"]).chunks
+        assert [chunk.context for chunk in chunks] == contexts
+
+
+def test_a_long_name_leaves_the_text_its_room():
+    text = "\n\n".join(words(60, word) for word in "klmnop")
+    document = parse(text, tokenizer=ShortPieces(), limits=SMALL, place=[words(300, "name")] * 2)
+    assert all(ShortPieces().count(chunk.embed_text) <= SMALL.max_tokens for chunk in document.chunks)
+    assert all(ShortPieces().count(chunk.context) <= SMALL.max_tokens // 2 for chunk in document.chunks)
 
 
 def test_a_title_that_the_text_shows_is_not_said_twice():
