@@ -17,8 +17,8 @@ local MAX_REQUEST_BYTES = 1024 * 1024 -- memd closes the connection on a longer 
 
 local socket -- memd's socket, as memctl reported it last; nil: ask memctl
 
--- The memctl of the installation that this file is part of, or the one on the PATH.
-local function program()
+--- Return the memctl of the installation that this file is part of, or the one on the PATH.
+function M.program()
   if config.values.memctl then
     return vim.fn.expand(config.values.memctl)
   end
@@ -30,7 +30,7 @@ end
 
 --- Run memctl: on_line gets each line of its output, on_exit(err) is called at its end, with nil after exit code 0.
 function M.run(words, on_line, on_exit)
-  local memctl, rest, said = program(), '', ''
+  local memctl, rest, said = M.program(), '', ''
   local ok, job = pcall(vim.fn.jobstart, vim.list_extend({ memctl }, words), {
     on_stdout = function(_, parts)
       parts[1] = rest .. parts[1]
