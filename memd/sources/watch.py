@@ -27,6 +27,9 @@ from memd.sources import filesystem
 # How long watchfiles waits for one more event, and how long it collects events at most: an event arrives
 # within 42 ms (p95), at the cost of 40 wake-ups a second and 0.15 % of a core.
 STEP_MS, DEBOUNCE_MS = 25, 50
+# With more roots than these, later ones are looked at less often: sixty would take 6 % of a core all day.
+FREQUENT_ROOTS = 4
+MOST_STEP_MS = 200
 # With so many paths in one batch, the kernel's queue may have been full: it holds 16,384 events, a new file
 # causes three, and a busy tree sends others that watchfiles ignores.
 BURST_PATHS = 1_000
@@ -109,7 +112,8 @@ class Watchers:
             with suppress(RuntimeError):  # the loop is closed: there is no listener any more
                 loop.call_soon_threadsafe(news.set)
 
-        watched = _Root(root, enters, tell)
+        step_ms = min(STEP_MS * max(1, len(self._roots) // FREQUENT_ROOTS), MOST_STEP_MS)
+        watched = _Root(root, enters, tell, step_ms)
         thread = threading.Thread(target=watched.live, name="memd-watch", daemon=True)
         thread.start()
         self._roots.append(watched)
@@ -163,9 +167,9 @@ class _Session:
         self._began = self._stepped = time.monotonic()
         # watchfiles then skips paths that it cannot watch, without reporting them.
         found = watch(
-            *self._root.arm(), watch_filter=None, stop_event=self, step=STEP_MS, debounce=DEBOUNCE_MS,
-            rust_timeout=round(LOOK_S * 1000), yield_on_timeout=True, raise_interrupt=False, debug=False,
-            force_polling=False, ignore_permission_denied=True,
+            *self._root.arm(), watch_filter=None, stop_event=self, step=self._root.step_ms,
+            debounce=DEBOUNCE_MS, rust_timeout=round(LOOK_S * 1000), yield_on_timeout=True,
+            raise_interrupt=False, debug=False, force_polling=False, ignore_permission_denied=True,
         )  # fmt: skip
         with closing(found):
             for batch in found:
@@ -176,7 +180,7 @@ class _Session:
         """Return whether to stop; watchfiles calls this at each step, first when all paths are watched."""
         now = time.monotonic()
         if self.armed_in_s is None:
-            self.armed_in_s = now - self._began - STEP_MS / 1000
+            self.armed_in_s = now - self._began - self._root.step_ms / 1000
             self._blind = self._is_used_up()
             self._report(Dirty(rescan=True))
         elif now - self._stepped > LOST_S:
@@ -235,8 +239,11 @@ class _Session:
 class _Root:
     """One root: the watched folder, and the changes in it that are not delivered yet."""
 
-    def __init__(self, root: Path, enters: Callable[[str], bool], tell: Callable[[], None]) -> None:
+    def __init__(
+        self, root: Path, enters: Callable[[str], bool], tell: Callable[[], None], step_ms: int
+    ) -> None:
         self.root = root
+        self.step_ms = step_ms
         self.ended = threading.Event()  # whether its thread is to end
         self.real = str(root)
         self.identity: Identity | None = None  # of the watched folder; None if it does not exist

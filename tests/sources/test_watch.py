@@ -14,7 +14,7 @@ import pytest
 from watched_folder import PATIENCE_S, Watched, armed, can, child, is_back, run
 
 from memd.sources import watch
-from memd.sources.watch import LOOK_S, LOST_S, Dirty
+from memd.sources.watch import LOOK_S, LOST_S, Dirty, Watchers
 
 pytestmark = pytest.mark.usefixtures("impatient")
 
@@ -265,6 +265,29 @@ def test_a_cancelled_watch_ends_its_thread(root):
         assert "memd-watch" not in {thread.name for thread in threading.enumerate()}
 
     run(scenario)
+
+
+def test_many_roots_are_looked_at_less_often_and_their_changes_are_named(tmp_path, monkeypatch):
+    """All day long each look takes a moment of the processor; the first few are looked at as one is."""
+    steps = []
+    begin = watch._Root.__init__
+    monkeypatch.setattr(watch._Root, "__init__", lambda *args: steps.append(args[-1]) or begin(*args))
+    (tmp_path / "root").mkdir()
+
+    async def scenario():
+        watchers = Watchers()
+        watched = [Watched(tmp_path / "root", watchers=watchers) for _ in range(40)]
+        for one in watched:
+            await one.until(lambda seen: seen)
+        (tmp_path / "root" / "a.md").write_text("text")
+        for one in watched:
+            await one.until_named(tmp_path / "root" / "a.md")
+        for one in watched:
+            await one.end()
+
+    run(scenario)
+    assert steps == sorted(steps)
+    assert (steps[4], steps[-1]) == (watch.STEP_MS, watch.MOST_STEP_MS)
 
 
 def test_a_watch_leaves_no_open_file(root):

@@ -27,9 +27,9 @@ REPOSITORY = Path(__file__).parents[2]
 class Watched:
     """Collects what a watch yields, in a task."""
 
-    def __init__(self, root, *, heard=lambda _: None, **options):
+    def __init__(self, root, *, heard=lambda _: None, watchers=None, **options):
         self.root = root
-        self.watcher = Watchers()
+        self.watcher = watchers or Watchers()
         self.seen = []
         self._heard = heard
         self._options = options
