@@ -82,6 +82,20 @@ def test_a_first_session_from_init_to_uninstall(home):
     assert home("status").returncode == exits.UNREACHABLE
 
 
+def test_a_purge_names_what_a_teams_store_still_has(home):
+    """Nothing removes it later but the user: the exit code says that something is left."""
+    home("init")
+    kept = home.state.parent / "config" / "memd" / "team.json"
+    kept.parent.mkdir(parents=True)
+    one = {"root": str(home.notes), "address": "https://milvus.example:19530", "ws": "0" * 32}
+    kept.write_text(json.dumps({"published": [one]}))
+    gone = home("uninstall", "--purge", "--yes")
+    assert gone.returncode == exits.UNHEALTHY
+    assert f"{home.notes} is still in https://milvus.example:19530" in gone.stderr.decode()
+    assert b"memctl team unpublish removes it" in gone.stderr
+    assert kept.exists()
+
+
 def test_what_search_prints_can_be_opened(home):
     """Places of --vimgrep and paths of --files are real from where the user stands, and get takes them."""
     home("init")

@@ -1,5 +1,6 @@
 """[team] of the configuration, `memctl team`, and daemons whose store does not answer, without Milvus."""
 
+import os
 import socket
 import sys
 import time
@@ -12,7 +13,7 @@ from memctl.client import RpcError
 from memctl.output import status as pages
 from memctl.output.page import drawn
 from memctl.output.status import team_lines
-from memd.config import TeamConfig, UserConfig, load_team_config, load_user_config, write_shared
+from memd.config import TeamConfig, UserConfig, load_team_config, load_user_config, team_token, write_shared
 from memd.errors import ConfigError, StoreRefusedError
 from memd.team.milvus import Milvus
 from team.members import Member
@@ -90,6 +91,23 @@ def test_a_fault_is_told_in_one_line(tmp_path, text, told):
     assert "\n" not in str(error.value)
     assert "secret" not in str(error.value)
     assert load_user_config(tmp_path / "config.toml") == UserConfig()
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe", "nothing", "open"])
+def test_a_token_that_is_no_file_of_the_users_is_told_in_one_line(tmp_path, kind):
+    token = tmp_path / "token"
+    match kind:
+        case "folder":
+            token.mkdir()
+        case "pipe":
+            os.mkfifo(token)
+        case "open":
+            token.write_text("secret")
+            token.chmod(0o644)
+    with pytest.raises(ConfigError, match=f"token_file = '{token}' (is not a|cannot|has mode)") as error:
+        team_token(TeamConfig(uri=URI.split('"')[1], token_file=str(token)))
+    assert "\n" not in str(error.value)
+    assert "secret" not in str(error.value)
 
 
 def test_what_is_shared_is_written_without_losing_a_comment(tmp_path):
