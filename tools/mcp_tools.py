@@ -102,7 +102,7 @@ TOOLS = (
         Use it when a question may have been answered or decided before; `since` alone lists what is new.
         Returns ranked stretches of notes with path, lines, snippet and score (0 to 1). Look at `confidence`
         first: "none" means no good match, only the nearest; `note` says what else the answer lacks. A hit
-        with `superseded_by` or `expired` is out of date, and one of a conversation may be if it has
+        with `superseded_by`, `expired` or `later` may be old, and one of a conversation if it has
         `entries`: rely on the notes named. Read more of hits with get; cite path and lines.
         """,
         {

@@ -34,7 +34,7 @@ def search(params: dict[str, Any], args: Namespace) -> int:
     sys.stdout.flush()  # keep stderr below the hits if both go to one file
     if not args.json:
         for answer in shown:
-            if caveat := caveats.notes(answer):
+            if caveat := caveats.notes(answer, with_weak=not sys.stderr.isatty()):
                 common.note(f"{answer['workspace']}: {caveat}")
             common.note(caveats.not_utf8(answer, ABSOLUTE))
             if (args.vimgrep or args.files) and (
@@ -60,6 +60,8 @@ def search(params: dict[str, Any], args: Namespace) -> int:
 
 
 def _print(merged: list[Hit], answers: list[Answer], query: str, args: Namespace) -> None:
+    if args.by_date:
+        merged = sorted(merged, key=lambda hit: str(hit["date"]))
     if args.files0:
         sys.stdout.buffer.write(
             b"".join(dict.fromkeys(hits.files0(_alone(hit), cwd=ABSOLUTE) for hit in merged))
@@ -67,7 +69,7 @@ def _print(merged: list[Hit], answers: list[Answer], query: str, args: Namespace
     elif hits.is_page(args):
         levels = {answer["confidence"] for answer in answers if answer["hits"]}
         best = next((word for word in ("strong", "weak") if word in levels), "none")
-        answer = {"workspace": "", "hits": merged, "confidence": best}
+        answer = {"workspace": "", "hits": merged, "confidence": best, "by_date": args.by_date}
         hits.show_page(answer, query, args, cwd=ABSOLUTE)
     else:
         sys.stdout.write(_output(merged, answers, args))

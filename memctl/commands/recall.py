@@ -1,5 +1,6 @@
 """`memctl recall`: print notes on a subject within a budget of tokens, ready for a prompt."""
 
+import sys
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
@@ -62,7 +63,7 @@ def run(args: Namespace) -> int:
         common.print_json(answer)
     else:
         common.print_text(answer["text"])
-        common.note(caveats.notes(answer, cwd=common.here()))
+        common.note(caveats.notes(answer, cwd=common.here(), with_weak=not sys.stderr.isatty()))
         common.note(caveats.NO_GOOD_MATCH if is_hidden else _omitted(answer))
     return common.status_of(
         {**answer, "hits": [source for source in answer["sources"] if source["score"] is not None]}

@@ -121,6 +121,7 @@ def output_options(parser: ArgumentParser) -> None:
         "--per-source", type=count, metavar="N",
         help="at most N hits of a file (default: 3; of one file named by --path all)",
     )  # fmt: skip
+    parser.add_argument("--by-date", action="store_true", help="the hits by their dates, the earliest first")
     parser.add_argument("--no-pager", action="store_true", help="never show a page through $PAGER")
 
 
@@ -133,6 +134,8 @@ def per_file(args: Namespace) -> dict[str, Any]:
 def show_hits(answer: dict[str, Any], query: str, args: Namespace) -> int:
     """Print the hits in the requested format, and the caveats on stderr; return the exit code."""
     shown = hits.good_hits(answer, args)
+    if args.by_date and shown["hits"] and not args.json:
+        shown = shown | {"hits": sorted(shown["hits"], key=lambda hit: str(hit["date"])), "by_date": True}
     if args.files0:
         sys.stdout.buffer.write(hits.files0(shown, cwd=common.here()))
     elif hits.is_page(args):
@@ -141,7 +144,7 @@ def show_hits(answer: dict[str, Any], query: str, args: Namespace) -> int:
         sys.stdout.write(hits.output(shown, args, cwd=common.here()))
     sys.stdout.flush()  # keep stderr below the hits if both go to one file
     if not args.json:
-        common.note(caveats.notes(shown, cwd=common.here()))
+        common.note(caveats.notes(shown, cwd=common.here(), with_weak=not sys.stderr.isatty()))
         common.note(caveats.not_utf8(shown, common.here()))
     if args.vimgrep or args.files:
         common.note(hits.unnamed(shown, cwd=common.here(), colons=args.files))

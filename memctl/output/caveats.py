@@ -25,11 +25,12 @@ RENEWED = {
 }
 
 
-def notes(answer: Answer, *, cwd: str | None = None) -> str | None:
+def notes(answer: Answer, *, cwd: str | None = None, with_weak: bool = True) -> str | None:
     """
     Return the caveats of an answer on one line; None if there are none.
 
-    *cwd*: paths are shown relative to this folder; None: to the root of the workspace.
+    *cwd*: paths are shown relative to this folder; None: to the root of the workspace. *with_weak*: say that
+    all hits are weak matches, which helps a program more than a person who sees the hits.
     """
     parts = []
     if corrections := answer.get("corrected"):
@@ -40,7 +41,7 @@ def notes(answer: Answer, *, cwd: str | None = None) -> str | None:
         parts.append(_without(answer, cwd))
     if is_nearest(answer):
         parts.append("no good match: these are only the closest hits")
-    elif is_weak(answer):
+    elif with_weak and is_weak(answer):
         parts.append(WEAK_MATCH)
     if codes := answer.get("degraded"):
         prefix = "keyword only" if answer.get("mode") == "keyword" else "degraded"
@@ -69,10 +70,17 @@ def standing(note: dict[str, Any], cwd: str) -> str | None:
     parts = [
         f"superseded by {places}" if places else "",
         f"expired (was valid until {one_line(note['expired'])})" if note.get("expired") else "",
+        _later(note, cwd),
         f"written from this conversation: {entries}" if entries else "",
         f"from an {one_line(origin)} source" if origin else "",
     ]
     return "; ".join(filter(None, parts)) or None
+
+
+def _later(note: dict[str, Any], cwd: str) -> str:
+    later = note.get("later")
+    place = f"{shown(note['workspace'], later['path'], cwd)}:{later['line']}" if later else ""
+    return f"later: {place}, {one_line(later['date'])}" if later else ""
 
 
 def _without(answer: Answer, cwd: str | None) -> str:

@@ -59,6 +59,8 @@ def score_lines(explanation: Fields, marker: Marker) -> list[str]:
         facts.append(("named", f"{listed(named['words'])}: {more}"))
     if ahead_of := explanation.get("ahead_of"):
         facts.append(("newer", f"takes the place of {one_line(ahead_of)}, which it supersedes"))
+    if older := explanation.get("newest"):
+        facts.append(("newest", f"takes the place of {one_line(older)}, as the question asks for now"))
     if newer := explanation.get("superseded_by"):
         facts.append(("older", f"ranked below what supersedes it: {listed(newer)}"))
     if run := explanation.get("run"):

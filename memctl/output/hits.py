@@ -3,7 +3,7 @@
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from memctl import last_hits
@@ -22,6 +22,8 @@ SNIPPET_LINES = 2  # eight hits fit on a screen of 24 lines
 RANK_COLUMNS = 4  # width of "10  "
 INDENT = f"\n{' ' * RANK_COLUMNS}"
 PATH_COLUMNS = 20  # that a path has at least beside its title
+GAP = 0.1  # between two scores: the hits below it are rarely right, as memd's `lead` tells
+LESS_LIKELY = "the rest is less likely"
 SAME_FILE = "…"  # in place of the path of the hit above
 DATE_OF = {"name": "of", "date": "of", "day": "of", "created": "written", "published": "published"}
 DATE_OF |= {"updated": "updated", "lastmod": "updated", "changed": "changed"}
@@ -92,15 +94,23 @@ def people(answer: Answer, *, query: str, style: PageStyle) -> str:
     forms = [form for some in (answer.get("forms") or {}).values() for form in some]
     sought = " ".join([query, *(answer.get("corrected") or {}).values()])
     marker = Marker(sought, colour=style.colour, more=forms)
-    entries, above = [], None
-    if caveats.is_weak(answer):
-        entries.append(f"{' ' * RANK_COLUMNS}{marker.paint(caveats.WEAK_MATCH, FAINT)}\n")
+    entries, above, is_rest = list[str](), None, False
+    is_ranked = style.columns is not None and not answer.get("by_date")
+    rest = less_likely(answer["hits"]) if is_ranked else frozenset()
+    plain = Marker("", colour=False)
     dates = {written(hit) for hit in answer["hits"]}
     is_one = len(dates) == 1 and len({_file(answer, hit) for hit in answer["hits"]}) > 1
     for number, hit in enumerate(in_page_order(answer), 1):
         file = _file(answer, hit)
         when = None if file == above else "" if is_one else written(hit)
-        entries.append(_entry(number, hit, file[0], marker, style, when=when))
+        if id(hit) in rest:
+            if not is_rest:
+                entries.append(f"{' ' * RANK_COLUMNS}{marker.paint(LESS_LIKELY, FAINT)}\n")
+            is_rest = True
+            dim = _entry(number, hit, file[0], plain, style, when=when)
+            entries += [f"{marker.paint(line, FAINT)}\n" for line in dim.splitlines()]
+        else:
+            entries.append(_entry(number, hit, file[0], marker, style, when=when))
         above = file
     if is_one and any(dates):
         entries.append(f"    {marker.paint(f'all {dates.pop()}', FAINT)}\n")
@@ -109,6 +119,16 @@ def people(answer: Answer, *, query: str, style: PageStyle) -> str:
 
         entries.append(explain.summary(answer, marker))
     return "".join(entries)
+
+
+def less_likely(found: Sequence[Hit]) -> frozenset[int]:
+    """Return the identities of the hits below the first clear gap between the scores."""
+    least = 1.0
+    for place, hit in enumerate(found):
+        if place and least - hit["score"] >= GAP:
+            return frozenset(map(id, found[place:]))
+        least = min(least, hit["score"])
+    return frozenset()
 
 
 def in_page_order(answer: Answer) -> list[Hit]:

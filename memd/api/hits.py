@@ -11,6 +11,7 @@ from memd.api.results import (
     ChunkLines,
     HitSource,
     KeywordEvidence,
+    LaterStatement,
     Location,
     SearchHit,
     UsedWeights,
@@ -21,6 +22,7 @@ from memd.index.source_rows import EXTERNAL
 from memd.records import Source
 from memd.search import search
 from memd.search.explanation import Explained
+from memd.search.later import Later
 
 SCORE_DIGITS = 6  # float32 has no more exact digits
 
@@ -60,6 +62,7 @@ def search_hit(found: search.Hit, explanation: Explained | UnsetType = UNSET) ->
         folded=[location(place) for place in found.folded],
         superseded_by=list(found.superseded_by),
         expired=iso_day(found.expired),
+        later=later_statement(found.later),
         entries=list(found.entries) or UNSET,
         explanation=explanation,
     )
@@ -77,6 +80,11 @@ def hit_source(found: search.Hit) -> HitSource:
 def derived_from(source: Source) -> Literal["external"] | UnsetType:
     """Return what a source is derived from, if it is not its author's word."""
     return EXTERNAL if source.external else UNSET
+
+
+def later_statement(later: Later | None) -> LaterStatement | UnsetType:
+    """Return the place of a later statement; UNSET for None."""
+    return UNSET if later is None else LaterStatement(path=later.path, line=later.line, date=str(later.day))
 
 
 def iso_day(day: date | None) -> str | UnsetType:

@@ -16,7 +16,7 @@ PASSES = frozenset({
     "superseded_by", "supersedes", "next", "paths", "removed", "to", "id", "entry", "hash", "keys",
     "model_id", "conversation",
     "degraded", "state", "date", "created", "updated", "time", "kind", "origin", "estimator", "stage",
-    "tier", "entries", "expired", "recalled", "day", "first", "last",
+    "tier", "entries", "expired", "recalled", "day", "first", "last", "newest",
 })  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import UNSET, structs
 
-from memd.api.hits import iso_day, rounded
+from memd.api.hits import iso_day, later_statement, rounded
 from memd.api.params import RecallParams
 from memd.api.results import RecallOmission, RecallResult, RecallSource
 from memd.api.search import Freshness, answered, query_frame, record_recalls, wait_for, without_minus
@@ -64,7 +64,7 @@ def _recall(
         instead = without_minus(view, opened, params, call, answer)
         with opened.threads.turn():
             core = core_pieces(view, opened, params, answer.prepared)
-            piece = functools.partial(_piece, view, answer.confidence)
+            piece = functools.partial(_piece, view, answer)
             made = fitted(core, params, answer, lines_by_path(view, known), piece)
             keys = UNSET if params.known is None else keys_sent(view, made)
         record_recalls(view, opened, answer, {sent.piece.path for sent in made.sent})
@@ -130,8 +130,8 @@ def keys_sent(view: View, made: Recalled) -> list[str]:
     return list(dict.fromkeys(view.reader.keys(list(ids)).values()))
 
 
-def _piece(view: View, answer: Confidence, hit: Hit) -> Piece:
-    return piece_of(hit, answer, functools.partial(section, view, hit.chunk), view.snapshot.cosines)
+def _piece(view: View, answer: Answer, hit: Hit) -> Piece:
+    return piece_of(hit, answer.said_of(hit), functools.partial(section, view, hit.chunk))
 
 
 def core_pieces(
@@ -206,6 +206,7 @@ def _recalled(piece: Piece, shown: Passage) -> dict[str, Any]:
         "origin": piece.origin,
         "superseded_by": list(piece.superseded_by),
         "expired": iso_day(piece.expired),
+        "later": later_statement(piece.later),
         "entries": list(piece.entries) or UNSET,
         "derived_from": EXTERNAL if piece.external else UNSET,
     }

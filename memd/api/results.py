@@ -125,6 +125,14 @@ class TeamPlace(Result, frozen=True, kw_only=True):
     root: str | UnsetType = UNSET  # of the workspace, if it is one of this machine
 
 
+class LaterStatement(Result, frozen=True, kw_only=True):
+    """The line of a later note that says that something in a hit has changed."""
+
+    path: str
+    line: int  # 1-based
+    date: str  # YYYY-MM-DD, of that note
+
+
 class SearchHit(Result, frozen=True, kw_only=True):
     """One hit of an answer: its best chunk, with the adjacent chunks if these match, too."""
 
@@ -149,6 +157,7 @@ class SearchHit(Result, frozen=True, kw_only=True):
     folded: list[Location]  # locations of near-duplicates
     superseded_by: list[str]  # paths of the newest notes that supersede it; empty if none do
     expired: str | UnsetType = UNSET  # the last day on which it held (`valid_until`), if that is past
+    later: LaterStatement | UnsetType = UNSET  # where a later note says that something in it has changed
     # Of an archived conversation: entries written from it, or the newest notes that supersede those.
     entries: list[str] | UnsetType = UNSET
     explanation: Explained | UnsetType = UNSET  # with `explain`
@@ -170,6 +179,7 @@ class SearchResult(SearchedResult, frozen=True, kw_only=True):
 
     hits: list[SearchHit]
     confidence: Confidence  # of the best match
+    lead: float | None  # of the first hit over the best of another note, before decay; null without hits
     corrected: dict[str, str]  # unknown words, as typed → the terms searched in addition
     forms: dict[str, list[str]]  # words → their other forms in the notes, which were searched as well
     without: list[str]  # words and phrases that a minus excluded
@@ -178,6 +188,28 @@ class SearchResult(SearchedResult, frozen=True, kw_only=True):
     model_id: str | None  # of the query's vector
     not_utf8: list[str]  # the first few sources that are not UTF-8, of which some words cannot be found
     explanation: AnswerExplanation | UnsetType = UNSET  # with `explain`
+
+
+class TimelineDay(Result, frozen=True, kw_only=True):
+    """The hits of one day."""
+
+    date: str  # YYYY-MM-DD
+    hits: int
+    best: SearchHit
+
+
+class TimelineResult(SearchedResult, frozen=True, kw_only=True):
+    """The hits of a query by day, the earliest first."""
+
+    days: list[TimelineDay]
+    confidence: Confidence  # this and what follows as in `search`
+    lead: float | None
+    corrected: dict[str, str]
+    forms: dict[str, list[str]]
+    without: list[str]
+    as_words: list[str] = []
+    without_minus: WithoutMinus | None
+    model_id: str | None
 
 
 class RecallSource(Location, frozen=True, kw_only=True):
@@ -189,7 +221,8 @@ class RecallSource(Location, frozen=True, kw_only=True):
     date: str  # YYYY-MM-DD
     origin: str  # "human" or "agent"
     superseded_by: list[str]  # as in `search`
-    expired: str | UnsetType = UNSET  # this and the next two as in `search`
+    expired: str | UnsetType = UNSET  # this and the next three as in `search`
+    later: LaterStatement | UnsetType = UNSET
     entries: list[str] | UnsetType = UNSET
     derived_from: Literal["external"] | UnsetType = UNSET
     team: TeamPlace | UnsetType = UNSET  # as in `search`
@@ -213,6 +246,7 @@ class RecallResult(SearchedResult, frozen=True, kw_only=True):
     keys: list[str] | UnsetType = UNSET  # with `known`: keys of the passages in `text`, for the next `known`
     omitted: list[RecallOmission]
     confidence: Confidence
+    lead: float | None  # as in `search`
     corrected: dict[str, str]
     forms: dict[str, list[str]]  # as in `search`
     without: list[str]  # as in `search`

@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypedDict
 
 from msgspec import UNSET, UnsetType, structs
 
-from memd.api.hits import rounded_record, search_hit
+from memd.api.hits import rounded, rounded_record, search_hit
 from memd.api.params import (
     AnyQuery,
     FieldsParams,
@@ -156,6 +156,7 @@ class QueryFrame(Frame):
     """The keys that the answers to `search` and `recall` share, except `without_minus`."""
 
     confidence: Confidence
+    lead: float | None
     corrected: dict[str, str]
     forms: dict[str, list[str]]
     as_words: list[str]
@@ -169,6 +170,7 @@ def query_frame(opened: OpenWorkspace, answer: Answer, fresh: Freshness) -> Quer
     return {
         **frame(opened, answer, fresh),
         "confidence": answer.confidence,
+        "lead": rounded(answer.sure.lead),
         "corrected": dict(query.corrected),
         "forms": {word: list(forms) for word, forms in query.forms.items()},
         "without": list(query.excluded),

@@ -119,10 +119,9 @@ def _recall(
     sources = {hit.candidate.id: (hit.candidate.source, hit.source.path) for hit in answer.hits}
     with opened.view(call.is_over, agent=True) as own:  # the core is that of the caller's own workspace
         core = core_pieces(own, opened, params, answer.prepared)
-        cosines = own.snapshot.cosines
 
     def piece(hit: Hit) -> Piece:
-        return piece_of(hit, answer.confidence, lambda: hit.parts[0].lines, cosines)
+        return piece_of(hit, answer.said_of(hit), lambda: hit.parts[0].lines)
 
     text = fitted(core, params, _with_full_paths(answer, made), {}, piece)
     is_core = {id(one) for one in core}

@@ -22,6 +22,7 @@ from memd.index.source_rows import EMBEDDED_CHUNKS
 from memd.records import Source, SourceText
 from memd.rpc.context import Call
 from memd.search import filters
+from memd.search.confidence import Sureness
 from memd.search.explanation import Explained
 from memd.search.keyword import POOL
 from memd.search.score import Judgement, PreparedQuery
@@ -137,7 +138,7 @@ async def why(workspaces: Workspaces, opened: OpenWorkspace, params: WhyParams, 
         [],
         mode,
         facts.generation,
-        confidence or "none",
+        Sureness(confidence or "none", None),
         facts.degraded,
         timings_ms=dict(prepared.timings_ms),
     )

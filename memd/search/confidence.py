@@ -8,7 +8,8 @@ figures:
 * ``none``: nothing in the index answers. No chunk has a word of the question, and the nearest chunk in
   meaning is farther away than chance, or the model cannot read the question either. Never given to a question
   whose note is among the hits, however different the note's words are.
-* ``strong``: in 8 of 10 such answers one of the first three hits is right, if the notes have a right one.
+* ``strong``: a high score, or a fair one that leads the next note: the subject is there. In 8 of 10 such
+  answers one of the first three hits is right, if the notes have a right one.
 * ``weak``: all other answers, including most questions about another field altogether. No threshold on the
   scores separates these from a question about a short note in other words.
 
@@ -16,7 +17,8 @@ Confidence tells whether a note is about the question, not whether it is true: i
 missing, related notes match nearly as well.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
+from typing import NamedTuple
 
 from memd.records import SHIPPED_COSINES, Confidence, CosineScale
 from memd.search.identifiers import Reading
@@ -60,11 +62,59 @@ def is_sure(candidate: Candidate, read: float = 1.0) -> bool:
     return candidate.merged >= SURE_SCORE and (candidate.vector_score or 0.0) >= least
 
 
+# The score, and the lead over the best hit of another note, from which on an answer is strong, too. On chats
+# that came after the rule the share of right first hits called strong rose from .22 to .56.
+FAIR = 0.3
+LEAD = 0.1
+
+
+class Sureness(NamedTuple):
+    """How sure an answer is."""
+
+    confidence: Confidence
+    lead: float | None  # of the first candidate over the best of another note; None without candidates
+    first: int | None = None  # the chunk that is strong by its lead, or by a word in its title
+
+
 def of_hit(hit: Candidate, answer: Confidence, cosines: CosineScale) -> Confidence:
     """Return the confidence of a hit by its score before decay and the confidence of its *answer*."""
     if answer == "none":
         return "none"
     return "strong" if (hit.merged if cosines.is_measured else hit.worded) >= STRONG else "weak"
+
+
+def led(
+    answer: Confidence,
+    candidates: Sequence[Candidate],
+    alive: Callable[[str], bool],
+    alike: Container[int],
+    cosines: CosineScale = SHIPPED_COSINES,
+    *,
+    is_in_title: Callable[[Candidate], bool] = lambda _: False,
+) -> Sureness:
+    """Return the sureness of an answer that is *answer* by its scores alone.
+
+    Args:
+        answer: as `confidence` returns it.
+        candidates: best first.
+        alive: whether a source is still on the disk.
+        alike: near-duplicates of the first candidate, which it does not lead.
+        cosines: of the model.
+        is_in_title: whether the query is one word that is in the title of a candidate's note.
+    """
+    there = [one for one in candidates if alive(one.path)]
+    if not there:
+        return Sureness(answer, None)
+    first, scores = there[0], [one.merged if cosines.is_measured else one.worded for one in there]
+    others = (
+        score
+        for one, score in zip(there, scores, strict=True)
+        if one.source != first.source and one.id not in alike
+    )
+    lead = max(0.0, scores[0] - max(others, default=0.0))
+    if answer != "none" and ((scores[0] >= FAIR and lead >= LEAD) or is_in_title(first)):
+        return Sureness("strong", lead, first.id)
+    return Sureness(answer, lead)
 
 
 def confidence(

@@ -102,7 +102,7 @@ def explain_chunk(view: View, request: PreparedQuery, judged: Judgement, chunk_i
     merged = max(total, named.score if named else 0.0)
     decay = _decay(view, request, source_id)
     order = candidate.order if candidate else None
-    behind = judged.ahead_of.get(chunk_id)
+    behind, older = judged.ahead_of.get(chunk_id), judged.newest.get(chunk_id)
     sources = view.snapshot.sources
     day = sources[source_id].valid_until
     return Explained(
@@ -118,6 +118,7 @@ def explain_chunk(view: View, request: PreparedQuery, judged: Judgement, chunk_i
         score=merged * decay.factor,
         superseded_by=view.snapshot.superseded_by(source_id),
         ahead_of=None if behind is None else sources[take(columns.source, [behind])[0]].path,
+        newest=None if older is None else sources[take(columns.source, [older])[0]].path,
         expired=day.isoformat() if source_id in view.snapshot.expired(request.today) and day else None,
         order=order,
     )

@@ -206,6 +206,7 @@ class Explained:
     score: float  # merged · decay
     superseded_by: tuple[str, ...]  # paths of the sources that replace it, which rank before it if both match
     ahead_of: str | None  # path of the superseded source whose better place and order it took; None: its own
+    newest: str | None  # path of the older note whose place and order it took, as the query asks for now
     expired: str | None  # the last day on which its source held, if that is past: then `order` is halved
     # The sort key: the score, or with rrf Σ 1 / (60 + rank) · decay, plus 1 for each word that names it
     # and what `run`, `called` and `day_named` add. None outside both pools.

@@ -137,7 +137,7 @@ class KeywordArm:
 
         A form counts as its word, a pair of characters of a script without spaces as half of one.
         """
-        each = self._having(ids)
+        each = self.words_in(ids)
         worth = {text: 0.5 if is_spaceless(text) else 1.0 for text in each}
         found = np.zeros(len(ids))
         for text, has in each.items():
@@ -152,13 +152,14 @@ class KeywordArm:
         """
         each, every = self.matched(self.pool)
         mass = np.zeros(len(self.pool))
-        for text, has in self._having(self.pool).items():
+        for text, has in self.words_in(self.pool).items():
             mass += has * max(term.idf for term in self.terms if term.text == text)
         least = math.log(max(self._snapshot.columns.count, 1)) - CHANCE
         return bool(each.max(initial=0.0) < every / 2 and mass.max(initial=0.0) < least)
 
-    def _having(self, ids: Ids) -> dict[str, NDArray[np.bool_]]:
-        """Return word → whether each chunk has it."""
+    def words_in(self, ids: Ids | Sequence[int]) -> dict[str, NDArray[np.bool_]]:
+        """Return word → whether each chunk has it or a form of it."""
+        ids = np.asarray(ids, np.int64)
         each: dict[str, NDArray[np.bool_]] = {}
         for term, postings in zip(self.terms, self.postings, strict=True):
             if not (is_spaceless(term.text) and len(term.text) > PAIR):  # a whole run, beside its pairs

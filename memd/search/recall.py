@@ -15,9 +15,9 @@ from datetime import date
 from types import MappingProxyType
 from typing import Literal, Protocol
 
-from memd.records import SHIPPED_COSINES, Confidence, CosineScale
-from memd.search.confidence import of_hit
+from memd.records import Confidence
 from memd.search.dedup import Fingerprint, fingerprint, is_in, is_near
+from memd.search.later import Later
 from memd.search.search import Hit
 from memd.search.snippet import Line, Part, Passage, passage
 
@@ -66,6 +66,7 @@ class Piece:
     expired: date | None = None  # the last day on which it held, if that is past
     entries: tuple[str, ...] = ()  # of an archived conversation: the entries written from it
     external: bool = False  # derived from an external source
+    later: Later | None = None  # where a later note says that something in it has changed
 
     @property
     def passage(self) -> Passage:
@@ -95,10 +96,8 @@ class Recalled:
     omitted: tuple[tuple[Piece, str], ...]  # with the reason
 
 
-def piece_of(
-    hit: Hit, answer: Confidence, section: Callable[[], Lines], cosines: CosineScale = SHIPPED_COSINES
-) -> Piece:
-    """Convert a hit to a piece; *answer*: the confidence of its answer; *cosines*: of the model."""
+def piece_of(hit: Hit, said: Confidence, section: Callable[[], Lines]) -> Piece:
+    """Convert a hit to a piece; *said*: the hit's confidence."""
     chunk, source = hit.chunk, hit.source
     return Piece(
         id=hit.candidate.id,
@@ -107,7 +106,7 @@ def piece_of(
         day=source.day,
         origin=chunk.origin or source.origin,
         score=hit.candidate.score,
-        confidence=of_hit(hit.candidate, answer, cosines),
+        confidence=said,
         own=hit.parts[0].lines,
         beside={line: text for part in hit.parts for line, text in part.lines.items()},
         section=section,
@@ -116,6 +115,7 @@ def piece_of(
         expired=hit.expired,
         entries=hit.entries,
         external=source.external,
+        later=hit.later,
     )
 
 
@@ -180,8 +180,9 @@ class Markdown:
         weak = ", weak match" if piece.confidence == "weak" else ""
         cut = ", cut" if sent.is_cut else ""
         old = f", expired (was valid until {piece.expired.isoformat()})" if piece.expired else ""
+        later = f", later: {_place_of(piece.later)}" if piece.later else ""
         see = f", see {', '.join(piece.entries)}" if piece.entries else ""
-        facts = f"{piece.day.isoformat()}, written by {_writer(piece)}{newer}{old}{see}{weak}{cut}"
+        facts = f"{piece.day.isoformat()}, written by {_writer(piece)}{newer}{old}{later}{see}{weak}{cut}"
         place = f"{piece.path}:{sent.passage.start_line}-{sent.passage.end_line}"
         lines = [_line(f"Source: {place} ({facts})"), "", fence, text, fence]
         # A text that begins with a heading needs no other heading.
@@ -211,6 +212,7 @@ class Xml:
             "derived_from": "external" if piece.external else "",
             "superseded_by": ", ".join(piece.superseded_by),
             "expired": piece.expired.isoformat() if piece.expired else "",
+            "later": _place_of(piece.later) if piece.later else "",
             "see": ", ".join(piece.entries),
             "match": "weak" if piece.confidence == "weak" else "",
             "cut": "true" if sent.is_cut else "",
@@ -227,6 +229,10 @@ class Xml:
     def whole(self, parts: Sequence[str]) -> str:
         """Join the formatted parts."""
         return "\n".join(["<memory>", *parts, "</memory>"]) if parts else ""
+
+
+def _place_of(later: Later) -> str:
+    return f"{later.path}:{later.line}, {later.day.isoformat()}"
 
 
 _FRAMES: dict[Format, PromptFormat] = {"markdown": Markdown(), "xml": Xml()}

@@ -14,7 +14,7 @@ of the older note leads to the newer one, and no answer loses its best match.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date
@@ -33,7 +33,9 @@ from memd.search.called import aliased, called
 from memd.search.explanation import Called, DayNamed, Run, Word
 from memd.search.identifiers import NOTHING, Named, named
 from memd.search.keyword import KeywordArm, keyword_arm, knows_a_word, phrase_expression
+from memd.search.later import later_statements
 from memd.search.named_days import BONUS, named_days
+from memd.search.newest import newest, now_words
 from memd.search.query import Query
 from memd.search.ranking import RRF_K, Candidate
 from memd.search.source_scores import PLACES, SOURCE_SHARE, Grouped, grouped, places, vector_scores
@@ -145,6 +147,8 @@ class Judgement:
     candidates: Sequence[Candidate] = ()
     # Chunk → the chunk of a superseded source whose place it took.
     ahead_of: Mapping[int, int] = field(default_factory=dict)
+    # The newest statement → the better chunk whose place it took.
+    newest: Mapping[int, int] = field(default_factory=dict)
 
     def is_enough(self, one: Candidate, request: PreparedQuery) -> bool:
         """Return whether a candidate is a hit: by its score before decay, so that none vanishes with age.
@@ -218,6 +222,15 @@ def _judged(view: View, request: PreparedQuery, words: Judgement, lap: Lap) -> J
     for more in (in_a_row, names_asked, days):
         if more:
             candidates = raised(candidates, more)
+    ahead_as_newest = {}
+    if keyword and candidates and (now := now_words(request.query.pieces, request.languages)):
+        best, days_of = candidates[0], source_days(view, candidates)
+        changed = later_statements(view, [best], candidates, lambda: days_of).get(best.id)
+        latest = changed[0] if changed else newest(candidates, keyword, now, days_of)
+        if latest:
+            ahead_as_newest[latest.id] = best.id
+            candidates.remove(latest)
+            candidates.insert(0, latest._replace(order=best.order))
     if vector is not None:
         first = [candidate.id for candidate in candidates[: VERIFIED * request.limit]]
         vector.verify(places(view.snapshot.columns, np.array(first, np.int64), PLACES))
@@ -239,6 +252,7 @@ def _judged(view: View, request: PreparedQuery, words: Judgement, lap: Lap) -> J
         unread,
         ranked.candidates,
         ranked.ahead_of,
+        ahead_as_newest,
     )
 
 
@@ -266,25 +280,36 @@ def _runs(
 def days_named(view: View, request: PreparedQuery, candidates: Sequence[Candidate]) -> dict[int, DayNamed]:
     """Return chunk → the time that the query names, for candidates whose source is of then or just after.
 
-    A query that filters by days means the filter. The time of a file's last change is no evidence if most of
-    these files were changed on that day: then they were copied or cloned.
+    A query that filters by days means the filter.
     """
     if any(condition.name in {"since", "until"} for condition in request.query.filters):
         return {}
     asked = named_days(request.query.text, request.today, request.languages, southern=request.southern)
     if not asked:
         return {}
+    days = source_days(view, candidates)
+    most = BONUS * (1.0 if request.fusion == "weighted" else 2 / (RRF_K + 1))
+    found = {}
+    for number, day in days.items():
+        share, first, last = max(one.near(day) for one in asked)
+        if share:
+            found[number] = DayNamed(str(day), str(first), str(last), most * share)
+    return {one.id: found[one.source] for one in candidates if one.source in found}
+
+
+def source_days(view: View, candidates: Iterable[Candidate]) -> dict[int, date]:
+    """Return source → its day, without days of a last change that most such files share.
+
+    These were copied or cloned on that day.
+    """
     sources = {one.source: view.snapshot.sources[one.source] for one in candidates}
     changed = Counter(source.day for source in sources.values() if source.day_of == "changed")
     copied = {day for day, count in changed.items() if 2 * count > changed.total()}
-    most = BONUS * (1.0 if request.fusion == "weighted" else 2 / (RRF_K + 1))
-    found = {}
-    for number, source in sources.items():
-        if not (source.day_of == "changed" and source.day in copied):
-            share, first, last = max(one.near(source.day) for one in asked)
-            if share:
-                found[number] = DayNamed(str(source.day), str(first), str(last), most * share)
-    return {one.id: found[one.source] for one in candidates if one.source in found}
+    return {
+        number: source.day
+        for number, source in sources.items()
+        if not (source.day_of == "changed" and source.day in copied)
+    }
 
 
 def raised(

@@ -2,7 +2,7 @@
 
 import functools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 
@@ -10,14 +10,26 @@ from memd.errors import NUMPY_MISSING, DeadlineError
 from memd.index.columns import HAS_NUMPY
 from memd.index.reader import StoredChunk
 from memd.index.snapshot import View
-from memd.records import Confidence, Mode, Source, Tokenizer
+from memd.records import SHIPPED_COSINES, Confidence, CosineScale, Mode, Source, Tokenizer
 from memd.search import fallback
-from memd.search.confidence import confidence
+from memd.search.called import names_of, words_of
+from memd.search.confidence import Sureness, confidence, led, of_hit
 from memd.search.dedup import Comparison, Dedup, Likeness, fold
 from memd.search.identifiers import reading
 from memd.search.keyword import with_held_phrases, with_joined_numbers
+from memd.search.later import Later, later_statements
 from memd.search.ranking import Candidate
-from memd.search.score import Judgement, PreparedQuery, days_named, judge, judge_words, lifted, raised
+from memd.search.runs import FIRST
+from memd.search.score import (
+    Judgement,
+    PreparedQuery,
+    days_named,
+    judge,
+    judge_words,
+    lifted,
+    raised,
+    source_days,
+)
 from memd.search.snippet import (
     Line,
     Part,
@@ -64,6 +76,7 @@ class Hit:
     superseded_by: tuple[str, ...] = ()  # paths of the sources that replace it, newest first
     expired: date | None = None  # the last day on which its source held, if that is past
     entries: tuple[str, ...] = ()  # of an archived conversation: see `View.entries_from`
+    later: Later | None = None  # where a later note says that it has changed
 
 
 @dataclass(slots=True)
@@ -74,12 +87,24 @@ class Answer:
     hits: list[Hit]  # best first
     mode: Mode
     generation: int
-    confidence: Confidence
+    sure: Sureness
     degraded: tuple[str, ...] = ()  # codes of what was unavailable
     read: float = 1.0  # share of the query that the model reads
     # Step, including those of the preparation → duration.
     timings_ms: dict[str, float] = field(default_factory=dict)
     judged: Judgement | None = None  # the scores behind the hits; None without numpy
+    cosines: CosineScale = SHIPPED_COSINES  # of the model
+
+    @property
+    def confidence(self) -> Confidence:
+        """How good the best match is."""
+        return self.sure.confidence
+
+    def said_of(self, hit: Hit) -> Confidence:
+        """Return the confidence of one hit."""
+        if hit.candidate.id == self.sure.first:
+            return "strong"
+        return of_hit(hit.candidate, self.confidence, self.cosines)
 
 
 def begin(view: View, plain: PreparedQuery, tokenizer: Tokenizer) -> tuple[PreparedQuery, Judgement | None]:
@@ -145,6 +170,14 @@ def search(view: View, prepared: PreparedQuery, words: Judgement | None = None) 
     alive = functools.cache(prepared.alive)
     shown = fold(view, kept, prepared.limit, prepared.per_source, alive, compared=compared)
     hits = _load(view, shown, wanted(prepared.query, weights), prepared.today)
+    if judged:
+        shown_first = [hit.candidate for hit in hits]
+        compared_ones = [*candidates[:FIRST], *shown_first]
+        later = later_statements(view, shown_first, candidates, lambda: source_days(view, compared_ones))
+        hits = [
+            replace(hit, later=later[hit.candidate.id][1]) if hit.candidate.id in later else hit
+            for hit in hits
+        ]
     timer.lap("load")
 
     return Answer(
@@ -152,26 +185,41 @@ def search(view: View, prepared: PreparedQuery, words: Judgement | None = None) 
         hits,
         mode=prepared.mode if has_vectors else "keyword",
         generation=view.snapshot.generation,
-        confidence=sureness(view, prepared, candidates, alive, knows=knows),
+        sure=sureness(view, prepared, candidates, alive, shown, view.snapshot.sources, knows=knows),
         degraded=degraded(view),
         timings_ms=timer.laps_ms,
         judged=judged,
         read=judged.named.read if judged else 1.0,
+        cosines=view.snapshot.cosines,
     )
 
 
-def sureness(
+def sureness(  # noqa: PLR0917 - what the search knows, each once
     view: View,
     prepared: PreparedQuery,
     candidates: Sequence[Candidate],
     alive: Callable[[str], bool],
+    found: Dedup,
+    sources: Mapping[int, Source],
     *,
     knows: bool,
-) -> Confidence:
-    """Return the confidence of an answer; *knows*: some chunk has a word of the query."""
+) -> Sureness:
+    """Return how sure an answer is.
+
+    *found*: its hits; *sources*: of the candidates; *knows*: some chunk has a word of the query.
+    """
     # How well the model reads the query matters only if no chunk has a word of it.
     reads = "whole" if knows else reading(prepared.query.text, prepared.spelled)
-    return confidence(candidates, alive, knows=knows, reads=reads, cosines=view.snapshot.cosines)
+    cosines = view.snapshot.cosines
+    plain = confidence(candidates, alive, knows=knows, reads=reads, cosines=cosines)
+    asked = words_of(prepared.query.text)
+
+    def is_in_title(one: Candidate) -> bool:
+        source = sources[one.source]
+        return len(asked) == 1 and asked[0] in names_of(source.title, source.path).title
+
+    alike = found.folded.get(found.kept[0].id, ()) if found.kept else ()
+    return led(plain, candidates, alive, alike, cosines, is_in_title=is_in_title)
 
 
 def degraded(view: View) -> tuple[str, ...]:

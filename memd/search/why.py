@@ -67,8 +67,11 @@ def why(
         or _ranked(view, request, judged, chunks)
     )
     if verdict.stage == "returned":
-        sure = sureness(view, request, judged.candidates, request.alive, knows=judged.knows)
-        verdict = replace(verdict, confidence=sure)
+        found = standing(view, request, judged)[1]
+        sure = sureness(
+            view, request, judged.candidates, request.alive, found, view.snapshot.sources, knows=judged.knows
+        )
+        verdict = replace(verdict, confidence=sure.confidence)
     if verdict.chunk is None or verdict.stage == "filtered":
         return verdict
     return replace(verdict, explained=explain_chunk(view, request, judged, verdict.chunk.id))

@@ -201,7 +201,7 @@ def search(  # noqa: PLR0917 - the same of each search, then the query
         ),
         mode,
         0,
-        sureness(view, prepared, ranked, lambda _: True, knows=knows),
+        sureness(view, prepared, ranked, lambda _: True, found, here.sources, knows=knows),
         timings_ms=timer.laps_ms,
     )
     timer.lap("fuse")

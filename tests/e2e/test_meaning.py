@@ -92,7 +92,7 @@ def test_a_weak_match_is_marked_wherever_it_is_told(sample):
     assert set(said.values()) <= {"weak"}
     assert strong["text"].count(", weak match)") == len(said)
     page = daemon.memctl("search", "the paper about autism", cwd=root)
-    assert page.stdout.startswith("    weak match\n")
+    assert "weak match" not in page.stdout
     assert "weak match" in page.stderr
     assert "weak match" not in "".join(
         (shown := daemon.memctl("search", query, cwd=root)).stdout + shown.stderr

@@ -208,6 +208,7 @@ def test_no_good_match_is_said_where_there_are_hits():
     assert caveats.notes({"sources": [{"score": 0.2}], "confidence": "none"}).startswith("no good match")
     assert caveats.notes({"sources": [{"score": None}], "confidence": "none"}) is None, "the core alone"
     assert caveats.notes(found(hit(), confidence="weak")) == "weak match"
+    assert caveats.notes(found(hit(), confidence="weak"), with_weak=False) is None, "on a terminal"
     assert caveats.notes({"sources": [{"score": None}], "confidence": "weak"}) is None, "the core alone"
     assert caveats.notes(found(confidence="weak")) is None
     assert caveats.notes(found(confidence="none")) is None
@@ -225,12 +226,24 @@ def test_a_verdict_names_its_note_as_it_is_seen_from_here():
     assert why_page(outside, cwd="/srv", colour=False) == "outranked: /srv/a.md is outside\n"
 
 
-def test_a_page_of_weak_matches_says_so_once():
-    """Above the hits, apart from their numbers."""
-    shown = hits.people(found(hit(), hit(), confidence="weak"), query="x", style=PageStyle(CWD))
-    assert shown.startswith("    weak match\n 1  ")
-    assert shown.count("weak match") == 1
-    assert "weak match" not in hits.people(found(hit()), query="x", style=PageStyle(CWD))
+def test_on_a_terminal_the_hits_below_the_first_gap_are_faint():
+    """And no page says that a match is weak."""
+    scores = (0.5, 0.45, 0.3, 0.29)
+    answer = found(*(hit(path=f"{at}.md", score=score) for at, score in enumerate(scores)), confidence="weak")
+    shown = hits.people(answer, query="x", style=PageStyle(CWD, colour=True, columns=80)).splitlines()
+    at = next(at for at, line in enumerate(shown) if "the rest is less likely" in line)
+    assert sum("1.md" in line for line in shown[:at]) == 1
+    assert all(line.startswith("\x1b[2m") for line in shown[at + 1 : -1])
+    assert not any("\x1b[2m2" in line for line in shown[:at])
+    plain = hits.people(answer, query="x", style=PageStyle(CWD))
+    assert "less likely" not in plain
+    assert "weak" not in plain
+
+
+def test_a_later_statement_is_pointed_to():
+    later = {"path": "notes/b.md", "line": 7, "date": "2026-05-01"}
+    shown = hits.people(found(hit(later=later)), query="x", style=PageStyle(CWD))
+    assert shown.endswith("    later: b.md:7, 2026-05-01\n")
 
 
 def test_a_verdict_is_a_sentence_what_to_do_and_the_scores():

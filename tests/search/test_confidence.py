@@ -6,7 +6,7 @@ import pytest
 from tests_support import DAY
 
 from memd.config import Weights
-from memd.search.confidence import NEAR, NEAR_IN_PIECES, STRONG, confidence
+from memd.search.confidence import FAIR, LEAD, NEAR, NEAR_IN_PIECES, STRONG, Sureness, confidence, led
 from memd.search.ranking import Candidate
 
 FILLER = {f"filler/{number}.md": f"nothing of interest number{number} stands here\n" for number in range(60)}
@@ -89,3 +89,37 @@ def test_a_known_word_is_weak_in_every_mode(notes, mode):
 
 def test_nothing_found_is_none(notes):
     assert notes.search("heron").confidence == "none"
+
+
+# The lead
+
+
+def sure(*candidates, answer="weak", alike=(), gone=()):
+    return led(answer, candidates, lambda path: path not in gone, alike)
+
+
+def of(number, merged, source=None):
+    return candidate(merged, path=f"{number}.md")._replace(id=number, source=source or number)
+
+
+def test_a_fair_score_with_a_lead_is_strong():
+    assert sure(of(1, FAIR), of(2, FAIR - LEAD - 0.01)) == Sureness("strong", pytest.approx(LEAD + 0.01), 1)
+    assert sure(of(1, FAIR), of(2, FAIR - LEAD + 0.01)).confidence == "weak"
+    assert sure(of(1, FAIR - 0.01), of(2, 0.0)).confidence == "weak"
+    assert sure(of(1, 0.5), of(2, 0.1), answer="none").confidence == "none"
+
+
+def test_the_lead_is_over_another_note_that_is_there_and_no_copy():
+    found = of(1, 0.5), of(2, 0.49, source=1), of(3, 0.48), of(4, 0.47), of(5, 0.2)
+    assert sure(*found, alike={3}, gone={"4.md"}).lead == pytest.approx(0.3)
+    assert sure(of(1, 0.3), of(2, 0.4)).lead == 0.0, "a name put it first"
+    assert sure().lead is None
+
+
+def test_a_single_word_in_the_title_is_never_weak(notes):
+    """Of several notes that have the word, too, none leads."""
+    talk = {f"talk/{number}.md": f"The heron, heron and heron {number}.\n" for number in range(5)}
+    notes.save({"heron.md": f"# Heron\n\n{'It stands by the water. ' * 60}\n", **talk})
+    answer = notes.search("heron", mode="hybrid", min_score=0.0)
+    assert (answer.hits[0].source.path, answer.confidence) == ("heron.md", "strong")
+    assert answer.said_of(answer.hits[0]) == "strong"
