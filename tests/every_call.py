@@ -39,6 +39,8 @@ def calls(root: str, word: str) -> Iterator[tuple[str, dict[str, Any]]]:
             yield "why", {"path": f"../{folder}/{name}", "query": "the same sentence"}
             yield "why", {"path": str(Path(root).parent / folder / name), "query": "the same sentence"}
             yield "similar", {"path": f"../{folder}/{name}"}
+    yield "timeline", {"query": "the same sentence", **everything}
+    yield "timeline", {"query": word, "glob": "../**", "since": "2020-01-01", "agent": True}
     for name in NAMES:
         yield "similar", {"path": name, "line": 4, **everything}
         yield "similar", {"path": name, "glob": "../**", "tag": "shared", "since": "2020-01-01"}

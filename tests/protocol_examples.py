@@ -78,6 +78,7 @@ def asked(root: Path, entry: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     yield "ping", {}
     yield "search", {"query": query, "limit": 1}
     yield "search_memory", {"query": query, "mode": "keyword", "limit": 1}
+    yield "timeline", {"query": query, "limit": 1}
     yield "recall", {"query": query, "limit": 1, "budget_tokens": 200}
     yield "similar", {"path": "birds/heron.md", "limit": 1, "min_score": 0.0}
     yield "why", {"path": "river/weir.md", "query": "heron tag:birds", "mode": "keyword"}

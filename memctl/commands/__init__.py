@@ -8,6 +8,7 @@ Importing the table imports no command: only the module of the typed command is 
 COMMANDS = {
     "init": "make a folder searchable",
     "search": "find chunks by meaning and by words",
+    "timeline": "list the hits of a query by day",
     "find": "search as you type, with a preview of each hit",
     "open": "open a hit of the last search in your editor",
     "recall": "print what is known about something, ready for a prompt",

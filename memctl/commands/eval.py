@@ -173,7 +173,15 @@ def gate(raw: str) -> tuple[str, float]:
 
 def _check(args: Namespace) -> None:
     """Reject options that would fail only after minutes of work."""
-    target: Path | None = args.plot
+    check_plot(args.plot)
+    if args.max_notes and args.golden:
+        raise CommandError(
+            "--max-notes samples the notes that --headings copies; --golden searches the notes as they are"
+        )
+
+
+def check_plot(target: Path | None) -> None:
+    """Reject a plot that cannot be drawn or written."""
     if target and target.suffix.lower() != ".svg":
         raise CommandError(f"{target}: the plot is an SVG file: name it {target.with_suffix('.svg')}")
     if target and (target.is_dir() or not os.access(target.parent, os.W_OK)):
@@ -181,10 +189,6 @@ def _check(args: Namespace) -> None:
     if target and find_spec("matplotlib") is None:
         raise CommandError(
             f"--plot draws with matplotlib, which is not installed: {install_line('matplotlib>=3.9')}"
-        )
-    if args.max_notes and args.golden:
-        raise CommandError(
-            "--max-notes samples the notes that --headings copies; --golden searches the notes as they are"
         )
 
 

@@ -5,6 +5,7 @@ it contains no text of notes or queries.
 """
 
 from collections.abc import Mapping
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,20 @@ def write(report: Fields, target: Path) -> None:
 
     with rc_context({"svg.fonttype": "none"}):  # text stays text, which can be searched and copied
         figure(report).savefig(target, format="svg")
+
+
+def write_days(hits: Mapping[str, int], target: Path) -> None:
+    """Write the number of hits of each day (YYYY-MM-DD) to an SVG file. Raises OSError."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    drawn = Figure(figsize=(12, 2.5), layout="constrained")
+    axes = drawn.subplots()
+    axes.bar([date.fromisoformat(day).toordinal() for day in hits], list(hits.values()), color=OURS)
+    axes.xaxis.set_major_formatter(lambda ordinal, _: date.fromordinal(max(1, round(ordinal))).isoformat())
+    axes.set_ylabel("hits")
+    with rc_context({"svg.fonttype": "none"}):
+        drawn.savefig(target, format="svg")
 
 
 def figure(report: Fields) -> "Figure":

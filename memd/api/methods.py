@@ -26,6 +26,7 @@ METHODS: dict[str, Method] = {
     "health": Method("status.health", params.NoParams, results.HealthResult, 5.0),
     "search": Method("search.search", params.SearchParams, results.SearchResult, 5.0, opened=True),
     "search_memory": Method("search.search", params.SearchParams, results.SearchResult, 5.0, opened=True),
+    "timeline": Method("timeline.timeline", params.TimelineParams, results.TimelineResult, 5.0, opened=True),
     "recall": Method("recall.recall", params.RecallParams, results.RecallResult, 5.0, opened=True),
     "similar": Method("similar.similar", params.SimilarParams, results.SimilarResult, 5.0, opened=True),
     "why": Method("why.why", params.WhyParams, results.WhyResult, 5.0, opened=True),

@@ -98,6 +98,12 @@ class SearchParams(ScopedParams, frozen=True, kw_only=True):
         return self.path
 
 
+class TimelineParams(QueryParams, frozen=True, kw_only=True):
+    """``timeline``: a query whose hits are listed by day."""
+
+    glob: Globs = []  # the `path` of a search
+
+
 class RecallParams(ScopedParams, frozen=True, kw_only=True):
     """``recall``: the core notes and the hits of a search, within a budget."""
 
@@ -126,7 +132,7 @@ class WhyParams(QueryParams, frozen=True, kw_only=True):
     glob: Globs = []  # the `path` of a search
 
 
-AnyQuery = SearchParams | RecallParams | WhyParams  # parameters with a query
+AnyQuery = SearchParams | TimelineParams | RecallParams | WhyParams  # parameters with a query
 
 
 class SimilarParams(FilteredParams, frozen=True, kw_only=True):

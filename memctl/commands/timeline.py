@@ -1,0 +1,87 @@
+"""`memctl timeline`: the hits of a query by day, each day with its best one."""
+
+from argparse import ArgumentParser, Namespace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from memctl import exits, workspaces
+from memctl.arguments import count, filter_options, nearest_option, workspace_option
+from memctl.commands import common
+from memctl.exits import CommandError
+from memctl.output import caveats
+from memctl.output.hits import line_of
+from memctl.relative_path import shown
+from memctl.text import one_line
+
+GAP_DAYS = 31  # between two days: a longer gap is told
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Options of `memctl timeline`."""
+    parser.add_argument("words", nargs="*", metavar="WORD", help=common.QUERY_HELP)
+    workspace_option(parser)
+    parser.add_argument("-n", "--limit", type=count, metavar="N", help="of at most N hits (default: 100)")
+    filter_options(parser)
+    nearest_option(parser)
+    parser.add_argument("--json", action="store_true", help="one object: days, each with its best hit")
+    parser.add_argument("--plot", type=Path, metavar="FILE.svg", help="draw the number of hits of each day")
+    parser.epilog = """\
+Prints a line for each day that has hits, the earliest first: the day, the number of its hits, the title and
+the place of the best one. The day of a note is that in its name, else in its front matter, else that of its
+last change. A gap of more than a month is told.
+
+examples:
+  memctl timeline retry policy
+  memctl timeline --since 2025 --path 'daily/*.md' knee pain
+  memctl timeline --json incident | jq -r '.days[].date'
+"""
+
+
+def run(args: Namespace) -> int:
+    """Print the days."""
+    from memctl.commands.eval import check_plot  # rarely needed
+
+    check_plot(args.plot)
+    workspace = workspaces.find(args.workspace)
+    params: dict[str, Any] = {"workspace": workspace, "query": common.query_of(args)}
+    params |= common.filters(args, workspace, path="glob")
+    with common.daemon() as client:
+        answer = common.whole_answer(client, "timeline", params, args)
+    found = [one["best"] for one in answer["days"]]
+    is_hidden = answer["confidence"] == "none" and not args.nearest and bool(found)
+    days = [] if is_hidden else answer["days"]
+    if args.json:
+        common.print_json(answer | {"days": days})
+    else:
+        common.print_text("".join(f"{line}\n" for line in lines(days, answer["workspace"], common.here())))
+        common.note(
+            caveats.notes(answer | {"hits": found if days else []}, cwd=common.here(), with_weak=False)
+        )
+        if not days:
+            common.note(caveats.NO_GOOD_MATCH if is_hidden else "no hits")
+    if args.plot:
+        from memctl.output import plot
+
+        try:
+            plot.write_days({one["date"]: one["hits"] for one in days}, args.plot)
+        except OSError as error:
+            raise CommandError(f"{args.plot} cannot be written: {error.strerror}", exits.STORAGE) from error
+        common.note(f"drawn: {args.plot}")
+    return common.status_of(answer | {"hits": found if days else []})
+
+
+def lines(days: list[dict[str, Any]], workspace: str, cwd: str) -> list[str]:
+    """Return a line for each day, and one for each long gap between two."""
+    found = []
+    width = max((len(str(one["hits"])) for one in days), default=0)
+    before: date | None = None
+    for one in days:
+        day, best = date.fromisoformat(one["date"]), one["best"]
+        if before and (gap := (day - before).days) > GAP_DAYS:
+            found.append(f"{'':10}  {'':{width}}  … {gap:,} days")
+        title = one_line(best.get("heading") or best.get("title") or "")
+        place = f"{shown(workspace, best['path'], cwd)}:{line_of(best)}"
+        found.append(f"{one['date']}  {one['hits']:>{width}}  {'  '.join(filter(None, (title, place)))}")
+        before = day
+    return found

@@ -1,0 +1,53 @@
+"""A query's hits by day, from a real daemon."""
+
+import json
+
+import pytest
+
+DAYS = ("2026-03-01", "2026-01-10", "2025-05-05")
+
+
+@pytest.fixture
+def diary(workspace):
+    daemon, root = workspace
+    (root / "memory").mkdir(exist_ok=True)
+    for day in DAYS:
+        (root / f"memory/{day}.md").write_text(f"# Log\n\nThe heron came on {day}.\n")
+    (root / "memory/2026-03-01-two.md").write_text("# Two\n\nA heron, a heron again.\n")
+    daemon.call("sync", workspace=str(root))
+    return daemon, root
+
+
+def test_each_day_has_its_best_hit_and_the_earliest_is_first(diary):
+    daemon, root = diary
+    days = daemon.call("timeline", query="heron", workspace=str(root), mode="keyword", glob="memory/**")[
+        "days"
+    ]
+    assert [(one["date"], one["hits"]) for one in days] == [
+        ("2025-05-05", 1), ("2026-01-10", 1), ("2026-03-01", 2),
+    ]  # fmt: skip
+    ranked = daemon.call("search", query="heron", workspace=str(root), mode="keyword", path="memory/**")[
+        "hits"
+    ]
+    assert days[-1]["best"]["path"] == next(hit["path"] for hit in ranked if hit["date"] == "2026-03-01")
+
+
+def test_the_command_prints_them_and_search_does_by_date(diary):
+    daemon, root = diary
+    shown = daemon.memctl("timeline", "heron", "--path", "memory", cwd=root)
+    assert shown.returncode == 0, shown.stderr
+    rows = shown.stdout.splitlines()
+    assert [row[:10] for row in rows if row[:1] == "2"] == ["2025-05-05", "2026-01-10", "2026-03-01"]
+    assert "… 250 days" in rows[1]
+    asked = json.loads(daemon.memctl("timeline", "--json", "heron", cwd=root).stdout)
+    assert asked["days"][0]["date"] == "2025-05-05"
+    listed = daemon.memctl(
+        "search", "--by-date", "--files", "--path", "memory", "heron", cwd=root
+    ).stdout.split()
+    assert [path[7:17] for path in listed] == ["2025-05-05", "2026-01-10", "2026-03-01", "2026-03-01"]
+
+
+def test_nothing_found_is_said(diary):
+    daemon, root = diary
+    none = daemon.memctl("timeline", "zzzqqq", cwd=root)
+    assert (none.returncode, none.stdout) == (1, "")
