@@ -111,7 +111,7 @@ def pointing_here(client: AgentClient) -> list[Path]:
 
 
 def _has(target: Target) -> bool:
-    text = _text(target, config_file.read(target.path))
+    text = _text(target, config_file.read(target.path, to_change=False))
     return text is not None and _edited(target, lambda: target.has(text))
 
 
