@@ -110,7 +110,7 @@ def _hooks(name: str) -> str:
 
 
 def _hook_check(name: str) -> str:
-    event = "prompt" if name == "opencode" else "UserPromptSubmit"
+    event = {"opencode": "prompt", "gemini": "BeforeAgent"}.get(name, "UserPromptSubmit")
     return (
         f"`memctl agents doctor {name}` runs the hook as the client does, with a question made of a note's heading, and shows what\n"
         "the model would get, or why it gets nothing. The same by hand, with words of one of your notes:\n\n"

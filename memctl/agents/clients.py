@@ -66,9 +66,11 @@ def _hook_lines(client: str, memctl: Sequence[str], options: Sequence[str]) -> d
     return {event: shlex.join([*memctl, "hook", client, event, *options]) for event in EVENTS[client]}
 
 
-def _hooks(client: str, memctl: Sequence[str], options: Sequence[str]) -> tuple[Element, ...]:
+def _hooks(
+    client: str, memctl: Sequence[str], options: Sequence[str], *, timeout: int = HOOK_TIMEOUT_S
+) -> tuple[Element, ...]:
     def group(line: str) -> dict[str, Any]:
-        return {"hooks": [{"type": "command", "command": line, "timeout": HOOK_TIMEOUT_S}]}
+        return {"hooks": [{"type": "command", "command": line, "timeout": timeout}]}
 
     lines = _hook_lines(client, memctl, options)
     return tuple(Element(("hooks", event), group(line)) for event, line in lines.items())
@@ -131,7 +133,8 @@ def _opencode_folder() -> Path:
 
 def _gemini(memctl: Sequence[str], options: Sequence[str]) -> list[Target]:
     server = Entry(("mcpServers", NAME), _server(memctl, options))
-    return [JsonFile(Path.home() / ".gemini" / "settings.json", (server,))]
+    hooks = _hooks("gemini", memctl, options, timeout=HOOK_TIMEOUT_S * 1000)  # in milliseconds there
+    return [JsonFile(Path.home() / ".gemini" / "settings.json", (server, *hooks))]
 
 
 def _openclaw(memctl: Sequence[str], options: Sequence[str]) -> list[Target]:
@@ -192,7 +195,7 @@ CLIENTS = {
             "gemini",
             "Gemini CLI",
             _gemini,
-            TOOLS,
+            BOTH,
             "",
             lambda: Path.home() / ".gemini" / "GEMINI.md",
             "GEMINI.md",

@@ -11,6 +11,7 @@ EVENTS = {
     "claude-code": {"SessionStart": "start", "UserPromptSubmit": "prompt", "SessionEnd": "end"},
     "codex": {"SessionStart": "start", "UserPromptSubmit": "prompt", "SessionEnd": "end"},
     "opencode": {"start": "start", "prompt": "prompt"},
+    "gemini": {"SessionStart": "start", "BeforeAgent": "prompt"},
 }
 
 # Set by `memctl agents doctor`: the hook's reason for its silence goes to stderr.

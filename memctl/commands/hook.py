@@ -146,7 +146,9 @@ def _answer(client: str, kind: str, fields: dict[str, Any], named: str | None) -
     source = fields.get("source")
     if source in CONTINUED:  # it still contains the notes recalled at its first start
         return
-    place = recalled.place(client, fields.get("session_id"), fields.get("agent_id"))
+    # What Gemini CLI adds to a prompt is gone at the next one.
+    session = None if client == "gemini" else fields.get("session_id")
+    place = recalled.place(client, session, fields.get("agent_id"))
     if source in EMPTIED:
         recalled.forget(place)
     if kind == "start":
@@ -154,6 +156,10 @@ def _answer(client: str, kind: str, fields: dict[str, Any], named: str | None) -
     known = recalled.keys(place)
     text, keys = _recalled(root, fields["prompt"] if kind == "prompt" else None, known)
     text = framed(text)
+    if text and client == "gemini":
+        import json
+
+        text = json.dumps({"hookSpecificOutput": {"additionalContext": text}})
     signal.setitimer(signal.ITIMER_REAL, 0)  # a partly written answer would leave the frame open
     if text:
         os.write(1, text.encode("utf-8", "replace"))

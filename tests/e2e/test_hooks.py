@@ -63,6 +63,16 @@ def test_a_prompt_gets_the_notes_that_match_it(daemon, notes, client):
     assert any("port.md:1-1" in line for line in lines)
 
 
+def test_gemini_gets_its_notes_as_json(daemon, notes):
+    """At each prompt, because it keeps what was added for one turn alone; plain text is no answer to it."""
+    told = {"cwd": str(notes), "prompt": QUESTION, "session_id": "g"}
+    for _ in range(2):
+        done = hook(daemon, "gemini", "BeforeAgent", told=told, env=PATIENT)
+        assert NOTE.strip() in json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]
+    other = told | {"prompt": "qqxyzzy blorptang"}
+    assert hook(daemon, "gemini", "BeforeAgent", told=other, env=PATIENT).stdout == b""
+
+
 def test_a_prompt_about_something_else_gets_nothing(daemon, notes):
     """No frame, no excuse: a conversation about code has no use for the nearest of all notes."""
     assert said(daemon, notes)  # the daemon is warm
