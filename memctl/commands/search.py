@@ -84,6 +84,8 @@ def run(args: Namespace) -> int:
         return multi_search.search(params, args)
     params["workspace"] = workspaces.find(next(iter(args.workspace), None))
     params |= common.filters(args, params["workspace"])
+    if args.nearest:
+        params.setdefault("min_score", 0.0)  # also behind the note that the query names
     if len(params.get("path", ())) == 1 and Path(params["workspace"], *params["path"]).is_file():
         params.setdefault("per_source", MOST_OF_A_FILE)
     with common.daemon() as client:

@@ -10,10 +10,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import PurePosixPath
+from types import MappingProxyType
 
 from memd.index.links import WHO, key_of
+from memd.index.reader import StoredChunk
 from memd.index.snapshot import View
 from memd.index.source_rows import NAME_DAY
+from memd.records import Source
 from memd.search import runs
 from memd.search.explanation import Called, Term
 from memd.search.query import STOP_WORDS
@@ -22,6 +25,7 @@ from memd.text import fold, pieces_of
 
 # Added to the sort key: above what the words of a query add that only a few chunks have.
 WHOLE, SECTION, NUMBER, PART = 4.0, 3.0, 2.0, 1.5
+TYPED = 1.0  # shared among the words of the query; less than a name, as many chunks may have it
 # A name within a longer query has at least this share of the idf of its words, and two words: a note called
 # "Git" does not answer each question about Git.
 NAME_SHARE = 0.5
@@ -30,6 +34,10 @@ _VERSION = re.compile(r"(?<![\d.])(\d+(?:\.\d+)+)(?!\d)")
 _JOINED = re.compile(r"([^\W\d_]+)(\d+)")
 _NUMBER = re.compile(r"\d{1,4}|\d+(?:\.\d+)+")
 
+# A name as in code, whose signs the index does not know: `--pre`, `restart_policy`, `Get-Process`.
+_SIGNED = re.compile(r"-{1,2}[A-Za-z]\w[\w-]*|[A-Za-z]\w*(?:[_.:/@]\w+)+|[A-Z][a-z]+-[A-Z]\w+")
+_AROUND = ".,;:!?()[]{}'\"`"
+_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.*)$", re.MULTILINE)
 _JOINTS = ("", " ", "-", "_")
 
 Words = tuple[str, ...]
@@ -61,9 +69,12 @@ class _Asked:
 
 @lru_cache(1 << 14)
 def words_of(text: str) -> Words:
-    """Return the words of a name: versions whole, numbers apart from letters and without leading zeros."""
+    """Return the words of a name: versions whole, numbers apart from letters and without leading zeros.
+
+    The sign of a paragraph is none for the index, and a word here.
+    """
     found: list[str] = []
-    for number, part in enumerate(_VERSION.split(fold(text))):
+    for number, part in enumerate(_VERSION.split(fold(text.replace("\u00a7", " paragraph ")))):
         if number % 2:
             found.append(part)
             continue
@@ -93,28 +104,39 @@ def numbered(asked: Words) -> Iterator[tuple[str, str]]:
             yield word, number
 
 
-def aliased(view: View, text: str) -> list[int]:
-    """Return the first chunks of the sources that *text*, or a word and number in it, may name.
+def aliased(view: View, text: str, day: str = "") -> dict[int, bool]:
+    """Return source → whether *text* is a name of it; else a word and number in the text may be one.
+
+    *day*: the day in ISO form that the text is.
 
     Neither arm may know them: no term is a part of the word that is the file's name.
     """
     asked = words_of(text)
     if not 0 < len(asked) <= MOST_WORDS:
-        return []
-    keys = {key_of(text)}
+        return {}
+
+    def named(key: str) -> Iterator[int]:
+        return (source for source, _, _ in view.reader.each(WHO, (key,)))
+
+    found: dict[int, bool] = {}
     for word, number in numbered(asked):
-        keys |= {f"{word}{joint}{number.zfill(4)}" for joint in _JOINTS}
-        keys |= {f"{word}{joint}{number}" for joint in _JOINTS}
-    sources = {source for key in keys for source, _, _ in view.reader.each(WHO, (key,)) if key}
-    for _, number in numbered(asked):
+        for key in {f"{word}{joint}{one}" for joint in _JOINTS for one in (number, number.zfill(4))}:
+            found |= dict.fromkeys(named(key), False)
         if number.isdecimal():
-            sources.update(view.reader.numbered({number.zfill(width) for width in (1, 2, 3, 4)}))
-    firsts = (view.reader.chunks_of(source, 1) for source in sources if source in view.snapshot.sources)
-    return [chunk.id for some in firsts for chunk in some]
+            widths = {number.zfill(width) for width in (1, 2, 3, 4)}
+            found |= dict.fromkeys(view.reader.numbered(widths), False)
+    for whole in filter(None, (key_of(text), day)):
+        found |= dict.fromkeys(named(whole), True)
+    return {source: is_whole for source, is_whole in found.items() if source in view.snapshot.sources}
+
+
+def firsts(view: View, sources: Iterable[int]) -> list[int]:
+    """Return the first chunk of each source."""
+    return [chunk.id for source in sources for chunk in view.reader.chunks_of(source, 1)]
 
 
 def called(
-    view: View, text: str, terms: Sequence[Term], candidates: Sequence[Candidate], named: Iterable[int]
+    view: View, text: str, terms: Sequence[Term], candidates: Sequence[Candidate], named: Mapping[int, bool]
 ) -> Mapping[int, Called]:
     """Return chunk → the name by which a query calls it, for the best chunk of each source so called.
 
@@ -125,12 +147,31 @@ def called(
         candidates: best first.
         named: what `aliased` found.
     """
+    found = by_titles(text, terms, candidates, view.snapshot.sources, named)
+    asked = words_of(text)
+    if not 0 < len(asked) <= MOST_WORDS:
+        return found
+    chunks = view.reader.chunks([one.id for one in candidates[: runs.FIRST]])
+    for number in _headed(chunks, asked):
+        if number not in found or found[number].added < SECTION:
+            found[number] = Called(text, "heading", SECTION)
+    for number, word in _typed(chunks, text):
+        found.setdefault(number, Called(word, "typed", TYPED / len(text.split())))
+    return found
+
+
+def by_titles(
+    text: str,
+    terms: Iterable[Term],
+    candidates: Iterable[Candidate],
+    sources: Mapping[int, Source],
+    named: Mapping[int, bool] = MappingProxyType({}),
+) -> dict[int, Called]:
+    """Return chunk → the name of its source, as `called`; this reads no index."""
     asked = words_of(text)
     if not 0 < len(asked) <= MOST_WORDS:
         return {}
     query = _Asked(asked, tuple(numbered(asked)), {term.text.casefold(): term.idf for term in terms})
-    sources = view.snapshot.sources
-    same = {source for source, _, _ in view.reader.each(WHO, (key_of(text),))} if named else set()
     found: dict[int, Called] = {}
     seen: set[int] = set()
     for one in candidates:
@@ -139,14 +180,16 @@ def called(
         seen.add(one.source)
         source = sources[one.source]
         how = _name(names_of(source.title, source.path), source.title, query)
-        if how is None and one.source in same:
+        if named.get(one.source) and (how is None or how.added < WHOLE):
             how = Called(text, "whole", WHOLE)
         if how:
             found[one.id] = how
-    for number in _headed(view, candidates[: runs.FIRST], asked):
-        if number not in found or found[number].added < SECTION:
-            found[number] = Called(text, "heading", SECTION)
     return found
+
+
+def is_exact(text: str, found: Iterable[Called]) -> bool:
+    """Return whether a whole query is the name of something."""
+    return any(one.how in {"whole", "heading"} or words_of(one.name) == words_of(text) for one in found)
 
 
 def _name(names: Names, title: str, query: _Asked) -> Called | None:
@@ -170,13 +213,26 @@ def _in_a_row(some: Words, words: Words) -> bool:
     return any(words[at : at + len(some)] == some for at in range(len(words) - len(some) + 1))
 
 
-def _headed(view: View, candidates: Sequence[Candidate], asked: Words) -> list[int]:
-    """Return the first chunk of each section whose heading is the query."""
-    chunks = view.reader.headings([one.id for one in candidates])
-    found: dict[tuple[int, str], int] = {}
-    for one in candidates:
-        heading = chunks.get(one.id, "")
-        if heading and words_of(heading.rpartition(" > ")[2]) == asked:
-            place = one.source, heading
-            found[place] = min(one.id, found.get(place, one.id))
+def _headed(chunks: Mapping[int, StoredChunk], asked: Words) -> list[int]:
+    """Return of each source the first chunk under a heading that is the query, or begins with its number.
+
+    Short sections share a chunk, whose stored heading is that of the first.
+    """
+    is_number = asked in set(numbered(asked))
+    found: dict[int, int] = {}
+    for number, one in sorted(chunks.items()):
+        for heading in (one.heading.rpartition(" > ")[2], *_HEADING.findall(one.text)):
+            words = words_of(heading)
+            if words and (words[:2] if is_number else words) == asked:
+                found.setdefault(one.source, number)
     return list(found.values())
+
+
+def _typed(chunks: Mapping[int, StoredChunk], text: str) -> Iterator[tuple[int, str]]:
+    """Yield the chunks that have a name of the query with its signs, as it was typed, and the name."""
+    for typed in text.split():
+        if _SIGNED.fullmatch(word := typed.strip(_AROUND)):
+            form = re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])", re.IGNORECASE)
+            for number, one in chunks.items():
+                if form.search(f"{one.heading}\n{one.text}"):
+                    yield number, word

@@ -164,7 +164,8 @@ class Called:
     """The name by which the query calls the chunk's note or section."""
 
     name: str
-    how: Literal["whole", "heading", "number", "part"]  # the whole query, or a word and number or part of it
+    # The whole query, a word and number or part of it, or a word with its signs as typed.
+    how: Literal["whole", "heading", "number", "part", "typed"]
     added: float  # to `order`; the score is unchanged
 
 

@@ -17,10 +17,11 @@ from memd.index.columns import OF_SOURCE
 from memd.index.snapshot import Snapshot, View
 from memd.index.vectors import FLOAT_BYTES, Rows
 from memd.search import filters, ranking
+from memd.search.called import aliased, called
 from memd.search.keyword import POOL, phrase_expression
 from memd.search.query import Query, content_words
 from memd.search.ranking import Candidate
-from memd.search.score import PreparedQuery, is_newest_asked, newest_candidates
+from memd.search.score import PreparedQuery, is_newest_asked, newest_candidates, raised
 from memd.search.source_scores import PLACES, SOURCE_SHARE
 
 LOOK_EVERY = 256  # rows between two checks of the deadline: about 5 ms
@@ -72,7 +73,9 @@ def candidates(view: View, request: PreparedQuery) -> tuple[list[Candidate], boo
                 "fts" if word is not None else None, decay, used, merged, decay * order,
             )
         )  # fmt: skip
-    return ranking.ordered(found), has_vectors
+    found = ranking.ordered(found)
+    names = called(view, request.query.text, (), found, aliased(view, request.query.text)) if words else {}
+    return raised(found, names), has_vectors
 
 
 def knows_a_word(view: View, query: Query) -> bool:

@@ -46,6 +46,8 @@ MAX_LITERAL_CHUNKS = 100
 # Chunks that may contain the rarest term of a word. FTS5 reads the positions in all of them, 0.1 µs each.
 MAX_CHUNKS = 20_000
 
+_JOINED_WORDS = re.compile(r"[A-Z]?[a-z]+(?:[-'][A-Z]?[a-z]+)+")
+
 Reading = Literal["whole", "pieces", "nothing"]
 
 
@@ -80,7 +82,9 @@ def spelled(text: str, tokenizer: Tokenizer) -> tuple[Word, ...]:
             given_up = given_up or spans[place][1] - spans[place][0] > LONGEST_PIECE
             pieces += 1
             place += 1
-        is_split = pieces > 1 or given_up
+        parts = _JOINED_WORDS.fullmatch(word) and re.split("[-']", word)
+        # "well-known" is of words that the model knows whole, and names nothing.
+        is_split = (pieces > 1 or given_up) and not (parts and pieces == 2 * len(parts) - 1)
         if is_split and word.isascii() and word.casefold() not in STOP_WORDS:
             found[word] = Word(
                 word,

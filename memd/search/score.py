@@ -29,7 +29,7 @@ from memd.index.snapshot import Snapshot, View
 from memd.languages import Language
 from memd.records import PER_SOURCE, Mode, Source
 from memd.search import filters, ranking, runs
-from memd.search.called import aliased, called
+from memd.search.called import aliased, called, firsts, is_exact
 from memd.search.explanation import Called, DayNamed, Run, Word
 from memd.search.identifiers import NOTHING, Named, named
 from memd.search.keyword import KeywordArm, keyword_arm, knows_a_word, phrase_expression
@@ -120,6 +120,7 @@ class PreparedQuery:
 
 
 NO_WEIGHTS = Weights()
+DAY_WORDS = 5  # of a query that is a day: "4 de mayo de 2021"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +155,11 @@ class Judgement:
         """Return whether a candidate is a hit: by its score before decay, so that none vanishes with age.
 
         What the query calls by its name, and what words alone can judge, has no floor unless one was named.
+        Who types a name looks for what has it, and not for what only means something like it.
         """
+        is_near = not (one.keyword_score or one.id in self.called or request.is_floor_named)
+        if is_near and is_exact(request.query.text, self.called.values()):
+            return False
         has_none = one.id in self.called or (one.id in self.unread and bool(one.keyword_score))
         return one.merged >= request.floor or (has_none and not request.is_floor_named)
 
@@ -213,9 +218,10 @@ def _judged(view: View, request: PreparedQuery, words: Judgement, lap: Lap) -> J
         each, every = keyword.matched(np.unique(np.concatenate([vector.pool, keyword.pool])))
         matched = float(each.max(initial=0.0))
         weights = ranking.weights_matched(matched, has_all=matched >= every)
-    by_name = [number for number in aliased(view, request.query.text) if mask[number]] if keyword else []
+    by_name = aliased(view, request.query.text, _day_of(request)) if keyword else {}
+    also = [number for number in firsts(view, by_name) if mask[number]]
     unread = _unread(view, vector, keyword) if vector and keyword else frozenset()
-    candidates = fused(view.snapshot, request, vector, keyword, names, weights, by_name, unread)
+    candidates = fused(view.snapshot, request, vector, keyword, names, weights, also, unread)
     in_a_row = _runs(view, request, keyword, candidates[: runs.FIRST]) if keyword else {}
     names_asked = called(view, request.query.text, keyword.words, candidates, by_name) if keyword else {}
     days = days_named(view, request, candidates)
@@ -312,8 +318,17 @@ def source_days(view: View, candidates: Iterable[Candidate]) -> dict[int, date]:
     }
 
 
+def _day_of(request: PreparedQuery) -> str:
+    """Return the day that a query is: "3 June 2021" asks for the note that is called by it."""
+    text, today = request.query.text, request.today
+    found = named_days(text, today, request.languages) if len(text.split()) <= DAY_WORDS else ()
+    one = found[0] if len(found) == 1 else None
+    is_day = one and one.first == one.last and not one.is_yearly and str(one.first.year) in text
+    return str(one.first) if one and is_day else ""
+
+
 def raised(
-    candidates: list[Candidate], by: Mapping[int, Run] | Mapping[int, Called] | Mapping[int, DayNamed]
+    candidates: Iterable[Candidate], by: Mapping[int, Run] | Mapping[int, Called] | Mapping[int, DayNamed]
 ) -> list[Candidate]:
     """Return the candidates in the order with what is added to their sort keys."""
     higher = (one._replace(order=one.order + by[one.id].added) if one.id in by else one for one in candidates)

@@ -28,6 +28,7 @@ from memd.index.reader import StoredChunk
 from memd.index.snapshot import View
 from memd.records import Mode, Source, Tokenizer
 from memd.search import ranking
+from memd.search.called import by_titles
 from memd.search.dedup import MIN_TERMS, Fingerprint, fingerprint, fold, is_near
 from memd.search.explanation import Term, Word
 from memd.search.identifiers import FEW, NAMING_SHARE, NAMING_SHARE_UNREAD, share_read
@@ -41,7 +42,7 @@ from memd.search.keyword import (
 )
 from memd.search.query import FORMS_SHARE, Query
 from memd.search.ranking import Candidate
-from memd.search.score import PreparedQuery, is_newest_asked, placed
+from memd.search.score import PreparedQuery, is_newest_asked, placed, raised
 from memd.search.search import Answer, Hit, Place, StepTimer, sureness
 from memd.search.snippet import Line, Part, Wanted, lines_of, passage, snippet, wanted
 from memd.search.spelling import corrected, spelling
@@ -179,12 +180,12 @@ def search(  # noqa: PLR0917 - the same of each search, then the query
     # As at home: names, order, supersession, floor, duplicates, snippets.
     here = _Here(candidates, workspaces)
     named = _named(here, parts, terms) if vectors and has_words else {}
-    ranked = placed(
-        _ranked(here, prepared, weights, named, has_words=has_words), here.supersession
-    ).candidates
-    # As at home: no floor where words alone judge.
+    by_score = _ranked(here, prepared, weights, named, has_words=has_words)
+    called = by_titles(query.text, terms, by_score, here.sources) if has_words else {}
+    ranked = placed(raised(by_score, called), here.supersession).candidates
+    # As at home: no floor where words alone judge, or a name.
     floor = prepared.floor if vectors or prepared.is_floor_named else 0.0
-    high_enough = [one for one in ranked if one.merged >= floor]
+    high_enough = [one for one in ranked if one.merged >= floor or one.id in called]
     found = fold(
         view, high_enough, prepared.limit, prepared.per_source, lambda _: True,
         compared=lambda _view, ids, _sources: _Alike(here, ids),

@@ -15,11 +15,15 @@ NOTES = TALK | {
     "adr/0170-use-sqlite.md": "# Use a server\n\nNot adr 17.\n",
     "OPS-2210.md": "# The outage of March\n\nText.\n",
     "2024-02-29.md": "Rain.\n",
+    "february.md": "# Months\n\nFebruary 2024, 29 days, February 29.\n",
     "harbour.md": "# Velvet harbour\n\nNothing else.\n",
     "alias.md": "---\naliases: [Copper kettle]\n---\n\n# Pots\n\nText.\n",
     "kettle.md": "# Kettles\n\nThe copper kettle, a copper kettle of copper: kettle.\n",
     "node.md": "# Node 18.4.1\n\nReleased.\n",
     "node2.md": "# Node 18.4\n\nNode 18.4.1 follows, Node 18.4.1.\n",
+    "law.md": "# Book 2\n\nOf sales.\n\n## § 433 Duties of the seller\n\nHe hands over.\n\n"
+    "## Article 12\n\nText.\n",
+    "law2.md": "# Comments\n\n§ 433, § 433 and article 12, article 12 of it: § 433.\n",
     "long.md": "# Long\n\nstart_at start_at start_at is there.\n\n"
     + "and so on " * 250
     + "\n\n## `start_at`\n\nA moment.\n",
@@ -45,10 +49,12 @@ def test_numbers_are_words_of_a_name(text, words):
         ("rfc 1072", "rfc/rfc1072.md"),
         ("ADR 17", "adr/0017-use-sqlite.md"), ("ADR 0170", "adr/0170-use-sqlite.md"),
         ("OPS-2210", "OPS-2210.md"),
-        ("OPS-2210.md", "OPS-2210.md"), ("2024-02-29", "2024-02-29.md"), ("velvet harbour", "harbour.md"),
+        ("OPS-2210.md", "OPS-2210.md"), ("2024-02-29", "2024-02-29.md"),
+        ("29 February 2024", "2024-02-29.md"), ("February 29, 2024", "2024-02-29.md"),
+        ("velvet harbour", "harbour.md"),
         ("where is the velvet harbour", "harbour.md"), ("copper kettle", "alias.md"),
         ("Node 18.4.1", "node.md"),
-        ("Node 18.4", "node2.md"), ("start_at", "long.md"),
+        ("Node 18.4", "node2.md"), ("start_at", "long.md"), ("§ 433", "law.md"), ("article 12", "law.md"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("fusion", ["weighted", "rrf"])
@@ -77,3 +83,47 @@ def test_a_name_of_one_word_or_of_little_weight_does_not_lead(notes, title, quer
 def test_a_filter_keeps_out_what_is_called_so(notes):
     notes.save(NOTES)
     assert "alias.md" not in notes.found("copper kettle path:talk", mode="hybrid")
+
+
+@pytest.mark.parametrize("name", ["--pre", "restart_policy", "Get-Process", "about_Arrays", "memd.search"])
+def test_a_name_with_its_signs_comes_before_its_words(notes, name):
+    """Also where more chunks have it than a name may have."""
+    words = name.replace("-", " ").replace("_", " ").replace(".", " ").strip()
+    notes.save(
+        {f"a/{n}.md": f"# Page {n}\n\n{words}, {words} {words}: {n}.\n" for n in range(9)}
+        | {
+            f"b/{n}.md": f"# Part {n}\n\nAmong many other things `{name}`, and so on, {n}.\n"
+            for n in range(5)
+        }
+    )
+    assert {path[0] for path in notes.found(name, mode="hybrid")[:5]} == {"b"}
+
+
+@pytest.mark.parametrize("query", ["velvet harbour", "RFC 1071", "start_at"])
+def test_what_only_means_something_like_a_name_does_not_follow_it(notes, query):
+    """Unless a floor is named, as the nearest are asked for."""
+    notes.save(NOTES)
+    vector = notes.embedder.embed_query("copper kettle of pots")
+    asked = {"mode": "hybrid", "query_vec": vector, "limit": 50, "per_source": 9}
+    short = notes.search(query, **asked)
+    assert all(hit.candidate.keyword_score or hit.candidate.order >= 1.5 for hit in short.hits)
+    every = notes.search(query, **asked, min_score=0.0, is_floor_named=True)
+    assert len(every.hits) > len(short.hits)
+
+
+def test_a_title_wins_without_numpy_too(notes, monkeypatch):
+    notes.save(NOTES)
+    monkeypatch.setattr("memd.search.search.HAS_NUMPY", False)
+    for query, path in {"velvet harbour": "harbour.md", "copper kettle": "alias.md"}.items():
+        assert notes.found(query, mode="keyword")[0] == path
+
+
+def test_of_two_copies_the_one_that_is_named_is_shown(notes):
+    text = "A list of what the harbour master said of tides and ropes and boats. " * 8
+    notes.save({"a/2021-06-02.md": text, "a/2021-06-03.md": text, "b/tide list.md": text} | TALK)
+    for query, path in {
+        "2021-06-02": "a/2021-06-02.md",
+        "2021-06-03": "a/2021-06-03.md",
+        "tide list": "b/tide list.md",
+    }.items():
+        assert notes.found(query, mode="hybrid")[0] == path

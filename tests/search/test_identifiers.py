@@ -64,7 +64,9 @@ def test_what_falls_into_letters_is_not_read(pieces, text):
     assert (word.text, word.is_read) == (text, False)
 
 
-@pytest.mark.parametrize("text", ["tardigrades", "immunohistochemically", "parse_front_matter", "well-known"])
+@pytest.mark.parametrize(
+    "text", ["tardigrades", "immunohistochemically", "parse_front_matter", "tardigrade-like"]
+)
 def test_what_falls_into_syllables_or_words_is_read(pieces, text):
     """The model knows such words by their pieces."""
     assert [(word.text, word.is_read) for word in spelled(text, pieces)] == [(text, True)]
@@ -82,7 +84,18 @@ def test_a_query_is_read_as_well_as_its_best_word(pieces, text, how_well):
     assert reading(text, spelled(text, pieces)) == how_well
 
 
-@pytest.mark.parametrize("text", ["velvet harbour", "the of 47", "会議 OPS会", "Žluťoučký кот", "", "?! --"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "velvet harbour",
+        "well-known Full-time two-way don't",
+        "the of 47",
+        "会議 OPS会",
+        "Žluťoučký кот",
+        "",
+        "?! --",
+    ],
+)
 def test_whole_words_and_other_alphabets_are_not_judged(pieces, text):
     """One piece is known; other alphabets the tokenizer of a model on a server might know better."""
     assert spelled(text, pieces) == ()
