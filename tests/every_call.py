@@ -99,6 +99,7 @@ def _sources() -> Iterator[tuple[str, dict[str, Any]]]:
     yield "sources", {"limit": 1000}
     yield "sources", {"after": "../", "limit": 1}
     yield "sources", {"skipped": True}
+    yield "sources", {"keys": ["0123456789abcdef"]}
     yield "fields", {"limit": 1000}
     yield "review", {"unused": True, "glob": "../**", "limit": 1}
     yield "review", {"limit": 1000}
