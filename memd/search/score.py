@@ -220,7 +220,7 @@ def _judged(view: View, request: PreparedQuery, words: Judgement, lap: Lap) -> J
         weights = ranking.weights_matched(matched, has_all=matched >= every)
     by_name = aliased(view, request.query.text, _day_of(request)) if keyword else {}
     also = [number for number in firsts(view, by_name) if mask[number]]
-    unread = _unread(view, vector, keyword) if vector and keyword else frozenset()
+    unread = _unread(view, keyword) if vector and keyword else frozenset()
     candidates = fused(view.snapshot, request, vector, keyword, names, weights, also, unread)
     in_a_row = _runs(view, request, keyword, candidates[: runs.FIRST]) if keyword else {}
     names_asked = called(view, request.query.text, keyword.words, candidates, by_name) if keyword else {}
@@ -262,10 +262,10 @@ def _judged(view: View, request: PreparedQuery, words: Judgement, lap: Lap) -> J
     )
 
 
-def _unread(view: View, vector: VectorArm, keyword: KeywordArm) -> frozenset[int]:
+def _unread(view: View, keyword: KeywordArm) -> frozenset[int]:
     """Return the chunks of the pools in scripts that the model does not read."""
     pool = keyword.pool[view.snapshot.columns.row[keyword.pool] < 0]
-    return view.reader.unread(pool.tolist()) if len(pool) and len(vector.pool) else frozenset()
+    return view.reader.unread(pool.tolist()) if len(pool) else frozenset()
 
 
 def _runs(

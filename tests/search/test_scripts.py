@@ -178,6 +178,8 @@ def test_a_word_in_a_note_that_the_model_does_not_read_is_a_hit_without_a_floor(
     question = "where the heron of which the old miller told stories makes its nest in late spring"
     assert "ru.md" in latin.found(question, mode="hybrid", min_score=0.5)
     assert "ru.md" not in latin.found(question, mode="hybrid", min_score=0.5, is_floor_named=True)
+    latin.remove("en.md")  # none is left that the model reads
+    assert latin.found(question, mode="hybrid", min_score=0.5) == ["ru.md"]
 
 
 def test_where_words_alone_judge_what_chance_explains_is_no_match(notes):
