@@ -23,7 +23,7 @@ import re2
 
 from memd.entries.secret_shapes import FRAMES, SERVICES, TOKENS, WORDS
 
-RULES = 1  # counts up when other secrets are found by the same tables
+RULES = 2  # counts up when other secrets are found by the same tables
 MASK = "[masked: "  # what stands for a secret begins with it
 _CLASSES = {
     "%a": "[A-Za-z0-9]",
@@ -79,14 +79,16 @@ _ADDRESS = re.compile(r"://(?P<name>[^/\s:@]*):(?P<password>[^/\s@]+)@")
 # Below such a key of front matter any value is a password, also a short one.
 _PASSWORD_KEY = re.compile(r"(?:passw(?:or)?d|passphrase|passcode|pwd)s?", re.IGNORECASE)
 _PASSWORD_LINE = re.compile(
-    rb"(?:^|[\s{,\"'.])[\w-]*(?:passw(?:or)?d|passphrase|passcode|pwd)s?[\"']?[ \t]*:"
-    rb"(?:[ \t]+(?![|>])(?P<here>[^\s#][^\r\n]*?)[ \t]*\r?$"
+    rb"(?:^|[\s{,\"'.])[\w-]*(?:passw(?:or)?d|passphrase|passcode|pwd)s?[\"']?[ \t]*[:=]"
+    rb"(?:(?:[ \t]+|(?<==))(?![|>])(?P<here>[^\s#][^\r\n]*?)[ \t]*\r?$"
     rb"|[ \t]*(?:[|>][^\r\n]*)?\r?\n(?P<below>(?:[ \t]+[^\r\n]+|-[ \t][^\r\n]*)"
     rb"(?:\r?\n(?:[ \t]+[^\r\n]+|-[ \t][^\r\n]*))*))",
     re.IGNORECASE | re.MULTILINE,
 )
 _NO_PASSWORD_VALUE = re.compile(r"""["']?(?:\$|<|%|\{\{|\[masked: )|["']{2}$|(?:null|true|false|yes|no|~)$""")
-_FRONT_MATTER = re.compile(rb"---[ \t]*\r?\n(.*?)^(?:---|\.\.\.)[ \t]*\r?$", re.DOTALL | re.MULTILINE)
+_FRONT_MATTER = re.compile(
+    rb"(?:---|\+\+\+)[ \t]*\r?\n(.*?)^(?:---|\.\.\.|\+\+\+)[ \t]*\r?$", re.DOTALL | re.MULTILINE
+)
 _LETTERS_ALONE = re.compile(r"[^a-z]+")
 _SIGNS = re.compile(r"[^A-Za-z0-9]+")
 _OF_VALUE = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+/.~%-"  # = may follow
@@ -328,7 +330,7 @@ def _framed(data: bytes) -> Iterator[Secret]:
 
 def _front_passwords(data: bytes) -> Iterator[Secret]:
     """Yield the values of keys of the front matter that are named as a password."""
-    front = _FRONT_MATTER.match(data) if data.startswith(b"---") else None
+    front = _FRONT_MATTER.match(data) if data.startswith((b"---", b"+++")) else None
     for match in _PASSWORD_LINE.finditer(data, *front.span(1)) if front else ():
         start, end = match.span("here" if match["here"] is not None else "below")
         if not _NO_PASSWORD_VALUE.match(data[start:end].decode("utf-8", "replace")):

@@ -55,6 +55,17 @@ def test_a_password_of_front_matter_is_masked_whatever_it_is(notes):
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("line", ['password = "abc"', 'db.passwd="abc"', "pwd = 'abc'  # mine"])
+def test_a_password_of_toml_is_masked_too(notes, line):
+    """In the text that an agent reads as in the fields."""
+    text = f"+++\ntitle = 'Weir'\n{line}\n+++\nThe weir, password = abc of all.\n"
+    assert "abc" not in mask(text).partition("\n+++\n")[0]
+    assert mask(text).count("abc") == 1
+    notes.save({"a.md": text})
+    with notes.index.view() as view:
+        assert "abc" not in repr(list(view.reader.each("SELECT * FROM fields")))
+
+
 def test_a_masked_name_names_no_note(notes):
     """Two notes whose titles have a secret each would have the same one."""
     token = SECRETS["GitHub personal"]
