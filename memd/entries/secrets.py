@@ -79,10 +79,15 @@ _ADDRESS = re.compile(r"://(?P<name>[^/\s:@]*):(?P<password>[^/\s@]+)@")
 # Below such a key of front matter any value is a password, also a short one.
 _PASSWORD_KEY = re.compile(r"(?:passw(?:or)?d|passphrase|passcode|pwd)s?", re.IGNORECASE)
 _PASSWORD_LINE = re.compile(
-    rb"(?:^|[\s{,\"'.])[\w-]*(?:passw(?:or)?d|passphrase|passcode|pwd)s?[\"']?[ \t]*[:=]"
-    rb"(?:(?:[ \t]+|(?<==))(?![|>])(?P<here>[^\s#][^\r\n]*?)[ \t]*\r?$"
+    rb"(?:^|[\s{,\"'.])[\w-]*(?:passw(?:or)?d|passphrase|passcode|pwd)s?[\"']?[ \t]*:"
+    rb"(?:[ \t]+(?![|>])(?P<here>[^\s#][^\r\n]*?)[ \t]*\r?$"
     rb"|[ \t]*(?:[|>][^\r\n]*)?\r?\n(?P<below>(?:[ \t]+[^\r\n]+|-[ \t][^\r\n]*)"
     rb"(?:\r?\n(?:[ \t]+[^\r\n]+|-[ \t][^\r\n]*))*))",
+    re.IGNORECASE | re.MULTILINE,
+)
+_TOML_PASSWORD_LINE = re.compile(
+    rb"^[ \t]*[\w.\"'-]*(?:passw(?:or)?d|passphrase|passcode|pwd)s?[\"']?[ \t]*="
+    rb"[ \t]*(?P<here>[^\s#][^\r\n]*)",
     re.IGNORECASE | re.MULTILINE,
 )
 _NO_PASSWORD_VALUE = re.compile(r"""["']?(?:\$|<|%|\{\{|\[masked: )|["']{2}$|(?:null|true|false|yes|no|~)$""")
@@ -331,7 +336,8 @@ def _framed(data: bytes) -> Iterator[Secret]:
 def _front_passwords(data: bytes) -> Iterator[Secret]:
     """Yield the values of keys of the front matter that are named as a password."""
     front = _FRONT_MATTER.match(data) if data.startswith((b"---", b"+++")) else None
-    for match in _PASSWORD_LINE.finditer(data, *front.span(1)) if front else ():
+    lines = _TOML_PASSWORD_LINE if data.startswith(b"+++") else _PASSWORD_LINE
+    for match in lines.finditer(data, *front.span(1)) if front else ():
         start, end = match.span("here" if match["here"] is not None else "below")
         if not _NO_PASSWORD_VALUE.match(data[start:end].decode("utf-8", "replace")):
             quoted = end - start > 2 and data[start : start + 1] in {b'"', b"'"}  # noqa: PLR2004 - both quotes
