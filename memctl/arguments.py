@@ -74,7 +74,7 @@ def parser_of(
     summary = COMMANDS[command]
     parser = Parser(prog=f"memctl {command}", description=f"{summary[0].upper()}{summary[1:]}.")
     add_arguments(parser)
-    parser.epilog = f"{parser.epilog or ''}\nexit codes: memctl help exit-codes".lstrip()
+    parser.epilog = f"{parser.epilog or ''}\nexit codes:\n  memctl help exit-codes lists them".lstrip()
     return parser
 
 

@@ -426,7 +426,7 @@ def test_each_command_explains_itself(name, capsys):
     assert main([name, "--help"]) == exits.OK
     page = capsys.readouterr().out
     assert page.startswith(f"usage: memctl {name}")
-    assert "exit codes: memctl help exit-codes" in page
+    assert "exit codes:\n  memctl help exit-codes" in page
     assert main(["help", name]) == exits.OK
     assert capsys.readouterr().out == page
 
