@@ -40,7 +40,7 @@ def test_keywords_alone_do_not_put_it_first(sample, query, title, place):
 def test_a_right_answer_by_meaning_alone_is_not_called_no_good_match(sample, query, mode):
     """No word of the question stands in the note; hybrid must not count that against it."""
     daemon, root = sample
-    assert daemon.call("search", query=query, workspace=root, mode=mode)["confidence"] == "weak"
+    assert daemon.call("search", query=query, workspace=root, mode=mode)["confidence"] != "none"
 
 
 @pytest.mark.parametrize("query", ["zzzqqq", "wmqwhzei vtcq", "asdfqwer zxcvpoiu", "QX-90417-ZZ"])
