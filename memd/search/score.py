@@ -400,7 +400,7 @@ def fused(  # noqa: PLR0917 - what was decided before, each once
     if names.words:
         merged[at] = np.maximum(merged[at], [names.scores[number] for number in names.words])
     fair = merged
-    if unread and has_vector.any():
+    if unread and has_vector.any() and not request.unread:  # a query in their script may mean them first
         fair = np.where(np.isin(ids, list(unread)), _among(words, merged, has_vector), merged)
     order = decay * (fair if request.fusion == "weighted" else sum(map(_reciprocal, ranks)))
     if names.words:
