@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import sys
 import time
 from argparse import ArgumentParser, Namespace
@@ -245,6 +244,8 @@ def _proved(client: AgentClient, command: str) -> bool:
         told = json.dumps({"cwd": folder, "prompt": prompt})
         began_s = time.monotonic()
         # The line of the user's own configuration, as the client runs it.
+        import subprocess  # no other command starts a program
+
         done = subprocess.run(  # noqa: S602
             command, shell=True, input=told.encode(), capture_output=True, timeout=60, check=False,
             env=os.environ | {REASONS: "1"},

@@ -221,7 +221,7 @@ def test_a_matrix_that_was_cut_off_or_deleted_is_filled_again(notes):
 def test_the_postings_of_two_readers_at_once(notes):
     """Queries that fill the cache together do not disturb each other."""
     words = [f"w{number}" for number in range(2000)]
-    notes.save({"a.md": " ".join(words)})
+    notes.save({f"{at}.md": " ".join(words[at : at + 100]) for at in range(0, len(words), 100)})
     wrong = []
 
     def ask(part: list[str]) -> None:

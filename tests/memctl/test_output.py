@@ -393,7 +393,7 @@ def test_status_page_names_all_that_matters():
         "busy, oldest change not searched yet: 1 min 1 s ago",
         "1,864 sources, 9,001 chunks, 9,000 vectors",
         "3 files, 1 vector",
-        "never",
+        "not complete yet",
         "30 MB",
         "a␊.md (too large)",
         "8 more: memctl status --json",
