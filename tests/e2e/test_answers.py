@@ -19,7 +19,7 @@ def test_a_search_answer_has_all_that_is_promised(sample):
     answer = daemon.call("search", query="breast cancer gene", workspace=root)
     assert set(answer) == {
         "workspace", "hits", "as_words", "confidence", "corrected", "forms", "without", "without_minus",
-        "model_id", "mode", "degraded", "index", "not_utf8", "took_ms", "timings_ms",
+        "lead", "model_id", "mode", "degraded", "index", "not_utf8", "took_ms", "timings_ms",
     }  # fmt: skip
     assert answer["confidence"] in {"strong", "weak", "none"}
     assert (answer["workspace"], answer["mode"], answer["degraded"]) == (root, "hybrid", [])

@@ -52,6 +52,7 @@ ASKED: dict[str, list[dict[str, Any]]] = {
         {"query": "tag:key weir", "min_score": 0.0},
     ],
     "search_memory": [{"query": "wier kye", "min_score": 0.0}],
+    "timeline": [{"query": "weir key", "limit": 1000, "min_score": 0.0}],
     "recall": [
         {"query": "weir", "budget_tokens": 60_000, "min_score": 0.0, "format": form, "superseded": True}
         for form in ("markdown", "xml")
@@ -102,6 +103,7 @@ OF_PEOPLE = {
     "review", "journal", "import", "index", "sync", "pause", "watch", "status", "log", "health", "eval",
     "check", "ping", "workspaces", "team", "models", "agents", "editors", "completions", "start", "stop",
     "restart", "service", "uninstall", "lsp",
+    "timeline",
 }  # fmt: skip
 
 

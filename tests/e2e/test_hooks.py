@@ -181,13 +181,13 @@ def test_a_note_comes_once_in_a_conversation(daemon, notes, client):
 
 
 def test_a_note_that_was_changed_comes_again(daemon, notes):
-    """What counts is the text that the conversation has got, not its file, nor its number in the index."""
+    """What counts is what the model reads of it, not its file, nor its number in the index."""
     assert "5433" in said(daemon, notes, session_id="changed")
-    (notes / "port.md").rename(notes / "below" / "port.md")
+    (notes / "port.md").rename(notes / "2-port.md")
     daemon.call("index", workspace=str(notes), rebuild=True)
-    assert daemon.found(QUESTION, workspace=str(notes)) == ["below/port.md"]
+    assert daemon.found(QUESTION, workspace=str(notes)) == ["2-port.md"]
     assert said(daemon, notes, session_id="changed") == ""
-    (notes / "below" / "port.md").write_text(NOTE.replace("5433", "5434"))
+    (notes / "2-port.md").write_text(NOTE.replace("5433", "5434"))
     daemon.call("index", workspace=str(notes))
     assert "5434" in said(daemon, notes, session_id="changed")
 

@@ -73,6 +73,7 @@ def test_a_folder_that_was_not_moved_is_refused(daemon, notes, tmp_path):
         assert said in done.stderr
     gone = tmp_path / "gone"
     notes.rename(gone)
+    (tmp_path / "texts").mkdir()
     done = daemon.memctl("workspaces", "move", str(notes), str(tmp_path / "texts"))
     assert (done.returncode, "it is not the folder" in done.stderr) == (exits.WORKSPACE, True)
     assert daemon.call("memd.hello")["pid"] == pid

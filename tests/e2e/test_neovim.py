@@ -356,7 +356,7 @@ def test_null_is_no_value(nvim):
 def test_numbers_of_lua_and_of_vim_script_are_taken_for_what_they_are(nvim):
     """6 / 2 is a whole number, half a hit is none; dictionaries of Vim script do as well."""
     out = nvim("""
-        out.whole = request('search', {query = 'sourdough', workspace = workspace, limit = 6 / 2})
+        out.whole = request('search', {query = 'bake the sourdough', workspace = workspace, limit = 6 / 2})
         out.half = request('search', {query = 'sourdough', workspace = workspace, limit = 2.5})
         out.share = request('search', {query = 'sourdough', workspace = workspace, min_score = 1 / 4})
         vim.g.workspace, vim.g.channel = workspace, channel
