@@ -295,9 +295,8 @@ async def forget(workspaces: Workspaces, params: ForgetParams, call: Call) -> Fo
             if not params.agent:
                 raise
             # The reason for people tells how to delete the file: an agent must not.
-            whose = (
-                "was changed since it was stored" if isinstance(error, ChangedError) else "is the user's own"
-            )
+            is_entry = isinstance(error, ChangedError)
+            whose = "may have been changed since it was stored" if is_entry else "is the user's own"
             raise type(error)(
                 f"{note.path} {whose}, and stays: tell the user its path if it should go"
             ) from error
