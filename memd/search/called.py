@@ -29,6 +29,7 @@ TYPED = 1.0  # shared among the words of the query; less than a name, as many ch
 # A name within a longer query has at least this share of the idf of its words, and two words: a note called
 # "Git" does not answer each question about Git.
 NAME_SHARE = 0.5
+HEADING_WORDS = 12  # of a query that may be a heading, or have a name with its signs: then texts are read
 MOST_WORDS = 24  # of a query that may hold a name; a longer one is a text
 _VERSION = re.compile(r"(?<![\d.])(\d+(?:\.\d+)+)(?!\d)")
 _JOINED = re.compile(r"([^\W\d_]+)(\d+)")
@@ -149,7 +150,7 @@ def called(
     """
     found = by_titles(text, terms, candidates, view.snapshot.sources, named)
     asked = words_of(text)
-    if not 0 < len(asked) <= MOST_WORDS:
+    if not 0 < len(asked) <= HEADING_WORDS:
         return found
     chunks = view.reader.chunks([one.id for one in candidates[: runs.FIRST]])
     for number in _headed(chunks, asked):

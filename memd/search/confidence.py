@@ -102,17 +102,18 @@ def led(
         cosines: of the model.
         is_in_title: whether the query is one word that is in the title of a candidate's note.
     """
-    there = [one for one in candidates if alive(one.path)]
-    if not there:
+    first = next((one for one in candidates if alive(one.path)), None)
+    if first is None:
         return Sureness(answer, None)
-    first, scores = there[0], [one.merged if cosines.is_measured else one.worded for one in there]
-    others = (
-        score
-        for one, score in zip(there, scores, strict=True)
-        if one.source != first.source and one.id not in alike
-    )
-    lead = max(0.0, scores[0] - max(others, default=0.0))
-    if answer != "none" and ((scores[0] >= FAIR and lead >= LEAD) or is_in_title(first)):
+
+    def score(one: Candidate) -> float:
+        return one.merged if cosines.is_measured else one.worded
+
+    others = [one for one in candidates if one.source != first.source and one.id not in alike]
+    # By score, so that the disk is asked about one of them and not about all.
+    second = next((one for one in sorted(others, key=score, reverse=True) if alive(one.path)), None)
+    lead = max(0.0, score(first) - (score(second) if second else 0.0))
+    if answer != "none" and ((score(first) >= FAIR and lead >= LEAD) or is_in_title(first)):
         return Sureness("strong", lead, first.id)
     return Sureness(answer, lead)
 

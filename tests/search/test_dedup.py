@@ -109,7 +109,7 @@ def test_what_left_the_disk_neither_stands_for_others_nor_is_named(notes):
 @pytest.mark.parametrize("limit", [1, 2, 3])
 def test_more_copies_than_are_looked_at_do_not_crowd_the_answer(notes, limit):
     copies = {f"n{number:03}.md": f"heron {LONG}\n" for number in range(120)}
-    notes.save({**copies, "other.md": f"heron {LONG[:400]} weir\n", "third.md": "heron pond\n"})
+    notes.save({**copies, "other.md": f"heron {LONG[:400]} weir\n", "third.md": "heron pond wordaa\n"})
     found = notes.found(LONG, mode="vector", min_score=0.0, limit=limit)
     assert len(found) == limit
     assert sum(path in copies for path in found) == 1

@@ -145,7 +145,8 @@ def test_a_text_is_cut_into_word_pieces_once(name):
     tokenizer = CountingTokenizer()
     note = text(name, 10_000)
     parse(note, tokenizer=tokenizer, limits=LIMITS)
-    assert tokenizer.given <= (2.2 if "headings" not in name else 4) * len(note) + 1_000
+    # A part behind a cut inside a line is counted with the words before the cut.
+    assert tokenizer.given <= (3.1 if "headings" not in name else 4) * len(note) + 1_000
 
 
 def test_dense_text_is_counted_in_part(monkeypatch):
