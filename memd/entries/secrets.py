@@ -90,6 +90,11 @@ _TOML_PASSWORD_LINE = re.compile(
     rb"[ \t]*(?P<here>[^\s#][^\r\n]*)",
     re.IGNORECASE | re.MULTILINE,
 )
+_JSON_PASSWORD = re.compile(
+    rb"\"[^\"\n]*(?:passw(?:or)?d|passphrase|passcode|pwd)s?\"[ \t]*:\s*"
+    rb"(?P<here>\"(?:[^\"\\\n]|\\.)*\"|[^\s\"\[{,}\]][^\s,}\]]*)",
+    re.IGNORECASE,
+)
 _NO_PASSWORD_VALUE = re.compile(r"""["']?(?:\$|<|%|\{\{|\[masked: )|["']{2}$|(?:null|true|false|yes|no|~)$""")
 _FRONT_MATTER = re.compile(
     rb"(?:---|\+\+\+)[ \t]*\r?\n(.*?)^(?:---|\.\.\.|\+\+\+)[ \t]*\r?$", re.DOTALL | re.MULTILINE
@@ -99,6 +104,7 @@ _SIGNS = re.compile(r"[^A-Za-z0-9]+")
 _OF_VALUE = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+/.~%-"  # = may follow
 _LONGEST_NAME = 40  # bytes of a value that may be the name of the next assignment
 _LOADING = threading.Lock()
+JSON_HEAD_BYTES = 64 << 10  # of a note that begins with {; a longer head is no front matter
 MIN_PASSWORD_CHARS = 8
 MIN_ADDRESS_PASSWORD_CHARS = 4  # where an address has a password, few texts are anything else
 LONG_PASSWORD_CHARS = 20  # of letters alone: placeholders in documentation are shorter
@@ -336,8 +342,12 @@ def _framed(data: bytes) -> Iterator[Secret]:
 def _front_passwords(data: bytes) -> Iterator[Secret]:
     """Yield the values of keys of the front matter that are named as a password."""
     front = _FRONT_MATTER.match(data) if data.startswith((b"---", b"+++")) else None
-    lines = _TOML_PASSWORD_LINE if data.startswith(b"+++") else _PASSWORD_LINE
-    for match in lines.finditer(data, *front.span(1)) if front else ():
+    span, lines = front.span(1) if front else (0, 0), _PASSWORD_LINE
+    if data.startswith(b"+++"):
+        lines = _TOML_PASSWORD_LINE
+    elif data.startswith(b"{"):
+        span, lines = (0, JSON_HEAD_BYTES), _JSON_PASSWORD
+    for match in lines.finditer(data, *span):
         start, end = match.span("here" if match["here"] is not None else "below")
         if not _NO_PASSWORD_VALUE.match(data[start:end].decode("utf-8", "replace")):
             quoted = end - start > 2 and data[start : start + 1] in {b'"', b"'"}  # noqa: PLR2004 - both quotes

@@ -66,6 +66,15 @@ def test_a_password_of_toml_is_masked_too(notes, line):
         assert "abc" not in repr(list(view.reader.each("SELECT * FROM fields")))
 
 
+@pytest.mark.parametrize("pair", ['"password": "abc"', '"db.passwd":\n "abc"', '"pwd" : "a\\"abc"'])
+def test_a_password_of_a_head_in_json_is_masked_too(notes, pair):
+    text = f'{{\n"title": "Weir",\n{pair}\n}}\nThe weir, abc of all.\n'
+    assert mask(text).count("abc") == 1
+    notes.save({"a.md": text})
+    with notes.index.view() as view:
+        assert "abc" not in repr(list(view.reader.each("SELECT * FROM fields")))
+
+
 def test_a_masked_name_names_no_note(notes):
     """Two notes whose titles have a secret each would have the same one."""
     token = SECRETS["GitHub personal"]
