@@ -100,7 +100,8 @@ def both(tmp_path_factory):
     def note(number, title, text):
         named = json.dumps(title)
         front = f"title: {named}\naliases: [{named}]\nsupersedes: [{named}]\nrelated: {named}\n"
-        return f"---\n{front}---\n# Box {number}\n\n## Key {text}\n\nThe weir has {text}\n"
+        link = f"\nSee [[Key {text}]] and [it](https://box.example/{text}).\n" if " " not in text else ""
+        return f"---\n{front}---\n# Box {number}\n\n## Key {text}\n\nThe weir has {text}\n{link}"
 
     texts, instead = {}, {}
     for number, secret in enumerate([*ONE_LINE.values(), *LINES]):
