@@ -15,10 +15,10 @@ CEILINGS = {
     # clients' files that are read without a wait, days that a question names, the newest statement and what a
     # later note changes, timelines, names with a meaning, diaries alone that fade, scripts word by word,
     # sidecars beside the writer, telephone numbers, files that git tracks.
-    "memd": 44_501,
+    "memd": 44_511,
     # The language server (1,964), doctor, instructions and sessions of agents, timelines.
     "memctl": 16_293,
-    "tests": 65_596,
+    "tests": 65_606,
     # Up by known items, dated memories, the hybrid search against its better arm, the language server,
     # hooks in time, and statements that change.
     "benchmarks": 8_894,
