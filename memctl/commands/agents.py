@@ -229,6 +229,8 @@ def _doctor(clients: Sequence[AgentClient]) -> int:
 
 def _proved(client: AgentClient, command: str) -> bool:
     """Run the registered hook with a question about a note, and print what the model would get."""
+    import subprocess  # no other command starts a program
+
     folder = common.here()
     print(f"{client.name}: {one_line(command)}")
     root, why = registration.hook_workspace(command, folder)
@@ -244,8 +246,6 @@ def _proved(client: AgentClient, command: str) -> bool:
         told = json.dumps({"cwd": folder, "prompt": prompt})
         began_s = time.monotonic()
         # The line of the user's own configuration, as the client runs it.
-        import subprocess  # no other command starts a program
-
         done = subprocess.run(  # noqa: S602
             command, shell=True, input=told.encode(), capture_output=True, timeout=60, check=False,
             env=os.environ | {REASONS: "1"},

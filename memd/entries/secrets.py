@@ -77,21 +77,21 @@ _STRONG_WORD = re.compile(WORDS.removesuffix("|key"))
 _HEX = re.compile("[0-9a-f]+|[0-9A-F]+")
 _ADDRESS = re.compile(r"://(?P<name>[^/\s:@]*):(?P<password>[^/\s@]+)@")
 # Below such a key of front matter any value is a password, also a short one.
-_PASSWORD_KEY = re.compile(r"(?:passw(?:or)?d|passphrase|passcode|pwd)s?", re.IGNORECASE)
+_PASSWORDS = rb"(?:passw(?:or)?d|passphrase|passcode|pwd)s?"
+_PASSWORD_KEY = re.compile(_PASSWORDS.decode(), re.IGNORECASE)
 _PASSWORD_LINE = re.compile(
-    rb"(?:^|[\s{,\"'.])[\w-]*(?:passw(?:or)?d|passphrase|passcode|pwd)s?[\"']?[ \t]*:"
+    rb"(?:^|[\s{,\"'.])[\w-]*" + _PASSWORDS + rb"[\"']?[ \t]*:"
     rb"(?:[ \t]+(?![|>])(?P<here>[^\s#][^\r\n]*?)[ \t]*\r?$"
     rb"|[ \t]*(?:[|>][^\r\n]*)?\r?\n(?P<below>(?:[ \t]+[^\r\n]+|-[ \t][^\r\n]*)"
     rb"(?:\r?\n(?:[ \t]+[^\r\n]+|-[ \t][^\r\n]*))*))",
     re.IGNORECASE | re.MULTILINE,
 )
 _TOML_PASSWORD_LINE = re.compile(
-    rb"^[ \t]*[\w.\"'-]*(?:passw(?:or)?d|passphrase|passcode|pwd)s?[\"']?[ \t]*="
-    rb"[ \t]*(?P<here>[^\s#][^\r\n]*)",
+    rb"^[ \t]*[\w.\"'-]*" + _PASSWORDS + rb"[\"']?[ \t]*=[ \t]*(?P<here>[^\s#][^\r\n]*)",
     re.IGNORECASE | re.MULTILINE,
 )
 _JSON_PASSWORD = re.compile(
-    rb"\"[^\"\n]*(?:passw(?:or)?d|passphrase|passcode|pwd)s?\"[ \t]*:\s*"
+    rb"\"[^\"\n]*" + _PASSWORDS + rb"\"[ \t]*:\s*"
     rb"(?P<here>\"(?:[^\"\\\n]|\\.)*\"|[^\s\"\[{,}\]][^\s,}\]]*)",
     re.IGNORECASE,
 )

@@ -140,6 +140,7 @@ class Judgement:
     runs: Mapping[int, Run] = field(default_factory=dict)
     # Chunk → the name by which the query calls its note or section.
     called: Mapping[int, Called] = field(default_factory=dict)
+    is_name: bool = False  # whether the whole query is one of these
     # Chunk → the time that the query names and its source is of.
     days: Mapping[int, DayNamed] = field(default_factory=dict)
     # Candidates in scripts that the model does not read, where it reads the query.
@@ -157,8 +158,7 @@ class Judgement:
         What the query calls by its name, and what words alone can judge, has no floor unless one was named.
         Who types a name looks for what has it, and not for what only means something like it.
         """
-        is_near = not (one.keyword_score or one.id in self.called or request.is_floor_named)
-        if is_near and is_exact(request.query.text, self.called.values()):
+        if self.is_name and not (one.keyword_score or one.id in self.called or request.is_floor_named):
             return False
         has_none = one.id in self.called or (one.id in self.unread and bool(one.keyword_score))
         return one.merged >= request.floor or (has_none and not request.is_floor_named)
@@ -254,6 +254,7 @@ def _judged(view: View, request: PreparedQuery, words: Judgement, lap: Lap) -> J
         knows,
         in_a_row,
         names_asked,
+        is_exact(request.query.text, names_asked.values()),
         days,
         unread,
         ranked.candidates,
