@@ -93,7 +93,8 @@ def main() -> None:
     compared = below(found) if options.never_below else []
     if compared:
         print(report.table(compared), end="\n\n")
-    report.show("quality", rows, options, **raw, **({"never below": compared} if compared else {}))
+    name = "quality-together" if options.together else "quality"
+    report.show(name, rows, options, **raw, **({"never below": compared} if compared else {}))
     if any(row["below"] for row in compared):
         sys.exit("hybrid search is below its better arm")
 
