@@ -104,7 +104,7 @@ def _hooks(name: str) -> str:
     if name in _IMPORTED:
         end = "\nAt its end, it is imported into the archive of its workspace ([archives](archives.md))."
     return (
-        "Hooks, without a call by the agent: at the start of a conversation, what was stored lately is added; at each prompt,\n"
+        "Hooks, without a call by the agent: at its start, a conversation gets what is due, changed or new in its project; at each prompt,\n"
         f"notes that are most probably about it, at most 500 tokens, often nothing ([hooks](agents.md#hooks)).{end}"
     )
 

@@ -26,9 +26,6 @@ STDIN_BYTES = 16 << 20  # arbitrary: above the size of prompts with pasted files
 QUERY_HEAD_CHARS = 1500  # about what the model reads; the question is at the beginning of a prompt …
 QUERY_TAIL_CHARS = 500  # … or below pasted text
 BUDGET_TOKENS = 500  # for each prompt; arbitrary: some notes, and a very small part of a context
-# Recalled at the start of a conversation, before the first prompt: recent entries and daily notes.
-# Not the archive: each conversation would begin with the previous one.
-RECENT = {"query": "", "since": "7d", "path": ["MEMORY.md", "memory/*.md", "memory/*/*.md"]}
 # A prompt of one or two of these words asks for no information, whatever the notes contain.
 FEW_WORDS = 2
 COMMON_WORDS = frozenset(
@@ -154,7 +151,8 @@ def _answer(client: str, kind: str, fields: dict[str, Any], named: str | None) -
     if kind == "start":
         recalled.remove_old()
     known = recalled.keys(place)
-    text, keys = _recalled(root, fields["prompt"] if kind == "prompt" else None, known)
+    asked = _of_prompt(fields["prompt"]) if kind == "prompt" else _of_start(root, fields)
+    text, keys = _recalled(root, asked, known) if asked else ("", [])
     text = framed(text)
     if text and client == "gemini":
         import json
@@ -213,9 +211,36 @@ def _silent(reason: str) -> None:
     os.write(2, f"{reason}\n".encode("utf-8", "replace"))
 
 
-def _recalled(root: str, prompt: str | None, known: list[str]) -> tuple[str, list[str]]:
+def _of_prompt(prompt: str) -> dict[str, Any]:
+    """Return the parameters of `recall` for a prompt; {} if it asks for no information."""
+    if query := as_words(prompt):
+        # The core notes were given at the start of the conversation.
+        return {"query": query, "sure": True, "core": False}
+    _silent("the prompt is a word or two that ask for nothing")
+    return {}
+
+
+def _of_start(root: str, fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters of `recall` for the start of a conversation, before its first prompt."""
+    from memctl import recalled
+
+    folder = os.path.realpath(fields["cwd"])
+    repository = folder
+    while not os.path.lexists(f"{repository}/.git") and repository != "/":
+        repository = os.path.dirname(repository)  # noqa: PTH120 - pathlib is slower to load
+    is_inside = f"{folder}/".startswith(f"{root}/")
+    # A workspace may be one repository: then the folder tells more.
+    is_repository = repository != "/" and (not is_inside or repository.startswith(f"{root}/"))
+    project = repository if is_repository else folder
+    sessions, since = recalled.begins(fields.get("session_id"), project)
+    begins = {"project": os.path.basename(project)[:100], "sessions": sessions}  # noqa: PTH119 - as above
+    begins |= {"folder": project[len(root) + 1 :]} if is_inside else {}
+    return {"query": "", "begins": begins if since is None else begins | {"since": since}}
+
+
+def _recalled(root: str, asked: dict[str, Any], known: list[str]) -> tuple[str, list[str]]:
     """
-    Return the text of `recall` for a prompt, or of recent notes for None, and the keys of its passages.
+    Return the text of `recall` and the keys of its passages.
 
     Both are empty without a good match. Passages with the keys *known* are left out.
     """
@@ -227,15 +252,7 @@ def _recalled(root: str, prompt: str | None, known: list[str]) -> tuple[str, lis
         "budget_tokens": BUDGET_TOKENS,
         "wait": False,
         "known": known,
-    }
-    if prompt is None:
-        params |= RECENT
-    elif query := as_words(prompt):
-        # The core notes were given at the start of the conversation.
-        params |= {"query": query, "sure": True, "core": False}
-    else:
-        _silent("the prompt is a word or two that ask for nothing")
-        return "", []
+    } | asked
     _asked.update(params)
     try:
         connected = Client.connect(timeout_s=_left_s())
@@ -257,7 +274,7 @@ def _recalled(root: str, prompt: str | None, known: list[str]) -> tuple[str, lis
     if answer["workspace"] != root:
         _silent(f"{root} is not registered (memctl init {root})")
         return "", []
-    if answer["confidence"] == "none" or not answer["sources"]:
+    if not answer["text"] or ("begins" not in asked and answer["confidence"] == "none"):
         _silent("no note is so near to the prompt that it is added unasked")
         return "", []
     return str(answer["text"]), answer["keys"]

@@ -18,10 +18,11 @@ MAX_NAME_BYTES = 255  # NAME_MAX of Linux: of a file or folder in a path
 # 64 KiB: far more than a prompt can want at once, far less than the wire's cap on answers.
 MAX_BUDGET_TOKENS = 65_536
 MAX_TEXT_CHARS = 500_000  # of a text that is edited: a request has at most 1 MiB
+MAX_SESSIONS = 100  # of a project; arbitrary
 MAX_KNOWN = 1000  # keys of `recall`; arbitrary: some hundred answers of a hook
 
 # Lua's {} arrives as an empty array, which is accepted for these parameters, the only maps.
-MAPS = frozenset({"weights", "source", "settings"})
+MAPS = frozenset({"weights", "source", "settings", "begins"})
 NOTES = frozenset({"supersedes", "related"})  # each of several notes: its path or id
 
 Share = Annotated[float, Meta(ge=0, le=1)]
@@ -104,6 +105,17 @@ class TimelineParams(QueryParams, frozen=True, kw_only=True):
     glob: Globs = []  # the `path` of a search
 
 
+class Begins(Struct, frozen=True, forbid_unknown_fields=True):
+    """A conversation that begins: what of a workspace is its project's."""
+
+    folder: Annotated[str, Meta(max_length=MAX_PATH_CHARS)] | None = (
+        None  # relative to the root; "" is the root
+    )
+    project: Annotated[str, Meta(max_length=MAX_NAME_BYTES)] = ""  # name of its folder or repository
+    sessions: Annotated[list[str], Meta(max_length=MAX_SESSIONS)] = []  # earlier conversations about it
+    since: Annotated[int, Meta(ge=0, le=2**33)] | None = None  # unix seconds: when the last of them began
+
+
 class RecallParams(ScopedParams, frozen=True, kw_only=True):
     """``recall``: the core notes and the hits of a search, within a budget."""
 
@@ -117,6 +129,7 @@ class RecallParams(ScopedParams, frozen=True, kw_only=True):
     # Keys of passages that the reader has already and that are left out; given, even if it is empty, the
     # answer has `keys`.
     known: Annotated[list[Key], Meta(max_length=MAX_KNOWN)] | None = None
+    begins: Begins | None = None  # instead of hits: what is due, changed or new in a conversation's project
 
     @property
     def glob(self) -> Globs:

@@ -2,21 +2,22 @@
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import UNSET, structs
 
+from memd.api.begins import begun
 from memd.api.hits import iso_day, later_statement, rounded
 from memd.api.params import RecallParams
-from memd.api.results import RecallOmission, RecallResult, RecallSource
+from memd.api.results import NamedNote, RecallOmission, RecallResult, RecallSource
 from memd.api.search import Freshness, answered, query_frame, record_recalls, wait_for, without_minus
 from memd.index.snapshot import View
 from memd.index.source_rows import EXTERNAL
-from memd.records import Confidence
+from memd.records import Confidence, Source
 from memd.rpc.context import Call, Packed, packed
 from memd.search.confidence import is_sure
 from memd.search.filters import OF_PATHS
-from memd.search.recall import BYTES_PER_TOKEN, ESTIMATOR, Piece, Recalled, piece_of
+from memd.search.recall import BYTES_PER_TOKEN, ESTIMATOR, Piece, Recalled, Titles, piece_of
 from memd.search.recall import recall as fit
 from memd.search.score import PreparedQuery
 from memd.search.search import Answer, Hit
@@ -30,6 +31,16 @@ PREFACES: dict[Confidence, str] = {
     "weak": "Weak match: these notes may be beside the point.",
     "none": "No good match: these are only the nearest notes.",
 }
+
+
+class Start(NamedTuple):
+    """What a conversation starts with after the core."""
+
+    titles: Sequence[Titles] = ()
+    entries: Sequence[Piece] = ()
+
+
+NO_START = Start()
 RECALL_HITS = 50  # candidates for a prompt, at most
 PIECE_TOKENS = 50  # length of a short piece: a small budget needs no more candidates than fit into it
 LEAST_HITS = 10  # some of them repeat text that is sent already
@@ -64,8 +75,9 @@ def _recall(
         instead = without_minus(view, opened, params, call, answer)
         with opened.threads.turn():
             core = core_pieces(view, opened, params, answer.prepared)
+            start = _start(view, params, answer.prepared, core) if params.begins else NO_START
             piece = functools.partial(_piece, view, answer)
-            made = fitted(core, params, answer, lines_by_path(view, known), piece)
+            made = fitted(core, params, answer, lines_by_path(view, known), piece, start=start)
             keys = UNSET if params.known is None else keys_sent(view, made)
         record_recalls(view, opened, answer, {sent.piece.path for sent in made.sent})
     frame = query_frame(opened, answer, fresh) | {
@@ -76,15 +88,29 @@ def _recall(
     return packed(result_of(made, params, frame))
 
 
+def _start(view: View, params: RecallParams, request: PreparedQuery, core: Sequence[Piece]) -> Start:
+    assert params.begins is not None
+    titles, newest = begun(view, params.begins, request.today)
+    there = {one.path for one in core}
+    entries = [one for one in newest if one.path not in there and request.alive(one.path)]
+    return Start(titles, beginnings(view, entries, params, request))
+
+
 def fitted(
     core: Sequence[Piece],
     params: RecallParams,
     answer: Answer,
     known: Mapping[str, set[Line]],
     piece: Callable[[Hit], Piece],
+    *,
+    start: Start = NO_START,
 ) -> Recalled:
-    """Fill the budget with the *core* and the hits of an answer; *known*: path → lines that are left out."""
+    """Fill the budget with the *core*, and with the hits of an answer, or what a conversation starts with.
+
+    *known*: path → lines that are left out.
+    """
     hits = answer.hits if params.nearest or answer.confidence != "none" else []
+    hits = [] if params.begins else hits
     old = [hit for hit in hits if (hit.superseded_by or hit.expired) and not params.superseded]
     wanted = [hit for hit in hits if params.superseded or not (hit.superseded_by or hit.expired)]
     if params.sure:
@@ -93,12 +119,13 @@ def fitted(
         wanted = [hit for hit in wanted if is_sure(hit.candidate, answer.read) or hit.source.path in newer]
     return fit(
         core,
-        list(map(piece, wanted)),
+        [*start.entries, *map(piece, wanted)],
         params.budget_tokens,
         style=params.format,
-        preface=PREFACES[answer.confidence],
+        preface="" if params.begins else PREFACES[answer.confidence],
         left_out=[(piece(hit), _why_old(hit)) for hit in old],
         known=known,
+        titles=start.titles,
     )
 
 
@@ -146,17 +173,23 @@ def core_pieces(
     paths = opened.config.core
     places = [condition.matcher() for condition in request.query.filters if condition.name in OF_PATHS]
     ids = view.reader.source_ids(paths)
+    found = [view.snapshot.sources.get(ids.get(path, 0)) for path in paths]
+    core = [one for one in found if one and all(allows(one) for allows in places) and request.alive(one.path)]
+    return beginnings(view, core, params, request)
+
+
+def beginnings(
+    view: View, sources: Sequence[Source], params: RecallParams, request: PreparedQuery
+) -> list[Piece]:
+    """Return the first lines of each source."""
     pieces = []
-    for path in paths:
-        source = view.snapshot.sources.get(ids.get(path, 0))
-        if source is None or not all(allows(source) for allows in places) or not request.alive(path):
-            continue
+    for source in sources:
         chunk, own = beginning(view, source, params.budget_tokens * BYTES_PER_TOKEN)
         if chunk is not None:
             origin = chunk.origin or source.origin
             pieces.append(
                 Piece(
-                    chunk.id, path, view.source(source.id).title, source.day, origin, None, None, own,
+                    chunk.id, source.path, view.source(source.id).title, source.day, origin, None, None, own,
                     expired=source.expired(request.today), external=source.external,
                 )
             )  # fmt: skip
@@ -190,6 +223,7 @@ def result_of(
             RecallOmission(**_recalled(one, one.passage) | place(one), reason=reason)
             for one, reason in made.omitted
         ],
+        named=[NamedNote(path=one.path, title=one.title) for one in made.named],
         **frame,
     )
 

@@ -216,7 +216,7 @@ class RecallSource(Location, frozen=True, kw_only=True):
     """Lines included in the text."""
 
     id: int
-    score: float | None  # null: of the core, which comes first for any query
+    score: float | None  # null: of the core, which comes first for any query, or with `begins`
     confidence: Confidence | None  # of the match; null: of the core
     date: str  # YYYY-MM-DD
     origin: str  # "human" or "agent"
@@ -234,6 +234,13 @@ class RecallOmission(RecallSource, frozen=True, kw_only=True):
     reason: str
 
 
+class NamedNote(Result, frozen=True, kw_only=True):
+    """A note by its title."""
+
+    path: str
+    title: str
+
+
 class RecallResult(SearchedResult, frozen=True, kw_only=True):
     """The core and the hits as text for a prompt, within a budget."""
 
@@ -243,6 +250,7 @@ class RecallResult(SearchedResult, frozen=True, kw_only=True):
     budget_tokens: int
     estimator: str  # the formula of the token count
     sources: list[RecallSource]
+    named: list[NamedNote] = []  # notes of which `text` has only title and path
     keys: list[str] | UnsetType = UNSET  # with `known`: keys of the passages in `text`, for the next `known`
     omitted: list[RecallOmission]
     confidence: Confidence

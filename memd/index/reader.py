@@ -21,7 +21,7 @@ from memd.errors import DeadlineError, IndexClosedError
 from memd.index.database import FRONT, Match, damaged, decoded, open_reader, terms_of, translated
 from memd.index.links import original_of
 from memd.index.postings import COUNT_BITS, Part, Stored, StoredRow, Term, key_of, part_of, stored_in
-from memd.index.source_rows import AGENTS, FORM, PEOPLE, SESSION, read_by_model, searchable
+from memd.index.source_rows import AGENTS, ARCHIVES, FORM, PEOPLE, SESSION, read_by_model, searchable
 from memd.records import NOT_UTF8, Source
 
 # SQLite VM instructions between two checks of the deadline: about half a millisecond.
@@ -35,6 +35,10 @@ NOTED = """
     SELECT count(noted) FROM (
         SELECT note(words) AS noted FROM words WHERE words MATCH ? AND rowid > ? LIMIT -1
     )
+"""
+NEWEST = """
+    SELECT id, iif(mtime_ns, mtime_ns, 9223372036854775807) AS changed FROM sources
+    WHERE gone_at IS NULL AND path NOT GLOB ? ORDER BY changed DESC LIMIT ?
 """
 STORED = "SELECT term, upto, ids, counts, crc FROM main.postings WHERE term = ?"
 # CROSS JOIN fixes the order: otherwise SQLite scans all vectors, which takes seconds for 100,000.
@@ -357,6 +361,13 @@ class Reader:
     def change_times(self) -> dict[int, int]:
         """Return source → mtime_ns of all sources, gone ones included."""
         return dict(self.each("SELECT id, mtime_ns FROM sources"))
+
+    def newest(self, limit: int) -> dict[int, int]:
+        """Return source → mtime_ns of those changed last, the newest first, without the archive.
+
+        A file that was saved just before it was read has no stamp yet, and counts as the newest.
+        """
+        return dict(self.each(NEWEST, (f"{ARCHIVES}*", limit)))
 
     def all_rows(self) -> Iterator[tuple[int, int, int]]:
         """Yield (chunk, source, row of the active matrix or -1) of all chunks by id, gone ones included."""

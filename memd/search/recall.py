@@ -31,6 +31,7 @@ SECTION_BYTES = 3_200
 SECTION_SHARE = 1 / 2  # of the room left
 # A piece cut to less than about a sentence is useless. Ignored if nothing else has been sent.
 MIN_CUT_BYTES = 120
+TITLE_CHARS = 60  # of a note that is named
 
 Format = Literal["markdown", "xml"]
 Lines = dict[Line, str]  # of one source
@@ -87,13 +88,31 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True)
+class Named:
+    """A note that is named instead of shown."""
+
+    title: str
+    path: str
+    day: date | None = None  # on which it is due
+
+
+@dataclass(frozen=True, slots=True)
+class Titles:
+    """Notes that are named under a line that says why."""
+
+    head: str
+    notes: tuple[Named, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Recalled:
-    """The text of a recall, with the pieces sent and omitted."""
+    """The text of a recall, with the pieces sent and omitted, and the notes named by title and path."""
 
     text: str
     tokens: int  # of the whole *text*, estimated
     sent: tuple[Sent, ...]
     omitted: tuple[tuple[Piece, str], ...]  # with the reason
+    named: tuple[Named, ...] = ()
 
 
 def piece_of(hit: Hit, said: Confidence, section: Callable[[], Lines]) -> Piece:
@@ -128,6 +147,7 @@ def recall(
     preface: str = "",
     left_out: Sequence[tuple[Piece, str]] = (),
     known: Mapping[str, set[Line]] = MappingProxyType({}),
+    titles: Sequence[Titles] = (),
 ) -> Recalled:
     """Fill the budget; a piece that is too long is omitted, and shorter pieces after it are still tried.
 
@@ -141,14 +161,16 @@ def recall(
         preface: a remark before the hits.
         left_out: pieces that must not be sent, with the reason.
         known: path → lines that the reader has already.
+        titles: of notes to be named between the core and the hits.
     """
     filling = _Filling(_FRAMES[style], budget_tokens * BYTES_PER_TOKEN, _lines={**known})
     core_bytes = int(filling.most_bytes * CORE_SHARE)
     omitted = [(piece, why) for piece in core if (why := filling.add(piece, core_bytes))]
+    named = [note for one in titles for note in filling.add_titles(one)]
     filling.add_remark(preface)
     omitted += [(piece, why) for piece in hits if (why := filling.add(piece, filling.most_bytes))]
     text = filling.text()
-    return Recalled(text, count_tokens(text), tuple(filling.sent), (*omitted, *left_out))
+    return Recalled(text, count_tokens(text), tuple(filling.sent), (*omitted, *left_out), tuple(named))
 
 
 def count_tokens(text: str) -> int:
@@ -253,6 +275,15 @@ class _Filling:
     def add_remark(self, remark: str) -> None:
         """Add a remark before the next piece."""
         self._remark = self.frame.remark(remark) if remark else ""
+
+    def add_titles(self, titles: Titles) -> tuple[Named, ...]:
+        """Add as many titles as fit, under their head; return their notes."""
+        for most in range(len(titles.notes), 0, -1):
+            part = self.frame.remark("\n".join([titles.head, *map(_named, titles.notes[:most])]))
+            if _size(self._with(part)) <= self.most_bytes:
+                self._parts.append(part)
+                return titles.notes[:most]
+        return ()
 
     def text(self) -> str:
         """Return the whole text."""
@@ -360,6 +391,14 @@ class _Filling:
 
     def _with(self, *parts: str) -> str:
         return self.frame.whole([*self._parts, *filter(None, [self._remark]), *parts])
+
+
+def _named(note: Named) -> str:
+    """Return the line of a note that is named, about 15 tokens."""
+    title = _line(note.title)
+    if len(title) > TITLE_CHARS:
+        title = f"{title[: TITLE_CHARS - 1].rstrip()}\u2026"
+    return f"- {f'{note.day}: ' if note.day else ''}{title} \u2014 {_line(note.path)}"
 
 
 def _cut_at(whole: Passage, end: int) -> Passage:

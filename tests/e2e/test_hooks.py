@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import uuid
+from datetime import datetime
 
 import forked
 import pytest
@@ -96,6 +97,49 @@ def test_a_conversation_begins_with_what_was_kept_lately(daemon, notes):
     assert "5433" not in text
     resumed = told | {"source": "resume"}
     assert hook(daemon, "claude-code", "SessionStart", told=resumed, env=PATIENT).stdout == b""
+
+
+def test_a_conversation_begins_with_what_is_of_its_project(daemon, notes, tmp_path):
+    """In its folder, or of its repository's name: what is due first, then what changed since the last one."""
+    today = f"{datetime.now().astimezone():%Y-%m-%d}"
+    shop, garden = notes / "shop", tmp_path / "code" / "garden"
+    (garden / ".git").mkdir(parents=True)
+    (garden / "src").mkdir()
+    shop.mkdir()
+    for path, text in {
+        "shop/cert.md": f"---\ndue: {today}\n---\n# Renew the certificate\n",
+        "shop/paid.md": f"---\ndue: {today}\nstatus: done\n---\n# Pay the domain\n",
+        "shop/old.md": "---\nvalid_until: 2020-01-01\n---\n# Sale of 2019\n",
+        "shop/diary.md": "---\nprivate: true\n---\n# Of the owner\n",
+        "projects/garden.md": "# Beds and paths\n",
+    }.items():
+        (notes / path).parent.mkdir(exist_ok=True)
+        (notes / path).write_text(text)
+    for topic, title in (("garden", "Watering"), ("weirs", "Weir of Ada"), ("weirs", "Weir of Bob")):
+        entry = {"topic": topic, "title": title, "content": f"{title} is decided."}
+        source = {"source": {"session": "first"}} if title.endswith("Ada") else {}
+        daemon.call("extract_memory", workspace=str(notes), **entry, **source)
+    daemon.call("index", workspace=str(notes))
+    text = begun(daemon, shop, session_id="s1")
+    assert f"> - {today}: Renew the certificate \u2014 shop/cert.md" in text
+    assert "Changed since" not in text
+    for other in ("Pay the domain", "Sale", "owner", "Watering", "Weir", "5433"):
+        assert other not in text
+    (shop / "hours.md").write_text("# Opening hours\n")
+    daemon.call("index", workspace=str(notes))
+    text = begun(daemon, shop, session_id="s2")
+    assert re.search(r"(?s)> Changed since .+ began:\n> - .*Opening hours \u2014 shop/hours.md", text)
+    named = ("claude-code", "SessionStart", "-w", str(notes))
+
+    def outside(session):
+        told = {"cwd": str(garden / "src"), "transcript_path": "/nowhere", "session_id": session}
+        return hook(daemon, *named, told=told, env=PATIENT).stdout.decode()
+
+    first, second = outside("first"), outside("second")
+    assert "> Watering is decided." in first
+    assert "Weir" not in first
+    assert "> Weir of Ada is decided." in second  # that conversation wrote it
+    assert "Weir of Bob" not in second
 
 
 def test_a_conversation_gets_notes_of_the_workspace_that_every_command_would_find(daemon, notes, tmp_path):
