@@ -73,6 +73,7 @@ class EmbedLoop:
         self._pause = context.daemon.pause
         self._first: set[str] = set()  # paths saved a moment ago
         self._tried: set[str] = set()  # sources without a usable sidecar, which are not tried again
+        self._is_late = False  # the disk with the sidecars did not answer in time
         self._kept: set[bytes] = set()  # sources with a usable sidecar, by the hash of their bytes
         # What is about to be exported may be purged: the removal of its sidecar must come after.
         self._exporting = asyncio.Lock()
@@ -139,9 +140,6 @@ class EmbedLoop:
                     continue
                 if self.held and self._next is None:  # the batch in progress is committed first
                     await self._pause.over()
-                    continue
-                # Vectors that need no model come first.
-                if await self._adopt_old(embedder) or await self._adopt_sidecars(embedder):
                     continue
                 if await self._embed_some(embedder):
                     continue
@@ -226,12 +224,14 @@ class EmbedLoop:
         await self.count()
         return examined
 
-    async def _adopt_sidecars(self, embedder: Embedder) -> bool:
-        """Take vectors from sidecars; return False if there are none, or if their disk does not answer."""
+    async def _adopt_sidecars(self, embedder: Embedder, waiting: list[list[tuple[bytes, bool]]]) -> bool:
+        """Take vectors of the *waiting* sources from sidecars; return False if there are none.
+
+        A slow disk is waited for; of one that did not answer in time nothing is expected until it is quick.
+        """
         sidecars = self.sidecars
-        if sidecars is None or not self.pending or self._context.disk.seen.is_slow:
+        if sidecars is None or (self._is_late and self._context.disk.seen.is_slow):
             return False
-        waiting = await self._context.write(waiting_sources, self._index, SIDECARS_AT_ONCE)
         try:
             adopted, vectors = await self._context.disk.run(
                 lambda: adoptable(
@@ -240,6 +240,7 @@ class EmbedLoop:
                 )
             )  # fmt: skip
         except DiskError:
+            self._is_late = True
             return False
         if not adopted:
             return False
@@ -327,19 +328,31 @@ class EmbedLoop:
         limit = FIRST_BATCH if self._backlog.is_bulk else EMBED_BATCH
         limit += len(self._refused) + len(under_way)
         first, self._first = self._first, set()
-        found: dict[bytes, str] = await self._context.write(self._index.pending, limit, first)
-        if len(found) < limit:  # these are all: rejected texts of deleted notes no longer matter
-            self._refused &= found.keys()
-        texts = {
-            digest: text
-            for digest, text in found.items()
-            if digest not in self._refused and digest not in under_way
-        }
-        if not texts:
-            return None
+        while True:
+            found, waiting = await self._context.write(self._read_next, limit, first)
+            if len(found) < limit:  # these are all: rejected texts of deleted notes no longer matter
+                self._refused &= found.keys()
+            texts = {
+                digest: text
+                for digest, text in found.items()
+                if digest not in self._refused and digest not in under_way
+            }
+            if not texts:
+                return None
+            # Vectors that need no model come first, those of notes indexed a moment ago, too.
+            if not (await self._adopt_old(embedder) or await self._adopt_sidecars(embedder, waiting)):
+                break
         vectors = asyncio.create_task(self._vectors(texts, embedder.model_id))
         vectors.add_done_callback(_note_seen)  # after a failure, the next one is not awaited
         return _Batch(texts, vectors)
+
+    def _read_next(
+        self, limit: int, first: Collection[str]
+    ) -> tuple[dict[bytes, str], list[list[tuple[bytes, bool]]]]:
+        """Return the next texts, and their sources, which may have sidecars."""
+        with_sidecars = self.sidecars is not None
+        waiting = waiting_sources(self._index, SIDECARS_AT_ONCE) if with_sidecars else []
+        return self._index.pending(limit, first), waiting
 
     async def _vectors(self, batch: dict[bytes, str], model_id: str) -> dict[bytes, bytes]:
         assert self._embedding is not None

@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from daemon_process import Daemon, hurried, until
@@ -121,6 +122,31 @@ def test_sidecars_on_a_disk_that_hangs_hold_up_no_other_workspace(unstarted, tmp
     finally:
         disk.take(0)
     thread.join(20 * PATIENCE)
+
+
+def test_a_disk_that_is_only_slow_is_asked_for_sidecars(unstarted, tmp_path):
+    """What they hold is not embedded again, although the disk is slower than a look at it may take."""
+    root = tmp_path / "slow"
+    disk = SlowDisk(tmp_path, root / "memory")
+    unstarted.start(under=["env"], **disk.environment)
+    (root / "memory").mkdir(parents=True)
+    (root / "memory" / "config.toml").write_text("sidecars = true\n")
+    for bird in ("heron", "bittern", "crane"):
+        (root / f"{bird}.md").write_text(f"A {bird}.\n")
+    workspace = unstarted.add(root)
+    until(lambda: len(list(root.rglob("*.vec"))) == 3)
+    unstarted.call("workspace.remove", path=workspace)
+    disk.take(0.4)
+    unstarted.call("workspace.add", path=workspace, timeout_ms=100_000)
+    known = until(lambda: _facts(unstarted, workspace, vectors=3), 120)
+    assert known["sidecars"] == {"read": 3, "written": 0, "ignored": {}}
+    disk.take(0)
+
+
+def _facts(daemon: Daemon, workspace: str, vectors: int) -> dict[str, Any] | None:
+    """Return the status of a workspace with so many vectors."""
+    [known] = daemon.call("status", workspace=workspace)["workspaces"]
+    return known if known["vectors"] == vectors else None
 
 
 def test_searches_wait_for_no_folder_inside_that_hangs(unstarted, tmp_path):
