@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from msgspec import UNSET, structs
 
 from memd.api.begins import begun
+from memd.api.folders import described
 from memd.api.hits import iso_day, later_statement, rounded
 from memd.api.params import RecallParams
 from memd.api.results import NamedNote, RecallOmission, RecallResult, RecallSource
@@ -77,7 +78,15 @@ def _recall(
             core = core_pieces(view, opened, params, answer.prepared)
             start = _start(view, params, answer.prepared, core) if params.begins else NO_START
             piece = functools.partial(_piece, view, answer)
-            made = fitted(core, params, answer, lines_by_path(view, known), piece, start=start)
+            made = fitted(
+                core,
+                params,
+                answer,
+                lines_by_path(view, known),
+                piece,
+                start=start,
+                folders=functools.partial(described, view),
+            )
             keys = UNSET if params.known is None else keys_sent(view, made)
         record_recalls(view, opened, answer, {sent.piece.path for sent in made.sent})
     frame = query_frame(opened, answer, fresh) | {
@@ -104,6 +113,7 @@ def fitted(
     piece: Callable[[Hit], Piece],
     *,
     start: Start = NO_START,
+    folders: Callable[[Sequence[str]], Mapping[str, str]] = lambda _: {},
 ) -> Recalled:
     """Fill the budget with the *core*, and with the hits of an answer, or what a conversation starts with.
 
@@ -126,6 +136,7 @@ def fitted(
         left_out=[(piece(hit), _why_old(hit)) for hit in old],
         known=known,
         titles=start.titles,
+        folders=folders,
     )
 
 
@@ -223,6 +234,7 @@ def result_of(
             RecallOmission(**_recalled(one, one.passage) | place(one), reason=reason)
             for one, reason in made.omitted
         ],
+        folders=dict(made.folders) or UNSET,
         named=[NamedNote(path=one.path, title=one.title) for one in made.named],
         **frame,
     )

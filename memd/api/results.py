@@ -178,6 +178,7 @@ class SearchResult(SearchedResult, frozen=True, kw_only=True):
     """Ranked hits."""
 
     hits: list[SearchHit]
+    folders: dict[str, str] | UnsetType = UNSET  # for agents: what the hits' folders say they are, if they do
     confidence: Confidence  # of the best match
     lead: float | None  # of the first hit over the best of another note, before decay; null without hits
     corrected: dict[str, str]  # unknown words, as typed → the terms searched in addition
@@ -251,6 +252,7 @@ class RecallResult(SearchedResult, frozen=True, kw_only=True):
     estimator: str  # the formula of the token count
     sources: list[RecallSource]
     named: list[NamedNote] = []  # notes of which `text` has only title and path
+    folders: dict[str, str] | UnsetType = UNSET  # as in `search`; they are in `text`, too
     keys: list[str] | UnsetType = UNSET  # with `known`: keys of the passages in `text`, for the next `known`
     omitted: list[RecallOmission]
     confidence: Confidence

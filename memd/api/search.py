@@ -17,6 +17,7 @@ from typing import Any, Protocol, TypedDict
 
 from msgspec import UNSET, UnsetType, structs
 
+from memd.api.folders import described
 from memd.api.hits import rounded, rounded_record, search_hit
 from memd.api.params import (
     AnyQuery,
@@ -106,11 +107,13 @@ def _search(
         unread = fresh.known.not_utf8 if not params.agent else ()
         replaced = view.reader.not_utf8(NOT_UTF8_NAMED) if not params.agent else ()
         not_utf8 = sorted({*unread, *replaced})[:NOT_UTF8_NAMED]
+        folders = described(view, [hit.source.path for hit in answer.hits]) if params.agent else {}
         if params.agent:
             record_recalls(view, opened, answer, {hit.source.path for hit in answer.hits})
     return packed(
         SearchResult(
             hits=hits,
+            folders=folders or UNSET,
             not_utf8=not_utf8,
             explanation=explanation,
             without_minus=instead,

@@ -394,6 +394,10 @@ class Reader:
             value for [value] in self.each(f"SELECT DISTINCT value FROM {self._fields} WHERE key = ?", (key,))
         ]
 
+    def values_of(self, key: str) -> dict[int, str]:
+        """Return source → one value of *key*, of those that have it; gone ones included."""
+        return dict(self.each(f"SELECT source, value FROM {self._fields} WHERE key = ?", (key,)))
+
     def with_secrets(self) -> frozenset[int]:
         """Return the sources of whose text agents, who ask, see another one."""
         if self.for_people:

@@ -113,6 +113,7 @@ class Recalled:
     sent: tuple[Sent, ...]
     omitted: tuple[tuple[Piece, str], ...]  # with the reason
     named: tuple[Named, ...] = ()
+    folders: Mapping[str, str] = field(default_factory=dict)  # what the folders are that the text tells of
 
 
 def piece_of(hit: Hit, said: Confidence, section: Callable[[], Lines]) -> Piece:
@@ -148,6 +149,7 @@ def recall(
     left_out: Sequence[tuple[Piece, str]] = (),
     known: Mapping[str, set[Line]] = MappingProxyType({}),
     titles: Sequence[Titles] = (),
+    folders: Callable[[Sequence[str]], Mapping[str, str]] = lambda _: {},
 ) -> Recalled:
     """Fill the budget; a piece that is too long is omitted, and shorter pieces after it are still tried.
 
@@ -162,6 +164,7 @@ def recall(
         left_out: pieces that must not be sent, with the reason.
         known: path → lines that the reader has already.
         titles: of notes to be named between the core and the hits.
+        folders: returns what the folders of paths are, in a line each.
     """
     filling = _Filling(_FRAMES[style], budget_tokens * BYTES_PER_TOKEN, _lines={**known})
     core_bytes = int(filling.most_bytes * CORE_SHARE)
@@ -169,8 +172,10 @@ def recall(
     named = [note for one in titles for note in filling.add_titles(one)]
     filling.add_remark(preface)
     omitted += [(piece, why) for piece in hits if (why := filling.add(piece, filling.most_bytes))]
+    lines = folders([sent.piece.path for sent in filling.sent if sent.piece.path])
+    told = {folder: line for folder, line in lines.items() if filling.add_line(f"{folder}/ is: {line}")}
     text = filling.text()
-    return Recalled(text, count_tokens(text), tuple(filling.sent), (*omitted, *left_out), tuple(named))
+    return Recalled(text, count_tokens(text), tuple(filling.sent), (*omitted, *left_out), tuple(named), told)
 
 
 def count_tokens(text: str) -> int:
@@ -279,11 +284,17 @@ class _Filling:
     def add_titles(self, titles: Titles) -> tuple[Named, ...]:
         """Add as many titles as fit, under their head; return their notes."""
         for most in range(len(titles.notes), 0, -1):
-            part = self.frame.remark("\n".join([titles.head, *map(_named, titles.notes[:most])]))
-            if _size(self._with(part)) <= self.most_bytes:
-                self._parts.append(part)
+            if self.add_line("\n".join([titles.head, *map(_named, titles.notes[:most])])):
                 return titles.notes[:most]
         return ()
+
+    def add_line(self, text: str) -> bool:
+        """Add a remark of its own if it fits; return whether it does."""
+        part = self.frame.remark(text)
+        if _size(self._with(part)) > self.most_bytes:
+            return False
+        self._parts.append(part)
+        return True
 
     def text(self) -> str:
         """Return the whole text."""

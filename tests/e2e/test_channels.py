@@ -185,6 +185,11 @@ def written_notes() -> dict[str, str]:
     """Return path → text: a secret of each kind in each place of a note, and private notes."""
     notes = {f"{number:02}.md": hostile(number, secret) for number, secret in enumerate(KINDS)}
     diary = PRIVATE.replace("private: true\n", "")
+    notes |= {
+        "README.md": f"---\ndescribes: {json.dumps(KINDS[0])}\n---\n# Of the root\n",
+        "hidden/README.md": PRIVATE.replace("---\n#", "describes: quinceword\n---\n#"),
+        "diary/index.md": "---\ndescribes: quinceword\n---\n# Diary\n",
+    }
     notes |= {"open.md": OPEN, "hidden/kept.md": PRIVATE, "diary/kept.md": diary}
     return notes | dict.fromkeys(NAMES, "# Weir\n\nAnother weir.\n")
 
@@ -392,7 +397,7 @@ def test_the_journal_has_no_text_of_a_note(kept):
 def test_no_row_for_a_team_has_a_secret_or_a_private_note(notes):
     notes.save(written_notes())
     rows = published(notes, "diary/")
-    assert len(rows) == len(KINDS) + len(NAMES) + 1
+    assert len(rows) == len(KINDS) + len(NAMES) + 2  # open.md, README.md
     assert not told_too_much(json.dumps(list(rows.values())))
 
 
