@@ -51,10 +51,7 @@ def install(executable: str | None = None) -> list[Path]:
     stop_daemon()
     folder = unit_dir()
     folder.mkdir(parents=True, exist_ok=True)
-    texts = {
-        SOCKET: _template(SOCKET),
-        SERVICE: _with_command(_template(SERVICE), command),
-    }
+    texts = {SOCKET: _template(SOCKET), SERVICE: _with_command(_template(SERVICE), command)}
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
     more = systemd.update(folder, state_dir())

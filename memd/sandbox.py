@@ -108,7 +108,7 @@ def restrict(
     )
     outside = [one for one in (Path("/"), _home()) if one and one not in (*read, *listed, *write)]
     tries: dict[SandboxLimit, tuple[bool, list[Callable[[], object]]]] = {
-        "files": (_restrict_files(libc, rules), [partial(os.listdir, one) for one in outside]),
+        "files": (_restrict_files(libc, rules), [partial(os.listdir, one) for one in outside])
     }
     is_filtered = _refuse_calls(libc)
     tries["sockets"] = (is_filtered, [socket.socket, lambda: os.execv(_NOWHERE, [_NOWHERE])])  # noqa: S606 - it must fail

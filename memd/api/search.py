@@ -29,13 +29,7 @@ from memd.api.params import (
     SimilarParams,
     SourcesParams,
 )
-from memd.api.results import (
-    IndexState,
-    LeftSeconds,
-    Location,
-    SearchResult,
-    WithoutMinus,
-)
+from memd.api.results import IndexState, LeftSeconds, Location, SearchResult, WithoutMinus
 from memd.config import WorkspaceConfig
 from memd.diaries import Diaries
 from memd.embedding import UnavailableError
@@ -195,8 +189,7 @@ def without_minus(
         return WithoutMinus(hits=0, best=None)
     best, shown = found.hits[0].source.path, found.hits[0].passage
     return WithoutMinus(
-        hits=len(found.hits),
-        best=Location(path=best, start_line=shown.start_line, end_line=shown.end_line),
+        hits=len(found.hits), best=Location(path=best, start_line=shown.start_line, end_line=shown.end_line)
     )
 
 

@@ -11,15 +11,7 @@ from memd.api.get import below, chunk_of, note_links, source_of
 from memd.api.hits import SCORE_DIGITS, hit_source, search_hit
 from memd.api.params import SimilarParams
 from memd.api.results import NamedChunk, NoteLinks, SimilarNote, SimilarResult
-from memd.api.search import (
-    ANSWER_S,
-    Freshness,
-    embedded,
-    frame,
-    parsed,
-    wait_for_model,
-    wait_for_sync,
-)
+from memd.api.search import ANSWER_S, Freshness, embedded, frame, parsed, wait_for_model, wait_for_sync
 from memd.entries import Written
 from memd.errors import InvalidError, NotFoundError
 from memd.index.reader import StoredChunk
@@ -161,11 +153,7 @@ def _similar(
             answer.degraded = ("vectors-building",)
     answer.timings_ms = {"wait": waited_ms, "embed": 0.0, **answer.timings_ms}
     to = NamedChunk(
-        path=place,
-        id=chunk.id,
-        start_line=chunk.start_line,
-        end_line=chunk.end_line,
-        heading=heading,
+        path=place, id=chunk.id, start_line=chunk.start_line, end_line=chunk.end_line, heading=heading
     )
     result = SimilarResult(
         to=to,

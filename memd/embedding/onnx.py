@@ -100,11 +100,7 @@ class OnnxEmbedder:
         if session is None:
             raise UnavailableError(MODEL_FAILED, f"The model {self._folder.name} was closed.")
         ids = self._pieces.ids(text.lower() if self._folder.lower_case else text, self._document_pieces)
-        values = {
-            "input_ids": [ids],
-            "attention_mask": [[1] * len(ids)],
-            "token_type_ids": [[0] * len(ids)],
-        }
+        values = {"input_ids": [ids], "attention_mask": [[1] * len(ids)], "token_type_ids": [[0] * len(ids)]}
         feed = {name: numpy.array(values[name], kind) for name, kind in self._inputs.items()}
         try:
             result = session.run([self._output], feed)[0]

@@ -50,13 +50,7 @@ class ServerEmbedder:
     cosines: CosineScale | None = None
 
     def __init__(
-        self,
-        server: ModelServer,
-        queries: Role,
-        documents: Role,
-        *,
-        tokenizer: Tokenizer,
-        max_tokens: int,
+        self, server: ModelServer, queries: Role, documents: Role, *, tokenizer: Tokenizer, max_tokens: int
     ) -> None:
         """Store the settings; send no request yet.
 
@@ -285,11 +279,7 @@ class OllamaEmbedder(ServerEmbedder):
             tokenizer: measures chunks.
         """
         server = ModelServer(
-            "Ollama",
-            address,
-            timeout_s,
-            start="Start it: ollama serve",
-            known="Known models: ollama list",
+            "Ollama", address, timeout_s, start="Start it: ollama serve", known="Known models: ollama list"
         )
         manner = _manner(model)
         queries, documents = Role(model, manner.query_prefix), Role(model, manner.document_prefix)

@@ -188,10 +188,7 @@ def add_line(root: Path, name: str, line: str) -> None:
     """
     shown = f"memory/{name}"
     try:
-        with (
-            memory_folder(root) as memory,
-            _closing(os.open(name, _APPEND, 0o644, dir_fd=memory)) as file,
-        ):
+        with memory_folder(root) as memory, _closing(os.open(name, _APPEND, 0o644, dir_fd=memory)) as file:
             status = os.fstat(file)
             if not stat.S_ISREG(status.st_mode):
                 raise UnsafeError(f"{shown} is not a regular file. Move it away")

@@ -32,14 +32,7 @@ from memd.search.called import by_titles
 from memd.search.dedup import MIN_TERMS, Fingerprint, fingerprint, fold, is_near
 from memd.search.explanation import Term, Word
 from memd.search.identifiers import FEW, NAMING_SHARE, NAMING_SHARE_UNREAD, share_read
-from memd.search.keyword import (
-    CORRECTED_SHARE,
-    FORMS_TIMES,
-    FREQUENT_SHARE,
-    POOL,
-    idf,
-    query_terms,
-)
+from memd.search.keyword import CORRECTED_SHARE, FORMS_TIMES, FREQUENT_SHARE, POOL, idf, query_terms
 from memd.search.query import FORMS_SHARE, Query
 from memd.search.ranking import Candidate
 from memd.search.score import PreparedQuery, is_newest_asked, placed, raised

@@ -46,11 +46,7 @@ class Team:
     """The connection of one daemon with its team's store."""
 
     def __init__(
-        self,
-        config: TeamConfig,
-        config_dir: Path,
-        write: Callable[..., Awaitable[Any]],
-        feed: EventBus,
+        self, config: TeamConfig, config_dir: Path, write: Callable[..., Awaitable[Any]], feed: EventBus
     ) -> None:
         """Connect nothing yet. Raises ConfigError if the token's file cannot be used."""
         self.config = config

@@ -181,11 +181,7 @@ class EmbedLoop:
 
     def _counts(self) -> tuple[int, int, int]:
         index = self._index
-        return (
-            index.unembedded_count(),
-            index.unembedded_count("script"),
-            index.unembedded_count("long"),
-        )
+        return (index.unembedded_count(), index.unembedded_count("script"), index.unembedded_count("long"))
 
     def _note_counts(self, waiting: int, unreadable: int, beyond: int) -> None:
         self.unreadable = unreadable

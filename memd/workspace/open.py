@@ -133,11 +133,7 @@ def _expect_access(path: Path) -> None:
 
 
 async def _open_with(
-    place: Workspace,
-    config: WorkspaceConfig,
-    stamp: ConfigStamp | None,
-    daemon: DaemonContext,
-    owner: Owner,
+    place: Workspace, config: WorkspaceConfig, stamp: ConfigStamp | None, daemon: DaemonContext, owner: Owner
 ) -> OpenWorkspace:
     write = daemon.threads.write
     user = await write(load_user_config, daemon.user_config_path)

@@ -127,12 +127,7 @@ SLICE_S = 0.1  # limit of a thread's work on names: a save among them waits for 
 class WorkspaceWatcher:
     """Turns events of the watch into work. For the event loop's thread."""
 
-    def __init__(
-        self,
-        context: WorkspaceContext,
-        scanner: Scanner,
-        index_loop: IndexLoop,
-    ) -> None:
+    def __init__(self, context: WorkspaceContext, scanner: Scanner, index_loop: IndexLoop) -> None:
         self.trouble = ""  # why events are missing; "" if no reason is known
         self.armed = False
         self._watcher = context.daemon.watcher

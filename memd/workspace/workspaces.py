@@ -32,12 +32,7 @@ from memd.sources.watch import Watchers
 from memd.workspace.check import Report, WorkspaceCheck
 from memd.workspace.context import DaemonContext, EmbeddingPause
 from memd.workspace.disk import FRESH_S, Disk, Disks
-from memd.workspace.open import (
-    OpenWorkspace,
-    checked_config,
-    give_back,
-    open_workspace,
-)
+from memd.workspace.open import OpenWorkspace, checked_config, give_back, open_workspace
 from memd.workspace.parse_process import ParseProcess
 from memd.workspace.rebuild import Rebuild, recover, switch
 from memd.workspace.set_aside import SetAside, delete_index, set_index_aside
