@@ -43,17 +43,14 @@ class Progress:
         stage = _STAGES.get(str(message.get("stage")), "working")
         done, total = int(message.get("done") or 0), int(message.get("total") or 0)
         if sys.stderr.isatty():
-            self._draw(stage, done, total)
+            if self._bar is None:
+                self._bar = _new_bar()
+                self._task = self._bar.add_task(stage, total=None)
+                self._bar.start()
+            # With an unknown total, the bar pulses instead of showing 0 %.
+            self._bar.update(self._task, description=stage, completed=done, total=total or None)
         else:
             self._write(stage, done, total)
-
-    def _draw(self, stage: str, done: int, total: int) -> None:
-        if self._bar is None:
-            self._bar = _new_bar()
-            self._task = self._bar.add_task(stage, total=None)
-            self._bar.start()
-        # With an unknown total, the bar pulses instead of showing 0 %.
-        self._bar.update(self._task, description=stage, completed=done, total=total or None)
 
     def _write(self, stage: str, done: int, total: int) -> None:
         now_s = time.monotonic()

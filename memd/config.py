@@ -189,7 +189,7 @@ def load_workspace_config(path: Path) -> WorkspaceConfig:
     Raises:
         ConfigError: one line with the file, the key, what is wrong with its value, and what is allowed.
     """
-    return _load(path, WorkspaceConfig)
+    return _convert(path, _table(path), WorkspaceConfig)
 
 
 def load_user_config(path: Path) -> UserConfig:
@@ -329,10 +329,6 @@ def _is_loopback(address: str) -> bool:
         return urlsplit(address).hostname in {"127.0.0.1", "localhost", "::1"}
     except ValueError:
         return False
-
-
-def _load(path: Path, kind: type[Config]) -> Config:
-    return _convert(path, _table(path), kind)
 
 
 def _table(path: Path) -> dict[str, Any]:

@@ -114,7 +114,12 @@ def create(root: Path, *, force: bool) -> bool:
     if root in {Path("/"), Path.home().resolve()} and not force:
         raise UnsafeError(f"{root} holds far more than notes. Name a folder of notes, or use --force")
     config_path = root / WORKSPACE_CONFIG
-    _refuse_outside(root, config_path.parent)
+    # Reject a link out of the folder: a clone may bring one, and settings and vectors would go there.
+    real = Path(os.path.realpath(config_path.parent))
+    if not real.is_relative_to(root):
+        raise UnsafeError(
+            f"{config_path.parent} is a link to {real}, out of the workspace. Move it away, then try again"
+        )
     try:
         config_path.parent.mkdir(exist_ok=True)
         with config_path.open("x", encoding="utf-8") as stream:
@@ -133,13 +138,6 @@ def create(root: Path, *, force: bool) -> bool:
             f"{config_path} cannot be written, and makes a folder a workspace", error
         ) from error
     return True
-
-
-def _refuse_outside(root: Path, memory: Path) -> None:
-    """Reject a link out of the folder: a clone may bring one, and settings and vectors would go there."""
-    real = Path(os.path.realpath(memory))
-    if not real.is_relative_to(root):
-        raise UnsafeError(f"{memory} is a link to {real}, out of the workspace. Move it away, then try again")
 
 
 def path_on_disk(root: Path, path: str) -> str:

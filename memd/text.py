@@ -245,11 +245,6 @@ def is_spaceless(piece: str) -> bool:
     return _RUN.match(piece) is not None
 
 
-def has_cjk(text: str) -> bool:
-    """Return whether *text* has a Chinese, Japanese or Korean character."""
-    return _CJK.search(clean(text)) is not None
-
-
 def normalized(form: Literal["NFC", "NFKC"], text: str) -> str:
     """Return the same as `unicodedata.normalize`, in linear time for long runs of marks."""
     if text.isascii():
@@ -290,7 +285,7 @@ def is_readable(text: str, scripts: frozenset[str] | None) -> bool:
         return True
     if not any(map(str.isalnum, text)):
         return False
-    if has_cjk(text) and not scripts & CJK_SCRIPTS:
+    if _CJK.search(clean(text)) is not None and not scripts & CJK_SCRIPTS:
         return False
     letters = [character for character in clean(text) if character.isalpha()]
     known = sum(script_of_letter(letter) in scripts for letter in letters)

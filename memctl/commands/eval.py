@@ -116,7 +116,12 @@ examples:
 
 def run(args: Namespace) -> int:
     """Run the measurement, compare it with --fail-under, and show the report."""
-    _check(args)
+    # Reject options that would fail only after minutes of work.
+    check_plot(args.plot)
+    if args.max_notes and args.golden:
+        raise CommandError(
+            "--max-notes samples the notes that --headings copies; --golden searches the notes as they are"
+        )
     workspace = workspaces.find(args.workspace)
     started = time.monotonic()
     measured = child.report(_command(args, workspace), "the measurement")
@@ -169,15 +174,6 @@ def gate(raw: str) -> tuple[str, float]:
     if not 0 <= wanted <= 1:
         raise ArgumentTypeError(f"{raw!r} is not a number from 0 to 1, as 0.6 or recall@10=0.8")
     return metric, wanted
-
-
-def _check(args: Namespace) -> None:
-    """Reject options that would fail only after minutes of work."""
-    check_plot(args.plot)
-    if args.max_notes and args.golden:
-        raise CommandError(
-            "--max-notes samples the notes that --headings copies; --golden searches the notes as they are"
-        )
 
 
 def check_plot(target: Path | None) -> None:

@@ -61,7 +61,14 @@ def _add(args: Namespace) -> int:
         raise CommandError(f"{args.repo!r} is not OWNER/NAME, as intfloat/multilingual-e5-small")
     if folder.exists():
         raise CommandError(f"{folder} is there already: memctl models remove {folder.name}")
-    hub = _hub()
+    os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
+    try:
+        from huggingface_hub import HfApi
+    except ImportError:
+        raise CommandError(
+            f"downloading models needs a library that is missing: {install_line('huggingface_hub>=2')}"
+        ) from None
+    hub = HfApi(library_name="memd")
     from huggingface_hub import hf_hub_url
 
     folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -168,17 +175,6 @@ def _size(listed: Any) -> int:
     if type(listed.size) is not int or listed.size < 0:
         raise ValueError(f"no size of {listed.rfilename}")
     return listed.size
-
-
-def _hub() -> Any:
-    os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
-    try:
-        from huggingface_hub import HfApi
-    except ImportError:
-        raise CommandError(
-            f"downloading models needs a library that is missing: {install_line('huggingface_hub>=2')}"
-        ) from None
-    return HfApi(library_name="memd")
 
 
 def _hub_utils() -> Any:

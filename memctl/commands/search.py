@@ -63,7 +63,11 @@ examples:
 def run(args: Namespace) -> int:
     """Print the hits; one round trip when the workspace is ready."""
     if args.interactive:
-        return _find(args)
+        if args.explain or args.team or not hits.is_page(args):
+            raise CommandError("-i shows a screen: it excludes --explain, --team and the output for programs")
+        from memctl.commands import find  # rarely needed
+
+        return find.run(args)
     query = common.query_of(args)
     if args.explain and (args.vimgrep or args.files or args.files0):
         raise CommandError("--explain needs a page, --json or --jsonl: --vimgrep and --files can't show it")
@@ -91,15 +95,6 @@ def run(args: Namespace) -> int:
     with common.daemon() as client:
         answer = common.whole_answer(client, "search", params, args)
     return show_hits(answer, query, args)
-
-
-def _find(args: Namespace) -> int:
-    """Search on the screen of `memctl find`."""
-    if args.explain or args.team or not hits.is_page(args):
-        raise CommandError("-i shows a screen: it excludes --explain, --team and the output for programs")
-    from memctl.commands import find  # rarely needed
-
-    return find.run(args)
 
 
 def output_options(parser: ArgumentParser) -> None:

@@ -34,16 +34,12 @@ def run(args: Namespace) -> int:
         happening = client.events(root)
         common.note(f"following {root or 'all workspaces'}, Ctrl-C ends")
         for event in happening:
-            _print(event, args, several=root is None)
+            if args.json:
+                common.print_json(event)
+            else:
+                print(_line(event, root=root is None))
+            sys.stdout.flush()  # do not wait until the buffer of a pipe is full
     return exits.OK  # pragma: no cover (the iterator ends by an exception only)
-
-
-def _print(event: dict[str, Any], args: Namespace, *, several: bool) -> None:
-    if args.json:
-        common.print_json(event)
-    else:
-        print(_line(event, root=several))
-    sys.stdout.flush()  # do not wait until the buffer of a pipe is full
 
 
 def _line(event: dict[str, Any], *, root: bool) -> str:

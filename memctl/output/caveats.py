@@ -67,20 +67,16 @@ def standing(note: dict[str, Any], cwd: str) -> str | None:
         for key in ("superseded_by", "entries")
     )
     origin = note.get("derived_from") or (note.get("source") or {}).get("derived_from")
+    later = note.get("later")
+    place = f"{shown(note['workspace'], later['path'], cwd)}:{later['line']}" if later else ""
     parts = [
         f"superseded by {places}" if places else "",
         f"expired (was valid until {one_line(note['expired'])})" if note.get("expired") else "",
-        _later(note, cwd),
+        f"later: {place}, {one_line(later['date'])}" if later else "",
         f"written from this conversation: {entries}" if entries else "",
         f"from an {one_line(origin)} source" if origin else "",
     ]
     return "; ".join(filter(None, parts)) or None
-
-
-def _later(note: dict[str, Any], cwd: str) -> str:
-    later = note.get("later")
-    place = f"{shown(note['workspace'], later['path'], cwd)}:{later['line']}" if later else ""
-    return f"later: {place}, {one_line(later['date'])}" if later else ""
 
 
 def _without(answer: Answer, cwd: str | None) -> str:

@@ -82,14 +82,20 @@ def score_lines(explanation: Fields, marker: Marker) -> list[str]:
 def summary(answer: Fields, marker: Marker) -> str:
     """Return how the whole answer was made, one fact a line."""
     made = answer["explanation"]
+    weights, matched = made["weights"], made.get("matched")
+    by = "" if matched is None else f", {matched:g} words matched"
+    words = listed(
+        _term(term["text"], prefix=term["prefix"]) for term in made["terms"] if not term.get("forms")
+    )
+    left_out = listed(made["left_out"])
     facts = [
-        ("for", _looked_for(made)),
+        ("for", f"{words or 'no words'}{f'; not for {left_out}' if left_out else ''}"),
         ("also for", corrected(answer.get("corrected") or {})),
         ("forms", _forms(answer.get("forms") or {})),
         ("filters", ", ".join(map(filter_text, made["filters"]))),
         ("meaning", _arm(made, "vector_pool", f"model {one_line(made['model_id'] or '')}")),
         ("words", _arm(made, "keyword_pool", f"tier {one_line(made['tier'] or '')}")),
-        ("weights", _weights(made)),
+        ("weights", f"{weights['vector']:.2f} meaning, {weights['keyword']:.2f} words{by}; {made['fusion']}"),
         ("reading", _reading(made)),
         ("age", _age(made)),
         ("chunks", _stages(made["stages"])),
@@ -101,12 +107,6 @@ def summary(answer: Fields, marker: Marker) -> str:
     lines = [labelled(label, text, marker) for label, text in facts if text]
     title = marker.paint("how this answer was made", HEADING)
     return "".join(f"{line}\n" for line in [title, *(f"    {line}" for line in lines)])
-
-
-def _weights(made: Fields) -> str:
-    weights, matched = made["weights"], made.get("matched")
-    by = "" if matched is None else f", {matched:g} words matched"
-    return f"{weights['vector']:.2f} meaning, {weights['keyword']:.2f} words{by}; {made['fusion']}"
 
 
 def off(code: str) -> str:
@@ -126,14 +126,6 @@ def filter_text(wanted: Fields) -> str:
     """Return a filter in the syntax of a query."""
     key, value = wanted["filter"], one_line(wanted["value"])
     return {"phrase": f'"{value}"', "excluded": f"-{value}"}.get(key, f"{key}:{value}")
-
-
-def _looked_for(made: Fields) -> str:
-    words = listed(
-        _term(term["text"], prefix=term["prefix"]) for term in made["terms"] if not term.get("forms")
-    )
-    left_out = listed(made["left_out"])
-    return f"{words or 'no words'}{f'; not for {left_out}' if left_out else ''}"
 
 
 def _age(made: Fields) -> str:

@@ -187,26 +187,27 @@ def workspace(known: dict[str, Any]) -> PageBlock:
     if "sources" not in known:  # it could not be opened: only the reason is known
         return _facts(one_line(known["root"]), [("state", _state(known)), *errors])
     amounts = [counted(known.get(f"{noun}s"), noun) for noun in ("source", "chunk", "vector")]
+    # When all was searchable; what is indexed already can be searched before that.
+    when = known.get("last_index")
     facts = [
         ("state", _state(known)),
         ("content", ", ".join(amounts)),
         ("pending", _pending(known)),
-        *_left_out(known),
+        # Chunks that get no vector, with the reasons.
+        *[
+            (label, f"{counted(count, 'chunk')}: {why}")
+            for label, why in (("unreadable", NOT_READ), ("beyond", TOO_FAR))
+            if (count := known.get(label))
+        ],
         *([("model", model_of(known))] if model_of(known) else []),
         *_unusual(known),
         ("last scan", moment(known.get("last_scan"))),
-        ("last index", _last_index(known)),
+        ("last index", "not complete yet" if when is None and known.get("chunks") else moment(when)),
         *([("last check", _checked(known["last_check"]))] if known.get("last_check") else []),
         ("size", size(known.get("size_bytes"))),
     ]
     facts += [("degraded", reasons(known["degraded"]))] if known.get("degraded") else []
     return _facts(one_line(known["root"]), facts + errors + _beside(known))
-
-
-def _last_index(known: dict[str, Any]) -> str:
-    """Return when everything was searchable; what is indexed already can be searched before that."""
-    when = known.get("last_index")
-    return "not complete yet" if when is None and known.get("chunks") else moment(when)
 
 
 def _row(known: dict[str, Any]) -> tuple[Cell, ...]:
@@ -293,15 +294,6 @@ def _pending(known: dict[str, Any]) -> str:
     return f"{counted(files, 'file')}, {counted(vectors, 'vector')}{share}"
 
 
-def _left_out(known: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the counts of chunks that get no vector, with the reasons; [] if there are none."""
-    return [
-        (label, f"{counted(count, 'chunk')}: {why}")
-        for label, why in (("unreadable", NOT_READ), ("beyond", TOO_FAR))
-        if (count := known.get(label))
-    ]
-
-
 def _unusual(known: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the facts that are shown only if they are unusual."""
     facts = []
@@ -310,7 +302,9 @@ def _unusual(known: dict[str, Any]) -> list[tuple[str, str]]:
     if renewed := RENEWED.get(known.get("renewed") or ""):
         facts.append(("index", renewed))
     if building := known.get("building"):
-        facts.append(("building", _building(building)))
+        done, total = building.get("done") or 0, building.get("total") or 0
+        model = one_line(str(building.get("model_id") or ""))
+        facts.append(("building", f"{done:,} of {total:,} vectors of the new model {model}".rstrip()))
     if rebuilding := known.get("rebuilding"):
         facts.append(("rebuilding", _rebuilding(rebuilding)))
     if gone := known.get("gone"):
@@ -332,12 +326,6 @@ def _sidecars(sidecars: dict[str, Any]) -> str:
     ignored = sidecars.get("ignored") or {}
     parts = [f"{sidecars.get(key) or 0:,} {key}" for key in ("read", "written")]
     return ", ".join([*parts, *(f"{count:,} ignored ({one_line(why)})" for why, count in ignored.items())])
-
-
-def _building(building: dict[str, Any]) -> str:
-    done, total = building.get("done") or 0, building.get("total") or 0
-    model = one_line(str(building.get("model_id") or ""))
-    return f"{done:,} of {total:,} vectors of the new model {model}".rstrip()
 
 
 def _rebuilding(rebuilding: dict[str, Any]) -> str:

@@ -390,7 +390,13 @@ def convert(params: dict[str, Any], kind: type[Kind]) -> Kind:
         fault = fault.replace(" | null", "")  # null means absent, and is not worth mentioning
         raise InvalidError(f"{place}: {fault[0].lower()}{fault[1:]}") from error
     for key in given.keys() & _of_paths(kind):
-        _check_names(key, getattr(converted, key))
+        # Reject a path with a component that is too long for any file, before a system call fails with it.
+        paths = getattr(converted, key)
+        for path in [paths] if isinstance(paths, str) else paths or ():
+            if any(len(name.encode(errors="replace")) > MAX_NAME_BYTES for name in path.split("/")):
+                raise InvalidError(
+                    f"$.{key}: a name of more than {MAX_NAME_BYTES} bytes, which no file can have"
+                )
     return converted
 
 
@@ -399,13 +405,6 @@ def _of_paths(kind: type[Params]) -> frozenset[str]:
     """Return the parameters that name files by path, or by path or entry id."""
     fields = msgspec.structs.fields(kind)
     return NOTES | {field.name for field in fields if Path in (field.type, *get_args(field.type))}
-
-
-def _check_names(key: str, paths: str | list[str] | None) -> None:
-    """Reject a path with a component that is too long for any file, before a system call fails with it."""
-    for path in [paths] if isinstance(paths, str) else paths or ():
-        if any(len(name.encode(errors="replace")) > MAX_NAME_BYTES for name in path.split("/")):
-            raise InvalidError(f"$.{key}: a name of more than {MAX_NAME_BYTES} bytes, which no file can have")
 
 
 @cache

@@ -108,12 +108,39 @@ async def status(workspaces: Workspaces, params: NoParams, _: Call) -> StatusRes
     chosen = [await workspaces.find(params.workspace)] if params.workspace else workspaces.opened
     others = [] if params.workspace else not_open(workspaces, WorkspaceStatus)
     shown = [
-        _for_agent(opened)
+        WorkspaceStatus(
+            root=str(opened.workspace.root),
+            state=opened.sync.state,
+            model_id=opened.index.snapshot.model_id,
+            provider=opened.config.provider,
+            degraded=_degraded(opened),
+        )
         if params.agent
         else _workspace(workspaces, opened, size_bytes=await workspaces.apart(opened.index.size_bytes))
         for opened in list(chosen)
     ]
-    server = _server(workspaces, loop_lag_ms=await _loop_lag_ms())
+    server = ServerStatus(
+        version=__version__,
+        pid=os.getpid(),
+        instance_id=workspaces.instance_id,
+        uptime_s=round(time.monotonic() - STARTED, 1),
+        memory_mb=memory_mb(),
+        models=[
+            ModelStatus(
+                provider=queue.provider,
+                state=queue.state,
+                id=model.model_id if (model := queue.embedder_or_none()) else None,
+                error=queue.error,
+            )
+            for queue in workspaces.embeddings
+        ],
+        errors=[workspaces.trouble] if workspaces.trouble else [],
+        sqlite=sqlite_version(),
+        onnxruntime=diagnostics.installed("onnxruntime"),
+        loop_lag_ms=await _loop_lag_ms(),
+        paused_until=workspaces.pause.until,
+        parser_sandbox=workspaces.parser_sandbox,
+    )
     if not params.agent and team.is_configured(workspaces):
         server = msgspec.structs.replace(server, team=await team.described(workspaces))
     return StatusResult(server=server, workspaces=[*shown, *others])
@@ -133,17 +160,6 @@ def not_open(workspaces: Workspaces, kind: type[Summary]) -> list[Summary]:
         for root in workspaces.roots
         if root not in open_roots
     ]
-
-
-def _for_agent(opened: OpenWorkspace) -> WorkspaceStatus:
-    """Return a workspace's status for an agent, without counts and names, which include hidden notes."""
-    return WorkspaceStatus(
-        root=str(opened.workspace.root),
-        state=opened.sync.state,
-        model_id=opened.index.snapshot.model_id,
-        provider=opened.config.provider,
-        degraded=_degraded(opened),
-    )
 
 
 def _workspace(workspaces: Workspaces, opened: OpenWorkspace, *, size_bytes: int) -> WorkspaceStatus:
@@ -227,31 +243,6 @@ def counts(opened: OpenWorkspace) -> Fields:
     """Return the numbers of sources and chunks in a workspace's index."""
     snapshot = opened.index.snapshot
     return {"sources": len(snapshot.sources), "chunks": snapshot.columns.count}
-
-
-def _server(workspaces: Workspaces, *, loop_lag_ms: float) -> ServerStatus:
-    return ServerStatus(
-        version=__version__,
-        pid=os.getpid(),
-        instance_id=workspaces.instance_id,
-        uptime_s=round(time.monotonic() - STARTED, 1),
-        memory_mb=memory_mb(),
-        models=[
-            ModelStatus(
-                provider=queue.provider,
-                state=queue.state,
-                id=model.model_id if (model := queue.embedder_or_none()) else None,
-                error=queue.error,
-            )
-            for queue in workspaces.embeddings
-        ],
-        errors=[workspaces.trouble] if workspaces.trouble else [],
-        sqlite=sqlite_version(),
-        onnxruntime=diagnostics.installed("onnxruntime"),
-        loop_lag_ms=loop_lag_ms,
-        paused_until=workspaces.pause.until,
-        parser_sandbox=workspaces.parser_sandbox,
-    )
 
 
 async def _loop_lag_ms() -> float:

@@ -137,7 +137,11 @@ def write_entry(
     source = checked_source(origin, content, title=title, topic=topic, tags=tags, force=force)
     for _ in range(_ATTEMPTS):
         entry_id = new_id()
-        name = entry_name(title, entry_id)
+        # The file name of an entry; the id distinguishes entries with the same title.
+        stem = slug(title, kind="title")
+        if _DAY.match(stem):
+            stem = f"on-{stem}"
+        name = f"{stem}-{entry_id[:ID_IN_NAME]}.md"
         body = _render({**front, "source": source, "id": entry_id}, content)
         if place.place(root, folder, name, body):
             created = str(front["created"])
@@ -351,14 +355,6 @@ def flaw(raw: bytes, name: str) -> str:
     if not name.endswith(f"-{named[1][:ID_IN_NAME].decode()}.md"):
         return "its id belongs to a file of another name"
     return ""
-
-
-def entry_name(title: str, entry_id: str) -> str:
-    """Return the file name of an entry; the id distinguishes entries with the same title."""
-    stem = slug(title, kind="title")
-    if _DAY.match(stem):
-        stem = f"on-{stem}"
-    return f"{stem}-{entry_id[:ID_IN_NAME]}.md"
 
 
 def slug(text: str, *, kind: Kind) -> str:

@@ -156,7 +156,10 @@ def findings(
                 paths = dict(view.reader.each(PATHS))
                 stored = yield from _columns(view)
                 yield from _waiting(view)
-                yield from _names(view, paths)
+                named = dict(view.reader.each("SELECT source, name FROM names WHERE kind = 'file'"))
+                for number, path in paths.items():
+                    if named.get(number) != key_of(path):
+                        yield Finding("chunk", f"links do not find {path} by its name", (path,))
                 yield from _fields(view, paths)
                 yield from _rows(index, view, counts)
                 if HAS_NUMPY:  # otherwise queries read the database itself
@@ -404,14 +407,6 @@ def _waiting(view: View) -> Iterator[Finding]:
     ]
     if wrong:
         yield Finding("waiting", f"chunks wait for a vector, or get none, and should not: {_some(wrong)}")
-
-
-def _names(view: View, paths: Mapping[int, str]) -> Iterator[Finding]:
-    """Compare the names by which links find sources with their paths."""
-    named = dict(view.reader.each("SELECT source, name FROM names WHERE kind = 'file'"))
-    for number, path in paths.items():
-        if named.get(number) != key_of(path):
-            yield Finding("chunk", f"links do not find {path} by its name", (path,))
 
 
 def _fields(view: View, paths: Mapping[int, str]) -> Iterator[Finding]:

@@ -228,7 +228,9 @@ def require_numpy(what: str) -> None:
 def only_living(ids: Sequence[int], columns: Columns) -> list[int]:
     """Return the *ids* of live chunks."""
     listed = np.asarray(ids, np.int64)
-    living: list[int] = listed[_live(listed, columns)].tolist()
+    known = (listed >= 0) & (listed < len(columns.source))
+    live: Mask = columns.source[np.where(known, listed, 0)] != DEAD if len(columns.source) else known
+    living: list[int] = listed[known & live].tolist()
     return living
 
 
@@ -525,12 +527,6 @@ def _grown(column: NDArray[np.int32], size: int) -> NDArray[np.int32]:
     grown = np.zeros(max(size, len(column)), np.int32)
     grown[: len(column)] = column
     return grown
-
-
-def _live(ids: NDArray[np.int64], columns: Columns) -> Mask:
-    known = (ids >= 0) & (ids < len(columns.source))
-    live: Mask = columns.source[np.where(known, ids, 0)] != DEAD if len(columns.source) else known
-    return known & live
 
 
 def _expect_possible(columns: Columns, sources: Collection[int], newest: int, rows: int) -> None:

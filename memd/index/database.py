@@ -253,7 +253,12 @@ class Database:
         self._path = path
         self.most_log_pages = LOG_PAGES
         self._log_pages = 0  # after the last commit
-        _expect_files(path)
+        # Refuse a database, or a WAL or shm file beside it, that is a folder, a link or a pipe.
+        for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
+            place = path.with_name(name)
+            with suppress(OSError):  # it does not exist
+                if not stat.S_ISREG(place.lstat().st_mode):
+                    raise damaged(place, "it is no regular file")
         try:
             self._db = open_writer(path)
             try:
@@ -429,7 +434,7 @@ class Database:
 
     def _ours(self, error: apsw.Error) -> MemdError | apsw.Error:
         translated_error = as_memd(self._path, error)
-        if isinstance(translated_error, StorageError) and is_of_the_device(error):
+        if isinstance(translated_error, StorageError) and isinstance(error, _DEVICE):
             return self.failure.keep(translated_error)
         return translated_error or error
 
@@ -573,11 +578,6 @@ def as_memd(path: Path | str, error: apsw.Error) -> MemdError | None:
     return None
 
 
-def is_of_the_device(error: BaseException) -> bool:
-    """Return whether reading or writing failed below SQLite."""
-    return isinstance(error, _DEVICE)
-
-
 def damaged(path: Path | str, what: object) -> IndexDamagedError:
     """Return the error for a damaged file."""
     return IndexDamagedError(f"{path} is damaged: {what}. It is rebuilt: memctl index --rebuild")
@@ -585,12 +585,3 @@ def damaged(path: Path | str, what: object) -> IndexDamagedError:
 
 def _uri(path: Path) -> str:
     return "".join(f"%{byte:02x}" if byte in b"?#%" else chr(byte) for byte in os.fsencode(path))
-
-
-def _expect_files(path: Path) -> None:
-    """Refuse a database, or a WAL or shm file beside it, that is a folder, a link or a pipe."""
-    for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
-        place = path.with_name(name)
-        with suppress(OSError):  # it does not exist
-            if not stat.S_ISREG(place.lstat().st_mode):
-                raise damaged(place, "it is no regular file")

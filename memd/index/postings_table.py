@@ -16,7 +16,6 @@ from contextlib import AbstractContextManager
 from memd.index.columns import Mask, mask_of_ids, require_numpy
 from memd.index.postings import (
     BEGINNING,
-    Stored,
     StoredRow,
     Term,
     agree,
@@ -263,10 +262,9 @@ def flaw(view: View, ends: Callable[[], None]) -> str:
     wrong = 0
     for term in compared:
         ends()
-        wrong += not _is_true(view.reader.stored(term), term, view)
+        stored = view.reader.stored(term)
+        truth = view.reader.counted(term)
+        wrong += not (
+            stored is not None and agree(stored.part, up_to(truth, stored.upto), view.snapshot.columns)
+        )
     return f"{wrong} of {len(compared)} rows are not what FTS5 says" if wrong else ""
-
-
-def _is_true(stored: Stored | None, term: Term, view: View) -> bool:
-    truth = view.reader.counted(term)
-    return stored is not None and agree(stored.part, up_to(truth, stored.upto), view.snapshot.columns)

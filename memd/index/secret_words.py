@@ -21,7 +21,9 @@ def masked_document(text: str, cut: Cut) -> tuple[Document, Document]:
     spans = replacements(text)
     if not spans and masked_values(whole.front_matter) is whole.front_matter:
         return whole, whole
-    front = _front_matter_chars(text)
+    lines = split_lines(text)
+    end = closing_line(lines)
+    front = 0 if end is None else lines.ends[end]
     # A mask is no YAML: what is front matter is masked by its values, what is none as the text that it is.
     behind = replaced(text, [span for span in spans if span[0] >= front])
     document = cut(behind, masked=masked_values)
@@ -29,12 +31,6 @@ def masked_document(text: str, cut: Cut) -> tuple[Document, Document]:
         behind = replaced(text, spans)
         document = cut(behind)
     return replace(document, links=_masked_links(whole.links, behind)), whole
-
-
-def _front_matter_chars(text: str) -> int:
-    lines = split_lines(text)
-    end = closing_line(lines)
-    return 0 if end is None else lines.ends[end]
 
 
 def _masked_links(links: Sequence[Link], masked: str) -> tuple[Link, ...]:

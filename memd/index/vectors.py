@@ -169,7 +169,9 @@ class Matrix:
         if any(len(vector) != self._row_bytes for vector in vectors):
             raise StorageError(f"{self.path}: the length of a vector is not {self._row_bytes} bytes")
         try:
-            self._reserve(start + len(vectors))
+            needed = (start + len(vectors)) * self._row_bytes
+            if needed > fsio.size(self._fd):
+                fsio.reserve(self._fd, -(-needed // CAPACITY_STEP_BYTES) * CAPACITY_STEP_BYTES)
             fsio.write_at(self._fd, block, start * self._row_bytes)
         except OSError as error:
             raise self._noted(error) from error
@@ -235,11 +237,6 @@ class Matrix:
             return fsio.read_at(self._fd, into, row * self._row_bytes)
         except OSError as error:
             raise storage_error(str(self.path), error) from error
-
-    def _reserve(self, rows: int) -> None:
-        needed = rows * self._row_bytes
-        if needed > fsio.size(self._fd):
-            fsio.reserve(self._fd, -(-needed // CAPACITY_STEP_BYTES) * CAPACITY_STEP_BYTES)
 
     def _noted(self, error: OSError) -> Exception:
         found = storage_error(str(self.path), error)

@@ -96,7 +96,12 @@ class Vocabulary:
                 self._ordered = None
                 self._forms = LruCache(FORMS_KEPT)
             elif unread > FEW_NEW_CHUNKS + UNREAD_SHARE * chunks:
-                self._start()
+                # Start the background thread, unless it runs.
+                if self._thread is None and not self._closed:
+                    self._thread = threading.Thread(
+                        target=self._read_apart, name="memd-vocabulary", daemon=True
+                    )
+                    self._thread.start()
             else:
                 self._read_new(reader)
             thread = self._thread
@@ -159,12 +164,6 @@ class Vocabulary:
             self._ordered = sorted(chain.from_iterable(self._words.values()))
         first, end = (bisect_left(self._ordered, text) for text in (start, start + LAST_CHARACTER))
         return self._ordered[first:end]
-
-    def _start(self) -> None:
-        """Start the background thread, unless it runs."""
-        if self._thread is None and not self._closed:
-            self._thread = threading.Thread(target=self._read_apart, name="memd-vocabulary", daemon=True)
-            self._thread.start()
 
     def _read_apart(self) -> None:
         try:

@@ -215,7 +215,12 @@ class Outgoing:
         while self._replies and self._open():
             self._send_reply(self._replies.popleft())
         while self._events and not self._pending and self._open():
-            self._send_event()
+            if self._lost:
+                fields, self._lost = {"event": "lost", "count": self._lost}, 0
+            else:
+                fields = self._events.popleft()
+            if frame := event_frame(fields):
+                self._transport.write(frame)
 
     def clear(self) -> None:
         """Drop everything that waits: the client is gone."""
@@ -234,14 +239,6 @@ class Outgoing:
             diagnostics.note_request(reply.method, ms=ms, answer_bytes=len(frame), failed=failed)
             sizes = {"ms": round(ms, 1), "answer_bytes": len(frame), "failed": failed}
             log.debug("request", id=reply.response.id, method=reply.method, **sizes)
-
-    def _send_event(self) -> None:
-        if self._lost:
-            fields, self._lost = {"event": "lost", "count": self._lost}, 0
-        else:
-            fields = self._events.popleft()
-        if frame := event_frame(fields):
-            self._transport.write(frame)
 
 
 log = structlog.get_logger()

@@ -263,11 +263,6 @@ TEMPLATE_FILES: Final = {
 DAILY_NOTES: Final = {".obsidian/daily-notes.json": "folder"}
 
 
-def template_folders(root: Path, vault: str) -> Iterator[tuple[str, str]]:
-    """Yield the template folders of a vault ("a/b/", "" for the root), each with the file that names it."""
-    return _named_folders(root, vault, TEMPLATE_FILES)
-
-
 def diaries(root: Path | None, patterns: Sequence[str]) -> Diaries:
     """Return which notes fade: by *patterns* of `decay`, and in the folder of Obsidian's daily notes.
 
@@ -578,7 +573,7 @@ class Rules:
         file = f"{path}.gitignore"
         patterns = Patterns(of_file(self._root, file), file=file)
         ignores = (*above.ignores, (len(path), patterns)) if len(patterns) else above.ignores
-        templates = (*above.templates, *template_folders(self._root, path))
+        templates = (*above.templates, *_named_folders(self._root, path, TEMPLATE_FILES))
         return Folder(path, ignores, templates, is_ignored=bool(path) and self._is_kept(above, path))
 
     def _is_kept(self, above: Folder, path: str) -> bool:

@@ -230,15 +230,12 @@ class WorkspaceWatcher:
         for what, path in some:
             if what is HintKind.FOLDER:
                 self._scanning.ask_folder(f"{path}/")
-                self._look_again(f"{path}/")
+                # Scan a changed folder again later: its event comes before everything in it is watched.
+                self._new_folders.add(f"{path}/")
+                if self._folder_timer is None:
+                    self._folder_timer = asyncio.get_running_loop().call_later(AGAIN_S, self._look_now)
             elif what is HintKind.RULES:
                 self._scanning.ask()
-
-    def _look_again(self, folder: str) -> None:
-        """Scan a changed folder again later: its event comes before everything in it is watched."""
-        self._new_folders.add(folder)
-        if self._folder_timer is None:
-            self._folder_timer = asyncio.get_running_loop().call_later(AGAIN_S, self._look_now)
 
     def _look_now(self) -> None:
         self._folder_timer = None
