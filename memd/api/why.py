@@ -6,7 +6,6 @@ The sentences are pure functions of a `Diagnosis`. Each states the values involv
 import math
 import time
 import unicodedata
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
@@ -25,7 +24,7 @@ from memd.search import filters
 from memd.search.confidence import Sureness
 from memd.search.explanation import Explained
 from memd.search.keyword import POOL
-from memd.search.score import Judgement, PreparedQuery
+from memd.search.score import PreparedQuery
 from memd.search.search import Answer, begin, degraded, why_off
 from memd.search.why import Verdict
 from memd.search.why import why as walk
@@ -90,127 +89,116 @@ _RANKED_LOW = frozenset({"outside-pools", "below-floor", "outranked"})
 
 
 @dataclass(frozen=True, slots=True)
-class _Facts:
-    """The facts about a path from the index and the disk."""
+class Diagnosis:
+    """The facts about the requested source, from the index and the disk."""
 
-    prepared: PreparedQuery
-    path: str | None  # relative to the root; None: outside of the workspace, so nothing was examined
-    generation: int
+    path: str  # relative to the root; as typed if it is outside of the workspace: then nothing was examined
+    root: str
+    line: int | None
+    request: PreparedQuery
+    stage: str = ""  # a key of STAGES, once it is known
+    off: str = ""  # why the vector arm did not run; "" if it could
+    generation: int = 0
     is_there: bool = True  # the workspace's folder exists
     source: Source | None = None  # as it is indexed
-    superseded_by: tuple[str, ...] = ()
+    superseded_by: tuple[str, ...] = ()  # paths of the notes that replace it
     expired: date | None = None  # the last day on which it held, if that is past
     verdict: Verdict | None = None  # of the search; None if it is not indexed
     disk: SourceText | Refusal | None = None  # None: there is no file, or it was not examined
-    is_kept: bool = False  # the caller is an agent that may not see it: for it, there is no such note
-    close: tuple[str, ...] = ()
+    reason: str = ""  # of not-indexed
+    failed: str = ""  # of the reason "failed": the step and the kind of exception
+    close: tuple[str, ...] = ()  # of missing: sources with a similar name
     degraded: tuple[str, ...] = ()  # codes of what the search could not use
+    is_for_agent: bool = False  # an agent does not learn which of the reasons applies
 
 
 async def why(workspaces: Workspaces, opened: OpenWorkspace, params: WhyParams, call: Call) -> WhyResult:
     """``why``: the stage that dropped a source from a search."""
     fresh = await wait_for(opened, params, call)
-    facts = await workspaces.read_files(_look, opened, params, call)
-    stage = "outside" if facts.path is None else "missing" if facts.is_kept else ""
-    stage = stage or await _stage(workspaces, opened, facts)
-    prepared = facts.prepared
-    mode = "keyword" if prepared.query_vec is None or facts.degraded else prepared.mode
-    finding = Diagnosis(
-        stage=stage,
-        root=str(opened.workspace.root),
-        path=facts.path or params.path,
-        line=params.line,
-        request=prepared,
-        off=why_off(prepared, mode, facts.degraded),
-        source=facts.source,
-        superseded_by=facts.superseded_by,
-        expired=facts.expired,
-        verdict=facts.verdict,
-        refusal=facts.disk if isinstance(facts.disk, Refusal) else None,
-        reason=_reason(opened, facts),
-        failed=opened.sync.index_loop.failures.get(facts.path or "", ""),
-        close=facts.close,
-        is_for_agent=params.agent,
+    found = await workspaces.read_files(_look, opened, params, call)
+    prepared = found.request
+    mode = "keyword" if prepared.query_vec is None or found.degraded else prepared.mode
+    found = replace(
+        found,
+        stage=found.stage or await _stage(workspaces, opened, found),
+        off=why_off(prepared, mode, found.degraded),
+        reason=_reason(opened, found),
+        failed=opened.sync.index_loop.failures.get(found.path, ""),
     )
-    confidence = facts.verdict.confidence if facts.verdict else None
-    answer = Answer(
-        prepared,
-        [],
-        mode,
-        facts.generation,
-        Sureness(confidence or "none", None),
-        facts.degraded,
-        timings_ms=dict(prepared.timings_ms),
-    )
-    texts = why_texts(finding)
+    confidence = found.verdict.confidence if found.verdict else None
+    sure = Sureness(confidence or "none", None)
+    timings_ms = dict(prepared.timings_ms)
+    answer = Answer(prepared, [], mode, found.generation, sure, found.degraded, timings_ms=timings_ms)
     return WhyResult(
-        path=finding.path,
-        line=finding.line,
-        **texts,
-        superseded_by=list(facts.superseded_by),
-        expired=iso_day(facts.expired),
+        path=found.path,
+        line=found.line,
+        **why_texts(found),
+        superseded_by=list(found.superseded_by),
+        expired=iso_day(found.expired),
         confidence=confidence,
         corrected=dict(prepared.query.corrected),
         **frame(opened, answer, fresh),
     )
 
 
-def _look(opened: OpenWorkspace, params: WhyParams, call: Call) -> _Facts:
+def _look(opened: OpenWorkspace, params: WhyParams, call: Call) -> Diagnosis:
     """Follow an indexed source through the search; check the disk if the search does not return it."""
     root = opened.workspace.root
     path = below(root, params.path)
     with opened.view(call.is_over, agent=params.agent) as view:
         waited_ms = {"wait": call.age_ms()}
         plain = parsed(opened, params, call.is_over, excludes_in(view), timings_ms=waited_ms)
+        found = Diagnosis(
+            path or params.path, str(root), params.line, plain,
+            generation=view.snapshot.generation, is_for_agent=params.agent,
+        )  # fmt: skip
         if path is None:
-            return _Facts(embedded(opened, plain), path, view.snapshot.generation)
+            return replace(found, request=embedded(opened, plain), stage="outside")
         prepared, words = begin(view, plain, opened.tokenizer)
         prepared = embedded(opened, prepared, typed=plain.query.text)
-        facts = _Facts(prepared, path, view.snapshot.generation)
-        facts = _walked(view, facts, words, path, params.line)
-    is_there = opened.workspace.is_there()
-    if (facts.verdict is not None and facts.verdict.stage == "returned") or not is_there:
-        return replace(facts, is_there=is_there)
-    rules = Rules.load(root, opened.config.sources, opened.config.ignore)
-    disk = look(root, path, rules, now_ns=time.time_ns())
-    if params.agent and facts.source is None:
-        # A folder reveals what is in it, too. For an agent, only what it may read exists.
-        is_kept = not isinstance(disk, SourceText) or opened.visible_to_agents.keeps(path, disk.text)
-        return replace(facts, disk=disk, is_kept=is_kept)
-    return replace(facts, disk=disk)
-
-
-def _walked(view: View, facts: _Facts, words: Judgement | None, path: str, line: int | None) -> _Facts:
-    """Add what the search does with a path."""
-    request = facts.prepared
-    source = view.snapshot.source_at(path)
-    verdict = walk(view, request, source, line, words) if source else None
-    return replace(
-        facts,
-        source=source,
-        superseded_by=view.snapshot.superseded_by(source.id) if source else (),
-        expired=source.expired(request.today) if source else None,
-        verdict=verdict,
-        close=() if source else _close_names(view, path),
-        degraded=degraded(view),
+        found = replace(found, request=prepared, degraded=degraded(view))
+        if source := view.snapshot.source_at(path):
+            found = replace(
+                found,
+                source=source,
+                superseded_by=view.snapshot.superseded_by(source.id),
+                expired=source.expired(prepared.today),
+                verdict=walk(view, prepared, source, params.line, words),
+                degraded=degraded(view),
+            )
+        else:
+            found = replace(found, close=_close_names(view, path))
+    found = replace(found, is_there=opened.workspace.is_there())
+    if (found.verdict is not None and found.verdict.stage == "returned") or not found.is_there:
+        return found
+    disk = look(
+        root, path, Rules.load(root, opened.config.sources, opened.config.ignore), now_ns=time.time_ns()
     )
+    # A folder reveals what is in it, too. For an agent, only what it may read exists.
+    is_kept = (
+        params.agent
+        and found.source is None
+        and (not isinstance(disk, SourceText) or opened.visible_to_agents.keeps(path, disk.text))
+    )
+    return replace(found, disk=disk, stage="missing" if is_kept else "")
 
 
-async def _stage(workspaces: Workspaces, opened: OpenWorkspace, facts: _Facts) -> str:
+async def _stage(workspaces: Workspaces, opened: OpenWorkspace, found: Diagnosis) -> str:
     """Return the first stage that dropped a path."""
-    if facts.verdict is not None and facts.verdict.stage == "returned":
+    verdict, disk = found.verdict, found.disk
+    if verdict is not None and verdict.stage == "returned":
         return "returned"
-    if not facts.is_there:
-        return facts.verdict.stage if facts.verdict else "root-missing"
-    if isinstance(facts.disk, Refusal):
+    if not found.is_there:
+        return verdict.stage if verdict else "root-missing"
+    if isinstance(disk, Refusal):
         return "not-a-source"
-    stored, was_there = await workspaces.write(_stored, opened, facts.path)
-    if facts.disk is None:
-        return "gone" if facts.verdict or was_there else "missing"
+    stored, was_there = await workspaces.write(_stored, opened, found.path)
+    if disk is None:
+        return "gone" if verdict or was_there else "missing"
     # An empty hash was cleared on purpose: the indexed text is right and will be compared again.
-    if facts.verdict is None or stored not in {b"", facts.disk.hash}:
+    if verdict is None or stored not in {b"", disk.hash}:
         return "not-indexed"
-    return facts.verdict.stage
+    return verdict.stage
 
 
 def _stored(opened: OpenWorkspace, path: str) -> tuple[bytes | None, bool]:
@@ -220,12 +208,12 @@ def _stored(opened: OpenWorkspace, path: str) -> tuple[bytes | None, bool]:
     return stamp[1] if stamp else None, writer.gone_hash(path) is not None
 
 
-def _reason(opened: OpenWorkspace, facts: _Facts) -> str:
+def _reason(opened: OpenWorkspace, found: Diagnosis) -> str:
     """Return why a source is not indexed, or why its index is outdated."""
-    sync, path = opened.sync, facts.path or ""
+    sync, path = opened.sync, found.path
     if sync.scanner.skipped.get(path) == "failed":
         return "failed"
-    if facts.source is not None:
+    if found.source is not None:
         return "changed"
     if sync.index_loop.waits(path):
         return "waiting"
@@ -248,32 +236,11 @@ def _plain_name(path: str) -> str:
     return unicodedata.normalize("NFC", name).casefold().removesuffix(".md").removesuffix(".markdown")
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
-    """The facts about the requested source."""
-
-    stage: str  # a key of STAGES
-    root: str
-    path: str
-    line: int | None
-    request: PreparedQuery
-    off: str  # why the vector arm did not run; "" if it could
-    source: Source | None = None
-    superseded_by: tuple[str, ...] = ()  # paths of the notes that replace it
-    expired: date | None = None  # the last day on which it held, if that is past
-    verdict: Verdict | None = None  # the result of the search for it; None if it is not indexed
-    refusal: Refusal | None = None  # of not-a-source
-    reason: str = ""  # of not-indexed
-    failed: str = ""  # of the reason "failed": the step and the kind of exception
-    close: tuple[str, ...] = ()  # of missing: sources with a similar name
-    is_for_agent: bool = False  # an agent does not learn which of the reasons applies
-
-
 def facts(finding: Diagnosis) -> WhyFacts:
     """Return the values behind the sentence, and the scores if there are any."""
     known: dict[str, Any] = {}
-    if finding.stage == "not-a-source" and finding.refusal is not None:
-        refusal = finding.refusal
+    if finding.stage == "not-a-source" and isinstance(finding.disk, Refusal):
+        refusal = finding.disk
         known |= {"reason": refusal.reason, "place": refusal.place, "rule": refusal.rule}
     if finding.stage == "not-indexed":
         known["reason"] = finding.reason
@@ -281,12 +248,10 @@ def facts(finding: Diagnosis) -> WhyFacts:
         known["close"] = list(finding.close)
     if finding.source is not None:
         known |= {"date": finding.source.day.isoformat(), "tags": list(finding.source.tags)}
-    return WhyFacts(**known, **(_facts_of_search(finding, finding.verdict) if finding.verdict else {}))
-
-
-def _facts_of_search(finding: Diagnosis, verdict: Verdict) -> dict[str, Any]:
+    if (verdict := finding.verdict) is None:
+        return WhyFacts(**known)
     last = verdict.last
-    facts: dict[str, Any] = {
+    known |= {
         "rank": verdict.rank,
         "limit": finding.request.limit,
         "floor": finding.request.min_score,
@@ -297,18 +262,18 @@ def _facts_of_search(finding: Diagnosis, verdict: Verdict) -> dict[str, Any]:
         "last": LastHit(path=last.path, score=round(last.score, SCORE_DIGITS)) if last else None,
     }
     if verdict.chunk is not None:
-        facts["chunk"] = chunk_lines(verdict.chunk)
+        known["chunk"] = chunk_lines(verdict.chunk)
     if verdict.explained is not None:
         words = verdict.explained.keyword
         terms = words.terms if words else ()
         has = list(dict.fromkeys(part.term for part in terms if part.count))
         lacks = dict.fromkeys(part.term for part in terms if part.term not in has)
-        facts |= {
+        known |= {
             "explanation": rounded_record(verdict.explained),
             "has": has,
             "lacks": [*lacks, *(words.lacking if words else ())],
         }
-    return facts
+    return WhyFacts(**known)
 
 
 # Why a chunk gets no vector, by the codes of `unseen`.
@@ -320,7 +285,7 @@ LEFT_OUT = {
 
 def why_texts(finding: Diagnosis) -> dict[str, Any]:
     """Return stage, sentence, advice and facts for the answer."""
-    text, advice = _SENTENCES[finding.stage](finding)
+    text, advice = _sentence(finding)
     if finding.stage in _RANKED_LOW and (reason := _left_out(finding)):
         text += f"; only its words count, because {reason}"
     if finding.superseded_by:
@@ -332,137 +297,94 @@ def why_texts(finding: Diagnosis) -> dict[str, Any]:
     return {"stage": finding.stage, "text": text, "advice": advice, "facts": facts(finding)}
 
 
-def _outside(finding: Diagnosis) -> tuple[str, str]:
-    return (
-        f"{finding.path} is outside the workspace {finding.root}",
-        "Search in its own workspace (--workspace DIR), or make its folder a workspace: memctl init DIR",
-    )
+def _sentence(finding: Diagnosis) -> tuple[str, str]:  # noqa: PLR0911 - a case a stage
+    """Return the sentence and the advice."""
+    path, root, request, verdict = finding.path, finding.root, finding.request, finding.verdict
+    place = shown = path  # with the lines of the chunk that got furthest
+    if verdict is not None and verdict.chunk is not None:
+        place = shown = f"{path}:{verdict.chunk.start_line}-{verdict.chunk.end_line}"
+    if verdict is not None and verdict.into is not None:
+        shown = f"{place}, joined with lines {verdict.into.start_line}-{verdict.into.end_line},"
 
+    # Without a search.
+    match finding.stage:
+        case "outside":
+            return (
+                f"{path} is outside the workspace {root}",
+                "Search in its own workspace (--workspace DIR), or make its folder one: memctl init DIR",
+            )
+        case "missing":
+            which = "or is not searched" if finding.is_for_agent else "and was not indexed"
+            close = f"Did you mean {' or '.join(finding.close)}?" if finding.close else ""
+            return f"{path} does not exist, {which}", close or f"The path is {root}/{path}"
+        case "not-a-source":
+            assert isinstance(finding.disk, Refusal)
+            way_out = _WAYS_OUT.get(finding.disk.reason, "").replace("PATH", finding.disk.place)
+            return f"{path} is not searched: {why_refused(finding.disk, path)}", way_out
+        case "root-missing":
+            return (
+                f"the folder {root} is gone, and {path} was not indexed before",
+                "Restore the folder (is its disk mounted?); memd then continues by itself",
+            )
+        case "not-indexed":
+            reason, way_out = _NOT_INDEXED[finding.reason]
+            failed = f" ({finding.failed})" if finding.reason == "failed" and finding.failed else ""
+            how = "indexed in an older version" if finding.source else "not indexed yet"
+            return f"{path} is {how}: {reason}{failed}", way_out
+        case "gone":
+            return (
+                f"{path} has been deleted from the disk",
+                "Restore the file if that was a mistake: its index is kept for a day",
+            )
+        case "empty" if finding.line is None:
+            return f"{path} has no text", ""
+        case "empty":
+            return (
+                f"{path} has no searchable text at line {finding.line}",
+                "Front matter and blank lines have no chunks of their own: name another line or all of it",
+            )
 
-def _missing(finding: Diagnosis) -> tuple[str, str]:
-    searched = f"The path is {finding.root}/{finding.path}"
-    close = f"Did you mean {' or '.join(finding.close)}?" if finding.close else searched
-    which = "or is not searched" if finding.is_for_agent else "and was not indexed"
-    return f"{finding.path} does not exist, {which}", close
-
-
-def _not_a_source(finding: Diagnosis) -> tuple[str, str]:
-    assert finding.refusal is not None
-    way_out = _WAYS_OUT.get(finding.refusal.reason, "").replace("PATH", finding.refusal.place)
-    return f"{finding.path} is not searched: {why_refused(finding.refusal, finding.path)}", way_out
-
-
-def _root_missing(finding: Diagnosis) -> tuple[str, str]:
-    return (
-        f"the folder {finding.root} is gone, and {finding.path} was not indexed before",
-        "Restore the folder (is its disk mounted?); memd then continues by itself",
-    )
-
-
-def _not_indexed(finding: Diagnosis) -> tuple[str, str]:
-    reason, way_out = _NOT_INDEXED[finding.reason]
-    if finding.reason == "failed" and finding.failed:
-        reason += f" ({finding.failed})"
-    how = "indexed in an older version" if finding.source else "not indexed yet"
-    return f"{finding.path} is {how}: {reason}", way_out
-
-
-def _gone(finding: Diagnosis) -> tuple[str, str]:
-    return (
-        f"{finding.path} has been deleted from the disk",
-        "Restore the file if that was a mistake: its index is kept for a day",
-    )
-
-
-def _empty(finding: Diagnosis) -> tuple[str, str]:
-    if finding.line is None:
-        return f"{finding.path} has no text", ""
-    return (
-        f"{finding.path} has no searchable text at line {finding.line}",
-        "Front matter and blank lines have no chunks of their own: name another line or the whole file",
-    )
-
-
-def _filtered(finding: Diagnosis) -> tuple[str, str]:
-    assert finding.verdict is not None
-    reasons = [filters.told(one.filter, one.value, finding.source) for one in finding.verdict.missed]
-    return f"{_place(finding)} is filtered out: {'; '.join(reasons)}", "Remove the filter"
-
-
-def _unmatched(finding: Diagnosis) -> tuple[str, str]:
-    text = f"{_place(finding)} does not match: it has none of the query's words, and"
-    return f"{text} {_meaning(finding)}", "Use words that the note contains"
-
-
-def _outside_pools(finding: Diagnosis) -> tuple[str, str]:
+    # What the search did.
+    assert verdict is not None
+    if finding.stage == "filtered":
+        reasons = [filters.told(one.filter, one.value, finding.source) for one in verdict.missed]
+        return f"{place} is filtered out: {'; '.join(reasons)}", "Remove the filter"
+    if finding.stage == "folded":
+        assert verdict.into is not None
+        into = f"{verdict.into.path}:{verdict.into.start_line}-{verdict.into.end_line}"
+        return f"{place} is nearly the same as {into}, which is hit {verdict.rank} and lists it", ""
+    if finding.stage == "per-source":
+        ranks = ", ".join(map(str, verdict.better))
+        text = f"{place} is left out: a file has at most {request.per_source} hits, and better chunks of it"
+        return f"{text} are hits {ranks}", f"memctl get {path}"
+    if finding.stage == "returned":
+        return f"{shown} is hit {verdict.rank}", ""
     explained = _explained(finding)
-    ranks: list[tuple[int, str]] = []
-    if explained.keyword and any(part.count for part in explained.keyword.terms):
-        ranks.append((explained.keyword.rank, "by words"))
-    if explained.vector:
-        ranks.append((explained.vector.rank, "by meaning"))
-    known = ", ".join(f"rank {rank:,} {how}" for rank, how in ranks)
-    text = f"{_place(finding)} is not among the best {POOL} by words or by meaning"
-    return (
-        f"{text}: {known}" if known else text,
-        "Narrow the search (--path, --tag, --since), or use more of the note's words",
-    )
-
-
-def _below_floor(finding: Diagnosis) -> tuple[str, str]:
-    merged, floor = _explained(finding).merged, finding.request.min_score
-    return (
-        f"{_place(finding)} scores {merged:.3f}, below the floor of {floor:g} (min_score)",
-        f"memctl search --min-score {math.floor(merged * 1000) / 1000:g}",
-    )
-
-
-def _folded(finding: Diagnosis) -> tuple[str, str]:
-    verdict = finding.verdict
-    assert verdict is not None
-    assert verdict.into is not None
-    into = f"{verdict.into.path}:{verdict.into.start_line}-{verdict.into.end_line}"
-    return f"{_place(finding)} is nearly the same as {into}, which is hit {verdict.rank} and lists it", ""
-
-
-def _per_source(finding: Diagnosis) -> tuple[str, str]:
-    assert finding.verdict is not None
-    ranks = ", ".join(map(str, finding.verdict.better))
-    most = finding.request.per_source
-    text = f"{_place(finding)} is left out: a file has at most {most} hits, and better chunks of it are hits"
-    return f"{text} {ranks}", f"memctl get {finding.path}"
-
-
-def _outranked(finding: Diagnosis) -> tuple[str, str]:
-    verdict, limit = finding.verdict, finding.request.limit
-    assert verdict is not None
+    if finding.stage == "unmatched":
+        text = f"{place} does not match: it has none of the query's words, and"
+        return f"{text} {_meaning(finding)}", "Use words that the note contains"
+    if finding.stage == "outside-pools":
+        has_words = explained.keyword and any(part.count for part in explained.keyword.terms)
+        known = [f"rank {explained.keyword.rank:,} by words"] if explained.keyword and has_words else []
+        known += [f"rank {explained.vector.rank:,} by meaning"] if explained.vector else []
+        text = f"{place} is not among the best {POOL} by words or by meaning"
+        return (
+            f"{text}: {', '.join(known)}" if known else text,
+            "Narrow the search (--path, --tag, --since), or use more of the note's words",
+        )
+    if finding.stage == "below-floor":
+        merged, floor = explained.merged, request.min_score
+        return (
+            f"{place} scores {merged:.3f}, below the floor of {floor:g} (min_score)",
+            f"memctl search --min-score {math.floor(merged * 1000) / 1000:g}",
+        )
+    assert finding.stage == "outranked"
     assert verdict.rank is not None
-    scores = f"its score is {_explained(finding).score:.3f}"
+    scores = f"its score is {explained.score:.3f}"
     if verdict.last is not None:
         scores += f", that of the last hit {verdict.last.score:.3f}"
     way_out = f"memctl search --limit {verdict.rank}" if verdict.rank <= MAX_LIMIT else "Narrow the search"
-    return f"{_shown(finding)} would be hit {verdict.rank}, and the limit is {limit}: {scores}", way_out
-
-
-def _returned(finding: Diagnosis) -> tuple[str, str]:
-    assert finding.verdict is not None
-    return f"{_shown(finding)} is hit {finding.verdict.rank}", ""
-
-
-def _shown(finding: Diagnosis) -> str:
-    """Return the place of the chunk, and that of the hit's best chunk if the two were joined."""
-    into = finding.verdict.into if finding.verdict else None
-    return (
-        f"{_place(finding)}, joined with lines {into.start_line}-{into.end_line},"
-        if into
-        else _place(finding)
-    )
-
-
-def _place(finding: Diagnosis) -> str:
-    """Return the path with the lines of the relevant chunk."""
-    chunk = finding.verdict.chunk if finding.verdict else None
-    return f"{finding.path}:{chunk.start_line}-{chunk.end_line}" if chunk else finding.path
+    return f"{shown} would be hit {verdict.rank}, and the limit is {request.limit}: {scores}", way_out
 
 
 def _meaning(finding: Diagnosis) -> str:
@@ -472,9 +394,7 @@ def _meaning(finding: Diagnosis) -> str:
         return f"its meaning is too far ({explained.vector.score:.3f})"
     if "no-vector-yet" in explained.unseen:
         return "it has no vector yet"
-    if reason := _left_out(finding):
-        return reason
-    return f"there was no search by meaning ({MEANING.get(finding.off, finding.off)})"
+    return _left_out(finding) or f"there was no search by meaning ({MEANING.get(finding.off, finding.off)})"
 
 
 def _left_out(finding: Diagnosis) -> str:
@@ -486,22 +406,3 @@ def _explained(finding: Diagnosis) -> Explained:
     assert finding.verdict is not None
     assert finding.verdict.explained is not None
     return finding.verdict.explained
-
-
-_SENTENCES: dict[str, Callable[[Diagnosis], tuple[str, str]]] = {
-    "outside": _outside,
-    "missing": _missing,
-    "not-a-source": _not_a_source,
-    "root-missing": _root_missing,
-    "not-indexed": _not_indexed,
-    "gone": _gone,
-    "empty": _empty,
-    "filtered": _filtered,
-    "unmatched": _unmatched,
-    "outside-pools": _outside_pools,
-    "below-floor": _below_floor,
-    "folded": _folded,
-    "per-source": _per_source,
-    "outranked": _outranked,
-    "returned": _returned,
-}

@@ -272,7 +272,7 @@ def _why(
             off=why_off(prepared, "keyword" if prepared.query_vec is None else "hybrid"),
             source=source,
             verdict=verdict,
-            refusal=disk if isinstance(disk, Refusal) else None,
+            disk=disk if isinstance(disk, Refusal) else None,
             reason="failed",  # of "not-indexed": the only cause left after indexing is complete
         )
     )
