@@ -171,13 +171,9 @@ def workspaces_option(parser: argparse.ArgumentParser) -> None:
     """Add --workspace, which may be repeated, and --all."""
     which = parser.add_argument_group("workspaces").add_mutually_exclusive_group()
     which.add_argument(
-        "-w",
-        "--workspace",
-        metavar="DIR",
-        action="append",
-        default=[],
+        "-w", "--workspace", metavar="DIR", action="append", default=[],
         help=f"{_WORKSPACE_HELP}; several are searched one after the other (repeatable)",
-    )
+    )  # fmt: skip
     which.add_argument("--all", action="store_true", help="search every registered workspace")
 
 
@@ -220,22 +216,17 @@ def filter_options(parser: argparse.ArgumentParser, *, ranking: bool = True) -> 
         group.add_argument("--fusion", choices=("weighted", "rrf"), help="how the two arms are merged")
     fresh = parser.add_argument_group("freshness").add_mutually_exclusive_group()
     fresh.add_argument(
-        "--no-wait",
-        action="store_true",
+        "--no-wait", action="store_true",
         help="do not wait for the words of a workspace's first index, or for a model to load",
-    )
+    )  # fmt: skip
     fresh.add_argument(
         "--wait", action="store_true", help="wait until everything is also searchable by meaning"
     )
     fresh.add_argument(
-        "--sync",
-        type=lambda raw: seconds(raw) if raw else True,
-        nargs="?",
-        const=True,
-        default=False,
+        "--sync", type=lambda raw: seconds(raw) if raw else True, nargs="?", const=True, default=False,
         metavar="S",
         help="wait until everything saved so far is searchable: at most 4 seconds, or S",
-    )
+    )  # fmt: skip
 
 
 def source_options(group: argparse._ArgumentGroup, *, without: Sequence[str] = ()) -> None:

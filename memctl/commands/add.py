@@ -17,58 +17,43 @@ def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl add`."""
     parser.add_argument("words", nargs="*", metavar="CONTENT", help='Markdown; from stdin if absent or "-"')
     parser.add_argument(
-        "--topic",
-        type=any_text,
+        "--topic", type=any_text,
         help="the entry's folder below memory/, e.g. deploy; with --daily, its first tag",
-    )
+    )  # fmt: skip
     parser.add_argument("--title", type=any_text, help="one line that states the content")
     parser.add_argument(
         "--tag", type=any_text, action="append", default=[], metavar="TAG", help="(repeatable)"
     )
     for option, what in (("--supersedes", "that it replaces"), ("--related", "that it links to")):
         parser.add_argument(
-            option,
-            type=any_text,
-            action="append",
-            default=[],
-            metavar="PATH",
+            option, type=any_text, action="append", default=[], metavar="PATH",
             help=f"a note, or the id of an entry, {what} (repeatable)",
-        )
+        )  # fmt: skip
     parser.add_argument(
-        "--update",
-        type=any_text,
-        metavar="ID",
+        "--update", type=any_text, metavar="ID",
         help="id or path of an entry: replace its text by the content, in the same file",
-    )
+    )  # fmt: skip
     parser.add_argument(
-        "--hash",
-        type=any_text,
-        metavar="HASH",
+        "--hash", type=any_text, metavar="HASH",
         help="with --update: hash of the file from get --json (default: of what memd wrote)",
-    )
+    )  # fmt: skip
     parser.add_argument(
-        "--daily",
-        action="store_true",
+        "--daily", action="store_true",
         help="append to memory/TODAY.md, which decays with age, instead of writing a new file",
-    )
+    )  # fmt: skip
     parser.add_argument(
-        "--external",
-        action="store_true",
+        "--external", action="store_true",
         help="it comes from outside (e.g. the web): it is marked as such, and revisions keep the mark",
-    )
+    )  # fmt: skip
     parser.add_argument(
-        "--session",
-        type=any_text,
-        metavar="ID",
+        "--session", type=any_text, metavar="ID",
         help="id of the conversation that it comes from (default: that of Claude Code or Codex around it)",
-    )
+    )  # fmt: skip
     workspace_option(parser)
     parser.add_argument(
-        "--origin",
-        choices=("human", "agent"),
-        default="human",
+        "--origin", choices=("human", "agent"), default="human",
         help="who states this; programs pass agent (default: human)",
-    )
+    )  # fmt: skip
     parser.add_argument(
         "--force", action="store_true", help="also if it looks like a secret, or an older memd wrote it"
     )

@@ -50,11 +50,9 @@ def arguments(parser: ArgumentParser) -> None:
         "--seed", type=count, default=1, metavar="N", help="another seed selects other headings"
     )
     parser.add_argument(
-        "--max-notes",
-        type=count,
-        metavar="N",
+        "--max-notes", type=count, metavar="N",
         help="copy only a sample of N notes; with fewer notes, search is easier",
-    )
+    )  # fmt: skip
     parser.add_argument(
         "--compare", type=any_text, metavar="MODEL",
         help=f"compare with another model: a name of memctl models list, or {model_store.SHIPPED}",

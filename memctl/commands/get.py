@@ -16,17 +16,14 @@ from memctl.text import any_text, one_line
 def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl get`."""
     parser.add_argument(
-        "source",
-        type=any_text,
-        metavar="PATH[:LINE[-LINE]]",
+        "source", type=any_text, metavar="PATH[:LINE[-LINE]]",
         help="from the current folder, as search prints it; or the note's title",
-    )
+    )  # fmt: skip
     workspace_option(parser)
     parser.add_argument(
-        "--links",
-        action="store_true",
+        "--links", action="store_true",
         help="instead of the text, one line for each link from and to the note",
-    )
+    )  # fmt: skip
     parser.add_argument(
         "--json", action="store_true", help="one object: path, lines, text, title, tags, hash, links"
     )

@@ -39,10 +39,9 @@ def arguments(parser: ArgumentParser) -> None:
         "--with-tools", action="store_true", help="keep tool calls, their results, and thinking"
     )
     parser.add_argument(
-        "--memory",
-        action="store_true",
+        "--memory", action="store_true",
         help="the notes that the client keeps for itself, instead of its sessions",
-    )
+    )  # fmt: skip
     parser.add_argument(
         "--project", type=Path, metavar="DIR", help="only sessions of an agent that worked in DIR or below it"
     )

@@ -13,10 +13,9 @@ def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl index`."""
     workspace_option(parser)
     parser.add_argument(
-        "--rebuild",
-        action="store_true",
+        "--rebuild", action="store_true",
         help="read every source again; the old index answers until the new one is complete",
-    )
+    )  # fmt: skip
     parser.add_argument("--purge", action="store_true", help="delete what is kept of missing sources now")
     parser.add_argument(
         "--no-wait", action="store_true", help="return at once; memctl status shows how far it is"

@@ -28,15 +28,13 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("folder", nargs="?", default=".", metavar="DIR", help="(default: the current folder)")
     parser.add_argument("--force", action="store_true", help="also for / and the home folder")
     parser.add_argument(
-        "--nested",
-        action="store_true",
+        "--nested", action="store_true",
         help="also for a folder inside a workspace, which then no longer indexes the notes below DIR",
-    )
+    )  # fmt: skip
     parser.add_argument(
-        "--gitattributes",
-        action="store_true",
+        "--gitattributes", action="store_true",
         help="also add a line to DIR/.gitattributes, so that git joins what two machines add to a day",
-    )
+    )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="one object: root, created, sources, config")
     parser.epilog = """\
 Writes DIR/memory/config.toml and registers the folder; changes no note. Repeating it does no harm. Indexing

@@ -17,18 +17,13 @@ ID_CHARS = 6  # characters of a forgotten entry's id: as many as its file name h
 def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl journal`."""
     parser.add_argument(
-        "note",
-        type=any_text,
-        nargs="?",
-        metavar="PATH",
+        "note", type=any_text, nargs="?", metavar="PATH",
         help="from the current folder, as search prints it: what a note supersedes, and what supersedes it",
-    )
+    )  # fmt: skip
     parser.add_argument(
-        "--client",
-        type=any_text,
-        metavar="NAME",
+        "--client", type=any_text, metavar="NAME",
         help="only what this client did, as the third column names it",
-    )
+    )  # fmt: skip
     parser.add_argument(
         "--conversation", type=any_text, metavar="ID", help="only what was done in this conversation"
     )

@@ -25,12 +25,9 @@ WHY = {
 def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl links`."""
     parser.add_argument(
-        "source",
-        nargs="?",
-        type=any_text,
-        metavar="PATH",
+        "source", nargs="?", type=any_text, metavar="PATH",
         help="a note, from the current folder, or its title",
-    )
+    )  # fmt: skip
     workspace_option(parser)
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--mentions", action="store_true", help="lines of other notes that name it, unlinked")

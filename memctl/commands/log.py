@@ -36,10 +36,9 @@ def arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("-f", "--follow", action="store_true", help="keep printing new lines")
     parser.add_argument(
-        "--json",
-        action="store_true",
+        "--json", action="store_true",
         help="the objects that memd wrote, one a line; lines of other programs as .text",
-    )
+    )  # fmt: skip
     parser.epilog = """\
 Reads the journal if memd is a systemd service (journalctl --user-unit memd.service), otherwise the log file
 of a daemon that memctl started. Exit code 5: there is no log. The log contains no text of notes or queries.

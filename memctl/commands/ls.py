@@ -22,12 +22,9 @@ PAGE = 1000  # files in one answer, the daemon's limit
 def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl ls`."""
     parser.add_argument(
-        "paths",
-        nargs="*",
-        type=any_text,
-        metavar="PATH",
+        "paths", nargs="*", type=any_text, metavar="PATH",
         help="files, folders or patterns, from the current folder (default: the current folder)",
-    )
+    )  # fmt: skip
     source_options(parser.add_argument_group("filters"), without=("path",))
     parser.add_argument("--skipped", action="store_true", help="only files that are not indexed")
     workspace_option(parser)

@@ -27,13 +27,9 @@ def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl pause`."""
     how = parser.add_mutually_exclusive_group()
     how.add_argument(
-        "--for",
-        dest="duration_s",
-        type=duration,
-        default=DEFAULT_S,
-        metavar="DURATION",
+        "--for", dest="duration_s", type=duration, default=DEFAULT_S, metavar="DURATION",
         help="how long: 90s, 30m, 2h or 1d (default: 1h)",
-    )
+    )  # fmt: skip
     how.add_argument("--off", action="store_true", help="end the pause")
     parser.add_argument("--json", action="store_true", help="one object: paused_until; with --off resumed")
     parser.epilog = """\

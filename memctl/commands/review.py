@@ -23,13 +23,9 @@ def arguments(parser: ArgumentParser) -> None:
         "--unused", action="store_true", help="only entries that were never given to an agent"
     )
     parser.add_argument(
-        "--session",
-        nargs="?",
-        const="",
-        metavar="ID",
-        type=any_text,
+        "--session", nargs="?", const="", metavar="ID", type=any_text,
         help="what one conversation stored, superseded, forgot, and got of its hook (default: the last)",
-    )
+    )  # fmt: skip
     source_options(parser.add_argument_group("filters"))
     workspace_option(parser)
     parser.add_argument("--json", action="store_true", help="one object: entries, entries_total")

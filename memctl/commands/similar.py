@@ -14,11 +14,9 @@ from memctl.text import any_text
 def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl similar`."""
     parser.add_argument(
-        "source",
-        type=any_text,
-        metavar="PATH[:LINE]",
+        "source", type=any_text, metavar="PATH[:LINE]",
         help="a note, from the current folder, as search prints it",
-    )
+    )  # fmt: skip
     workspace_option(parser)
     parser.add_argument("-n", "--limit", type=count, metavar="N", help="at most N hits (default: 10)")
     filter_options(parser, ranking=False)

@@ -35,26 +35,19 @@ def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl status`."""
     how = parser.add_mutually_exclusive_group()
     how.add_argument(
-        "--watch",
-        nargs="?",
-        type=seconds,
-        const=EVERY_S,
-        metavar="SECONDS",
+        "--watch", nargs="?", type=seconds, const=EVERY_S, metavar="SECONDS",
         help=f"show it again every SECONDS (default: {EVERY_S:g}) until Ctrl-C",
-    )
+    )  # fmt: skip
     parser.add_argument(
-        "--json",
-        action="store_true",
+        "--json", action="store_true",
         help="one object, with every skipped file that memd names; with --watch one a line",
-    )
+    )  # fmt: skip
     how.add_argument("--debug", action="store_true", help="print what a bug report needs, as JSON")
     group = parser.add_argument_group("with --debug")
     group.add_argument(
-        "--lag",
-        type=float,
-        metavar="S",
+        "--lag", type=float, metavar="S",
         help=f"measure the lag for S seconds, 10 at most (default: {LAG_S:g})",
-    )
+    )  # fmt: skip
     workspace_option(group)
     parser.epilog = """\
 Never starts a daemon: exit code 3 means that none runs, 6 that it does not answer. --watch continues without

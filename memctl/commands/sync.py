@@ -13,12 +13,9 @@ def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl sync`."""
     workspace_option(parser)
     parser.add_argument(
-        "--timeout",
-        type=seconds,
-        default=SYNC_TIMEOUT_S,
-        metavar="S",
+        "--timeout", type=seconds, default=SYNC_TIMEOUT_S, metavar="S",
         help=f"give up after S seconds (default: {SYNC_TIMEOUT_S:g})",
-    )
+    )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="one object: synced, generation, index, took_ms")
     parser.epilog = """\
 With exit code 0, everything saved before the command is searchable; 6 means that it took too long. It waits

@@ -20,17 +20,13 @@ from memctl.text import any_text, one_line, wants_colour
 def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl why`."""
     parser.add_argument(
-        "source",
-        type=any_text,
-        metavar="PATH[:LINE]",
+        "source", type=any_text, metavar="PATH[:LINE]",
         help="the note, from the current folder, as search prints it",
-    )
+    )  # fmt: skip
     parser.add_argument(
-        "words",
-        nargs="*",
-        metavar="WORD",
+        "words", nargs="*", metavar="WORD",
         help='the query, as memctl search takes it; "-" reads it from stdin',
-    )
+    )  # fmt: skip
     workspace_option(parser)
     parser.add_argument("-n", "--limit", type=count, metavar="N", help="hits to look among (default: 10)")
     filter_options(parser)
