@@ -29,7 +29,16 @@ def keep(places: list[HitPlace]) -> None:
 
     with suppress(OSError, PathError):  # the user asked only to see the hits
         make_private_dir(runtime_dir())
-        _remove_old()
+        for entry in os.scandir(runtime_dir()):
+            session = entry.name.removeprefix(PREFIX).partition("-")[0]
+            if not entry.name.startswith(PREFIX) or not session.isdecimal():
+                continue
+            try:
+                os.kill(int(session), 0)
+            except ProcessLookupError:
+                os.unlink(entry)  # noqa: PTH108 - a DirEntry is no Path
+            except OSError:
+                continue  # another user's process has this id now: the next restart removes the file
         path = runtime_dir() / name
         fresh = path.with_name(f"{name}.{os.getpid()}")
         with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
@@ -50,20 +59,6 @@ def kept() -> list[HitPlace]:
     except (OSError, PathError, ValueError):
         return []
     return [HitPlace(str(path), int(line)) for path, line in found]
-
-
-def _remove_old() -> None:
-    """Remove the files of shells that have ended."""
-    for entry in os.scandir(runtime_dir()):
-        session = entry.name.removeprefix(PREFIX).partition("-")[0]
-        if not entry.name.startswith(PREFIX) or not session.isdecimal():
-            continue
-        try:
-            os.kill(int(session), 0)
-        except ProcessLookupError:
-            os.unlink(entry)  # noqa: PTH108 - a DirEntry is no Path
-        except OSError:
-            continue  # another user's process has this id now: the next restart removes the file
 
 
 def _name() -> str | None:

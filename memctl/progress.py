@@ -44,7 +44,17 @@ class Progress:
         done, total = int(message.get("done") or 0), int(message.get("total") or 0)
         if sys.stderr.isatty():
             if self._bar is None:
-                self._bar = _new_bar()
+                from rich.console import Console
+                from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+                from rich.progress import Progress as Bar
+
+                columns = (
+                    TextColumn("{task.description}"),
+                    BarColumn(),
+                    MofNCompleteColumn(),
+                    TimeRemainingColumn(),
+                )
+                self._bar = Bar(*columns, console=Console(stderr=True), transient=True)
                 self._task = self._bar.add_task(stage, total=None)
                 self._bar.start()
             # With an unknown total, the bar pulses instead of showing 0 %.
@@ -73,12 +83,3 @@ class Progress:
         from memctl.text import about  # most commands show no progress
 
         return f", about {about((now_s - since_s) / (done - first) * (total - done))} left"
-
-
-def _new_bar() -> Any:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
-
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    return Bar(*columns, console=Console(stderr=True), transient=True)

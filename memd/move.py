@@ -57,7 +57,18 @@ def check(old: str, new: str, state_dir: Path) -> Pairs:
     before = registry.exactly(old, known)
     pairs = {root: after / root.relative_to(before) for root in known if root.is_relative_to(before)}
     for source, target in pairs.items():
-        _check(source, target, known, state_dir)
+        if workspace_at(source, state_dir).is_there():
+            command = f"mv {shlex.quote(str(source))} {shlex.quote(str(target))}"
+            raise WorkspaceError(f"{source} is still there. Move the folder first: {command}")
+        if not os.path.lexists(target):
+            raise WorkspaceError(f"there is no {target}: name the folder that {source} was moved to")
+        if not workspace_at(target, state_dir).is_there():
+            raise WorkspaceError(f"{target} has no memory/config.toml: it is not the folder that was moved")
+        if target in known:
+            raise WorkspaceError(
+                f"{target} is registered already, with an index of its own. To use that of {source}: "
+                f"memctl workspaces remove {shlex.quote(str(target))}, then try again"
+            )
     return pairs
 
 
@@ -127,21 +138,6 @@ def _carry_out(pairs: Pairs, state_dir: Path) -> None:
     after = list(dict.fromkeys(pairs.get(root, root) for root in known))
     if after != known:
         register.write(after)
-
-
-def _check(source: Path, target: Path, known: list[Path], state_dir: Path) -> None:
-    if workspace_at(source, state_dir).is_there():
-        command = f"mv {shlex.quote(str(source))} {shlex.quote(str(target))}"
-        raise WorkspaceError(f"{source} is still there. Move the folder first: {command}")
-    if not os.path.lexists(target):
-        raise WorkspaceError(f"there is no {target}: name the folder that {source} was moved to")
-    if not workspace_at(target, state_dir).is_there():
-        raise WorkspaceError(f"{target} has no memory/config.toml: it is not the folder that was moved")
-    if target in known:
-        raise WorkspaceError(
-            f"{target} is registered already, with an index of its own. To use that of {source}: "
-            f"memctl workspaces remove {shlex.quote(str(target))}, then try again"
-        )
 
 
 def _rename(source: Path, target: Path, state_dir: Path) -> None:

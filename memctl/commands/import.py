@@ -108,7 +108,18 @@ def run(args: Namespace) -> int:
 def _check(args: Namespace) -> None:
     """Reject options that would have no effect."""
     if args.memory:
-        _check_memory(args)
+        if args.client not in MEMORIES:
+            raise CommandError(f"--memory is for {', '.join(MEMORIES)}; of {args.client} leave it out")
+        if args.with_tools:
+            raise CommandError("--with-tools is for sessions: notes have no tool calls")
+        if args.follow and args.dry_run:
+            raise CommandError(
+                "--follow and --dry-run do not go together: nothing would be written, for ever"
+            )
+        if args.project and args.all_projects:
+            raise CommandError("--project DIR or --all-projects, not both")
+        if args.client == "cursor" and args.all_projects:
+            raise CommandError("Cursor keeps its rules in each project: name one with --project DIR")
         return
     if args.client not in CLIENTS:
         raise CommandError(
@@ -122,19 +133,6 @@ def _check(args: Namespace) -> None:
         raise CommandError("--follow is for files that grow: " + ", ".join(sorted(FOLLOWED)))
     if args.project and args.client not in WITH_PROJECTS:
         raise CommandError("--project is for agents with projects: " + ", ".join(sorted(WITH_PROJECTS)))
-
-
-def _check_memory(args: Namespace) -> None:
-    if args.client not in MEMORIES:
-        raise CommandError(f"--memory is for {', '.join(MEMORIES)}; of {args.client} leave it out")
-    if args.with_tools:
-        raise CommandError("--with-tools is for sessions: notes have no tool calls")
-    if args.follow and args.dry_run:
-        raise CommandError("--follow and --dry-run do not go together: nothing would be written, for ever")
-    if args.project and args.all_projects:
-        raise CommandError("--project DIR or --all-projects, not both")
-    if args.client == "cursor" and args.all_projects:
-        raise CommandError("Cursor keeps its rules in each project: name one with --project DIR")
 
 
 def _command(args: Namespace, workspace: str) -> list[str]:

@@ -66,7 +66,10 @@ def page_of(path: tuple[str, ...], summary: str, parser: argparse.ArgumentParser
                 page_of((*path, name), helps.get(name, ""), inner) for name, inner in action.choices.items()
             ]
         elif action.option_strings:
-            options.append(_option(action))
+            value = None if action.nargs == 0 else _value(action)
+            repeatable = isinstance(action, argparse._AppendAction)  # noqa: SLF001 (no public way to ask)
+            text = " ".join((action.help or "").replace("%%", "%").split())
+            options.append(Option(tuple(action.option_strings), text, value, repeatable))
         else:
             places.append(_value(action))
     return Page(path, summary, tuple(options), tuple(places), tuple(below))
@@ -75,13 +78,6 @@ def page_of(path: tuple[str, ...], summary: str, parser: argparse.ArgumentParser
 def flat(found: list[Page]) -> list[Page]:
     """Return all pages, each before the pages of its actions."""
     return [page for outer in found for page in (outer, *flat(list(outer.actions)))]
-
-
-def _option(action: argparse.Action) -> Option:
-    value = None if action.nargs == 0 else _value(action)
-    repeatable = isinstance(action, argparse._AppendAction)  # noqa: SLF001 (no public way to ask)
-    text = " ".join((action.help or "").replace("%%", "%").split())
-    return Option(tuple(action.option_strings), text, value, repeatable)
 
 
 def _value(action: argparse.Action) -> Value:

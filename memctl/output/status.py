@@ -207,7 +207,13 @@ def workspace(known: dict[str, Any]) -> PageBlock:
         ("size", size(known.get("size_bytes"))),
     ]
     facts += [("degraded", reasons(known["degraded"]))] if known.get("degraded") else []
-    return _facts(one_line(known["root"]), facts + errors + _beside(known))
+    folders = [("left out", f"{one_line(folder)} (templates)") for folder in known.get("templates") or ()]
+    copies = [("copy", f"{one_line(path)} (of a sync conflict)") for path in known.get("copies") or ()]
+    more = (known.get("copies_total") or 0) - SKIPPED_SHOWN
+    copies[SKIPPED_SHOWN:] = [("copy", f"{more} more: memctl status --json")] if more > 0 else []
+    return _facts(
+        one_line(known["root"]), facts + errors + [*_skipped(known), *folders, *copies, *_warnings(known)]
+    )
 
 
 def _row(known: dict[str, Any]) -> tuple[Cell, ...]:
@@ -346,15 +352,6 @@ def _warnings(known: dict[str, Any]) -> list[tuple[str, str]]:
     facts = [("warning", f"{one_line(file['path'])} ({one_line(file['warning'])})") for file in warned]
     more = (known.get("warnings_total") or len(facts)) - len(facts)
     return [*facts, ("warning", f"{more} more: memctl status --json")] if more > 0 else facts
-
-
-def _beside(known: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return skipped files, template folders, copies of sync conflicts, and files with a warning."""
-    folders = [("left out", f"{one_line(folder)} (templates)") for folder in known.get("templates") or ()]
-    copies = [("copy", f"{one_line(path)} (of a sync conflict)") for path in known.get("copies") or ()]
-    more = (known.get("copies_total") or 0) - SKIPPED_SHOWN
-    copies[SKIPPED_SHOWN:] = [("copy", f"{more} more: memctl status --json")] if more > 0 else []
-    return [*_skipped(known), *folders, *copies, *_warnings(known)]
 
 
 def _why_skipped(file: dict[str, Any]) -> str:

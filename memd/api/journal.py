@@ -141,7 +141,14 @@ def _notes(view: View, listed: list[int]) -> list[HistoryNote]:
         if above in older and below in newer:
             older[above].append(sources[below].path)
             newer[below].append(sources[above].path)
-    times = _times(view, listed)
+    times = {}
+    for number, raw in view.reader.front_matters(listed):
+        front = json.loads(raw)
+        created, updated = (front.get(key) for key in ("created", "updated"))
+        times[number] = (
+            created if isinstance(created, str) else None,
+            updated if isinstance(updated, str) else None,
+        )
     return [
         HistoryNote(
             path=sources[note].path,
@@ -156,16 +163,3 @@ def _notes(view: View, listed: list[int]) -> list[HistoryNote]:
         )
         for note in listed
     ]
-
-
-def _times(view: View, ids: Collection[int]) -> dict[int, tuple[str | None, str | None]]:
-    """Return `created` and `updated` from each note's front matter."""
-    found = {}
-    for number, raw in view.reader.front_matters(ids):
-        front = json.loads(raw)
-        created, updated = (front.get(key) for key in ("created", "updated"))
-        found[number] = (
-            created if isinstance(created, str) else None,
-            updated if isinstance(updated, str) else None,
-        )
-    return found

@@ -275,7 +275,12 @@ async def debug(workspaces: Workspaces, params: DebugParams, _: Call) -> DebugRe
     Paths are included only if the request names a workspace, and only that workspace's.
     """
     root = str(await workspaces.root_of(params.workspace)) if params.workspace else None
-    lags_ms = await _lags_ms(params.lag_s)
+    lags_ms = [0.0]  # of the event loop, ascending
+    stop = time.perf_counter() + params.lag_s
+    while (began := time.perf_counter()) < stop:
+        await asyncio.sleep(PROBE_S)
+        lags_ms.append(round(max(0.0, time.perf_counter() - began - PROBE_S) * 1000, 2))
+    lags_ms.sort()
     return DebugResult(
         version=__version__,
         python=platform.python_version(),
@@ -297,16 +302,6 @@ def _watched(root: str | None) -> list[Fields]:
     if root is not None:
         return [batch for batch in diagnostics.WATCHED if batch["workspace"] == root]
     return [{key: fact for key, fact in batch.items() if key != "paths"} for batch in diagnostics.WATCHED]
-
-
-async def _lags_ms(seconds: float) -> list[float]:
-    """Return the event loop's lags in milliseconds, ascending, measured for *seconds*."""
-    lags = [0.0]
-    stop = time.perf_counter() + seconds
-    while (began := time.perf_counter()) < stop:
-        await asyncio.sleep(PROBE_S)
-        lags.append(round(max(0.0, time.perf_counter() - began - PROBE_S) * 1000, 2))
-    return sorted(lags)
 
 
 def _share(ordered: list[float], share: float) -> float:

@@ -96,7 +96,12 @@ def read_folder(folder: Path) -> ModelFolder:
     modules = _json(folder / "modules.json", [])
     pooling, beyond = _pooling(folder, modules)
     settings = _json(folder / "sentence_bert_config.json", {})
-    query_prefix, document_prefix = _prefixes(_json(folder / "config_sentence_transformers.json", {}))
+    config = _json(folder / "config_sentence_transformers.json", {})
+    prompts = config.get("prompts") or {}
+    default = prompts.get(config.get("default_prompt_name"), "")
+    query = prompts.get("query", default)
+    document = next((prompts[name] for name in ("document", "passage", "corpus") if name in prompts), default)
+    query_prefix, document_prefix = query or "", document or ""
     own = _json(folder / OWN_FILE, {})
     return ModelFolder(
         name=str(own.get("name", folder.resolve().name)),
@@ -176,15 +181,6 @@ def _mode(config: dict[str, Any]) -> Any:
     flags = sorted(key for key, value in config.items() if key.startswith("pooling_mode_") and value is True)
     names = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls"}
     return names.get(flags[0], flags[0]) if len(flags) == 1 else flags or "mean"
-
-
-def _prefixes(config: dict[str, Any]) -> tuple[str, str]:
-    """Return the prefixes of a query and of a document."""
-    prompts = config.get("prompts") or {}
-    default = prompts.get(config.get("default_prompt_name"), "")
-    query = prompts.get("query", default)
-    document = next((prompts[name] for name in ("document", "passage", "corpus") if name in prompts), default)
-    return query or "", document or ""
 
 
 def _max_sequence(folder: Path, settings: dict[str, Any]) -> int:

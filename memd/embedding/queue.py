@@ -134,16 +134,13 @@ class Keeper:
                     self._changed.wait_for(lambda: self._closed, pause_s)
                 pause_s = min(pause_s * 2, most_s)
             else:
-                return self._take(embedder)
-        return False
-
-    def _take(self, embedder: Embedder) -> bool:
-        with self._changed:
-            if not self._closed:
-                self._embedder, self._error, self._doubted = embedder, None, False
-                self._changed.notify_all()
-                return True
-        embedder.close()
+                with self._changed:
+                    if not self._closed:
+                        self._embedder, self._error, self._doubted = embedder, None, False
+                        self._changed.notify_all()
+                        return True
+                embedder.close()
+                return False
         return False
 
     def _sleep_until_doubted(self) -> bool:

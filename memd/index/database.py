@@ -398,7 +398,14 @@ class Database:
     def _begin(self) -> None:
         version = self._db.pragma("user_version")
         if version == 0:
-            self._make()
+            with self.transaction():
+                self.run(SCHEMA)
+                for statement in chain.from_iterable(map(full_text, FULL_TEXT)):
+                    self.run(statement)
+                self.set("generation", 0)
+                self.set("place", self._place)
+                self.run(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            fsio.sync_folder(self._path.parent)
         elif version != SCHEMA_VERSION:
             raise SchemaError(
                 f"{self._path} has tables of version {version}, not {SCHEMA_VERSION}: it is built anew"
@@ -413,16 +420,6 @@ class Database:
                 for table in FULL_TEXT:  # leftovers of an interrupted repair
                     self.run(f"DROP TABLE IF EXISTS {table}_anew")
             self.checkpoint()  # into the database file itself, since the log may get lost
-
-    def _make(self) -> None:
-        with self.transaction():
-            self.run(SCHEMA)
-            for statement in chain.from_iterable(map(full_text, FULL_TEXT)):
-                self.run(statement)
-            self.set("generation", 0)
-            self.set("place", self._place)
-            self.run(f"PRAGMA user_version = {SCHEMA_VERSION}")
-        fsio.sync_folder(self._path.parent)
 
     def _look_through(self) -> None:
         for table in FULL_TEXT:  # checks that their settings exist: no other step of a start reads them

@@ -4,7 +4,7 @@ The text of a source is masked before it is cut, so that whatever is derived of 
 fields, hashes, vectors) is that of a source without its secrets. For any thread or process.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 from memd.entries.secrets import MASK, mask, masked_values, replaced, replacements
@@ -30,15 +30,11 @@ def masked_document(text: str, cut: Cut) -> tuple[Document, Document]:
     if front and not document.front_matter:
         behind = replaced(text, spans)
         document = cut(behind)
-    return replace(document, links=_masked_links(whole.links, behind)), whole
-
-
-def _masked_links(links: Sequence[Link], masked: str) -> tuple[Link, ...]:
-    """Return links with masked targets: of a mask inside of brackets no link would be left."""
+    # Links with masked targets: of a mask inside of brackets no link would be left.
     found: dict[tuple[str, str], Link] = {}
-    for link in links:
+    for link in whole.links:
         target = mask(link.target)
-        if target == link.target and target not in masked:  # a part of a secret
+        if target == link.target and target not in behind:  # a part of a secret
             target = f"{MASK}credential]"
         found.setdefault((link.kind, target), link._replace(target=target))
-    return tuple(found.values())
+    return replace(document, links=tuple(found.values())), whole

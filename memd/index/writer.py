@@ -150,14 +150,7 @@ class Writer(Database):
                 self._coming(), new.told,
             ),
         )  # fmt: skip
-        self._put_links(source_id, new)
-        return Source(
-            source_id, new.path, new.title, new.tags, new.day, new.day_of, new.origin,
-            new.valid_until, new.evergreen, new.external,
-        )  # fmt: skip
-
-    def _put_links(self, source_id: int, new: NewSource) -> None:
-        """Replace the names, links and fields of a source."""
+        # Replace the names, links and fields of a source.
         for table in ("names", "links", "fields", "secret_fields", "outlines"):
             self.run(f"DELETE FROM {table} WHERE source = ?", (source_id,))
         self.run_many("INSERT INTO names VALUES (?, ?, ?)", ((source_id, *name) for name in new.names))
@@ -174,6 +167,10 @@ class Writer(Database):
         )
         for table, fields in (("fields", new.fields), ("secret_fields", new.secret_fields)):
             self.run_many(f"INSERT INTO {table} VALUES (?, ?, ?)", ((source_id, *field) for field in fields))
+        return Source(
+            source_id, new.path, new.title, new.tags, new.day, new.day_of, new.origin,
+            new.valid_until, new.evergreen, new.external,
+        )  # fmt: skip
 
     def stage(self, new: NewSource) -> tuple[int, int]:
         """Insert a source that is invisible to queries, and reserve consecutive ids for its chunks.

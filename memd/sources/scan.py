@@ -124,7 +124,14 @@ def read_source(root: Path, path: str, *, now_ns: int) -> SourceText | Skipped |
         try:
             before = os.fstat(descriptor)
             _expect_file(before)
-            content = _read_all(descriptor)
+            parts: list[bytes] = []
+            left = MAX_SOURCE_BYTES + 1
+            while left > 0 and (part := os.read(descriptor, min(left, READ_BYTES))):
+                parts.append(part)
+                left -= len(part)
+            if left <= 0:  # it grew, or its kind has no size before it is read
+                raise _NotASourceError("too-large")
+            content = b"".join(parts)
             after = os.fstat(descriptor)
         finally:
             os.close(descriptor)
@@ -255,17 +262,6 @@ def _open_unlinked(root: Path, names: list[str]) -> int:
         return os.open(names[-1], _OPEN_FILE, dir_fd=folder)
     finally:
         os.close(folder)
-
-
-def _read_all(descriptor: int) -> bytes:
-    parts: list[bytes] = []
-    left = MAX_SOURCE_BYTES + 1
-    while left > 0 and (part := os.read(descriptor, min(left, READ_BYTES))):
-        parts.append(part)
-        left -= len(part)
-    if left <= 0:  # it grew, or its kind has no size before it is read
-        raise _NotASourceError("too-large")
-    return b"".join(parts)
 
 
 def _decoded(content: bytes) -> tuple[str, tuple[str, ...]]:

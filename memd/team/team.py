@@ -245,7 +245,12 @@ class TeamReader:
         """
         from memd.team.search import search  # noqa: PLC0415 - needs numpy
 
-        self._enter()
+        with self._lock:
+            now = time.monotonic()
+            if now < self._closed_until:
+                raise StoreError("the team's store did not answer a moment ago: ask again in some seconds")
+            if self._closed_until:
+                self._closed_until = now + RETRY_S
         try:
             workspaces = {one.ws: one for one in self._workspaces(PROBE_S)}
             answer = search(
@@ -286,15 +291,6 @@ class TeamReader:
             self.listed = tuple(self._milvus.listed_workspaces(timeout_s)) if is_there else ()
             self._listed_at = time.monotonic() if self.listed else -WORKSPACES_S
         return self.listed
-
-    def _enter(self) -> None:
-        """Let one caller in RETRY_S try a store that failed."""
-        with self._lock:
-            now = time.monotonic()
-            if now < self._closed_until:
-                raise StoreError("the team's store did not answer a moment ago: ask again in some seconds")
-            if self._closed_until:
-                self._closed_until = now + RETRY_S
 
     def _note(self, error: StoreError | None) -> None:
         if error is None:

@@ -289,22 +289,20 @@ class DamagedRows:
         while True:
             is_met = self._met.is_set()
             self._met.clear()
-            await self._scrub(pauses=not is_met)
+            pauses = not is_met
+            scrub: Scrub = await self._context.write(Scrub, self._index)
+            done = False
+            while not done:
+                done = await asyncio.to_thread(scrub.step, SCRUB_BUDGET_S)
+                await asyncio.sleep(SCRUB_BUDGET_S if pauses and not self._met.is_set() else 0)
+            if scrub.damaged_count:
+                # Before the commit: no answer may lack them without reporting that.
+                self._vectors.expect(scrub.damaged_count)
+                if lost := await self._context.write(scrub.forget):
+                    log.warning("rows_damaged", rows=lost)
+                await self._vectors.count()
+                self._vectors.wake()
             await self._met.wait()
-
-    async def _scrub(self, *, pauses: bool) -> None:
-        scrub: Scrub = await self._context.write(Scrub, self._index)
-        done = False
-        while not done:
-            done = await asyncio.to_thread(scrub.step, SCRUB_BUDGET_S)
-            await asyncio.sleep(SCRUB_BUDGET_S if pauses and not self._met.is_set() else 0)
-        if scrub.damaged_count:
-            # Before the commit: no answer may lack them without reporting that.
-            self._vectors.expect(scrub.damaged_count)
-            if lost := await self._context.write(scrub.forget):
-                log.warning("rows_damaged", rows=lost)
-            await self._vectors.count()
-            self._vectors.wake()
 
 
 def _tell(loop: asyncio.AbstractEventLoop, met: asyncio.Event) -> None:

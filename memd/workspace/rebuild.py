@@ -56,7 +56,16 @@ class Rebuild:
         self.opened = opened = await open_workspace(self._place, self._daemon, self)
         opened.sync.is_rebuild = True
         try:
-            await _caught_up(opened, self._stopped)
+            # Wait until everything is searchable. Raises an error that prevents that.
+            caught_up = asyncio.ensure_future(opened.sync.caught_up())
+            try:
+                first: set[asyncio.Future[Any]] = {caught_up, self._stopped}
+                await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
+                if not caught_up.done():
+                    raise _error_of(self._stopped.result(), opened)
+                await caught_up
+            finally:
+                caught_up.cancel()
             await self._refuse_missing()
             if opened.sync.vectors.held and vectors_before():
                 raise EmbedderError(
@@ -113,19 +122,6 @@ def recover(index_dir: Path) -> None:
     for left in (old, _building(index_dir)):
         with suppress(MemdError):  # it only costs space
             delete_index(left)
-
-
-async def _caught_up(opened: OpenWorkspace, stopped: asyncio.Future[ReopenReason]) -> None:
-    """Wait until everything is searchable. Raises an error that prevents that."""
-    caught_up = asyncio.ensure_future(opened.sync.caught_up())
-    try:
-        first: set[asyncio.Future[Any]] = {caught_up, stopped}
-        await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
-        if not caught_up.done():
-            raise _error_of(stopped.result(), opened)
-        await caught_up
-    finally:
-        caught_up.cancel()
 
 
 def _error_of(reason: ReopenReason, opened: OpenWorkspace) -> MemdError:

@@ -183,7 +183,12 @@ class Scanner:
             compared, cost_s = await self._compared(self.rules)
             # If the folder went away meanwhile, the result is void.
             if await self._context.disk.look(patience_s=DEADLINE_S):
-                self._take(compared, began)
+                self._backlog.found(compared.differing, began if self._owed is None else self._owed)
+                self._folders = {path: at for path, at in self._folders.items() if at > began}
+                self.found_sources = compared.sources
+                kept = {path: reason for path, reason in self.skipped.items() if path in self._backlog}
+                self.note_skipped(kept | {file.path: file.reason for file in compared.skipped})
+                self.last = time.time()
                 self._backlog.found(in_hand, began)
             else:
                 self._schedule.ask(began)
@@ -210,14 +215,6 @@ class Scanner:
             if is_through:
                 compared = await self._context.write(comparison.compared)
         return compared, cost_s
-
-    def _take(self, compared: Compared, began: float) -> None:
-        self._backlog.found(compared.differing, began if self._owed is None else self._owed)
-        self._folders = {path: at for path, at in self._folders.items() if at > began}
-        self.found_sources = compared.sources
-        kept = {path: reason for path, reason in self.skipped.items() if path in self._backlog}
-        self.note_skipped(kept | {file.path: file.reason for file in compared.skipped})
-        self.last = time.time()
 
     async def _scan_folders(self) -> None:
         if len(self._folders) > MAX_FOLDERS or self.rules is None:
