@@ -30,7 +30,7 @@ from memctl.protocol import Decoder, ProtocolError, Request, Response, pack
 from memd import diagnostics, logs, process, systemd
 from memd.errors import AlreadyRunningError, MemdError, UnsafeError
 from memd.registry import MOVE_NAME
-from memd.rpc.server import BACKLOG, Server, serve
+from memd.rpc.server import BACKLOG, RpcServer, serve
 from memd.sources.filesystem import unsafe_for_database
 
 if TYPE_CHECKING:
@@ -347,7 +347,7 @@ def _zone() -> tuple[int, int, int] | None:
     return found.st_dev, found.st_ino, found.st_mtime_ns
 
 
-async def _look_at_itself(reach: Reachability, server: Server, end: asyncio.Future[int]) -> None:
+async def _look_at_itself(reach: Reachability, server: RpcServer, end: asyncio.Future[int]) -> None:
     """End this daemon when its socket or its lock no longer belongs to it, or it does not hear itself."""
     while True:
         await asyncio.sleep(LOOK_S)
@@ -361,7 +361,7 @@ def _finish(end: asyncio.Future[int], code: int) -> None:
         end.set_result(code)
 
 
-async def _stop(server: Server, workspaces: "Workspaces") -> None:
+async def _stop(server: RpcServer, workspaces: "Workspaces") -> None:
     log.info("stopping")
     systemd.stopping()
     # A C thread, because the event loop may be what hangs. It prints places in the code, but no values.

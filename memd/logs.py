@@ -63,7 +63,7 @@ class _Lossy:
 
 
 @dataclass(slots=True)
-class _Alike:
+class _Repeats:
     """The recent log lines of one kind of event."""
 
     since: float = field(default_factory=time.monotonic)
@@ -75,7 +75,7 @@ class _Throttle:
     """Drops an event that was logged often; the next one logged says how many were dropped."""
 
     def __init__(self) -> None:
-        self._alike: defaultdict[str, _Alike] = defaultdict(_Alike)
+        self._alike: defaultdict[str, _Repeats] = defaultdict(_Repeats)
 
     def __call__(self, _: object, level: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
         """Return *event*, or drop it."""

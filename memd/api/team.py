@@ -27,7 +27,7 @@ from memd.rpc.context import Call
 from memd.workspace.workspaces import Workspaces
 
 if TYPE_CHECKING:
-    from memd.team.publisher import Shared
+    from memd.team.publisher import SharedWorkspace
     from memd.team.team import Team
 
 STATUS_S = 1.8  # that `status` waits for a store
@@ -174,7 +174,7 @@ async def _share(
     return TeamShareResult(root=str(root), shared=is_shared, done=done, status=await described(workspaces))
 
 
-async def _published(team: "Team", shared: "Shared") -> TeamWorkspace:
+async def _published(team: "Team", shared: "SharedWorkspace") -> TeamWorkspace:
     kept, waiting = await team.counts(shared)
     terms = shared.terms
     words_only = ""
@@ -193,7 +193,7 @@ async def _published(team: "Team", shared: "Shared") -> TeamWorkspace:
     )
 
 
-def _chosen(team: "Team", path: str | None) -> "list[Shared]":
+def _chosen(team: "Team", path: str | None) -> "list[SharedWorkspace]":
     return team.publisher.shared if path is None else [team.shared(Path(path))]
 
 

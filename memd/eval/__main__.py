@@ -70,7 +70,7 @@ def _report(args: argparse.Namespace, send: Send) -> dict[str, Any]:
     if args.need_lines and not any(question.passages for question in topics):
         raise InvalidError(f"--fail-under passage@10: no line of {args.golden} names a line of a note")
     with process.private_folder(state_dir) as folder:
-        measurement = run.Run(
+        measurement = run.EvalRun(
             notes,
             folder,
             seed=args.seed,

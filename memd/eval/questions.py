@@ -97,7 +97,7 @@ class Topic:
 
 
 @dataclass(frozen=True, slots=True)
-class Heading:
+class HeldHeading:
     """One heading; lines are counted from 0."""
 
     level: int  # 1 to 6
@@ -111,7 +111,7 @@ class Choice:
     """One heading chosen as a question."""
 
     path: str
-    heading: Heading
+    heading: HeldHeading
     first_line: int  # of the text below it, counted from 0
 
     @property
@@ -192,11 +192,11 @@ def front_matter_end(lines: Sequence[str]) -> int:
     return read_front_matter(split_lines("\n".join(lines))).lines
 
 
-def headings(lines: Sequence[str]) -> list[Heading]:
+def headings(lines: Sequence[str]) -> list[HeldHeading]:
     """Return the outermost headings of a text that are not empty, in order."""
     blocks, _ = read_blocks(split_lines("\n".join(lines)), front_matter_end(lines))
     return [
-        Heading(block.level, text, block.start, block.end)
+        HeldHeading(block.level, text, block.start, block.end)
         for block in blocks
         if block.level and (text := _plain(block.title))
     ]
@@ -309,7 +309,7 @@ def _plain(title: str) -> str:
 
 
 def _judged(
-    path: str, lines: Sequence[str], known: Sequence[Heading], spread: Mapping[tuple[str, ...], int]
+    path: str, lines: Sequence[str], known: Sequence[HeldHeading], spread: Mapping[tuple[str, ...], int]
 ) -> Iterator[tuple[Choice, str]]:
     """Yield each heading with the reason why it is not used; "" if it can be."""
     for position, heading in enumerate(known):
@@ -324,7 +324,7 @@ def _judged(
         yield Choice(path, heading, first_line), fault
 
 
-def _below(lines: Sequence[str], known: Sequence[Heading], position: int) -> tuple[int, int]:
+def _below(lines: Sequence[str], known: Sequence[HeldHeading], position: int) -> tuple[int, int]:
     """Return the first line of the text below a heading, and the number of its letters and digits."""
     heading = known[position]
     later = [other for other in known if other.start >= heading.end]

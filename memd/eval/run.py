@@ -36,7 +36,7 @@ class NothingToAskError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class EvalRun:
     """The settings that both kinds of measurement share."""
 
     notes: Notes
@@ -48,7 +48,7 @@ class Run:
     compared: Notes | None = None  # the same notes with the model to compare
 
 
-def of_golden(run: Run, questions: Sequence[Topic], name: str) -> Fields:
+def of_golden(run: EvalRun, questions: Sequence[Topic], name: str) -> Fields:
     """
     Measure with an index of the notes as they are.
 
@@ -87,7 +87,7 @@ def of_golden(run: Run, questions: Sequence[Topic], name: str) -> Fields:
             return _measured(run, index, questions, about, {}, other=other)
 
 
-def of_headings(run: Run, *, wanted: int, max_notes: int | None) -> Fields:
+def of_headings(run: EvalRun, *, wanted: int, max_notes: int | None) -> Fields:
     """
     Measure with an index of a copy of the notes that lacks the headings asked for.
 
@@ -136,7 +136,7 @@ def of_headings(run: Run, *, wanted: int, max_notes: int | None) -> Fields:
 
 
 @contextmanager
-def _compared_index(run: Run, root: Path, rules: Rules) -> Iterator[TemporaryIndex | None]:
+def _compared_index(run: EvalRun, root: Path, rules: Rules) -> Iterator[TemporaryIndex | None]:
     """Yield an index of the same notes with the model to compare; None if there is none.
 
     Raises:
@@ -157,7 +157,7 @@ def _compared_index(run: Run, root: Path, rules: Rules) -> Iterator[TemporaryInd
         yield index
 
 
-def _texts(run: Run, max_notes: int | None) -> dict[str, list[str]]:
+def _texts(run: EvalRun, max_notes: int | None) -> dict[str, list[str]]:
     """Return path → lines of the sources, or of a sample of them."""
     root = run.notes.place.root
     try:
@@ -206,7 +206,7 @@ def _no_questions(chosen: Chosen, amount: int) -> str:
 
 
 def _measured(
-    run: Run,
+    run: EvalRun,
     index: TemporaryIndex,
     questions: Sequence[Topic],
     about: Fields,
@@ -238,7 +238,7 @@ def _measured(
     return measured
 
 
-def _compared(run: Run, index: TemporaryIndex, other: TemporaryIndex) -> ComparedModel:
+def _compared(run: EvalRun, index: TemporaryIndex, other: TemporaryIndex) -> ComparedModel:
     """Return the names of both models, and the time that each takes per chunk."""
     assert run.compared is not None
     own_ms = None
@@ -251,7 +251,7 @@ def _compared(run: Run, index: TemporaryIndex, other: TemporaryIndex) -> Compare
 
 
 def _why(
-    run: Run, index: TemporaryIndex, query: str, own_path: str, new_names: Mapping[str, str]
+    run: EvalRun, index: TemporaryIndex, query: str, own_path: str, new_names: Mapping[str, str]
 ) -> dict[str, str]:
     """Return what happened to a source in a search, as in `memctl why`."""
     path = new_names.get(own_path, own_path)

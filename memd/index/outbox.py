@@ -36,7 +36,7 @@ ROWS = """
 _SHOWN = "gone_at IS NULL AND NOT private"
 
 
-class Sent(NamedTuple):
+class SentSource(NamedTuple):
     """A source as it was read from the outbox."""
 
     path: str
@@ -110,7 +110,7 @@ class Outbox:
             self.note(path)
         self._put(gone, TO_REMOVE, sent=1)
 
-    def begin(self, sources: Sequence[Sent]) -> set[Sent]:
+    def begin(self, sources: Sequence[SentSource]) -> set[SentSource]:
         """Record that the store may have these sources; return those that have not changed meanwhile."""
         found = self._database.run(
             """
@@ -120,9 +120,9 @@ class Outbox:
             """,
             (json.dumps(sources),),
         )
-        return {Sent(*row) for row in found}
+        return {SentSource(*row) for row in found}
 
-    def acknowledge(self, stored: Sequence[Sent], removed: Sequence[Sent]) -> None:
+    def acknowledge(self, stored: Sequence[SentSource], removed: Sequence[SentSource]) -> None:
         """Record what the store has acknowledged, except of sources that have changed meanwhile."""
         if stored:
             self._database.run_many("UPDATE outbox SET due = 0 WHERE path = ? AND revision = ?", stored)

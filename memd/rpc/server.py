@@ -108,7 +108,7 @@ class Acceptor:
                 self._loop.add_reader(listening, self._take_some, listening)
 
 
-__all__ = ["BACKLOG", "Call", "Deadlines", "Handler", "Limits", "Server", "serve"]
+__all__ = ["BACKLOG", "Call", "Deadlines", "Handler", "Limits", "RpcServer", "serve"]
 
 # Time for the last replies to be sent; a client that reads needs microseconds.
 FLUSH_S = 0.5
@@ -121,7 +121,7 @@ async def serve(
     limits: Limits = Limits(),  # noqa: B008 - frozen
     deadline_s: Deadlines = no_deadline,
     uid: int | None = None,
-) -> "Server":
+) -> "RpcServer":
     """
     Serve on *sockets* until `close`.
 
@@ -134,10 +134,10 @@ async def serve(
         uid: whose processes may connect; None: this process's effective user.
     """
     shared = Shared(handle, limits, deadline_s, os.geteuid() if uid is None else uid)
-    return Server(shared, Acceptor(shared, sockets))
+    return RpcServer(shared, Acceptor(shared, sockets))
 
 
-class Server:
+class RpcServer:
     """A running server; the owner must close it."""
 
     def __init__(self, shared: Shared, accepting: Acceptor) -> None:

@@ -103,7 +103,7 @@ def sources_with(view: View, test: FieldTest) -> Collection[int]:
     return view.snapshot.sources.keys() - found if test.operator in {"lacks", "!="} else found
 
 
-class FieldCount(NamedTuple):
+class KeyCount(NamedTuple):
     """A key, or a value of a key, and in how many notes it occurs."""
 
     name: str
@@ -111,12 +111,12 @@ class FieldCount(NamedTuple):
     values: int  # different values of a key
 
 
-def counts(view: View, key: str | None, sources: Iterable[int]) -> list[FieldCount]:
+def counts(view: View, key: str | None, sources: Iterable[int]) -> list[KeyCount]:
     """Return the keys in the front matter of *sources*, or one *key*'s values, the most frequent first."""
     seen = list(sources)
     if key is None:
-        return [FieldCount(*row) for row in view.reader.field_key_counts(seen)]
-    return [FieldCount(*row) for row in view.reader.field_value_counts(folded_key(key), seen)]
+        return [KeyCount(*row) for row in view.reader.field_key_counts(seen)]
+    return [KeyCount(*row) for row in view.reader.field_value_counts(folded_key(key), seen)]
 
 
 def _folded(value: str) -> str:

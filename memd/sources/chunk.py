@@ -412,7 +412,7 @@ _MONTHS = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Page:
+class _CutNote:
     """The text and settings that all steps share."""
 
     lines: Lines
@@ -478,7 +478,7 @@ def parse(
     level_1 = next((block.title for block in blocks if block.level == 1 and block.title), "")
     title = front.title or level_1
     *folders, name = place or ("",)
-    page = _Page(lines, tokenizer, limits, front, title or name, folders, days, count, spans)
+    page = _CutNote(lines, tokenizer, limits, front, title or name, folders, days, count, spans)
     measure = Measure(lines, blocks[0].start if blocks else len(lines), tokenizer)
     if measure.counted < len(text):
         number = lines.number_at(measure.counted) + 1
@@ -517,7 +517,7 @@ def _written(day: date) -> str:
     return f"{day.isoformat()}, {day.day} {_MONTHS[day.month - 1]} {day.year}"
 
 
-def _chunks(page: _Page, measure: Measure, blocks: list[Block]) -> Iterator[Chunk]:
+def _chunks(page: _CutNote, measure: Measure, blocks: list[Block]) -> Iterator[Chunk]:
     limits = page.limits
     # A joined section leaves half of the share that headings, title and tags may take in front of it.
     most = Room(limits.words, int(limits.max_tokens * (1 - PREFIX_SHARE)), page.max_chars)
@@ -537,7 +537,7 @@ def _chunks(page: _Page, measure: Measure, blocks: list[Block]) -> Iterator[Chun
 
 
 def _checked(
-    page: _Page, measure: Measure, section: Section, begin: int, stop: int, *, is_first: bool
+    page: _CutNote, measure: Measure, section: Section, begin: int, stop: int, *, is_first: bool
 ) -> Iterator[Chunk]:
     """Yield the stretch as a chunk, or as halves if its exact count exceeds the limit."""
     text = page.lines.text[begin:stop]
@@ -556,7 +556,7 @@ def _checked(
         is_first = False
 
 
-def _words_before(page: _Page, begin: int) -> str:
+def _words_before(page: _CutNote, begin: int) -> str:
     """Return the last words before a cut inside a line, so that a phrase across it is found; else ""."""
     text, most = page.lines.text, min(page.limits.overlap_words, REPEATED_WORDS)
     line = page.lines.starts[page.lines.number_at(begin)]
@@ -565,7 +565,7 @@ def _words_before(page: _Page, begin: int) -> str:
     return text[places[-most:][0] : begin] if places and most else ""
 
 
-def _surely_fits(page: _Page, chunk: Chunk, most: int | None) -> bool:
+def _surely_fits(page: _CutNote, chunk: Chunk, most: int | None) -> bool:
     """Return whether a text of at most *most* pieces certainly fits together with its context."""
     is_apart = chunk.context[-1:] in _PARTING or not chunk.context  # else a piece may reach into the text
     if most is None or not is_apart or most + page.count(chunk.context) > page.limits.max_tokens:
@@ -574,7 +574,7 @@ def _surely_fits(page: _Page, chunk: Chunk, most: int | None) -> bool:
     return chunk.text.isascii() or unicodedata.is_normalized("NFC", chunk.text)
 
 
-def _fits(page: _Page, chunk: Chunk) -> bool:
+def _fits(page: _CutNote, chunk: Chunk) -> bool:
     return page.tokenizer.count(chunk.embed_text) <= page.limits.max_tokens
 
 
@@ -593,7 +593,7 @@ def _halves(lines: Lines, begin: int, stop: int) -> Iterator[tuple[int, int]]:
             yield one_begin + blank.rfind("\n") + 1, one_begin + len(part.rstrip())
 
 
-def _prefix(page: _Page, section: Section, begin: int, stop: int, *, is_first: bool) -> str:
+def _prefix(page: _CutNote, section: Section, begin: int, stop: int, *, is_first: bool) -> str:
     """Return the context that the stretch lacks: title, day, headings, and at first the front matter.
 
     The title of an archived conversation is its first words, and goes with its first chunk alone. Folders
@@ -620,20 +620,20 @@ def _prefix(page: _Page, section: Section, begin: int, stop: int, *, is_first: b
     return "\n".join(part for part in (top, path) if part)
 
 
-def _path(page: _Page, titles: list[str], pieces: int) -> str:
+def _path(page: _CutNote, titles: list[str], pieces: int) -> str:
     """Join headings; drop the outermost ones if the path is too long."""
     while len(titles) > 1 and _path_pieces(page, titles) > pieces:
         titles = titles[1:]
     return _clipped(page, _JOINT.join(titles), pieces)
 
 
-def _path_pieces(page: _Page, titles: list[str]) -> int:
+def _path_pieces(page: _CutNote, titles: list[str]) -> int:
     if not page.tokenizer.parts_at_spaces:
         return page.count(_JOINT.join(titles))
     return sum(map(page.count, titles)) + (len(titles) - 1) * page.count(_JOINT)
 
 
-def _clipped(page: _Page, text: str, pieces: int) -> str:
+def _clipped(page: _CutNote, text: str, pieces: int) -> str:
     if not text:  # most chunks have no context
         return ""
     text = normalized("NFC", text[: pieces * MAX_CHARS_PER_PIECE])
@@ -643,7 +643,7 @@ def _clipped(page: _Page, text: str, pieces: int) -> str:
     return text if len(spans) <= pieces else text[: spans[pieces][0]].rstrip()
 
 
-def _front_matter_chunk(page: _Page) -> Iterator[Chunk]:
+def _front_matter_chunk(page: _CutNote) -> Iterator[Chunk]:
     """Yield the chunk of a note of only front matter, so that its values are found."""
     lines, front = page.lines, page.front
     if not front.values:

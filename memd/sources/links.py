@@ -17,7 +17,7 @@ from markdown_it.rules_inline import StateInline, html_inline, image, link
 
 from memd.records import Link, LinkKind
 from memd.sources.front_matter import FrontMatter
-from memd.sources.markdown import BLOB, Block, Lines, texts
+from memd.sources.markdown import BLOB, Block, Lines, TooComplexError, texts
 
 # Links of a text, and of each key of its front matter: far more than people write. Arbitrary.
 MAX_LINKS = 20_000
@@ -90,7 +90,7 @@ def occurrences(lines: Lines, blocks: Sequence[Block], front: FrontMatter) -> It
                 count += 1
                 if count == MAX_LINKS:
                     return
-    except _TooComplexError:
+    except TooComplexError:
         return
 
 
@@ -143,10 +143,6 @@ def _of_url(href: str) -> tuple[str, str] | None:
     return None if "\0" in path or not (path or part) else (path, unquote(part))
 
 
-class _TooComplexError(Exception):
-    """The work budget of a text is used up."""
-
-
 class _Parser(ParserInline):
     """markdown-it's, with a budget: each label is read anew from each bracket before it."""
 
@@ -158,7 +154,7 @@ class _Parser(ParserInline):
 def _work(state: StateInline, steps: int) -> None:
     state.env["work"] -= steps
     if state.env["work"] < 0:
-        raise _TooComplexError
+        raise TooComplexError
 
 
 def _wikilink(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - markdown-it's

@@ -248,7 +248,7 @@ def read_blocks(lines: Lines, first: int) -> tuple[list[Block], tuple[str, ...]]
     for start, end in _slices(lines, first):
         try:
             tree, work = _parsed(lines, start, end, work)
-        except _TooComplexError:
+        except TooComplexError:
             blocks.extend(_coarse(lines, start, len(lines)))
             warnings.append(f"too-complex: from line {start + 1} on it is indexed as plain text")
             break
@@ -346,7 +346,7 @@ def _slices(lines: Lines, first: int) -> Iterator[tuple[int, int]]:
         yield start, len(lines)
 
 
-class _TooComplexError(Exception):
+class TooComplexError(Exception):
     """The work budget of a text is used up."""
 
 
@@ -358,7 +358,7 @@ class _State(StateBlock):
     def is_code_block(self, line: int) -> bool:
         self.work -= 1
         if self.work < 0:
-            raise _TooComplexError
+            raise TooComplexError
         return super().is_code_block(line)
 
 
@@ -366,7 +366,7 @@ def _parsed(lines: Lines, start: int, end: int, work: int) -> tuple[list[Block],
     """Return the blocks of a slice as parsed by markdown-it, and the remaining part of *work*.
 
     Raises:
-        _TooComplexError: *work* was not enough.
+        TooComplexError: *work* was not enough.
     """
     # markdown-it takes a lone \r for a line break, which would shift all line numbers behind it.
     text = "\n".join(lines.line(number).replace("\r", " ") for number in range(start, end))

@@ -27,7 +27,7 @@ from urllib.parse import urlsplit
 from memd.config import TeamConfig, team_token
 from memd.errors import ConfigError, StoreError, StoreRefusedError
 from memd.team.filters import among
-from memd.team.rows import MAX_WORKSPACES, First, Listed, Whole, Workspace, as_struct, checked
+from memd.team.rows import MAX_WORKSPACES, First, Listed, Whole, WorkspaceRow, as_struct, checked
 
 SCHEMA: Final = 2  # of the collections; another one is refused
 OURS: Final = "memd team"  # at the beginning of a collection's description
@@ -48,7 +48,7 @@ PING_MS: Final = 600_000
 Row = dict[str, Any]
 
 
-class Hit(NamedTuple):
+class ListHit(NamedTuple):
     """A row of a list."""
 
     key: int
@@ -122,7 +122,7 @@ class Milvus:
     def search(
         self, collection: str, queries: Sequence[Any], limit: int, timeout_s: float, *,
         where: str = "", fields: Sequence[str] = (), sparse: bool,
-    ) -> list[list[Hit]]:  # fmt: skip
+    ) -> list[list[ListHit]]:  # fmt: skip
         """Return the best rows for each query, best first."""
         if not queries:
             return []
@@ -134,8 +134,10 @@ class Milvus:
             most=limit * len(queries),
         )  # fmt: skip
 
-        def read() -> list[list[Hit]]:
-            lists = [[Hit(one["id"], one["distance"], dict(one["entity"])) for one in some] for some in found]
+        def read() -> list[list[ListHit]]:
+            lists = [
+                [ListHit(one["id"], one["distance"], dict(one["entity"])) for one in some] for some in found
+            ]
             if len(lists) != len(queries) or any(len(some) > limit for some in lists):
                 raise ValueError("more rows than were asked for")
             for some in lists:
@@ -169,12 +171,12 @@ class Milvus:
                 raise StoreError("the team's store answered with chunks that nobody asked for")
         return found
 
-    def listed_workspaces(self, timeout_s: float) -> list[Workspace]:
+    def listed_workspaces(self, timeout_s: float) -> list[WorkspaceRow]:
         """Return who publishes what."""
         found = self._query(
-            self.workspaces, 'ws != ""', Workspace.__struct_fields__, MAX_WORKSPACES, timeout_s
+            self.workspaces, 'ws != ""', WorkspaceRow.__struct_fields__, MAX_WORKSPACES, timeout_s
         )
-        return [as_struct(row, Workspace) for row in found]
+        return [as_struct(row, WorkspaceRow) for row in found]
 
     def firsts(self, where: str, timeout_s: float) -> list[First]:
         """Return the first chunks of sources that meet an expression, in any order."""

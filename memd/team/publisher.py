@@ -35,7 +35,7 @@ from memd.diaries import Diaries
 from memd.errors import IndexClosedError, MemdError, StoreError, StoreRefusedError
 from memd.index import outbox
 from memd.index.index import Index
-from memd.index.outbox import Sent
+from memd.index.outbox import SentSource
 from memd.index.snapshot import View
 from memd.index.visibility import Visibility
 from memd.team.filters import among
@@ -86,7 +86,7 @@ class Difference(Struct, frozen=True):
     kind: Kind  # unknown: at home
 
 
-class Outcome:
+class StoreOutcome:
     """The last answer or failure of a store. For any thread: each note replaces whole values."""
 
     def __init__(self) -> None:
@@ -105,7 +105,7 @@ class Outcome:
 
 
 @dataclass(slots=True)
-class Shared:
+class SharedWorkspace:
     """A workspace that is published."""
 
     root: Path
@@ -147,13 +147,13 @@ class Publisher:
 
     def __init__(self, milvus: Milvus, address: str, identity: Identity, write: Write) -> None:
         self.acknowledged_at: float | None = None  # unix seconds
-        self.outcome = Outcome()
+        self.outcome = StoreOutcome()
         self._milvus = milvus
         self._address = address
         self._identity = identity
         self._write = write
         self._lock = threading.Lock()  # protects the next two
-        self._shared: dict[Path, Shared] = {}
+        self._shared: dict[Path, SharedWorkspace] = {}
         self._unshared: dict[str, Unshared] = {}  # by id
         self._jobs: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = queue.SimpleQueue()
         self._wake = threading.Event()
@@ -179,7 +179,7 @@ class Publisher:
         return self._fault or next((one.error for one in self.shared if one.error), "")
 
     @property
-    def shared(self) -> list[Shared]:
+    def shared(self) -> list[SharedWorkspace]:
         """The open workspaces that are published."""
         with self._lock:
             return list(self._shared.values())
@@ -202,7 +202,7 @@ class Publisher:
         root = Path(publication.root)
         # Another release may recognize more secrets.
         known_by = json.dumps([__version__, *rules, fading.folder, *fading.patterns])
-        shared = Shared(root, publication, index, visibility, fading, known_by)
+        shared = SharedWorkspace(root, publication, index, visibility, fading, known_by)
         with self._lock:
             self._unshared.pop(publication.id, None)
             self._shared[root] = shared
@@ -235,7 +235,7 @@ class Publisher:
         self._wake.set()
         return done
 
-    def compare(self, shared: Shared, *, repair: bool) -> list[Difference]:
+    def compare(self, shared: SharedWorkspace, *, repair: bool) -> list[Difference]:
         """Return how the store's copy differs; with *repair* it is made equal. For `do`."""
         self._expect_open(shared)
         self._settle(shared)
@@ -253,7 +253,7 @@ class Publisher:
             self._repair(shared, found, unknown)
         return told
 
-    def publish_again(self, shared: Shared) -> int:
+    def publish_again(self, shared: SharedWorkspace) -> int:
         """Send everything again; return how many sources that are. For `do`."""
         self._expect_open(shared)
         self._settle(shared)
@@ -363,7 +363,7 @@ class Publisher:
         with self._lock:
             self._unshared.pop(known.id, None)
 
-    def _publish_some(self, shared: Shared) -> bool:
+    def _publish_some(self, shared: SharedWorkspace) -> bool:
         """Bring one workspace a step further; return whether there may be more to do.
 
         What the store refuses of one workspace holds no other one back.
@@ -391,7 +391,7 @@ class Publisher:
         shared.error = ""
         return is_busy
 
-    def _settle(self, shared: Shared) -> None:
+    def _settle(self, shared: SharedWorkspace) -> None:
         """Bring terms and comparison of a workspace up to date."""
         snapshot = shared.index.snapshot
         is_due = not shared.is_compared or time.monotonic() > shared.compared_at + DAILY_S
@@ -412,14 +412,14 @@ class Publisher:
             self._repair(shared, *self._differences(shared))
             shared.is_compared, shared.compared_at = True, time.monotonic()
 
-    def _still_holds(self, shared: Shared, terms: Terms) -> bool:
+    def _still_holds(self, shared: SharedWorkspace, terms: Terms) -> bool:
         """Return whether nothing has changed that rows depend on."""
         snapshot = shared.index.snapshot
         has_model = terms.model_id == snapshot.model_id or bool(shared.other_model)
         # The average length is the same in all rows, until there are twice or half as many chunks.
         return has_model and terms.chunks / 2 <= snapshot.columns.count <= 2 * terms.chunks
 
-    def _agree(self, shared: Shared, known: Terms | None) -> Terms:
+    def _agree(self, shared: SharedWorkspace, known: Terms | None) -> Terms:
         """Return the terms, with the model whose vectors the store takes."""
         snapshot = shared.index.snapshot
         columns, model_id = snapshot.columns, snapshot.model_id
@@ -438,7 +438,7 @@ class Publisher:
             chunks, length = known.chunks, known.length
         return Terms(shared.id, self._address, shared.rules, agreed, chunks, length)
 
-    def _read_terms(self, shared: Shared) -> Terms | None:
+    def _read_terms(self, shared: SharedWorkspace) -> Terms | None:
         stored = self._in_index(shared, lambda: shared.index.writer.get(outbox.TERMS))
         with suppress(msgspec.MsgspecError, TypeError):
             terms = msgspec.json.decode(stored, type=Terms)
@@ -446,7 +446,7 @@ class Publisher:
                 return terms
         return None
 
-    def _change_terms(self, shared: Shared, known: Terms | None, wanted: Terms) -> None:
+    def _change_terms(self, shared: SharedWorkspace, known: Terms | None, wanted: Terms) -> None:
         """Publish everything under other terms; what another index of the workspace sent is compared."""
         writer = shared.index.writer
 
@@ -464,7 +464,7 @@ class Publisher:
         if hidden := [path for path in sent if shared.visibility.hides(path, is_private=False)]:
             self._in_index(shared, lambda: writer.outbox.note_differing((), hidden, 0))
 
-    def _send_some(self, shared: Shared) -> bool:
+    def _send_some(self, shared: SharedWorkspace) -> bool:
         """Send one batch; return whether there may be more."""
         batch, removed = self._batch(shared)
         if not batch and not removed:
@@ -496,20 +496,20 @@ class Publisher:
             shared.uncounted += sum(map(len, sources.values())) + len(gone)
         return True
 
-    def _batch(self, shared: Shared) -> tuple[dict[Sent, list[Row]], list[Sent]]:
+    def _batch(self, shared: SharedWorkspace) -> tuple[dict[SentSource, list[Row]], list[SentSource]]:
         """Return the rows of the next sources to be stored, and the sources to be removed."""
         terms = shared.terms
         assert terms is not None
-        batch: dict[Sent, list[Row]] = {}
-        removed: list[Sent] = []
-        hidden: list[Sent] = []
+        batch: dict[SentSource, list[Row]] = {}
+        removed: list[SentSource] = []
+        hidden: list[SentSource] = []
         stale: set[str] = set()  # whose rows say otherwise what replaces them
         self._expect_open(shared)
         with shared.index.view_apart() as whole:
             view = visible(whole, shared.visibility)
             snapshot = view.snapshot
             rows = list(view.reader.each(outbox.DUE, (BATCH_SOURCES + len(shared.refused),)))
-            due = {Sent(path, revision): sent for path, revision, sent in rows}
+            due = {SentSource(path, revision): sent for path, revision, sent in rows}
             due = {
                 one: sent
                 for one, sent in due.items()
@@ -560,7 +560,7 @@ class Publisher:
 
     # The words of a workspace
 
-    def _count(self, shared: Shared) -> None:
+    def _count(self, shared: SharedWorkspace) -> None:
         """Tell the store how many chunks have each word, if that has changed much."""
         terms, columns = shared.terms, shared.index.snapshot.columns
         is_new = shared.uncounted is None or shared.uncounted > STALE_SHARE * columns.count
@@ -593,7 +593,7 @@ class Publisher:
 
     # Comparison
 
-    def _differences(self, shared: Shared) -> tuple[dict[str, Kind], list[int]]:
+    def _differences(self, shared: SharedWorkspace) -> tuple[dict[str, Kind], list[int]]:
         """Return path → how the store's copy differs, and the numbers of sources that are unknown at home."""
         listed: Counter[tuple[int, int]] = Counter()  # (source, revision) → chunks
         for row in self._milvus.listing(shared.id, CALL_S):
@@ -619,7 +619,7 @@ class Publisher:
                     found[path] = "other"
         return found, list(revisions)
 
-    def _repair(self, shared: Shared, found: dict[str, Kind], unknown: Sequence[int]) -> None:
+    def _repair(self, shared: SharedWorkspace, found: dict[str, Kind], unknown: Sequence[int]) -> None:
         if unknown:
             for start in range(0, len(unknown), BATCH_SOURCES):
                 where = among("source", unknown[start : start + BATCH_SOURCES])
@@ -630,7 +630,7 @@ class Publisher:
 
     # The index
 
-    def _in_index(self, shared: Shared, work: Callable[[], T]) -> T:
+    def _in_index(self, shared: SharedWorkspace, work: Callable[[], T]) -> T:
         """Run *work* in one transaction of the index. Raises IndexClosedError if it is being closed."""
         self._expect_open(shared)
 
@@ -641,7 +641,7 @@ class Publisher:
         result: T = self._write(change)
         return result
 
-    def _expect_open(self, shared: Shared) -> None:
+    def _expect_open(self, shared: SharedWorkspace) -> None:
         if not shared.is_open or self._stopping:
             raise IndexClosedError(f"the workspace {shared.root} is being reopened: ask again")
 

@@ -76,7 +76,7 @@ class Shown(Struct, frozen=True, array_like=True):
     entry_origin: Name
 
 
-class Found(Struct, frozen=True):
+class HitRow(Struct, frozen=True):
     """What a list has of a chunk."""
 
     source: Number
@@ -120,7 +120,7 @@ class Whole(Struct, frozen=True):
         return found
 
 
-class Workspace(Struct, frozen=True):
+class WorkspaceRow(Struct, frozen=True):
     """A workspace that somebody publishes."""
 
     ws: Annotated[str, Meta(pattern=r"^[0-9a-f]{32}$")]
@@ -176,7 +176,7 @@ class Average:
 
 
 @dataclass(frozen=True)
-class Document:
+class OutgoingSource:
     """A source as it leaves the machine."""
 
     source: Source
@@ -191,7 +191,7 @@ class Document:
         return tuple(sorted(fields_of(self.front)))
 
 
-def documents(view: View, sources: Sequence[Source], *, has_vectors: bool = True) -> Iterator[Document]:
+def documents(view: View, sources: Sequence[Source], *, has_vectors: bool = True) -> Iterator[OutgoingSource]:
     """Yield sources of an agent's *view*, which has no secrets.
 
     Raises:
@@ -210,7 +210,7 @@ def documents(view: View, sources: Sequence[Source], *, has_vectors: bool = True
             text = paired(searchable(read, source.path, None if place else front))
             words.append(view.reader.indexed_terms(text))
         ids = [chunk.id for chunk in stored]
-        yield Document(
+        yield OutgoingSource(
             view.source(source.id),
             json.loads(front),
             stored,
@@ -264,7 +264,7 @@ def weights(
 
 
 def chunk_rows(
-    document: Document,
+    document: OutgoingSource,
     workspace: str,
     revision: int,
     *,
@@ -378,7 +378,7 @@ def chunk_of(shown: Shown, chunk: int, source: int) -> StoredChunk:
     )  # fmt: skip
 
 
-def frequencies(documents_: Iterable[Document], times: float = 1.0) -> dict[int, float]:
+def frequencies(documents_: Iterable[OutgoingSource], times: float = 1.0) -> dict[int, float]:
     """Return the document frequencies of terms: dimension → chunks."""
     counts: Counter[int] = Counter()
     for document in documents_:

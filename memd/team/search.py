@@ -43,10 +43,10 @@ from memd.search.word_forms import with_forms
 from memd.team.filters import among, expression, passes
 from memd.team.milvus import Milvus
 from memd.team.rows import (
-    Found,
+    HitRow,
     Shown,
     Whole,
-    Workspace,
+    WorkspaceRow,
     as_frequency,
     as_struct,
     chunk_of,
@@ -67,7 +67,7 @@ class TeamAnswer:
     """An answer, with the workspace of each of its sources."""
 
     answer: Answer
-    homes: Mapping[int, Workspace]  # by the number of a source in this answer
+    homes: Mapping[int, WorkspaceRow]  # by the number of a source in this answer
     keys: Mapping[int, str]  # by the number of a chunk: what a client names to get it no more
 
 
@@ -75,7 +75,7 @@ class TeamAnswer:
 class _Scored:
     """A candidate."""
 
-    found: Found
+    found: HitRow
     vector: float | None = None
     words: dict[int, float] = field(default_factory=dict)  # by dimension
     keyword: float | None = None
@@ -87,7 +87,7 @@ class _Scored:
 
 def search(  # noqa: PLR0917 - the same of each search, then the query
     milvus: Milvus,
-    workspaces: Mapping[str, Workspace],
+    workspaces: Mapping[str, WorkspaceRow],
     view: View,
     plain: PreparedQuery,
     embed: Embed,
@@ -181,7 +181,7 @@ def search(  # noqa: PLR0917 - the same of each search, then the query
     high_enough = [one for one in ranked if one.merged >= floor or one.id in called]
     found = fold(
         view, high_enough, prepared.limit, prepared.per_source, lambda _: True,
-        compared=lambda _view, ids, _sources: _Alike(here, ids),
+        compared=lambda _view, ids, _sources: _ReadTexts(here, ids),
     )  # fmt: skip
     knows = any(one.keyword for one in candidates.values()) or any(term.document_frequency for term in terms)
     mode: Mode = prepared.mode if vectors else "keyword"
@@ -202,7 +202,7 @@ def search(  # noqa: PLR0917 - the same of each search, then the query
     return TeamAnswer(answer, here.homes, here.keys)
 
 
-def model_of(workspaces: Iterable[Workspace]) -> str:
+def model_of(workspaces: Iterable[WorkspaceRow]) -> str:
     """Return the model of a team's vectors; "" if it has none."""
     return next((one.model for one in sorted(workspaces, key=lambda one: one.ws) if one.model), "")
 
@@ -275,7 +275,7 @@ def _candidates(
 ) -> dict[int, _Scored]:
     """Return the best chunks of either list, by key."""
     where = expression(prepared.query)
-    fields, most = Found.__struct_fields__, max(OF_SOURCE, prepared.per_source)
+    fields, most = HitRow.__struct_fields__, max(OF_SOURCE, prepared.per_source)
     found: dict[int, _Scored] = {}
     if vectors:
         has_vector = f"has_u == true and {where}" if where else "has_u == true"
@@ -285,7 +285,7 @@ def _candidates(
         for hits in lists:
             of_source: Counter[int] = Counter()
             for hit in hits:
-                row = as_struct(hit.row, Found)
+                row = as_struct(hit.row, HitRow)
                 of_source[row.source] += 1
                 if of_source[row.source] <= most and hit.score > 0 and sum(of_source.values()) <= LIST:
                     one = found.setdefault(hit.key, _Scored(row))
@@ -303,7 +303,7 @@ def _candidates(
         of_source = Counter()
         taken = 0
         for hit in hits:
-            row = as_struct(hit.row, Found)
+            row = as_struct(hit.row, HitRow)
             of_source[row.source] += 1
             if of_source[row.source] <= most and taken < POOL:
                 taken += 1
@@ -316,7 +316,7 @@ def _newest(milvus: Milvus, query: Query) -> dict[int, _Scored]:
     rows = milvus.firsts(expression(query), CALL_S)
     rows.sort(key=lambda one: (-one.day, one.key))
     return {
-        one.key: _Scored(Found(one.source, one.day, 0, 0), vector=None, keyword=1.0) for one in rows[:LIST]
+        one.key: _Scored(HitRow(one.source, one.day, 0, 0), vector=None, keyword=1.0) for one in rows[:LIST]
     }
 
 
@@ -391,7 +391,7 @@ def _read(  # noqa: PLR0917 - called once
     candidates: dict[int, _Scored],
     prepared: PreparedQuery,
     view: View,
-    workspaces: Mapping[str, Workspace],
+    workspaces: Mapping[str, WorkspaceRow],
     known: set[str],
 ) -> None:
     """Read the texts of the best candidates; drop those that may not answer, and those that were not read."""
@@ -426,11 +426,11 @@ def _read(  # noqa: PLR0917 - called once
 class _Here:
     """The candidates that were read, under numbers of this answer: 2, 4, …, so that none are neighbours."""
 
-    def __init__(self, candidates: Mapping[int, _Scored], workspaces: Mapping[str, Workspace]) -> None:
+    def __init__(self, candidates: Mapping[int, _Scored], workspaces: Mapping[str, WorkspaceRow]) -> None:
         self.chunks: dict[int, StoredChunk] = {}
         self.scored: dict[int, _Scored] = {}
         self.sources: dict[int, Source] = {}
-        self.homes: dict[int, Workspace] = {}
+        self.homes: dict[int, WorkspaceRow] = {}
         self.keys: dict[int, str] = {}
         self.superseded_by: dict[int, tuple[str, ...]] = {}
         self._at: dict[tuple[str, str], int] = {}  # (workspace, path) → source
@@ -568,7 +568,7 @@ def _named(
     return found
 
 
-class _Alike:
+class _ReadTexts:
     """`Comparison` of chunks whose texts were read."""
 
     def __init__(self, here: _Here, ids: Sequence[int]) -> None:

@@ -26,8 +26,8 @@ from memd.records import Tokenizer
 from memd.search.score import PreparedQuery
 from memd.team.identity import Identity, Publication
 from memd.team.milvus import Milvus
-from memd.team.publisher import Difference, Outcome, Publisher, Shared
-from memd.team.rows import Workspace
+from memd.team.publisher import Difference, Publisher, SharedWorkspace, StoreOutcome
+from memd.team.rows import WorkspaceRow
 
 if TYPE_CHECKING:
     from memd.team.search import TeamAnswer
@@ -67,7 +67,7 @@ class Team:
         self._unlisten = feed.listen(self._note_event)
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> StoreOutcome:
         """What the last call of the store came to."""
         return self.publisher.outcome
 
@@ -118,7 +118,7 @@ class Team:
         """(root, address) of what the stores that [team] named before may still have."""
         return self.identity.elsewhere(self._address)
 
-    def left(self) -> list[Workspace]:
+    def left(self) -> list[WorkspaceRow]:
         """Return what the store has of this owner and machine that is not known here any more."""
         known = {one.id for one in self.identity.published(self._address)}
         known |= {one.id for one in self.publisher.shared}
@@ -138,7 +138,7 @@ class Team:
         for publication in self._of(root):
             self.publisher.withdraw(publication)
 
-    def shared(self, root: Path) -> Shared:
+    def shared(self, root: Path) -> SharedWorkspace:
         """Return a workspace that is published.
 
         Raises:
@@ -174,7 +174,7 @@ class Team:
             await asyncio.sleep(STORED_POLL_S)
         return True
 
-    async def counts(self, shared: Shared) -> tuple[int, int]:
+    async def counts(self, shared: SharedWorkspace) -> tuple[int, int]:
         """Return how many sources of a workspace the store has, and how many wait."""
 
         def counted() -> tuple[int, int]:
@@ -184,12 +184,12 @@ class Team:
 
         return await asyncio.to_thread(counted)
 
-    async def compare(self, shared: Shared, *, repair: bool) -> list[Difference]:
+    async def compare(self, shared: SharedWorkspace, *, repair: bool) -> list[Difference]:
         """Compare the store's copy of a workspace with the index. Raises StoreError."""
         work = self.publisher.do(lambda: self.publisher.compare(shared, repair=repair))
         return await asyncio.wrap_future(work)
 
-    async def publish_again(self, shared: Shared) -> int:
+    async def publish_again(self, shared: SharedWorkspace) -> int:
         """Send all of a workspace again; return how many sources that are. Raises StoreError."""
         return await asyncio.wrap_future(self.publisher.do(lambda: self.publisher.publish_again(shared)))
 
@@ -220,9 +220,9 @@ class Team:
 class TeamReader:
     """Searches of a team's store. A store that failed is left alone for a while. For any thread."""
 
-    def __init__(self, milvus: Milvus, outcome: Outcome) -> None:
+    def __init__(self, milvus: Milvus, outcome: StoreOutcome) -> None:
         """Ask nothing yet."""
-        self.listed: tuple[Workspace, ...] = ()
+        self.listed: tuple[WorkspaceRow, ...] = ()
         self._milvus, self._outcome = milvus, outcome
         self._listed_at = -WORKSPACES_S
         self._lock = threading.Lock()  # protects _closed_until
@@ -285,7 +285,7 @@ class TeamReader:
         """Wait for no call any more."""
         self._beside.shutdown(wait=False, cancel_futures=True)
 
-    def _workspaces(self, timeout_s: float) -> tuple[Workspace, ...]:
+    def _workspaces(self, timeout_s: float) -> tuple[WorkspaceRow, ...]:
         if time.monotonic() - self._listed_at > WORKSPACES_S:
             is_there = self._milvus.exists(timeout_s)
             self.listed = tuple(self._milvus.listed_workspaces(timeout_s)) if is_there else ()

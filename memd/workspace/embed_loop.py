@@ -46,7 +46,7 @@ MAX_FIRST = 256  # saved paths whose chunks take precedence over a long run
 
 
 @dataclass(frozen=True, slots=True)
-class _Batch:
+class _TextBatch:
     """Texts that the model is embedding."""
 
     texts: dict[bytes, str]  # by hash
@@ -79,7 +79,7 @@ class EmbedLoop:
         self._exporting = asyncio.Lock()
         self._work = asyncio.Event()
         self._refused: set[bytes] = set()  # texts that the model rejected, until the next start
-        self._next: _Batch | None = None  # started while the previous one was in progress
+        self._next: _TextBatch | None = None  # started while the previous one was in progress
 
     @property
     def wanted(self) -> bool:
@@ -316,7 +316,7 @@ class EmbedLoop:
             )
         return True
 
-    async def _begun(self, embedder: Embedder, under_way: Collection[bytes]) -> _Batch | None:
+    async def _begun(self, embedder: Embedder, under_way: Collection[bytes]) -> _TextBatch | None:
         """Start embedding the next texts except *under_way*; None if there are none, or during a pause."""
         if self._pause.left_s:
             return None
@@ -340,7 +340,7 @@ class EmbedLoop:
                 break
         vectors = asyncio.create_task(self._vectors(texts, embedder.model_id))
         vectors.add_done_callback(_note_seen)  # after a failure, the next one is not awaited
-        return _Batch(texts, vectors)
+        return _TextBatch(texts, vectors)
 
     def _read_next(
         self, limit: int, first: Collection[str]

@@ -4,7 +4,7 @@ import pytest
 from tests_support import Notes, OtherHashEmbedder
 
 from memd.index import outbox
-from memd.index.outbox import KEPT, TO_REMOVE, TO_SEND, Sent
+from memd.index.outbox import KEPT, TO_REMOVE, TO_SEND, SentSource
 
 
 def rows(notes: Notes) -> dict[str, tuple[int, int]]:
@@ -14,8 +14,8 @@ def rows(notes: Notes) -> dict[str, tuple[int, int]]:
     }
 
 
-def due(notes: Notes) -> list[Sent]:
-    return [Sent(path, revision) for path, revision, _ in notes.index.writer.run(outbox.DUE, (100,))]
+def due(notes: Notes) -> list[SentSource]:
+    return [SentSource(path, revision) for path, revision, _ in notes.index.writer.run(outbox.DUE, (100,))]
 
 
 def publish(notes: Notes) -> None:

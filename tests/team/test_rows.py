@@ -20,11 +20,11 @@ from memd.team.filters import expression, passes
 from memd.team.publisher import visible
 from memd.team.rows import (
     Average,
-    Found,
+    HitRow,
     Listed,
     Shown,
     Whole,
-    Workspace,
+    WorkspaceRow,
     as_frequency,
     as_struct,
     chunk_rows,
@@ -261,10 +261,10 @@ def test_a_wrong_row_is_a_store_error(changed):
 
 @pytest.mark.parametrize(
     ("kind", "row"),
-    [(Found, {}), (Found, {"source": 1, "day": 1, "decays": math.nan, "expires": 0}), (Listed, {"key": 1}),
-     (Workspace, {"ws": "../x", "name": "n", "machine": "m", "owner": "o", "model": "", "chunks": 1}),
-     (Workspace, {"ws": WS, "name": "n", "machine": "m", "owner": "o", "model": "", "chunks": 1 << 50}),
-     (Workspace, {"ws": WS, "name": "n" * 2000, "machine": "m", "owner": "o", "model": "", "chunks": 1}),
+    [(HitRow, {}), (HitRow, {"source": 1, "day": 1, "decays": math.nan, "expires": 0}), (Listed, {"key": 1}),
+     (WorkspaceRow, {"ws": "../x", "name": "n", "machine": "m", "owner": "o", "model": "", "chunks": 1}),
+     (WorkspaceRow, {"ws": WS, "name": "n", "machine": "m", "owner": "o", "model": "", "chunks": 1 << 50}),
+     (WorkspaceRow, {"ws": WS, "name": "n" * 2000, "machine": "m", "owner": "o", "model": "", "chunks": 1}),
      (Shown, "text")],
 )  # fmt: skip
 def test_other_wrong_values_are_store_errors(kind, row):
