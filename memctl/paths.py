@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 # The smallest sun_path of the supported systems is that of macOS: 104 bytes with the final NUL.
 MAX_SOCKET_PATH_BYTES = 103
 WORKSPACE_CONFIG = "memory/config.toml"  # the file that makes a folder a workspace, below its root
+SETTINGS = "settings"  # in the state folder: the same files of folders that cannot be written
 EXIT_UNSAFE = 78  # EX_CONFIG of sysexits.h: memd and memctl end with it if a path must be fixed first
 
 _MACOS = sys.platform == "darwin"

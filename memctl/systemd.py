@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from memctl.errors import Unreachable
-from memctl.paths import WORKSPACE_CONFIG, PathError, config_dir, socket_path
+from memctl.paths import SETTINGS, WORKSPACE_CONFIG, PathError, config_dir, socket_path
 
 SOCKET = "memd.socket"
 SERVICE = "memd.service"
@@ -118,7 +118,11 @@ def asking_servers(state_dir: Path) -> list[Path]:
 
     Unreadable registries and configurations are skipped: memd reports them.
     """
-    return [root for root in _registered(state_dir) if _setting(root, "provider") in {"ollama", "openai"}]
+    return [
+        root
+        for root in _registered(state_dir)
+        if _setting(state_dir, root, "provider") in {"ollama", "openai"}
+    ]
 
 
 def using_network(state_dir: Path) -> list[Path]:
@@ -135,7 +139,7 @@ def using_network(state_dir: Path) -> list[Path]:
 
 def using_model(state_dir: Path, model: str) -> list[Path]:
     """Return the registered workspaces whose configuration sets *model*."""
-    return [root for root in _registered(state_dir) if _setting(root, "model") == model]
+    return [root for root in _registered(state_dir) if _setting(state_dir, root, "model") == model]
 
 
 def update(unit_dir: Path, state_dir: Path) -> list[Path]:
@@ -179,8 +183,13 @@ def _registered(state_dir: Path) -> list[Path]:
         return []
 
 
-def _setting(root: Path, key: str) -> str:
+def _setting(state_dir: Path, root: Path, key: str) -> str:
+    import hashlib  # only here
+
+    # Of a folder that cannot be written, as memd.registry names it.
+    kept = state_dir / SETTINGS / f"{hashlib.sha256(os.fsencode(root)).hexdigest()[:16]}.toml"
     try:
-        return str(tomllib.loads((root / WORKSPACE_CONFIG).read_text(encoding="utf-8-sig")).get(key, ""))
+        path = kept if kept.exists() else root / WORKSPACE_CONFIG
+        return str(tomllib.loads(path.read_text(encoding="utf-8-sig")).get(key, ""))
     except (OSError, ValueError):
         return ""

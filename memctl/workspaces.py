@@ -7,6 +7,7 @@ registered.
 
 import os
 import sys
+from contextlib import suppress
 
 from memctl import exits, paths
 from memctl.exits import CommandError
@@ -94,14 +95,25 @@ def is_copy(root: str) -> bool:
 
 
 def above(start: str | os.PathLike[str]) -> str | None:
-    """Return *start*, an absolute path, or the nearest folder above it that holds memory/config.toml."""
-    folder = os.fspath(start)
+    """Return *start*, an absolute path, or the nearest folder above it that is a workspace.
+
+    It holds memory/config.toml, or is registered although that cannot be written there.
+    """
+    folder, kept = os.fspath(start), _unwritable()
     # os.path instead of Path, which raises for folders that the user may not enter.
-    while not os.path.isfile(os.path.join(folder, paths.WORKSPACE_CONFIG)):  # noqa: PTH113, PTH118
+    while folder not in kept and not os.path.isfile(f"{folder}/{paths.WORKSPACE_CONFIG}"):  # noqa: PTH113
         inner, folder = folder, os.path.dirname(folder)  # noqa: PTH120
         if folder == inner:
             return None
     return folder
+
+
+def _unwritable() -> list[str]:
+    """Return the registered roots, if the settings of some of them lie in the state folder."""
+    with suppress(OSError, paths.PathError):
+        if os.listdir(f"{paths.state_place()}/{paths.SETTINGS}"):  # noqa: PTH208 - as above
+            return registered()
+    return []
 
 
 def absolute(path: str) -> str:

@@ -62,7 +62,7 @@ def check(old: str, new: str, state_dir: Path) -> Pairs:
             raise WorkspaceError(f"{source} is still there. Move the folder first: {command}")
         if not os.path.lexists(target):
             raise WorkspaceError(f"there is no {target}: name the folder that {source} was moved to")
-        if not workspace_at(target, state_dir).is_there():
+        if not _is_moved(source, target, state_dir):
             raise WorkspaceError(f"{target} has no memory/config.toml: it is not the folder that was moved")
         if target in known:
             raise WorkspaceError(
@@ -114,7 +114,7 @@ def go_on(state_dir: Path) -> None:
     """
     pairs = _begun(state_dir)
     if pairs and all(
-        workspace_at(new, state_dir).is_there() and not workspace_at(old, state_dir).is_there()
+        _is_moved(old, new, state_dir) and not workspace_at(old, state_dir).is_there()
         for old, new in pairs.items()
     ):
         _carry_out(pairs, state_dir)
@@ -140,6 +140,12 @@ def _carry_out(pairs: Pairs, state_dir: Path) -> None:
         register.write(after)
 
 
+def _is_moved(source: Path, target: Path, state_dir: Path) -> bool:
+    """Return whether *target* is a workspace, by its own configuration or as what *source* was."""
+    sign = workspace_at(target, state_dir).sign or workspace_at(source, state_dir).sign
+    return registry.is_workspace(target, sign)
+
+
 def _rename(source: Path, target: Path, state_dir: Path) -> None:
     """Rename all that is named by the root *source*; what an earlier run has renamed is missing."""
     before, after = workspace_at(source, state_dir), workspace_at(target, state_dir)
@@ -153,6 +159,8 @@ def _rename(source: Path, target: Path, state_dir: Path) -> None:
         for old, new in (
             (before.journal_path, after.journal_path),
             (before.recalls_path, after.recalls_path),
+            (before.kept_config, after.kept_config),
+            (before.kept_config.with_suffix(".sign"), after.kept_config.with_suffix(".sign")),
         ):
             with suppress(FileNotFoundError):
                 old.rename(new)

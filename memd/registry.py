@@ -1,10 +1,12 @@
 """The registry of workspaces: their roots, and the index folder of each.
 
-A workspace is a directory with ``memory/config.toml``. The registry is a list of roots in the state directory
-and has no unique data: ``memctl init`` can write it again, and each index folder stores its root. A damaged
-registry is restored from there, and the damaged file is kept for inspection.
+A workspace is a directory with ``memory/config.toml``; where that cannot be written, its settings lie in the
+state directory, and the directory itself is the sign that its disk is there. The registry is a list of roots
+in the state directory and has no unique data: ``memctl init`` can write it again, and each index folder
+stores its root. A damaged registry is restored from there, and the damaged file is kept for inspection.
 """
 
+import errno
 import hashlib
 import json
 import os
@@ -18,7 +20,7 @@ from pathlib import Path
 
 import structlog
 
-from memctl.paths import WORKSPACE_CONFIG, PathError, as_on_disk, open_own, reason_and_cure
+from memctl.paths import SETTINGS, WORKSPACE_CONFIG, PathError, as_on_disk, open_own, reason_and_cure
 from memd import fsio
 from memd.config import config_template
 from memd.errors import StorageError, UnsafeError, WorkspaceError, storage_error
@@ -30,6 +32,7 @@ class Presence:
 
     is_there: bool = False
     is_slow: bool = False  # it did not answer at once
+    sign: str = ""  # of the workspace
     # Returns which of these paths, relative to the root, are gone; a disk that hangs is not waited for.
     gone: Callable[[list[str]], AbstractSet[str]] | None = None
 
@@ -44,8 +47,21 @@ class Workspace:
 
     @property
     def config_path(self) -> Path:
-        """The file that makes the folder a workspace."""
-        return self.root / WORKSPACE_CONFIG
+        """The file with its settings, which makes the folder a workspace, unless that cannot be written."""
+        return self.kept_config if self.kept_config.exists() else self.root / WORKSPACE_CONFIG
+
+    @property
+    def kept_config(self) -> Path:
+        """Where the settings of a folder lie that cannot be written."""
+        return self.index_dir.parent / SETTINGS / f"{self.index_dir.name}.toml"
+
+    @property
+    def sign(self) -> str:
+        """What `sign_of` returned for such a folder, by which it is known; "" for any other."""
+        try:
+            return self.kept_config.with_suffix(".sign").read_text(encoding="utf-8")
+        except OSError:
+            return ""
 
     @property
     def journal_path(self) -> Path:
@@ -64,7 +80,25 @@ class Workspace:
         """
         if self.seen is not None:
             return self.seen.is_there
-        return os.path.isfile(f"{self.root}/{WORKSPACE_CONFIG}")  # noqa: PTH113 - as is_folder
+        return is_workspace(self.root, self.sign)
+
+
+def is_workspace(root: Path, sign: str) -> bool:
+    """Return whether *root* has a configuration, or is the folder with this *sign*."""
+    is_made = os.path.isfile(f"{root}/{WORKSPACE_CONFIG}")  # noqa: PTH113 - as is_folder
+    return is_made or (sign != "" and sign_of(root) == sign)
+
+
+def sign_of(root: Path) -> str:
+    """Return what tells a folder from one that lies at its path while its disk is away; "" without a folder.
+
+    The number of a file system outlives a restart, where that of a device may be another; some have none.
+    """
+    try:
+        found, system = os.stat(root), os.statvfs(root)  # noqa: PTH116 - as is_folder
+    except OSError:
+        return ""
+    return f"{system.f_fsid or found.st_dev} {found.st_ino}" if stat.S_ISDIR(found.st_mode) else ""
 
 
 def gone_of(root: Path, paths: list[str]) -> set[str]:
@@ -99,14 +133,21 @@ def is_folder(path: str | Path) -> bool:
     return os.path.isdir(path)  # noqa: PTH112
 
 
-def create(root: Path, *, force: bool) -> bool:
-    """Create ``memory/config.toml`` below *root*; return False if it existed.
+_NOT_WRITABLE = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
+
+
+def create(place: Workspace, *, force: bool) -> bool:
+    """Create ``memory/config.toml`` below the root; return False if it existed.
+
+    In a folder that cannot be written, the settings are kept in the state directory; once it can be, they
+    move there.
 
     Raises:
-        WorkspaceError: *root* is not a folder.
-        UnsafeError: *root* is ``/`` or a home folder, without *force*; ``memory`` is a link out of it.
+        WorkspaceError: the root is not a folder.
+        UnsafeError: the root is ``/`` or a home folder, without *force*; ``memory`` is a link out of it.
         StorageError: it cannot be written.
     """
+    root = place.root
     if not is_folder(root):
         there = os.path.lexists(root)
         advice = "Name the folder that contains it" if there else f"Make it first: mkdir -p {root}"
@@ -124,7 +165,8 @@ def create(root: Path, *, force: bool) -> bool:
         config_path.parent.mkdir(exist_ok=True)
         with config_path.open("x", encoding="utf-8") as stream:
             try:
-                stream.write(config_template())
+                is_kept = place.kept_config.exists()
+                stream.write(place.kept_config.read_text("utf-8-sig") if is_kept else config_template())
                 stream.flush()
             except OSError:  # a full disk; the next attempt would take half a file for the user's own
                 config_path.unlink()
@@ -132,12 +174,33 @@ def create(root: Path, *, force: bool) -> bool:
     except FileExistsError:
         if not os.path.isfile(config_path):  # noqa: PTH113 - as above
             raise UnsafeError(f"{config_path} or the folder it is in is not a regular one") from None
+        forget_settings(place)
         return False
     except OSError as error:
+        if error.errno in _NOT_WRITABLE:
+            return _keep_settings(place)
         raise storage_error(
             f"{config_path} cannot be written, and makes a folder a workspace", error
         ) from error
-    return True
+    forget_settings(place)
+    return not is_kept
+
+
+def _keep_settings(place: Workspace) -> bool:
+    """Keep a folder's settings in the state directory, with its sign; return False if they were there."""
+    path = place.kept_config
+    is_new = not path.exists()
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    if is_new:
+        fsio.replace_own(path, config_template().encode())
+    fsio.replace_own(path.with_suffix(".sign"), sign_of(place.root).encode())
+    return is_new
+
+
+def forget_settings(place: Workspace) -> None:
+    """Delete what `create` kept in the state directory."""
+    for path in (place.kept_config, place.kept_config.with_suffix(".sign")):
+        path.unlink(missing_ok=True)
 
 
 def path_on_disk(root: Path, path: str) -> str:

@@ -20,8 +20,8 @@ def moved(tmp_path):
     (state / "journal").mkdir()
     for root in (old, old / "inner"):
         root.mkdir()
-        create(root, force=False)
         at = workspace_at(root, state)
+        create(at, force=False)
         at.index_dir.mkdir()
         (at.index_dir / "mark").write_text(root.name)
         at.journal_path.write_text(root.name)

@@ -146,7 +146,7 @@ def test_settings_that_are_not_written_whole_are_not_left_behind(tmp_path):
     limited = (
         "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)); from memd.registry import *; "
     )
-    command = f"{limited} create(Path({str(tmp_path)!r}), force=False)"
+    command = f"{limited} create(workspace_at(Path({str(tmp_path)!r}), Path('/nowhere')), force=False)"
     done = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=False)
     assert "StorageError" in done.stderr
     assert list((tmp_path / "memory").iterdir()) == []

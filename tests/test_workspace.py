@@ -8,10 +8,11 @@ from memd.errors import UnsafeError, WorkspaceError
 
 def test_init_writes_one_file_and_only_once(tmp_path):
     """The second time changes nothing, edits of the user included."""
-    assert registry.create(tmp_path, force=False)
+    place = registry.workspace_at(tmp_path, tmp_path / "state")
+    assert registry.create(place, force=False)
     config = tmp_path / "memory" / "config.toml"
     config.write_text("min_score = 0.3\n", encoding="utf-8")
-    assert not registry.create(tmp_path, force=False)
+    assert not registry.create(place, force=False)
     assert config.read_text(encoding="utf-8") == "min_score = 0.3\n"
     assert [path.name for path in tmp_path.rglob("*")] == ["memory", "config.toml"]
 
@@ -28,10 +29,11 @@ def test_root_and_home_need_force(place, tmp_path, monkeypatch):
     """They hold far more than notes."""
     monkeypatch.setenv("HOME", str(tmp_path))
     root = Path(place).expanduser()
+    found = registry.workspace_at(root, tmp_path / "state")
     with pytest.raises(UnsafeError, match="--force"):
-        registry.create(root, force=False)
+        registry.create(found, force=False)
     if place == "~":
-        assert registry.create(root, force=True)
+        assert registry.create(found, force=True)
 
 
 def test_a_path_at_or_below_a_root_names_it(tmp_path):
@@ -98,11 +100,11 @@ def test_a_memory_folder_that_links_out_is_refused(tmp_path):
     (root / "memory").symlink_to("../outside")
     for _ in range(2):
         with pytest.raises(UnsafeError, match="out of the workspace"):
-            registry.create(root, force=True)
+            registry.create(registry.workspace_at(root, tmp_path / "state"), force=True)
         (outside / "config.toml").write_text("sidecars = true\n")
     assert [path.name for path in outside.iterdir()] == ["config.toml"]
     (root / "memory").unlink()
     (root / "memory").symlink_to("../nowhere")
     with pytest.raises(UnsafeError, match="out of the workspace"):
-        registry.create(root, force=False)
+        registry.create(registry.workspace_at(root, tmp_path / "state"), force=False)
     assert not (tmp_path / "nowhere").exists()

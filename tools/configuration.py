@@ -90,6 +90,11 @@ Editors complete and check keys with the JSON schemas [config.schema.json](confi
 
 Of a workspace. It may come with a git clone, so it can only choose among the folders and addresses that your own file allows.
 `memctl workspaces configure KEY=VALUE` changes a key and keeps your comments.
+
+For a folder that cannot be written (a read-only mount, another user's notes), `memctl init` keeps this file in memd's state folder
+and says where; `memctl status` does, too. There it is read at the next scan, or at `memctl sync`. The folder's file system and inode
+number are then the sign that its disk is there: while another folder lies at its path, such as an empty mount point, the index goes
+on answering, and no note counts as deleted. Once the folder can be written, `memctl init` moves the settings into it.
 """
 USER = """
 ## `~/.config/memd/config.toml`

@@ -37,7 +37,8 @@ def arguments(parser: ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="one object: root, created, sources, config")
     parser.epilog = """\
-Writes DIR/memory/config.toml and registers the folder; changes no note. Repeating it does no harm. Indexing
+Writes DIR/memory/config.toml, or a file of its own if DIR is read-only, and registers the folder; changes no
+note. Repeating it does no harm. Indexing
 continues in the background: notes can be found by words within seconds, and by meaning once they are
 embedded, recently changed notes first. memctl status shows the progress.
 
@@ -67,7 +68,8 @@ def run(args: Namespace) -> int:
     print(f"{root}: {'made' if answer['created'] else 'already'} a workspace, "
           f"{counted(answer['sources'], 'source')} found")  # fmt: skip
     print(f"index:  {_progress(index)}")
-    print(f"config: {one_line(answer['config'])}")
+    elsewhere = "" if answer["config"].startswith(f"{answer['root']}/") else ", as this folder is read-only"
+    print(f"config: {one_line(answer['config'])}{elsewhere}")
     if (
         share := round(100 * (index.get("unreadable") or 0) / max(index.get("chunks") or 0, 1))
     ) >= _WORTH_A_MODEL:

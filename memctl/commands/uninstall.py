@@ -137,7 +137,7 @@ def _forget_workspaces() -> tuple[list[str], list[tuple[str, str]]]:
         # The indexes are below the state folder, which is deleted as a whole.
         common.note(f"memd could not forget its workspaces itself: {error}")
         return [], _published()
-    return [str(workspace["root"]) for workspace in listed], _published()
+    return [str(one["root"]) for one in listed if "config" not in one], _published()
 
 
 def _published() -> list[tuple[str, str]]:

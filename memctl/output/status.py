@@ -71,7 +71,16 @@ def workspaces(answer: dict[str, Any]) -> list[PageBlock]:
         )
         for entry in answer["workspaces"]
     ]
-    return [PageBlock("", rows, LISTED, frozenset(LISTED[2:])) if rows else NONE_YET]
+    kept = [
+        _facts(one_line(one["root"]), [("config", _kept(one))])
+        for one in answer["workspaces"]
+        if "config" in one
+    ]
+    return [PageBlock("", rows, LISTED, frozenset(LISTED[2:])) if rows else NONE_YET, *kept]
+
+
+def _kept(known: dict[str, Any]) -> str:
+    return f"{one_line(known['config'])}, as the folder is read-only"
 
 
 def workspace_lines(answer: dict[str, Any]) -> list[str]:
@@ -79,6 +88,7 @@ def workspace_lines(answer: dict[str, Any]) -> list[str]:
     return [
         f"{one_line(entry['root'])}\t{one_line(entry['state'])}"
         f"\t{counted(entry.get('sources'), 'source')}\t{counted(entry.get('chunks'), 'chunk')}"
+        + (f"\tconfig: {_kept(entry)}" if "config" in entry else "")
         for entry in answer["workspaces"]
     ] or [NO_WORKSPACES]
 
@@ -200,6 +210,7 @@ def workspace(known: dict[str, Any]) -> PageBlock:
             if (count := known.get(label))
         ],
         *([("model", model_of(known))] if model_of(known) else []),
+        *([("config", _kept(known))] if "config" in known else []),
         *_unusual(known),
         ("last scan", moment(known.get("last_scan"))),
         ("last index", "not complete yet" if when is None and known.get("chunks") else moment(when)),

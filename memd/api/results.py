@@ -834,6 +834,7 @@ class WorkspaceSummary(Result, frozen=True, kw_only=True):
 
     root: str
     state: Literal[State, "error"]  # error: it cannot be opened
+    config: str | UnsetType = UNSET  # of a folder that cannot be written: where its configuration lies
     sources: int | UnsetType = UNSET  # of an open workspace
     chunks: int | UnsetType = UNSET
     errors: list[str] | UnsetType = UNSET  # newest last; of a workspace that is not open: the reason

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import platform
+import shlex
 import sys
 import threading
 import time
@@ -175,6 +176,7 @@ def _workspace(workspaces: Workspaces, opened: OpenWorkspace, *, size_bytes: int
     return WorkspaceStatus(
         root=str(opened.workspace.root),
         **counts(opened),
+        **kept_config(opened),
         **msgspec.structs.asdict(index_state(opened, sync.known, opened.index.snapshot.generation)),
         vectors=sync.vector_count,
         unreadable=sync.vectors.unreadable,
@@ -201,7 +203,10 @@ def _workspace(workspaces: Workspaces, opened: OpenWorkspace, *, size_bytes: int
         building=ModelChange(**sync.vectors.building) if sync.vectors.building else None,
         rebuilding=WorkProgress(**rebuilding) if rebuilding else None,
         sidecars=_sidecars(sync),
-        errors=[*sync.troubles.newest, *filter(None, (trouble_of_watch, sync.stalled, _slow(opened)))],
+        errors=[
+            *sync.troubles.newest,
+            *filter(None, (trouble_of_watch, sync.stalled, _slow(opened), _other(opened))),
+        ],
         damaged_rows=opened.index.matrices.damaged_rows,
         size_bytes=size_bytes,
         set_aside=[str(folder) for folder in opened.aside.folders],
@@ -213,6 +218,23 @@ def _slow(opened: OpenWorkspace) -> str:
     """Return that the disk does not answer at once; "" if it does."""
     seen = opened.workspace.seen
     return f"the disk of {opened.workspace.root} is slow, or hangs" if seen and seen.is_slow else ""
+
+
+def _other(opened: OpenWorkspace) -> str:
+    """Return that a folder without a configuration of its own is not the one that was seen; "" if it is."""
+    root = opened.workspace.root
+    if opened.sync.state != "missing" or not kept_config(opened):
+        return ""
+    return (
+        f"{root} is away, or another folder than memctl init found: its disk is not mounted, or another one "
+        f"is. If it is the right one: memctl init {shlex.quote(str(root))}"
+    )
+
+
+def kept_config(opened: OpenWorkspace) -> Fields:
+    """Return where the settings of a folder lie that cannot be written."""
+    path = opened.workspace.config_path
+    return {"config": str(path)} if path == opened.workspace.kept_config else {}
 
 
 def _degraded(opened: OpenWorkspace) -> list[str]:

@@ -16,7 +16,7 @@ from memd.api.results import (
     WorkspaceRemoveResult,
     WorkspaceSummary,
 )
-from memd.api.status import counts, not_open
+from memd.api.status import counts, kept_config, not_open
 from memd.errors import ConfigError, DeadlineError, IndexDamagedError, InvalidError, MemdError, NestedError
 from memd.languages import Language
 from memd.rpc.context import Call
@@ -90,7 +90,7 @@ async def list_all(workspaces: Workspaces, params: NoParams, _call: Call) -> Wor
         WorkspaceSummary(
             root=str(opened.workspace.root),
             state=opened.sync.state,
-            **({} if params.agent else counts(opened)),
+            **({} if params.agent else {**counts(opened), **kept_config(opened)}),
         )
         for opened in workspaces.opened
     ]

@@ -8,7 +8,6 @@ loop's thread.
 
 import asyncio
 import concurrent.futures
-import os
 import queue
 import threading
 import time
@@ -17,10 +16,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from memctl.paths import WORKSPACE_CONFIG
 from memd.errors import DiskError
 from memd.index.database import translated
-from memd.registry import Presence, gone_of
+from memd.registry import Presence, gone_of, is_workspace
 
 T = TypeVar("T")
 
@@ -120,8 +118,7 @@ class Disk:
     async def _look(self) -> bool:
         began = time.monotonic()
         with suppress(DiskError):  # it stays as it was
-            config = f"{self._root}/{WORKSPACE_CONFIG}"
-            self.seen.is_there = await self.run(os.path.isfile, config, deadline_s=None)
+            self.seen.is_there = await self.run(is_workspace, self._root, self.seen.sign, deadline_s=None)
             self._looked = time.monotonic()
             self.seen.is_slow = self._looked - began > PATIENCE_S
         return self.seen.is_there

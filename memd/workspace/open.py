@@ -93,6 +93,7 @@ async def open_workspace(place: Workspace, daemon: DaemonContext, owner: Owner) 
     disk = daemon.disks.of(place.root)
     place = replace(place, seen=disk.seen)
     disk.seen.gone = daemon.hits.of(place.root).gone
+    disk.seen.sign = await write(lambda: place.sign)
     await disk.look(patience_s=OPENING_S)
     await write(_prepare_folder, place)
     stamp = await disk.run(config_stamp, place.config_path) if place.is_there() else None

@@ -365,7 +365,9 @@ class Workspaces:
     async def add(self, path: str, *, force: bool) -> tuple[Path, bool]:
         """Make a folder a workspace; return its root, and whether its config.toml is new."""
         root = await self.root_for(path)
-        created = await self._context.disks.of(root).run(lambda: registry.create(root, force=force))
+        place, disk = self.place(root), self._context.disks.of(root)
+        created = await disk.run(lambda: registry.create(place, force=force))
+        disk.seen.sign = place.sign
         async with self._registering:
             if root not in self._roots:
                 await self.write(self._registry.write, [*self._roots, root])
@@ -390,6 +392,7 @@ class Workspaces:
             self._faults.pop(root, None)
             index_dir = registry.workspace_at(root, self.state_dir).index_dir
             await self.write(delete_index, index_dir)
+            await self.write(registry.forget_settings, self.place(root))
             await self.write(SetAside(index_dir).delete)
         return root
 
@@ -403,7 +406,9 @@ class Workspaces:
         def write() -> None:
             config: WorkspaceConfig = with_settings(place.config_path, changed)
             checked_config(place, config, self.user_config_path)
-            write_settings(root, place.config_path, changed)
+            path = place.config_path
+            within = path.parent.resolve() if path == place.kept_config else root
+            write_settings(within, path, changed)
 
         await self.folders.run(root, write)
 

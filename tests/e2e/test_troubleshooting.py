@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from daemon_process import Daemon, until
 
+from memd.registry import workspace_at
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/troubleshooting.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"(?ms)^## (.+?)\n(.*?)(?=^## |\Z)", PAGE))
@@ -49,6 +51,17 @@ def _without_a_config(daemon: Daemon, notes: Path) -> None:
     (notes / "memory/config.toml").unlink()
 
 
+def _as_another_folder(daemon: Daemon, notes: Path) -> None:
+    """As one that cannot be written, was registered with a sign of its own, and is away."""
+    place = workspace_at(notes, daemon.state)
+    daemon.stop()
+    place.kept_config.parent.mkdir(mode=0o700)
+    (notes / "memory/config.toml").rename(place.kept_config)
+    place.kept_config.with_suffix(".sign").write_text("0 0")
+    daemon.start()
+    daemon.call("search", query="heron", workspace=str(notes))
+
+
 def _open_to_others(daemon: Daemon, _notes: Path) -> None:
     daemon.stop()
     daemon.state.chmod(0o777)
@@ -70,6 +83,7 @@ def _with_another_socket(daemon: Daemon, _notes: Path) -> None:
 BEFORE = {
     '"no workspace in … or above it"': _without_a_config,
     '"is a workspace that is not registered"': _unregistered,
+    '"is away, or another folder than memctl init found"': _as_another_folder,
     '"unknown key" in a configuration': _with_a_wrong_key,
     '"keyword only: model-failed"': _without_a_server,
     '"is open to other users"': _open_to_others,

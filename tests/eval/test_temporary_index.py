@@ -25,7 +25,7 @@ def notes(tmp_path):
     root, state = tmp_path / "notes", tmp_path / "state"
     for folder in (root, state):
         folder.mkdir(mode=0o700)
-    registry.create(root, force=False)
+    registry.create(registry.workspace_at(root, tmp_path / "state"), force=False)
     for name, text in TEXTS.items():
         (root / name).write_text(text)
     Registry(state).write([root])
