@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FLOAT_BYTES = 4
-CAPACITY_STEP_BYTES = 8 * 1024 * 1024  # a new mapping per 5,000 rows of 384 dimensions
+# A file doubles up to steps of 8 MiB: few notes take little, and many a new mapping per 5,000 rows of 384
+# dimensions.
+LEAST_BYTES, CAPACITY_STEP_BYTES = 1024 * 1024, 8 * 1024 * 1024
 SLAB_BYTES = 1024 * 1024  # read at once; fits into a core's cache
 SLAB_ROWS = 1_024  # gathered at once; 1.5 MB for 384 dimensions fit into a core's cache
 # BLAS computes a product of so many values in the calling thread, divides a larger one among all cores, and
@@ -171,7 +173,8 @@ class Matrix:
         try:
             needed = (start + len(vectors)) * self._row_bytes
             if needed > fsio.size(self._fd):
-                fsio.reserve(self._fd, -(-needed // CAPACITY_STEP_BYTES) * CAPACITY_STEP_BYTES)
+                step = min(CAPACITY_STEP_BYTES, max(LEAST_BYTES, 1 << (needed - 1).bit_length()))
+                fsio.reserve(self._fd, -(-needed // step) * step)
             fsio.write_at(self._fd, block, start * self._row_bytes)
         except OSError as error:
             raise self._noted(error) from error

@@ -29,13 +29,19 @@ def test_appended_rows_are_readable_with_their_crc(matrix):
 
 def test_rows_held_by_a_reader_stay_valid_while_the_file_grows(matrix, monkeypatch):
     """A mapping taken before the file outgrew it still shows its rows."""
-    monkeypatch.setattr("memd.index.vectors.CAPACITY_STEP_BYTES", 4096)
+    monkeypatch.setattr("memd.index.vectors.LEAST_BYTES", 4096)
     matrix.append([row(1, 2)])
     held = matrix.rows
     matrix.append([row(3, 4)] * 5000)
     assert held.count == 1
     assert bytes(held.buffer[:8]) == row(1, 2)
     assert matrix.rows.count == 5001
+
+
+@pytest.mark.parametrize(("rows", "mib"), [(1, 1), (131_072, 1), (131_073, 2), (400_000, 4), (1_100_000, 16)])
+def test_the_file_doubles_up_to_steps_of_8_mib(matrix, tmp_path, rows, mib):
+    matrix.append([row(1, 2)] * rows)
+    assert (tmp_path / "vectors.1.f32").stat().st_size == mib * 1024 * 1024
 
 
 def test_a_flipped_bit_is_found_and_only_its_row(matrix, tmp_path):
