@@ -238,6 +238,16 @@ class Reader:
             )
             return {row[0]: _stored(row) for row in found}
 
+    def fenced(self, chunk: StoredChunk, most: int) -> list[StoredChunk]:
+        """Return those of the *most* chunks before a chunk of its source in which a fence may stand."""
+        with decoded(self._path):
+            found = self._db.execute(
+                f"SELECT {CHUNK_COLUMNS} FROM chunks WHERE id BETWEEN ? AND ? AND source = ?"
+                " AND hidden_from != ? AND (instr(text, '```') OR instr(text, '~~~')) ORDER BY id",
+                (chunk.id - most, chunk.id - 1, chunk.source, self._not_for),
+            )
+            return [_stored(row) for row in found]
+
     def headings(self, ids: Sequence[int]) -> dict[int, str]:
         """Return the headings above the chunks that exist, as stored."""
         marks = ",".join("?" * len(ids))

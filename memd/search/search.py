@@ -31,16 +31,19 @@ from memd.search.score import (
     source_days,
 )
 from memd.search.snippet import (
+    CODE_CHUNKS,
     Line,
     Part,
     Passage,
     Snippet,
     Wanted,
     heading_at,
+    in_section,
     lines_of,
     passage,
     snippet,
     wanted,
+    with_fence,
 )
 from memd.search.spelling import corrected, spelling
 from memd.search.word_forms import with_forms
@@ -267,6 +270,7 @@ def _load(view: View, found: Dedup, wanted_words: Wanted, today: date) -> list[H
         ]
         best, of = max(snippets, key=lambda made: made[0].weight)
         heading, named = heading_at(view, of, best, wanted_words)
+        named = with_fence(of, view.reader.fenced(of, CODE_CHUNKS) if in_section(of) else (), named)
         same, record = found.folded.get(chunk.id), view.source(source)
         hits.append(
             Hit(

@@ -40,6 +40,8 @@ _QUIET = re.compile(
     r"|<[^<>\n]*>|^[ \t]*(?:`{3,}|~{3,}).*",
     re.MULTILINE,
 )
+# Opens code; without words behind it, it may close it.
+_FENCE = re.compile(r"(?:[ \t>]|[-*+] |\d{1,9}[.)] )*(`{3,}|~{3,})[ \t]*([^\s`]{0,20})[^`]*")
 _HEADING = re.compile(r" {0,3}(?:#{1,6}(?:\s|$)|[=-]+\s*$)")  # or the line below one
 _MAYBE_QUIET = re.compile(r"://|www\.|\]|<|```|~~~")
 # A stretch of the raw text that contains whole words.
@@ -51,6 +53,7 @@ Line = tuple[int, int]
 
 # Chunks before and after a hit that may be shown: longer sections leave no room for anything else.
 AROUND = 4
+CODE_CHUNKS = 32  # before a hit, of which one may open the code in which it begins. Arbitrary
 FIRST_CHUNKS = 200  # of a core note; the core's share of a budget never holds more
 
 
@@ -84,6 +87,7 @@ class Snippet:
     match_column: int  # in bytes of that line, 1-based; 1 if the chunk has no word of the query
     match_text: str  # that line, whole
     weight: float  # of the query's words in the match; 0 if there are none
+    start: int  # line in which the text begins
 
 
 class _Mark(NamedTuple):
@@ -142,7 +146,8 @@ def snippet(text: str, start_line: int, query: Wanted, *, start_byte: int = 0) -
         some = [number for number, line in enumerate(lines) if line.strip()] or [0]
         first = next((number for number in some if _says_something(lines[number])), some[0])
         column = 1 if first else 1 + start_byte
-        return Snippet(_window(text, 0), start_line + first, column, lines[first].rstrip("\r"), 0.0)
+        whole = lines[first].rstrip("\r")
+        return Snippet(_window(text, 0), start_line + first, column, whole, 0.0, start_line)
     span = _tightest(text, marks)
     line = _best_line(text, span)
     # Point at a phrase, otherwise at the first content word.
@@ -154,8 +159,9 @@ def snippet(text: str, start_line: int, query: Wanted, *, start_byte: int = 0) -
         column += start_byte
     first = text.rfind("\n", 0, span[0].start) + 1
     is_near = line_start + len(whole) - first <= SNIPPET_CHARS
-    shown = _window(text, span[0].start if is_near else at)
-    return Snippet(shown, start_line + text.count("\n", 0, at), column, whole, _weight(span))
+    start = span[0].start if is_near else at
+    named, begins = (start_line + text.count("\n", 0, place) for place in (at, start))
+    return Snippet(_window(text, start), named, column, whole, _weight(span), begins)
 
 
 def _phrase(typed: str, weights: Mapping[str, float], more: float) -> Phrase:
@@ -425,6 +431,27 @@ def heading_at(view: View, chunk: StoredChunk, named: Snippet, query: Wanted) ->
         line, _, title = trail[-1]
         named = replace(named, match_line=line, match_column=1, match_text=title)
     return " > ".join(heading.title for heading in trail if heading.title), named
+
+
+def in_section(chunk: StoredChunk) -> bool:
+    """Return whether a chunk may begin within a section, rather than with its heading."""
+    return not (chunk.heading and chunk.heading.rpartition(" > ")[2] in chunk.text.partition("\n")[0])
+
+
+def with_fence(chunk: StoredChunk, before: Iterable[StoredChunk], named: Snippet) -> Snippet:
+    """Return a snippet that begins with the line that opens the code it is in, so that it reads as code.
+
+    *before*: chunks of the same source before it.
+    """
+    lines = {line: text for one in (*before, chunk) for line, text in lines_of(one).items()}
+    opened = ""
+    for text in (lines[place] for place in sorted(lines) if place[0] < named.start):
+        if fence := _FENCE.fullmatch(text):
+            if not opened:
+                opened = fence[1] + fence[2]
+            elif opened.startswith(fence[1]) and not fence[2]:
+                opened = ""
+    return replace(named, text=f"{opened}\n{named.text}") if opened else named
 
 
 def section(view: View, chunk: StoredChunk) -> dict[Line, str]:

@@ -37,7 +37,7 @@ from memd.search.query import FORMS_SHARE, Query
 from memd.search.ranking import Candidate
 from memd.search.score import PreparedQuery, is_newest_asked, placed, raised
 from memd.search.search import Answer, Hit, Place, StepTimer, sureness
-from memd.search.snippet import Line, Part, Wanted, lines_of, passage, snippet, wanted
+from memd.search.snippet import Line, Part, Wanted, lines_of, passage, snippet, wanted, with_fence
 from memd.search.spelling import corrected, spelling
 from memd.search.word_forms import with_forms
 from memd.team.filters import among, expression, passes
@@ -480,7 +480,9 @@ class _Here:
             found.append(
                 Hit(
                     candidate, source, chunk, (part,), whole,
-                    snippet(whole.text, whole.start_line, words, start_byte=whole.start_byte),
+                    with_fence(
+                        chunk, (), snippet(whole.text, whole.start_line, words, start_byte=whole.start_byte)
+                    ),
                     chunk.heading,
                     tuple(self._place(number) for number in folded.get(candidate.id, ())),
                     self.superseded_by[source.id],

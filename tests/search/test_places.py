@@ -168,3 +168,23 @@ def test_words_that_only_a_heading_has_name_its_line(notes):
     for hit in notes.search("kettle", mode="vector", query_vec=vector, min_score=0.0).hits:
         assert (hit.snippet.match_line, hit.heading) == (3, "Weir > Copper kettle")
         assert "opper kettle" in hit.snippet.match_text
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "start"),
+    [
+        ("# A\n\nText\n\n```bash\nls\nmake otter\n```\n\nheron\n", "otter", "```bash\nmake otter"),
+        ("# A\n\nText\n\n```bash\nls\nmake otter\n```\n\nheron\n", "heron", "heron"),
+        ("- item\n  ~~~~ py\n  ```\n  ls\n  otter\n  ~~~~\n", "otter", "~~~~py\notter"),
+        (
+            "# A\n\n```sh\n" + "filler ls -la; cd x\n" * 400 + "make otter\n```\n\nheron\n",
+            "otter",
+            "```sh\nmake otter",
+        ),
+        ("# A\n\n```sh\n" + "filler ls -la; cd x\n" * 400 + "make otter\n```\n\nheron\n", "heron", "heron"),
+    ],
+)
+def test_a_snippet_within_code_begins_with_the_line_that_opens_it(notes, text, query, start):
+    notes.save({"a.md": text})
+    first = notes.search(query, mode="keyword").hits[0]
+    assert first.snippet.text.startswith(start)
