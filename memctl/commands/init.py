@@ -59,7 +59,8 @@ def run(args: Namespace) -> int:
                 raise
             answer = _added(client, {**params, "nested": True})
         index = {} if args.json else _index_soon(client, answer["root"])
-        languages = [] if args.json else _proposed_languages(client, answer["root"])
+        is_read = not (args.json or index.get("first_words"))
+        languages = _proposed_languages(client, answer["root"]) if is_read else []
     is_added = args.gitattributes and gitattributes.add(answer["root"])
     if args.json:
         common.print_json(answer)
@@ -83,6 +84,8 @@ def run(args: Namespace) -> int:
             f"words:  these notes are in {', '.join(map(str.capitalize, languages))}. To find words in all "
             f"their forms: memctl workspaces configure -w {quote(root)} {quote(f'languages={named}')}"
         )
+    if index.get("first_words"):  # the notes read so far may be in another language than the others
+        print("words:  languages are proposed by all notes: run memctl init again when their words are there")
     if is_added:
         print(f"git:    added the line to {root}/.gitattributes\n{_DIFF3}")
     _merged_by_git(answer["root"])

@@ -258,6 +258,9 @@ def test_init_tells_what_was_found_and_what_to_do_next(root, peer, capsys, index
     assert daemon.asked[0][1]["path"] == str(root)
     out = capsys.readouterr().out
     assert all(part in out for part in ("12 sources", said, f"{root}/memory/config.toml", "memctl search"))
+    assert ("run memctl init again" in out) is ("first_words" in index)
+    # Those of the notes read so far may not be those of all.
+    assert any(method == "workspace.configure" for method, _ in daemon.asked) is ("first_words" not in index)
 
 
 def test_index_waits_and_counts(peer, capsys):
