@@ -14,6 +14,7 @@ The rows "mean" are of the retrieval sets and the headings, without the pairs.
 """
 
 import argparse
+import json
 import random
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -28,7 +29,7 @@ from benchmarks.recall import some
 from memctl.commands.hook import BUDGET_TOKENS, as_words
 from memd.api.recall import LEAST_HITS, PIECE_TOKENS
 from memd.embedding.onnx import OnnxEmbedder
-from memd.search.confidence import is_sure
+from memd.search.confidence import is_sure, pointers
 from memd.search.ranking import Candidate
 from memd.text import is_readable
 
@@ -70,18 +71,26 @@ def main() -> None:
         for name, gate in GATES.items():
             rows += [figures(data.name, name, prompts, gate, half) for half in ("even", "odd")]
     asides = options.pairs[0].name if options.pairs else ""
-    report.show("injection", rows + means(rows, asides), options)
+    found = rows + means(rows, asides) if rows else []
+    found += [unasked(options.unasked, options.kept)] if options.unasked else []
+    report.show("injection", found, options)
 
 
 def _options() -> argparse.Namespace:
     parser = report.arguments(__doc__)
-    parser.add_argument("sets", nargs="+", type=Path, metavar="SET", help="folder in BEIR's form")
+    parser.add_argument("sets", nargs="*", type=Path, metavar="SET", help="folder in BEIR's form")
     for what in ("documents", "questions"):
         text = f"so many of each set, at most (default: all {what})"
         parser.add_argument(f"--{what}", type=int, nargs="+", metavar="N", help=text)
     parser.add_argument("--headings", type=Path, metavar="NOTES", help="notes, asked for their own headings")
     parser.add_argument(
         "--pairs", nargs=2, type=Path, metavar=("NOTES", "JSONL"), help="notes; queries, each with its path"
+    )
+    parser.add_argument(
+        "--unasked",
+        type=Path,
+        metavar="JSONL",
+        help="notes and prompts in one file, on which nothing was chosen",
     )
     parser.add_argument("--kept", type=Path, help="where indexes are kept for later runs")
     options = parser.parse_args()
@@ -110,6 +119,42 @@ def asked(data: Beir, foreign: Sequence[str], kept: Path | None, name: str) -> l
                     for number, text in enumerate(texts)
                 ]
     return prompts
+
+
+def unasked(path: Path, kept: Path | None) -> dict[str, Any]:
+    """Return the row of notes and pointers for a file of notes and prompts."""
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    found: dict[str, list[tuple[list[bool], list[bool], bool]]] = {"own": [], "foreign": [], "talk": []}
+    with tempfile.TemporaryDirectory() as folder:
+        for note in (line for line in lines if "text" in line):
+            (Path(folder) / note["path"]).parent.mkdir(exist_ok=True)
+            (Path(folder) / note["path"]).write_text(note["text"], encoding="utf-8")
+        with indexed(Path(folder), path.stem, kept, embed=True) as index:
+            for line in (line for line in lines if "prompt" in line):
+                words = as_words(line["prompt"])
+                answer = index.ask(words, limit=HITS) if words else None
+                hits = answer.hits if answer else []
+                whole = [hit.candidate for hit in hits if answer and is_sure(hit.candidate, answer.read)]
+                named = [] if whole else pointers([hit.candidate for hit in hits])
+                is_right = [[one.path == line.get("path") for one in some] for some in (whole, named)]
+                is_first = bool(hits) and hits[0].source.path == line.get("path")
+                found[line["kind"]].append((is_right[0], is_right[1], is_first))
+    every = [one for prompts in found.values() for one in prompts]
+    other = found["foreign"] + found["talk"]
+    first = [one for one in found["own"] if one[2]]
+    return {
+        "set": path.stem,
+        "prompts": len(every),
+        "own": len(found["own"]),
+        "precision": _share(iter([notes[0] for notes, _, _ in every if notes])),
+        "pointers": sum(len(named) for _, named, _ in every),
+        "pointer_precision": _share(iter([right for _, named, _ in every for right in named])),
+        "silence": _share(iter([not notes for notes, _, _ in other])),
+        "pointer_silence": _share(iter([not named for _, named, _ in other])),
+        "found": _share(iter([is_first for _, _, is_first in found["own"]])),
+        "got": _share(iter([any(notes) for notes, _, _ in first])),
+        "got_or_named": _share(iter([any(notes + named) for notes, named, _ in first])),
+    }
 
 
 def _hits(

@@ -14,7 +14,7 @@ from memctl.paths import PathError, check_private_dir, open_own, state_place
 
 FOLDER = "recalled"
 MOST_KEYS = 600  # of the newest passages; `recall` takes 1,000, and a long conversation gets some hundred
-MOST_BYTES = 17 * MOST_KEYS
+MOST_BYTES = 18 * MOST_KEYS
 MOST_SESSIONS = 50  # of a project; `recall` takes 100
 MOST_CHARS = 100  # of a part of a file's name; ids of the clients have 36
 KEPT_S = 30 * 86_400.0  # arbitrary: a conversation that goes on after a month may get a passage again
@@ -42,7 +42,7 @@ def keys(path: str) -> list[str]:
     """Return the keys of the passages that a conversation has got; [] if it has none."""
     import re  # as above
 
-    return re.findall(r"^[0-9a-f]{16}$", _read(path), re.MULTILINE)
+    return re.findall(r"^~?[0-9a-f]{16}$", _read(path), re.MULTILINE)
 
 
 def of_session(session: str) -> list[str]:

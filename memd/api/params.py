@@ -28,7 +28,7 @@ NOTES = frozenset({"supersedes", "related"})  # each of several notes: its path 
 Share = Annotated[float, Meta(ge=0, le=1)]
 Globs = str | list[str]  # of paths relative to the workspace's root; one match is enough
 Path = Annotated[str, Meta(min_length=1, max_length=MAX_PATH_CHARS)]
-Key = Annotated[str, Meta(pattern="^[0-9a-f]{16}$")]  # of a passage, as `recall` returns it
+Key = Annotated[str, Meta(pattern="^~?[0-9a-f]{16}$")]  # of a passage, as `recall` returns it; ~: named only
 
 
 class Params(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -1,7 +1,7 @@
 """``recall``: the core notes and the hits of a search, as text for a prompt."""
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from msgspec import UNSET, structs
@@ -16,9 +16,9 @@ from memd.index.snapshot import View
 from memd.index.source_rows import EXTERNAL
 from memd.records import Confidence, Source
 from memd.rpc.context import Call, Packed, packed
-from memd.search.confidence import is_sure
+from memd.search.confidence import is_sure, pointers
 from memd.search.filters import OF_PATHS
-from memd.search.recall import BYTES_PER_TOKEN, ESTIMATOR, Piece, Recalled, Titles, piece_of
+from memd.search.recall import BYTES_PER_TOKEN, ESTIMATOR, Named, Piece, Recalled, Titles, piece_of
 from memd.search.recall import recall as fit
 from memd.search.score import PreparedQuery
 from memd.search.search import Answer, Hit
@@ -42,6 +42,7 @@ class Start(NamedTuple):
 
 
 NO_START = Start()
+POINTED = "Perhaps about it; get reads one:"
 RECALL_HITS = 50  # candidates for a prompt, at most
 PIECE_TOKENS = 50  # length of a short piece: a small budget needs no more candidates than fit into it
 LEAST_HITS = 10  # some of them repeat text that is sent already
@@ -71,13 +72,14 @@ def _recall(
     opened: OpenWorkspace, params: RecallParams, call: Call, fresh: Freshness
 ) -> Packed[RecallResult]:
     with opened.view(call.is_over, agent=True) as view:  # the text is for a prompt
-        known = view.keyed(params.known or [])
+        known = view.keyed([key for key in params.known or [] if key[0] != "~"])
+        pointed = frozenset(view.keyed([key[1:] for key in params.known or [] if key[0] == "~"]))
         answer = answered(view, opened, params, call, known)
         instead = without_minus(view, opened, params, call, answer)
         with opened.threads.turn():
             core = core_pieces(view, opened, params, answer.prepared)
             start = _start(view, params, answer.prepared, core) if params.begins else NO_START
-            piece = functools.partial(_piece, view, answer)
+            piece = functools.partial(_piece, view, answer, not params.sure)
             made = fitted(
                 core,
                 params,
@@ -85,9 +87,11 @@ def _recall(
                 lines_by_path(view, known),
                 piece,
                 start=start,
+                pointed=pointed,
                 folders=functools.partial(described, view),
             )
-            keys = UNSET if params.known is None else keys_sent(view, made)
+            named = view.reader.keys([one.id for one in made.named if one.id]).values()
+            keys = UNSET if params.known is None else [*keys_sent(view, made), *(f"~{key}" for key in named)]
         record_recalls(view, opened, answer, {sent.piece.path for sent in made.sent})
     frame = query_frame(opened, answer, fresh) | {
         "without_minus": instead,
@@ -113,20 +117,27 @@ def fitted(
     piece: Callable[[Hit], Piece],
     *,
     start: Start = NO_START,
+    pointed: Container[int] = (),
     folders: Callable[[Sequence[str]], Mapping[str, str]] = lambda _: {},
 ) -> Recalled:
     """Fill the budget with the *core*, and with the hits of an answer, or what a conversation starts with.
 
-    *known*: path → lines that are left out.
+    *known*: path → lines that are left out. *pointed*: chunks whose notes were named before.
     """
     hits = answer.hits if params.nearest or answer.confidence != "none" else []
     hits = [] if params.begins else hits
     old = [hit for hit in hits if (hit.superseded_by or hit.expired) and not params.superseded]
     wanted = [hit for hit in hits if params.superseded or not (hit.superseded_by or hit.expired)]
+    titles = start.titles
     if params.sure:
+        near = {one.id for one in pointers([hit.candidate for hit in wanted])}
+        rest = [hit for hit in wanted if hit.candidate.id in near and hit.candidate.id not in pointed]
         # What replaces a sure note comes in its place, whatever its own words are.
         newer = {path for hit in hits if is_sure(hit.candidate, answer.read) for path in hit.superseded_by}
         wanted = [hit for hit in wanted if is_sure(hit.candidate, answer.read) or hit.source.path in newer]
+        if rest and not wanted:
+            named = (Named(hit.source.title, hit.source.path, id=hit.candidate.id) for hit in rest)
+            titles = [Titles(POINTED, tuple(named))]
     return fit(
         core,
         [*start.entries, *map(piece, wanted)],
@@ -135,7 +146,7 @@ def fitted(
         preface="" if params.begins else PREFACES[answer.confidence],
         left_out=[(piece(hit), _why_old(hit)) for hit in old],
         known=known,
-        titles=start.titles,
+        titles=titles,
         folders=folders,
     )
 
@@ -168,8 +179,9 @@ def keys_sent(view: View, made: Recalled) -> list[str]:
     return list(dict.fromkeys(view.reader.keys(list(ids)).values()))
 
 
-def _piece(view: View, answer: Answer, hit: Hit) -> Piece:
-    return piece_of(hit, answer.said_of(hit), functools.partial(section, view, hit.chunk))
+def _piece(view: View, answer: Answer, is_whole: bool, hit: Hit) -> Piece:  # noqa: FBT001 - for partial
+    sectioned = functools.partial(section, view, hit.chunk) if is_whole else dict
+    return piece_of(hit, answer.said_of(hit), sectioned)
 
 
 def core_pieces(

@@ -94,6 +94,7 @@ class Named:
     title: str
     path: str
     day: date | None = None  # on which it is due
+    id: int = 0  # of its chunk that was found
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,6 +74,23 @@ def test_gemini_gets_its_notes_as_json(daemon, notes):
     assert hook(daemon, "gemini", "BeforeAgent", told=other, env=PATIENT).stdout == b""
 
 
+def test_a_note_below_the_gate_is_named_once(daemon, notes):
+    """By title and path, unless it is private; it still comes whole when a prompt is surely about it."""
+    oven = (
+        "# The oven in the cabin\n\nIts fan is broken: bake bread at 245 degrees, and turn the loaf once.\n"
+    )
+    for path, text in {"oven.md": oven, "kept.md": f"---\nprivate: true\n---\n{oven}"}.items():
+        (notes / path).write_text(text)
+    daemon.call("index", workspace=str(notes))
+    vague = "I want to make a loaf this weekend, is there anything I should know about our stove up there?"
+    text = said(daemon, notes, vague, session_id="vague")
+    assert "> - The oven in the cabin \u2014 oven.md" in text
+    assert "245" not in text
+    assert "kept.md" not in text
+    assert said(daemon, notes, vague, session_id="vague") == ""
+    assert "245" in said(daemon, notes, "how is bread baked in the oven in the cabin?", session_id="vague")
+
+
 def test_a_prompt_about_something_else_gets_nothing(daemon, notes):
     """No frame, no excuse: a conversation about code has no use for the nearest of all notes."""
     assert said(daemon, notes)  # the daemon is warm

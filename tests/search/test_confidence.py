@@ -6,7 +6,21 @@ import pytest
 from tests_support import DAY
 
 from memd.config import Weights
-from memd.search.confidence import FAIR, LEAD, NEAR, NEAR_IN_PIECES, STRONG, Sureness, confidence, led
+from memd.search.confidence import (
+    FAIR,
+    LEAD,
+    NEAR,
+    NEAR_IN_PIECES,
+    POINT_AHEAD,
+    POINT_MEANING,
+    POINT_MEANING_AHEAD,
+    POINT_SCORE,
+    STRONG,
+    Sureness,
+    confidence,
+    led,
+    pointers,
+)
 from memd.search.ranking import Candidate
 
 FILLER = {f"filler/{number}.md": f"nothing of interest number{number} stands here\n" for number in range(60)}
@@ -31,6 +45,23 @@ def test_a_high_score_is_strong_in_every_mode(weights):
 def test_one_word_of_the_question_is_enough_for_weak():
     """Even an unimportant one, because a short note that answers in other words has no more."""
     assert said(candidate(0.01)) == "weak"
+
+
+def of_note(source: int, meaning: float, merged: float = POINT_SCORE):
+    return candidate(merged, meaning=meaning)._replace(source=source, id=10 * source)
+
+
+def test_a_note_is_named_that_is_near_or_ahead_of_the_others():
+    """Each once, by its best passage, and three at most; a passage that words alone found is not."""
+    far = of_note(9, POINT_MEANING_AHEAD - POINT_AHEAD)
+    ahead = of_note(1, POINT_MEANING_AHEAD)
+    assert pointers([ahead, ahead._replace(id=11), far]) == [ahead]
+    assert pointers([ahead, of_note(9, POINT_MEANING_AHEAD - POINT_AHEAD + 0.01)]) == []
+    assert pointers([of_note(1, POINT_MEANING_AHEAD - 0.01)]) == []
+    assert pointers([of_note(1, 0.9, POINT_SCORE - 0.01)]) == []
+    near = [of_note(number, POINT_MEANING) for number in range(5)]
+    assert pointers(near) == near[:3]
+    assert pointers([candidate(0.9, meaning=None)]) == []
 
 
 def test_without_a_word_the_meaning_must_be_near():
