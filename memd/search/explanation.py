@@ -39,7 +39,9 @@ class Term:
     times: int  # in the query
     document_frequency: int  # chunks that contain it
     idf: float
-    share: float = 1.0  # factor of its weight; below 1 if a word of the query was corrected to it
+    # Factor of its weight; below 1 if a word of the query was corrected to it, or if it is a character beside
+    # the pairs of its run.
+    share: float = 1.0
     # Other forms of the word `text`, which count as one term in chunks that lack the word itself; the term
     # then has the postings of the forms.
     forms: tuple[str, ...] = ()
@@ -48,6 +50,11 @@ class Term:
     def weight(self) -> float:
         """The most that it can add to the score of a chunk."""
         return self.idf * self.times * self.share
+
+    @property
+    def is_beside(self) -> bool:
+        """Whether it is a character of a run whose pairs are terms, too: evidence, but no word."""
+        return self.prefix and self.share < 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +95,7 @@ class TermPart:
     times: int  # in the query
     document_frequency: int  # chunks that contain it
     idf: float
-    share: float  # factor of the parts; below 1 if a word of the query was corrected to it
+    share: float  # factor of the parts; below 1 for a corrected word, or a character beside its pairs
     count: int  # in the chunk
     first_count: int  # in the first chunk of its source
     file_count: int  # in all of them

@@ -138,9 +138,17 @@ def expected_of(known: list[Note], raw: str) -> set[str]:
     pairs = {pair for run in runs for pair in pairs_of(run) or [run]}
     found = {note.path for note in allowed if _has_some(note, wanted, pairs)}
     if found:
-        return found
+        # The Han characters of pairs that no note has count beside the other words.
+        unknown = {pair for pair in pairs if not any(_has_some(note, set(), {pair}) for note in known)}
+        characters = {one for pair in unknown if len(pair) > 1 for one in pair if is_han(one)}
+        return found | {note.path for note in allowed if _has_some(note, set(), characters)}
     inside = [bare(piece) for piece in _content(pieces) if len(piece) >= SUBSTRING]
     return {note.path for note in allowed if any(piece in note.text for piece in inside)}
+
+
+def is_han(letter: str) -> bool:
+    """Return whether a letter is Chinese, or taken from it."""
+    return unicodedata.name(letter, "").startswith("CJK")
 
 
 def _content(words: list[str]) -> list[str]:

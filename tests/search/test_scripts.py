@@ -10,6 +10,7 @@ from tests_support import LatinEmbedder, Notes
 
 from memd import text
 from memd.config import Weights
+from memd.search.explain import explain
 from memd.text import readable_part
 
 PAGE = Path(__file__).parents[2] / "docs" / "scripts.md"
@@ -191,3 +192,20 @@ def test_where_words_alone_judge_what_chance_explains_is_no_match(notes):
     assert notes.search(question).confidence == "none"
     assert notes.search("heron migration").confidence == "weak"
     assert notes.search(f"{question} note7").confidence == "weak"
+
+
+def test_a_han_character_counts_beside_pairs_that_no_note_has(notes):
+    """At .2 of its idf, where some note has another word of the query; alone it is no match."""
+    notes.save({
+        "a.md": "今天下雨在家看书喝茶\n",
+        "b.md": "今天公司开会累得要命\n",
+        "c.md": "nothing\n",
+        "ja.md": "きのうはとてもたのしかった\n",
+    })  # fmt: skip
+    hits = notes.search("今天要不要会议").hits
+    assert [hit.source.path for hit in hits] == ["b.md", "a.md"]
+    with notes.index.view() as view:
+        terms = explain(view, notes.search("今天要不要会议"))[0].terms
+    assert {term.text: term.share for term in terms if term.prefix} == {"要": 0.2, "会": 0.2, "天": 0.2}
+    assert notes.found("会议") == []
+    assert set(notes.found("今天たむ")) == {"a.md", "b.md"}  # kana are no words
