@@ -227,7 +227,7 @@ def test_every_library_is_in_the_table_of_licences_with_what_it_states_itself():
     extras = PROJECT["optional-dependencies"]
     reqs = [
         *PROJECT["dependencies"],
-        *(one for name in ("tui", "models", "ann", "plot", "milvus") for one in extras[name]),
+        *(one for name in ("models", "ann", "plot", "milvus") for one in extras[name]),
         *MODEL_PROJECT["dependencies"],
     ]
     installed = _with_their_own(reqs)

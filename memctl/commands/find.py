@@ -8,7 +8,6 @@ from memctl import exits, workspaces
 from memctl.arguments import count, filter_options, workspaces_option
 from memctl.commands import common, multi_search
 from memctl.exits import CommandError
-from memctl.versions import DISTRIBUTION, PUBLISHED, install_line
 
 LIMIT = 30  # default of --limit: three screens
 MOST = 100  # memd explains how it understood a query only up to this limit
@@ -23,15 +22,17 @@ def arguments(parser: ArgumentParser) -> None:
     workspaces_option(parser)
     parser.add_argument("-n", "--limit", type=count, metavar="N", help=f"at most N hits (default: {LIMIT})")
     filter_options(parser)
-    extra = f"pip install '{DISTRIBUTION}[tui]'" if PUBLISHED else "pip install '.[tui]' in a clone"
-    parser.epilog = f"""\
-Needs the extra `tui` ({extra}). The query is searched by words at each key, and by
-meaning when you pause; --mode restricts it to one of them. Filters (tag:, path:, since: …) work as in
-memctl search; those in effect are shown below the query.
+    parser.epilog = """\
+The query is searched by words at each key, and by meaning when you pause; --mode restricts
+it to one of them. Filters (tag:, path:, since: …) work as in memctl search; those in effect
+are shown below the query.
 
   enter             open the hit in $MEMCTL_EDITOR, $VISUAL or $EDITOR at its line, and come back
-  up, down, ^p, ^n  choose a hit           ^y  copy path:line       esc, ^c  leave
-  shift+up, -down   scroll its section     ^t  copy its text        ^u       empty the line
+  up, down, ^p, ^n  choose a hit           ^y  copy path:line       ^r  what is related to it
+  shift+up, -down   scroll its section     ^l  copy a link to it    ^b  what links to its note
+  esc, ^c           go back, leave         ^t  copy its text        ^u  empty the line
+
+While nothing is typed, the newest notes are listed.
 
 The terminal does the copying (OSC 52; in tmux: set -s set-clipboard on).
 
@@ -47,16 +48,8 @@ def run(args: Namespace) -> int:
         raise CommandError("find needs a terminal; programs use memctl search --jsonl WORD…")
     if args.limit and args.limit > MOST:
         raise CommandError(f"--limit: find shows at most {MOST} hits, not {args.limit}")
-    try:
-        from memctl.find.screen import Finder
-    except ModuleNotFoundError as missing:
-        if missing.name is None or missing.name.partition(".")[0] != "textual":
-            raise
-        # Names the library, because a package index may have another project under the name memd.
-        raise CommandError(
-            "Textual is not installed, which find needs (the extra `tui`). "
-            f"Install it: {install_line('textual>=8')}"
-        ) from None
+    from memctl.find.screen import Finder
+
     requests = _requests(args)
     finder = Finder(
         requests, typed=common.words_of(args), limit=args.limit or LIMIT, several=len(requests) > 1

@@ -25,6 +25,7 @@ LOOK_S = 0.5  # arbitrary: between checks whether a daemon is back
 SEEN = {"mode": "keyword", "limit": 1, "explain": True}
 # Parameters of a search that are not filters. A search with filters and without words lists the newest notes.
 RANKING = {"workspace", "mode", "fusion", "min_score", "sync", "wait", "limit"}
+NEWEST = "since:1970-01-01"  # what the line asks for while nothing is typed: the newest notes
 
 Answer = dict[str, Any]
 Hit = dict[str, Any]
@@ -40,6 +41,7 @@ class LiveResult(NamedTuple):
     notes: tuple[str, ...] = ()  # caveats
     error: str = ""  # instead of hits
     corrected: tuple[str, ...] = ()  # words that were also searched, because no chunk has the typed word
+    is_weak: bool = False  # all hits are weak matches
 
 
 class LiveSearch:
@@ -98,16 +100,36 @@ class LiveSearch:
 
     async def section(self, hit: Hit) -> str:
         """Return the text of a hit from the current file. Raises Unreachable or RpcError."""
+        answer = await self._of(
+            hit, "get", start_line=hit["start_line"], end_line=hit["end_line"], links=False
+        )
+        return str(answer["text"])
+
+    async def related(self, hit: Hit) -> list[Hit]:
+        """Return what other notes say nearly the same as a hit. Raises Unreachable or RpcError."""
+        answer = await self._of(hit, "similar", line=hit["start_line"], limit=self._limit)
+        return [{**found, "workspace": hit["workspace"]} for found in answer["hits"]]
+
+    async def backlinks(self, hit: Hit) -> list[Hit]:
+        """Return the places that link to a hit's note, as hits. Raises Unreachable or RpcError."""
+        answer = await self._of(hit, "links", limit=self._limit)
+        return [
+            {
+                "workspace": hit["workspace"],
+                "path": link["path"],
+                "title": link["title"],
+                "start_line": link["line"] or 1,
+                "end_line": link["line"] or 1,
+            }
+            for link in answer["links"]
+        ]
+
+    async def _of(self, hit: Hit, method: str, **more: Any) -> Answer:
         if self._client is None:
             raise Unreachable("there is no connection to memd")
-        answer = await self._client.get(
-            workspace=hit["workspace"],
-            path=hit["path"],
-            start_line=hit["start_line"],
-            end_line=hit["end_line"],
-            timeout_s=TIMEOUT_S,
-        )
-        return answer["text"]
+        params = {"workspace": hit["workspace"], "path": hit["path"], **more}
+        answer: Answer = await self._client.call(method, params, timeout_s=TIMEOUT_S)
+        return answer
 
     async def _answer(self, changed: asyncio.Event, *, by_meaning: bool) -> None:
         """Forever: wait for *changed*, and search for the latest text, by words or by meaning."""
@@ -131,13 +153,12 @@ class LiveSearch:
 
     async def _found(self, client: AsyncClient, typed: str, *, by_meaning: bool) -> LiveResult:
         """Search each workspace. Raises an error if none answers, or the connection ended."""
-        if not typed.strip() and not self._narrowed:
-            return LiveResult(typed, [], by_meaning=by_meaning)
-        how = {"query": typed, "limit": self._limit, "prefix": True}
+        asked = typed if typed.strip() or self._narrowed else NEWEST
+        how = {"query": asked, "limit": self._limit, "prefix": True}
         quick = {} if by_meaning else {"mode": "keyword"}
         questions = [{**quick, **request, **how} for request in self._requests]
         if by_meaning:  # there is time to ask also which filters memd understood
-            questions += [{**request, "query": typed, **SEEN} for request in self._requests]
+            questions += [{**request, "query": asked, **SEEN} for request in self._requests]
         calls = (client.call("search", params, timeout_s=TIMEOUT_S) for params in questions)
         outcomes = await asyncio.gather(*calls, return_exceptions=True)
         searched, understood = outcomes[: len(self._requests)], outcomes[len(self._requests) :]
@@ -153,7 +174,7 @@ class LiveSearch:
         filters = [
             filter_text(condition) for explanation in explained for condition in explanation["filters"]
         ]
-        return found._replace(filters=tuple(dict.fromkeys(filters)))
+        return found._replace(filters=tuple(dict.fromkeys(filters)) if asked == typed else ())
 
     async def _stay_connected(self) -> None:
         """Forever: connect, starting a daemon if none runs, and wait until the connection has ended."""
@@ -206,4 +227,5 @@ def _merged(
         by_meaning,
         notes=tuple(dict.fromkeys(notes)),
         corrected=tuple(dict.fromkeys(corrected)),
+        is_weak=by_meaning and all(map(caveats.is_weak, answers)),
     )

@@ -22,6 +22,7 @@ from memctl.editor import open_place
 from memctl.exits import CommandError
 from memctl.filter_keys import FILTER_KEYS
 from memctl.find.live_search import LiveResult, LiveSearch
+from memctl.find.rendered import rendered
 from memctl.last_hits import HitPlace
 from memctl.output import hits
 from memctl.output.excerpt import end_of, fitted
@@ -30,11 +31,13 @@ from memctl.text import one_line, safe, width_of
 
 HINT = "words, or " + " ".join(f"{filter_key.key}:" for filter_key in FILTER_KEYS if filter_key.option)
 KEYS = (
-    "enter open", "esc quit", "↑↓ choose", "^y copy place", "^t copy text", "shift+↑↓ scroll",
+    "enter open", "esc quit", "↑↓ choose", "^r related", "^b backlinks", "^y copy place", "^l copy link",
+    "^t copy text", "shift+↑↓ scroll",
 )  # fmt: skip
 WIDE = 110  # arbitrary: with at least so many columns, the section is beside the hits
 MATCH, FAINT, PLACE, TROUBLE, FILTER = "bold ansi_red", "dim", "ansi_magenta", "ansi_red", "ansi_green"
 MOST_OF_TITLE, MOST_OF_PLACE = 0.4, 0.35  # shares of a hit's row; the rest is for the matching line
+BARE_URL = re.compile(r"\W*https?://\S+")
 SHORTEST_PLACE = 16  # arbitrary: a path in fewer columns is not recognizable
 
 Hit = dict[str, Any]
@@ -91,7 +94,8 @@ class Finder(App[None]):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,ctrl+c,ctrl+q", "quit", priority=True),
+        Binding("escape", "leave", priority=True),
+        Binding("ctrl+c,ctrl+q", "quit", priority=True),
         Binding("enter", "open", priority=True),
         Binding("up,ctrl+p", "move(-1)", priority=True),
         Binding("down,ctrl+n", "move(1)", priority=True),
@@ -100,7 +104,10 @@ class Finder(App[None]):
         Binding("pageup", "page_section(-1)", priority=True),
         Binding("pagedown", "page_section(1)", priority=True),
         Binding("ctrl+y", "copy_place", priority=True),
+        Binding("ctrl+l", "copy_link", priority=True),
         Binding("ctrl+t", "copy_text", priority=True),
+        Binding("ctrl+r", "beside('related')", priority=True),
+        Binding("ctrl+b", "beside('backlinks')", priority=True),
         Binding("ctrl+z", "suspend_process", priority=True),
     ]
 
@@ -118,6 +125,7 @@ class Finder(App[None]):
         self._first = typed
         self._several = several
         self._found = LiveResult("", [], by_meaning=True)
+        self._beside = ""  # "related to …": what is shown instead of the result; "": the result
         self._trouble = ""
         self._said = Content("")  # the effect of the last key
         self._shown: Hit | None = None  # the hit whose section is on the screen
@@ -142,6 +150,7 @@ class Finder(App[None]):
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Search for the new text of the line."""
+        self._beside = ""
         self._live.ask(event.value)
 
     def on_resize(self, _event: Resize) -> None:
@@ -160,6 +169,8 @@ class Finder(App[None]):
 
     def _show(self, found: LiveResult) -> None:
         """Draw a result; the user's selection is kept."""
+        if self._beside:
+            return
         chosen, moved = self._chosen(), bool(self._hits.highlighted)
         is_same = found.typed == self._found.typed
         self._found, self._trouble = found, ""
@@ -201,8 +212,8 @@ class Finder(App[None]):
         place = f"{self._called(hit)}:{hits.line_of(hit)}"
         place = end_of(place, max(SHORTEST_PLACE, int(columns * MOST_OF_PLACE)))
         line = (hit.get("match_text") or "").strip()
-        if line.lstrip("# ") == called.rpartition(" > ")[2]:
-            line = ""  # the heading itself
+        if line.lstrip("# ") == called.rpartition(" > ")[2] or BARE_URL.fullmatch(line):
+            line = ""  # the heading itself, or what tells nobody anything
         before = Content.assemble(_marked(title, marks), "  " if title else "", (place, PLACE), "  ")
         shown = one_line(_about_match(line, marks, columns - width_of(before.plain)))
         return before + _marked(shown, marks)
@@ -242,7 +253,9 @@ class Finder(App[None]):
         lines = safe(text).expandtabs(4).rstrip("\n").split("\n")
         head = self._head(hit, note)
         at = hits.line_of(hit) - hit["start_line"]
-        drawn = [_marked(line, marks) for line in lines]
+        drawn = [
+            line if marks is None else line.highlight_regex(marks, style=MATCH) for line in rendered(lines)
+        ]
         if 0 <= at < len(drawn):
             drawn[at] = drawn[at].stylize("bold")
         self.query_one("#text", Static).update(Content("\n").join([*head, *drawn]))
@@ -256,7 +269,7 @@ class Finder(App[None]):
         """Return the lines above a section: path, score, date, tags and heading."""
         span = f"{self._called(hit)}:{hit['start_line']}-{hit['end_line']}"
         facts = [
-            f"{hit['score']:.2f}",
+            f"{hit['score']:.2f}" if "score" in hit else "",
             hit.get("date") or "",
             *(f"#{one_line(tag)}" for tag in hit.get("tags") or ()),
         ]
@@ -281,9 +294,14 @@ class Finder(App[None]):
             parts.append(self._said)
         else:
             count = len(found.hits)
-            if found.typed.strip() or count:
+            if self._beside:
+                parts.append(Content(f"{count} {self._beside} · esc: back"))
+            elif not found.typed.strip() and not found.filters:
+                parts.append(Content(f"the {count} newest notes"))
+            else:
                 amount = f"{count} hit{'' if count == 1 else 's'}" if count else "no hits"
                 parts.append(Content(f"{amount}{'' if found.by_meaning else ' by words'}"))
+            parts += [Content.styled("weak match", FAINT)] if found.is_weak else []
             parts += [Content.styled(f"≈ {one_line(term)}", FAINT) for term in found.corrected]
             parts += [Content.styled(one_line(text), FILTER) for text in found.filters]
             parts += [Content.styled(one_line(note), FAINT) for note in found.notes]
@@ -319,6 +337,35 @@ class Finder(App[None]):
                 self._said = Content.styled(one_line(str(error)), TROUBLE)
         self._tell_state()
         self._live.ask(self.query_one("#typed", QueryLine).value)  # the editor may have changed the file
+
+    def action_beside(self, which: str) -> None:
+        """Show what is related to the selected hit, or links to its note, instead of the result."""
+        if hit := self._chosen():
+            self.run_worker(self._read_beside(which, hit), exclusive=True, group="beside")
+
+    async def _read_beside(self, which: str, hit: Hit) -> None:
+        try:
+            found = await (self._live.related(hit) if which == "related" else self._live.backlinks(hit))
+        except (Unreachable, RpcError) as error:
+            self._said = Content.styled(one_line(str(error)), TROUBLE)
+        else:
+            self._beside = f"{'related to' if which == 'related' else 'links to'} {self._called(hit)}"
+            self._found = LiveResult(self._found.typed, found, by_meaning=True)
+            self._draw_hits(0)
+        self._tell_state()
+
+    def action_leave(self) -> None:
+        """Return from related notes to the result, or leave."""
+        if not self._beside:
+            self.exit()
+            return
+        self._beside = ""
+        self._live.ask(self.query_one("#typed", QueryLine).value)
+
+    def action_copy_link(self) -> None:
+        """Copy a link to the note of the selected hit, as `[[folder/name]]`."""
+        if hit := self._chosen():
+            self._copy(f"[[{one_line(hit['path']).removesuffix('.md')}]]", "the link")
 
     def action_copy_place(self) -> None:
         """Copy the path and line of the selected hit."""

@@ -1,9 +1,7 @@
 """`memctl find` on a real terminal (tmux), at a real daemon."""
 
 import re
-import shlex
 import signal
-import sys
 
 import pytest
 from daemon_process import until
@@ -222,11 +220,30 @@ def test_what_is_wrong_with_the_options_is_told_before_the_screen(screen, sample
     assert (done.returncode, "-i shows a screen" in done.stderr) == (2, True)
 
 
-def test_without_textual_one_line_names_the_extra(screen):
-    (screen.folder / "without.py").write_text(
-        "import sys; sys.modules['textual'] = None\n"
-        "from memctl.__main__ import main; sys.exit(main(['find']))\n"
-    )
-    screen.type(f"clear; {shlex.quote(sys.executable)} {screen.folder}/without.py; echo left $?")
-    rows = screen.until(lambda rows: "left 2" in rows)
-    assert "the extra `tui`" in "".join(rows)
+def test_it_begins_with_the_newest_notes_and_shows_what_is_beside_a_hit(workspace, terminal):
+    """What is related to it and what links to its note; Escape goes back, and then leaves."""
+    daemon, root = workspace
+    (root / "heron.md").write_text("# Herons\n\nThe heron waits by the weir.\n")
+    (root / "egret.md").write_text("# Egrets\n\nThe egret waits by the weir. See [[heron]].\n")
+    (root / "links.md").write_text("# Waders\n\nhttps://example.org/grebe\n\n```sh\nls grebe\n```\n")
+    daemon.call("sync", workspace=str(root))
+    screen = terminal(daemon, root)
+    finds(screen)
+    shows(screen, "newest notes", "heron.md:", "egret.md:")
+    screen.type("", "grebe")
+    rows = shows(screen, "1 hit", "links.md:", without=["by words"])
+    assert "example.org" not in rows[2]
+    retype(screen, "heron waits")
+    shows(screen, "heron.md:1-", without=["by words", "newest"])
+    screen.type("", "C-b")
+    shows(screen, "1 links to heron.md", "egret.md:3")
+    screen.type("", "Escape")
+    shows(screen, "heron.md:1-", without=["links to"])
+    screen.type("", "C-r")
+    shows(screen, "related to heron.md", "egret.md:1")
+    screen.type("", "C-l")
+    shows(screen, "the link copied")
+    assert screen.clipboard() == "[[egret]]"
+    screen.type("", "Escape")
+    shows(screen, "heron.md:1-", without=["related to"])
+    assert "left 0" in leave(screen)

@@ -56,17 +56,17 @@ def test_nobody_looks_for_it_at_a_start():
         (
             "/home/me/.local/share/pipx/venvs/memd-search",
             "pipx uninstall memd-search",
-            "pipx inject memd-search 'textual>=8'",
+            "pipx inject memd-search 'pymilvus>=2.6.17,<2.7'",
         ),
         (
             "/home/me/.local/share/uv/tools/memd-search",
             "uv tool uninstall memd-search",
-            f"uv pip install --python {sys.executable} 'textual>=8'",
+            f"uv pip install --python {sys.executable} 'pymilvus>=2.6.17,<2.7'",
         ),
         (
             "/home/me/memd/.venv",
             f"{sys.executable} -m pip uninstall memd-search",
-            f"{sys.executable} -m pip install 'textual>=8'",
+            f"{sys.executable} -m pip install 'pymilvus>=2.6.17,<2.7'",
         ),
     ],
 )
@@ -74,4 +74,4 @@ def test_advice_names_the_command_of_whatever_installed_memd(monkeypatch, prefix
     """To remove the package, and to add a library; uv puts no pip into a tool's environment."""
     monkeypatch.setattr(sys, "prefix", prefix)
     assert program_removal() == removal
-    assert install_line("textual>=8") == addition
+    assert install_line("pymilvus>=2.6.17,<2.7") == addition
