@@ -112,7 +112,7 @@ ONE_IMPORTER = {
     "rapidfuzz": {"memd.search.spelling"},
     "rich": {"memctl.find.screen", "memctl.progress"},
     "safetensors": set(),
-    "textual": {"memctl.find.screen"},
+    "textual": {"memctl.find.rendered", "memctl.find.screen"},
     "tokenizers": {"memd.embedding.tokenizer"},
     "sentencepiece": {"memd.embedding.tokenizer"},
     "huggingface_hub": {"memctl.commands.models"},

@@ -13,14 +13,13 @@ import tarfile
 import tomllib
 import venv
 import zipfile
-from argparse import ArgumentParser
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 
 from memctl import __version__, model_store, versions
-from memctl.commands import COMMANDS, find, init
+from memctl.commands import COMMANDS, init
 from tools import generate, sbom
 
 ROOT = Path(__file__).parents[1]
@@ -294,12 +293,9 @@ def test_no_message_or_page_tells_to_install_a_name_that_is_not_registered():
 def test_one_constant_decides_whether_messages_name_the_index(monkeypatch, is_published):
     """With it false, none does; with it true, each that says how to get memd or its model."""
     monkeypatch.setattr(versions, "PUBLISHED", is_published)
-    monkeypatch.setattr(find, "PUBLISHED", is_published)
     monkeypatch.setattr(versions, "other_distributions", lambda: ["memd-engine 0.5.2"])
     monkeypatch.setattr(model_store, "installed", dict)
-    parser = ArgumentParser()
-    find.arguments(parser)
-    for told in (versions.others_line(), init._multilingual("/notes"), parser.epilog):
+    for told in (versions.others_line(), init._multilingual("/notes")):
         assert bool(re.search(r"install '?memd-", told)) is is_published
         assert ("clone" in told) is not is_published
         assert not UNOWNED.search(told) or is_published
