@@ -174,11 +174,9 @@ class WithoutMinus(Result, frozen=True, kw_only=True):
     best: Location | None  # location of the best hit
 
 
-class SearchResult(SearchedResult, frozen=True, kw_only=True):
-    """Ranked hits."""
+class QueryResult(SearchedResult, frozen=True, kw_only=True):
+    """The common keys of answers to a query."""
 
-    hits: list[SearchHit]
-    folders: dict[str, str] | UnsetType = UNSET  # for agents: what the hits' folders say they are, if they do
     confidence: Confidence  # of the best match
     lead: float | None  # of the first hit over the best of another note, before decay; null without hits
     corrected: dict[str, str]  # unknown words, as typed → the terms searched in addition
@@ -187,6 +185,13 @@ class SearchResult(SearchedResult, frozen=True, kw_only=True):
     as_words: list[str] = []  # what looks like an operator and is searched as words: phrases that no note has
     without_minus: WithoutMinus | None  # null unless words were excluded and no good match is left
     model_id: str | None  # of the query's vector
+
+
+class SearchResult(QueryResult, frozen=True, kw_only=True):
+    """Ranked hits."""
+
+    hits: list[SearchHit]
+    folders: dict[str, str] | UnsetType = UNSET  # for agents: what the hits' folders say they are, if they do
     not_utf8: list[str]  # the first few sources that are not UTF-8, of which some words cannot be found
     explanation: AnswerExplanation | UnsetType = UNSET  # with `explain`
 
@@ -199,18 +204,10 @@ class TimelineDay(Result, frozen=True, kw_only=True):
     best: SearchHit
 
 
-class TimelineResult(SearchedResult, frozen=True, kw_only=True):
+class TimelineResult(QueryResult, frozen=True, kw_only=True):
     """The hits of a query by day, the earliest first."""
 
     days: list[TimelineDay]
-    confidence: Confidence  # this and what follows as in `search`
-    lead: float | None
-    corrected: dict[str, str]
-    forms: dict[str, list[str]]
-    without: list[str]
-    as_words: list[str] = []
-    without_minus: WithoutMinus | None
-    model_id: str | None
 
 
 class RecallSource(Location, frozen=True, kw_only=True):
@@ -242,7 +239,7 @@ class NamedNote(Result, frozen=True, kw_only=True):
     title: str
 
 
-class RecallResult(SearchedResult, frozen=True, kw_only=True):
+class RecallResult(QueryResult, frozen=True, kw_only=True):
     """The core and the hits as text for a prompt, within a budget."""
 
     text: str  # formatted so that a note's text cannot break out of its block
@@ -255,14 +252,6 @@ class RecallResult(SearchedResult, frozen=True, kw_only=True):
     folders: dict[str, str] | UnsetType = UNSET  # as in `search`; they are in `text`, too
     keys: list[str] | UnsetType = UNSET  # with `known`: keys of the passages in `text`, for the next `known`
     omitted: list[RecallOmission]
-    confidence: Confidence
-    lead: float | None  # as in `search`
-    corrected: dict[str, str]
-    forms: dict[str, list[str]]  # as in `search`
-    without: list[str]  # as in `search`
-    as_words: list[str] = []  # as in `search`
-    without_minus: WithoutMinus | None  # as in `search`
-    model_id: str | None
 
 
 class LinkOut(Result, frozen=True, kw_only=True):
