@@ -3,9 +3,11 @@
 Starts the daemon in this process, on a temporary folder of notes, and traces every thread while one request
 is answered. A line counts once, however often it runs; beside it are all lines of these files, which a reader
 has before him. Code that runs at import time or between requests (timers, the watchdog) does not count, nor
-does the client. To be run from the root of a checkout:
+does the client. With --records it also counts the records (structs, dataclasses, named tuples of the package)
+that a request passes through on its way from wire to wire: the types of arguments, locals and results of its
+functions, and what these hold. To be run from the root of a checkout:
 
-    python tools/count_modules.py [--names]
+    python tools/count_modules.py [--names] [--records]
 """
 
 import argparse
@@ -36,9 +38,11 @@ class Recorder:
     def __init__(self) -> None:
         self.lines: set[tuple[str, int]] = set()  # file, line
         self.functions: set[tuple[str, int]] = set()  # file, first line
+        self.records: set[str] = set()
+        self.sees_records = False  # looking at each value takes long
         self.on = False
 
-    def __call__(self, frame: FrameType, event: str, _: Any) -> "Recorder | None":
+    def __call__(self, frame: FrameType, event: str, result: Any) -> "Recorder | None":
         """Handle one event of the tracer."""
         code = frame.f_code
         if not code.co_filename.startswith(PACKAGE) or code.co_name == "<module>":
@@ -47,13 +51,34 @@ class Recorder:
             if event == "line":
                 self.lines.add((code.co_filename, frame.f_lineno))
             self.functions.add((code.co_filename, code.co_firstlineno))
+            if self.sees_records and event in {"call", "return"}:
+                for value in (*frame.f_locals.values(), result):
+                    self._note(value, 2)
         return self
+
+    def _note(self, value: Any, depth: int) -> None:
+        """Note the type of a record, of those in it, and of the first one of several."""
+        kind = type(value)
+        fields = ("__struct_fields__", "__dataclass_fields__", "_fields")
+        names = next(
+            (getattr(kind, one) for one in fields if isinstance(getattr(kind, one, None), tuple | dict)), ()
+        )
+        if names and kind.__module__.startswith("memd."):
+            self.records.add(f"{kind.__module__}.{kind.__qualname__}")
+            held = [getattr(value, name, None) for name in names]
+        else:
+            held = (
+                list(value.values())[:1] if kind is dict else list(value[:1]) if kind in {list, tuple} else []
+            )
+        for one in held if depth else ():
+            self._note(one, depth - 1)
 
 
 def main() -> int:
     """Count, print, stop the daemon."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--names", action="store_true", help="name the modules, too")
+    parser.add_argument("--records", action="store_true", help="count the records, too, and name them")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="memd-count-") as scratch:
         base = Path(scratch)
@@ -65,12 +90,13 @@ def main() -> int:
         notes.mkdir()
         for name, text in NOTES.items():
             (notes / name).write_text(text, encoding="utf-8")
-        _count(notes, names=arguments.names)
+        _count(notes, names=arguments.names, records=arguments.records)
     return 0
 
 
-def _count(notes: Path, *, names: bool) -> None:
+def _count(notes: Path, *, names: bool, records: bool) -> None:
     recorder = Recorder()
+    recorder.sees_records = records
     threading.settrace(recorder)
     sys.settrace(recorder)
     failed: list[BaseException] = []
@@ -125,6 +151,7 @@ def _measure(recorder: Recorder, what: str, work: Callable[[], object], *, names
     time.sleep(SETTLE_S)
     recorder.lines.clear()
     recorder.functions.clear()
+    recorder.records.clear()
     recorder.on = True
     work()
     if what != "search":
@@ -136,6 +163,8 @@ def _measure(recorder: Recorder, what: str, work: Callable[[], object], *, names
         f"{what}: {len(found)} modules, {len(recorder.functions)} functions, "
         f"{len(recorder.lines):,} lines of {sum(read.values()):,}"
     )
+    if recorder.sees_records:
+        print(f"  {len(recorder.records)} records: {', '.join(sorted(recorder.records))}")
     for name in found if names else ():
         ran = sum(1 for file, _ in recorder.lines if file == name)
         print(f"  {name.removeprefix(PACKAGE)}: {ran} of {read[name]}")

@@ -102,27 +102,17 @@ def registered(path: str, state_dir: Path, user_config_path: Path) -> Notes:
         raise ConfigError(f"{place.config_path}: {error}") from error
 
 
+@dataclass(slots=True)
 class TemporaryIndex:
     """An index that can be brought up to date with a folder, and the model of its vectors."""
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        config: WorkspaceConfig,
-        index: Index,
-        indexer: Indexer,
-        *,
-        tokenizer: Tokenizer,
-        embedding: EmbeddingQueue | None,
-        fading: Diaries,
-    ) -> None:
-        self.workspace = workspace
-        self.config = config
-        self.index = index
-        self.tokenizer = tokenizer
-        self.embedding = embedding
-        self.diaries = fading
-        self._indexer = indexer
+    workspace: Workspace
+    config: WorkspaceConfig
+    index: Index
+    indexer: Indexer
+    tokenizer: Tokenizer
+    embedding: EmbeddingQueue | None
+    diaries: Diaries
 
     @property
     def sources(self) -> frozenset[str]:
@@ -155,14 +145,14 @@ class TemporaryIndex:
                 each answer reports it.
         """
         try:
-            compared = self._indexer.comparison(rules).step(math.inf)
+            compared = self.indexer.comparison(rules).step(math.inf)
         except OSError as error:
             raise StorageError(f"{self.workspace.root} cannot be scanned: {error.strerror}") from error
         assert compared is not None  # there was no time limit
         paths = compared.differing
         total = len(paths)
         while paths:
-            paths = paths[self._indexer.apply(paths, budget_s=COMMIT_S).handled :]
+            paths = paths[self.indexer.apply(paths, budget_s=COMMIT_S).handled :]
             progress("index", total - len(paths), total)
         # Sources that a copied index has but that are gone must neither be found nor correct a word.
         while self.index.purge(None, PURGE_BATCH):
@@ -200,7 +190,7 @@ class TemporaryIndex:
         started = time.perf_counter()
         first = self.index.pending(FIRST_BATCH)
         if vectors := self._vectors(first, model_id):
-            self._indexer.embed(vectors, model_id=model_id)
+            self.indexer.embed(vectors, model_id=model_id)
         return (time.perf_counter() - started) / len(first)
 
     def _embed(self, embedder: Embedder, total: int, progress: Progress) -> None:
@@ -213,7 +203,7 @@ class TemporaryIndex:
             vectors = self._vectors(batch, embedder.model_id)
             refused |= batch.keys() - vectors.keys()
             if vectors:
-                self._indexer.embed(vectors, model_id=embedder.model_id)
+                self.indexer.embed(vectors, model_id=embedder.model_id)
             progress("embed", total - self.index.unembedded_count(), total)
         if self.index.building:
             self.index.finish_building(refused)
@@ -263,8 +253,8 @@ def temporary_index(
         )
         indexer.begin()
         made = TemporaryIndex(
-            Workspace(root, index.folder), config, index, indexer, tokenizer=tokenizer, embedding=embedding,
-            fading=diaries(notes.place.root, config.decay),
+            Workspace(root, index.folder), config, index, indexer, tokenizer, embedding,
+            diaries(notes.place.root, config.decay),
         )  # fmt: skip
         with closing(made):
             yield made
