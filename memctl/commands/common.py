@@ -3,7 +3,7 @@
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -87,6 +87,16 @@ def filters(args: Namespace, workspace: str, *, path: str = "path") -> dict[str,
         globs = relative_path.globs(typed, workspace)
         given |= {path: globs} if globs else {}
     return given
+
+
+def source_filters(
+    args: Namespace, workspace: str, *also: str, paths: Sequence[str] | None = None
+) -> dict[str, Any]:
+    """Return the filters of the command line and the options *also* as parameters of a list of sources."""
+    given = {name: getattr(args, name, None) for name in (*(option.key for option in OPTIONS), *also)}
+    typed = given.pop("path", None) if paths is None else paths
+    given |= {"workspace": workspace, "glob": relative_path.globs(typed or (), workspace) or None}
+    return {name: value for name, value in given.items() if value is not None and value is not False}
 
 
 def daemon() -> Client:

@@ -7,12 +7,11 @@ from argparse import ArgumentParser, Namespace
 from contextlib import suppress
 from typing import Any
 
-from memctl import exits, relative_path, workspaces
+from memctl import exits, workspaces
 from memctl.arguments import count, source_options, workspace_option
 from memctl.client import Client, RpcError, Unreachable
 from memctl.commands import common
 from memctl.exits import CommandError
-from memctl.filter_keys import OPTIONS
 from memctl.text import any_text, one_line
 
 OFFERED = 50  # completions, at most: more are no choice
@@ -46,12 +45,7 @@ def run(args: Namespace) -> int:
     if args.offers is not None:
         return _offer(args)
     root = workspaces.find(args.workspace)
-    given = {one.key: value for one in OPTIONS if (value := getattr(args, one.key, None)) is not None}
-    globs = relative_path.globs(given.pop("path", []), root)
-    params = {"workspace": root, **given} | ({"glob": globs} if globs else {})
-    params |= {"key": args.key} if args.key is not None else {}
-    params |= {"limit": args.limit} if args.limit else {}
-    answer = common.asked("fields", params)
+    answer = common.asked("fields", common.source_filters(args, root, "key", "limit"))
     if args.json:
         common.print_json(answer)
     else:

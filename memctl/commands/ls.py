@@ -11,7 +11,6 @@ from memctl.arguments import source_options, workspace_option
 from memctl.client import Client
 from memctl.commands import common
 from memctl.exits import CommandError
-from memctl.filter_keys import OPTIONS
 from memctl.output.status import counted
 from memctl.relative_path import shown
 from memctl.text import any_text, one_line
@@ -48,11 +47,8 @@ def run(args: Namespace) -> int:
     root = workspaces.find(args.workspace)
     inside = relative_path.inside(common.here(), relative_path.root_of(root)) is not None
     typed = args.paths or (["."] if inside else [])
-    globs = relative_path.globs(typed, root)
-    given = {
-        option.key: value for option in OPTIONS if (value := getattr(args, option.key, None)) is not None
-    }
-    params = {"workspace": root, "limit": PAGE, **given} | ({"glob": globs} if globs else {})
+    params = common.source_filters(args, root, paths=typed) | {"limit": PAGE}
+    given = params.keys() - {"workspace", "glob", "limit"}
     notes = chunks = vectors = skipped = 0
     here = common.here()
     with common.daemon() as memd:

@@ -3,11 +3,10 @@
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
-from memctl import exits, recalled, relative_path, session, workspaces
+from memctl import exits, recalled, session, workspaces
 from memctl.arguments import count, source_options, workspace_option
 from memctl.commands import common
 from memctl.exits import CommandError
-from memctl.filter_keys import OPTIONS
 from memctl.output import caveats
 from memctl.relative_path import shown
 from memctl.text import any_text, one_line
@@ -49,10 +48,7 @@ def run(args: Namespace) -> int:
     root = workspaces.find(args.workspace)
     if args.session is not None:
         return _of_session(args.session, root, as_json=args.json)
-    given = {one.key: value for one in OPTIONS if (value := getattr(args, one.key, None)) is not None}
-    globs = relative_path.globs(given.pop("path", []), root)
-    params = {"workspace": root, **given} | ({"glob": globs} if globs else {})
-    params |= ({"limit": args.limit} if args.limit else {}) | ({"unused": True} if args.unused else {})
+    params = common.source_filters(args, root, "limit", "unused")
     answer = common.asked("review", params, timeout_s=REVIEW_TIMEOUT_S)
     if args.json:
         common.print_json(answer)

@@ -4,7 +4,7 @@ A fact is a (label, value) pair.
 """
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -219,12 +219,10 @@ def workspace(known: dict[str, Any]) -> PageBlock:
     ]
     facts += [("degraded", reasons(known["degraded"]))] if known.get("degraded") else []
     folders = [("left out", f"{one_line(folder)} (templates)") for folder in known.get("templates") or ()]
-    copies = [("copy", f"{one_line(path)} (of a sync conflict)") for path in known.get("copies") or ()]
-    more = (known.get("copies_total") or 0) - SKIPPED_SHOWN
-    copies[SKIPPED_SHOWN:] = [("copy", f"{more} more: memctl status --json")] if more > 0 else []
-    return _facts(
-        one_line(known["root"]), facts + errors + [*_skipped(known), *folders, *copies, *_warnings(known)]
-    )
+    facts += errors + _first(known, "skipped", "skipped", lambda file: f"{file['path']} ({_why(file)})")
+    facts += folders + _first(known, "copies", "copy", lambda path: f"{path} (of a sync conflict)")
+    facts += _first(known, "warnings", "warning", lambda file: f"{file['path']} ({file['warning']})")
+    return _facts(one_line(known["root"]), facts)
 
 
 def _row(known: dict[str, Any]) -> tuple[Cell, ...]:
@@ -357,24 +355,15 @@ def _checked(last_check: dict[str, Any]) -> str:
     return f"{moment(last_check.get('at'))}, {one_line(str(last_check.get('detail') or found))}"
 
 
-def _warnings(known: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the first files that were indexed with a warning, each with its reason."""
-    warned: Iterable[dict[str, Any]] = (known.get("warnings") or ())[:SKIPPED_SHOWN]
-    facts = [("warning", f"{one_line(file['path'])} ({one_line(file['warning'])})") for file in warned]
-    more = (known.get("warnings_total") or len(facts)) - len(facts)
-    return [*facts, ("warning", f"{more} more: memctl status --json")] if more > 0 else facts
+def _why(file: dict[str, Any]) -> str:
+    return ": ".join(filter(None, (file["reason"], file.get("detail"))))
 
 
-def _why_skipped(file: dict[str, Any]) -> str:
-    return one_line(": ".join(filter(None, (file["reason"], file.get("detail")))))
-
-
-def _skipped(known: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the first files that are not indexed, each with its reason."""
-    skipped: Iterable[dict[str, Any]] = (known.get("skipped") or ())[:SKIPPED_SHOWN]
-    facts = [("skipped", f"{one_line(file['path'])} ({_why_skipped(file)})") for file in skipped]
-    more = (known.get("skipped_total") or len(facts)) - len(facts)
-    return [*facts, ("skipped", f"{more} more: memctl status --json")] if more > 0 else facts
+def _first(known: dict[str, Any], key: str, label: str, text: Callable[[Any], str]) -> list[tuple[str, str]]:
+    """Return the first of the files that are listed under *key*, and how many more there are."""
+    facts = [(label, one_line(text(one))) for one in (known.get(key) or ())[:SKIPPED_SHOWN]]
+    more = (known.get(f"{key}_total") or len(facts)) - len(facts)
+    return [*facts, (label, f"{more} more: memctl status --json")] if more > 0 else facts
 
 
 SANDBOX_LIMITS = ("privileges", "files", "sockets", "calls")
