@@ -102,7 +102,7 @@ SHINGLE = 3  # words; as usual for near-duplicate detection (Broder 1997 uses 4 
 MIN_JACCARD = 0.8  # of the triples; of 200 words, seven may differ
 # The largest share of the triples of two near-duplicates, taken together, that only one of them has. With s
 # common triples of a and b, J = s / (a + b - s), and a + b - 2 s are in only one.
-MOST_DIFFERING = (1 - MIN_JACCARD) / (1 + MIN_JACCARD)
+MOST_DIFFERING = (1 - MIN_JACCARD) / (1 + MIN_JACCARD) + 1e-9  # rounded up: of 9 triples, 1 may differ
 BITS = 256  # per bitmap; 200 words set a third of them
 # Hash of the text, hash of its numbers, maximum number of triples, bitmap: a thirtieth of an average text.
 FORM = struct.Struct(f"<8sII{BITS // 8}s")
