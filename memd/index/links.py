@@ -26,13 +26,18 @@ SUFFIXES = (".md", ".markdown")  # omitted in links
 MAX_PARTS = 16  # of a target that is a partial path; arbitrary
 # Holders reported per source: a chain has one end, only branches and cycles have more. Arbitrary.
 MAX_HOLDERS = 5
-# Dropbox, Nextcloud and Obsidian Sync; Seafile; Syncthing; ownCloud.
+# Dropbox, Nextcloud, OpenCloud and Obsidian Sync; Seafile; FileCloud; Syncthing and VNote; ownCloud; Resilio;
+# Synology Drive; Cozy. Those of OneDrive and Google Drive (a computer's name, a number) tell nothing.
 _COPY = re.compile(
     r"(?P<stem>.+?)(?:"
     r" \([^()]*conflicted copy[^()]*(?:\(\d+\))?\)"
     r"| \(SFConflict [^()]*\)"
     r"|\.sync-conflict-\d{8}-\d{6}(?:-[a-z0-9]{7})?"
+    r"|\(Conflict_[^()]*(?:\([^()]*\)[^()]*)?\)"
     r"|_conflict-\d{8}-\d{6}"
+    r"|(?:\.Conflict\d*)+"
+    r"|_[^_/]*_[a-z]{3}-\d{2}-\d{4}-\d{4}_[a-z]*Conflict(?:_\d+)?"
+    r"|-conflict-\d{4}-\d{2}-\d{2}T\d{2}_\d{2}_\d{2}(?:\.\d+Z)?"
     r")(?P<suffix>(?:\.[^./]+)?)",
     re.IGNORECASE | re.DOTALL,
 )

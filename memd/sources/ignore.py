@@ -15,6 +15,7 @@ import itertools
 import json
 import os
 import posixpath
+import re
 import stat
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -306,11 +307,13 @@ OWN_FILE: Final = "memory/.memdignore"
 _NEVER_ENTERED = frozenset({"node_modules", "__pycache__", "site-packages"})
 _BUILD_OUTPUT = frozenset({"build", "dist", "target"})  # "!build/" in .memdignore or config brings one back
 # As the programs' documentation names them: Windows and its chkdsk, Synology, QNAP, Buffalo, fsck, Nextcloud,
-# macOS on shares. Those of Obsidian, macOS' own disks, Syncthing and Logseq's newer one are hidden.
+# NetApp, macOS on shares, VNote. Those of Obsidian, macOS' own disks, Samba, Syncthing and Logseq's newer one
+# are hidden.
 _BINS = frozenset({
     "$recycle.bin", "recycler", "recycled", "system volume information", "found.000", "#recycle", "#snapshot",
     "@eadir", "@tmp", "@recycle", "@recently-snapshot", "trashbox", "lost+found", "files_trashbin",
-    "files_versions", "network trash folder", "temporary items",
+    "files_versions", "~snapshot", "network trash folder", "temporary items", "vx_recycle_bin",
+    "_v_recycle_bin",
 })  # fmt: skip
 _LOGSEQ_COPIES = frozenset({"bak", "version-files"})  # beside its config.edn
 _PROJECT_FILES = (
@@ -599,13 +602,18 @@ def _speaking(folder: Folder, path: str) -> Iterable[tuple[int, Patterns]]:
     return () if path.startswith(MEMORY) else reversed(folder.ignores)
 
 
+# A submodule's lies in the repository that has the submodule, whose folder has the main worktree, too.
+_WORKTREE = re.compile(r"(?P<repository>.*?)/\.git/(?:modules/.+/)?worktrees/[^/]+", re.DOTALL)
+
+
 def _is_twin(root: Path, path: str) -> bool:
     """Return whether a folder is a git worktree whose main one is in the root, or around it."""
     named = _content(root / path / ".git")  # b"" for the folder that a repository has
     gitdir = os.fsdecode(named).removeprefix("gitdir:").strip()
-    repository, worktrees, _ = os.path.realpath(root / path / gitdir).rpartition("/.git/worktrees/")
-    if not named or not worktrees:  # a submodule, or a worktree of a bare repository, which has no main one
+    found = _WORKTREE.fullmatch(os.path.realpath(root / path / gitdir)) if named else None
+    if found is None:  # a submodule, or a worktree of a bare repository, which has no main one
         return False
+    repository = found["repository"]
     here = os.path.realpath(root)
     return os.path.commonpath([here, repository or "/"]) in {here, repository}
 
