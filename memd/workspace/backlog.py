@@ -146,6 +146,20 @@ class Backlog:
             self.since = at if self.since is None else min(self.since, at)
 
 
+class Count:
+    """How much of one kind of work is done: it only grows, and so does the total, with work that arrives."""
+
+    def __init__(self) -> None:
+        self.done = 0
+        self._left = 0
+
+    def note(self, left: int) -> int:
+        """Note how much is *left*; return the total."""
+        self.done += max(self._left - left, 0)
+        self._left = left
+        return self.done + left
+
+
 class Throughput:
     """The speed of one kind of work."""
 

@@ -28,7 +28,7 @@ from memd.index.sidecars import (
     needed_keys,
     waiting_sources,
 )
-from memd.workspace.backlog import Backlog, Throughput
+from memd.workspace.backlog import Backlog, Count, Throughput
 from memd.workspace.context import WorkspaceContext
 
 log = structlog.get_logger()
@@ -60,7 +60,7 @@ class EmbedLoop:
         self.pending = 0  # chunks that wait for a vector; 0 without a model
         self.unreadable = 0  # chunks without a vector: in a script that the model does not read
         self.beyond = 0  # chunks without a vector: after the first ones of a long source
-        self.total = 0  # the maximum of *pending* since it was last 0
+        self.count_up = Count()  # of vectors, since everything was complete
         self.fault: MemdError | None = None  # why vectors cannot be stored
         self.failing = False  # a caller that waits for vectors must not wait forever
         self.throughput = Throughput()  # in chunks
@@ -105,7 +105,6 @@ class EmbedLoop:
         """Assume that about this many chunks will wait in a moment; `count` then corrects the number."""
         if self.wanted:
             self.pending += chunks
-            self.total = max(self.total, self.pending)
 
     def wake(self, first: Iterable[str] = ()) -> None:
         """Signal new chunks; those of the *first* paths were saved a moment ago."""
@@ -146,7 +145,6 @@ class EmbedLoop:
                 if self.held:
                     continue
                 await self._finish(embedder)
-                self.total = self.pending
                 await note_complete()
                 await self._wait_for_work(embedder)
         except Exception as error:
@@ -187,7 +185,7 @@ class EmbedLoop:
         self.unreadable = unreadable
         self.beyond = beyond
         self.pending = waiting - len(self._refused)
-        self.total = max(self.total, self.pending)
+        self.count_up.note(self.pending)
 
     def _begin(self, embedder: Embedder) -> tuple[int, int, int]:
         self._index.begin_model(embedder.model_id, embedder.dim, embedder.scripts, embedder.cosines)

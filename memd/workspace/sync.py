@@ -17,7 +17,7 @@ from memd.errors import DeadlineError, IndexClosedError, NoSpaceError, StorageEr
 from memd.index.index import Index
 from memd.records import Renewal, State, SyncState
 from memd.registry import Workspace
-from memd.workspace.backlog import Backlog
+from memd.workspace.backlog import Backlog, Count
 from memd.workspace.context import WorkspaceContext
 from memd.workspace.embed_loop import EmbedLoop
 from memd.workspace.index_loop import IndexLoop
@@ -55,7 +55,7 @@ class WorkspaceSync:
         self.reopening = False  # the next sync takes over: callers that wait must continue there
         self.troubles = Troubles(context.publish)
         self._told_state = ""
-        self._most = 0  # files that waited after the last scan
+        self._files = Count()  # since everything was complete
         self._progressed_s = time.monotonic()  # when there was progress last
         self._seen: tuple[object, ...] = ()  # the counters by which it was seen
         self._stop = asyncio.Event()
@@ -120,9 +120,9 @@ class WorkspaceSync:
         files = len(self._backlog)
         if self.scanner.last is None or (self.scanner.running and not files):
             return {"stage": "scan", "done": 0, "total": 0}
-        left, most = (files, self._most) if files else (self.vectors.pending, self.vectors.total)
-        total = max(left, most)
-        return {"stage": "index" if files else "embed", "done": total - left, "total": total}
+        count, left = (self._files, files) if files else (self.vectors.count_up, self.vectors.pending)
+        total = count.note(left)
+        return {"stage": "index" if files else "embed", "done": count.done, "total": total}
 
     @property
     def stalled(self) -> str:
@@ -320,12 +320,13 @@ class WorkspaceSync:
 
     def note_scanned(self) -> None:
         """Start indexing what the scan found."""
-        self._most = max(self._most, len(self._backlog))  # a further scan does not restart the progress
+        self._files.note(len(self._backlog))  # a further scan does not restart the progress
         self.index_loop.wake()
         self._tell_state()
 
     async def note_committed(self, saved: list[str]) -> None:
         """Start embedding the new chunks, those of *saved* first."""
+        self._files.note(len(self._backlog))
         await self.maintenance.count()
         await self.vectors.count()
         self.vectors.wake(saved)
@@ -333,7 +334,6 @@ class WorkspaceSync:
 
     async def note_emptied(self) -> None:
         """Update the state after the last waiting file."""
-        self._most = 0
         if not self._open_words and not self.scanner.running and self.scanner.last is not None:
             self.first_words = False
             # Now rather than at the first unknown word, which would remain uncorrected.
@@ -347,6 +347,7 @@ class WorkspaceSync:
         if self._open_work or self.scanner.running or self.scanner.last is None or self.vectors.pending:
             return
         self.last_index = time.time()
+        self._files, self.vectors.count_up = Count(), Count()
         self.troubles.clear()
         self._tell_state()
         if self.first:

@@ -1,4 +1,19 @@
-from memd.workspace.backlog import Throughput
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memd.workspace.backlog import Count, Throughput
+
+
+@given(st.lists(st.integers(0, 50)))
+def test_a_count_and_its_total_only_grow(left):
+    """However much arrives in between; in the end it is all of it."""
+    count, seen = Count(), [(0, 0)]
+    for one in [*left, 0]:
+        total = count.note(one)
+        seen.append((count.done, total))
+        assert total - count.done == one
+    assert seen == sorted(seen)
+    assert [total for _, total in seen] == sorted(total for _, total in seen)
 
 
 def test_what_is_left_is_estimated_by_what_was_done_lately():
