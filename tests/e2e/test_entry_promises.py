@@ -125,11 +125,13 @@ def test_settings_are_saved_while_the_index_is_busy(workspace):
     """Who gives up waiting is told that they are written, and so it is after a kill."""
     daemon, root = workspace
     with busy_writer(daemon):
-        daemon.call("extract_memory", workspace=str(root), timeout_ms=800, **FACT)  # the writer has work
+        with contextlib.suppress(RpcError):  # the writer has work
+            daemon.call("extract_memory", workspace=str(root), timeout_ms=800, **FACT)
         with contextlib.suppress(RpcError):
             daemon.call(
                 "workspace.configure", workspace=str(root), settings={"max_results": 3}, timeout_ms=1500
             )
+        until(lambda: "\nmax_results = 3\n" in (root / "memory" / "config.toml").read_text())
         daemon.process.kill()
         daemon.process.wait()
     daemon.start()
