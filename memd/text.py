@@ -56,7 +56,7 @@ _SIGNS = (
     "\u00a2-\u00a9\u00ac\u00ae\u00b0\u00b1\u00d7\u00f7\u20a0-\u20cf\u2100-\u23ff\u25a0-\u27ff\u2900-\u2bff"
     "\U0001f000-\U0001f3fa\U0001f400-\U0001faff"
 )
-_SIGN = re.compile(f"[{_SIGNS}]")
+SIGN = f"[{_SIGNS}]"
 _GREEK = re.compile("[\u0370-\u03ff\u1f00-\u1fff]")
 # Persian joins morphemes by a zero width non-joiner, often written as a space.
 _MORPHEMES = re.compile("(?<=[\u0600-\u06ff])\u200c(?=[\u0600-\u06ff])")
@@ -126,7 +126,7 @@ def _instead(character: str) -> int | str | None:
         return None
     if category == "Nd":
         return str(unicodedata.decimal(character))
-    if category in {"So", "Sc", "Sm"} and _SIGN.match(character):
+    if category in {"So", "Sc", "Sm"} and re.match(SIGN, character):
         return f" {character} "  # a word of its own
     if category[0] not in "LN" and category not in {"Mn", "Mc"}:
         return " "
@@ -147,9 +147,7 @@ SPACELESS = CJK + "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 _CJK = re.compile(f"[{CJK}]")
 _RUN = re.compile(f"[{SPACELESS}]+")
 # A word of a normalized text: beyond ASCII it has only letters, digits and their marks, or is one sign.
-_PIECE = re.compile(
-    f"[{SPACELESS}]+|[^\\W_{SPACELESS}][^\\x00-/:-@\\[-`{{-\\x7f{SPACELESS}]*|{_SIGN.pattern}"
-)
+_PIECE = re.compile(f"[{SPACELESS}]+|[^\\W_{SPACELESS}][^\\x00-/:-@\\[-`{{-\\x7f{SPACELESS}]*|{SIGN}")
 
 _TRIGRAM = re.compile(f"(?=([^\\x00-/:-@\\[-`{{-\\x7f{SPACELESS}]{{3}}))")
 _ACCENT = re.compile("[\u0300-\u0331]")  # FTS5's accents: the marks that combine with Latin letters

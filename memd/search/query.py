@@ -13,7 +13,7 @@ from typing import Any
 
 from memd.languages import Language
 from memd.search.filters import BY_KEY, Filters, conditions, joined
-from memd.text import clean, pieces_of
+from memd.text import SIGN, clean, pieces_of
 
 # Filters of a query that may have dates other than ISO's, which take up to 12 ms each. Arbitrary.
 MAX_RELATIVE = 16
@@ -37,7 +37,7 @@ FORMS_SHARE = 0.7
 _TOKEN = re.compile(
     rf"""(?P<minus>(?<!\S)-)?"(?P<phrase>[^"]+)"
       | (?<!\S)(?P<key>{"|".join(map(re.escape, BY_KEY))}):(?P<value>"[^"]+"|[^\s"]+="[^"]*"|\S+)
-      | (?<!\S)-(?P<excluded>\w\S*)
+      | (?<!\S)-(?P<excluded>(?:\w|{SIGN})\S*)
       | (?P<text>\S+)""",
     re.VERBOSE,
 )

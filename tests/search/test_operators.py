@@ -63,6 +63,9 @@ LONG = {
         ('"zephyr protocol" -heron', set()),
         ("tag:fruit -apple", {"2026-05-01.md"}),
         ("tag:fruit -pear -apple", set()),
+        ("-apple tag:fruit", {"2026-05-01.md"}),
+        ('path:2026-05* -"an apple"', {"2026-05-01.md"}),
+        ('"zephyr protocol" -"quasar deadline"', {"2026-05-02.md"}),
     ],
 )
 def test_phrases_and_exclusions_speak_of_the_whole_note(notes, monkeypatch, query, paths, without_numpy):
@@ -130,6 +133,7 @@ def test_a_minus_excludes_a_word_or_a_phrase(four, mode):
         ("un café noir 会", "cafe", True),
         ("un café noir 会", "caf", False),
         ("Привет МИР 会", "мир", True),
+        ("call 📞 会", "📞", True),
         ("foo-bar 会", "foo-bar", True),
         ("foo bar 会", "foo-bar", True),
         ("bar foo 会", "foo-bar", False),
