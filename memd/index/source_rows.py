@@ -66,11 +66,14 @@ ENTRY_DAY_KEYS: tuple[DayOf, ...] = ("updated", "created")
 NO_FRONT = "{}"
 AGENTS, PEOPLE = 1, 2  # values of chunks.hidden_from
 _OF_ENTRIES = frozenset({"source", "sha256"})  # keys whose values nobody searches for
-# The target of a link, of a link with a label, and a footnote's sign, each within a line.
+# What a reader does not see, each within a line: the target of a link or of one with a label, a footnote,
+# a reference ("grid[row][col]" has none), a tag of HTML.
 _LINK = re.compile(
     r"\]\((?P<target>[^()\n]*(?:\([^()\n]*\)[^()\n]*)*)\)"
     r"|\[\[(?P<note>[^\[\]\n|]+)\|(?P<label>[^\[\]\n]*)\]\]"
     r"|\[\^(?P<footnote>[^\]\s]{1,80})\](?!:)"
+    r"|(?<![\w\]])\[(?P<words>[^\[\]\n]{1,200})\]\[(?P<reference>[^\[\]\n]{0,100})\]"
+    r"|</?(?P<tag>(?:b|br|del|em|i|ins|mark|small|span|strong|sub|sup|u)\b[^<>\n]{0,200})>"
 )
 _EMPHASIS = re.compile(f"(?<=[{SPACELESS}])[*_~=`\\[\\]]{{1,8}}(?=[{SPACELESS}])")
 # Chunks of one source that get a vector; the others are found by keywords only. 1,500 chunks are 1.4 MB of
@@ -312,7 +315,7 @@ def searchable(read: str, path: str, front: str | None) -> str:
         front: its front matter as JSON, for its first chunk; None: it is another chunk.
     """
     text = read
-    if "](" in text or "[[" in text or "[^" in text:
+    if any(sign in text for sign in ("](", "][", "[[", "[^", "<")):
         text = _with_targets_last(text)
     if not text.isascii():
         text = _EMPHASIS.sub("", text)
@@ -345,8 +348,10 @@ def _with_targets_last(text: str) -> str:
     targets: list[str] = []
 
     def shown(link: re.Match[str]) -> str:
-        targets.append(link["target"] or link["note"] or link["footnote"] or "")
-        return "]" if link["target"] is not None else f"[[{link['label']}]]" if link["note"] else ""
+        targets.append(next(filter(None, link.group("target", "note", "footnote", "reference", "tag")), ""))
+        if link["target"] is not None:
+            return "]"
+        return link["words"] or (f"[[{link['label']}]]" if link["note"] else " " * bool(link["tag"]))
 
     return "\n".join([_LINK.sub(shown, text), *targets])
 
