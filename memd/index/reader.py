@@ -275,9 +275,8 @@ class Reader:
 
     def stretches(self, ids: Sequence[int]) -> list[tuple[int, int, int, int]]:
         """Return (source, first line, offset in it, last line) of the chunks that exist."""
-        with decoded(self._path):
-            found = self._db.execute(STRETCHES, (json.dumps(list(ids)),))
-            return [(source, first, first_byte, last) for source, first, first_byte, last in found]
+        found = self.all(STRETCHES, (json.dumps(list(ids)),))
+        return [(source, first, first_byte, last) for source, first, first_byte, last in found]
 
     def signatures(self, ids: Sequence[int]) -> dict[int, bytes]:
         """Return the signatures of the chunks that exist."""
@@ -288,14 +287,12 @@ class Reader:
 
     def keys(self, ids: Sequence[int]) -> dict[int, str]:
         """Return the keys of the chunks that exist: of the text that the model reads, not of their place."""
-        with decoded(self._path):
-            found = self._db.execute(KEYS, (json.dumps(list(ids)),))
-            return {number: str(key).lower() for number, key in found}
+        found = self.all(KEYS, (json.dumps(list(ids)),))
+        return {number: str(key).lower() for number, key in found}
 
     def keyed(self, keys: Sequence[str]) -> list[int]:
         """Return the ids of the chunks that have one of these keys, dead chunks included."""
-        with decoded(self._path):
-            return [int(number) for (number,) in self._db.execute(KEYED, (json.dumps(list(keys)),))]
+        return [int(number) for (number,) in self.all(KEYED, (json.dumps(list(keys)),))]
 
     def source_ids(self, paths: Sequence[str]) -> dict[str, int]:
         """Return path → id of the sources at *paths*, including gone ones."""
@@ -330,27 +327,22 @@ class Reader:
 
     def entries(self, ids: Collection[str]) -> list[tuple[str, int]]:
         """Return (entry id, source) of the sources whose entry id is among *ids*."""
-        with decoded(self._path):
-            found = self._db.execute(ENTRIES, (json.dumps(list(ids)),))
-            return [(str(name), int(source)) for name, source in found]
+        return [(str(name), int(source)) for name, source in self.all(ENTRIES, (json.dumps(list(ids)),))]
 
     def daily_entries(self, ids: Collection[str]) -> list[tuple[str, int]]:
         """Return (entry id, first chunk) of the daily entries among *ids*."""
-        with decoded(self._path):
-            found = self._db.execute(DAILY_ENTRIES, (self._not_for, json.dumps(list(ids))))
-            return [(str(name), int(chunk)) for name, chunk in found]
+        found = self.all(DAILY_ENTRIES, (self._not_for, json.dumps(list(ids))))
+        return [(str(name), int(chunk)) for name, chunk in found]
 
     def entry_ids(self, sources: Sequence[int]) -> dict[int, str]:
         """Return source → entry id of those among *sources* that have one."""
-        with decoded(self._path):
-            found = self._db.execute(ENTRY_IDS, (json.dumps(list(sources)),))
-            return {int(source): str(name) for source, name in found}
+        found = self.all(ENTRY_IDS, (json.dumps(list(sources)),))
+        return {int(source): str(name) for source, name in found}
 
     def written(self, sources: Sequence[int]) -> dict[int, str]:
         """Return source → when it was revised or written, of those whose front matter says it."""
-        with decoded(self._path):
-            found = self._db.execute(WRITTEN, (json.dumps(list(sources)),))
-            return {int(source): str(value) for source, value in found}
+        found = self.all(WRITTEN, (json.dumps(list(sources)),))
+        return {int(source): str(value) for source, value in found}
 
     def front_matters(self, sources: Collection[int]) -> list[tuple[int, str]]:
         """Return (source, its front matter as JSON) of the sources that exist."""
@@ -457,8 +449,7 @@ class Reader:
 
     def of_same_session(self, source: int) -> list[int]:
         """Return the sources that name the same conversation as *source*, gone ones included."""
-        with decoded(self._path):
-            return [int(other) for [other] in self._db.execute(SAME_SESSION, (source, SESSION))]
+        return [int(other) for [other] in self.all(SAME_SESSION, (source, SESSION))]
 
     def checksums(self, ids: Sequence[int]) -> list[tuple[int, int]]:
         """Return (row, CRC-32) of the vectors that the chunks have: 10 µs per chunk."""
@@ -483,15 +474,13 @@ class Reader:
 
     def sizes(self, sources: Sequence[int]) -> dict[int, SourceSize]:
         """Return the sizes of sources that have chunks."""
-        with decoded(self._path):
-            rows = self._db.execute(SIZES, (json.dumps(list(sources)), self._not_for))
-            return {source: (chunks, vectors) for source, chunks, vectors in rows}
+        rows = self.all(SIZES, (json.dumps(list(sources)), self._not_for))
+        return {source: (chunks, vectors) for source, chunks, vectors in rows}
 
     def left_out(self, chunk_id: int) -> LeftOut | None:
         """Return why a chunk gets no vector; None if it has one or waits for it."""
-        with decoded(self._path):
-            found = self._db.execute(LEFT_OUT, (chunk_id,)).fetchall()
-            return cast("LeftOut", found[0][0]) if found else None
+        found = self.all(LEFT_OUT, (chunk_id,))
+        return cast("LeftOut", found[0][0]) if found else None
 
     def unread(self, chunk_ids: Sequence[int]) -> frozenset[int]:
         """Return those of the chunks that get no vector, as the model does not read their scripts."""
