@@ -38,7 +38,7 @@ MAY_IMPORT = {
     "memd.embedding": VOCABULARY | {"memctl.paths"},
     "memd.index": VOCABULARY | {"memd.sources", "memd.entries.secrets"},
     "memd.rpc": VOCABULARY | {"memctl.protocol"},
-    "memd.search": VOCABULARY | {"memd.index"},
+    "memd.search": VOCABULARY | {"memd.index", "memctl.stop_words"},
     "memd.team": VOCABULARY | {"memd.entries.secrets", "memd.index", "memd.search", "memctl.paths"},
     "memd.entries": VOCABULARY | {"memctl.paths"},
     "memd.workspace": VOCABULARY

@@ -7,6 +7,8 @@ only: it marks the query's words wherever they occur, whatever the daemon matche
 import re
 from collections.abc import Sequence
 
+from memctl.stop_words import STOP_WORDS
+
 # SGR numbers; path, line and match have grep's colours.
 PATH, LINE, HEADING, FAINT, MATCH = "35", "32", "1", "2", "1;31"
 CODE = "36"  # cyan
@@ -56,7 +58,7 @@ class Marker:
 
 
 def pattern_of(query: str, more: Sequence[str] = ()) -> re.Pattern[str] | None:
-    """Return a pattern that matches any word of *query* or *more* as its one group; None if there is none."""
+    """Return a pattern that matches any telling word of *query*, or of *more*, as its one group; or None."""
     import unicodedata
 
     composed = unicodedata.normalize("NFC", re.sub(_FILTER, " ", query))
@@ -64,8 +66,10 @@ def pattern_of(query: str, more: Sequence[str] = ()) -> re.Pattern[str] | None:
     has_runs = any(character >= _FIRST_UNSPACED for character in composed)
     runs = re.findall(_RUN, composed) if has_runs else []
     spaced = re.sub(_RUN, " ", composed) if has_runs else composed
-    words = sorted({word for word in re.findall(r"\w+", spaced) if len(word) > 1}, key=len, reverse=True)
-    words = [*words, *more][:_MAX_WORDS]
+    typed = {word for word in re.findall(r"\w+", spaced) if len(word) > 1}
+    quoted = set(re.findall(r"\w+", " ".join(re.findall(r'"([^"]*)"', spaced))))
+    saying = {word for word in typed if word in quoted or word.casefold() not in STOP_WORDS} or typed
+    words = [*sorted(saying, key=len, reverse=True), *more][:_MAX_WORDS]
     pieces = [piece for run in runs for piece in _pieces(run)][: _MAX_WORDS - len(words)]
     # Only the words ignore case: in the edges, every character of the ranges would be case-folded.
     whole = f"{_EDGE_LEFT}(?i:{_any_of(words)}){_EDGE_RIGHT}" if words else ""

@@ -12,6 +12,7 @@ from itertools import pairwise
 from pathlib import PurePosixPath
 from types import MappingProxyType
 
+from memctl.stop_words import STOP_WORDS
 from memd.index.links import WHO, key_of
 from memd.index.reader import StoredChunk
 from memd.index.snapshot import View
@@ -19,7 +20,6 @@ from memd.index.source_rows import NAME_DAY
 from memd.records import Source
 from memd.search import runs
 from memd.search.explanation import Called, Term
-from memd.search.query import STOP_WORDS
 from memd.search.ranking import Candidate
 from memd.text import fold, pieces_of
 

@@ -15,12 +15,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from memctl.stop_words import STOP_WORDS
 from memd.index.columns import take
 from memd.index.snapshot import View
 from memd.records import Tokenizer
 from memd.search.explanation import MANY_PIECES, READ_FROM, Term, Word
 from memd.search.keyword import KeywordArm, phrase_expression
-from memd.search.query import STOP_WORDS
 from memd.search.vector import VectorArm
 from memd.text import prepare
 

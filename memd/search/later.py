@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Final
 
+from memctl.stop_words import STOP_WORDS
 from memd.index.postings import listed, up_to
 from memd.index.snapshot import View
-from memd.search.query import STOP_WORDS
 from memd.search.ranking import Candidate
 from memd.search.runs import FIRST
 from memd.text import bare, pieces_of

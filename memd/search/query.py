@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
+from memctl.stop_words import STOP_WORDS
 from memd.languages import Language
 from memd.search.filters import BY_KEY, Filters, conditions, joined
 from memd.text import SIGN, clean, pieces_of
@@ -18,16 +19,6 @@ from memd.text import SIGN, clean, pieces_of
 # Filters of a query that may have dates other than ISO's, which take up to 12 ms each. Arbitrary.
 MAX_RELATIVE = 16
 MAX_QUERY_CHARS = 10_000  # arbitrary; more than a page of text as a question
-# Function words of questions: in a large workspace they occur in most chunks, and their idf is close to 0
-# anyway; in a small one they would let "the paper" find "execute the pipeline". They are kept in phrases, and
-# in a query that has no other words.
-STOP_WORDS = frozenset(
-    """
-    a an and are as at be been but by can could did do does for from had has have he her his how i if in into
-    is it its me my no not of on or our she should so such than that the their them then there these they this
-    those to was we were what when where which who whom why will with would you your
-    """.split()  # noqa: SIM905 - readable as words
-)
 OPERATORS = frozenset({"AND", "OR", "NOT"})  # of other programs; words here
 _BARE_KEYS = frozenset(f"{key}:" for key in BY_KEY)  # a key whose value is missing, or behind a space
 # Factor of a word's weight in a chunk that has only other forms of the word. With .9 the keyword arm finds

@@ -4,7 +4,8 @@ A passage is the text of one chunk or of consecutive chunks. A snippet is the pa
 it was found: the tightest span of the query's words, each weighted by its rarity. The words of a quoted
 phrase or of an identifier with punctuation count again if they are adjacent in the text, and once more if the
 punctuation is the same. The line of the span with the highest weight becomes the match line. Another form of
-a word has a little less weight than the word.
+a word has a little less weight than the word. A line that asks passes most of its weight to the next one,
+which may answer; code that follows is shown in place of the text before it.
 """
 
 import re
@@ -43,6 +44,14 @@ _QUIET = re.compile(
 # Opens code; without words behind it, it may close it.
 _FENCE = re.compile(r"(?:[ \t>]|[-*+] |\d{1,9}[.)] )*(`{3,}|~{3,})[ \t]*([^\s`]{0,20})[^`]*")
 _HEADING = re.compile(r" {0,3}(?:#{1,6}(?:\s|$)|[=-]+\s*$)")  # or the line below one
+_ASKS = re.compile(r"[?\uff1f][\s*_\"'\u201d\u2019)\]]*$")
+# In conversations the line with all the words of a question is often the other's question.
+ASKED_SHARE = 0.7
+_TURN = re.compile(r"#{1,6} .+ · ")  # a heading between a question and its answer on a page of a conversation
+# Up to four lines of a code block, behind the line that opens it.
+_CODE = re.compile(r"^[ \t]*(?P<fence>`{3,}|~{3,}).*\n(?:(?![ \t]*(?P=fence)).*\n?){1,4}", re.MULTILINE)
+_FENCED = re.compile(r"^[ \t]*(?:`{3,}|~{3,})", re.MULTILINE)
+_GAP = re.compile(r"\n[ \t]*\n")
 _MAYBE_QUIET = re.compile(r"://|www\.|\]|<|```|~~~")
 # A stretch of the raw text that contains whole words.
 _STRETCH = re.compile(f"[{SPACELESS}]+|[^\\s\\x00-/:-@\\[-`{{-\\x7f{SPACELESS}]+")
@@ -149,11 +158,16 @@ def snippet(text: str, start_line: int, query: Wanted, *, start_byte: int = 0) -
         whole = lines[first].rstrip("\r")
         return Snippet(_window(text, 0), start_line + first, column, whole, 0.0, start_line)
     span = _tightest(text, marks)
-    line = _best_line(text, span)
+    line_start, line = _best_line(text, span, marks)
     # Point at a phrase, otherwise at the first content word.
-    at = max(line, key=lambda mark: (" " in mark.what, mark.weight > STOP_WORD_WEIGHT, -mark.start)).start
-    line_start, line_end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
-    whole = text[line_start : line_end if line_end >= 0 else len(text)].rstrip("\r")
+    pointed = max(
+        line,
+        key=lambda mark: (" " in mark.what, mark.weight > STOP_WORD_WEIGHT, -mark.start),
+        default=None,
+    )
+    at = pointed.start if pointed else line_start
+    line_end = _end_of_line(text, at)
+    whole = text[line_start:line_end].rstrip("\r")
     column = len(text[line_start:at].encode(errors="replace")) + 1
     if line_start == 0:
         column += start_byte
@@ -161,7 +175,8 @@ def snippet(text: str, start_line: int, query: Wanted, *, start_byte: int = 0) -
     is_near = line_start + len(whole) - first <= SNIPPET_CHARS
     start = span[0].start if is_near else at
     named, begins = (start_line + text.count("\n", 0, place) for place in (at, start))
-    return Snippet(_window(text, start), named, column, whole, _weight(span), begins)
+    shown = _before_code(text, start, line_end) or _window(text, start)
+    return Snippet(shown, named, column, whole, _weight(span), begins)
 
 
 def _phrase(typed: str, weights: Mapping[str, float], more: float) -> Phrase:
@@ -314,12 +329,52 @@ def _tightest(text: str, marks: list[_Mark]) -> list[_Mark]:
     return best
 
 
-def _best_line(text: str, span: list[_Mark]) -> list[_Mark]:
-    """Return the marks in the line with the highest weight."""
+def _best_line(text: str, span: list[_Mark], marks: list[_Mark]) -> tuple[int, list[_Mark]]:
+    """Return the start of the line of *span* with the highest weight, or that of an answer, and its marks."""
     lines: dict[int, list[_Mark]] = {}
     for mark in span:
-        lines.setdefault(text.rfind("\n", 0, mark.start), []).append(mark)
-    return max(lines.values(), key=_weight)
+        lines.setdefault(text.rfind("\n", 0, mark.start) + 1, []).append(mark)
+    worth = {start: _weight(of) for start, of in lines.items()}
+    asking = []
+    for start, of in list(lines.items()):
+        end = _end_of_line(text, start)
+        if not _ASKS.search(text, start, end) or (answer := _next_text(text, end)) is None:
+            continue
+        asking.append(start)
+        worth[start] *= ASKED_SHARE
+        lines[answer] = [mark for mark in marks if answer <= mark.start < _end_of_line(text, answer)]
+        passed = [mark._replace(weight=ASKED_SHARE * mark.weight) for mark in of]
+        worth[answer] = _weight([*lines[answer], *passed])
+    best = max(worth, key=lambda start: (worth[start], start not in asking))
+    return best, lines[best]
+
+
+def _next_text(text: str, at: int) -> int | None:
+    """Return the start of the next line with text, which is no heading but one between two turns."""
+    while (start := at + 1) < len(text):
+        at = _end_of_line(text, start)
+        line = text[start:at]
+        if _HEADING.match(line) and not _TURN.match(line):
+            return None
+        if not _TURN.match(line) and _says_something(line):
+            return start
+    return None
+
+
+def _end_of_line(text: str, at: int) -> int:
+    return end if (end := text.find("\n", at)) >= 0 else len(text)
+
+
+def _before_code(text: str, at: int, match_end: int) -> str:
+    """Return the paragraph of a match with the first lines of the next code block, if both fit; else ""."""
+    start, block = text.rfind("\n", 0, at) + 1, _CODE.search(text, match_end)
+    if block is None or block.end() <= start + SNIPPET_CHARS or len(_FENCED.findall(text, 0, match_end)) % 2:
+        return ""
+    between = text[match_end : block.start()]
+    end = match_end + (gap.start() if (gap := _GAP.search(between)) else len(between))
+    if end - start + len(block[0]) > SNIPPET_CHARS or any(map(_HEADING.match, between.split("\n"))):
+        return ""
+    return f"{text[start:end].strip()} …\n{block[0].rstrip()}\n{block['fence']}"
 
 
 def _weight(marks: Iterable[_Mark]) -> float:

@@ -21,10 +21,11 @@ from dataclasses import dataclass, replace
 from rapidfuzz import fuzz, process
 from rapidfuzz.distance import OSA
 
+from memctl.stop_words import STOP_WORDS
 from memd.index.snapshot import View
 from memd.index.vocabulary import Vocabulary
 from memd.records import Tokenizer
-from memd.search.query import STOP_WORDS, Query
+from memd.search.query import Query
 from memd.text import is_spaceless, pieces_of, prepare
 
 MIN_LETTERS = 5

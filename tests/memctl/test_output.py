@@ -190,6 +190,12 @@ def test_marked_words_are_the_querys_words(query, text, words):
     assert marked(query, text) == words
 
 
+def test_function_words_are_marked_only_in_quotes_and_where_nothing_else_is_asked():
+    assert marked("where is the heron", "The heron is where it is") == ["heron"]
+    assert marked('"the heron" is', "The heron is") == ["The", "heron"]
+    assert marked("to be or not", "to be") == ["to", "be"]
+
+
 def test_a_page_long_query_is_no_trouble():
     """A query of a megabyte still makes a pattern, of a bounded number of words."""
     assert pattern_of(" ".join(f"word{n}" for n in range(100_000))).pattern.count("|") < 100

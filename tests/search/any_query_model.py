@@ -7,7 +7,7 @@ from datetime import date, timedelta
 from fnmatch import fnmatchcase
 from functools import partial
 
-from memd.search.query import STOP_WORDS
+from memctl.stop_words import STOP_WORDS
 from memd.text import clean, fold, is_spaceless, pairs_of, pieces_of
 
 HUGE = 10_000  # characters, as long as a query may be

@@ -147,3 +147,30 @@ def test_a_line_is_named_that_a_reader_would_name(text, query, line, column):
     """The first of equal places; no address, picture, tag or rule where there is text."""
     shown = shown_of(text, 1, query)
     assert (shown.match_line, shown.match_column) == (line, column)
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "line"),
+    [
+        ("Ada: Where is the heron of the weir?\nBen: It went to the lake.\n", "heron weir", 2),
+        ("## Ada · 10:01\n\nDid the heron leave?\n\n## Ben · 10:02\n\nYes.\n", "heron leave", 7),
+        ("## Does the heron leave?\n\nIn May.\n", "heron leave", 3),
+        ("Where is the heron?\nNo idea.\nThe heron of the weir is gone.\n", "heron weir", 3),
+        ("Does the heron leave?\n\n## Weir\n\nIt leaks.\n", "heron leave", 1),
+        ("*Does the heron leave?*\n", "heron leave", 1),
+    ],
+)
+def test_a_line_that_asks_passes_its_weight_to_the_line_that_may_answer(text, query, line):
+    """Not across a heading, but that of the next turn; a line that says more itself wins."""
+    assert shown_of(text, 1, query).match_line == line
+
+
+SETUP = f"To restart the gate:\n\n{'Some history of it. ' * 20}\n\n```sh\na\nb\nc\nd\ne\n```\n"
+
+
+def test_a_snippet_has_the_first_lines_of_the_code_that_follows():
+    assert shown_of(SETUP, 1, "restart gate").text == "To restart the gate: …\n```sh\na\nb\nc\nd\n```"
+    assert "```" not in shown_of(SETUP.replace("\n\n```", "\n\n# Other\n\n```"), 1, "restart gate").text
+    assert "```" not in shown_of(SETUP.replace("a\n", "a" * 300), 1, "restart gate").text, "no room"
+    inside = shown_of(f"```\nrestart gate\n{'x ' * 200}\n```\ntext\n```\nb\n```\n", 1, "restart gate").text
+    assert inside.endswith(" …"), "the match is in code itself"

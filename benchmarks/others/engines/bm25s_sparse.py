@@ -46,7 +46,7 @@ class Bm25sSparse:
 def _tokens(texts: list[str], *, ids: bool = True) -> Any:
     import bm25s
 
-    from memd.search.query import STOP_WORDS
+    from memctl.stop_words import STOP_WORDS
 
     return bm25s.tokenize(
         texts,

@@ -46,7 +46,7 @@ class TantivyInverted:
         return {"keyword": self._words}
 
     def _words(self, question: Question, limit: int) -> list[int]:
-        from memd.search.query import STOP_WORDS
+        from memctl.stop_words import STOP_WORDS
 
         words = [word for word in re.findall(r"\w+", question.text.lower()) if word not in STOP_WORDS]
         if not words:
