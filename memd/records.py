@@ -69,6 +69,7 @@ class Chunk:
     context: str
     entry: str = ""  # id of its daily entry; "" if it is from none
     origin: str = ""  # who wrote that entry, "human" or "agent"; "" for that of the source
+    assistant: float = 0.0  # share of its lines that an assistant said, on a page of a conversation
 
     @property
     def embed_text(self) -> str:

@@ -17,6 +17,7 @@ import yaml
 from memd.entries.entry import LINE_WIDTH, slug, with_checksum
 from memd.errors import InvalidError
 from memd.imports.conversation import (
+    ASSISTANT,
     RANK,
     USER,
     Conversation,
@@ -43,8 +44,8 @@ _UNTITLED = "conversation"
 _NO_CHECKSUM = {"sha256": ""}  # leaves it out of a comparison
 # Keys at the start of a line of front matter that memd writes itself, and one that would hide notes.
 _OWN_KEYS = re.compile(
-    r"""^(["']?)"""
-    r"""(updated|source|participants|project|part|branch|turns|tools|id|sha256|supersedes)(\1[ \t]*:)""",
+    r"""^(["']?)(updated|source|participants|assistants|project|part|branch|turns|tools|id|sha256|"""
+    r"""supersedes)(\1[ \t]*:)""",
     re.MULTILINE,
 )
 
@@ -260,6 +261,7 @@ def _page(of: Transcript, part: _Part, number: int, settings: Settings, slot: Sl
         "source": {"origin": about.written_by, "client": settings.client, "session": readable(about.id)},
         "participants": list(part.speakers),
     }
+    front |= {"assistants": [ASSISTANT]} if ASSISTANT in part.speakers else {}
     front |= {"project": readable(about.project)} if about.project else {}
     front |= {"part": number} if number > 1 else {}
     front |= {"branch": slot.branch} if slot.branch > 1 else {}

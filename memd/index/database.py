@@ -35,7 +35,7 @@ from memd.errors import (
 )
 from memd.fsio import Failure
 
-SCHEMA_VERSION = 14  # of the tables; an index with another version is rebuilt
+SCHEMA_VERSION = 15  # of the tables; an index with another version is rebuilt
 
 # unicode61 keeps letters and digits; Mn and Mc keep the vowel signs of Indic scripts inside their words.
 # remove_diacritics 2 also handles code points that combine a letter with several diacritics.
@@ -142,6 +142,7 @@ CREATE TABLE chunks (
     scripts TEXT NOT NULL,                 -- of what the model reads, parted by spaces; "" without letters
     entry TEXT NOT NULL,                   -- id of the daily entry that it is from; "" of none
     origin TEXT NOT NULL,                  -- who wrote that entry; "": the source says so
+    assistant REAL NOT NULL,               -- share of its lines that an assistant said in a conversation
     hidden_from INTEGER NOT NULL           -- 1: agents, it has a secret; 2: people, who see that; 0: nobody
 ) STRICT;
 CREATE INDEX chunks_by_source ON chunks (source, hidden_from);

@@ -113,6 +113,7 @@ SAME_SESSION = """
 """
 LEFT_OUT = "SELECT why FROM unembedded WHERE chunk = ? AND why != 'waiting'"
 UNREAD = "SELECT chunk FROM unembedded WHERE chunk IN (SELECT value FROM json_each(?)) AND +why = 'script'"
+SAID = "SELECT id, assistant FROM chunks WHERE id IN (SELECT value FROM json_each(?)) AND assistant > 0"
 LeftOut = Literal["script", "long"]  # why a chunk gets no vector
 
 READERS = 2  # queries that run at once in one workspace; the machine has only a few cores
@@ -485,6 +486,10 @@ class Reader:
     def unread(self, chunk_ids: Sequence[int]) -> frozenset[int]:
         """Return those of the chunks that get no vector, as the model does not read their scripts."""
         return frozenset(number for (number,) in self.all(UNREAD, (json.dumps(list(chunk_ids)),)))
+
+    def assistants(self, chunk_ids: Sequence[int]) -> dict[int, float]:
+        """Return chunk → the share of its lines that an assistant said, where it said any."""
+        return dict(self.all(SAID, (json.dumps(list(chunk_ids)),)))
 
     def all(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of any statement: faster than `each`, and all in memory."""

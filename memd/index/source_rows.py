@@ -128,8 +128,9 @@ class NewChunk:
     words: str  # prepared for the words table
     trigrams: str  # prepared for the trigram table
     beyond: bool  # beyond the first EMBEDDED_CHUNKS of its source: no vector
-    entry: str = ""  # this and the next as in `Chunk`
+    entry: str = ""  # this and the next two as in `Chunk`
     origin: str = ""
+    assistant: float = 0.0
     hidden_from: int = 0  # as in the table
 
 
@@ -418,6 +419,7 @@ def _prepared_chunk(chunk: Chunk, path: str, number: int, front: str, hidden_fro
         beyond=is_beyond(number),
         entry=chunk.entry,
         origin=chunk.origin,
+        assistant=chunk.assistant,
         hidden_from=hidden_from,
     )
 

@@ -222,13 +222,13 @@ class Writer(Database):
             """
             INSERT INTO chunks
                 (id, source, start_line, end_line, start_byte, signature, heading, text, context, hash,
-                 length, beyond, scripts, entry, origin, hidden_from)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
+                 length, beyond, scripts, entry, origin, assistant, hidden_from)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
             """,
             (
                 chunk_id, source_id, new.start_line, new.end_line, new.start_byte, new.signature, new.heading,
                 new.text, new.context, new.hash, length, new.beyond, " ".join(new.scripts),
-                new.entry, new.origin, new.hidden_from,
+                new.entry, new.origin, new.assistant, new.hidden_from,
             ),
         )  # fmt: skip
         self.run("INSERT INTO words (rowid, text) VALUES (?, ?)", (chunk_id, new.words))

@@ -113,6 +113,7 @@ def explain_chunk(view: View, request: PreparedQuery, judged: Judgement, chunk_i
         run=judged.runs.get(chunk_id),
         called=judged.called.get(chunk_id),
         day_named=judged.days.get(chunk_id),
+        said=judged.said.get(chunk_id),
         merged=merged,
         decay=decay,
         score=merged * decay.factor,

@@ -187,6 +187,14 @@ class DayNamed:
 
 
 @dataclass(frozen=True, slots=True)
+class Said:
+    """Who said what a chunk of a conversation holds."""
+
+    assistant: float  # share of its lines that an assistant said
+    added: float  # to `order`, below 0; the score is unchanged
+
+
+@dataclass(frozen=True, slots=True)
 class Decay:
     """The decay of a score by age."""
 
@@ -209,6 +217,7 @@ class Explained:
     run: Run | None  # None: fewer than four words in a row or half of the query, or not among the best fifty
     called: Called | None  # None: neither its note nor its section is called like the query
     day_named: DayNamed | None  # None: the query names no day, or none of its note's time
+    said: Said | None  # None: no assistant said a line of it
     merged: float  # the larger of the sum of the parts and the score of the words that name it
     decay: Decay
     score: float  # merged · decay
@@ -217,7 +226,7 @@ class Explained:
     newest: str | None  # path of the older note whose place and order it took, as the query asks for now
     expired: str | None  # the last day on which its source held, if that is past: then `order` is halved
     # The sort key: the score, or with rrf Σ 1 / (60 + rank) · decay, plus 1 for each word that names it
-    # and what `run`, `called` and `day_named` add. None outside both pools.
+    # and what `run`, `called`, `day_named` and `said` add. None outside both pools.
     order: float | None
 
 

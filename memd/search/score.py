@@ -26,11 +26,12 @@ from memd.diaries import Diaries
 from memd.index.columns import Mask, mask_of, require_numpy, restrict, restrict_sources
 from memd.index.links import Supersession
 from memd.index.snapshot import Snapshot, View
+from memd.index.source_rows import ARCHIVES
 from memd.languages import Language
 from memd.records import PER_SOURCE, Mode, Source
 from memd.search import filters, ranking, runs
 from memd.search.called import aliased, called, firsts, is_exact
-from memd.search.explanation import Called, DayNamed, Run, Word
+from memd.search.explanation import Called, DayNamed, Run, Said, Word
 from memd.search.identifiers import NOTHING, Named, named
 from memd.search.keyword import KeywordArm, keyword_arm, knows_a_word, phrase_expression
 from memd.search.later import later_statements
@@ -62,6 +63,9 @@ VERIFIED = 2
 
 # Between the sort keys of chunks that only words can judge and that of the chunk that they follow.
 _APART = 1e-6
+
+# Of the order of a chunk that an assistant said, for its share of the lines.
+ASSISTANT_SHARE = 0.2
 
 # Newest sources that are listed: twice the highest limit of a request, because some may be deleted or
 # near-duplicates of a newer source.
@@ -143,6 +147,7 @@ class Judgement:
     is_name: bool = False  # whether the whole query is one of these
     # Chunk → the time that the query names and its source is of.
     days: Mapping[int, DayNamed] = field(default_factory=dict)
+    said: Mapping[int, Said] = field(default_factory=dict)  # chunk → the share that an assistant said
     # Candidates in scripts that the model does not read, where it reads the query.
     unread: frozenset[int] = frozenset()
     # Chunks of either pool, best first; superseded sources after their replacements.
@@ -225,7 +230,8 @@ def _judged(view: View, request: PreparedQuery, words: Judgement, lap: Lap) -> J
     in_a_row = _runs(view, request, keyword, candidates[: runs.FIRST]) if keyword else {}
     names_asked = called(view, request.query.text, keyword.words, candidates, by_name) if keyword else {}
     days = days_named(view, request, candidates)
-    for more in (in_a_row, names_asked, days):
+    said = said_by_assistants(view, candidates)
+    for more in (in_a_row, names_asked, days, said):
         if more:
             candidates = raised(candidates, more)
     ahead_as_newest = {}
@@ -256,6 +262,7 @@ def _judged(view: View, request: PreparedQuery, words: Judgement, lap: Lap) -> J
         names_asked,
         is_exact(request.query.text, names_asked.values()),
         days,
+        said,
         unread,
         ranked.candidates,
         ranked.ahead_of,
@@ -304,6 +311,18 @@ def days_named(view: View, request: PreparedQuery, candidates: Sequence[Candidat
     return {one.id: found[one.source] for one in candidates if one.source in found}
 
 
+def said_by_assistants(view: View, candidates: Sequence[Candidate]) -> dict[int, Said]:
+    """Return chunk → what it loses for an assistant's share of its lines, on pages of conversations.
+
+    Most of what is asked of a conversation was said by the person; the assistant's advice has more words.
+    """
+    orders = {one.id: min(one.order, one.score) for one in candidates if one.path.startswith(ARCHIVES)}
+    shares = view.reader.assistants(list(orders)) if orders else {}
+    return {
+        number: Said(share, -ASSISTANT_SHARE * share * orders[number]) for number, share in shares.items()
+    }
+
+
 def source_days(view: View, candidates: Iterable[Candidate]) -> dict[int, date]:
     """Return source → its day, without days of a last change that most such files share.
 
@@ -329,7 +348,8 @@ def _day_of(request: PreparedQuery) -> str:
 
 
 def raised(
-    candidates: Iterable[Candidate], by: Mapping[int, Run] | Mapping[int, Called] | Mapping[int, DayNamed]
+    candidates: Iterable[Candidate],
+    by: Mapping[int, Run] | Mapping[int, Called] | Mapping[int, DayNamed] | Mapping[int, Said],
 ) -> list[Candidate]:
     """Return the candidates in the order with what is added to their sort keys."""
     higher = (one._replace(order=one.order + by[one.id].added) if one.id in by else one for one in candidates)

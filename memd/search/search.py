@@ -28,6 +28,7 @@ from memd.search.score import (
     judge_words,
     lifted,
     raised,
+    said_by_assistants,
     source_days,
 )
 from memd.search.snippet import (
@@ -156,8 +157,9 @@ def search(view: View, prepared: PreparedQuery, words: Judgement | None = None) 
     else:
         compared = fallback.NothingAlike
         found, has_vectors = fallback.candidates(view, prepared)
-        if days := days_named(view, prepared, found):
-            found = raised(found, days)
+        for more in (days_named(view, prepared, found), said_by_assistants(view, found)):
+            if more:
+                found = raised(found, more)
         candidates = lifted(found, view.snapshot).candidates
         timer.lap("keyword")  # includes vectors, which are read in the same step
         knows = fallback.knows_a_word(view, prepared.query)

@@ -403,6 +403,7 @@ _JOINT = " > "
 # A turn's heading in an archive, if the turn is the page's first or of another day than the one before. The
 # headings in a turn's text have deeper levels.
 _TURN_LEVEL = 2
+THINKING = " (thinking)"  # behind the name of a speaker
 _TURN_DAY = re.compile(r".* · (\d{4}-\d\d-\d\d) \d\d:\d\d", re.DOTALL)
 # In English, as memd reads dates in questions. Not by strftime, whose words depend on the locale.
 _MONTHS = (
@@ -484,6 +485,9 @@ def parse(
         number = lines.number_at(measure.counted) + 1
         warnings += (f"too-complex: from line {number} on it is cut into short chunks",)
     chunks = tuple(_chunks(page, measure, blocks) if blocks else _front_matter_chunk(page))
+    assistants = front.values.get("assistants")
+    if day is not None and isinstance(assistants, list):
+        chunks = tuple(_with_shares(chunks, found, assistants))
     tags = front.tags if plain else merged_tags(front.tags, inline_tags(lines, found))
     return Document(
         title,
@@ -511,6 +515,25 @@ def _days(first: date, blocks: Iterable[Block]) -> Iterator[tuple[int, str]]:
         if block.level == _TURN_LEVEL and (dated := _TURN_DAY.fullmatch(block.title)):
             with suppress(ValueError):  # digits that are no date
                 yield block.start, _written(date.fromisoformat(dated[1]))
+
+
+def _with_shares(
+    chunks: Iterable[Chunk], blocks: Iterable[Block], assistants: Sequence[str]
+) -> Iterator[Chunk]:
+    """Yield the chunks with the share of their lines that one of the *assistants* said."""
+    turns = {block.start + 1: block.title for block in blocks if block.level == _TURN_LEVEL}
+    starts = [0, *turns]
+    is_assistant = [
+        False,
+        *(title.partition(" · ")[0].removesuffix(THINKING) in assistants for title in turns.values()),
+    ]
+    for chunk in chunks:
+        said = [
+            is_assistant[bisect_right(starts, number) - 1]
+            for number, line in enumerate(chunk.text.split("\n"), chunk.start_line)
+            if line.strip() and number not in turns
+        ]
+        yield replace(chunk, assistant=sum(said) / len(said)) if any(said) else chunk
 
 
 def _written(day: date) -> str:

@@ -32,7 +32,7 @@ def test_a_session_of_the_real_client_becomes_one_dated_page(workspace):
         "session": "2937150d-7ca7-4ca4-87ce-1c96abd092c3",
     }
     assert (front["created"], front["updated"]) == ("2026-11-22T10:52:53+01:00", "2026-11-22T10:52:54+01:00")
-    assert front["participants"] == ["User", "Assistant"]
+    assert (front["participants"], front["assistants"]) == (["User", "Assistant"], ["Assistant"])
     assert front["project"] == "/home/ada/project"
     assert found["skipped"] == []
 

@@ -236,3 +236,23 @@ def test_an_explanation_ends_at_the_deadline(notes):
         answer.prepared = replace(request, expired=lambda: True)
         with pytest.raises(DeadlineError):
             explain(view, answer)
+
+
+PAGE = "---\nassistants: [Assistant]\n---\n## {} · 2026-01-01 10:00\n\nThe heron stands by the weir{}.\n"
+
+
+@pytest.mark.parametrize("mode", ["keyword", "hybrid"])
+def test_what_an_assistant_said_ranks_lower_and_scores_the_same(notes, mode):
+    notes.save(
+        {
+            "memory/archives/chat/2026/2026-01-01-a.md": PAGE.format("Assistant", ", it"),
+            "memory/archives/chat/2026/2026-01-01-b.md": PAGE.format("User", ", now"),
+            "c.md": PAGE.format("Assistant", ", too"),
+        }
+    )
+    answer, _, whys = explained(notes, "heron weir", mode=mode, min_score=0.0)
+    said = {hit.source.path[-4:]: why.said for hit, why in zip(answer.hits, whys, strict=True)}
+    assert (said["b.md"], said["c.md"], said["a.md"].assistant) == (None, None, 1.0)
+    last = answer.hits[-1].candidate
+    assert last.path.endswith("a.md")
+    assert last.order == pytest.approx(0.8 * last.score) == pytest.approx(last.score + said["a.md"].added)

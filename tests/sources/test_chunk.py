@@ -317,6 +317,19 @@ def test_chunks_of_an_archive_carry_the_day_of_their_turn():
     assert all(ShortPieces().count(chunk.embed_text) <= LIMITS.max_tokens for chunk in chunks)
 
 
+def test_chunks_of_an_archive_have_the_share_of_their_lines_that_an_assistant_said():
+    turns = "## User\n\na\n\n## Assistant · 10:02\n\nb\n\nc\n\n## Assistant (thinking)\n\nd\n"
+    front = "---\nassistants: [Assistant]\n---\n"
+    shares = [
+        [chunk.assistant for chunk in parse(text, tokenizer=ShortPieces(), limits=LIMITS, day=day).chunks]
+        for text, day in (
+            (front + turns, date(2024, 5, 7)), (front + turns, None), (turns, date(2024, 5, 7)),
+            (f"---\nassistants: {{}}\n---\n{turns}", date(2024, 5, 7)),
+        )
+    ]  # fmt: skip
+    assert shares == [[0.75], [0], [0], [0]]
+
+
 def test_small_sections_of_one_parent_are_joined():
     """Headings with few words under them share a chunk, up to the wanted length."""
     text = "# Day\n\n" + "".join(f"## {n}\n\n{words(30)}\n\n" for n in range(9))
