@@ -47,6 +47,17 @@ def test_the_command_prints_them_and_search_does_by_date(diary):
     assert [path[7:17] for path in listed] == ["2025-05-05", "2026-01-10", "2026-03-01", "2026-03-01"]
 
 
+def test_a_plot_is_drawn_only_to_an_svg_file(diary):
+    daemon, root = diary
+    assert daemon.memctl("timeline", "heron", "--plot", "days.svg", cwd=root).stderr.endswith(
+        "drawn: days.svg\n"
+    )
+    assert "<svg" in (root / "days.svg").read_text()
+    wrong = daemon.memctl("timeline", "heron", "--plot", "days.png", cwd=root)
+    assert wrong.returncode
+    assert "days.svg" in wrong.stderr
+
+
 def test_nothing_found_is_said(diary):
     daemon, root = diary
     none = daemon.memctl("timeline", "zzzqqq", cwd=root)

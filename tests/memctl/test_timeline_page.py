@@ -1,6 +1,7 @@
 """The lines of a timeline: a day each, with gaps."""
 
 from memctl.commands.timeline import lines
+from memctl.output import plot
 
 
 def day(date, hits, path="notes/a.md", heading="Heron"):
@@ -17,3 +18,11 @@ def test_a_line_a_day_and_long_gaps_between_them():
         "2026-02-02   2  /home/ada/b.md:4",
     ]
     assert lines([], "/home/ada", "/") == []
+
+
+def test_the_plot_has_a_bar_for_each_day_and_days_below_it(tmp_path):
+    plot.write_days({"2025-01-01": 1, "2025-12-31": 3}, tmp_path / "days.svg")
+    drawn = (tmp_path / "days.svg").read_text()
+    assert drawn.count(f"fill: {plot.OURS}") == 2
+    assert ">hits<" in drawn
+    assert ">2025-" in drawn
