@@ -210,7 +210,8 @@ class Finder(App[None]):
         called = one_line(hit.get("heading") or hit.get("title") or "")
         title = fitted(called, int(columns * MOST_OF_TITLE))
         place = f"{self._called(hit)}:{hits.line_of(hit)}"
-        place = end_of(place, max(SHORTEST_PLACE, int(columns * MOST_OF_PLACE)))
+        name = width_of(place[place.rfind("/") + 1 :]) + 2  # shown whole, with "…/" before it
+        place = end_of(place, max(SHORTEST_PLACE, name, int(columns * MOST_OF_PLACE)))
         line = (hit.get("match_text") or "").strip()
         if line.lstrip("# ") == called.rpartition(" > ")[2] or BARE_URL.fullmatch(line):
             line = ""  # the heading itself, or what tells nobody anything
