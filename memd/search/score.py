@@ -227,11 +227,11 @@ def _judged(view: View, request: PreparedQuery, words: Judgement, lap: Lap) -> J
     also = [number for number in firsts(view, by_name) if mask[number]]
     unread = _unread(view, keyword) if vector and keyword else frozenset()
     candidates = fused(view.snapshot, request, vector, keyword, names, weights, also, unread)
-    in_a_row = _runs(view, request, keyword, candidates[: runs.FIRST]) if keyword else {}
+    by_run = _runs(view, request, keyword, candidates[: runs.FIRST]) if keyword else {}
     names_asked = called(view, request.query.text, keyword.words, candidates, by_name) if keyword else {}
     days = days_named(view, request, candidates)
     said = said_by_assistants(view, candidates)
-    for more in (in_a_row, names_asked, days, said):
+    for more in (by_run, names_asked, days, said):
         if more:
             candidates = raised(candidates, more)
     ahead_as_newest = {}
@@ -258,7 +258,7 @@ def _judged(view: View, request: PreparedQuery, words: Judgement, lap: Lap) -> J
         matched,
         names,
         knows,
-        in_a_row,
+        by_run,
         names_asked,
         is_exact(request.query.text, names_asked.values()),
         days,
@@ -279,13 +279,19 @@ def _unread(view: View, keyword: KeywordArm) -> frozenset[int]:
 def _runs(
     view: View, request: PreparedQuery, keyword: KeywordArm, first: Sequence[Candidate]
 ) -> dict[int, Run]:
-    """Return chunk → the words of the query in a row, for those of *first* with enough words of it."""
-    asked = [bare(piece) for piece in request.query.pieces]
-    if len(asked) < runs.LEAST:
+    """Return `in_a_row` for those of *first* with enough words of the query."""
+    if len(request.query.pieces) < runs.LEAST:
         return {}
     ids = np.array([candidate.id for candidate in first], np.int64)
     each, every = keyword.matched(ids)
-    texts = view.reader.searched(ids[(each > 0) & (each >= min(runs.LEAST, every / 2))].tolist())
+    return in_a_row(
+        request, view.reader.searched(ids[(each > 0) & (each >= min(runs.LEAST, every / 2))].tolist())
+    )
+
+
+def in_a_row(request: PreparedQuery, texts: Mapping[int, str]) -> dict[int, Run]:
+    """Return chunk → the words of the query in a row, where they are enough."""
+    asked = [bare(piece) for piece in request.query.pieces]
     most = runs.SHARE * (1.0 if request.fusion == "weighted" else 2 / (RRF_K + 1))
     found = {number: runs.longest_run(asked, pieces_of(bare(text))) for number, text in texts.items()}
     return {number: Run(run, len(asked), most * run / len(asked)) for number, run in found.items() if run}

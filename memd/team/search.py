@@ -27,7 +27,7 @@ from memd.index.links import Supersession
 from memd.index.reader import StoredChunk
 from memd.index.snapshot import View
 from memd.records import Mode, Source, Tokenizer
-from memd.search import ranking
+from memd.search import ranking, runs
 from memd.search.called import by_titles
 from memd.search.dedup import MIN_TERMS, Fingerprint, fingerprint, fold, is_near
 from memd.search.explanation import Term, Word
@@ -35,7 +35,7 @@ from memd.search.identifiers import FEW, NAMING_SHARE, NAMING_SHARE_UNREAD, shar
 from memd.search.keyword import CORRECTED_SHARE, FORMS_TIMES, FREQUENT_SHARE, POOL, idf, query_terms
 from memd.search.query import FORMS_SHARE, Query
 from memd.search.ranking import Candidate
-from memd.search.score import PreparedQuery, is_newest_asked, placed, raised
+from memd.search.score import PreparedQuery, in_a_row, is_newest_asked, placed, raised
 from memd.search.search import Answer, Hit, Place, StepTimer, sureness
 from memd.search.snippet import Line, Part, Wanted, lines_of, passage, snippet, wanted, with_fence
 from memd.search.spelling import corrected, spelling
@@ -175,7 +175,9 @@ def search(  # noqa: PLR0917 - the same of each search, then the query
     named = _named(here, parts, terms) if vectors and has_words else {}
     by_score = _ranked(here, prepared, weights, named, has_words=has_words)
     called = by_titles(query.text, terms, by_score, here.sources) if has_words else {}
-    ranked = placed(raised(by_score, called), here.supersession).candidates
+    texts = {one.id: here.text(one.id) for one in by_score[: runs.FIRST]} if has_words else {}
+    by_score = raised(raised(by_score, in_a_row(prepared, texts)), called)
+    ranked = placed(by_score, here.supersession).candidates
     # As at home: no floor where words alone judge, or a name.
     floor = prepared.floor if vectors or prepared.is_floor_named else 0.0
     high_enough = [one for one in ranked if one.merged >= floor or one.id in called]
@@ -491,6 +493,10 @@ class _Here:
             )  # fmt: skip
         return found
 
+    def text(self, number: int) -> str:
+        """Return the heading and the text of a chunk."""
+        return f"{self.chunks[number].heading}\n{self.chunks[number].text}"
+
     def _place(self, number: int) -> Place:
         chunk = self.chunks[number]
         return Place(number, self.sources[chunk.source].path, chunk.start_line, chunk.end_line)
@@ -549,9 +555,7 @@ def _named(
         if not rarest or (len(its) == 1 and rarest > FEW):
             continue
         typed = re.compile(rf"(?<!\w){re.escape(word.text)}(?!\w)", re.IGNORECASE)
-        chunks = [
-            number for number, chunk in here.chunks.items() if typed.search(f"{chunk.heading}\n{chunk.text}")
-        ]
+        chunks = [number for number in here.chunks if typed.search(here.text(number))]
         if len(chunks) <= FEW or len({here.chunks[number].source for number in chunks}) == 1:
             for number in chunks:
                 having.setdefault(number, []).append(word)
@@ -597,8 +601,7 @@ class _ReadTexts:
 
     def _print(self, place: int) -> Fingerprint:
         if place not in self._prints:
-            chunk = self._here.chunks[self._ids[place]]
-            self._prints[place] = fingerprint(f"{chunk.heading}\n{chunk.text}")
+            self._prints[place] = fingerprint(self._here.text(self._ids[place]))
         return self._prints[place]
 
     def _day(self, source: int) -> int:

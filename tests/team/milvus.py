@@ -48,3 +48,13 @@ def test_what_is_saved_and_deleted_is_found_and_not_found(member):
     assert ada.daemon.call("team.check")["differences"] == []
     assert ada.daemon.call("team.unpublish", path=str(root))["done"]
     assert ada.found(root, "heron") == []
+
+
+def test_words_in_a_row_come_first(member):
+    ada = member()
+    shuffled = "# Mill\n\nOld mill, heron stands, mill under, the heron, old heron.\n"
+    in_a_row = "# Walk\n\nIn the rain a heron stands under the old mill, and nobody came by for hours.\n"
+    root = ada.folder("marsh", {"a.md": shuffled, "b.md": in_a_row, "pond.md": POND})
+    assert ada.publish(root)["done"]
+    until(lambda: ada.found(root, "heron stands under the old mill") == ["b.md", "a.md"])
+    assert ada.found(root, "heron stands mill") == ["a.md", "b.md"]
