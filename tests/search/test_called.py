@@ -2,7 +2,7 @@
 
 import pytest
 
-from memd.search.called import words_of
+from memd.search.called import by_titles, words_of
 
 TALK = {
     f"talk/{n}.md": f"# Talk {n}\n\nRFC 1071, adr 17, velvet harbour, OPS 2210 and Node 18.4.1 {n}.\n"
@@ -69,6 +69,33 @@ def test_what_is_called_so_is_first(notes, fusion, query, path):
 def test_a_section_that_is_called_so_comes_before_what_speaks_of_it(notes):
     notes.save(NOTES)
     assert "A moment" in notes.search("start_at", mode="hybrid").hits[0].chunk.text
+
+
+def test_a_section_about_a_name_follows_the_one_called_so_and_precedes_lists(notes):
+    filler = [f"The field {n} tells of tides and ropes.\n" for n in range(40)]
+    about = "# Fields\n\n## When\n\nSet restart_policy before a start; restart_policy is read once.\n"
+    listed = "# All\n\n" + "".join(f"- field_{n}\n" for n in range(30)) + "- restart_policy\n- last_one\n"
+    own = "# Options\n\n## `restart_policy`\n\nAlways or never.\n"
+    notes.save({f"{n}.md": text for n, text in enumerate(filler)})
+    notes.save({"about.md": about, "list.md": listed, "own.md": own})
+    assert notes.found("restart_policy", mode="hybrid")[:3] == ["own.md", "about.md", "list.md"]
+
+
+def test_titles_lead_where_sources_alone_are_known(notes):
+    """As in the search of a team's store."""
+    notes.save(NOTES)
+    for query, path in {
+        "velvet harbour": "harbour.md",
+        "RFC 1071": "rfc/rfc1071.md",
+        "OPS-2210": "OPS-2210.md",
+    }.items():
+        answer = notes.search(query, mode="keyword", limit=50)
+        sources = {hit.source.id: hit.source for hit in answer.hits}
+        called = by_titles(
+            query, answer.judged.keyword.words, [hit.candidate for hit in answer.hits], sources
+        )
+        best = max(called, key=lambda one: called[one].added)
+        assert next(hit.source.path for hit in answer.hits if hit.candidate.id == best) == path
 
 
 @pytest.mark.parametrize(
