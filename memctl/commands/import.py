@@ -14,8 +14,11 @@ from memctl.exits import CommandError
 from memctl.output.status import counted
 from memctl.text import one_line
 
-CLIENTS = ("claude-code", "codex", "chatgpt", "claude", "discord", "openclaw", "cowagent")
-FOLLOWED = frozenset({"claude-code", "codex", "openclaw", "cowagent"})  # their files grow, exports do not
+CLIENTS = (
+    *("claude-code", "codex", "chatgpt", "claude", "discord"),
+    *("openclaw", "cowagent", "basic-memory", "letta", "claude-mem"),
+)
+FOLLOWED = frozenset(CLIENTS) - {"chatgpt", "claude", "discord"}  # exports do not grow
 WITH_PROJECTS = frozenset({"claude-code", "codex"})
 MEMORIES = ("claude-code", "codex", "gemini", "cursor")  # clients that keep notes for themselves
 
@@ -69,6 +72,9 @@ claude       the export that claude.ai sends: the same
 discord      JSON of DiscordChatExporter, one file for each channel, or a zip of them
 openclaw     a workspace with MEMORY.md and memory/; default: ~/.openclaw/workspace
 cowagent     the same; default: ~/cow
+basic-memory a project's folder of notes; default: ~/basic-memory
+letta        an agent's MemFS; default: ~/.letta/agents/*/memory
+claude-mem   its database; default: ~/.claude-mem/claude-mem.db
 
 With --memory: the client's own notes, as copies in memory/archives/CLIENT-memory/. A note that is deleted
 there is deleted here, too. Only notes of the workspace's folder and those below it, or of --project DIR.

@@ -1,8 +1,10 @@
-"""Reader of the memory of OpenClaw and CowAgent: Markdown files in the agent's workspace.
+"""Reader of memory that programs keep in Markdown: of OpenClaw, CowAgent, basic-memory and Letta.
 
 In both, MEMORY.md has the facts learned, memory/YYYY-MM-DD.md the events of a day (in OpenClaw also with a
 name after the day), and folders below memory/ similar notes: CowAgent's dreams/, evolution/ and users/ID/.
 OpenClaw has USER.md and DREAMS.md next to MEMORY.md. The rest of a workspace are instructions for the agent.
+All notes of basic-memory's project folder are memory, and all of Letta's MemFS, a git repository for each
+agent, except skills, which are instructions.
 """
 
 import os
@@ -19,6 +21,7 @@ MAX_BYTES = 2 * 1024 * 1024  # half of memd's limit for a note
 TOO_LARGE = f"has more than {MAX_BYTES >> 20} MiB"
 NOT_UTF8 = "is not UTF-8 text"
 
+NAMED = ("basic-memory", "letta")  # whose notes have their title in the front matter
 _TOP = frozenset({"memory.md", "user.md", "dreams.md"})  # in small letters
 _DAY = re.compile(r"(\d{4}-\d{2}-\d{2})(?:$|[-_ .T])")
 _NAMED = re.compile(
@@ -36,6 +39,27 @@ def openclaw_folders() -> list[Path]:
 def cowagent_folders() -> list[Path]:
     """Return the folders of CowAgent's workspace."""
     return [Path.home() / "cow"]
+
+
+def basic_memory_folders() -> list[Path]:
+    """Return basic-memory's default project."""
+    return [Path(os.environ.get("BASIC_MEMORY_HOME") or Path.home() / "basic-memory")]
+
+
+def letta_folders() -> list[Path]:
+    """Return the memory of each agent of Letta Code's on this machine."""
+    return sorted((Path.home() / ".letta" / "agents").glob("*/memory"))
+
+
+def every_file(path: Path) -> Iterator[Path]:
+    """Yield all notes below a folder, without hidden folders and skills; *path* itself if it is a file."""
+    if not path.is_dir():
+        yield path
+        return
+    for found in sorted(path.rglob("*.md")):
+        parts = found.relative_to(path).parts
+        if found.is_file() and parts[0] != "skills" and not any(part.startswith(".") for part in parts):
+            yield found
 
 
 def files(path: Path) -> Iterator[Path]:
@@ -76,7 +100,9 @@ class Note:
 
     def document(self, client: str, projects: tuple[str, ...] | None = None) -> ForeignNote:
         """Return the note as one of a client's, about *projects*."""
-        found = _HEADING.search(self.text) or (_NAMED.search(self.text) if projects else None)
+        found = _HEADING.search(self.text) or (
+            _NAMED.search(self.text) if projects or client in NAMED else None
+        )
         title = found[1].strip("\"'") if found else f"{self.path.stem} of {client}"
         # The whole path, because files of two agents have the same names.
         where = f"{self.path.absolute()}{self.section}"

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
 from memd.errors import NotFoundError
-from memd.imports import claude_code, client_memory, codex, exports, memory_folder
+from memd.imports import claude_code, claude_mem, client_memory, codex, exports, memory_folder
 from memd.imports.archive import FOLDER, WHY, Archive, Placed, conversation, document
 from memd.imports.conversation import Conversation, ForeignNote, Problems, readable
 from memd.imports.jsonl import Read
@@ -128,6 +128,16 @@ CLIENTS: Final[Mapping[str, ClientReader]] = {
     "cowagent": ClientReader(
         memory_folder.files, memory_folder.documents("cowagent"), memory_folder.cowagent_folders, follow=True
     ),
+    "basic-memory": ClientReader(
+        memory_folder.every_file,
+        memory_folder.documents("basic-memory"),
+        memory_folder.basic_memory_folders,
+        follow=True,
+    ),
+    "letta": ClientReader(
+        memory_folder.every_file, memory_folder.documents("letta"), memory_folder.letta_folders, follow=True
+    ),
+    "claude-mem": ClientReader(claude_mem.files, claude_mem.sessions, claude_mem.folders, follow=True),
 }
 
 

@@ -17,6 +17,7 @@ import pytest
 from agent_session import agent
 from daemon_process import Daemon
 from every_call import NAMES, calls
+from imports.claude_mem import claude_mem_database
 from imports.exports import CLAUDE, channel, gpt_conversation, gpt_node, gpt_text, said, written
 from mcp.shared.exceptions import MCPError
 from patience import PATIENCE
@@ -136,10 +137,11 @@ def session_of(client: str, folder: Path, text: str) -> Path:
             folder / "general.json", channel(said("9001", "2026-05-01T08:00:00.1+00:00", "a", text))
         )
     (folder / "MEMORY.md").write_text(f"# {text}\n\n{text}\n")
-    return folder
+    return claude_mem_database(folder, text) if client == "claude-mem" else folder
 
 
 IMPORTED = {"claude-code", "codex", "chatgpt", "claude", "discord", "openclaw", "cowagent"}
+IMPORTED |= {"basic-memory", "letta", "claude-mem"}
 MEMORIES_IMPORTED = {"claude-code", "codex", "gemini", "cursor"}  # notes, which are copied as they are
 
 
