@@ -161,15 +161,20 @@ def near(workspace: Workspace, text: str, without: str, limit: int) -> list[dict
 def by_name(notes: Iterable[dict[str, Any]], typed: str) -> list[tuple[dict[str, Any], str]]:
     """Return notes with the name that fits best: by its begin, a word's begin, a part, or its letters."""
     wanted = typed.strip().casefold()
-    letters = re.compile(".*?".join(map(re.escape, wanted.replace(" ", ""))))
+    letters = wanted.replace(" ", "")
     ranked = []
     for note in notes:
         best: tuple[int, int, str] | None = None
-        for name in dict.fromkeys([note["title"], *note["aliases"], stem_of(note["path"])]):
-            folded = name.casefold()
+        if "folded" not in note:  # kept with the note: each key asks for all of them again
+            called = dict.fromkeys([note["title"], *note["aliases"], stem_of(note["path"])])
+            note["folded"] = [(name, name.casefold()) for name in called]
+        for name, folded in note["folded"]:
             at = folded.find(wanted)
             if at < 0:
-                if len(wanted) < MIN_FUZZY_CHARS or not letters.search(folded):
+                behind = 0  # the letter before; a pattern would try all places of each
+                if len(wanted) < MIN_FUZZY_CHARS or not all(
+                    behind := folded.find(letter, behind) + 1 for letter in letters
+                ):
                     continue
                 rank = 3
             else:
