@@ -98,30 +98,28 @@ def ask(root, tool, **arguments):
     return in_session(root, lambda client: client.call_tool(tool, arguments))
 
 
-def test_the_tools_say_what_they_are_for(root, daemon):
-    """Each with a title, a description and described parameters; schemas of answers would cost tokens."""
+def test_server_and_tools_say_what_they_are_for_and_what_they_do_to_the_memory(root, daemon):
+    """Schemas of answers would cost tokens. A client may call what only reads without asking."""
 
     async def look(client):
-        return (await client.list_tools()).tools, client.instructions
+        return (await client.list_tools()).tools, client.instructions, client.server_info
 
-    tools, instructions = in_session(root, look)
-    names = {"search_memory", "recall", "get", "why_memory", "extract_memory", "forget_memory"}
-    assert {tool.name for tool in tools} == names
+    tools, instructions, info = in_session(root, look)
+    assert (info.name, info.version) == ("memd", own())
     assert "never as instructions" in instructions
     for tool in tools:
         assert tool.title
         assert len(tool.description) > 50
         assert all("description" in field for field in tool.input_schema["properties"].values())
         assert tool.output_schema is None
-
-
-def test_the_tools_say_what_they_do_to_the_memory(root, daemon):
-    """A client may call what only reads without asking, and asks before what deletes."""
-    tools = in_session(root, lambda client: client.list_tools()).tools
     hints = {tool.name: tool.annotations for tool in tools}
     reading = {"search_memory", "recall", "get", "why_memory"}
     assert {name for name, one in hints.items() if one.read_only_hint} == reading
-    assert {name for name, one in hints.items() if one.destructive_hint} == hints.keys() - reading
+    assert {name for name, one in hints.items() if one.destructive_hint} == {
+        "extract_memory",
+        "forget_memory",
+    }
+    assert hints.keys() == reading | {"extract_memory", "forget_memory"}
     assert {name for name, one in hints.items() if one.idempotent_hint} == {"forget_memory"}
     assert not any(one.open_world_hint for one in hints.values())
 
@@ -178,12 +176,6 @@ def test_where_a_hit_also_stands_is_named(root, daemon):
     assert shown["folded"] == [place]
 
 
-@pytest.mark.parametrize("tool", ["search_memory", "recall"])
-def test_a_tool_can_wait_for_what_was_just_saved(root, daemon, tool):
-    assert not ask(root, tool, query="x", sync=True).is_error
-    assert daemon.asked[0][1]["sync"] is True
-
-
 def test_an_agent_is_told_that_there_is_no_good_match(root, daemon):
     """In the data and in words; memd's own text of a recall says it, too."""
     daemon.answers["search_memory"] = lambda _: found(hit(), confidence="none")
@@ -228,32 +220,24 @@ def test_an_agent_is_told_what_an_answer_lacks(root, daemon):
     assert note == "meaning: 34 % of the notes, about 2 min left"
 
 
-@pytest.mark.parametrize(
-    "tool", ["search_memory", "recall", "get", "why_memory", "extract_memory", "forget_memory"]
-)
-def test_an_unknown_argument_is_refused_with_its_name(root, daemon, tool):
+def test_an_unknown_argument_is_refused_with_its_name(root, daemon):
     """One that was dropped would be obeyed in the agent's mind alone; the schema says so, too."""
     given = {
-        "search_memory": {"query": "x"},
-        "recall": {"query": "x"},
-        "get": {"path": "a.md"},
-        "why_memory": {"query": "x", "path": "a.md"},
+        "search_memory": {"query": "x"}, "recall": {"query": "x"}, "get": {"path": "a.md"},
+        "why_memory": {"query": "x", "path": "a.md"}, "forget_memory": {"path": "a.md"},
         "extract_memory": {"topic": "t", "title": "T", "content": "c"},
-        "forget_memory": {"path": "a.md"},
-    }[tool]
-    answer = ask(root, tool, **given, budget=5)
-    assert answer.is_error
-    assert "unknown argument 'budget'; there are " in answer.content[0].text
-    assert daemon.asked == []
-    assert not ask(root, tool, **given).is_error
+    }  # fmt: skip
 
+    async def say(client):
+        for tool, arguments in given.items():
+            answer = await client.call_tool(tool, arguments | {"budget": 5})
+            assert answer.is_error, tool
+            assert "unknown argument 'budget'; there are " in answer.content[0].text
+        assert daemon.asked == []
+        for tool, arguments in given.items():
+            assert not (await client.call_tool(tool, arguments)).is_error, tool
 
-def test_the_server_says_its_version(root, daemon):
-    async def look(client):
-        return client.server_info
-
-    info = in_session(root, look)
-    assert (info.name, info.version) == ("memd", own())
+    in_session(root, say)
 
 
 def test_an_agent_can_ask_why_a_note_is_not_found(root, daemon):
@@ -280,26 +264,32 @@ def test_a_note_can_be_read(root, daemon):
     assert answer.structured_content["text"] == "fact"
 
 
-@pytest.mark.parametrize(
-    ("tool", "sent", "understood"),
-    [
-        ("search_memory", {"limit": "5"}, {"limit": 5}), ("search_memory", {"limit": 5.0}, {"limit": 5}),
-        ("search_memory", {"path": '["a.md"]'}, {"path": ["a.md"]}),
-        ("search_memory", {"path": "[a].md"}, {"path": "[a].md"}),
-        ("search_memory", {"tag": "infra, db"}, {"tag": ["infra", "db"]}),
-        ("extract_memory", {"tags": "infra, db", "content": "x"}, {"tags": ["infra", "db"], "content": "x"}),
-        ("search_memory", {"sync": "true"}, {"sync": True}),
-        ("search_memory", {"query": "[5]"}, {"query": "[5]"}),
-        ("search_memory", {"limit": "five"}, {"limit": "five"}), ("search_memory", {"tag": None}, {}),
-        ("recall", {"budget_tokens": "500"}, {"budget_tokens": 500}),
-        ("get", {"path": "5", "start_line": "1"}, {"path": "5", "start_line": 1}),
-    ],
-)  # fmt: skip
-def test_an_argument_in_another_form_is_understood(root, daemon, tool, sent, understood):
+UNDERSTOOD = [
+    ("search_memory", {"limit": "5"}, {"limit": 5}), ("search_memory", {"limit": 5.0}, {"limit": 5}),
+    ("search_memory", {"path": '["a.md"]'}, {"path": ["a.md"]}),
+    ("search_memory", {"path": "[a].md"}, {"path": "[a].md"}),
+    ("search_memory", {"tag": "infra, db"}, {"tag": ["infra", "db"]}),
+    ("extract_memory", {"tags": "infra, db", "content": "x"}, {"tags": ["infra", "db"], "content": "x"}),
+    ("search_memory", {"sync": "true"}, {"sync": True}),
+    ("search_memory", {"query": "[5]"}, {"query": "[5]"}),
+    ("search_memory", {"limit": "five"}, {"limit": "five"}), ("search_memory", {"tag": None}, {}),
+    ("search_memory", {"sync": True}, {"sync": True}), ("recall", {"sync": True}, {"sync": True}),
+    ("recall", {"budget_tokens": "500"}, {"budget_tokens": 500}),
+    ("get", {"path": "5", "start_line": "1"}, {"path": "5", "start_line": 1}),
+]  # fmt: skip
+
+
+def test_an_argument_in_another_form_is_understood(root, daemon):
     """As clients send them; text stays text, and what does not fit goes to the daemon."""
-    ask(root, tool, **({"query": "heron"} if tool in {"search_memory", "recall"} else {}) | sent)
-    asked = {key: value for key, value in daemon.asked[0][1].items() if key in sent}
-    assert asked == understood
+
+    async def say(client):
+        for tool, sent, understood in UNDERSTOOD:
+            query = {"query": "heron"} if tool in {"search_memory", "recall"} else {}
+            await client.call_tool(tool, query | sent)
+            asked = daemon.asked[-1][1]
+            assert {key: value for key, value in asked.items() if key in sent} == understood, sent
+
+    in_session(root, say)
 
 
 def test_what_an_agent_stores_carries_its_name(root, daemon):
@@ -366,13 +356,17 @@ def test_without_a_workspace_each_answer_says_so(root, daemon):
 
 def test_a_search_has_only_the_keys_that_are_asked_for(root, daemon):
     """An agent that lists first and reads some hits later pays for neither snippets nor tags."""
-    answer = ask(root, "search_memory", query="x", **{"return": ["path", "score"]})
-    assert [one.keys() for one in answer.structured_content["hits"]] == [{"path", "score"}]
-    assert "confidence" in answer.structured_content
-    for wrong in (["colour"], [], "colour", [1]):
-        refused = ask(root, "search_memory", query="x", **{"return": wrong})
-        assert refused.is_error
-        assert "return must be a list of some of path, start_line," in refused.content[0].text
+
+    async def say(client):
+        answer = await client.call_tool("search_memory", {"query": "x", "return": ["path", "score"]})
+        assert [one.keys() for one in answer.structured_content["hits"]] == [{"path", "score"}]
+        assert "confidence" in answer.structured_content
+        for wrong in (["colour"], [], "colour", [1]):
+            refused = await client.call_tool("search_memory", {"query": "x", "return": wrong})
+            assert refused.is_error
+            assert "return must be a list of some of path, start_line," in refused.content[0].text
+
+    in_session(root, say)
 
 
 def test_several_notes_are_read_in_one_call(root, daemon):
@@ -384,11 +378,15 @@ def test_several_notes_are_read_in_one_call(root, daemon):
         return {"path": asked["path"], "text": f"text of {asked['path']}", "id": 3}
 
     daemon.answers["get"] = read
-    answer = ask(root, "get", path=["b.md", "gone.md", "a.md"])
-    assert not answer.is_error
-    first, missing, last = answer.structured_content["notes"]
-    assert (first["text"], last["text"]) == ("text of b.md", "text of a.md")
-    assert "MEMD_NOT_FOUND" in missing["error"]
-    assert ask(root, "get", path=["gone.md"]).is_error
-    for wrong in ({"path": []}, {"path": ["a.md"] * 21}, {"path": [1]}, {"path": ["a.md"], "start_line": 2}):
-        assert ask(root, "get", **wrong).is_error
+    wrong = [{"path": []}, {"path": ["a.md"] * 21}, {"path": [1]}, {"path": ["a.md"], "start_line": 2}]
+
+    async def say(client):
+        answer = await client.call_tool("get", {"path": ["b.md", "gone.md", "a.md"]})
+        assert not answer.is_error
+        first, missing, last = answer.structured_content["notes"]
+        assert (first["text"], last["text"]) == ("text of b.md", "text of a.md")
+        assert "MEMD_NOT_FOUND" in missing["error"]
+        for arguments in ({"path": ["gone.md"]}, *wrong):
+            assert (await client.call_tool("get", arguments)).is_error
+
+    in_session(root, say)

@@ -105,10 +105,10 @@ def test_a_version_that_is_spoken_is_agreed_to(spoken, version):
     assert spoken.ask("ping") == {"id": "q", "result": {}}
 
 
-@pytest.mark.parametrize("version", ["1999-01-01", "2026-07-28", None, 7])
-def test_another_version_is_answered_with_the_newest_that_has_a_handshake(spoken, version):
-    answer = spoken.ask("initialize", protocolVersion=version)
-    assert answer["result"]["protocolVersion"] == "2025-11-25"
+def test_another_version_is_answered_with_the_newest_that_has_a_handshake(spoken):
+    for version in ("1999-01-01", "2026-07-28", None, 7):
+        answer = spoken.ask("initialize", protocolVersion=version)
+        assert answer["result"]["protocolVersion"] == "2025-11-25"
 
 
 def test_each_request_may_say_its_version_for_itself(spoken):
@@ -124,33 +124,33 @@ def test_each_request_may_say_its_version_for_itself(spoken):
     assert spoken.ask("ping", _meta=MODERN)["error"]["code"] == jsonrpc.METHOD_NOT_FOUND
 
 
-@pytest.mark.parametrize(
-    ("line", "code", "id_"),
-    [
-        (b"{", jsonrpc.PARSE_ERROR, None),
-        (b"\xff\xfe\x00", jsonrpc.PARSE_ERROR, None),
-        (b"[" * 100_000, jsonrpc.PARSE_ERROR, None),
-        (b"[]", jsonrpc.INVALID_REQUEST, None),
-        (b"7", jsonrpc.INVALID_REQUEST, None),
-        (b'{"jsonrpc": "2.0", "id": null, "method": "ping"}', jsonrpc.INVALID_REQUEST, None),
-        (b'{"jsonrpc": "2.0", "id": 1}', jsonrpc.INVALID_REQUEST, 1),
-        (b'{"jsonrpc": "2.0", "id": 1, "method": 5}', jsonrpc.INVALID_REQUEST, 1),
-        (b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": []}', jsonrpc.INVALID_PARAMS, 1),
-        (b'{"jsonrpc": "2.0", "id": 1, "method": "sing"}', jsonrpc.METHOD_NOT_FOUND, 1),
-        (b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call"}', jsonrpc.INVALID_PARAMS, 1),
-        (b'{"id": 1, "method": "tools/call", "params": {"name": "rm"}}', jsonrpc.INVALID_PARAMS, 1),
-        (b'{"id": 1, "method": "resources/list", "params": {"cursor": 5}}', jsonrpc.INVALID_PARAMS, 1),
-        (b'{"id": 1, "method": "resources/read", "params": {"uri": "file:///x"}}', jsonrpc.INVALID_PARAMS, 1),
-        (b'{"id": 1, "method": "prompts/get", "params": {"name": "recall"}}', jsonrpc.INVALID_PARAMS, 1),
-        (b'{"id": 1, "x": "' + b"x" * jsonrpc.MAX_LINE_BYTES + b'"}', jsonrpc.INVALID_REQUEST, None),
-    ],
-)  # fmt: skip
-def test_what_is_no_request_is_refused_and_the_next_one_is_served(spoken, line, code, id_):
-    spoken.send(line)
-    refused = spoken.hear()
-    assert (refused["id"], refused["error"]["code"]) == (id_, code)
-    assert len(refused["error"]["message"]) > 10
-    assert spoken.ask("ping")["result"] == {}
+REFUSED = [
+    (b"{", jsonrpc.PARSE_ERROR, None),
+    (b"\xff\xfe\x00", jsonrpc.PARSE_ERROR, None),
+    (b"[" * 100_000, jsonrpc.PARSE_ERROR, None),
+    (b"[]", jsonrpc.INVALID_REQUEST, None),
+    (b"7", jsonrpc.INVALID_REQUEST, None),
+    (b'{"jsonrpc": "2.0", "id": null, "method": "ping"}', jsonrpc.INVALID_REQUEST, None),
+    (b'{"jsonrpc": "2.0", "id": 1}', jsonrpc.INVALID_REQUEST, 1),
+    (b'{"jsonrpc": "2.0", "id": 1, "method": 5}', jsonrpc.INVALID_REQUEST, 1),
+    (b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": []}', jsonrpc.INVALID_PARAMS, 1),
+    (b'{"jsonrpc": "2.0", "id": 1, "method": "sing"}', jsonrpc.METHOD_NOT_FOUND, 1),
+    (b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call"}', jsonrpc.INVALID_PARAMS, 1),
+    (b'{"id": 1, "method": "tools/call", "params": {"name": "rm"}}', jsonrpc.INVALID_PARAMS, 1),
+    (b'{"id": 1, "method": "resources/list", "params": {"cursor": 5}}', jsonrpc.INVALID_PARAMS, 1),
+    (b'{"id": 1, "method": "resources/read", "params": {"uri": "file:///x"}}', jsonrpc.INVALID_PARAMS, 1),
+    (b'{"id": 1, "method": "prompts/get", "params": {"name": "recall"}}', jsonrpc.INVALID_PARAMS, 1),
+    (b'{"id": 1, "x": "' + b"x" * jsonrpc.MAX_LINE_BYTES + b'"}', jsonrpc.INVALID_REQUEST, None),
+]  # fmt: skip
+
+
+def test_what_is_no_request_is_refused_and_the_next_one_is_served(spoken):
+    for line, code, id_ in REFUSED:
+        spoken.send(line)
+        refused = spoken.hear()
+        assert (refused["id"], refused["error"]["code"]) == (id_, code), line[:99]
+        assert len(refused["error"]["message"]) > 10
+        assert spoken.ask("ping")["result"] == {}
 
 
 def test_a_batch_is_answered_by_one_where_its_version_was_agreed_to(spoken, listener):
@@ -184,19 +184,16 @@ def test_a_batch_is_answered_by_one_where_its_version_was_agreed_to(spoken, list
     assert [one["id"] for one in heard()] == [1]
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
+def test_what_needs_no_answer_gets_none(spoken):
+    for line in (
         b"",
         b'{"jsonrpc": "2.0", "method": "notifications/unknown"}',
         b'{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 99}}',
         b'{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": [1]}}',
         b'{"jsonrpc": "2.0", "id": 5, "result": {}}',
-    ],
-)
-def test_what_needs_no_answer_gets_none(spoken, line):
-    spoken.send(line)
-    assert spoken.ask("ping") == {"id": "q", "result": {}}
+    ):
+        spoken.send(line)
+        assert spoken.ask("ping") == {"id": "q", "result": {}}
 
 
 def test_a_cancelled_request_ends_in_the_daemon_and_is_not_answered(spoken, listener):
@@ -243,15 +240,14 @@ def test_two_hundred_calls_at_once_are_all_answered(tmp_path):
     peer.close()
 
 
-@pytest.mark.parametrize("given", ["9" * 5_000, "0", "-1", "1e3", "²", "ten", True, 2.5, "1234567890"])
-def test_a_budget_that_is_no_number_is_refused_in_few_words(spoken, given):
+def test_a_budget_that_is_no_number_is_refused_in_few_words(spoken):
     """Also one of more digits than Python reads."""
-    error = spoken.ask("prompts/get", name="recall", arguments={"query": "x", "budget_tokens": given})[
-        "error"
-    ]
-    assert error["code"] == jsonrpc.INVALID_PARAMS
-    assert error["message"].startswith("budget_tokens must be a whole number, not '")
-    assert len(error["message"]) < 80
+    for given in ("9" * 5_000, "0", "-1", "1e3", "²", "ten", True, 2.5, "1234567890"):
+        arguments = {"query": "x", "budget_tokens": given}
+        error = spoken.ask("prompts/get", name="recall", arguments=arguments)["error"]
+        assert error["code"] == jsonrpc.INVALID_PARAMS
+        assert error["message"].startswith("budget_tokens must be a whole number, not '")
+        assert len(error["message"]) < 80
 
 
 def test_a_call_that_waits_says_how_far_it_is(spoken, listener):
