@@ -7,16 +7,33 @@ from pathlib import Path
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from tests_support import Notes, OtherHashEmbedder, WordHashEmbedder, many
+from tests_support import LatinEmbedder, Notes, OtherHashEmbedder, WordHashEmbedder, many
 
-from memd.index import matrices
+from memd.index import index, indexer, matrices, transaction
 
 EXAMPLES = many(48)  # lives
+GONE = "SELECT path FROM sources WHERE gone_at IS NOT NULL AND path NOT GLOB '/*'"
 PATHS = st.sampled_from([f"{folder}n{number}.md" for folder in ("", "d/") for number in range(4)])
 # Few texts, so that the same one comes back: in another note, after its vector is garbage.
+FOREIGN = "发动机要在星期四修理好\n"  # one of the models does not read it
+LARGE = [
+    "".join(f"# part{number}\n\n{word} {'filler ' * 60}\n\n" for number in range(5))
+    for word in ("zebra", "one")
+]
 TEXTS = st.sampled_from(
-    [f"word{number} zebra lion\n" for number in range(5)] + ["", "# H\n\none\n\n# I\n\ntwo\n"]
+    [
+        *(f"word{number} zebra lion\n" for number in range(5)),
+        "",
+        "# H\n\none\n\n# I\n\ntwo\n",
+        FOREIGN,
+        *LARGE,
+    ]
 )
+# Large is what has four chunks, and a slice has one or two.
+SMALL = {
+    (indexer, "STAGED_CHUNKS"): 3, (transaction, "STAGED_CHUNKS"): 3, (transaction, "CHUNKS_AT_ONCE"): 1,
+    (index, "WASTE_CHUNKS"): 2, (matrices, "COPIED_ROWS"): 2,
+}  # fmt: skip
 
 
 class Life(RuleBasedStateMachine):
@@ -24,7 +41,9 @@ class Life(RuleBasedStateMachine):
 
     @initialize()
     def begin(self):
-        self.copied_rows, matrices.COPIED_ROWS = matrices.COPIED_ROWS, 2  # slices of the few rows here
+        self.kept = {(module, name): getattr(module, name) for module, name in SMALL}
+        for (module, name), value in SMALL.items():
+            setattr(module, name, value)
         self.folder = Path(tempfile.mkdtemp(prefix="memd-states-"))
         self.notes = Notes(self.folder)
         self.files: dict[str, str] = {}  # what the disk holds
@@ -45,6 +64,41 @@ class Life(RuleBasedStateMachine):
         self.files |= several
         for path in several:
             self.gone.pop(path, None)
+
+    @rule(
+        path=PATHS, text=st.sampled_from(LARGE), slices=st.integers(1, 4),
+        then=st.sampled_from(["end", "save", "newer", "crash"]),
+    )  # fmt: skip
+    def save_in_slices(self, path, text, slices, then):
+        """Nothing of them is seen, whatever happens between them, until the last is committed."""
+        indexing, notes = self.notes.indexer, self.notes
+        notes.write(path, text)
+        readings = indexing.read([path])
+        indexing.sift(readings)
+        indexing.prepare(readings)
+        for _ in range(slices):
+            indexing.stage(readings, budget_s=0)
+        self.what_is_known_is_what_the_disk_holds()
+        if then == "crash":
+            self.crash()
+            self.save(path, text, embed=False)
+            return
+        if then == "save":
+            self.save("between.md", "word1 one\n", embed=True)
+        elif then == "newer":
+            self.save(path, "word2 zebra\n", embed=False)
+        while not indexing.stage(readings, budget_s=0):
+            pass
+        indexing.commit(readings)
+        if then != "newer":
+            self.files[path] = text
+            self.gone.pop(path, None)
+
+    @rule()
+    def drop_waste(self):
+        while self.notes.index.drop_some_waste():
+            pass
+        assert self.notes.index.writer.run("SELECT count(*) FROM sources WHERE path GLOB '/*'") == [(0,)]
 
     @rule(path=PATHS)
     def delete(self, path):
@@ -68,11 +122,12 @@ class Life(RuleBasedStateMachine):
 
     @rule(ago=st.integers(0, 5), limit=st.integers(1, 3))
     def purge(self, ago, limit):
+        self.drop_waste()  # which a purge would take along, and count
         before = self.clock - ago
         due = {path for path, since in self.gone.items() if since <= before}
         assert self.notes.index.purge(before, limit) == min(len(due), limit)
         with self.notes.index.view_apart() as view:
-            left = {row[0] for row in view.reader.each("SELECT path FROM sources WHERE gone_at IS NOT NULL")}
+            left = {row[0] for row in view.reader.each(GONE)}
         assert left <= self.gone.keys()
         assert len(self.gone) - len(left) == min(len(due), limit)
         self.gone = {path: since for path, since in self.gone.items() if path in left}
@@ -100,7 +155,7 @@ class Life(RuleBasedStateMachine):
         if batch:
             self.notes.embed_some(batch)
 
-    @rule(embedder=st.sampled_from([WordHashEmbedder, OtherHashEmbedder]))
+    @rule(embedder=st.sampled_from([WordHashEmbedder, LatinEmbedder, OtherHashEmbedder]))
     def choose_a_model(self, embedder):
         self.notes.switch(embedder())
 
@@ -112,7 +167,9 @@ class Life(RuleBasedStateMachine):
     @rule()
     def restart(self):
         self._let_go()
+        waiting = self.notes.index.unembedded_count()
         self.notes.reopen()
+        assert self.notes.index.unembedded_count() == waiting
 
     @rule()
     def crash(self):
@@ -121,6 +178,7 @@ class Life(RuleBasedStateMachine):
         folder = self.folder / f"crash{self.crashes}"
         folder.mkdir()
         after = self.notes.crashed(folder)
+        assert after.index.unembedded_count() == self.notes.index.unembedded_count()
         self.notes.index.close()
         self.notes = after
 
@@ -147,7 +205,14 @@ class Life(RuleBasedStateMachine):
         assert index.writer.gone_count() == len(self.gone)
         for word in ("zebra", "word1", "one"):
             expected = {path for path, text in self.files.items() if word in text.split()}
-            assert set(self.notes.found(word, limit=50)) == expected
+            with index.view() as view:
+                having = {int(view.snapshot.columns.source[chunk]) for chunk in view.matching("words", word)}
+                assert {view.snapshot.sources[source].path for source in having} == expected
+            assert set(self.notes.found(word, limit=100)) <= expected, "equal notes are folded into one"
+        near = self.notes.found("zebra", mode="vector", limit=100, min_score=0.0)
+        assert set(near) <= self.files.keys(), "a gone note is near"
+        foreign = [path for path, text in self.files.items() if text == FOREIGN]
+        assert index.unembedded_count("script") == (len(foreign) if self.notes.embedder.scripts else 0)
 
     @invariant()
     def each_vector_is_that_of_its_text(self):
@@ -155,9 +220,10 @@ class Life(RuleBasedStateMachine):
             columns, rows = view.snapshot.columns, view.snapshot.rows
             model = {e.model_id: e for e in (WordHashEmbedder(), OtherHashEmbedder())}
             embedder = model.get(view.snapshot.model_id)
+            contexts = view.reader.contexts(view.snapshot.sources)
             for number, row in enumerate(columns.row):
                 if columns.source[number] and row >= 0:
-                    text = view.chunks([number])[number].text
+                    text = contexts[number] + view.chunks([number])[number].text
                     size = rows.dim * 4
                     stored = rows.buffer[row * size : (row + 1) * size]
                     assert embedder.embed_query(text) == stored
@@ -186,7 +252,8 @@ class Life(RuleBasedStateMachine):
 
     def teardown(self):
         if hasattr(self, "notes"):
-            matrices.COPIED_ROWS = self.copied_rows
+            for (module, name), value in self.kept.items():
+                setattr(module, name, value)
             self._let_go()
             self.notes.index.close()
             shutil.rmtree(self.folder)
