@@ -65,12 +65,10 @@ BY_HAND = {
 
 @pytest.fixture
 def home(tmp_path):
-    """An empty home."""
     return tmp_path
 
 
 def agents(home, *arguments, stdin=subprocess.DEVNULL):
-    """Run `memctl agents` in a home."""
     return memctl(home, "agents", *arguments, stdin=stdin)
 
 
@@ -117,8 +115,7 @@ def plain(path):
 
 
 @pytest.mark.parametrize("client", FILES)
-@pytest.mark.parametrize("is_there", [True, False])
-@pytest.mark.parametrize("options", [(), ("--workspace", "/notes")])
+@pytest.mark.parametrize(("is_there", "options"), [(True, ()), (False, ("--workspace", "/notes"))])
 def test_uninstall_leaves_every_byte_as_it_was(home, client, is_there, options):
     """Whether the client had a configuration or not; its modes stay, and no backup is left."""
     if is_there:

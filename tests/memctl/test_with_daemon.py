@@ -21,8 +21,7 @@ NOTES = {
 }
 
 
-@pytest.fixture
-def home(tmp_path):
+def made(tmp_path):
     """Return a function that runs memctl in a home of its own, with a folder of notes as the current one."""
     environment = {
         "PATH": os.environ["PATH"],
@@ -48,6 +47,21 @@ def home(tmp_path):
     memctl.environment = environment
     memctl.notes = tmp_path / "notes"
     memctl.state = tmp_path / "state"
+    return memctl
+
+
+@pytest.fixture
+def home(tmp_path):
+    memctl = made(tmp_path)
+    yield memctl
+    memctl("stop")
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory):
+    """A home whose daemon has its index, for tests that only add to it."""
+    memctl = made(tmp_path_factory.mktemp("running"))
+    memctl("init")
     yield memctl
     memctl("stop")
 
@@ -96,27 +110,25 @@ def test_a_purge_names_what_a_teams_store_still_has(home):
     assert kept.exists()
 
 
-def test_what_search_prints_can_be_opened(home):
+def test_what_search_prints_can_be_opened(running):
     """Places of --vimgrep and paths of --files are real from where the user stands, and get takes them."""
-    home("init")
-    below = home.notes / "daily"
-    line = home("search", "--vimgrep", "kettle", cwd=below).stdout.decode().splitlines()[0]
+    below = running.notes / "daily"
+    line = running("search", "--vimgrep", "kettle", cwd=below).stdout.decode().splitlines()[0]
     path, number, column, text = line.split(":", 3)
     assert (path, number, text) == ("2020-01-02.md", "3", "Ada talked about the kettle.")
     assert text.encode()[int(column) - 1 :].startswith(b"kettle")
-    assert home("get", f"{path}:{number}", cwd=below).stdout == b"Ada talked about the kettle.\n"
-    assert home("search", "--files", "kettle").stdout == b"daily/2020-01-02.md\n"
+    assert running("get", f"{path}:{number}", cwd=below).stdout == b"Ada talked about the kettle.\n"
+    assert running("search", "--files", "kettle").stdout == b"daily/2020-01-02.md\n"
 
 
-def test_as_many_hits_of_a_file_as_are_asked_for(home):
+def test_as_many_hits_of_a_file_as_are_asked_for(running):
     """Three, or as many as are named; all of a file that --path names, but a list of files has each once."""
     between = f"# Between\n\n{'tea ' * 150}\n"  # hits that touch each other would be shown as one
-    sections = [f"# Part {word}\n\nThe kettle {'tea ' * 150}\n\n{between}\n" for word in "abcdefgh"]
-    (home.notes / "long.md").write_text("".join(sections))
-    home("init")
+    sections = [f"# Part {word}\n\nThe samovar {'tea ' * 150}\n\n{between}\n" for word in "abcdefgh"]
+    (running.notes / "long.md").write_text("".join(sections))
 
     def found(*argv):
-        lines = home("search", "--vimgrep", "--sync", *argv, "kettle").stdout.decode().splitlines()
+        lines = running("search", "--vimgrep", "--sync", *argv, "samovar").stdout.decode().splitlines()
         return sum(line.startswith("long.md:") for line in lines)
 
     assert found() == 3
@@ -124,33 +136,31 @@ def test_as_many_hits_of_a_file_as_are_asked_for(home):
     assert found("--path", "long.md") == len(sections)
     assert found("--path", "long.md", "--per-source", "2") == 2
     assert found("--path", "*.md") == 3
-    assert home("search", "--files", "--path", "long.md", "kettle").stdout == b"long.md\n"
+    assert running("search", "--files", "--path", "long.md", "samovar").stdout == b"long.md\n"
 
 
-def test_an_entry_can_be_found_as_soon_as_it_is_added(home):
-    home("init")
-    added = home("add", "--topic", "Deploy", "--title", "Staging needs the VPN", stdin=b"Connect first.\n")
+def test_an_entry_can_be_found_as_soon_as_it_is_added(running):
+    added = running("add", "--topic", "Deploy", "--title", "Staging needs the VPN", stdin=b"Connect first.\n")
     assert added.returncode == exits.OK, added.stderr
     path = added.stdout.decode().strip()
-    assert (home.notes / path).is_file()
-    assert path in home("search", "--files", "virtual private network for the test server").stdout.decode()
-    recalled = home("recall", "--budget", "300", "staging vpn")
+    assert (running.notes / path).is_file()
+    assert path in running("search", "--files", "virtual private network for the test server").stdout.decode()
+    recalled = running("recall", "--budget", "300", "staging vpn")
     assert recalled.returncode == exits.OK
     assert b"Connect first." in recalled.stdout
 
 
-def test_a_secret_is_refused_and_a_hostile_topic_stays_inside(home):
+def test_a_secret_is_refused_and_a_hostile_topic_stays_inside(running):
     """Exit code 7 with the kind named, unless it is meant; nothing appears outside of memory/."""
-    home("init")
     token = "ghp_" + "aB3dE5fG7hJ9" * 3
-    refused = home("add", "--topic", "t", "--title", "T", stdin=f"token {token}".encode())
+    refused = running("add", "--topic", "t", "--title", "T", stdin=f"token {token}".encode())
     assert refused.returncode == exits.REFUSED
     assert b"github-pat" in refused.stderr
     assert token.encode() not in refused.stderr
-    meant = home("add", "--force", "--topic", "t", "--title", "T", stdin=f"token {token}".encode())
-    assert token in (home.notes / meant.stdout.decode().strip()).read_text()
-    home("add", "--topic", "../../etc", "--title", "../x", stdin=b"x")
-    assert not (home.notes.parent / "etc").exists()
+    meant = running("add", "--force", "--topic", "t", "--title", "T", stdin=f"token {token}".encode())
+    assert token in (running.notes / meant.stdout.decode().strip()).read_text()
+    running("add", "--topic", "../../etc", "--title", "../x", stdin=b"x")
+    assert not (running.notes.parent / "etc").exists()
 
 
 def test_the_daemon_comes_and_goes_as_told(home):
@@ -200,11 +210,10 @@ def test_status_tells_how_late_the_daemon_comes(home):
     watching.wait()
 
 
-def test_an_agent_stores_a_fact_and_finds_it_by_meaning_in_its_next_call(home):
+def test_an_agent_stores_a_fact_and_finds_it_by_meaning_in_its_next_call(running):
     """Through the SDK's own client, over stdio, on a real index."""
-    home("init")
     server = StdioServerParameters(
-        command=sys.executable, args=["-m", "memctl", "mcp"], env=home.environment, cwd=home.notes
+        command=sys.executable, args=["-m", "memctl", "mcp"], env=running.environment, cwd=running.notes
     )
 
     async def session():
