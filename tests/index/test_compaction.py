@@ -61,42 +61,6 @@ def test_what_changes_between_two_slices_is_in_the_copy(churned):
     assert churned.found("giraffe", mode="vector")[0] == "new.md"
 
 
-def test_a_query_keeps_the_rows_that_it_began_with(churned):
-    """The old file is deleted, its mapping is not."""
-    with churned.index.view() as view:
-        old = view.snapshot.rows
-        before = bytes(old.buffer[: old.count * old.dim * 4])
-        churned.compact()
-        assert bytes(old.buffer[: old.count * old.dim * 4]) == before
-
-
-def test_a_restart_gives_a_compaction_up(churned):
-    """What was copied is removed, files and rows; the next one does it whole."""
-    before = scores(churned)
-    for _ in range(3):
-        churned.index.compact(0.0)
-    assert len(list(churned.state.glob("vectors.*"))) == 2
-    churned.reopen()
-    assert len(list(churned.state.glob("vectors.*"))) == 1
-    assert churned.index.garbage() == (15, 45)
-    churned.compact()
-    assert scores(churned) == before
-
-
-@pytest.mark.parametrize("slices", [1, 3, 8, 9, 10, 11])
-def test_a_crash_during_a_compaction_costs_nothing(churned, tmp_path, slices):
-    before = scores(churned)
-    for _ in range(slices):
-        churned.index.compact(0.0)
-    (tmp_path / "after").mkdir()
-    after = churned.crashed(tmp_path / "after")
-    assert after.findings() == []
-    assert after.index.unembedded_count() == 0
-    assert scores(after) == before
-    assert len(list(after.state.glob("vectors.*"))) == 1
-    after.index.close()
-
-
 def test_a_row_that_the_disk_has_changed_is_not_copied(churned):
     """It is embedded again instead, and no other."""
     [matrix] = churned.state.glob("vectors.*")
@@ -118,17 +82,6 @@ def test_a_file_that_is_in_the_way_stays_as_it_is(churned):
     assert foreign.read_text() == "a file of somebody else"
     assert (churned.state / "vectors.3.f32").exists()
     foreign.unlink()
-
-
-def test_both_matrices_are_compacted_while_a_model_is_built(churned):
-    churned.switch(OtherHashEmbedder())
-    churned.embed()
-    churned.save({"n3.md": "giraffe\n"})
-    churned.compact()
-    assert churned.index.building == "other-hash"
-    assert churned.index.matrices.building.file.count == 30
-    assert churned.index.finish_building(frozenset())
-    assert churned.found("giraffe", mode="vector")[0] == "n3.md"
 
 
 def test_another_model_ends_a_compaction(churned):

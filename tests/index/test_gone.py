@@ -8,19 +8,6 @@ from tests_support import Notes
 WORDS = {f"n{number}.md": f"# Note {number}\n\nword{number} zebra lion\n" for number in range(8)}
 
 
-def test_a_gone_note_is_in_no_answer_and_still_in_the_index(notes):
-    """It leaves both arms at once, also after a restart, and is counted as gone."""
-    notes.save(WORDS)
-    notes.remove("n3.md")
-    for _ in range(2):
-        for mode in ("keyword", "vector", "hybrid"):
-            assert "n3.md" not in notes.found("word3 zebra", mode=mode, min_score=0.0, limit=20)
-        assert notes.index.writer.gone_count() == 1
-        assert len(notes.index.snapshot.sources) == 7
-        assert notes.index.snapshot.columns.count == 7
-        notes.reopen()
-
-
 def test_a_note_that_comes_back_is_neither_cut_nor_embedded_again(notes):
     """The same bytes: the same chunks with the same ids and vectors answer."""
     notes.save(WORDS)
@@ -76,16 +63,6 @@ def test_a_purged_note_can_come_back(notes):
     notes.save({"n1.md": WORDS["n1.md"]}, embed=False)
     assert notes.index.unembedded_count() == 0
     assert notes.found("word1", mode="hybrid")[0] == "n1.md"
-
-
-def test_gone_notes_wait_for_no_vector(notes):
-    """Only notes that can be found are embedded; a note that comes back waits again."""
-    notes.save(WORDS, embed=False)
-    notes.remove("n1.md")
-    assert notes.index.unembedded_count() == 7
-    assert not any("word1" in text for text in notes.index.pending(20).values())
-    notes.save({"n1.md": WORDS["n1.md"]}, embed=False)
-    assert notes.index.unembedded_count() == 8
 
 
 def test_a_comparison_names_what_is_gone(notes):

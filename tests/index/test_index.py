@@ -5,23 +5,6 @@ import pytest
 from memd.errors import IndexClosedError, ModelMismatchError, StorageError
 
 
-def test_a_deleted_note_is_gone_from_both_arms(notes):
-    """After a note is deleted, neither its words nor its meaning find it."""
-    notes.save({"a.md": "alpha zebra\n", "b.md": "beta lion\n"})
-    (notes.root / "a.md").unlink()
-    notes.indexer.apply(["a.md"])
-    for mode in ("keyword", "vector", "hybrid"):
-        assert "a.md" not in notes.found("alpha zebra", mode=mode, min_score=0.0)
-
-
-def test_an_edited_note_answers_with_its_new_text_only(notes):
-    """The words that an edit took out find nothing any more."""
-    notes.save({"a.md": "alpha zebra\n"})
-    notes.save({"a.md": "alpha giraffe\n"})
-    assert notes.found("zebra") == []
-    assert notes.found("giraffe") == ["a.md"]
-
-
 def test_a_note_is_found_by_its_words_before_it_has_a_vector(notes):
     """Keyword search does not wait for the model, in hybrid mode either."""
     notes.save({"a.md": "alpha zebra\n"}, embed=False)
@@ -52,16 +35,6 @@ def test_equal_texts_share_a_vector(notes):
     notes.save({"a.md": "the same words\n", "b.md": "the same words\n"})
     assert notes.index.snapshot.rows.count == 1
     assert sorted(notes.found("same words", mode="vector")) == ["a.md", "b.md"]
-
-
-def test_a_view_sees_one_moment(notes):
-    notes.save({"a.md": "alpha zebra\n"})
-    with notes.index.view() as view:
-        notes.save({"a.md": "alpha giraffe\n"})
-        ids = view.reader.matching("words", '"zebra"')
-        assert len(ids) == 1
-        assert view.reader.chunks(ids)[ids[0]].text.strip() == "alpha zebra"
-        assert view.snapshot.columns.source[ids[0]] != 0
 
 
 def test_snapshot_and_transaction_are_of_the_same_generation(notes):
@@ -104,36 +77,6 @@ def test_a_failed_change_leaves_everything_as_it_was(notes, monkeypatch):
             notes.indexer.apply(["a.md"])
     assert notes.index.snapshot.generation == generation
     assert notes.indexer.apply(["a.md"]).indexed == ["a.md"]
-
-
-def test_an_index_opened_again_answers_the_same(notes):
-    """Committed notes are found after a restart, with their vectors."""
-    notes.save({f"n{number}.md": f"word{number} zebra lion\n" for number in range(20)})
-    before = [
-        (hit.source.path, hit.candidate.score) for hit in notes.search("zebra word7", mode="hybrid").hits
-    ]
-    notes.reopen()
-    assert notes.index.pending(1) == {}
-    assert [
-        (hit.source.path, hit.candidate.score) for hit in notes.search("zebra word7", mode="hybrid").hits
-    ] == before
-
-
-def test_a_damaged_row_is_embedded_again_and_no_other(notes):
-    """A flipped bit in the matrix costs one vector."""
-    notes.save({f"n{number}.md": f"word{number}\n" for number in range(5)})
-    notes.index.close()
-    [matrix] = notes.state.glob("vectors.*.f32")
-    with matrix.open("r+b") as stream:
-        stream.seek(2 * 64 * 4 + 1)
-        stream.write(b"\xff")
-    notes.open()
-    assert notes.index.matrices.damaged_rows == 0
-    assert notes.scrub() == 1
-    assert notes.index.matrices.damaged_rows == 1
-    assert len(notes.index.pending(10)) == 1
-    notes.embed()
-    assert notes.found("word2", mode="vector")[0] == "n2.md"
 
 
 def test_vectors_of_another_model_are_never_mixed_in(notes):
@@ -199,23 +142,6 @@ class _NoDates:
     @staticmethod
     def fromtimestamp(*_):
         raise ValueError("year 38989 is out of range")
-
-
-def test_a_matrix_that_was_cut_off_or_deleted_is_filled_again(notes):
-    """Its rows are embedded anew; the index opens all the same."""
-    for damage in ("delete", "truncate"):
-        notes.save({f"{damage}{number}.md": f"{damage} word{number}\n" for number in range(5)})
-        notes.index.close()
-        [matrix] = notes.state.glob("vectors.*.f32")
-        if damage == "delete":
-            matrix.unlink()
-        else:
-            with matrix.open("r+b") as stream:
-                stream.truncate(100)
-        notes.open()
-        assert len(notes.index.pending(50)) > 3
-        notes.embed()
-        assert notes.found(f"{damage} word3", mode="vector")[0] == f"{damage}3.md"
 
 
 def test_the_postings_of_two_readers_at_once(notes):

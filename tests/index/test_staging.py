@@ -131,33 +131,6 @@ def test_a_kill_between_two_slices_leaves_the_old_note_and_no_waste(notes, tmp_p
     ended(notes, readings)
 
 
-def test_a_large_note_is_replaced_and_its_chunks_leave_in_slices(notes):
-    """Whatever takes the place of a large note, nothing of that is seen, and slices delete it."""
-    notes.save({"big.md": large("heron")}, embed=False)
-    notes.save({"big.md": large("stork")}, embed=False)
-    assert notes.found("heron") == []
-    notes.save({"big.md": "a stork"})
-    assert notes.found("stork") == ["big.md"]
-    assert counts(notes) == (3, 2 * CHUNKS + 1)
-    assert notes.index.drop_some_waste()
-    assert notes.findings() == []
-    clean(notes)
-    assert counts(notes) == (1, 1)
-
-
-def test_a_newer_reading_wins_over_a_staged_one(notes):
-    """A note that became small while it was staged stays as it is; what was staged is waste."""
-    notes.write("big.md", large("heron"))
-    readings = begun(notes, "big.md")
-    notes.save({"big.md": "a stork"})
-    while not notes.indexer.stage(readings):
-        pass
-    notes.indexer.commit(readings)
-    assert notes.found("heron") == []
-    clean(notes)
-    assert counts(notes) == (1, 1)
-
-
 def test_purging_leaves_what_is_staged_and_takes_what_was_replaced(notes):
     """A purge of a path takes its replaced text along, and nothing of what is being staged."""
     notes.save({"big.md": large("heron")}, embed=False)
@@ -169,18 +142,6 @@ def test_purging_leaves_what_is_staged_and_takes_what_was_replaced(notes):
     assert notes.index.purge(None, 64) == 0
     ended(notes, readings)
     assert notes.found("part7 wren")[0] == "next.md"
-
-
-def test_a_large_note_goes_and_comes_back(notes):
-    """A large note that is removed and put back is found again, with all of its chunks."""
-    text = large("heron")
-    notes.save({"big.md": text}, embed=False)
-    notes.remove("big.md")
-    assert notes.found("heron") == []
-    notes.save({"big.md": text}, embed=False)
-    assert set(notes.found("heron")) == {"big.md"}
-    assert counts(notes) == (1, CHUNKS)
-    assert notes.index.unembedded_count() == CHUNKS
 
 
 def test_a_table_of_words_that_is_made_anew_meanwhile_lacks_nothing(notes):

@@ -67,7 +67,7 @@ class Life(RuleBasedStateMachine):
 
     @rule(
         path=PATHS, text=st.sampled_from(LARGE), slices=st.integers(1, 4),
-        then=st.sampled_from(["end", "save", "newer", "crash"]),
+        then=st.sampled_from(["save", "newer", "crash", "waste"]),
     )  # fmt: skip
     def save_in_slices(self, path, text, slices, then):
         """Nothing of them is seen, whatever happens between them, until the last is committed."""
@@ -85,7 +85,9 @@ class Life(RuleBasedStateMachine):
             return
         if then == "save":
             self.save("between.md", "word1 one\n", embed=True)
-        elif then == "newer":
+        elif then == "waste":
+            indexing.drop_some_waste()
+        else:
             self.save(path, "word2 zebra\n", embed=False)
         while not indexing.stage(readings, budget_s=0):
             pass

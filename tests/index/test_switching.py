@@ -1,6 +1,5 @@
 """Vectors when another model is chosen."""
 
-import pytest
 from tests_support import OtherHashEmbedder, WordHashEmbedder
 
 NOTES = {f"n{number}.md": f"word{number} zebra lion\n" for number in range(10)}
@@ -37,30 +36,6 @@ def test_the_old_model_answers_until_the_new_one_is_complete(notes):
     assert notes.index.snapshot.rows.dim == 32
     assert notes.found("word3 zebra", mode="vector", limit=20)[0] == "n3.md"
     assert [path.name for path in notes.state.glob("vectors.*")] == ["vectors.2.f32"]
-
-
-def test_a_query_goes_on_with_the_old_rows_while_the_model_is_switched(notes):
-    """A view that was taken before keeps rows, model and transaction of one moment."""
-    notes.save(NOTES)
-    with notes.index.view() as view:
-        before = bytes(view.snapshot.rows.buffer[: 64 * 4 * 10])
-        notes.switch(OtherHashEmbedder())
-        notes.embed()
-        assert notes.index.finish_building(frozenset())
-        assert bytes(view.snapshot.rows.buffer[: 64 * 4 * 10]) == before
-        assert view.snapshot.model_id == "word-hash"
-
-
-def test_building_goes_on_after_a_restart(notes):
-    """Texts that are embedded already are not embedded again."""
-    notes.save(NOTES)
-    notes.switch(OtherHashEmbedder())
-    notes.embed_some(notes.index.pending(4))
-    notes.reopen()
-    assert notes.index.building == "other-hash"
-    assert notes.index.unembedded_count() == 6
-    notes.embed()
-    assert notes.index.finish_building(frozenset())
 
 
 def test_going_back_drops_what_was_begun(notes):
@@ -114,22 +89,3 @@ def test_a_model_is_active_at_once_where_there_are_no_vectors_yet(notes):
     assert notes.index.snapshot.model_id == "other-hash"
     notes.embed()
     assert notes.found("word3 zebra", mode="vector")[0] == "n3.md"
-
-
-@pytest.mark.parametrize("moment", ["begun", "half", "complete", "switched"])
-def test_a_crash_while_a_model_is_built_costs_nothing(notes, tmp_path, moment):
-    """At any moment: one of the two models answers, complete, and the other is continued."""
-    notes.save(NOTES)
-    notes.switch(OtherHashEmbedder())
-    if moment != "begun":
-        notes.embed_some(notes.index.pending(4 if moment == "half" else 20))
-    if moment == "switched":
-        assert notes.index.finish_building(frozenset())
-    (tmp_path / "after").mkdir()
-    after = notes.crashed(tmp_path / "after")
-    assert after.findings() == []
-    assert after.index.unembedded_count() == {"begun": 10, "half": 6, "complete": 0, "switched": 0}[moment]
-    after.embed()
-    assert after.index.finish_building(frozenset()) == (moment != "switched")
-    assert after.found("word3 zebra", mode="vector")[0] == "n3.md"
-    after.index.close()

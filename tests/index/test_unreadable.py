@@ -14,12 +14,6 @@ class OtherLatinEmbedder(OtherHashEmbedder):
     scripts = frozenset({"Latin"})
 
 
-class CyrillicToo(LatinEmbedder):
-    """The same model, of which more is said."""
-
-    scripts = frozenset({"Latin", "Cyrillic"})
-
-
 NOTES = {
     "en.md": "the heron by the weir\n",
     "zh.md": "发动机要在星期四修理好\n",
@@ -73,45 +67,6 @@ def test_its_words_find_it(latin):
     assert latin.found("четверг", mode="hybrid")[0] == "ru.md"
 
 
-def test_a_model_that_reads_everything_gets_everything(notes):
-    """Nothing is left out if it is unknown what a model reads."""
-    notes.save(NOTES)
-    assert counts(notes) == (7, 7, 0, 0)
-
-
-def test_it_follows_the_note(latin):
-    """Edited, deleted, restored, purged."""
-    latin.save(NOTES)
-    latin.save({"zh.md": "the engine is repaired\n", "en.md": "鹭在堰边站着\n"})
-    assert counts(latin) == (7, 3, 0, 4)
-    assert "zh.md" in with_vectors(latin)
-    latin.remove("ru.md")
-    assert counts(latin) == (6, 3, 0, 3)
-    latin.save({"ru.md": NOTES["ru.md"]})
-    assert counts(latin) == (7, 3, 0, 4)
-    latin.remove("ru.md", at_s=0)
-    assert latin.index.purge(None, 10) == 1
-    assert counts(latin) == (6, 3, 0, 3)
-
-
-def test_a_restart_keeps_it(latin):
-    """The index knows what its model reads."""
-    latin.save(NOTES)
-    latin.reopen()
-    assert counts(latin) == (7, 3, 0, 4)
-
-
-def test_when_the_model_is_said_to_read_more_the_rest_waits(latin):
-    latin.save(NOTES)
-    latin.switch(CyrillicToo())
-    assert counts(latin) == (7, 3, 1, 3)
-    latin.embed()
-    assert with_vectors(latin) == NOTES.keys() - UNREAD | {"ru.md"}
-    latin.switch(WordHashEmbedder())
-    latin.embed()
-    assert counts(latin) == (7, 7, 0, 0)
-
-
 def test_when_the_model_is_said_to_read_less_its_vectors_go(notes):
     """Queries see none of them any more, and the next compaction leaves none in the matrix."""
     notes.save(NOTES)
@@ -137,12 +92,6 @@ def test_another_model_decides_for_itself(notes):
     assert counts(notes) == (7, 3, 7, 0)
     notes.switch(OtherLatinEmbedder())  # back: nothing of it was forgotten
     assert counts(notes) == (7, 3, 0, 4)
-
-
-def test_two_copies_of_a_text_are_both_left_out(latin):
-    """The decision is made once for a text, in whichever notes it is."""
-    latin.save({"a.md": NOTES["zh.md"], "b.md": NOTES["zh.md"]})
-    assert counts(latin) == (2, 0, 0, 2)
 
 
 @pytest.mark.parametrize(
