@@ -2,7 +2,7 @@
 
 Each set's index gets three kinds of prompts: the set's own questions, twice as many of sets about something
 else ("foreign"), and talk ("continue", "thanks", "run the tests again"). The gate is chosen on the even
-prompts of each kind (`memd.search.confidence.is_sure`), and reported on the odd ones.
+prompts of each kind (`memd.search.confidence.sure_ones`), and reported on the odd ones.
 
 Columns: injected, of all prompts; precision, the share of the injections whose first note is judged relevant;
 notes, the same share of all injected notes; silence, the share of the foreign prompts and of talk that get
@@ -29,7 +29,7 @@ from benchmarks.recall import some
 from memctl.commands.hook import BUDGET_TOKENS, as_words
 from memd.api.recall import LEAST_HITS, PIECE_TOKENS
 from memd.embedding.onnx import OnnxEmbedder
-from memd.search.confidence import is_sure, pointers
+from memd.search.confidence import is_sure, pointers, sure_ones
 from memd.search.ranking import Candidate
 from memd.text import is_readable
 
@@ -39,7 +39,8 @@ ALL = 1 << 30
 HITS = max(BUDGET_TOKENS // PIECE_TOKENS, LEAST_HITS)  # as for the hook's budget
 TALK = (Path(__file__).parent / "talk.txt").read_text(encoding="utf-8").splitlines()
 
-Gate = Callable[[Candidate], bool]
+# Of all hits, with the first one's lead and the matched words.
+Gate = Callable[[Sequence[Candidate], float | None, float | None], Sequence[bool]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,16 @@ class Prompt:
     kind: str  # "own", "foreign" or "talk"
     is_even: bool
     hits: list[tuple[Candidate, bool]]  # with whether the note is relevant
+    lead: float | None = None
+    matched: float | None = None
+
+    def passed(self, gate: Gate) -> list[bool]:
+        """Return which hits pass the gate."""
+        return list(gate([hit for hit, _ in self.hits], self.lead, self.matched))
+
+    def sent(self, gate: Gate) -> list[bool]:
+        """Return of each note that passes the gate whether it is relevant."""
+        return [right for (_, right), one in zip(self.hits, self.passed(gate), strict=True) if one]
 
 
 def main() -> None:
@@ -110,12 +121,12 @@ def asked(data: Beir, foreign: Sequence[str], kept: Path | None, name: str) -> l
         readable = any(is_readable(query.text, OnnxEmbedder().scripts) for query in data.queries[:50])
         with indexed(Path(folder), name, kept, embed=readable) as index:
             prompts = [
-                Prompt("own", number % 2 == 0, _hits(index, query.text, ids, data.judgements[query.id]))
+                Prompt("own", number % 2 == 0, *_hits(index, query.text, ids, data.judgements[query.id]))
                 for number, query in enumerate(data.queries)
             ]
             for kind, texts in (("foreign", drawn), ("talk", TALK)):
                 prompts += [
-                    Prompt(kind, number % 2 == 0, _hits(index, text, ids, {}))
+                    Prompt(kind, number % 2 == 0, *_hits(index, text, ids, {}))
                     for number, text in enumerate(texts)
                 ]
     return prompts
@@ -134,7 +145,10 @@ def unasked(path: Path, kept: Path | None) -> dict[str, Any]:
                 words = as_words(line["prompt"])
                 answer = index.ask(words, limit=HITS) if words else None
                 hits = answer.hits if answer else []
-                whole = [hit.candidate for hit in hits if answer and is_sure(hit.candidate, answer.read)]
+                every_one = [hit.candidate for hit in hits]
+                matched = answer.judged.matched if answer and answer.judged else None
+                passed = sure_ones(every_one, answer.sure.lead, matched, answer.read) if answer else []
+                whole = [one for one, sure in zip(every_one, passed, strict=True) if sure]
                 named = [] if whole else pointers([hit.candidate for hit in hits])
                 is_right = [[one.path == line.get("path") for one in some] for some in (whole, named)]
                 is_first = bool(hits) and hits[0].source.path == line.get("path")
@@ -159,16 +173,19 @@ def unasked(path: Path, kept: Path | None) -> dict[str, Any]:
 
 def _hits(
     index: Indexed, prompt: str, ids: dict[str, str], judged: dict[str, int]
-) -> list[tuple[Candidate, bool]]:
+) -> tuple[list[tuple[Candidate, bool]], float | None, float | None]:
     words = as_words(prompt)
-    hits = index.ask(words, limit=HITS).hits if words else []
-    return [(hit.candidate, judged.get(ids[hit.source.path], 0) > 0) for hit in hits]
+    if not words:
+        return [], None, None
+    answer = index.ask(words, limit=HITS)
+    hits = [(hit.candidate, judged.get(ids[hit.source.path], 0) > 0) for hit in answer.hits]
+    return hits, answer.sure.lead, answer.judged.matched if answer.judged else None
 
 
 def figures(data: str, gate_name: str, prompts: Sequence[Prompt], gate: Gate, half: str) -> dict[str, Any]:
     """Return the row of one gate for one half of the prompts of a set."""
     each = [one for one in prompts if one.is_even == (half == "even")]
-    sent = [(one, [relevant for hit, relevant in one.hits if gate(hit)]) for one in each]
+    sent = [(one, one.sent(gate)) for one in each]
     injected = [notes for _, notes in sent if notes]
     other = [(one, notes) for one, notes in sent if one.kind != "own"]
     found = [(one, notes) for one, notes in sent if one.hits and one.hits[0][1]]
@@ -183,7 +200,7 @@ def figures(data: str, gate_name: str, prompts: Sequence[Prompt], gate: Gate, ha
         "silence": _share(not notes for _, notes in other),
         "talk": _share(not notes for one, notes in other if one.kind == "talk"),
         "found": _share(bool(one.hits and one.hits[0][1]) for one in each if one.kind == "own"),
-        "got": _share(gate(one.hits[0][0]) for one, _ in found),
+        "got": _share(one.passed(gate)[0] for one, _ in found),
     }
 
 
@@ -209,7 +226,11 @@ def means(rows: Sequence[dict[str, Any]], without: str) -> list[dict[str, Any]]:
 
 
 COUNTS = ("prompts", "injected")
-GATES: dict[str, Gate] = {"score .3": lambda one: one.merged >= 0.3, "sure": is_sure}  # before, and as it is
+GATES: dict[str, Gate] = {  # the first one, that without the lead, and as it is
+    "score .3": lambda hits, *_: [one.merged >= 0.3 for one in hits],
+    "no lead": lambda hits, *_: list(map(is_sure, hits)),
+    "sure": sure_ones,
+}
 
 
 if __name__ == "__main__":

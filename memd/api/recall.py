@@ -16,7 +16,7 @@ from memd.index.snapshot import View
 from memd.index.source_rows import EXTERNAL
 from memd.records import Confidence, Source
 from memd.rpc.context import Call, Packed, packed
-from memd.search.confidence import is_sure, pointers
+from memd.search.confidence import pointers, sure_ones
 from memd.search.filters import OF_PATHS
 from memd.search.recall import BYTES_PER_TOKEN, ESTIMATOR, Named, Piece, Recalled, Titles, piece_of
 from memd.search.recall import recall as fit
@@ -133,8 +133,12 @@ def fitted(
         near = {one.id for one in pointers([hit.candidate for hit in wanted])}
         rest = [hit for hit in wanted if hit.candidate.id in near and hit.candidate.id not in pointed]
         # What replaces a sure note comes in its place, whatever its own words are.
-        newer = {path for hit in hits if is_sure(hit.candidate, answer.read) for path in hit.superseded_by}
-        wanted = [hit for hit in wanted if is_sure(hit.candidate, answer.read) or hit.source.path in newer]
+        newer = {path for hit in hits for path in hit.superseded_by}
+        found, matched = [hit.candidate for hit in hits], answer.judged.matched if answer.judged else None
+        passes = sure_ones(found, answer.sure.lead, matched, answer.read, newer)
+        sure = {one.id for one, passed in zip(found, passes, strict=True) if passed}
+        newer = {path for hit in hits if hit.candidate.id in sure for path in hit.superseded_by}
+        wanted = [hit for hit in wanted if hit.candidate.id in sure or hit.source.path in newer]
         if rest and not wanted:
             named = (Named(hit.source.title, hit.source.path, id=hit.candidate.id) for hit in rest)
             titles = [Titles(POINTED, tuple(named))]

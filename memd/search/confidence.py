@@ -33,14 +33,9 @@ NEAR = 0.149
 # .29.
 NEAR_IN_PIECES = 0.25
 
-# The gate for notes that nobody asked for, as in a hook (`is_sure`). Chosen by benchmarks/injection.py on the
-# even prompts: questions to scifact, psdocs-en and the headings of 1,864 notes, each with two foreign
-# questions, and talk. On the odd ones .79 of the injections begin with a relevant note (the goal was .8), .99
-# of the prompts without a relevant note get nothing, and .75 of the prompts whose note the search has first
-# get it. A score of .3 alone, the gate before, has .53, .75 and 1: most prompts share words with some note.
-# The odd half was looked at while kinds of gates were compared, so it is no clean test.
-# The price is questions in quite other words than those of a short note (tests/pairs.jsonl): of these .01
-# get their note, .38 before, with .51 of the injections right. docs/agents.md has the table.
+# The gate for notes that nobody asked for, as in a hook (`sure_ones`), chosen on the even prompts of
+# benchmarks/injection.py; docs/agents.md has the figures of the odd ones. A score of .3 alone, the first
+# gate, silenced three of four foreign prompts: most share words with some note.
 SURE_SCORE = 0.55  # before decay
 SURE_MEANING = 0.54  # of the vector arm
 SURE_MEANING_OF_FIRST = 0.42  # if both arms have the passage first
@@ -50,16 +45,54 @@ SURE_MEANING_OF_FIRST = 0.42  # if both arms have the passage first
 SURE_WORDS = 0.44
 
 
+# Of the first hit instead: its score and so many times its lead, with less meaning, since the lead tells the
+# own prompt whose first hit is wrong from the one whose first hit is right, which the score hardly does.
+LEAD_FACTOR, MOST_LEAD = 4, 0.2
+SURE_SUM = 1.0
+LEADER_WORDS = 3  # matched words; with fewer of them, a foreign prompt leads by chance
+SURE_MEANING_OF_LEADER, SURE_MEANING_WITH_FEW = 0.3, 0.4
+
+
+def sure_ones(
+    hits: Sequence[Candidate],
+    lead: float | None,
+    matched: float | None,
+    read: float = 1.0,
+    newer: Container[str] = (),
+) -> list[bool]:
+    """Return which hits of an answer a hook may show unasked: none if not the first.
+
+    Args:
+        hits: best first.
+        lead: of the first one; at 0 a day or a newer note put it first, and the limits of the others hold.
+        matched: distinct words of the query in the best-matching candidate.
+        read: as for `is_sure`.
+        newer: paths of notes that may stand in the place of what they replace; the first that is not sure by
+            itself is no reason against the note behind it.
+    """
+    sure = [is_sure(hit, read) for hit in hits]
+    if hits and lead and not _judged_by_words(hits[0], read):
+        least = SURE_MEANING_OF_LEADER if (matched or 0) >= LEADER_WORDS else SURE_MEANING_WITH_FEW
+        total = hits[0].merged + LEAD_FACTOR * min(lead, MOST_LEAD)
+        sure[0] = total >= SURE_SUM and (hits[0].vector_score or 0.0) >= least
+    first = next((place for place, hit in enumerate(hits) if sure[place] or hit.path not in newer), 0)
+    return sure if any(sure[first : first + 1]) else [False] * len(hits)
+
+
 def is_sure(candidate: Candidate, read: float = 1.0) -> bool:
-    """Return whether a candidate is so probably about the query that a hook may show it unasked.
+    """Return whether a candidate is so probably about the query that a hook may show it after the first.
 
     *read*: the share of the query that the model reads. Below a half, or without a vector, words judge.
     """
-    if (candidate.vector_score is None or read < 0.5) and candidate.keyword_rank == 1:  # noqa: PLR2004 - a half
+    if _judged_by_words(candidate, read):
         return (candidate.keyword_score or 0.0) >= SURE_WORDS
     is_first = candidate.vector_rank == candidate.keyword_rank == 1
     least = SURE_MEANING_OF_FIRST if is_first else SURE_MEANING
     return candidate.merged >= SURE_SCORE and (candidate.vector_score or 0.0) >= least
+
+
+def _judged_by_words(candidate: Candidate, read: float) -> bool:
+    return (candidate.vector_score is None or read < 0.5) and candidate.keyword_rank == 1  # noqa: PLR2004 - a half
 
 
 # Below the gate a note is only named, as the title and path of a pointer. Chosen on 250 questions of

@@ -14,8 +14,8 @@ def hit(score, *, relevant=False):
     return found, relevant
 
 
-def passes(one):
-    return one.merged >= 0.5
+def passes(hits, _lead, _matched):
+    return [one.merged >= 0.5 for one in hits]
 
 
 PROMPTS = [
