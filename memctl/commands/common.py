@@ -229,7 +229,7 @@ def ask(client: Client, method: str, params: dict[str, Any], **options: Any) -> 
         answer: dict[str, Any] = client.call(method, params, **options)
     except RpcError as error:
         root = workspaces.above(params["workspace"]) if "workspace" in params else None
-        if error.code != "MEMD_WORKSPACE" or root is None:
+        if error.code != "MEMD_WORKSPACE" or root is None or root in workspaces.registered():
             raise
         from shlex import quote  # only for messages
 

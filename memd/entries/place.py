@@ -209,6 +209,10 @@ def memory_folder(root: Path) -> Iterator[int]:
         try:
             memory = _open_folder("memory", base, shown=f"{root}/memory")
         except FileNotFoundError:  # not created here: this is not a workspace, or its disk is not mounted
+            if not os.access(root, os.W_OK):
+                raise WorkspaceError(
+                    f"{root} cannot be written, and has no memory/ folder for entries: name another workspace"
+                ) from None
             raise WorkspaceError(
                 f"{root} has no memory/ folder. Is its disk mounted? If so: memctl init {root}"
             ) from None

@@ -56,6 +56,10 @@ def test_a_folder_that_cannot_be_written_is_searched(unstarted, notes):
     done = unstarted.memctl("workspaces", "configure", "max_results=1", cwd=notes)
     assert (done.returncode, "\nmax_results = 1\n" in config.read_text()) == (0, True), done
     assert len(unstarted.found("bird slides", workspace=str(notes))) == 1
+    done = unstarted.memctl("add", "--topic", "birds", "--title", "Stork", "It came.", cwd=notes)
+    assert (done.returncode, f"{notes} cannot be written, and has no memory/" in done.stderr) == (4, True), (
+        done
+    )
     unstarted.stop()
     begin(unstarted, notes)
     assert unstarted.found("bird slides", workspace=str(notes)) == ["heron.md"]
