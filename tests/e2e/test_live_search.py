@@ -76,12 +76,12 @@ def test_what_is_answered_too_late_is_dropped(live):
     assert len(asked) <= 4  # what was typed first, the whole by words and by meaning, its filters
 
 
-def test_nothing_typed_asks_nothing_and_filters_alone_list_the_newest(live):
+def test_nothing_typed_and_filters_alone_list_the_newest(live):
     async def script(searched, found):
         searched.ask(" ")
         await meant(found, " ")
 
-    assert live(script)[-1].hits == []
+    assert len(live(script)[-1].hits) == 10
     newest = live(script, tag=["decision"])[-1]
     assert {"decisions/postgres.md", "decisions/four-day-week.md"} <= {hit["path"] for hit in newest.hits}
     assert newest.filters == ("tag:decision",)
