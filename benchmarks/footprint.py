@@ -100,7 +100,7 @@ class Stranger:
         answered_s, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
         used_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         print(printed)
-        if not re.search(rf"(?m)^ *1  \S*{ANSWER}", printed):
+        if not re.search(rf"(?m)^ *1  .*{ANSWER}", printed):
             raise SystemExit("the first hit is not the right one")
         time.sleep(IDLE_S)
         with Client.connect(self._folder / "runtime" / "memd" / "memd.sock") as client:
