@@ -50,7 +50,7 @@ SURE_WORDS = 0.44
 LEAD_FACTOR, MOST_LEAD = 4, 0.2
 SURE_SUM = 1.0
 LEADER_WORDS = 3  # matched words; with fewer of them, a foreign prompt leads by chance
-SURE_MEANING_OF_LEADER, SURE_MEANING_WITH_FEW = 0.3, 0.4
+SURE_MEANING_OF_LEADER, SURE_MEANING_WITH_FEW = 0.3, 0.45
 
 
 def sure_ones(

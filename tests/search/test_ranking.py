@@ -74,8 +74,8 @@ WORDS = Weights(0.0, 1.0)
     ("first", "lead", "matched", "sure"),
     [
         (judged(0.5, 0.3, 0.5), 0.125, 3, True),
-        (judged(0.5, 0.39, 0.5), 0.125, 2, False),
-        (judged(0.5, 0.4, 0.5), 0.125, 2, True),
+        (judged(0.5, 0.44, 0.5), 0.125, 2, False),
+        (judged(0.5, 0.45, 0.5), 0.125, 2, True),
         (judged(0.5, 0.3, 0.5), 0.12, 3, False),
         (judged(0.5, 0.29, 0.5), 0.2, 3, False),
         (judged(0.19, 0.3, 0.0), 0.9, 3, False),
