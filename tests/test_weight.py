@@ -14,17 +14,20 @@ CEILINGS = {
     # an index of the masked text for agents, threads of each root, what is called like the query,
     # clients' files that are read without a wait, days that a question names, the newest statement and what a
     # later note changes, timelines, names with a meaning, diaries alone that fade, scripts word by word,
-    # sidecars beside the writer, telephone numbers, files that git tracks.
-    "memd": 44_512,
-    # The language server (1,964), doctor, instructions and sessions of agents, timelines.
-    "memctl": 16_293,
-    "tests": 65_606,
+    # sidecars beside the writer, telephone numbers, files that git tracks, folders that cannot be written,
+    # what a folder is, where a conversation begins, pointers below the hook's gate, stores of three more
+    # tools, characters beside pairs, what an assistant said, the line that answers.
+    "memd": 45_025,
+    # The language server (1,964), doctor, instructions and sessions of agents, timelines, what is related
+    # and what links to a hit in find.
+    "memctl": 16_351,
+    "tests": 66_101,
     # Up by known items, dated memories, the hybrid search against its better arm, the language server,
-    # hooks in time, and statements that change.
-    "benchmarks": 8_894,
+    # hooks in time, statements that change, and prompts that nobody tuned on.
+    "benchmarks": 8_976,
 }
 
-RUNS_BYTES = 822_402  # of benchmarks/runs: the newest run of each figure that a page names
+RUNS_BYTES = 823_759  # of benchmarks/runs: the newest run of each figure that a page names
 
 
 @pytest.mark.parametrize(("package", "ceiling"), CEILINGS.items())
