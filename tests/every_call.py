@@ -61,6 +61,7 @@ def calls(root: str, word: str) -> Iterator[tuple[str, dict[str, Any]]]:
             "known": ["0" * 16],
         },
     )
+    yield "recall", {"query": "", "begins": {"folder": "", "project": word, "sessions": [word], "since": 0}}
     yield from _sources()
     yield "index", {"wait": True, "vectors": False}
     yield "index", {"rebuild": True, "progress": True}

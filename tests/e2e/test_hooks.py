@@ -79,10 +79,12 @@ def test_a_note_below_the_gate_is_named_once(daemon, notes):
     oven = (
         "# The oven in the cabin\n\nIts fan is broken: bake bread at 245 degrees, and turn the loaf once.\n"
     )
-    for path, text in {"oven.md": oven, "kept.md": f"---\nprivate: true\n---\n{oven}"}.items():
+    stove = "# The stove in the hut\n\nBread burns at 230 degrees: turn each loaf twice, its fan is loud.\n"
+    texts = {"oven.md": oven, "stove.md": stove, "kept.md": f"---\nprivate: true\n---\n{oven}"}
+    for path, text in texts.items():
         (notes / path).write_text(text)
     daemon.call("index", workspace=str(notes))
-    vague = "I want to make a loaf this weekend, is there anything I should know about our stove up there?"
+    vague = "my loaf came out burnt on one side"
     text = said(daemon, notes, vague, session_id="vague")
     assert "> - The oven in the cabin \u2014 oven.md" in text
     assert "245" not in text

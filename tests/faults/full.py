@@ -19,8 +19,8 @@ from faults.site import put, tree_hash
 from faults.steps import word_of
 from memctl.client import RpcError
 
-MATRIX_BYTES = 8 << 20  # what the first vectors take
-SIZE_BYTES = MATRIX_BYTES + (3 << 20)
+MATRIX_BYTES = 1 << 20  # what the first vectors take
+SIZE_BYTES = MATRIX_BYTES + (10 << 20)
 WITHOUT_MATRIX_BYTES = MATRIX_BYTES  # as much as the vectors alone would take
 INODES = 200  # an index takes some ten
 PATIENCE_S = 45.0 * PATIENCE  # after failures in a row the daemon tries again each minute
