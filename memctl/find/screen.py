@@ -207,7 +207,7 @@ class Finder(App[None]):
 
     def _row(self, hit: Hit, columns: int, marks: re.Pattern[str] | None) -> Content:
         """Return a hit's row: its title, the end of its path, and the matching line."""
-        called = one_line(hit.get("heading") or hit.get("title") or "")
+        called = one_line(hits.called(hit))
         title = fitted(called, int(columns * MOST_OF_TITLE))
         place = f"{self._called(hit)}:{hits.line_of(hit)}"
         name = width_of(place[place.rfind("/") + 1 :]) + 2  # shown whole, with "…/" before it

@@ -223,7 +223,7 @@ def _entry(rank: int, hit: Hit, workspace: str, marker: Marker, style: PageStyle
     what holds in its place, and its date *when*; of another hit it is None.
     """
     path, number = shown(workspace, hit["path"], style.cwd) if when is not None else SAME_FILE, line_of(hit)
-    score, title = f"{hit['score']:.2f}", one_line(hit.get("heading") or hit.get("title") or "")
+    score, title = f"{hit['score']:.2f}", one_line(called(hit))
     date, is_wide = f"  {when}" if when else "", True
     if style.columns is not None:
         room = style.columns - RANK_COLUMNS
@@ -252,6 +252,13 @@ def _entry(rank: int, hit: Hit, workspace: str, marker: Marker, style: PageStyle
 
         page += ["", *(f"    {line}" for line in explain.score_lines(explanation, marker)), ""]
     return "".join(f"{line}\n" for line in page)
+
+
+def called(hit: Hit) -> str:
+    """Return what a hit is called: the title of its note, and the headings that it is below."""
+    title, heading = hit.get("title") or "", hit.get("heading") or ""
+    is_within = not title or heading.partition(" > ")[0].casefold() == title.casefold()
+    return heading if is_within else f"{title} > {heading}" if heading else title
 
 
 def line_of(hit: Hit) -> int:

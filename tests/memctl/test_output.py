@@ -47,9 +47,15 @@ def test_a_hit_of_one_line_without_heading_date_or_title_shows_what_there_is():
 
 def test_a_heading_is_not_shown_twice():
     """The snippet's own heading line is left out where the entry shows it; other headings stay."""
-    shown = page(hit(heading="A > B c", snippet="## B c ##\n\ntext\n### D\n# text of B c"), lines=9)
+    snippet = "## B c ##\n\ntext\n### D\n# text of B c"
+    shown = page(hit(title="A", heading="A > B c", snippet=snippet), lines=9)
     assert shown.startswith(" 1  A > B c  ")
     assert shown.splitlines()[1:] == ["    text", "    ### D", "    # text of B c"]
+
+
+def test_a_heading_that_is_not_below_the_title_stands_behind_it():
+    """As "Notes" in a file that is called by its name."""
+    assert page(hit(title="weekly review", heading="Notes")).startswith(" 1  weekly review > Notes  ")
 
 
 def test_hits_are_numbered_and_eight_of_them_fit_on_a_screen():
@@ -61,11 +67,12 @@ def test_hits_are_numbered_and_eight_of_them_fit_on_a_screen():
 
 def test_hits_of_one_file_stand_together_below_its_path():
     """Each has its own number, in the order shown, that of `memctl open`; path and date are said once."""
-    places = [hit(), hit(path="b.md", heading="B"), hit(match_line=90, score=0.4, heading="Later")]
+    later = hit(match_line=90, score=0.4, heading="Genetics > Later")
+    places = [hit(), hit(path="b.md", title="B", heading="B"), later]
     places[1]["date"] = "2026-05-02"
     assert [line for line in page(*places).splitlines() if line[:2].strip()] == [
         " 1  Genetics > BRCA1 mutation analysis  genetics.md:13  0.83  written 2026-05-01",
-        " 2  Later  …:90  0.40",
+        " 2  Genetics > Later  …:90  0.40",
         " 3  B  /home/ada/work/b.md:13  0.83  written 2026-05-02",
     ]
     roots = ("/srv/a", "/srv/b", "/srv/a")
@@ -96,7 +103,7 @@ def test_a_header_never_wraps(columns):
             assert "written 2026-05-01" in header or "written" not in header
             assert heading in header or len(heading) > columns - 4
             assert header.splitlines()[-1].lstrip(" 1").startswith((path[:4], heading[:4] or path[:4]))
-    header = page(hit(path=long, heading="T"), cwd="/home/ada/work", columns=60).splitlines()[0]
+    header = page(hit(path=long, title="T", heading="T"), cwd="/home/ada/work", columns=60).splitlines()[0]
     assert header == " 1  T  programming-languages/…y-we-chose-a-queue.md:13  0.83"
     wide = page(hit(path="会" * 40 + ".md", heading="", title=""), cwd="/home/ada/work", columns=50)
     assert wide.splitlines()[0] == f" 1  {'会' * 6}…{'会' * 10}.md:13  0.83"
