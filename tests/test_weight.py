@@ -27,7 +27,7 @@ CEILINGS = {
     "benchmarks": 8_976,
 }
 
-RUNS_BYTES = 782_168  # of benchmarks/runs: the newest run of each figure that a page names
+RUNS_BYTES = 793_178  # of benchmarks/runs: the newest run of each figure that a page names
 
 
 @pytest.mark.parametrize(("package", "ceiling"), CEILINGS.items())
