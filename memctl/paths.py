@@ -99,6 +99,18 @@ def state_place() -> str:
     return f"{_home_place()}/{'Library/Application Support/memd' if _MACOS else '.local/state/memd'}"
 
 
+def state_name(root: str | os.PathLike[str]) -> str:
+    """Return the name of a workspace's index in the state folder: a hash of its real root."""
+    import hashlib  # few commands need it
+
+    return hashlib.sha256(os.fsencode(root)).hexdigest()[:16]
+
+
+def kept_settings(state: Path, root: Path) -> Path:
+    """Return where in the state folder the settings of a folder lie that cannot be written."""
+    return state / SETTINGS / f"{state_name(root)}.toml"
+
+
 def data_dir() -> Path:
     """Return the folder of downloaded models."""
     if named := _from_env("XDG_DATA_HOME"):

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from memctl.errors import Unreachable
-from memctl.paths import SETTINGS, WORKSPACE_CONFIG, PathError, config_dir, socket_path
+from memctl.paths import WORKSPACE_CONFIG, PathError, config_dir, kept_settings, socket_path
 
 SOCKET = "memd.socket"
 SERVICE = "memd.service"
@@ -184,10 +184,7 @@ def _registered(state_dir: Path) -> list[Path]:
 
 
 def _setting(state_dir: Path, root: Path, key: str) -> str:
-    import hashlib  # only here
-
-    # Of a folder that cannot be written, as memd.registry names it.
-    kept = state_dir / SETTINGS / f"{hashlib.sha256(os.fsencode(root)).hexdigest()[:16]}.toml"
+    kept = kept_settings(state_dir, root)
     try:
         path = kept if kept.exists() else root / WORKSPACE_CONFIG
         return str(tomllib.loads(path.read_text(encoding="utf-8-sig")).get(key, ""))

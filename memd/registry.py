@@ -7,7 +7,6 @@ stores its root. A damaged registry is restored from there, and the damaged file
 """
 
 import errno
-import hashlib
 import json
 import os
 import shlex
@@ -20,7 +19,8 @@ from pathlib import Path
 
 import structlog
 
-from memctl.paths import SETTINGS, WORKSPACE_CONFIG, PathError, as_on_disk, open_own, reason_and_cure
+from memctl import paths
+from memctl.paths import WORKSPACE_CONFIG, PathError, as_on_disk, open_own, reason_and_cure
 from memd import fsio
 from memd.config import config_template
 from memd.errors import StorageError, UnsafeError, WorkspaceError, storage_error
@@ -53,7 +53,7 @@ class Workspace:
     @property
     def kept_config(self) -> Path:
         """Where the settings of a folder lie that cannot be written."""
-        return self.index_dir.parent / SETTINGS / f"{self.index_dir.name}.toml"
+        return paths.kept_settings(self.index_dir.parent, self.root)
 
     @property
     def sign(self) -> str:
@@ -109,8 +109,7 @@ def gone_of(root: Path, paths: list[str]) -> set[str]:
 
 def workspace_at(root: Path, state_dir: Path) -> Workspace:
     """Return the workspace with the real root *root*; its index folder is named by the root's hash."""
-    digest = hashlib.sha256(os.fsencode(root)).hexdigest()[:16]
-    return Workspace(root, state_dir / digest)
+    return Workspace(root, state_dir / paths.state_name(root))
 
 
 def root_for(folder: str | Path) -> Path:
