@@ -12,7 +12,7 @@ from memd.api.params import Begins
 from memd.index.snapshot import View
 from memd.index.source_rows import OWN, SESSION
 from memd.records import Source
-from memd.search.recall import Named, Titles
+from memd.search.recall import NoteTitle, Titles
 
 MOST = 6  # notes of each kind; arbitrary: a person reads as many at a glance
 RECENT = 5_000  # of the notes, by the time of their last change
@@ -46,7 +46,7 @@ def begun(view: View, begins: Begins, today: date) -> tuple[list[Titles], list[S
         ("Newest entries about it:", new),
     )
     titles = [
-        Titles(head, tuple(Named(one.title, one.path, days.get(one.id)) for one in notes[:MOST]))
+        Titles(head, tuple(NoteTitle(one.title, one.path, days.get(one.id)) for one in notes[:MOST]))
         for head, notes in kinds
         if notes
     ]

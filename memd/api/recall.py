@@ -18,7 +18,7 @@ from memd.records import Confidence, Source
 from memd.rpc.context import Call, Packed, packed
 from memd.search.confidence import pointers, sure_ones
 from memd.search.filters import OF_PATHS
-from memd.search.recall import BYTES_PER_TOKEN, ESTIMATOR, Named, Piece, Recalled, Titles, piece_of
+from memd.search.recall import BYTES_PER_TOKEN, ESTIMATOR, NoteTitle, Piece, Recalled, Titles, piece_of
 from memd.search.recall import recall as fit
 from memd.search.score import PreparedQuery
 from memd.search.search import Answer, Hit
@@ -140,7 +140,7 @@ def fitted(
         newer = {path for hit in hits if hit.candidate.id in sure for path in hit.superseded_by}
         wanted = [hit for hit in wanted if hit.candidate.id in sure or hit.source.path in newer]
         if rest and not wanted:
-            named = (Named(hit.source.title, hit.source.path, id=hit.candidate.id) for hit in rest)
+            named = (NoteTitle(hit.source.title, hit.source.path, id=hit.candidate.id) for hit in rest)
             titles = [Titles(POINTED, tuple(named))]
     return fit(
         core,

@@ -88,7 +88,7 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NoteTitle:
     """A note that is named instead of shown."""
 
     title: str
@@ -102,7 +102,7 @@ class Titles:
     """Notes that are named under a line that says why."""
 
     head: str
-    notes: tuple[Named, ...]
+    notes: tuple[NoteTitle, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class Recalled:
     tokens: int  # of the whole *text*, estimated
     sent: tuple[Sent, ...]
     omitted: tuple[tuple[Piece, str], ...]  # with the reason
-    named: tuple[Named, ...] = ()
+    named: tuple[NoteTitle, ...] = ()
     folders: Mapping[str, str] = field(default_factory=dict)  # what the folders are that the text tells of
 
 
@@ -282,7 +282,7 @@ class _Filling:
         """Add a remark before the next piece."""
         self._remark = self.frame.remark(remark) if remark else ""
 
-    def add_titles(self, titles: Titles) -> tuple[Named, ...]:
+    def add_titles(self, titles: Titles) -> tuple[NoteTitle, ...]:
         """Add as many titles as fit, under their head; return their notes."""
         for most in range(len(titles.notes), 0, -1):
             if self.add_line("\n".join([titles.head, *map(_named, titles.notes[:most])])):
@@ -405,7 +405,7 @@ class _Filling:
         return self.frame.whole([*self._parts, *filter(None, [self._remark]), *parts])
 
 
-def _named(note: Named) -> str:
+def _named(note: NoteTitle) -> str:
     """Return the line of a note that is named, about 15 tokens."""
     title = _line(note.title)
     if len(title) > TITLE_CHARS:
