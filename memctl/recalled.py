@@ -1,9 +1,9 @@
 """The passages that a conversation has got from `memctl hook`, so that none comes twice.
 
 One small file for each conversation, and for each of its sub-agents, in the state folder: keys of passages
-as `recall` returns them, one per line, without text and paths. One for each project,
-which has a hash of its folder's path for a name: when conversations about it began, and their ids. If a file
-cannot be read or written, a passage may come twice.
+as `recall` returns them, one per line, without text and paths. One for each project, which has a hash of its
+folder's path for a name: when conversations about it began, and their ids. If a file cannot be read or
+written, a passage may come twice.
 """
 
 import os

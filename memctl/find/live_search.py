@@ -114,13 +114,8 @@ class LiveSearch:
         """Return the places that link to a hit's note, as hits. Raises Unreachable or RpcError."""
         answer = await self._of(hit, "links", limit=self._limit)
         return [
-            {
-                "workspace": hit["workspace"],
-                "path": link["path"],
-                "title": link["title"],
-                "start_line": link["line"] or 1,
-                "end_line": link["line"] or 1,
-            }
+            {**link, "workspace": hit["workspace"]}
+            | dict.fromkeys(("start_line", "end_line"), link["line"] or 1)
             for link in answer["links"]
         ]
 
@@ -128,8 +123,7 @@ class LiveSearch:
         if self._client is None:
             raise Unreachable("there is no connection to memd")
         params = {"workspace": hit["workspace"], "path": hit["path"], **more}
-        answer: Answer = await self._client.call(method, params, timeout_s=TIMEOUT_S)
-        return answer
+        return dict(await self._client.call(method, params, timeout_s=TIMEOUT_S))
 
     async def _answer(self, changed: asyncio.Event, *, by_meaning: bool) -> None:
         """Forever: wait for *changed*, and search for the latest text, by words or by meaning."""

@@ -17,8 +17,7 @@ def rendered(lines: list[str]) -> list[Content]:
     """Return each line with the look of what it is: a heading, code, or text with code, stress and links."""
     drawn, fence = [], ""
     for line in lines:
-        mark = FENCE.match(line)
-        if mark and (not fence or mark[1].startswith(fence)):
+        if (mark := FENCE.match(line)) and (not fence or mark[1].startswith(fence)):
             fence = "" if fence else mark[1]
             drawn.append(Content.styled(line, TARGET))
         elif fence:

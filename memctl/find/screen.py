@@ -254,9 +254,7 @@ class Finder(App[None]):
         lines = safe(text).expandtabs(4).rstrip("\n").split("\n")
         head = self._head(hit, note)
         at = hits.line_of(hit) - hit["start_line"]
-        drawn = [
-            line if marks is None else line.highlight_regex(marks, style=MATCH) for line in rendered(lines)
-        ]
+        drawn = [_marked(line, marks) for line in rendered(lines)]
         if 0 <= at < len(drawn):
             drawn[at] = drawn[at].stylize("bold")
         self.query_one("#text", Static).update(Content("\n").join([*head, *drawn]))
@@ -401,7 +399,7 @@ def _about_match(line: str, marks: re.Pattern[str] | None, columns: int) -> str:
     return line if len(line) <= columns else f"{line[: columns - 1]}…"
 
 
-def _marked(line: str, marks: re.Pattern[str] | None) -> Content:
+def _marked(line: str | Content, marks: re.Pattern[str] | None) -> Content:
     """Return a line with the query's words highlighted."""
-    content = Content(line)
+    content = Content(line) if isinstance(line, str) else line
     return content if marks is None else content.highlight_regex(marks, style=MATCH)

@@ -4,9 +4,9 @@ A note is the project's if it is in the conversation's folder, if its path, topi
 project's folder, or if one of the project's conversations wrote it.
 """
 
+import math
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
-from pathlib import PurePosixPath
 
 from memd.api.params import Begins
 from memd.index.snapshot import View
@@ -30,15 +30,13 @@ def begun(view: View, begins: Begins, today: date) -> tuple[list[Titles], list[S
     expired = view.snapshot.expired(today)
     held = [one for one in here.values() if one.id not in expired and not view.snapshot.superseded_by(one.id)]
     days = _due(view, today)
-    due = [one for one in sorted(held, key=lambda one: days.get(one.id, date.max)) if one.id in days]
-    since_ns = None if begins.since is None else begins.since * 1_000_000_000
-    later = [one for one in held if since_ns is not None and changed[one.id] >= since_ns and one not in due]
-    newest = sorted(
-        (one for one in held if one.path.startswith(OWN)),
-        key=lambda one: (one.day, changed[one.id]),
-        reverse=True,
-    )
-    new = [one for one in newest if one not in due and one not in later]
+    due = sorted((one for one in held if one.id in days), key=lambda one: days[one.id])
+    # Of the others: without an earlier conversation nothing has changed since.
+    since_ns = math.inf if begins.since is None else begins.since * 1_000_000_000
+    later = [one for one in held if changed[one.id] >= since_ns and one.id not in days]
+    entries = (one for one in held if one.path.startswith(OWN))
+    newest = sorted(entries, key=lambda one: (one.day, changed[one.id]), reverse=True)
+    new = [one for one in newest if changed[one.id] < since_ns and one.id not in days]
     since = datetime.fromtimestamp(begins.since or 0, UTC).astimezone()
     kinds = (
         ("Due in this project:", due),
@@ -58,11 +56,12 @@ def _of_project(view: View, begins: Begins, newest: list[int]) -> Iterator[Sourc
     name = begins.project.casefold()
     inside = None if begins.folder is None else f"{begins.folder}/".lstrip("/")
     for source in (view.snapshot.sources[one] for one in newest if one in view.snapshot.sources):
-        is_inside = inside is not None and source.path.startswith(inside)
-        path = PurePosixPath(source.path.casefold())
-        named = {*path.parts, path.stem, *map(str.casefold, source.tags)}
-        if is_inside or source.id in written or (name and name in named):
+        if source.id in written or (inside is not None and source.path.startswith(inside)):
             yield source
+        elif name:
+            parts = source.path.casefold().split("/")
+            if name in {*parts, parts[-1].rpartition(".")[0], *map(str.casefold, source.tags)}:
+                yield source
 
 
 def _due(view: View, today: date) -> dict[int, date]:

@@ -108,9 +108,8 @@ class TimelineParams(QueryParams, frozen=True, kw_only=True):
 class Begins(Struct, frozen=True, forbid_unknown_fields=True):
     """A conversation that begins: what of a workspace is its project's."""
 
-    folder: Annotated[str, Meta(max_length=MAX_PATH_CHARS)] | None = (
-        None  # relative to the root; "" is the root
-    )
+    # Relative to the root; "" is the root.
+    folder: Annotated[str, Meta(max_length=MAX_PATH_CHARS)] | None = None
     project: Annotated[str, Meta(max_length=MAX_NAME_BYTES)] = ""  # name of its folder or repository
     sessions: Annotated[list[str], Meta(max_length=MAX_SESSIONS)] = []  # earlier conversations about it
     since: Annotated[int, Meta(ge=0, le=2**33)] | None = None  # unix seconds: when the last of them began

@@ -108,6 +108,7 @@ async def status(workspaces: Workspaces, params: NoParams, _: Call) -> StatusRes
     """``status``: the server, and the named workspace or all of them."""
     chosen = [await workspaces.find(params.workspace)] if params.workspace else workspaces.opened
     others = [] if params.workspace else not_open(workspaces, WorkspaceStatus)
+    # For an agent without counts and names, which include hidden notes.
     shown = [
         WorkspaceStatus(
             root=str(opened.workspace.root),

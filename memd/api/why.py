@@ -156,7 +156,7 @@ def _look(opened: OpenWorkspace, params: WhyParams, call: Call) -> Diagnosis:
             return replace(found, request=embedded(opened, plain), stage="outside")
         prepared, words = begin(view, plain, opened.tokenizer)
         prepared = embedded(opened, prepared, typed=plain.query.text)
-        found = replace(found, request=prepared, degraded=degraded(view))
+        found = replace(found, request=prepared)
         if source := view.snapshot.source_at(path):
             found = replace(
                 found,
@@ -164,10 +164,10 @@ def _look(opened: OpenWorkspace, params: WhyParams, call: Call) -> Diagnosis:
                 superseded_by=view.snapshot.superseded_by(source.id),
                 expired=source.expired(prepared.today),
                 verdict=walk(view, prepared, source, params.line, words),
-                degraded=degraded(view),
             )
         else:
             found = replace(found, close=_close_names(view, path))
+        found = replace(found, degraded=degraded(view))  # a walk may meet damage
     found = replace(found, is_there=opened.workspace.is_there())
     if (found.verdict is not None and found.verdict.stage == "returned") or not found.is_there:
         return found

@@ -64,9 +64,12 @@ def sessions(path: Path, problems: Problems, read: Read, folder: Path | None = N
         except (sqlite3.Error, OverflowError):
             problems.add(str(path), NOT_STORE)
             return
-    for session in dict.fromkeys(text(row.get("memory_session_id")) for row in [*observations, *summaries]):
-        own = [row for row in observations if row.get("memory_session_id") == session]
-        summary = [row for row in summaries if row.get("memory_session_id") == session]
+    of_session: dict[str, tuple[list[Row], list[Row]]] = {}
+    for kind, rows in enumerate((observations, summaries)):
+        for row in rows:
+            if isinstance(session := row.get("memory_session_id"), str):
+                of_session.setdefault(session, ([], []))[kind].append(row)
+    for session, (own, summary) in of_session.items():
         if note := _note(path, session, own, summary):
             yield note
 
@@ -84,15 +87,13 @@ def _note(path: Path, session: str, observations: list[Row], summaries: list[Row
         parts += [
             f"## {head}\n\n{said}" for key, head in _SUMMARY.items() if (said := text(row.get(key)).strip())
         ]
-    titles = [text(row.get("request")) for row in summaries] + [
-        text(row.get("title")) for row in observations
-    ]
+    titles = [text(row.get("request")) for row in summaries]
+    titles += [text(row.get("title")) for row in observations]
     title = " ".join(next(filter(str.strip, titles), f"Session {session}").split())
     if project := next((one for row in [*observations, *summaries] if (one := text(row.get("project")))), ""):
         parts.insert(0, f"Project: {project}")
-    return ForeignNote(
-        f"{path.absolute()}#{session}", title, "\n\n".join(parts), min(times).date(), max(times)
-    )
+    where = f"{path.absolute()}#{session}"
+    return ForeignNote(where, title, "\n\n".join(parts), min(times).date(), max(times))
 
 
 def _observed(row: Row) -> Iterator[str]:

@@ -21,7 +21,6 @@ MAX_BYTES = 2 * 1024 * 1024  # half of memd's limit for a note
 TOO_LARGE = f"has more than {MAX_BYTES >> 20} MiB"
 NOT_UTF8 = "is not UTF-8 text"
 
-NAMED = ("basic-memory", "letta")  # whose notes have their title in the front matter
 _TOP = frozenset({"memory.md", "user.md", "dreams.md"})  # in small letters
 _DAY = re.compile(r"(\d{4}-\d{2}-\d{2})(?:$|[-_ .T])")
 _NAMED = re.compile(
@@ -49,6 +48,10 @@ def basic_memory_folders() -> list[Path]:
 def letta_folders() -> list[Path]:
     """Return the memory of each agent of Letta Code's on this machine."""
     return sorted((Path.home() / ".letta" / "agents").glob("*/memory"))
+
+
+# Clients whose notes have their title in the front matter, and where they are.
+NAMED = {"basic-memory": basic_memory_folders, "letta": letta_folders}
 
 
 def every_file(path: Path) -> Iterator[Path]:
@@ -100,9 +103,8 @@ class Note:
 
     def document(self, client: str, projects: tuple[str, ...] | None = None) -> ForeignNote:
         """Return the note as one of a client's, about *projects*."""
-        found = _HEADING.search(self.text) or (
-            _NAMED.search(self.text) if projects or client in NAMED else None
-        )
+        is_named = bool(projects) or client in NAMED
+        found = _HEADING.search(self.text) or (_NAMED.search(self.text) if is_named else None)
         title = found[1].strip("\"'") if found else f"{self.path.stem} of {client}"
         # The whole path, because files of two agents have the same names.
         where = f"{self.path.absolute()}{self.section}"

@@ -128,15 +128,10 @@ CLIENTS: Final[Mapping[str, ClientReader]] = {
     "cowagent": ClientReader(
         memory_folder.files, memory_folder.documents("cowagent"), memory_folder.cowagent_folders, follow=True
     ),
-    "basic-memory": ClientReader(
-        memory_folder.every_file,
-        memory_folder.documents("basic-memory"),
-        memory_folder.basic_memory_folders,
-        follow=True,
-    ),
-    "letta": ClientReader(
-        memory_folder.every_file, memory_folder.documents("letta"), memory_folder.letta_folders, follow=True
-    ),
+    **{
+        name: ClientReader(memory_folder.every_file, memory_folder.documents(name), folders, follow=True)
+        for name, folders in memory_folder.NAMED.items()
+    },
     "claude-mem": ClientReader(claude_mem.files, claude_mem.sessions, claude_mem.folders, follow=True),
 }
 

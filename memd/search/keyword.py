@@ -140,12 +140,7 @@ class KeywordArm:
 
         A form counts as its word, a pair of characters of a script without spaces as half of one.
         """
-        each = self.words_in(ids)
-        worth = {text: 0.5 if is_spaceless(text) else 1.0 for text in each}
-        found = np.zeros(len(ids))
-        for text, has in each.items():
-            found += has * worth[text]
-        return found, sum(worth.values())
+        return _matched(self.words_in(ids), len(ids))
 
     def is_chance(self) -> bool:
         """Return whether no chunk has more of the query than chance gives one of so many.
@@ -153,9 +148,10 @@ class KeywordArm:
         None has half of its words, and the idf of those that the best one has is below that of a word in
         e^`CHANCE` chunks. Where words alone judge, this tells a question to other notes.
         """
-        each, every = self.matched(self.pool)
+        words = self.words_in(self.pool)
+        each, every = _matched(words, len(self.pool))
         mass = np.zeros(len(self.pool))
-        for text, has in self.words_in(self.pool).items():
+        for text, has in words.items():
             mass += has * max(t.idf for t in self.terms if t.text == text and not t.is_beside)
         least = math.log(max(self._snapshot.columns.count, 1)) - CHANCE
         return bool(each.max(initial=0.0) < every / 2 and mass.max(initial=0.0) < least)
@@ -194,6 +190,15 @@ class KeywordArm:
         """Return, among the terms, the index of each entry of forms → the index of their word."""
         words = {term.text: place for place, term in enumerate(self.terms) if not term.forms}
         return {place: words[term.text] for place, term in enumerate(self.terms) if term.forms}
+
+
+def _matched(words: Mapping[str, NDArray[np.bool_]], count: int) -> tuple[NDArray[np.float64], float]:
+    """Return `KeywordArm.matched` of *count* chunks, of which *words* says which have each word."""
+    worth = {text: 0.5 if is_spaceless(text) else 1.0 for text in words}
+    found = np.zeros(count)
+    for text, has in words.items():
+        found += has * worth[text]
+    return found, sum(worth.values())
 
 
 def keyword_arm(view: View, query: Query, mask: Mask, per_source: int = PER_SOURCE) -> KeywordArm:

@@ -284,9 +284,8 @@ def _runs(
         return {}
     ids = np.array([candidate.id for candidate in first], np.int64)
     each, every = keyword.matched(ids)
-    return in_a_row(
-        request, view.reader.searched(ids[(each > 0) & (each >= min(runs.LEAST, every / 2))].tolist())
-    )
+    enough = ids[(each > 0) & (each >= min(runs.LEAST, every / 2))].tolist()
+    return in_a_row(request, view.reader.searched(enough))
 
 
 def in_a_row(request: PreparedQuery, texts: Mapping[int, str]) -> dict[int, Run]:
@@ -324,9 +323,7 @@ def said_by_assistants(view: View, candidates: Sequence[Candidate]) -> dict[int,
     """
     orders = {one.id: min(one.order, one.score) for one in candidates if one.path.startswith(ARCHIVES)}
     shares = view.reader.assistants(list(orders)) if orders else {}
-    return {
-        number: Said(share, -ASSISTANT_SHARE * share * orders[number]) for number, share in shares.items()
-    }
+    return {one: Said(share, -ASSISTANT_SHARE * share * orders[one]) for one, share in shares.items()}
 
 
 def source_days(view: View, candidates: Iterable[Candidate]) -> dict[int, date]:
@@ -354,8 +351,7 @@ def _day_of(request: PreparedQuery) -> str:
 
 
 def raised(
-    candidates: Iterable[Candidate],
-    by: Mapping[int, Run] | Mapping[int, Called] | Mapping[int, DayNamed] | Mapping[int, Said],
+    candidates: Iterable[Candidate], by: Mapping[int, Run | Called | DayNamed | Said]
 ) -> list[Candidate]:
     """Return the candidates in the order with what is added to their sort keys."""
     higher = (one._replace(order=one.order + by[one.id].added) if one.id in by else one for one in candidates)

@@ -493,11 +493,13 @@ def in_section(chunk: StoredChunk) -> bool:
     return not (chunk.heading and chunk.heading.rpartition(" > ")[2] in chunk.text.partition("\n")[0])
 
 
-def with_fence(chunk: StoredChunk, before: Iterable[StoredChunk], named: Snippet) -> Snippet:
+def with_fence(chunk: StoredChunk, before: Sequence[StoredChunk], named: Snippet) -> Snippet:
     """Return a snippet that begins with the line that opens the code it is in, so that it reads as code.
 
     *before*: chunks of the same source before it.
     """
+    if not before and "```" not in chunk.text and "~~~" not in chunk.text:
+        return named
     lines = {line: text for one in (*before, chunk) for line, text in lines_of(one).items()}
     opened = ""
     for text in (lines[place] for place in sorted(lines) if place[0] < named.start):
