@@ -101,7 +101,7 @@ async def _followed(
 async def check(
     workspaces: Workspaces, opened: OpenWorkspace, params: CheckParams, call: Call
 ) -> CheckResult:
-    """``check``: compare database, matrix, full text, sidecars and folder; repair differences on request."""
+    """``check``: compare database, matrix, full text and folder; repair differences on request."""
     checking = workspaces.checker(opened, call.progress if params.progress else None)
     found = await checking.compare(repair=params.repair)
     return CheckResult(

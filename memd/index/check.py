@@ -63,7 +63,6 @@ MENDED: Final[Mapping[str, str]] = {
     "codes": "the file is dropped, and made again when there is time",
     "waiting": "who waits for a vector, and who gets none, is found out anew",
     "stray": "it is removed",
-    "sidecar": "it is removed, and written anew where it is needed",
     "unfinished": "it is removed",
     "stale": "it is read again",
     "unindexed": "it is read",
@@ -217,7 +216,7 @@ class Repair:
             index.forget_rows(finding.matrix, finding.rows)
         elif finding.kind == "stray":
             self._remove(finding.names)
-        elif finding.kind in at_once:  # elsewhere: sidecars, leftovers of a killed process
+        elif finding.kind in at_once:  # elsewhere: leftovers of a killed process
             at_once[finding.kind]()
 
     def _remove(self, names: Iterable[str]) -> None:

@@ -3,9 +3,9 @@
 Vectors embedded on other machines are adopted from here, those embedded locally are exported. Functions that
 take an index are for the writing thread; those that take a folder are for the thread of its disk.
 
-A sidecar is optional, never a source of truth: an unusable one is ignored, counted by its reason (REASONS),
-and replaced. It is trusted as much as the notes beside it: whoever can write one can write the other, and a
-wrong vector only affects the rank of a note in the same folder.
+A sidecar is optional, never a source of truth. It is checked when it is read: an unusable one is ignored,
+counted by its reason (REASONS), and replaced. It is trusted as much as the notes beside it: whoever can write
+one can write the other, and a wrong vector only affects the rank of a note in the same folder.
 
 The folder may come from a clone. All paths are opened relative to the root without following links, so that
 no link leads outside. Files with names that memd does not generate are not read, counted or removed.
@@ -29,7 +29,7 @@ import zlib
 from array import array
 from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
@@ -318,24 +318,6 @@ class SidecarFolder:
                     self._remove(folder, name)
         return removed
 
-    def damaged(self) -> Iterator[tuple[str, str]]:
-        """Yield (name, reason) of all unusable files."""
-        self.refresh()
-        with suppress(OSError), self._opened() as folder:
-            for name in self._names or []:
-                try:
-                    expect_sound(name, _content(folder, name, (0, MAX_BYTES)))
-                except SidecarError as error:
-                    yield name, error.reason
-                except OSError:
-                    yield name, "unreadable"
-
-    def discard(self, names: Iterable[str]) -> None:
-        """Remove damaged sidecars."""
-        with suppress(OSError), self._opened() as folder:
-            for name in filter(NAME.fullmatch, names):
-                self._remove(folder, name)
-
     @contextmanager
     def _opened(self, *, make: bool = False) -> Iterator[int]:
         """Open the folder; with *make* create it, but never memory/ itself."""
@@ -484,18 +466,6 @@ def decode(body: bytes, *, model_id: str, dim: int, hashes: Sequence[bytes]) -> 
     if not all(map(_has_length_1, rows)):
         raise SidecarError("damaged")
     return rows
-
-
-def expect_sound(filename: str, body: bytes) -> None:
-    """Raise SidecarError unless *body* is intact and matches *filename*."""
-    header, at = _header(body)
-    if header.dim < 1 or header.count * HASH_BYTES > len(body):
-        raise SidecarError("damaged")
-    ends = range(at + HASH_BYTES, at + HASH_BYTES * (header.count + 1), HASH_BYTES)
-    hashes = [body[end - HASH_BYTES : end] for end in ends]
-    decode(body, model_id=header.model_id, dim=header.dim, hashes=hashes)
-    if filename != sidecar_name(sidecar_key(header.model_id, header.dim, hashes), body):
-        raise SidecarError("damaged")
 
 
 def model_of(start: bytes) -> tuple[str, int]:

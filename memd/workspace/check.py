@@ -13,7 +13,6 @@ from memd.entries import clear_leftovers, leftovers
 from memd.errors import DeadlineError, MemdError
 from memd.index import check
 from memd.index.check import Finding, Repair
-from memd.index.sidecars import SidecarFolder
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.supervisor import ReopenReason
 from memd.workspace.threads import FolderWriter, Run
@@ -105,7 +104,6 @@ class WorkspaceCheck:
                     )
                 )
             )
-            return [*found, *await self._apart(self._sidecars), *await self._apart(self._unfinished)]
         except DeadlineError as error:
             raise DeadlineError(
                 "the check was cancelled because too much was saved meanwhile: try later"
@@ -113,20 +111,10 @@ class WorkspaceCheck:
         finally:
             if reporting is not None:
                 reporting.cancel()
-
-    def _sidecars(self) -> list[Finding]:
-        """Return the damaged sidecars; runs in another thread, and therefore uses its own reader."""
-        if self._sync.vectors.sidecars is None:
-            return []
-        damaged = SidecarFolder(self._sync.place.root).damaged()
-        return [
-            Finding("sidecar", f"{name} is not a usable sidecar ({why})", (name,)) for name, why in damaged
+        left = await self._apart(leftovers, sync.place.root)
+        return found + [
+            Finding("unfinished", f"{path} is left over from a killed write", (path,)) for path in left
         ]
-
-    def _unfinished(self) -> list[Finding]:
-        """Return the leftovers of killed processes among the entries."""
-        left = leftovers(self._sync.place.root)
-        return [Finding("unfinished", f"{path} is left over from a killed write", (path,)) for path in left]
 
     async def _keep_reporting(self) -> None:
         snapshot = self._sync.index.snapshot
@@ -141,9 +129,6 @@ class WorkspaceCheck:
         if any(finding.kind == "database" for finding in found):
             self._sync.context.reopen(ReopenReason.DAMAGED)  # replaces everything else in it, too
             return {finding for finding in found if finding.kind != "foreign"}
-        await self._sync.vectors.discard(
-            [name for finding in found if finding.kind == "sidecar" for name in finding.names]
-        )
         if any(finding.kind == "unfinished" for finding in found):
             await self._folders.run(self._sync.place.root, clear_leftovers, self._sync.place.root)
         repair = Repair(self._sync.index, found)

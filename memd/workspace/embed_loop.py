@@ -267,14 +267,6 @@ class EmbedLoop:
             if needed is not None:
                 await self._context.disk.run(lambda: sidecars.prune(needed, now_s=now_s, **model))
 
-    async def discard(self, names: Collection[str]) -> None:
-        """Remove damaged sidecars; they are written again when needed."""
-        if self.sidecars is None or not names:
-            return
-        await self._context.disk.run(self.sidecars.discard, names)
-        self._kept.clear()
-        self._tried.clear()
-
     async def _export(self, sidecars: SidecarFolder, embedder: Embedder) -> None:
         model: dict[str, Any] = {"model_id": embedder.model_id, "dim": embedder.dim}
 

@@ -530,21 +530,6 @@ def test_bad_sidecars_are_embedded_anew(portable: Workspace, second: Daemon, ser
     assert len(sidecars(there)) == len(NOTES)
 
 
-def test_the_check_finds_and_mends_a_damaged_sidecar(portable: Workspace):
-    """It is named, removed, and written anew."""
-    until(lambda: len(sidecars(portable)) == len(NOTES))
-    damaged = sidecars(portable)[0]
-    whole = damaged.read_bytes()
-    damaged.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
-    asked = {"workspace": str(portable.root)}
-    found = portable.daemon.call("check", **asked)
-    assert [one["kind"] for one in found["findings"]] == ["sidecar"]
-    assert damaged.name in found["findings"][0]["text"]
-    assert portable.daemon.call("check", repair=True, **asked)["ok"]
-    until(lambda: damaged.exists() and damaged.read_bytes() == whole)
-    assert portable.daemon.call("check", **asked)["findings"] == []
-
-
 def test_sidecars_are_no_notes_and_no_noise(portable: Workspace):
     """Writing them makes no source, no skipped file, no scan, no work."""
     until(lambda: portable.status()["state"] == "ready")
