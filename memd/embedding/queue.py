@@ -83,7 +83,7 @@ class Keeper:
                 raise self._unavailable()
             return self._embedder
 
-    def ready(self, timeout_s: float | None) -> Embedder:
+    def ready(self, timeout_s: float | None = None) -> Embedder:
         """Return the model when it is loaded. Raises UnavailableError if it failed or the time is over."""
         with self._changed:
             self._changed.wait_for(lambda: self._embedder or self._error, timeout_s)
@@ -98,7 +98,7 @@ class Keeper:
                 self._doubted = True
                 self._changed.notify_all()
 
-    def close(self, timeout_s: float) -> None:
+    def free(self, timeout_s: float) -> None:
         """Free the model; later callers get UnavailableError."""
         with self._changed:
             self._closed = True
@@ -202,10 +202,10 @@ class _Work:
     is_bulk: bool = False  # indexing: no request waits for it
 
 
-class EmbeddingQueue:
+class EmbeddingQueue(Keeper):
     """One model, loaded in the background, and the queue of texts for it.
 
-    `_waiting` protects the two queues, the deadlines, `_hangs` and `_closed`.
+    `_waiting` protects the two queues, the deadlines, `_hangs` and `_ended`.
     """
 
     def __init__(
@@ -224,8 +224,8 @@ class EmbeddingQueue:
             provider: shown by `status`.
             retry_s: the pause after a failed load, and its maximum after repeated doubling.
         """
+        super().__init__(load, retry_s)
         self.provider = provider
-        self._keeper = Keeper(load, retry_s)
         self._waiting = threading.Condition()
         self._measuring = threading.Lock()
         self._queries: deque[_Work] = deque()
@@ -233,7 +233,7 @@ class EmbeddingQueue:
         self._deadlines: list[tuple[float, int, Future[list[bytes]]]] = []
         self._order = itertools.count()  # so that equal deadlines never compare futures
         self._hangs = False  # a query timed out, and no call to the model has returned since
-        self._closed = False
+        self._ended = False  # before the model is freed
         both = (self._queries, self._documents)
         lives = [(self._expire, ()), (self._serve, (self._queries,)), *[(self._serve, both)] * threads]
         self._threads = [
@@ -242,33 +242,6 @@ class EmbeddingQueue:
         for thread in self._threads:
             thread.start()
 
-    @property
-    def state(self) -> State:
-        """The current state of the model: "loading", "ready" or "failed"."""
-        return self._keeper.state
-
-    @property
-    def error(self) -> str | None:
-        """The message of the last failure; None after a successful load."""
-        return self._keeper.error
-
-    @property
-    def reason(self) -> Reason | None:
-        """The code for why there are no vectors now; None if the model is ready."""
-        return self._keeper.reason
-
-    def embedder(self) -> Embedder:
-        """Return the model. Raises UnavailableError at once if it is loading or failed."""
-        return self._keeper.embedder()
-
-    def embedder_or_none(self) -> Embedder | None:
-        """Return the model, None if it is not ready."""
-        return self._keeper.embedder_or_none()
-
-    def ready(self, timeout_s: float | None = None) -> Embedder:
-        """Return the model when it is loaded. Raises UnavailableError if it failed or the time is over."""
-        return self._keeper.ready(timeout_s)
-
     def queries(self, texts: Sequence[str], timeout_s: float) -> "Future[list[bytes]]":
         """Return the future of one vector per query, in order; cancelling it saves the work.
 
@@ -276,7 +249,7 @@ class EmbeddingQueue:
         once if the model is loading or failed, or if a query timed out and the model has not returned since:
         the caller then searches by keyword.
         """
-        self._keeper.embedder()
+        self.embedder()
         asked = list(texts)
         result: Future[list[bytes]] = Future()
         with self._waiting:
@@ -294,13 +267,13 @@ class EmbeddingQueue:
         A model in this process runs in the caller's thread, which saves a thread switch in each direction,
         and always returns. A remote one is waited for up to *timeout_s*.
         """
-        embedder = self._keeper.embedder()
+        embedder = self.embedder()
         if embedder.remote:
             return self.queries(texts, timeout_s).result()
         try:
             return embedder.embed_queries(texts)
         except Exception as error:
-            self._keeper.doubt(embedder)
+            self.doubt(embedder)
             raise as_unavailable(error) from error
 
     def embed_query(self, text: str, timeout_s: float) -> bytes:
@@ -313,7 +286,7 @@ class EmbeddingQueue:
         Raises:
             UnavailableError: the model is loading, or failed and is loaded again in the background.
         """
-        self._keeper.embedder()
+        self.embedder()
         parts = [list(texts[start : start + PIECE_TEXTS]) for start in range(0, len(texts), PIECE_TEXTS)]
         pieces = [_Work(_documents_of(model_id, part), Future(), is_bulk=True) for part in parts]
         with self._waiting:
@@ -339,7 +312,7 @@ class EmbeddingQueue:
 
     def measure(self) -> "Future[CosineScale]":
         """Return the future of the model's cosines. Raises UnavailableError if it is loading or failed."""
-        self._keeper.embedder()
+        self.embedder()
         work = _Work(self._measured, Future(), is_bulk=True)
         with self._waiting:
             self._refuse_if_closed()
@@ -350,7 +323,7 @@ class EmbeddingQueue:
     def close(self) -> None:
         """Stop the threads and free the model; waiting callers get UnavailableError."""
         with self._waiting:
-            self._closed = True
+            self._ended = True
             left = [work.result for work in (*self._queries, *self._documents)]
             left += [result for _, _, result in self._deadlines]
             self._waiting.notify_all()
@@ -359,11 +332,11 @@ class EmbeddingQueue:
         stop = time.monotonic() + CLOSE_S
         for thread in self._threads:
             thread.join(max(0.0, stop - time.monotonic()))
-        self._keeper.close(max(0.0, stop - time.monotonic()))
+        self.free(max(0.0, stop - time.monotonic()))
         return_memory()
 
     def _refuse_if_closed(self) -> None:
-        if self._closed:
+        if self._ended:
             raise UnavailableError(MODEL_FAILED, "The model was closed: memd is stopping.")
 
     # The threads
@@ -371,7 +344,7 @@ class EmbeddingQueue:
     def _serve(self, *queues: "deque[_Work]") -> None:
         done_count = 0  # since memory was returned
         while (work := self._next(*queues)) is not None:
-            embedder = self._keeper.embedder_or_none() if work.is_bulk else None
+            embedder = self.embedder_or_none() if work.is_bulk else None
             if embedder is not None and not embedder.remote and _step_back():
                 # For good: a thread cannot raise its priority again, and no query waits for a local model.
                 queues = (self._documents,)
@@ -395,22 +368,22 @@ class EmbeddingQueue:
     def _next(self, *queues: "deque[_Work]") -> _Work | None:
         """Return the first work of the first queue that is not empty; None once closed."""
         with self._waiting:
-            self._waiting.wait_for(lambda: self._closed or any(queues))
-            return None if self._closed else next(queue for queue in queues if queue).popleft()
+            self._waiting.wait_for(lambda: self._ended or any(queues))
+            return None if self._ended else next(queue for queue in queues if queue).popleft()
 
     def _do(self, work: _Work) -> None:
         if work.result.done():  # cancelled, or too late
             return
         embedder = None
         try:
-            embedder = self._keeper.embedder()
+            embedder = self.embedder()
             outcome = work.call(embedder)
         except ModelMismatchError as error:
             _settle(work.result, error)
         except Exception as error:  # noqa: BLE001  # providers raise errors of their own: the thread must survive
             # Doubt first: a caller that sees the failure and retries at once must not get the same model.
             if embedder is not None:
-                self._keeper.doubt(embedder)
+                self.doubt(embedder)
             _settle(work.result, as_unavailable(error))
         else:
             with suppress(InvalidStateError):
@@ -419,7 +392,7 @@ class EmbeddingQueue:
     def _expire(self) -> None:
         """End each query's future at its deadline, even while all threads are busy."""
         with self._waiting:
-            while not self._closed:
+            while not self._ended:
                 now = time.monotonic()
                 while self._deadlines and (self._deadlines[0][0] <= now or self._deadlines[0][2].done()):
                     late = UnavailableError(MODEL_SLOW, SLOW)

@@ -269,7 +269,7 @@ def test_a_server_that_starts_later_is_found():
             time.sleep(0.01)
         assert keeper.error is None
     finally:
-        keeper.close(5)
+        keeper.free(5)
         later.stop()
 
 

@@ -329,7 +329,7 @@ def test_close_ends_what_waits(made):
     indexing.join()
     assert "stopping" in heard[0]
     assert embedder.closed
-    assert not [thread for thread in (*queue._threads, queue._keeper._thread) if thread.is_alive()]
+    assert not [thread for thread in (*queue._threads, queue._thread) if thread.is_alive()]
     for ask in (lambda: queue.queries(["tabs"], 1), lambda: queue.embed_documents(["a"]), queue.embedder):
         with pytest.raises(UnavailableError, match="stopping"):
             ask()
