@@ -20,12 +20,9 @@ class EventBus:
         self._listeners: dict[object, tuple[Listener, str | None]] = {}
 
     def publish(self, root: str, fields: Event) -> None:
-        """
-        Pass an event to all listeners of *root*.
+        """Pass an event to all listeners of the workspace *root*.
 
-        Args:
-            root: of the workspace that the event is about.
-            fields: `event`, its kind; `generation`; further fields of serializable types.
+        *fields*: `event`, its kind; `generation`; further fields of serializable types.
         """
         event = {"workspace": root, "at": round(time.time(), 3), **fields}
         for listener, followed in list(self._listeners.values()):  # a listener may unsubscribe when called

@@ -66,9 +66,7 @@ _LANGUAGES_OF = {
 def spoken(words: Collection[str], languages: Sequence[Language]) -> Language | None:
     """Return which of *languages* a query is in, None if it is recognisably in another language.
 
-    Args:
-        words: terms of the query.
-        languages: candidates; the first one is returned if nothing distinguishes them.
+    The first one is returned if nothing in its *words* distinguishes them.
     """
     signs = Counter(language for word in set(words) for language in _LANGUAGES_OF.get(word, ()))
     most = max(signs.values(), default=0)

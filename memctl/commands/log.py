@@ -94,13 +94,9 @@ def _lines(raw: str) -> int:
 
 
 def file_lines(path: Path, count: int, *, follow: bool = False) -> Iterator[str]:
-    """
-    Yield the last *count* lines of *path*; if it has fewer, also lines of the rotated file .log.1.
+    """Yield the last *count* lines of the log *path*; if it has fewer, also lines of the rotated file .log.1.
 
-    Args:
-        path: a log; memctl renames it to .log.1 when it is long, and begins a new one.
-        count: 0 is allowed.
-        follow: then wait for new lines, also in a new file at this path; the iterator does not end.
+    With *follow*, wait then for new lines, also in a new file at this path: the iterator does not end.
     """
     with _opened(path) as now:
         if not count:

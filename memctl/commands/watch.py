@@ -43,13 +43,7 @@ def run(args: Namespace) -> int:
 
 
 def _line(event: dict[str, Any], *, root: bool) -> str:
-    """
-    Return the time of an event, its kind and its details.
-
-    Args:
-        event: an event of memd; the fields of an unknown kind are shown as they are.
-        root: whether to show the workspace, because several are followed.
-    """
+    """Return the time of an event, its kind and its details; *root*: of several workspaces, its root, too."""
     when = event.get("at")
     time = datetime.fromtimestamp(when, UTC).astimezone().strftime("%H:%M:%S") if when else "--:--:--"
     where = f"  {one_line(str(event['workspace']))}" if root and event.get("workspace") else ""

@@ -229,13 +229,9 @@ def result_of(
     frame: dict[str, Any],
     place: Callable[[Piece], dict[str, Any]] = lambda _: {},
 ) -> RecallResult:
-    """Return the answer of `recall`.
+    """Return the answer of `recall`, with the keys of *frame*, which it shares with `search`.
 
-    Args:
-        made: the text.
-        params: the request.
-        frame: the keys that it shares with `search`.
-        place: returns the keys of a piece whose values are others than in an answer of one workspace.
+    *place* returns the keys of a piece whose values are others than in an answer of one workspace.
     """
     return RecallResult(
         text=made.text,

@@ -265,13 +265,8 @@ def parsed(
 ) -> PreparedQuery:
     """Parse the query and resolve all settings; the query has no vector yet, see `embedded`.
 
-    Args:
-        opened: the workspace whose index will be searched.
-        params: the request; the workspace's settings apply where it has none.
-        expired: whether the request is over.
-        excludes: whether the minus of a word is an operator, as for `query.parse`.
-        without: ids of excluded chunks.
-        timings_ms: of earlier steps.
+    *excludes* says whether the minus of a word is an operator, as for `query.parse`; the chunks *without* are
+    excluded; *timings_ms* are of earlier steps.
 
     Raises:
         InvalidError: a path pattern is unusable, or a date is invalid.

@@ -48,10 +48,8 @@ class OnnxEmbedder:
     ) -> None:
         """Load the export in *folder*, or the shipped model. Raises UnavailableError.
 
-        Args:
-            folder: of the export; None: the shipped model.
-            tokenizer: returns the one in a file, which others may share.
-            copies: folder for a copy of weights that another program may overwrite; None: nobody does.
+        *tokenizer* returns the one in a file, which others may share. Of weights that another program may
+        overwrite, a copy is made in the folder *copies*.
         """
         self._numpy, onnxruntime = _libraries()
         self._folder = SHIPPED if folder is None else read_folder(folder)

@@ -216,13 +216,9 @@ class EmbeddingQueue(Keeper):
         provider: str = "onnx",
         retry_s: tuple[float, float] = (FIRST_RETRY_S, LAST_RETRY_S),
     ) -> None:
-        """Start loading.
+        """Start loading: a thread calls *load*, and again after a failure, with pauses of *retry_s*.
 
-        Args:
-            load: returns the embedder or raises; called in a thread, again after a failure.
-            threads: for indexing; two runs of one thread each are faster than one run of two.
-            provider: shown by `status`.
-            retry_s: the pause after a failed load, and its maximum after repeated doubling.
+        *threads* are for indexing; two runs of one thread each are faster than one run of two.
         """
         super().__init__(load, retry_s)
         self.provider = provider

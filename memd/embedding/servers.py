@@ -52,15 +52,7 @@ class ServerEmbedder:
     def __init__(
         self, server: ModelServer, queries: Role, documents: Role, *, tokenizer: Tokenizer, max_tokens: int
     ) -> None:
-        """Store the settings; send no request yet.
-
-        Args:
-            server: computes the vectors.
-            queries: how it is asked for their vectors.
-            documents: likewise.
-            tokenizer: measures chunks.
-            max_tokens: word pieces of a text that the model reads.
-        """
+        """Store the settings; send no request yet. *tokenizer* measures chunks."""
         self._server = server
         self._queries = queries
         self._documents = documents
@@ -127,13 +119,9 @@ class ModelServer:
     ) -> None:
         """Store the settings; send no request yet.
 
-        Args:
-            name: of the program, for error messages.
-            address: such as "http://127.0.0.1:11434".
-            timeout_s: for one whole request, including loading the model.
-            start: advice for errors if the server does not answer.
-            known: advice for errors on how to list its models.
-            key: sent as a bearer token, never part of an error; "" for none.
+        *timeout_s* is for one whole request, including loading the model. Errors name the program, and advise
+        how to *start* it, and how its *known* models are listed. *key*: sent as a bearer token, never part of
+        an error.
         """
         self._name = name
         self._address = address.rstrip("/")
@@ -270,13 +258,9 @@ class OllamaEmbedder(ServerEmbedder):
     """One model of one Ollama server."""
 
     def __init__(self, address: str, model: str, timeout_s: float, *, tokenizer: Tokenizer) -> None:
-        """Check that the server has the model. Raises UnavailableError.
+        """Check that the server has the *model*, whose name means ":latest" without a tag.
 
-        Args:
-            address: such as "http://127.0.0.1:11434".
-            model: as `ollama list` shows it; without a tag it means ":latest".
-            timeout_s: for one whole request, loading the model included.
-            tokenizer: measures chunks.
+        Raises UnavailableError.
         """
         server = ModelServer(
             "Ollama", address, timeout_s, start="Start it: ollama serve", known="Known models: ollama list"
@@ -320,12 +304,7 @@ class OpenAIEmbedder(ServerEmbedder):
     ) -> None:
         """Request vectors, which show the dimension. Raises UnavailableError.
 
-        Args:
-            address: such as "http://127.0.0.1:8080"; with or without a trailing "/v1".
-            model: its name on the server, unless the user's settings name others.
-            timeout_s: for one whole request, loading the model included.
-            server: the user's settings for this address.
-            tokenizer: measures chunks.
+        *address* may end with "/v1"; the user's settings of *server* may name other models than *model*.
         """
         base = address.rstrip("/").removesuffix("/v1")
         asked = ModelServer(

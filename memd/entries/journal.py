@@ -53,18 +53,10 @@ class Record:
 def record(
     path: Path, action: Action, *, entry_id: str, digest: str, origin: dict[str, str], now: datetime
 ) -> None:
-    """Add a line to the journal at *path*; on the disk when this returns.
+    """Add a line to the journal at *path*; on the disk when this returns. *digest*: hash of the entry's file.
 
     Never fails, because the action itself is done: if the disk is full, this is logged, and `write_owed` adds
     the line later.
-
-    Args:
-        path: of the journal.
-        action: on the entry.
-        entry_id: of the entry.
-        digest: hash of its file.
-        origin: the author: "origin", "client" and "session" as in an entry, each of them optional.
-        now: the time of the action, with its zone.
     """
     names = {"client": origin.get("client", ""), "conversation": origin.get("session", "")}
     line = Record(

@@ -44,14 +44,7 @@ Answers = dict[str, Ranking]  # by arm
 
 
 def memd_arm(index: TemporaryIndex, mode: Mode, own_names: Mapping[str, str]) -> Arm:
-    """
-    Return an arm for one of memd's modes.
-
-    Args:
-        index: of the notes.
-        mode: hybrid, vector or keyword.
-        own_names: path in the index → path to report, if they differ.
-    """
+    """Return an arm for one of memd's modes; *own_names*: path in the index → path to report, if another."""
 
     def ask(query: str) -> Ranking:
         started = time.perf_counter()
@@ -84,14 +77,7 @@ def grep_arm(root: str, files: Sequence[str], own_names: Mapping[str, str]) -> A
 def ask_all(
     questions: Sequence[Topic], arms: Mapping[str, Arm], note_answered: Callable[[int], None]
 ) -> list[Answers]:
-    """
-    Ask each question of every arm in turn, so that other load on the machine slows all of them alike.
-
-    Args:
-        questions: to ask.
-        arms: by name.
-        note_answered: called with the number of answered questions.
-    """
+    """Ask each question of every arm in turn, so that other load on the machine slows all of them alike."""
     for question in questions[:WARM_UP]:
         for arm in arms.values():
             arm(question.text)

@@ -42,16 +42,9 @@ def words_of(query: str) -> list[str]:
 
 
 def ranked(root: str, files: Sequence[str], query: str) -> list[str]:
-    """
-    Return the files that contain any word of *query*, best first, ties by path.
+    """Return the files that contain any word of *query*, best first, ties by path, relative to *root*.
 
-    Args:
-        root: the folder that *files* are relative to.
-        files: paths; a file that is missing or unreadable does not match.
-        query: as typed for a search.
-
-    Raises:
-        OSError: grep cannot be started.
+    A file that is missing or unreadable does not match. Raises OSError if grep cannot be started.
     """
     query_words = words_of(query)
     if not query_words:

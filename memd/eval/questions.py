@@ -137,12 +137,7 @@ class Chosen:
 
 
 def load(file: Path, root: str) -> list[Topic]:
-    """
-    Read a golden file.
-
-    Args:
-        file: JSON lines, UTF-8.
-        root: of the workspace, absolute; a path in the file may be absolute if it is below.
+    """Read a golden file: JSON lines, whose paths may be absolute if they are below *root*.
 
     Raises:
         InvalidError: it cannot be read, or has invalid lines, listed with their numbers.
@@ -208,17 +203,11 @@ def visible(markup: str) -> str:
 
 
 def choose(texts: Mapping[str, Sequence[str]], *, wanted: int, seed: int) -> Chosen:
-    """
-    Choose at most one heading per note, and at most *wanted* in total.
+    """Choose at most one heading per note, and at most *wanted* in total, in *texts*: path → lines.
 
     One, because removing a heading takes some of the note's own words away, and removing two would take more
     than any real query lacks. A choice depends only on the seed, the path and the heading, so that adding or
     deleting a note changes one question, not all of them.
-
-    Args:
-        texts: path → lines.
-        wanted: number of questions.
-        seed: selects another sample.
     """
     found = {path: headings(lines) for path, lines in texts.items()}
     # Counted by notes, not by occurrences: a note may repeat a heading.

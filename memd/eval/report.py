@@ -40,14 +40,9 @@ def summed_up(
     about: Fields,
     compared: ComparedModel | None = None,
 ) -> Fields:
-    """
-    Return the whole report.
+    """Return the whole report of the *answers* of each arm, one per question.
 
-    Args:
-        questions: at least one.
-        answers: of each arm, one per question.
-        about: the origin of the questions; its `seed` is also that of the resampling.
-        compared: the model whose arms are included, if any.
+    *about*: the origin of the questions; its `seed` is also that of the resampling.
     """
     seed = about["seed"]
     arms = list(answers[0])

@@ -49,16 +49,9 @@ class EvalRun:
 
 
 def of_golden(run: EvalRun, questions: Sequence[Topic], name: str) -> Fields:
-    """
-    Measure with an index of the notes as they are.
+    """Measure with an index of the notes as they are; *name*: of the golden file with the questions.
 
-    Args:
-        run: the settings.
-        questions: of a golden file.
-        name: of that file.
-
-    Raises:
-        NotFoundError: none of the paths is a source.
+    Raises NotFoundError if none of the paths is a source.
     """
     root = run.notes.place.root
     with temporary_index(run.notes, root, run.folder) as index:
@@ -88,13 +81,9 @@ def of_golden(run: EvalRun, questions: Sequence[Topic], name: str) -> Fields:
 
 
 def of_headings(run: EvalRun, *, wanted: int, max_notes: int | None) -> Fields:
-    """
-    Measure with an index of a copy of the notes that lacks the headings asked for.
+    """Measure with an index of a copy of the notes that lacks the headings asked for.
 
-    Args:
-        run: the settings; nothing is written to the notes.
-        wanted: maximum number of questions.
-        max_notes: size of the sample to copy; None: all notes.
+    *max_notes*: size of the sample to copy; None: all notes.
 
     Raises:
         NothingToAskError: no heading can be used as a question.

@@ -230,13 +230,9 @@ class TemporaryIndex:
 def temporary_index(
     notes: Notes, root: Path, folder: Path, *, fresh: bool = False
 ) -> Iterator[TemporaryIndex]:
-    """Yield an index of the notes in *root*, with the settings of *notes*; `update` fills it.
+    """Yield an index of the notes in *root*, or of an altered copy of them; `update` fills it.
 
-    Args:
-        notes: the workspace.
-        root: of the workspace, or of an altered copy.
-        folder: a private folder, in which the index is created.
-        fresh: start empty rather than with a copy of the workspace's own index.
+    It is created in the private *folder*: empty if it shall be *fresh*, or from the workspace's own index.
     """
     config, providers = notes.config, Providers()
     with closing(providers):

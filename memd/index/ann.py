@@ -177,10 +177,7 @@ class Codes:
     def nearest(self, query_vec: bytes, limit: int, allowed: Mask) -> RowIds:
         """Return about *limit* probably nearest rows among the *allowed* ones, in any order.
 
-        Args:
-            query_vec: float32, of the rows' dimension.
-            limit: number of allowed rows wanted; the result may hold more rows, also not allowed ones.
-            allowed: for each row, whether it is wanted.
+        There may be more, also not allowed ones.
         """
         wanted = int(np.count_nonzero(allowed))
         if wanted <= limit:

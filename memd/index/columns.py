@@ -319,13 +319,7 @@ def spread(  # noqa: PLR0917 - of one arm
 ) -> Ids:
     """Return the ids of the *limit* best chunks, of each source at most *most* as long as others have any.
 
-    Args:
-        find: returns the *limit* best ids under a mask.
-        scores_at: returns the scores of some ids.
-        mask: which chunks may be found.
-        columns: of the chunks.
-        limit: ids wanted.
-        most: ids of a source; `OF_SOURCE`, if that is more.
+    *find* returns the *limit* best ids under a mask. `OF_SOURCE` counts, if that is more than *most*.
     """
     first = found = find(mask)
     held: list[Ids] = []

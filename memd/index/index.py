@@ -214,13 +214,8 @@ class Index:
     def stage(self, new: NewSource, staged: Staged | None, budget_s: float) -> tuple[Staged, bool]:
         """Store some chunks of a large source, invisible to queries; `Transaction.put` and `let_go` follow.
 
-        Args:
-            new: the source.
-            staged: result of the call before; None: begin.
-            budget_s: approximate duration.
-
-        Returns:
-            The state for the next call, and whether all chunks are stored.
+        *staged* is the result of the call before, None to begin. Returns the state for the next call, and
+        whether all chunks are stored.
         """
         with self.writer.transaction():
             staged = begin_staging(self.writer, new) if staged is None else replace(staged)
@@ -249,13 +244,9 @@ class Index:
     ) -> None:
         """Make *model_id* the model that is wanted: at once if there are no vectors yet.
 
-        Otherwise its vectors are made beside the old ones, which answer until `finish_building`.
-
-        Args:
-            model_id: name of the model.
-            dim: dimension of its vectors.
-            scripts: scripts that it reads: chunks in others get no vector; None: all.
-            cosines: of the model; None: as measured before, or not measured yet.
+        Otherwise its vectors are made beside the old ones, which answer until `finish_building`. Chunks in
+        other *scripts* get no vector (None: the model reads all). *cosines*: None as measured before, or not
+        yet.
         """
         self._abandon_compaction()
         self.matrices.learn_cosines(model_id, cosines or self.matrices.measured(model_id) or UNMEASURED)
@@ -289,15 +280,9 @@ class Index:
         return self.matrices.vectors.count(why)
 
     def purge(self, before_s: int | None, limit: int, path: str | None = None) -> int:
-        """Delete up to *limit* gone sources: all, or those gone since *before_s* or longer.
+        """Delete up to *limit* gone sources: all, those gone since *before_s*, or the one at *path*.
 
-        Args:
-            before_s: unix seconds; None: no limit.
-            limit: number of sources at most.
-            path: only the source at this path.
-
-        Returns:
-            How many were deleted. Compaction later removes their words and vectors from the disk.
+        Returns how many were deleted. Compaction later removes their words and vectors from the disk.
         """
         with self.writer.transaction():
             purged = self.writer.purge(before_s, limit, path)

@@ -171,11 +171,7 @@ class Supersession:
         return self._step_of.get(source, 0)
 
     def lifted(self, places: Mapping[int, int]) -> dict[int, int]:
-        """Return {source: place} for sources ranked behind one that they supersede, with its place.
-
-        Args:
-            places: source → place in a ranking, 0 first.
-        """
+        """Return {source: place} for sources ranked behind one that they supersede; *places*: from 0."""
         reached = self._reached(self._step_of[source] for source in places if source in self._step_of)
         best: dict[int, int] = {}  # step → lowest place of its members and of everything they supersede
         found = {}

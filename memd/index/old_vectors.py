@@ -29,14 +29,7 @@ class OldVectors:
     """The vectors of one model, by the hash of the text that the model read."""
 
     def __init__(self, folders: Iterable[Path], database: str, *, model_id: str, dim: int) -> None:
-        """Read the old indexes.
-
-        Args:
-            folders: of the indexes; if several have a text, the first one is used.
-            database: name of the database in each.
-            model_id: model of the wanted vectors.
-            dim: of its vectors.
-        """
+        """Read the indexes in *folders*; if several have a text, the first one is used."""
         self.seen = 0  # highest chunk id that was looked up
         self._row_bytes = dim * FLOAT_BYTES
         self._places: dict[bytes, tuple[Rows, int, int]] = {}  # text hash → rows, row, CRC-32

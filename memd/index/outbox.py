@@ -97,12 +97,9 @@ class Outbox:
         self._put([path for [path] in live], TO_SEND)
 
     def note_differing(self, paths: Iterable[str], gone: Iterable[str], above: int) -> None:
-        """Note sources that the store has lost or has otherwise, and those that it should not have.
+        """Note sources that the store has lost or has otherwise, and those that it should not have (*gone*).
 
-        Args:
-            paths: to be sent again, if they are still shown.
-            gone: that the store has.
-            above: the highest revision that the store knows.
+        *above*: the highest revision that the store knows.
         """
         if above > (self._database.number(REVISION) or 0):
             self._database.set(REVISION, above)

@@ -111,11 +111,7 @@ def only(part: Part, kept: Mask) -> Part:
 def united(some: Sequence[Postings], without: Postings, hidden: Mask | None, columns: Columns) -> Postings:
     """Return the postings of any of *some* terms, combined as one term.
 
-    Args:
-        some: the terms.
-        without: postings of a term; chunks that contain it are excluded.
-        hidden: further chunks to exclude.
-        columns: of the generation; only live chunks are returned.
+    Chunks that have the term *without*, and *hidden* and dead ones, are excluded.
     """
     counts = np.zeros(len(columns.source), np.uint16)
     for part in (part for postings in some for part in postings.parts):

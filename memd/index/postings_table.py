@@ -153,13 +153,9 @@ class PostingsPass:
     """One pass over the terms. `step` is for any one thread at a time."""
 
     def __init__(self, open_view: OpenView, end: int, state: Hashable, *, is_cleaning: bool) -> None:
-        """Read nothing yet.
+        """Read nothing yet. New rows have the chunks up to the id *end*.
 
-        Args:
-            open_view: provides the present state.
-            end: id up to which new rows have the chunks.
-            state: of the table; rows of another state are not stored.
-            is_cleaning: remove deleted chunks from the rows, and do nothing else.
+        Rows of another *state* are not stored. *is_cleaning*: only remove deleted chunks from the rows.
         """
         self.end = end
         self.state = state
@@ -245,12 +241,7 @@ def term_of(key: str) -> Term:
 
 
 def flaw(view: View, ends: Callable[[], None]) -> str:
-    """Return a description of what is wrong with the table, "" if nothing is.
-
-    Args:
-        view: of the state to look at.
-        ends: called repeatedly; raises when there is no time left.
-    """
+    """Return what is wrong with the table, "" if nothing is; *ends* raises when there is no time left."""
     terms = [term_of(key) for [key] in view.reader.each("SELECT term FROM main.postings")]
     damaged = 0
     for term in terms:

@@ -110,13 +110,8 @@ def adoptable(
 ) -> tuple[int, dict[bytes, bytes]]:
     """Return how many of the *waiting* sources have sidecars, and their vectors, for one commit.
 
-    Args:
-        folder: of the sidecars.
-        waiting: the sources of the next chunks to be embedded: cheap enough before each batch.
-        model_id: sidecars of other models are ignored.
-        dim: of its vectors.
-        tried: names of files already read; grows.
-        limit: number of sources at most.
+    They are the sources of the next chunks to be embedded, up to *limit*: cheap enough before each batch.
+    *tried*: names of files already read; grows.
     """
     folder.refresh()
     taken: dict[bytes, bytes] = {}

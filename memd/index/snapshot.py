@@ -147,10 +147,7 @@ class View:
     def inside(self, piece: str, limit: int, among: Callable[[int], object] = bool) -> dict[int, int]:
         """Return how often *piece*, of three or more characters, occurs within words, per chunk.
 
-        Args:
-            piece: as it is searched, not in a spaceless script.
-            limit: number of candidates to verify, the lowest ids first.
-            among: whether a chunk is a candidate.
+        It is as searched, not in a spaceless script. *limit* candidates are verified, the lowest ids first.
         """
         wanted = bare(piece)
         expression = " AND ".join(f'"{trigram}"' for trigram in sorted(trigrams(wanted)))

@@ -176,15 +176,7 @@ def _plain(title: str) -> str:
 def prepare(
     source: SourceText, stamp: FileStamp, *, tokenizer: Tokenizer, limits: ChunkLimits, plain: bool = False
 ) -> NewSource:
-    """Cut a source into chunks and derive the rows of all tables.
-
-    Args:
-        source: as it was read.
-        stamp: to be stored.
-        tokenizer: of the embedding model.
-        limits: of the chunks' sizes.
-        plain: do not interpret Markdown and front matter.
-    """
+    """Cut a source into chunks and derive the rows of all tables; *plain*: no Markdown, no front matter."""
     # Imported here for Markdown and YAML: a start without changed files does not need them.
     from memd.sources.chunk import parse  # noqa: PLC0415
     from memd.sources.daily import parse_daily  # noqa: PLC0415

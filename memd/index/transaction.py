@@ -65,12 +65,7 @@ class Transaction:
         )
 
     def put(self, new: NewSource, staged: Staged | None = None) -> None:
-        """Insert a source with its chunks, or replace the one at its path.
-
-        Args:
-            new: the source.
-            staged: its staging, if all chunks are stored already.
-        """
+        """Insert a source with its chunks, or replace the one at its path; *staged*: they are stored."""
         self.touched.add((new.path, new.private))
         self._replace(new.path, renewed=staged is not None)
         if staged is None:
@@ -91,12 +86,7 @@ class Transaction:
         self._writer.put_stamp(path, stamp)
 
     def remove(self, path: str, at_s: int) -> None:
-        """Remove a source from all answers; it stays on the disk until it is purged.
-
-        Args:
-            path: without a live source there, nothing happens.
-            at_s: time of its disappearance, in unix seconds.
-        """
+        """Remove the live source at *path*, if any, from all answers; it is on disk until it is purged."""
         known = self._writer.source(path)
         if known is None or not known[1]:
             return
@@ -112,12 +102,7 @@ class Transaction:
         self._note_for_store(path)
 
     def restore(self, path: str, stamp: FileStamp) -> None:
-        """Make a gone source live again: its file is back with the same bytes.
-
-        Args:
-            path: without a gone source there, nothing happens.
-            stamp: of the present file.
-        """
+        """Make the gone source at *path*, if any, live again: its file is back with the same bytes."""
         known = self._writer.source(path)
         if known is None or known[1]:
             return

@@ -192,8 +192,7 @@ class Matrix:
     def damaged(self, crcs: Iterable[tuple[int, int]]) -> list[int]:
         """Return the rows that are missing or do not match their CRC-32.
 
-        Args:
-            crcs: (row, CRC-32), sorted by row: the file is read once, sequentially.
+        *crcs* are sorted by row: the file is read once, sequentially.
         """
         bad = []
         size = self._row_bytes

@@ -61,8 +61,7 @@ class Vocabulary:
     def __init__(self, apart: Callable[[Callable[[], bool]], AbstractContextManager[Reader]]) -> None:
         """Read nothing yet.
 
-        Args:
-            apart: opens a separate reader, which stops its statement when the given function returns True.
+        *apart* opens a separate reader, which stops its statement when the given function returns True.
         """
         self._apart = apart
         self._lock = threading.Lock()

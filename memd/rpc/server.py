@@ -122,16 +122,11 @@ async def serve(
     deadline_s: Deadlines = no_deadline,
     uid: int | None = None,
 ) -> "RpcServer":
-    """
-    Serve on *sockets* until `close`.
+    """Serve on *sockets*, bound and listening, until `close`, which leaves their paths.
 
-    Args:
-        sockets: Unix sockets, bound and listening; `close` closes them but leaves their paths.
-        handle: gets method, params and Call; its result is the reply, a MemdError the error.
-            It is cancelled when its client leaves or its deadline passes: shield what must be finished.
-        limits: of each client.
-        deadline_s: seconds for each method, None for no limit; a client may ask for less.
-        uid: whose processes may connect; None: this process's effective user.
+    *handle* gets method, params and Call; its result is the reply, a MemdError the error. It is cancelled
+    when its client leaves or its deadline passes: shield what must be finished. *uid*: whose processes may
+    connect; None: this process's effective user.
     """
     shared = Shared(handle, limits, deadline_s, os.geteuid() if uid is None else uid)
     return RpcServer(shared, Acceptor(shared, sockets))

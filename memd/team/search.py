@@ -97,15 +97,8 @@ def search(  # noqa: PLR0917 - the same of each search, then the query
 ) -> TeamAnswer:
     """Answer a query.
 
-    Args:
-        milvus: the team's store.
-        workspaces: that are published there, by id.
-        view: of the reader's own notes, whose words correct and extend the query.
-        plain: the query without a vector.
-        embed: computes its vector.
-        tokenizer: of the reader's model.
-        beside: where the store is asked meanwhile.
-        known: keys of passages that must not be in the answer.
+    The words of the reader's own notes, in *view*, correct and extend the query; *embed* computes its vector,
+    while the store is asked in the threads *beside*. *known*: keys of passages that are left out.
 
     Raises:
         StoreError: the store did not answer in time, or lied.

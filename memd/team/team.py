@@ -74,8 +74,7 @@ class Team:
     def start(self, roots: Iterable[Path] | None) -> None:
         """Begin to publish; withdraw what was published of workspaces that are not shared any more.
 
-        Args:
-            roots: of all workspaces; None: unknown.
+        *roots*: of all workspaces; None: unknown.
         """
         known = {str(root) for root in self.shared_roots & set(self.shared_roots if roots is None else roots)}
         for publication in self.identity.published(self._address):

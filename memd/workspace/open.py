@@ -80,11 +80,6 @@ def checked_config(place: Workspace, config: WorkspaceConfig, user_path: Path) -
 async def open_workspace(place: Workspace, daemon: DaemonContext, owner: Owner) -> OpenWorkspace:
     """Open a workspace and begin its sync; an index that cannot be read is set aside first.
 
-    Args:
-        place: of its files.
-        daemon: the state shared with other workspaces.
-        owner: checks it once a day, and reopens it.
-
     Raises:
         ConfigError: its configuration is invalid.
         StorageError: its index cannot be opened or created.

@@ -44,12 +44,8 @@ class Rebuild:
     async def build(self, vectors_before: Callable[[], int]) -> None:
         """Build the whole index; it is closed when this returns. The caller must then call `release`.
 
-        Args:
-            vectors_before: returns the number of vectors in the old index, which must not be lost while the
-                model is unavailable.
-
-        Raises:
-            MemdError: the reason why the old index stays.
+        *vectors_before* returns how many vectors the old index has, which must not be lost while the model is
+        unavailable. Raises MemdError with the reason why the old index stays.
         """
         await self._refuse_missing()
         await self._daemon.threads.write(delete_index, self._place.index_dir)

@@ -35,13 +35,9 @@ class HintKind(Enum):
 
 
 def meaning(absolute: str, root: Path, rules: Rules, has_below: Callable[[str], bool]) -> HintKind:
-    """Return the possible meaning of an event for *absolute*.
+    """Return the possible meaning of an event for *absolute*, the path as reported by the watch.
 
-    Args:
-        absolute: the path as reported by the watch.
-        root: of the workspace.
-        rules: select the sources.
-        has_below: returns whether the index has sources in a folder, given relative to the root.
+    *has_below* returns whether the index has sources in a folder, given relative to the root.
     """
     path = below(root, absolute)
     folder, _, name = path.rpartition("/")
