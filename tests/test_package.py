@@ -266,9 +266,12 @@ def _agree(row: str, found: importlib.metadata.Distribution) -> bool:
     return re.search(others.get(family, family), " ".join(stated)) is not None
 
 
-@pytest.mark.parametrize("manifest", ["openclaw.plugin.json", "package.json"])
-def test_the_plugin_for_openclaw_has_the_same_version(manifest):
-    stated = json.loads((ROOT / "memctl/agents/openclaw" / manifest).read_text(encoding="utf-8"))
+@pytest.mark.parametrize(
+    "manifest",
+    ["openclaw/openclaw.plugin.json", "openclaw/package.json", "claude-code/.claude-plugin/plugin.json"],
+)
+def test_a_plugin_for_a_client_has_the_same_version(manifest):
+    stated = json.loads((ROOT / "memctl/agents" / manifest).read_text(encoding="utf-8"))
     assert stated["version"] == __version__
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from memctl.agents.clients import BOTH, CLIENTS, AgentClient
+from memctl.agents.clients import BOTH, CLIENTS, START, AgentClient
 from memctl.agents.edits import Target, WholeFile
 from tools.mcp_tools import TOOLS
 
@@ -21,13 +21,41 @@ COMMAND = ".venv/bin/python -m tools.agent_pages"
 MEMCTL = "/home/me/.local/bin/memctl"
 HOME = "/home/me"
 # What the clients' own variables move, and what the pages therefore must not depend on.
-_VARIABLES = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "OPENCODE_CONFIG_DIR", "XDG_CONFIG_HOME")
+_VARIABLES = (
+    "CLAUDE_CONFIG_DIR",
+    "CLINE_MCP_SETTINGS_PATH",
+    "CODEX_HOME",
+    "COPILOT_HOME",
+    "OPENCODE_CONFIG_DIR",
+    "XDG_CONFIG_HOME",
+)
 # Client → its npm package, of which tests/clients/real_clients.py runs the version in package.json.
 RUN = {"claude-code": "@anthropic-ai/claude-code", "codex": "@openai/codex", "opencode": "opencode-ai"}
 _FOLDERS = {
-    "claude-code": "`CLAUDE_CONFIG_DIR` moves both files.",
+    "claude-code": """\
+`CLAUDE_CONFIG_DIR` moves both files.
+
+The same comes as a plugin, instead of `install`, not beside it: prompts would ask twice. Its commands find `memctl` on the
+client's PATH. `memctl agents plugin` prints its folder:
+
+```
+/plugin marketplace add FOLDER
+/plugin install memd@memd
+```""",
+    "claude-desktop": "On macOS it is in `~/Library/Application Support/Claude`.",
+    "cline": "All of Cline's programs read this file. `CLINE_MCP_SETTINGS_PATH` names another one.",
+    "copilot": "`COPILOT_HOME` moves both files. VS Code reads the second one, too.",
+    "vscode": "On macOS the first is in `~/Library/Application Support/Code`. Copilot CLI reads the second one, too.",
     "codex": "`CODEX_HOME` moves both files. Codex passes only the listed variables to its servers.",
     "opencode": "`OPENCODE_CONFIG_DIR` moves both files; an `opencode.jsonc` that is there is used instead.",
+}
+# Why a client gets fewer hooks than others.
+_NO_HOOK = {
+    "antigravity": "Its hooks run at each call of the model, and get no prompt. ",
+    "cline": "Its hooks are files of a fixed name, of which there may be only one. ",
+    "copilot": "It drops what a hook prints at a prompt. ",
+    "vscode": "It shows what a hook prints at a prompt to you, not to the model. ",
+    "windsurf": "Its hooks can refuse a prompt, and add nothing to it. ",
 }
 _IMPORTED = ("claude-code", "codex")  # when a conversation ends
 
@@ -43,7 +71,7 @@ def generated() -> dict[Path, str]:
 
 
 def _page(client: AgentClient) -> str:
-    name, title, has_hooks = client.name, client.title, client.what == BOTH
+    name, title = client.name, client.title
     parts = [
         f"# {title}",
         f"Made from what `memctl agents install {name}` writes (`{COMMAND}`).",
@@ -56,7 +84,7 @@ def _page(client: AgentClient) -> str:
             "The server serves the workspace of the folder that the client starts it in; outside of any workspace, the only\n"
             "one that is registered. `-w DIR` binds it to one; prompts outside of any workspace get that one's notes, too. This is what is written into an empty home, with the path of your\n"
             "`memctl`; a file that is there keeps every other byte, and is kept as it was beside it (`.before-memd`). A file with\n"
-            "comments is not edited: the command prints the lines to add, and exits with 11."
+            "comments, a link and one that you must not write are not edited: the command prints the lines, and exits with 11."
         ),
         *(_written(target) for target in client.targets([MEMCTL], [])),
         *([_FOLDERS[name]] if name in _FOLDERS else []),
@@ -67,17 +95,14 @@ def _page(client: AgentClient) -> str:
             "([what they do](agents.md#tools)). They never show notes with `private: true`, and mask keys and passwords\n"
             "([what agents may see](agents.md#what-agents-may-see))."
         ),
-        _hooks(name)
-        if has_hooks
-        else "memd registers no hooks here: the agent gets notes only if it calls a tool. Its instructions may say\n"
-        'so, for example "Search memory before you answer a question about this project".',
+        _hooks(name, client.what),
         "## Check",
         (
             f"```sh\nmemctl agents list                         # {name} is installed\n"
             f'printf \'{{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}}\\n\' | memctl mcp   # the tools, as the client gets them\n'
             "memctl health                              # a real search works\n```"
         ),
-        *([_hook_check(name)] if has_hooks else []),
+        *([_hook_check(name)] if client.what == BOTH else []),
         "After the agent has stored something, `memctl journal` names it, and `memctl review` lists it.",
         "## Remove",
         f"```sh\nmemctl agents uninstall {name} --yes\n```",
@@ -99,10 +124,24 @@ def _written(target: Target) -> str:
     return f"`{path}`:\n\n```{kind}\n{target.installed(None).rstrip()}\n```"
 
 
-def _hooks(name: str) -> str:
+def _hooks(name: str, what: str) -> str:
     end = ""
+    why = _NO_HOOK.get(name, "")
+    if what == START:
+        return (
+            "A hook, without a call by the agent: at its start, a conversation gets what is due, changed or new in its project\n"
+            f"([hooks](agents.md#hooks)). {why}So later the agent gets notes only if it calls a tool:\n"
+            "`--instructions` tells it when."
+        )
+    if what != BOTH:
+        return (
+            f"memd registers no hooks here. {why}The agent gets notes only if it calls a tool; its instructions may say\n"
+            'so, for example "Search memory before you answer a question about this project".'
+        )
     if name in _IMPORTED:
         end = "\nAt its end, it is imported into the archive of its workspace ([archives](archives.md))."
+    if name == "cursor":
+        end = "\nWhat is added at a prompt needs a field of Cursor's answer that version 3.20 reads and its documentation does not name."
     return (
         "Hooks, without a call by the agent: at its start, a conversation gets what is due, changed or new in its project; at each prompt,\n"
         f"notes that are most probably about it, at most 500 tokens, often nothing ([hooks](agents.md#hooks)).{end}"
@@ -110,7 +149,9 @@ def _hooks(name: str) -> str:
 
 
 def _hook_check(name: str) -> str:
-    event = {"opencode": "prompt", "gemini": "BeforeAgent"}.get(name, "UserPromptSubmit")
+    event = {"opencode": "prompt", "gemini": "BeforeAgent", "cursor": "beforeSubmitPrompt"}.get(
+        name, "UserPromptSubmit"
+    )
     return (
         f"`memctl agents doctor {name}` runs the hook as the client does, with a question made of a note's heading, and shows what\n"
         "the model would get, or why it gets nothing. The same by hand, with words of one of your notes:\n\n"
@@ -129,9 +170,10 @@ def _tried(name: str, title: str) -> str:
             "the client of MCP's own SDK."
         )
     packages = json.loads((ROOT / "tests/clients/package.json").read_text(encoding="utf-8"))["dependencies"]
+    other = "\nOpenCode 2 was not run: the plugin's `setup` is tested with a stand-in for its context, written as its documentation says."
     return (
         f"`.ci/long clients` runs {title} {packages[RUN[name]]} with these files against a stand-in for its model: its calls of the tools\n"
-        "are answered, and the hooks' notes come into its prompts."
+        f"are answered, and the hooks' notes come into its prompts.{other if name == 'opencode' else ''}"
     )
 
 

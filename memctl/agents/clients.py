@@ -16,7 +16,7 @@ from typing import Any
 from memctl import launch, paths
 from memctl.agents.edits import Target, WholeFile
 from memctl.agents.hooks import EVENTS
-from memctl.agents.json_file import Element, Entry, JsonFile
+from memctl.agents.json_file import Edit, Element, Entry, JsonFile
 from memctl.agents.toml_file import TomlFile
 
 NAME = "memd"  # of the MCP server in every client
@@ -29,6 +29,7 @@ ENVIRONMENT = (
     "MEMD_SOCKET",
     "MEMD_WORKSPACE",
 )
+PLUGIN = str(files("memctl.agents") / "claude-code")  # the same hooks and server, for Claude Code's /plugin
 HOOK_TIMEOUT_S = 5  # then the client continues without the hook, whose own deadline is far shorter
 
 
@@ -43,7 +44,7 @@ class AgentClient:
     next_step: str = ""  # to be done by the user
     # Returns the user's file of instructions for the model, None if the client has none.
     instructions: Callable[[], Path | None] = lambda: None
-    project_instructions: str = "AGENTS.md"  # the same of a project, relative to its root
+    project_instructions: str = "AGENTS.md"  # the same of a project, relative to its root; "": none
 
 
 def command() -> list[str]:
@@ -57,6 +58,12 @@ def _home(variable: str, folder: str) -> Path:
     return Path(named) if named.startswith("/") else Path.home() / folder
 
 
+def _config(name: str) -> Path:
+    """Return the folder in which programs keep their configuration on this system."""
+    is_mac = sys.platform == "darwin"
+    return (Path.home() / "Library/Application Support" if is_mac else paths.config_dir().parent) / name
+
+
 def _server(memctl: Sequence[str], options: Sequence[str], **more: Any) -> dict[str, Any]:
     return {**more, "command": memctl[0], "args": [*memctl[1:], "mcp", *options]}
 
@@ -67,13 +74,32 @@ def _hook_lines(client: str, memctl: Sequence[str], options: Sequence[str]) -> d
 
 
 def _hooks(
-    client: str, memctl: Sequence[str], options: Sequence[str], *, timeout: int = HOOK_TIMEOUT_S
-) -> tuple[Element, ...]:
-    def group(line: str) -> dict[str, Any]:
-        return {"hooks": [{"type": "command", "command": line, "timeout": timeout}]}
+    client: str,
+    memctl: Sequence[str],
+    options: Sequence[str],
+    *,
+    timeout: int = HOOK_TIMEOUT_S,
+    is_grouped: bool = True,
+) -> tuple[Edit, ...]:
+    def element(line: str) -> dict[str, Any]:
+        hook = {"type": "command", "command": line, "timeout": timeout}
+        return {"hooks": [hook]} if is_grouped else hook
 
     lines = _hook_lines(client, memctl, options)
-    return tuple(Element(("hooks", event), group(line)) for event, line in lines.items())
+    added = tuple(Element(("hooks", event), element(line)) for event, line in lines.items())
+    # Without groups, the file has a version, which only a file without one gets.
+    return added if is_grouped else (Entry(("version",), 1, lambda _: False, if_missing=True), *added)
+
+
+def _only_server(
+    path: Callable[[], Path], key: str = "mcpServers", **more: Any
+) -> Callable[[Sequence[str], Sequence[str]], list[Target]]:
+    """Return the targets of a client that gets nothing but the server."""
+
+    def targets(memctl: Sequence[str], options: Sequence[str]) -> list[Target]:
+        return [JsonFile(path(), (Entry((key, NAME), _server(memctl, options, **more)),))]
+
+    return targets
 
 
 def _claude_code(memctl: Sequence[str], options: Sequence[str]) -> list[Target]:
@@ -95,21 +121,38 @@ def _codex(memctl: Sequence[str], options: Sequence[str]) -> list[Target]:
 
 
 def _cursor(memctl: Sequence[str], options: Sequence[str]) -> list[Target]:
+    folder = Path.home() / ".cursor"
     server = Entry(("mcpServers", NAME), _server(memctl, options))
-    return [JsonFile(Path.home() / ".cursor" / "mcp.json", (server,))]
+    hooks = _hooks("cursor", memctl, options, is_grouped=False)
+    return [JsonFile(folder / "mcp.json", (server,)), JsonFile(folder / "hooks.json", hooks)]
 
 
 def _vscode(memctl: Sequence[str], options: Sequence[str]) -> list[Target]:
-    is_mac = sys.platform == "darwin"
-    config = Path.home() / "Library/Application Support" if is_mac else paths.config_dir().parent
     server = Entry(("servers", NAME), _server(memctl, options, type="stdio"))
-    return [JsonFile(config / "Code" / "User" / "mcp.json", (server,))]
+    return [JsonFile(_config("Code") / "User" / "mcp.json", (server,)), _copilot_hook(memctl, options)]
 
 
-def _zed(memctl: Sequence[str], options: Sequence[str]) -> list[Target]:
-    # Some versions require "source"; later ones ignore it.
-    server = Entry(("context_servers", NAME), _server(memctl, options, source="custom") | {"env": {}})
-    return [JsonFile(paths.config_dir().parent / "zed" / "settings.json", (server,))]
+def _copilot(memctl: Sequence[str], options: Sequence[str]) -> list[Target]:
+    server = Entry(("mcpServers", NAME), _server(memctl, options, type="local") | {"tools": ["*"]})
+    return [JsonFile(_copilot_folder() / "mcp-config.json", (server,)), _copilot_hook(memctl, options)]
+
+
+def _copilot_folder() -> Path:
+    return _home("COPILOT_HOME", ".copilot")
+
+
+def _copilot_hook(memctl: Sequence[str], options: Sequence[str]) -> Target:
+    """Return the file of hooks that Copilot CLI and VS Code read, both."""
+    return JsonFile(
+        _copilot_folder() / "hooks" / "memd.json", _hooks("copilot", memctl, options, is_grouped=False)
+    )
+
+
+def _cline() -> Path:
+    named = os.environ.get("CLINE_MCP_SETTINGS_PATH", "")
+    return (
+        Path(named) if named.startswith("/") else Path.home() / ".cline/data/settings/cline_mcp_settings.json"
+    )
 
 
 def _opencode(memctl: Sequence[str], options: Sequence[str]) -> list[Target]:
@@ -166,6 +209,7 @@ def _is_plugin_entry(value: Any) -> bool:
 
 
 BOTH = "tools and hooks"
+START = "tools, and a hook at the start of a conversation"
 TOOLS = "tools"
 CLIENTS = {
     client.name: client
@@ -187,9 +231,50 @@ CLIENTS = {
             "codex asks you at its next start to trust the new hooks",
             lambda: _home("CODEX_HOME", ".codex") / "AGENTS.md",
         ),
-        AgentClient("cursor", "Cursor", _cursor, TOOLS),
-        AgentClient("vscode", "VS Code", _vscode, TOOLS),
-        AgentClient("zed", "Zed", _zed, TOOLS),
+        AgentClient("cursor", "Cursor", _cursor, BOTH),
+        AgentClient("vscode", "VS Code", _vscode, START),
+        AgentClient(
+            "copilot",
+            "Copilot CLI",
+            _copilot,
+            START,
+            instructions=lambda: _copilot_folder() / "copilot-instructions.md",
+        ),
+        AgentClient(
+            "zed",
+            "Zed",
+            # Some versions require "source"; later ones ignore it.
+            _only_server(
+                lambda: paths.config_dir().parent / "zed" / "settings.json",
+                "context_servers",
+                source="custom",
+                env={},
+            ),
+            TOOLS,
+        ),
+        AgentClient(
+            "claude-desktop",
+            "Claude Desktop",
+            _only_server(lambda: _config("Claude") / "claude_desktop_config.json"),
+            TOOLS,
+            "quit Claude Desktop and start it again: it reads its configuration only then",
+            project_instructions="",
+        ),
+        AgentClient(
+            "windsurf",
+            "Windsurf",
+            _only_server(lambda: Path.home() / ".codeium/windsurf/mcp_config.json"),
+            TOOLS,
+            instructions=lambda: Path.home() / ".codeium/windsurf/memories/global_rules.md",
+        ),
+        AgentClient("cline", "Cline", _only_server(_cline), TOOLS),
+        AgentClient(
+            "antigravity",
+            "Antigravity CLI",
+            _only_server(lambda: Path.home() / ".gemini/config/mcp_config.json"),
+            TOOLS,
+            instructions=lambda: Path.home() / ".gemini" / "GEMINI.md",
+        ),
         AgentClient("opencode", "OpenCode", _opencode, BOTH, "", lambda: _opencode_folder() / "AGENTS.md"),
         AgentClient(
             "gemini",
@@ -200,6 +285,8 @@ CLIENTS = {
             lambda: Path.home() / ".gemini" / "GEMINI.md",
             "GEMINI.md",
         ),
-        AgentClient("openclaw", "OpenClaw", _openclaw, "the plugin of its memory slot"),
+        AgentClient(
+            "openclaw", "OpenClaw", _openclaw, "the plugin of its memory slot", project_instructions=""
+        ),
     )
 }

@@ -1,7 +1,7 @@
 """Read and atomically replace configuration files of other programs, with a backup.
 
-Anything unusual about a file (a link, another owner, read-only, changed in the meantime) is an error before
-anything is written.
+A file is changed only if nothing is unusual about it (a link, another owner, read-only); one that was changed
+in the meantime is an error, and then nothing is written.
 """
 
 import os
@@ -10,6 +10,7 @@ import stat
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from difflib import unified_diff
 from pathlib import Path
 from typing import Literal
 
@@ -31,37 +32,54 @@ class FileChange:
     after: bytes | None
     backup: Literal["make", "leave", "drop"]
 
+    def diff(self) -> str:
+        """Return the change as a unified diff."""
+        before, after = ((raw or b"").decode().splitlines(keepends=True) for raw in (self.before, self.after))
+        old, new = ("/dev/null" if raw is None else str(self.path) for raw in (self.before, self.after))
+        lines = unified_diff(before, after, old, new)
+        return "".join(
+            line if line.endswith("\n") else f"{line}\n\\ no newline at the end\n" for line in lines
+        )
+
 
 def backup_of(path: Path) -> Path:
     """Return the path of a file's backup."""
     return path.with_name(path.name + BACKUP_SUFFIX)
 
 
-def read(path: Path, *, to_change: bool = True) -> bytes | None:
-    """Return the bytes of a regular file; None if it is missing.
-
-    Raises:
-        CommandError: it cannot be read, or, unless *to_change* is false, must not be changed.
-    """
+def obstacle(path: Path) -> str:
+    """Return what forbids to change a file, or to make it; "" if nothing does."""
     try:
-        found = path.lstat() if to_change else path.stat()
+        found = path.lstat()
+    except OSError:
+        found = None
+    if found is None or stat.S_ISREG(found.st_mode):
+        above = next((one for one in path.parents if one.exists()), path.parent)
+        if above.is_dir() and not os.access(above, os.W_OK):
+            return f"{above} is read-only"
+    if found is None:
+        return ""
+    if stat.S_ISLNK(found.st_mode):
+        return f"it is a symbolic link to {os.readlink(path)}"  # noqa: PTH115
+    if found.st_uid != os.geteuid():
+        return f"it belongs to uid {found.st_uid}, and you are {os.geteuid()}"
+    return "" if found.st_mode & stat.S_IWUSR else f"it is read-only (mode {stat.S_IMODE(found.st_mode):04o})"
+
+
+def read(path: Path) -> bytes | None:
+    """Return the bytes of a regular file, also through a link; None if it is missing. Raises CommandError."""
+    try:
+        found = path.stat()
     except FileNotFoundError:
         return None
     except OSError as error:
         raise _refused(path, reason_and_cure(path, error)) from error
-    if stat.S_ISLNK(found.st_mode):
-        raise _refused(path, f"it is a symbolic link to {os.readlink(path)}: change that file by hand")  # noqa: PTH115
     if not stat.S_ISREG(found.st_mode):
         raise _refused(path, "it is not a regular file")
-    if to_change and found.st_uid != os.geteuid():
-        raise _refused(path, f"it belongs to uid {found.st_uid}, and you are {os.geteuid()}")
-    if to_change and not found.st_mode & stat.S_IWUSR:
-        raise _refused(path, f"it is read-only (mode {stat.S_IMODE(found.st_mode):04o})")
     if found.st_size > MAX_BYTES:
         raise _refused(path, f"it has {found.st_size} bytes, more than {MAX_BYTES}")
     try:
-        follow = os.O_NOFOLLOW if to_change else 0
-        descriptor = os.open(path, os.O_RDONLY | follow | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as stream:
             return stream.read()
     except OSError as error:
@@ -138,7 +156,7 @@ def _replace(path: Path, raw: bytes | None, *, like: Path, expected: FileChange 
 
 
 def _expect_unchanged(change: FileChange | None) -> None:
-    if change is not None and read(change.path) != change.before:
+    if change is not None and (change.path.is_symlink() or read(change.path) != change.before):
         raise _refused(change.path, "it was changed just now: try again")
 
 

@@ -12,6 +12,8 @@ EVENTS = {
     "codex": {"SessionStart": "start", "UserPromptSubmit": "prompt", "SessionEnd": "end"},
     "opencode": {"start": "start", "prompt": "prompt"},
     "gemini": {"SessionStart": "start", "BeforeAgent": "prompt"},
+    "cursor": {"sessionStart": "start", "beforeSubmitPrompt": "prompt"},
+    "copilot": {"SessionStart": "start"},  # Copilot CLI and VS Code; neither takes text at a prompt
 }
 
 # Set by `memctl agents doctor`: the hook's reason for its silence goes to stderr.

@@ -23,6 +23,7 @@ class Entry:
     value: Any
     is_own: Callable[[Any], bool] = runs_memctl
     replaces: bool = False  # replace another program's value, and restore it later; False: an error
+    if_missing: bool = False  # of the whole file, as its version: any value that is there stays
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,10 @@ class JsonFile:
         draft = _Draft(text)
         for edit in self.edits:
             _uninstall(draft, edit, before)
+        for edit in self.edits:
+            only = {edit.path[0]: edit.value}
+            if isinstance(edit, Entry) and edit.if_missing and draft.plain == only != before:
+                draft.remove(edit.path)
         changed = draft.finished()
         return None if backup is None and draft.plain == {} else changed
 
@@ -131,6 +136,8 @@ def _install(draft: _Draft, edit: Edit) -> None:
     there = _expect_way(draft.plain, edit)
     places = list(_places(draft.plain, edit))
     if isinstance(edit, Entry):
+        if there is not None and edit.if_missing:
+            return
         if there is not None and not places and not edit.replaces:
             raise EditError(f"{'.'.join(edit.path)} exists, and is not memd's: rename or remove it")
         if there != edit.value:

@@ -22,12 +22,27 @@ function hook(event, told) {
   })
 }
 
+// What the model gets with a prompt: at the first one of this process, and after a compaction, the notes of a
+// start, too. *state* has the sessions that begun, and those that were compacted since.
+async function notes(state, session, directory, prompt) {
+  const told = { cwd: directory, session_id: session, prompt }
+  const starts = state.compacted.delete(session) ? { ...told, source: "compact" } : told
+  const events = state.begun.has(session) && starts === told ? [] : [["start", starts]]
+  state.begun.add(session)
+  const texts = []
+  for (const [event, given] of [...events, ["prompt", told]]) {
+    const text = await hook(event, given) // in turn: a prompt does not repeat what the start said
+    if (text) texts.push(text)
+  }
+  return texts
+}
+
+// OpenCode 1
 export const MemdPlugin = async ({ directory }) => {
-  const begun = new Set()
-  const compacted = new Set()
+  const state = { begun: new Set(), compacted: new Set() }
   return {
     event: async ({ event }) => {
-      if (event.type === "session.compacted") compacted.add(event.properties.sessionID)
+      if (event.type === "session.compacted") state.compacted.add(event.properties.sessionID)
     },
     "chat.message": async (input, output) => {
       try {
@@ -35,13 +50,7 @@ export const MemdPlugin = async ({ directory }) => {
           .filter((part) => part.type === "text" && !part.synthetic)
           .map((part) => part.text)
           .join("\n")
-        const told = { cwd: directory, session_id: input.sessionID, prompt }
-        const starts = compacted.delete(input.sessionID) ? { ...told, source: "compact" } : told
-        const events = begun.has(input.sessionID) && starts === told ? [] : [["start", starts]]
-        begun.add(input.sessionID)
-        for (const [event, given] of [...events, ["prompt", told]]) {
-          const text = await hook(event, given) // in turn: a prompt does not repeat what the start said
-          if (!text) continue
+        for (const text of await notes(state, input.sessionID, directory, prompt)) {
           output.parts.push({
             id: `prt_memd${Date.now().toString(36)}${Math.random().toString(36).slice(2, 10)}`,
             sessionID: input.sessionID,
@@ -57,3 +66,30 @@ export const MemdPlugin = async ({ directory }) => {
     },
   }
 }
+
+// OpenCode 2. A prompt is stored as it is typed, so the notes are sent with each request of the session, from
+// here: a process that did not begin the session has none of them, and asks as after a compaction.
+const setup = async (ctx) => {
+  const state = { begun: new Set(), compacted: new Set() }
+  const given = new Map() // session: its notes, oldest first
+  await ctx.session.hook("prompt", async (event) => {
+    try {
+      const session = event.sessionID
+      if (!given.has(session)) state.compacted.add(session)
+      const info = await ctx.session.get({ sessionID: session })
+      const directory = (info?.data ?? info)?.location?.directory ?? ctx.location.directory
+      const texts = await notes(state, session, directory, event.prompt?.text ?? "")
+      given.set(session, [...(given.get(session) ?? []), ...texts])
+    } catch {
+      // the prompt goes on without
+    }
+  })
+  await ctx.session.hook("context", (event) => {
+    for (const text of given.get(event.sessionID) ?? []) event.system.push({ type: "text", text })
+  })
+  await ctx.session.hook("compaction", (event) => {
+    given.delete(event.sessionID)
+  })
+}
+
+export default { id: "memd", server: MemdPlugin, setup }

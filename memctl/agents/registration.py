@@ -29,10 +29,11 @@ def targets(client: AgentClient, workspace: str | None = None) -> list[Target]:
 
 
 def instructions(client: AgentClient, project: Path) -> dict[str, Target]:
-    """Return the files of instructions for a client's model: "user" if it has one, and "project"."""
-    own = client.instructions()
-    files: dict[str, Target] = {"project": Instructions(project / client.project_instructions)}
-    return files | ({"user": Instructions(own)} if own else {})
+    """Return the files of instructions for a client's model: "user" and "project", if it has them."""
+    files = {"user": client.instructions()}
+    if client.project_instructions:
+        files["project"] = project / client.project_instructions
+    return {whose: Instructions(path) for whose, path in files.items() if path}
 
 
 def installation(target: Target) -> FileChange | None:
@@ -42,6 +43,7 @@ def installation(target: Target) -> FileChange | None:
     after = _edited(target, lambda: target.installed(text)).encode()
     if after == before:
         return None
+    _expect_changeable(FileChange(target.path, before, after, "leave"))
     # The backup by an earlier installation has the file as it was before memd: a second one must not replace
     # it, nor back up a file that is memd's alone.
     # Instructions have marks, and no program's copy belongs into a project.
@@ -59,6 +61,8 @@ def removal(target: Target) -> FileChange | None:
     text = _text(target, before)
     if text is None or not _edited(target, lambda: target.has(text)):
         return None
+    rest = _edited(target, lambda: target.uninstalled(text, None))
+    _expect_changeable(FileChange(target.path, before, None if rest is None else rest.encode(), "leave"))
     raw = config_file.read(backup_of(target.path))
     with suppress(EditError, UnicodeDecodeError):
         kept = None if raw is None else raw.decode()
@@ -86,7 +90,7 @@ def prompt_command(client: AgentClient) -> str | None:
         return None
     line = re.compile(rf'"(?:[^"\\]|\\.)*\bmemctl\S* hook {client.name} {event}\b(?:[^"\\]|\\.)*"')
     for target in targets(client):
-        text = _text(target, config_file.read(target.path, to_change=False)) or ""
+        text = _text(target, config_file.read(target.path)) or ""
         if found := line.search(text):
             return str(json.loads(found[0]))
     return None
@@ -104,14 +108,32 @@ def pointing_here(client: AgentClient) -> list[Path]:
     found = []
     for target in targets(client):
         with suppress(CommandError):
-            text = _text(target, config_file.read(target.path, to_change=False)) or ""
+            text = _text(target, config_file.read(target.path)) or ""
             if name in text and _edited(target, partial(target.has, text)):
                 found.append(target.path)
     return found
 
 
+def by_hand(client: AgentClient) -> list[tuple[Path, ByHandError]]:
+    """Return a client's files from which the user has to remove memctl, with the reason and the lines."""
+    found = []
+    for target in targets(client):
+        try:
+            removal(target)
+        except ByHandError as error:
+            found.append((target.path, error))
+        except CommandError:  # it cannot be read
+            continue
+    return found
+
+
+def _expect_changeable(change: FileChange) -> None:
+    if reason := config_file.obstacle(change.path):
+        raise ByHandError(reason, change.diff())
+
+
 def _has(target: Target) -> bool:
-    text = _text(target, config_file.read(target.path, to_change=False))
+    text = _text(target, config_file.read(target.path))
     return text is not None and _edited(target, lambda: target.has(text))
 
 

@@ -6,13 +6,12 @@ import sys
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
-from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 
 from memctl import exits
 from memctl.agents import config_file, registration
-from memctl.agents.clients import CLIENTS, AgentClient
+from memctl.agents.clients import CLIENTS, PLUGIN, AgentClient
 from memctl.agents.config_file import FileChange, backup_of
 from memctl.agents.edits import ByHandError, Target
 from memctl.agents.hooks import REASONS
@@ -45,17 +44,18 @@ def arguments(parser: ArgumentParser) -> None:
         action.add_argument("--json", action="store_true", help="one object; never asks")
     shown = actions.add_parser("list", help="print which clients are registered (the default)")
     shown.add_argument("--json", action="store_true", help="one object")
+    actions.add_parser("plugin", help="print the folder that Claude Code's /plugin takes instead of install")
     tried = actions.add_parser("doctor", help="run the hook as a client does, and show what a prompt gets")
     tried.add_argument("client", metavar="CLIENT", nargs="?", choices=tuple(CLIENTS), help="default: all")
-    titles = "\n".join(f"  {client.name:<12} {client.title}: {client.what}" for client in CLIENTS.values())
+    titles = "\n".join(f"  {client.name:<14} {client.title}: {client.what}" for client in CLIENTS.values())
     parser.epilog = f"""\
 clients:
 {titles}
 
 Tools come from `memctl mcp`, hooks from `memctl hook`. Each change is shown as a diff and needs your consent.
 The rest of a file stays byte for byte; the file as it was is kept as FILE{config_file.BACKUP_SUFFIX}.
-A file with comments is not edited: the lines to add or remove by hand are printed, and the exit code is
-{exits.BY_HAND}.
+A file with comments, or one that is a link, read-only or another user's, is not edited: the lines to add or
+remove by hand are printed, and the exit code is {exits.BY_HAND}.
 """
 
 
@@ -71,6 +71,9 @@ def run(args: Namespace) -> int:
         client = CLIENTS[args.client]
         told = registration.instructions(client, Path(common.here())).values()
         return _changed(args, [*registration.targets(client), *told], registration.removal)
+    if args.action == "plugin":
+        print(PLUGIN)
+        return exits.OK
     if args.action == "doctor":
         return _doctor([CLIENTS[args.client]] if args.client else list(CLIENTS.values()))
     return _list(args)
@@ -82,7 +85,8 @@ def _instructions(args: Namespace) -> list[Target]:
         return []
     files = registration.instructions(CLIENTS[args.client], Path(common.here()))
     if args.instructions not in files:
-        raise CommandError(f"{CLIENTS[args.client].title} has no such file of yours: --instructions project")
+        other = f": --instructions {next(iter(files))}" if files else ""
+        raise CommandError(f"{CLIENTS[args.client].title} reads no such file{other}")
     return [files[args.instructions]]
 
 
@@ -110,7 +114,7 @@ def _changed(args: Namespace, targets: Sequence[Target], plan: Callable[[Target]
 def _agreed(changes: Sequence[FileChange], args: Namespace) -> bool:
     if not args.json:
         for change in changes:
-            sys.stdout.write(safe(_diff(change)))
+            sys.stdout.write(safe(change.diff()))
     if args.dry_run or args.yes:
         return True
     if args.json or not sys.stdin.isatty():
@@ -126,10 +130,12 @@ def _answer(
         "client": args.client,
         "dry_run": args.dry_run,
         "changed": [{"path": str(change.path), "deleted": change.after is None} for change in changes],
-        "by_hand": [
-            {"path": str(path), "reason": str(error), "lines": error.lines} for path, error in by_hand
-        ],
+        "by_hand": _by_hand(by_hand),
     }
+
+
+def _by_hand(found: Sequence[tuple[Path, ByHandError]]) -> list[dict[str, str]]:
+    return [{"path": str(path), "reason": str(error), "lines": error.lines} for path, error in found]
 
 
 def _tell(
@@ -142,10 +148,12 @@ def _tell(
         _tell_change(change, is_added=is_added)
     for path, error in by_hand:
         print(f"{one_line(str(path))} is not edited: {one_line(str(error))}")
-        print(f"{'Add this to it' if is_added else 'Remove this from it'} by hand:\n\n{safe(error.lines)}\n")
+        what = "Add this to it" if is_added else "Remove this from it"
+        what = "Make this change" if error.lines.startswith("--- ") else what
+        print(f"{what} by hand:\n\n{safe(error.lines)}\n")
     if is_added and not args.dry_run and (gets := _prompts_get(client)):
         print(gets)
-    if is_added and not args.dry_run and not args.instructions and args.client != "openclaw":
+    if is_added and not args.dry_run and not args.instructions and client.project_instructions:
         print(
             "most models call these tools only if they are told when: --instructions user (or project) adds "
             "four lines to their instructions, after you have seen them"
@@ -165,32 +173,31 @@ def _tell_change(change: FileChange, *, is_added: bool) -> None:
         print(f"kept, because it was changed since: {one_line(str(backup))}")
 
 
-def _diff(change: FileChange) -> str:
-    before, after = ((raw or b"").decode().splitlines(keepends=True) for raw in (change.before, change.after))
-    path = str(change.path)
-    names = ("/dev/null" if change.before is None else path, "/dev/null" if change.after is None else path)
-    lines = unified_diff(before, after, *names)
-    return "".join(line if line.endswith("\n") else f"{line}\n\\ no newline at the end\n" for line in lines)
-
-
 def _list(args: Namespace) -> int:
     found = [
         (client, registration.state(client), [str(target.path) for target in registration.targets(client)])
         for client in CLIENTS.values()
     ]
     gets = {client.name: _prompts_get(client) for client, state, _ in found if state in REGISTERED}
+    stay = {client.name: registration.by_hand(client) for client, state, _ in found if state in REGISTERED}
     if getattr(args, "json", False):
         listed = [
             {"name": client.name, "title": client.title, "state": state, "files": paths}
             | ({"prompts": said} if (said := gets.get(client.name)) else {})
+            | ({"by_hand": _by_hand(held)} if (held := stay.get(client.name)) else {})
             for client, state, paths in found
         ]
         common.print_json({"clients": listed})
         return exits.OK
     for client, state, paths in found:
-        print(f"{client.name:<12} {state:<14} {one_line('  '.join(paths))}")
+        print(f"{client.name:<14} {state:<14} {one_line('  '.join(paths))}")
         if said := gets.get(client.name):
-            print(f"{'':<12} {said}")
+            print(f"{'':<14} {said}")
+        for path, error in stay.get(client.name, ()):
+            print(
+                f"{'':<14} {one_line(str(path))} stays as it is ({one_line(str(error))}): "
+                f"memctl agents uninstall {client.name} says what to remove by hand"
+            )
     return exits.OK
 
 

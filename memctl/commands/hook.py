@@ -106,7 +106,7 @@ def main(argv: list[str]) -> NoReturn:
             _in_background(lambda: _end(client))
         else:
             signal.setitimer(signal.ITIMER_REAL, _left_s())
-            _answer(client, kind, _stdin(), named)
+            _answer(client, event, _named_as_ours(_stdin()), named)
     finally:
         # Whatever was raised, Ctrl-C included. Returning would shut down the interpreter, which removes the
         # signal handler, and then the timer would kill the process.
@@ -131,9 +131,10 @@ def _warm() -> None:
         memd.call("search", given | {"limit": 1}, timeout_s=WARM_S)
 
 
-def _answer(client: str, kind: str, fields: dict[str, Any], named: str | None) -> None:
+def _answer(client: str, event: str, fields: dict[str, Any], named: str | None) -> None:
     from memctl import recalled, workspaces
 
+    kind = EVENTS[client][event]
     if kind == "start" and client in SESSIONS and (own := _around(fields["cwd"])):
         _in_background(lambda: _sweep(client, fields["transcript_path"], own))
     root, _ = workspaces.of_conversation(fields["cwd"], named)
@@ -153,15 +154,31 @@ def _answer(client: str, kind: str, fields: dict[str, Any], named: str | None) -
     known = recalled.keys(place)
     asked = _of_prompt(fields["prompt"]) if kind == "prompt" else _of_start(root, fields)
     text, keys = _recalled(root, asked, known) if asked else ("", [])
-    text = framed(text)
-    if text and client == "gemini":
-        import json
-
-        text = json.dumps({"hookSpecificOutput": {"additionalContext": text}})
+    text = _as_answer(client, event, framed(text))
     signal.setitimer(signal.ITIMER_REAL, 0)  # a partly written answer would leave the frame open
     if text:
         os.write(1, text.encode("utf-8", "replace"))
         recalled.keep(place, [*known, *keys])
+
+
+def _named_as_ours(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of any client under the names that Claude Code gives them."""
+    ours = {"session_id": fields.get("conversation_id") or fields.get("sessionId")}
+    if isinstance(roots := fields.get("workspace_roots"), list):  # Cursor, whose window may have no folder
+        ours["cwd"] = roots[0] if roots else "/"
+    return ours | fields
+
+
+def _as_answer(client: str, event: str, text: str) -> str:
+    """Return what a client wants to read on stdout; "" without a text."""
+    if not text or client not in ("gemini", "cursor", "copilot"):
+        return text
+    import json
+
+    added = {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
+    if client == "cursor":
+        return json.dumps({"continue": True, "additional_context": text})
+    return json.dumps(added if client == "gemini" else {"additionalContext": text, **added})
 
 
 def _end(client: str) -> None:

@@ -74,6 +74,65 @@ def test_gemini_gets_its_notes_as_json(daemon, notes):
     assert hook(daemon, "gemini", "BeforeAgent", told=other, env=PATIENT).stdout == b""
 
 
+@pytest.mark.parametrize(
+    ("client", "event", "conversation"),
+    [
+        ("cursor", "beforeSubmitPrompt", "conversation_id"),
+        ("cursor", "sessionStart", "conversation_id"),
+        ("copilot", "SessionStart", "session_id"),
+        ("copilot", "SessionStart", "sessionId"),  # VS Code
+    ],
+)
+def test_another_client_gets_its_notes_under_its_own_names_once(daemon, notes, client, event, conversation):
+    """Its conversation and its folder have other names, too; a second time there is nothing new."""
+    kept = {"topic": "infra", "title": "Mirror", "content": "The mirror moved to Oslo."}
+    daemon.call("extract_memory", workspace=str(notes), **kept)
+    daemon.call("index", workspace=str(notes))
+    told = {conversation: str(uuid.uuid4()), "prompt": QUESTION}
+    told |= {"workspace_roots": [str(notes)]} if client == "cursor" else {"cwd": str(notes), "source": "new"}
+    first, again = (hook(daemon, client, event, told=told, env=PATIENT).stdout for _ in range(2))
+    answer = json.loads(first)
+    key = "additional_context" if client == "cursor" else "additionalContext"
+    text = "moved to Oslo" if event.lower() == "sessionstart" else NOTE.strip()
+    assert (text in answer[key], text.encode() in again) == (True, False)
+    if client == "copilot":
+        assert answer["hookSpecificOutput"] == {"hookEventName": event, "additionalContext": answer[key]}
+
+
+# Stands in for OpenCode 2: a session, two prompts, a compaction and a third prompt; prints what each sends.
+OPENCODE = """
+const { default: plugin } = await import(process.argv[1])
+const hooks = {}
+const hook = (name, act) => (hooks[name] = act)
+const get = async () => ({ location: { directory: process.argv[2] } })
+await plugin.setup({ session: { hook, get }, location: { directory: "/" } })
+const sent = []
+for (const text of [process.argv[3], "thanks", "", process.argv[3]]) {
+  if (text) await hooks.prompt({ sessionID: "s", messageID: "m", prompt: { text } })
+  else await hooks.compaction({ sessionID: "s", system: [] })
+  const system = []
+  await hooks.context({ sessionID: "s", system })
+  sent.push(system.map((part) => part.text).join(""))
+}
+console.log(JSON.stringify([plugin.id, typeof plugin.server, sent]))
+"""
+
+
+def test_opencode_2_sends_the_notes_of_a_session_with_each_request(daemon, notes):
+    """Until it is compacted: then they are gone, and a prompt gets them anew."""
+    daemon.memctl("agents", "install", "opencode", "--yes")
+    [written] = daemon.home.rglob("opencode/plugins/memd.js")
+    plugin = written.rename(written.with_suffix(".mjs"))
+    done = subprocess.run(
+        ["node", "--input-type=module", "-e", OPENCODE, str(plugin), str(notes), QUESTION],
+        env=daemon.environment | PATIENT, capture_output=True, text=True, timeout=HANG_S, check=True,
+    )  # fmt: skip
+    name, kind, (first, second, emptied, anew) = json.loads(done.stdout)
+    assert (name, kind) == ("memd", "function")
+    assert (NOTE.strip() in first, second == first, emptied) == (True, True, "")
+    assert NOTE.strip() in anew
+
+
 def test_a_note_below_the_gate_is_named_once(daemon, notes):
     """By title and path, unless it is private; it still comes whole when a prompt is surely about it."""
     oven = (

@@ -34,8 +34,19 @@ FILES = {
         ),
         ".codex/hooks.json": '{"hooks": {"Stop": []}}\n',
     },
-    "cursor": {".cursor/mcp.json": '{\n\t"mcpServers": {}\n}\n'},
-    "vscode": {"config/Code/User/mcp.json": '\ufeff{\r\n    "servers": {},\r\n    "inputs": []\r\n}'},
+    "cursor": {
+        ".cursor/mcp.json": '{\n\t"mcpServers": {}\n}\n',
+        ".cursor/hooks.json": '{"version": 2, "hooks": {"stop": [{"command": "say done"}]}}\n',
+    },
+    "vscode": {
+        "config/Code/User/mcp.json": '\ufeff{\r\n    "servers": {},\r\n    "inputs": []\r\n}',
+        ".copilot/hooks/memd.json": None,
+    },
+    "copilot": {".copilot/mcp-config.json": '{"mcpServers": {}}', ".copilot/hooks/memd.json": None},
+    "claude-desktop": {"config/Claude/claude_desktop_config.json": '{"globalShortcut": ""}'},
+    "windsurf": {".codeium/windsurf/mcp_config.json": '{"mcpServers": {"other": {"serverUrl": "x"}}}\n'},
+    "cline": {".cline/data/settings/cline_mcp_settings.json": '{\n  "mcpServers": {}\n}'},
+    "antigravity": {".gemini/config/mcp_config.json": ""},
     "zed": {"config/zed/settings.json": ""},
     "opencode": {
         "config/opencode/opencode.json": '{\n  "$schema": "x"\n}\n',
@@ -56,6 +67,12 @@ BY_HAND = {
     "claude-code": (".claude/settings.json", '{\n  "model": "opus", // mine\n@}\n'),
     "codex": (".codex/config.toml", 'mcp_servers = { @ } # mine\nmodel = "x"\n'),
     "gemini": (".gemini/settings.json", '{"a": 1, "a": 2@}'),
+    "cursor": (".cursor/hooks.json", '{\n  "version": 1, // mine\n@\n}\n'),
+    "copilot": (".copilot/mcp-config.json", "{\n@, // the rest\n}\n"),
+    "claude-desktop": ("config/Claude/claude_desktop_config.json", '{"x": 1, // mine\n@}'),
+    "windsurf": (".codeium/windsurf/mcp_config.json", "{/* servers */@}"),
+    "cline": (".cline/data/settings/cline_mcp_settings.json", "{ // none yet\n@}"),
+    "antigravity": (".gemini/config/mcp_config.json", "{'a': 1,@}"),
     "vscode": ("config/Code/User/mcp.json", '{\r\n    // mine\r\n    "inputs": [],\r\n@\r\n}'),
     "zed": ("config/zed/settings.json", '// Zed\n{\n  "theme": "One", // dark\n@  /* end */\n}\n'),
     "opencode": ("config/opencode/opencode.jsonc", '{\n  "$schema": "x", // mine\n@\n}\n'),
@@ -221,7 +238,7 @@ def test_claude_code_gets_tools_and_hooks(home):
     )
 
 
-@pytest.mark.parametrize("client", ["claude-code", "codex", "opencode"])
+@pytest.mark.parametrize("client", ["claude-code", "codex", "cursor", "opencode"])
 def test_the_hooks_command_names_the_workspace_of_the_installation(home, client):
     """And installing and listing say which notes prompts get; without a workspace, how to name one."""
     done = agents(home, "install", client, "--yes")
@@ -295,10 +312,6 @@ def _fifo(path):
 
 
 BAD = {
-    "a link": (_link, "symbolic link"),
-    "a dangling link": (lambda path: (path.unlink(), path.symlink_to("/nowhere")), "symbolic link"),
-    "read-only": (lambda path: path.chmod(0o440), "read-only"),
-    "another's": (lambda path: os.chown(path, 12345, -1), "belongs to uid 12345"),
     "a folder": (lambda path: (path.unlink(), path.mkdir()), "not a regular file"),
     "a fifo": (_fifo, "not a regular file"),
     "no json": (lambda path: path.write_text('{"hooks": '), "line 1 column"),
@@ -327,11 +340,72 @@ def test_an_unusual_file_is_an_error_and_nothing_is_written(home, kind, action):
     assert str(path) in done.stderr
     assert message in done.stderr
     assert tree(home) == before
-    if kind in {"a link", "a dangling link", "read-only", "another's"}:  # what is not written may be read
-        there = "partly" if kind == "a dangling link" else "installed"
-        assert states_of(home)["claude-code"] == (there if action == "uninstall" else "not installed")
-    elif kind not in {"an array", "hooks of another kind"}:
+    if kind not in {"an array", "hooks of another kind"}:
         assert "unreadable" in agents(home, "list").stdout
+
+
+LOCKED = {
+    "a link": (_link, "it is a symbolic link to "),
+    "read-only": (lambda path: path.chmod(0o440), "it is read-only (mode 0440)"),
+    "another's": (lambda path: os.chown(path, 12345, -1), "it belongs to uid 12345"),
+}
+
+
+@pytest.mark.parametrize("kind", LOCKED)
+def test_a_file_that_must_not_be_written_is_read_and_left_to_its_owner(home, kind):
+    """What to add is shown as a change; the list names the file as long as memctl is in it."""
+    lock, reason = LOCKED[kind]
+    write(home, "claude-code")
+    path = home / ".claude/settings.json"
+    whole = FILES["claude-code"][".claude/settings.json"]
+    lock(path)
+    done = agents(home, "install", "claude-code", "--yes")
+    assert (done.returncode, done.stderr, path.read_text()) == (11, "", whole)
+    assert f"{path} is not edited: {reason}" in done.stdout
+    assert f"Make this change by hand:\n\n--- {path}\n+++ {path}\n" in done.stdout
+    assert '+            "command": ' in done.stdout
+    assert states_of(home)["claude-code"] == "partly"  # its other file could be written
+
+    (home / "open").write_bytes(path.read_bytes())
+    path.unlink()
+    (home / "open").rename(path)
+    agents(home, "install", "claude-code", "--yes")
+    installed = path.read_text()
+    lock(path)
+    [told] = {one["name"]: one for one in json.loads(agents(home, "list", "--json").stdout)["clients"]}[
+        "claude-code"
+    ]["by_hand"]
+    assert (told["path"], told["reason"].startswith(reason)) == (str(path), True)
+    assert "memctl hook claude-code SessionEnd" in told["lines"]
+    listed = agents(home, "list").stdout
+    assert f"{path} stays as it is ({reason}" in listed
+    assert "memctl agents uninstall claude-code says what to remove by hand" in listed
+    done = agents(home, "uninstall", "claude-code", "--yes")
+    assert (done.returncode, path.read_text() == installed) == (11, True)
+    assert '-            "command": ' in done.stdout
+    assert states_of(home)["claude-code"] == "partly"
+
+
+def test_vscode_and_copilot_share_a_hook(home):
+    """Each finds the other's; without one of them, the other lacks it and says so."""
+    agents(home, "install", "copilot", "--yes")
+    assert states_of(home)["vscode"] == "partly"
+    agents(home, "install", "vscode", "--yes")
+    agents(home, "uninstall", "copilot", "--yes")
+    assert states_of(home)["vscode"] == "partly"
+    assert not list((home / ".copilot").rglob("*.json"))
+
+
+def test_the_plugin_for_claude_code_has_what_install_writes(home):
+    """The same hooks and the same server, which are found on the client's PATH."""
+    folder = Path(agents(home, "plugin").stdout.strip())
+    agents(home, "install", "claude-code", "--yes")
+    own = plain(home / ".claude/settings.json"), {"mcpServers": plain(home / ".claude.json")["mcpServers"]}
+    memctl = own[1]["mcpServers"]["memd"]["command"]
+    found = plain(folder / "hooks/hooks.json"), plain(folder / ".mcp.json")
+    assert list(found) == json.loads(json.dumps(own).replace(json.dumps(memctl)[1:-1], "memctl"))
+    marketplace = plain(folder / ".claude-plugin/marketplace.json")
+    assert [(one["name"], one["source"]) for one in marketplace["plugins"]] == [("memd", "./")]
 
 
 @pytest.mark.parametrize(
@@ -418,7 +492,7 @@ def test_the_list_says_who_has_it(home):
     assert states.pop("claude-code") == "installed"
     assert states.pop("codex") == "partly"
     assert set(states.values()) == {"not installed"}
-    assert agents(home).stdout.startswith("claude-code  installed ")
+    assert agents(home).stdout.startswith("claude-code    installed ")
 
 
 def test_the_environment_names_other_folders(home, monkeypatch):
@@ -475,7 +549,7 @@ def test_uninstall_names_what_it_could_not_take_away(home, pointing):
     for path in (commented, locked):
         assert f"{path} still runs this memctl: remove it from there by hand" in done.stderr
         assert "memctl" in path.read_text()
-    assert "read-only" in done.stderr
+    assert "read-only" in done.stdout
     assert "done; to remove the program" in done.stdout
 
 
@@ -483,7 +557,9 @@ def test_uninstall_does_not_wait_for_a_pipe_in_the_place_of_a_file(home, pointin
     path = home / ".cursor/mcp.json"
     path.unlink()
     os.mkfifo(path)
-    assert memctl(home, "uninstall", "--yes").returncode == exits.OK
+    done = memctl(home, "uninstall", "--yes")
+    assert (done.returncode, f"{path} is not changed: it is not a regular file" in done.stderr) == (11, True)
+    assert f"{path.with_name('hooks.json')} still runs this memctl" in done.stderr
 
 
 def test_uninstall_asks_before_it_takes_away_what_points_to_it(home, pointing):
