@@ -150,7 +150,7 @@ def file_counts(arm: KeywordArm, first: int, end: int) -> list[int]:
 
 def standing(view: View, request: PreparedQuery, judged: Judgement) -> tuple[list[Candidate], Dedup]:
     """Return the candidates above the floor, best first, and how `fold` without a limit treats them."""
-    above = [one for one in judged.candidates if judged.is_enough(one, request)]
+    above = judged.good_enough(request)
     return above, fold(view, above, max(len(above), 1), request.per_source, request.alive, compared=Likeness)
 
 

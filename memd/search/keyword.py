@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import reduce
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -71,7 +72,7 @@ CHARACTER_SHARE = 0.2
 # count half: most of these chunks are about something else. With full weight, one question in 300 of SciFact
 # loses its note from the first ten; see "Frequent forms" in docs/evaluation.md for other numbers and weights.
 FORMS_TIMES, FREQUENT_SHARE = 12, 0.5
-# See `KeywordArm.is_chance`. Chosen on the even questions of nine sets asked by words alone; of the odd ones
+# See `Matched.is_chance`. Chosen on the even questions of nine sets asked by words alone; of the odd ones
 # with the right note among ten .0015 are called none, and of foreign questions .57 instead of .53.
 CHANCE = 1.75
 PAIR = 2  # characters of a term of a script without spaces
@@ -135,35 +136,19 @@ class KeywordArm:
             reachable=self.reachable,
         )
 
-    def matched(self, ids: Ids) -> tuple[NDArray[np.float64], float]:
-        """Return how many distinct words of the query each chunk has, and how many the query has.
+    def matched(self, ids: Ids) -> Matched:
+        """Count the query's words in some chunks, which must be sorted."""
+        words = self.words_in(ids)
+        idf = {t.text: t.idf for t in sorted(self.terms, key=lambda t: t.idf) if not t.is_beside}
+        return Matched(ids, words, idf, math.log(max(self._snapshot.columns.count, 1)) - CHANCE)
 
-        A form counts as its word, a pair of characters of a script without spaces as half of one.
-        """
-        return _matched(self.words_in(ids), len(ids))
-
-    def is_chance(self) -> bool:
-        """Return whether no chunk has more of the query than chance gives one of so many.
-
-        None has half of its words, and the idf of those that the best one has is below that of a word in
-        e^`CHANCE` chunks. Where words alone judge, this tells a question to other notes.
-        """
-        words = self.words_in(self.pool)
-        each, every = _matched(words, len(self.pool))
-        mass = np.zeros(len(self.pool))
-        for text, has in words.items():
-            mass += has * max(t.idf for t in self.terms if t.text == text and not t.is_beside)
-        least = math.log(max(self._snapshot.columns.count, 1)) - CHANCE
-        return bool(each.max(initial=0.0) < every / 2 and mass.max(initial=0.0) < least)
-
-    def words_in(self, ids: Ids | Sequence[int]) -> dict[str, NDArray[np.bool_]]:
+    def words_in(self, ids: Ids) -> dict[str, NDArray[np.bool_]]:
         """Return word → whether each chunk has it or a form of it."""
-        ids = np.asarray(ids, np.int64)
         each: dict[str, NDArray[np.bool_]] = {}
         for term, postings in zip(self.terms, self.postings, strict=True):
             is_run = is_spaceless(term.text) and len(term.text) > PAIR  # whole, beside its pairs
             if not (is_run or term.is_beside):
-                has = np.any([counts_at(part, ids) > 0 for part in postings.parts], axis=0)
+                has = reduce(np.logical_or, [counts_at(part, ids) > 0 for part in postings.parts])
                 each[term.text] = each[term.text] | has if term.text in each else has
         return each
 
@@ -192,13 +177,31 @@ class KeywordArm:
         return {place: words[term.text] for place, term in enumerate(self.terms) if term.forms}
 
 
-def _matched(words: Mapping[str, NDArray[np.bool_]], count: int) -> tuple[NDArray[np.float64], float]:
-    """Return `KeywordArm.matched` of *count* chunks, of which *words* says which have each word."""
-    worth = {text: 0.5 if is_spaceless(text) else 1.0 for text in words}
-    found = np.zeros(count)
-    for text, has in words.items():
-        found += has * worth[text]
-    return found, sum(worth.values())
+class Matched:
+    """How many distinct words of the query some chunks have.
+
+    A form counts as its word, a pair of characters of a script without spaces as half of one.
+    """
+
+    def __init__(
+        self, ids: Ids, words: Mapping[str, NDArray[np.bool_]], idf: Mapping[str, float], chance: float
+    ) -> None:
+        worth = np.array([0.5 if is_spaceless(text) else 1.0 for text in words])
+        has = np.array(list(words.values())).reshape(len(words), len(ids))
+        self._ids = ids
+        self._each = worth @ has
+        self.every = float(worth.sum())  # words of the query
+        self.most = float(self._each.max(initial=0.0))  # of them in the best-matching chunk
+        mass = np.array([idf[text] for text in words]) @ has
+        # Whether no chunk has more of the query than chance gives one of so many: none has half of its words,
+        # and the idf of those that the best one has is below that of a word in e^`CHANCE` chunks. Where words
+        # alone judge, this tells a question to other notes.
+        self.is_chance = bool(self.most < self.every / 2 and mass.max(initial=0.0) < chance)
+
+    def at(self, ids: Ids) -> NDArray[np.float64]:
+        """Return the number of words in each of some of the chunks."""
+        found: NDArray[np.float64] = self._each[np.searchsorted(self._ids, ids)]
+        return found
 
 
 def keyword_arm(view: View, query: Query, mask: Mask, per_source: int = PER_SOURCE) -> KeywordArm:

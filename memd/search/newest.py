@@ -7,6 +7,7 @@ nearly all cases, while newer talk about something else would otherwise displace
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import date
 from typing import Final
 
@@ -15,6 +16,9 @@ from memd.search.keyword import KeywordArm
 from memd.search.ranking import Candidate
 from memd.search.runs import FIRST
 from memd.text import bare
+
+with suppress(ImportError):  # then search.fallback answers, and nothing here is called
+    import numpy as np
 
 # Of the best sort key. With .8 questions about conversations lose .005 of nDCG@10, with .9 .002.
 NEARLY: Final = 0.9
@@ -61,7 +65,7 @@ def newest(
     near = [one for one in candidates[:FIRST] if one.order >= NEARLY * best.order and one.source in days]
     if best.source not in days or len(near) < 2:  # noqa: PLR2004 - the best one alone
         return None
-    words = keyword.words_in([best.id, *(one.id for one in near)])
+    words = keyword.words_in(np.array([best.id, *(one.id for one in near)], np.int64))
     needed = [has for text, has in words.items() if has[0] and bare(text) not in now]
     same = [one for at, one in enumerate(near, 1) if needed and all(has[at] for has in needed)]
     latest = max(same, key=lambda one: days[one.source], default=best)  # the first of these, by rank

@@ -33,9 +33,10 @@ from memd.search import filters, ranking, runs
 from memd.search.called import aliased, called, firsts, is_exact
 from memd.search.explanation import Called, DayNamed, Run, Said, Word
 from memd.search.identifiers import NOTHING, Named, named
-from memd.search.keyword import KeywordArm, keyword_arm, knows_a_word, phrase_expression
+from memd.search.keyword import KeywordArm, Matched, keyword_arm, knows_a_word, phrase_expression
 from memd.search.later import later_statements
 from memd.search.named_days import BONUS, named_days
+from memd.search.named_days import Named as Time
 from memd.search.newest import newest, now_words
 from memd.search.query import Query
 from memd.search.ranking import RRF_K, Candidate
@@ -157,16 +158,24 @@ class Judgement:
     # The newest statement → the better chunk whose place it took.
     newest: Mapping[int, int] = field(default_factory=dict)
 
-    def is_enough(self, one: Candidate, request: PreparedQuery) -> bool:
-        """Return whether a candidate is a hit: by its score before decay, so that none vanishes with age.
+    def good_enough(self, request: PreparedQuery) -> list[Candidate]:
+        """Return the candidates that may be hits: by their scores before decay, so none vanishes with age.
 
         What the query calls by its name, and what words alone can judge, has no floor unless one was named.
         Who types a name looks for what has it, and not for what only means something like it.
         """
-        if self.is_name and not (one.keyword_score or one.id in self.called or request.is_floor_named):
-            return False
-        has_none = one.id in self.called or (one.id in self.unread and bool(one.keyword_score))
-        return one.merged >= request.floor or (has_none and not request.is_floor_named)
+        floor = request.floor
+        if request.is_floor_named:
+            return [one for one in self.candidates if one.merged >= floor]
+        return [
+            one
+            for one in self.candidates
+            if one.id in self.called
+            or (
+                (one.merged >= floor or (one.id in self.unread and one.keyword_score))
+                and (one.keyword_score or not self.is_name)
+            )
+        ]
 
 
 def judge_words(view: View, request: PreparedQuery) -> Judgement:
@@ -215,21 +224,24 @@ def _judged(view: View, request: PreparedQuery, words: Judgement, lap: Lap) -> J
         if vector and keyword and (request.spelled or request.unread)
         else NOTHING
     )
-    knows = len(keyword.pool) > 0 if keyword else knows_a_word(view, request.query)
-    if vector is None and keyword is not None:
-        knows = knows and not keyword.is_chance()
-    weights, matched = request.weights or Weights(), None
-    if request.weights is None and vector is not None and keyword is not None:
-        each, every = keyword.matched(np.unique(np.concatenate([vector.pool, keyword.pool])))
-        matched = float(each.max(initial=0.0))
-        weights = ranking.weights_matched(matched, has_all=matched >= every)
-    by_name = aliased(view, request.query.text, _day_of(request)) if keyword else {}
+    asked_days = days_asked(request)
+    by_name = aliased(view, request.query.text, _day_of(request, asked_days)) if keyword else {}
     also = [number for number in firsts(view, by_name) if mask[number]]
+    pools = [arm.pool for arm in (vector, keyword) if arm is not None]
+    ids = np.unique(np.concatenate([np.array([*names.words, *also], np.int64), *pools]))
+    has = keyword.matched(ids) if keyword else None
+    knows = len(keyword.pool) > 0 if keyword else knows_a_word(view, request.query)
+    if vector is None and has is not None:
+        knows = knows and not has.is_chance
+    weights, matched = request.weights or Weights(), None
+    if request.weights is None and vector is not None and has is not None:
+        matched = has.most
+        weights = ranking.weights_matched(matched, has_all=matched >= has.every)
     unread = _unread(view, keyword) if vector and keyword else frozenset()
-    candidates = fused(view.snapshot, request, vector, keyword, names, weights, also, unread)
-    by_run = _runs(view, request, keyword, candidates[: runs.FIRST]) if keyword else {}
+    candidates = fused(view.snapshot, request, vector, keyword, names, weights, ids, unread)
+    by_run = _runs(view, request, has, candidates[: runs.FIRST]) if has is not None else {}
     names_asked = called(view, request.query.text, keyword.words, candidates, by_name) if keyword else {}
-    days = days_named(view, request, candidates)
+    days = days_named(view, request, candidates, asked_days)
     said = said_by_assistants(view, candidates)
     for more in (by_run, names_asked, days, said):
         if more:
@@ -276,15 +288,13 @@ def _unread(view: View, keyword: KeywordArm) -> frozenset[int]:
     return view.reader.unread(pool.tolist()) if len(pool) else frozenset()
 
 
-def _runs(
-    view: View, request: PreparedQuery, keyword: KeywordArm, first: Sequence[Candidate]
-) -> dict[int, Run]:
+def _runs(view: View, request: PreparedQuery, has: Matched, first: Sequence[Candidate]) -> dict[int, Run]:
     """Return `in_a_row` for those of *first* with enough words of the query."""
     if len(request.query.pieces) < runs.LEAST:
         return {}
     ids = np.array([candidate.id for candidate in first], np.int64)
-    each, every = keyword.matched(ids)
-    enough = ids[(each > 0) & (each >= min(runs.LEAST, every / 2))].tolist()
+    each = has.at(ids)
+    enough = ids[(each > 0) & (each >= min(runs.LEAST, has.every / 2))].tolist()
     return in_a_row(request, view.reader.searched(enough))
 
 
@@ -296,15 +306,19 @@ def in_a_row(request: PreparedQuery, texts: Mapping[int, str]) -> dict[int, Run]
     return {number: Run(run, len(asked), most * run / len(asked)) for number, run in found.items() if run}
 
 
-def days_named(view: View, request: PreparedQuery, candidates: Sequence[Candidate]) -> dict[int, DayNamed]:
+def days_asked(request: PreparedQuery) -> Sequence[Time]:
+    """Return the times that the query names."""
+    return named_days(request.query.text, request.today, request.languages, southern=request.southern)
+
+
+def days_named(
+    view: View, request: PreparedQuery, candidates: Sequence[Candidate], asked: Sequence[Time]
+) -> dict[int, DayNamed]:
     """Return chunk → the time that the query names, for candidates whose source is of then or just after.
 
-    A query that filters by days means the filter.
+    A query that filters by days means the filter. *asked*: as `days_asked` returns it.
     """
-    if any(condition.name in {"since", "until"} for condition in request.query.filters):
-        return {}
-    asked = named_days(request.query.text, request.today, request.languages, southern=request.southern)
-    if not asked:
+    if not asked or any(condition.name in {"since", "until"} for condition in request.query.filters):
         return {}
     days = source_days(view, candidates)
     most = BONUS * (1.0 if request.fusion == "weighted" else 2 / (RRF_K + 1))
@@ -341,11 +355,10 @@ def source_days(view: View, candidates: Iterable[Candidate]) -> dict[int, date]:
     }
 
 
-def _day_of(request: PreparedQuery) -> str:
+def _day_of(request: PreparedQuery, asked: Sequence[Time]) -> str:
     """Return the day that a query is: "3 June 2021" asks for the note that is called by it."""
-    text, today = request.query.text, request.today
-    found = named_days(text, today, request.languages) if len(text.split()) <= DAY_WORDS else ()
-    one = found[0] if len(found) == 1 else None
+    text = request.query.text
+    one = asked[0] if len(asked) == 1 and len(text.split()) <= DAY_WORDS else None
     is_day = one and one.first == one.last and not one.is_yearly and str(one.first.year) in text
     return str(one.first) if one and is_day else ""
 
@@ -385,7 +398,7 @@ def fused(  # noqa: PLR0917 - what was decided before, each once
     keyword: KeywordArm | None,
     names: Named,
     given: Weights,
-    more: Sequence[int] = (),
+    ids: Ids,
     unread: frozenset[int] = frozenset(),
 ) -> list[Candidate]:
     """Score every chunk of either pool by both arms, so that the edge of a pool does not lower a score.
@@ -397,16 +410,11 @@ def fused(  # noqa: PLR0917 - what was decided before, each once
         keyword: likewise.
         names: the chunks that the query names.
         given: the weights, before scripts and missing arms change them.
-        more: chunks outside of both pools.
+        ids: of these chunks, sorted: both pools, what the query names, and what it calls by name.
         unread: chunks that only words can judge. Scores of words are higher than those of both arms, so these
             sort by `_among`.
     """
     named = np.fromiter(names.words, np.int64)
-    ids = np.unique(
-        np.concatenate(
-            [named, np.array(more, np.int64), *(arm.pool for arm in (vector, keyword) if arm is not None)]
-        )
-    )
     chunks = grouped(snapshot, ids)
     meaning, has_vector = np.zeros(len(ids)), np.zeros(len(ids), np.bool_)
     if vector is not None:

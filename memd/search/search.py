@@ -23,6 +23,7 @@ from memd.search.runs import FIRST
 from memd.search.score import (
     Judgement,
     PreparedQuery,
+    days_asked,
     days_named,
     judge,
     judge_words,
@@ -157,7 +158,8 @@ def search(view: View, prepared: PreparedQuery, words: Judgement | None = None) 
     else:
         compared = fallback.NothingAlike
         found, has_vectors = fallback.candidates(view, prepared)
-        for more in (days_named(view, prepared, found), said_by_assistants(view, found)):
+        by_day = days_named(view, prepared, found, days_asked(prepared))
+        for more in (by_day, said_by_assistants(view, found)):
             if more:
                 found = raised(found, more)
         candidates = lifted(found, view.snapshot).candidates
@@ -165,11 +167,8 @@ def search(view: View, prepared: PreparedQuery, words: Judgement | None = None) 
         knows = fallback.knows_a_word(view, prepared.query)
 
     # Apply the floor, fold duplicates, join neighbours, and cut to the limit; only then load texts.
-    kept = [
-        one
-        for one in candidates
-        if (judged.is_enough(one, prepared) if judged else one.merged >= prepared.floor)
-    ]
+    floor = prepared.floor
+    kept = judged.good_enough(prepared) if judged else [one for one in candidates if one.merged >= floor]
     timer.lap("fuse")
     prepared.expect([one.path for one in kept[: 2 * prepared.limit]])
     alive = functools.cache(prepared.alive)

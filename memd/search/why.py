@@ -103,7 +103,7 @@ def _unranked(request: PreparedQuery, judged: Judgement, chunks: Sequence[Stored
     by_id = {chunk.id: chunk for chunk in chunks if judged.mask[chunk.id]}
     candidates = [candidate for candidate in judged.candidates if candidate.id in by_id]
     if candidates:
-        if any(judged.is_enough(one, request) for one in candidates):
+        if not by_id.keys().isdisjoint(one.id for one in judged.good_enough(request)):
             return None
         best = max(candidates, key=lambda candidate: candidate.merged)
         return Verdict("below-floor", by_id[best.id])
