@@ -24,11 +24,20 @@ _KINDS: dict[str, type | tuple[type, ...]] = {
 }  # fmt: skip
 # Argument → its name in the method, or "" if the server handles it.
 OWN_NAMES = {"where": "field", "return": ""}
-# Names that models give to an argument which the tool calls otherwise, or once did.
+# Argument → names that models give to it; a name of several belongs to the one that the tool has.
 ALIASES = {
-    "field": "where", "fields": "return", "paths": "path", "text": "content",
-    "top_k": "limit", "max_results": "limit", "max_tokens": "budget_tokens",
-}  # fmt: skip
+    "where": ("field", "filter", "filters"),
+    "return": ("fields",),
+    "path": ("paths", "file", "file_path", "uri", "id"),
+    "content": ("text", "memory", "fact"),
+    "query": ("q", "question", "task", "prompt", "text"),
+    "limit": ("top_k", "max_results", "k"),
+    "budget_tokens": ("max_tokens",),
+    "tag": ("tags",),
+    "tags": ("tag",),
+}
+QUOTE = '"'
+MOMENT = re.compile(r"^(\d{4}-\d\d-\d\d)[T ]\d\d:.*")
 WORDS = {"tags", "tag", "return"}  # lists that models also write as "one, two"
 NARROWING = {"where", "tag", "path", "since", "until"}
 MOST_KEYS = 1000  # of front matter that are compared with a condition: `fields` lists so many
@@ -76,7 +85,11 @@ def call(params: dict[str, Any], asking: Asking) -> dict[str, Any]:
         if isinstance(arguments[key], str):
             arguments[key] = [part.strip() for part in arguments[key].split(",") if part.strip()]
     renamed = [f"{key} is called {new} here" for key, new in named.items() if key != new]
-    if name == "search_memory" and not arguments.get("query"):
+    if isinstance(where := arguments.get("where"), dict):  # key → value
+        arguments["where"] = [f"{key}={jsonrpc.as_text(one).strip(QUOTE)}" for key, one in where.items()]
+    for key in {"since", "until"} & arguments.keys():  # a moment: its day
+        arguments[key] = MOMENT.sub(r"\1", str(arguments[key]))
+    if name == "search_memory" and not str(arguments.get("query", "")).strip():
         if not arguments.keys() & NARROWING:
             return _failed("pass a query; or since alone, for what is new since then")
         arguments["query"] = ""
@@ -111,8 +124,8 @@ def call(params: dict[str, Any], asking: Asking) -> dict[str, Any]:
 
 def _named(key: str, arguments: dict[str, Any], known: dict[str, Any]) -> str:
     """Return the tool's own name of an argument."""
-    alias = ALIASES.get(key, key)
-    return alias if key not in known and alias in known and alias not in arguments else key
+    meant = (one for one, names in ALIASES.items() if key in names and one in known and one not in arguments)
+    return key if key in known else next(meant, key)
 
 
 def _derived(arguments: dict[str, Any]) -> dict[str, Any]:
@@ -121,11 +134,12 @@ def _derived(arguments: dict[str, Any]) -> dict[str, Any]:
     if "update" in arguments or not isinstance(content, str):
         return arguments
     lines = (re.sub(r"^[#>*+\s-]+", "", line).strip() for line in content.splitlines())
-    first = re.sub(r"[*_`\[\]]", "", next(filter(None, lines), ""))
+    first = re.sub(r"[*_`\[\]]", "", next(filter(None, lines), "")) or "empty"  # which memd refuses
     if len(first) > MAX_TITLE_CHARS:
         first = first[:MAX_TITLE_CHARS].rpartition(" ")[0] or first[:MAX_TITLE_CHARS]
     topic = str(tags[0]) if isinstance(tags, list) and tags else "notes"
-    return {"title": first} | ({} if arguments.get("daily") else {"topic": topic}) | arguments
+    given = {key: one for key, one in arguments.items() if key not in {"title", "topic"} or one != ""}
+    return {"title": first} | ({} if arguments.get("daily") else {"topic": topic}) | given
 
 
 def _unknown_keys(where: list[Any], asking: Asking) -> str:
@@ -153,17 +167,23 @@ def _without_scope(tool: dict[str, Any]) -> dict[str, Any]:
 
 
 def meant(value: Any, schema: dict[str, Any]) -> Any:
-    """Return an argument as its schema has it, where a client sent "5", 5.0, or a list as JSON text instead.
+    """Return an argument as its schema has it: a client may send "5", 5.0, JSON text, or a list of one text.
 
     What does not fit is returned as it is: the daemon says what is wrong with it.
     """
     types = {one.get("type") for one in schema.get("anyOf", [schema])}
     if isinstance(value, float) and value.is_integer() and "integer" in types:
         return int(value)
-    if not isinstance(value, str) or ("string" in types and not value.lstrip().startswith("[")):
+    if types == {"string"}:
+        value = value[0] if isinstance(value, list) and len(value) == 1 else value
+        return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+    if not isinstance(value, str) or ("string" in types and not value.lstrip().startswith(("[", "{"))):
         return value
     with suppress(ValueError):
         read = json.loads(value)
+        if isinstance(read, dict) and "array" in types:
+            return read  # conditions: key → value
+        read = int(read) if isinstance(read, float) and read.is_integer() else read
         if any(isinstance(read, kind) for name, kind in _KINDS.items() if name in types):
             return read
     return value

@@ -28,6 +28,16 @@ CALLS = [
     ("search_memory", {"query": "heron", "limit": "5"}, has(HERON)),
     ("search_memory", {"query": "heron", "top_k": 3}, has("top_k is called limit here")),
     ("search_memory", {"query": "heron", "max_results": "3"}, has(HERON)),
+    ("search_memory", {"query": "heron", "limit": "5.0"}, has(HERON)),
+    ("search_memory", {"query": ["heron"]}, has(HERON)),
+    ("search_memory", {"q": "heron"}, has("q is called query here")),
+    ("search_memory", {"text": "heron"}, has(HERON)),
+    ("search_memory", {"query": 2026}, has('"hits":')),
+    ("search_memory", {"query": "heron", "tags": ["birds"]}, has("tags is called tag here")),
+    ("search_memory", {"query": "heron", "where": {"status": "open"}}, has(HERON)),
+    ("search_memory", {"query": "heron", "where": '{"status": "open"}'}, has(HERON)),
+    ("search_memory", {"query": "heron", "filter": {"status": "shut"}}, lacks(HERON)),
+    ("search_memory", {"since": "2020-01-01T00:00:00Z"}, has("deploy.md")),
     ("search_memory", {"query": "heron", "limit": None, "tag": None, "return": None}, has(HERON)),
     ("search_memory", {"query": "heron", "path": '["memory/*.md"]'}, has(HERON)),
     ("search_memory", {"query": "heron", "path": "memory/*.md"}, has(HERON)),
@@ -53,16 +63,20 @@ CALLS = [
     ("recall", {"query": "heron at the weir", "budget_tokens": "500"}, has("grey heron")),
     ("recall", {"query": "heron at the weir", "max_tokens": 500.0}, has("grey heron")),
     ("recall", {"query": "heron at the weir", "where": "status=open"}, has("grey heron")),
+    ("recall", {"task": "heron at the weir"}, has("grey heron")),
     ("recall", {"query": "qqxyzzy blorptang"}, lambda answer: answer == "Nothing in memory is about this."),
     ("get", {"path": HERON}, has("grey heron")),
     ("get", {"path": [HERON, "deploy.md"]}, has("Tuesdays")),
     ("get", {"paths": [HERON, "deploy.md"]}, has("Tuesdays")),
     ("get", {"path": '["memory/birds.md", "deploy.md"]'}, has("Tuesdays")),
+    ("get", {"file": HERON}, has("grey heron")),
     ("get", {"path": HERON, "start_line": "5", "end_line": 7.0}, has("grey heron")),
     ("why_memory", {"path": HERON, "query": "heron", "line": "7"}, has("returned")),
     ("extract_memory", {"content": "# Kites\n\nThe red kite nests in the oak."}, has("memory/notes/kites-")),
     ("extract_memory", {"text": "The swift is back on 3 May.", "tags": "birds, dates"},
      has("memory/birds/the-swift")),
+    ("extract_memory", {"memory": "The rook is loud.", "title": "", "topic": "", "tag": "rooks"},
+     has("memory/rooks/the-rook")),
     ("extract_memory", {"content": "A tern passed.", "daily": "true"}, has("memory/20")),
     ("extract_memory", {"topic": "birds", "title": "Heron", "content": "The grey heron stands at the weir."},
      has(f"{HERON} says nearly the same: The heron")),
@@ -89,10 +103,17 @@ def test_what_needs_no_query_needs_something(workspace):
     daemon, root = workspace
     (root / "mine.md").write_text("# Mine\n\nA note of mine.\n")
     daemon.call("index", workspace=str(root))
-    nothing, mine = in_a_session(
-        daemon, root, ("search_memory", {"limit": 3}), ("forget_memory", {"path": "mine.md"})
+    nothing, blank, empty, mine = in_a_session(
+        daemon,
+        root,
+        ("search_memory", {"limit": 3}),
+        ("search_memory", {"query": " "}),
+        ("extract_memory", {"content": "\n"}),
+        ("forget_memory", {"path": ["mine.md"]}),
     )
     assert "or since alone" in nothing.content[0].text
+    assert "or since alone" in blank.content[0].text
+    assert "content is empty" in empty.content[0].text
     assert mine.content[0].text == (
         "MEMD_INVALID: mine.md is the user's own, and stays: tell the user its path if it should go"
     )

@@ -197,10 +197,16 @@ def test_what_needs_no_answer_gets_none(spoken):
 
 
 def test_a_cancelled_request_ends_in_the_daemon_and_is_not_answered(spoken, listener):
-    """Its connection is closed, by which memd cancels what it does; later requests are served."""
+    """Its connection is closed, by which memd cancels what it does; another notification does not end it."""
     spoken.say("tools/call", 1, **SEARCH)
     connection, request = taken(listener)
     assert request.method == "search_memory"
+    spoken.say("notifications/progress", requestId=1, reason="no reason to end anything")
+    assert spoken.ask("ping") == {"id": "q", "result": {}}
+    connection.setblocking(False)
+    with pytest.raises(BlockingIOError):
+        connection.recv(1)
+    connection.setblocking(True)
     spoken.say("notifications/cancelled", requestId=1, reason="the user pressed Esc")
     assert connection.recv(1) == b""
     assert spoken.ask("ping") == {"id": "q", "result": {}}
