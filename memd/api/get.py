@@ -36,7 +36,7 @@ from memd.entries import recalls
 from memd.entries.secrets import mask
 from memd.errors import InvalidError, NotFoundError
 from memd.index import links
-from memd.index.links import URLS, Resolver, links_in, links_out
+from memd.index.links import URLS, links_in, links_out
 from memd.index.reader import SourceSize, StoredChunk
 from memd.index.snapshot import View
 from memd.records import Source, SourceText, Why
@@ -122,7 +122,7 @@ def found_source(view: View, root: Path, name: str) -> Source | None:
     if source is None and (titled_so := titled(view, name)) is not None:
         return titled_so
     if source is None:
-        called = Resolver(view.reader.each, view.snapshot.sources.__contains__).resolve("text", name, "")
+        called = view.resolver().resolve("text", name, "")
         source = view.snapshot.sources[called.to.id] if called.to and not called.why else None
     return None if source is None else view.source(source.id)
 
@@ -266,10 +266,11 @@ def why_not(root: Path, path: str, link: links.LinkOut) -> Why:
 def note_links(view: View, root: Path, source: Source) -> NoteLinks:
     """Return the links of a live source, front matter first, and the links of other sources to it."""
     sources, unplaced = view.snapshot.sources, view.reader.with_secrets()
-    found = links_out(view.reader.each, source.id, source.path, sources.__contains__)
+    resolver = view.resolver()
+    found = links_out(view.reader.each, source.id, source.path, resolver)
     named = ((link, why_not(root, source.path, link)) for link in found)
     outgoing = [(link, why) for link, why in named if why != "file"]
-    incoming = list(links_in(view.reader.each, source.id, sources.__contains__))
+    incoming = list(links_in(view.reader.each, source.id, sources.__contains__, resolver))
     return NoteLinks(
         outgoing=[
             LinkOut(

@@ -92,7 +92,7 @@ def _history(opened: OpenWorkspace, params: HistoryParams, call: Call) -> Packed
         source = source_of(view, opened.workspace.root, params.path)
         chain = _by_day(snapshot, snapshot.supersession.chain(source.id))
         listed = chain[-MAX_NOTES:]
-        links = links_out(view.reader.each, source.id, source.path, snapshot.sources.__contains__)
+        links = links_out(view.reader.each, source.id, source.path, view.resolver())
         missed = [link for link in links if link.kind == "supersedes" and link.to is None]
         result = HistoryResult(
             workspace=str(opened.workspace.root),

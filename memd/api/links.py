@@ -3,9 +3,10 @@
 import re
 import time
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
 from memd.api.get import found_source, named_source, place_written, why_not
@@ -22,7 +23,7 @@ from memd.api.results import (
     ResolveResult,
 )
 from memd.errors import InvalidError
-from memd.index.links import ALL, LinkOut, Resolved, Resolver, links_in, links_out
+from memd.index.links import ALL, LinkOut, links_in, links_out
 from memd.index.outlines import Outline, heading_of, outlines, removed
 from memd.index.outlines import outline as stored_outline
 from memd.index.snapshot import View
@@ -34,6 +35,11 @@ from memd.text import pieces_of
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
 
+if TYPE_CHECKING:
+    from memd.sources.front_matter import FrontMatter
+    from memd.sources.links import Occurrence
+    from memd.sources.markdown import Lines
+
 MAX_MENTIONS = 1_000  # chunks with the words of a title that are read; arbitrary
 MIN_MENTION_CHARS = 3  # of a title that is looked for: shorter ones are words
 # [[links]], [text](path), code and headings: what is there is a link already, or cannot be one.
@@ -42,11 +48,6 @@ _NO_MENTION = re.compile(
 )
 _WRITTEN = re.compile(r"!?\[\[(?P<wiki>.+)\]\]|!?\[[^\]]*\]\(<?(?P<url>[^)>]*)>?\)", re.DOTALL)
 APART_CHARS = 100_000  # a longer text is read in a thread that no query waits for
-
-
-# What the links of outlines mean, of the last state of a workspace that one was asked of: root, generation,
-# identity of its sources (a generation may be counted anew), whether an agent asks.
-_MEANT: dict[tuple[str, int, int, bool], dict[tuple[str, str, str], Resolved]] = {}
 
 Found = tuple[Source, LinkOut]  # the note that contains it; `to` of what points to a note
 
@@ -100,7 +101,7 @@ def _links(opened: OpenWorkspace, params: LinksParams, call: Call) -> Packed[Lin
 
 
 def _out(view: View, root: Path, source: Source, *, files: bool) -> Iterator[Found]:
-    for link in links_out(view.reader.each, source.id, source.path, view.snapshot.sources.__contains__):
+    for link in links_out(view.reader.each, source.id, source.path, view.resolver()):
         why = why_not(root, source.path, link)
         if files == (why == "file"):
             yield source, link._replace(why=why)
@@ -108,7 +109,7 @@ def _out(view: View, root: Path, source: Source, *, files: bool) -> Iterator[Fou
 
 def _in(view: View, source: Source) -> Iterator[Found]:
     sources = view.snapshot.sources
-    for link in links_in(view.reader.each, source.id, sources.__contains__):
+    for link in links_in(view.reader.each, source.id, sources.__contains__, view.resolver()):
         yield (
             sources[link.source],
             LinkOut(link.kind, link.target, link.part, link.line, link.column, source.id, ""),
@@ -118,7 +119,7 @@ def _in(view: View, source: Source) -> Iterator[Found]:
 def _all(view: View) -> Iterator[Found]:
     """Yield every link of every note."""
     sources = view.snapshot.sources
-    resolver = Resolver(view.reader.each, sources.__contains__)
+    resolver = view.resolver()
     for source, kind, target, part, line, column in view.reader.each(ALL, ()):
         if source in sources:
             here = sources[source]
@@ -257,15 +258,10 @@ class _Named:
     """Finds what the links of one note mean."""
 
     def __init__(
-        self,
-        opened: OpenWorkspace,
-        view: View,
-        path: str,
-        own: Sequence[Heading] | None = None,
-        found: dict[tuple[str, str, str], Resolved] | None = None,
+        self, opened: OpenWorkspace, view: View, path: str, own: Sequence[Heading] | None = None
     ) -> None:
         self._opened, self._view, self._path = opened, view, path
-        self._resolver = Resolver(view.reader.each, view.snapshot.sources.__contains__, found)
+        self.resolver = view.resolver()
         self._headings: dict[int, Sequence[Heading]] = {}
         self._own = own
 
@@ -274,7 +270,7 @@ class _Named:
         target, part = target.strip(), part.strip()
         if not target and self._own is not None:
             return self._part(self._path, "", self._own, part, "")
-        to, why = self._resolver.resolve(kind, target or f"/{self._path}", self._path)
+        to, why = self.resolver.resolve(kind, target or f"/{self._path}", self._path)
         if to is None:
             link = LinkOut(kind, target, part, None, 0, None, why)
             return _Where(None, "", 1, None, why_not(self._opened.workspace.root, self._path, link))
@@ -314,25 +310,12 @@ async def outline(
 
 
 def _outline(opened: OpenWorkspace, params: OutlineParams, call: Call) -> Packed[OutlineResult]:
-    # Imported here for Markdown: the daemon parses nothing else in this process.
-    from memd.sources.front_matter import read_front_matter  # noqa: PLC0415
-    from memd.sources.links import occurrences  # noqa: PLC0415
-    from memd.sources.markdown import headings, read_blocks, split_lines  # noqa: PLC0415
-
-    lines = split_lines(params.text)
-    front = read_front_matter(lines)
-    blocks, _ = read_blocks(lines, front.lines)
-    own = list(headings(blocks))
+    lines, front, own, written = _parsed(params.text)
     with opened.view(call.is_over, agent=params.agent) as view:
-        # An editor asks for the same text again and again: what its links mean is kept for one state.
-        state = str(opened.workspace.root), view.snapshot.generation, id(view.snapshot.sources), params.agent
-        if (meant := _MEANT.get(state)) is None:
-            meant = {}
-            _MEANT.clear()
-            _MEANT[state] = meant
-        named = _Named(opened, view, params.path, own, meant)
+        named = _Named(opened, view, params.path, own)
+        named.resolver.learn(((one.kind, one.target) for one in written), params.path)
         found = []
-        for one in occurrences(lines, blocks, front):
+        for one in written:
             to = named.place(one.kind, one.target, one.part)
             start, stop = one.written or (-1, -1)
             found.append(
@@ -363,3 +346,17 @@ def _outline(opened: OpenWorkspace, params: OutlineParams, call: Call) -> Packed
             superseded_by=list(superseded_by),
         )
     )
+
+
+@lru_cache(maxsize=2)  # an editor asks for the same text after each change of another note
+def _parsed(text: str) -> tuple["Lines", "FrontMatter", tuple[Heading, ...], tuple["Occurrence", ...]]:
+    """Return lines, front matter, headings and links of a text."""
+    # Imported here for Markdown: the daemon parses nothing else in this process.
+    from memd.sources.front_matter import read_front_matter  # noqa: PLC0415
+    from memd.sources.links import occurrences  # noqa: PLC0415
+    from memd.sources.markdown import headings, read_blocks, split_lines  # noqa: PLC0415
+
+    lines = split_lines(text)
+    front = read_front_matter(lines)
+    blocks, _ = read_blocks(lines, front.lines)
+    return lines, front, tuple(headings(blocks)), tuple(occurrences(lines, blocks, front))

@@ -61,6 +61,7 @@ def changed(old: Snapshot, changes: Transaction, writer: Writer, matrices: Matri
         postings=words,
         supersession=writer.supersession() if is_read_again else old.supersession,
         seen=writer.number(SEEN) or 0,
+        meant={} if changes.sources_removed or changes.sources_put else old.meant,
     )
 
 

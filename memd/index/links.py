@@ -12,6 +12,7 @@ them replace what they supersede outside of the cycle.
 A conflict copy is a file that a sync program wrote because a note was changed in two places. Its name tells.
 """
 
+import json
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,6 +24,7 @@ from memd.records import LinkKind, Why
 from memd.text import normalized
 
 SUFFIXES = (".md", ".markdown")  # omitted in links
+MAX_MEANT = 100_000  # links that one state keeps resolved; arbitrary: some 30 MB
 MAX_PARTS = 16  # of a target that is a partial path; arbitrary
 # Holders reported per source: a chain has one end, only branches and cycles have more. Arbitrary.
 MAX_HOLDERS = 5
@@ -52,6 +54,11 @@ _ATTACHMENT = re.compile(
 WHO = """
     SELECT sources.id, path, kind FROM names JOIN sources ON sources.id = names.source
     WHERE names.name = ? AND gone_at IS NULL ORDER BY path
+"""
+WHO_EACH = """
+    SELECT names.name, sources.id, path, kind
+    FROM names CROSS JOIN sources ON sources.id = names.source
+    WHERE names.name IN (SELECT value FROM json_each(?)) AND gone_at IS NULL ORDER BY path
 """
 OUT = "SELECT kind, target, part, line, column FROM links WHERE source = ? ORDER BY place"
 IN = """
@@ -293,23 +300,37 @@ def names_of(path: str, aliases: Iterable[str], entry_id: str) -> tuple[Name, ..
     )
 
 
+Meant = dict[tuple[str, str, str], Resolved]  # kind, target and folder of a link → what it refers to
+
+
 class Resolver:
     """Resolves link targets among the visible sources of one state; each name is looked up once."""
 
-    def __init__(
-        self, run: Run, is_seen: IsSeen, found: dict[tuple[str, str, str], Resolved] | None = None
-    ) -> None:
-        """*found*: what another one has resolved in the same state; it is added to."""
+    def __init__(self, run: Run, is_seen: IsSeen, found: Meant | None = None) -> None:
+        """*found*: what others have resolved in the same state; it is added to."""
         self._run = run
         self._is_seen = is_seen
         self._known: dict[str, _Namesakes] = {}
         self._found = {} if found is None else found
 
+    def learn(self, links: Iterable[tuple[str, str]], path: str) -> None:
+        """Look up at once the names that the links (kind, target) of the note at *path* are resolved by."""
+        folder = path.rpartition("/")[0]
+        unknown = {key_of(target) for kind, target in links if (kind, target, folder) not in self._found}
+        unknown -= self._known.keys()
+        named: dict[str, list[NamedSource]] = {name: [] for name in unknown}
+        for name, *row in self._run(WHO_EACH, (json.dumps(list(unknown)),)) if unknown else ():
+            if self._is_seen(row[0]):
+                named[name].append(NamedSource(*row))
+        self._known |= {name: _Namesakes(sources) for name, sources in named.items()}
+
     def resolve(self, kind: LinkKind, target: str, path: str) -> Resolved:
         """Return the source that *target*, as written in the note at *path*, refers to."""
-        folder = posixpath.dirname(path)
+        folder = path.rpartition("/")[0]
         key = kind, target, folder
         if key not in self._found:
+            if len(self._found) >= MAX_MEANT:
+                self._found.clear()
             self._found[key] = (
                 self._at(target, folder) if kind in URLS else self._called(kind, target, folder)
             )
@@ -362,17 +383,17 @@ class Resolver:
         return self._known[name]
 
 
-def links_out(run: Run, source: int, path: str, is_seen: IsSeen) -> Iterator[LinkOut]:
+def links_out(run: Run, source: int, path: str, resolver: Resolver) -> Iterator[LinkOut]:
     """Yield the links of a source, those of its front matter first, then by line."""
-    resolver = Resolver(run, is_seen)
-    for kind, target, part, line, column in run(OUT, (source,)):
+    rows = list(run(OUT, (source,)))
+    resolver.learn((row[:2] for row in rows), path)
+    for kind, target, part, line, column in rows:
         to, why = resolver.resolve(kind, target, path)
         yield LinkOut(kind, target, part, line, column, to.id if to else None, why)
 
 
-def links_in(run: Run, source: int, is_seen: IsSeen) -> Iterator[LinkIn]:
+def links_in(run: Run, source: int, is_seen: IsSeen, resolver: Resolver) -> Iterator[LinkIn]:
     """Yield the links to a source from other live, visible sources, by path and line."""
-    resolver = Resolver(run, is_seen)
     for other, path, kind, target, part, line, column in run(IN, (source,)):
         if other == source or not is_seen(other):
             continue

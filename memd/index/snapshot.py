@@ -10,7 +10,7 @@ from typing import TypeVar
 from memd.errors import IndexDamagedError
 from memd.index.ann import Codes
 from memd.index.columns import Columns, only_living, take
-from memd.index.links import MAX_HOLDERS, NOBODY, Supersession
+from memd.index.links import MAX_HOLDERS, NOBODY, Meant, Resolver, Supersession
 from memd.index.postings import Postings, TermPostings
 from memd.index.reader import Reader, Sources, StoredChunk
 from memd.index.source_rows import AGENTS, ARCHIVES, PEOPLE
@@ -34,6 +34,7 @@ class Snapshot:
     supersession: Supersession = NOBODY
     cosines: CosineScale = SHIPPED_COSINES  # of the model
     seen: int = 0  # generation of the last commit that agents see
+    meant: Meant = field(default_factory=dict)  # what the links of this state refer to, as far as asked for
 
     def source_at(self, path: str | None) -> Source | None:
         """Return the live source at *path*, relative to the root, or None.
@@ -93,6 +94,7 @@ class Snapshot:
             columns=columns,
             postings=self.postings.after(columns, self.postings.newest, self.generation),
             supersession=supersession,
+            meant={},
         )
 
     def folders(self) -> frozenset[str]:
@@ -117,6 +119,10 @@ class View:
     reader: Reader
     vocabulary: Vocabulary
     damaged: set[int] = field(default_factory=set)  # damaged rows met so far
+
+    def resolver(self) -> Resolver:
+        """Return what tells which of the visible sources a link refers to."""
+        return Resolver(self.reader.each, self.snapshot.sources.__contains__, self.snapshot.meant)
 
     def has_damaged(self, ids: Sequence[int]) -> bool:
         """Return whether a vector of these chunks is damaged; such rows are added to `damaged`."""

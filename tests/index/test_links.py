@@ -11,7 +11,7 @@ def out(notes, path):
     """Return target → path of whom it names, of a note's links."""
     with notes.index.view() as view:
         source = view.snapshot.source_at(path)
-        found = links_out(view.reader.each, source.id, path, view.snapshot.sources.__contains__)
+        found = links_out(view.reader.each, source.id, path, view.resolver())
         paths = {number: one.path for number, one in view.snapshot.sources.items()}
         return {link.target: paths[link.to] if link.to else None for link in found}
 
@@ -20,7 +20,8 @@ def into(notes, path):
     """Return path, kind and line of each link to a note."""
     with notes.index.view() as view:
         sources = view.snapshot.sources
-        found = links_in(view.reader.each, view.snapshot.source_at(path).id, sources.__contains__)
+        source = view.snapshot.source_at(path)
+        found = links_in(view.reader.each, source.id, sources.__contains__, view.resolver())
         return [(sources[link.source].path, link.kind, link.line) for link in found]
 
 
@@ -59,7 +60,7 @@ def test_the_target_of_a_markdown_link_is_a_path(notes, path, target, means, why
     notes.save({**FOLDERS, path: f"See [it]({target})."}, embed=False)
     with notes.index.view() as view:
         source = view.snapshot.source_at(path)
-        [found] = links_out(view.reader.each, source.id, path, view.snapshot.sources.__contains__)
+        [found] = links_out(view.reader.each, source.id, path, view.resolver())
         assert (found.to and view.snapshot.sources[found.to].path, found.why) == (means, why)
 
 
@@ -68,7 +69,7 @@ def test_what_is_not_clear_says_why(notes):
     notes.save({**FOLDERS, "x.md": "[[weir]] [[map.PNG]] [[v1.2]] [[stork]]"}, embed=False)
     with notes.index.view() as view:
         source = view.snapshot.source_at("x.md")
-        found = links_out(view.reader.each, source.id, "x.md", view.snapshot.sources.__contains__)
+        found = links_out(view.reader.each, source.id, "x.md", view.resolver())
         assert [one.why for one in found] == ["ambiguous", "file", "missing", ""]
 
 
@@ -104,14 +105,20 @@ def test_a_target_is_resolved_as_obsidian_does(notes, path, target, means):
     assert out(notes, path) == {target: means}
 
 
+def test_what_is_kept_of_a_state_does_not_outlive_it(notes):
+    notes.save({"x.md": "See [[weir]]."}, embed=False)
+    assert out(notes, "x.md") == {"weir": None}
+    assert out(notes, "x.md") == {"weir": None}
+    notes.save({"river/weir.md": "weir"}, embed=False)
+    assert out(notes, "x.md") == {"weir": "river/weir.md"}
+
+
 def test_a_key_of_the_front_matter_names_one_alone(notes):
     """If several notes have the name, `related` and `supersedes` name none; a path is unambiguous."""
     front = "---\nrelated: [weir, river/weir.md, stork]\n---\nSee [[weir]]."
     notes.save({**FOLDERS, "x.md": front}, embed=False)
     with notes.index.view() as view:
-        found = links_out(
-            view.reader.each, view.snapshot.source_at("x.md").id, "x.md", view.snapshot.sources.__contains__
-        )
+        found = links_out(view.reader.each, view.snapshot.source_at("x.md").id, "x.md", view.resolver())
         sources = view.snapshot.sources
         named = [(one.kind, one.target, sources[one.to].path if one.to else None) for one in found]
     assert named == [
