@@ -17,28 +17,23 @@ from memd.text import clean, pieces_of, prepare, trigrams
     ],
 )
 def test_spaceless_runs_become_pairs_and_their_last_character(text, prepared):
-    """Each character of a run starts exactly one term; between words is nothing but spaces."""
     assert prepare(text) == prepared
 
 
 @pytest.mark.parametrize("text", ["café", "й", "한국어", "ガギグ", "Ωμέγα"])
 def test_decomposed_and_composed_text_have_the_same_terms(text):
-    """NFD and NFC of the same text are prepared alike."""
     assert prepare(unicodedata.normalize("NFD", text)) == prepare(text)
 
 
 def test_pieces_part_runs_from_words():
-    """Latin glued to Han is a piece of its own; punctuation is none."""
     assert pieces_of("AI会議, 2026-05 C++!") == ["AI", "会議", "2026", "05", "C"]
 
 
 def test_lone_surrogates_are_replaced():
-    """Text that cannot be UTF-8 does not raise."""
     assert clean("a\ud800b") == "a?b"
 
 
 def test_trigrams_stand_inside_of_words():
-    """Each once, without case and accents; none of a script that has pairs."""
     ascii_ones = {"get", "et2", "use", "ser"}
     assert trigrams("GET2 user_id, user; ab c_d (a-b)") == ascii_ones
     assert trigrams("GET2 user_id, user; ab c_d (a-b) \u00e9") == ascii_ones

@@ -15,7 +15,6 @@ MARKS = "\u0301\u0316\u0308\u0345\u05b0\u064b\u093c\u3099\u0344\u0f71\u0f72\u1dc
 @pytest.mark.parametrize("form", ["NFC", "NFKC"])
 @given(st.integers(0, 10**9))
 def test_runs_of_marks_are_put_in_order_as_the_library_does(form, seed):
-    """Long runs and short ones, of any classes, behind any letter."""
     chance = random.Random(seed)
     text = "".join(
         chance.choice("aé漢\uac00ｶ \n") + "".join(chance.choices(MARKS, k=chance.choice([0, 1, 40, 90])))

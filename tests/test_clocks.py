@@ -7,7 +7,6 @@ def clocks_reading(*readings):
 
 
 def test_time_that_passes_as_it_should_is_no_jump():
-    """Twenty seconds on every clock are twenty seconds."""
     clocks = clocks_reading((1000.0, 50.0, 50.0), (1020.0, 70.0, 70.0), (1040.5, 90.2, 90.2))
     assert not clocks.jumped()
     assert not clocks.jumped()
@@ -29,6 +28,5 @@ def test_a_clock_that_was_set_is_a_jump_in_both_directions():
 
 
 def test_the_machine_s_own_clocks_agree():
-    """Read twice in a row, they have not jumped."""
     clocks = Clocks(read_clocks)
     assert not clocks.jumped()

@@ -32,7 +32,6 @@ def config(tmp_path):
 
 
 def test_the_written_template_is_the_defaults(config):
-    """What init writes changes nothing, and every default in it is the real one."""
     assert config(config_template()) == WorkspaceConfig()
     lines = [
         line.removeprefix("# ")
@@ -80,7 +79,6 @@ def test_a_fault_is_one_line_with_file_key_and_what_is_allowed(config, tmp_path,
     ],
 )
 def test_a_script_that_is_none_is_refused(tmp_path, text, told):
-    """In the user's own file; the message lists those that there are."""
     path = tmp_path / "user.toml"
     path.write_text(text)
     with pytest.raises(ConfigError) as caught:
@@ -107,7 +105,6 @@ def test_a_model_folder_must_be_named_by_the_user(tmp_path):
     "address", ["http://10.0.0.1:11434", "http://127.0.0.1.evil.example:80", "http://[::2]:80"]
 )
 def test_an_address_beyond_loopback_needs_two_words_of_the_user(address):
-    """It must be listed, and remote addresses must be allowed."""
     config = WorkspaceConfig(provider="ollama", model="m", address=address)
     for user in (UserConfig(), UserConfig(addresses=(address,))):
         with pytest.raises(ConfigError):
@@ -142,7 +139,6 @@ def test_an_openai_server_is_named_by_the_user_alone():
 
 @pytest.mark.parametrize("line", ["api_key = 1234567", 'api_key = "1234567"\nprefix = "x"'])
 def test_a_fault_beside_a_key_does_not_show_it(tmp_path, line):
-    """The line says where and what; the value stays in the file."""
     path = tmp_path / "config.toml"
     path.write_text(f'[openai."http://127.0.0.1:8080"]\n{line}\n')
     with pytest.raises(ConfigError, match=r"openai(\.api_key)?: ") as caught:
@@ -187,7 +183,6 @@ def test_no_user_config_means_the_defaults(tmp_path):
 
 
 def test_settings_are_checked_before_anything_is_written(tmp_path):
-    """A wrong value raises and the file stays as it is."""
     path = tmp_path / "config.toml"
     path.write_text("min_score = 0.2\n", encoding="utf-8")
     with pytest.raises(ConfigError, match="max_results = 0"):

@@ -22,7 +22,6 @@ def named(page: str) -> set[str]:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_path_that_a_page_names_exists(page):
-    """A file that is moved or renamed is renamed on the page, too."""
     paths = named(page)
     assert paths
     there = {
@@ -46,7 +45,6 @@ def test_every_constant_that_is_to_be_counted_up_is_where_the_page_says():
 
 @pytest.mark.parametrize("command", ["tests/sources/test_chunk.py", "tests/search/test_query.py"])
 def test_the_first_tests_that_a_newcomer_runs_exist(command):
-    """The block at the top of CONTRIBUTING.md runs as it stands."""
     assert command in (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     assert (ROOT / command).is_file()
 
@@ -71,7 +69,6 @@ def test_a_workflow_runs_pinned_actions_and_has_no_rights_by_default(workflow):
 
 
 def test_the_readme_leads_to_the_pages():
-    """Somebody who wants to change memd finds both from the first page."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert "(docs/architecture.md)" in readme
     assert "(CONTRIBUTING.md)" in readme

@@ -65,7 +65,6 @@ def chunks(text):
 
 
 def test_a_block_says_what_was_said_by_whom_and_when(root):
-    """A mark, the time and the title as a heading, topic and tags as tags, then the content to the letter."""
     done = append(root, topic="Data base", tags=["#ports", "a, b"], content="It is 5433.\n\n    code\n")
     assert done.path == PATH
     mark, rest = (root / PATH).read_text().split("\n", 1)
@@ -97,7 +96,6 @@ def test_a_daily_file_is_one_that_decays_and_nothing_else_is(root):
 
 
 def test_what_stands_there_stays_to_the_byte(root):
-    """What a person wrote before, a torn last line included, is the beginning of the file afterwards."""
     for before in ("# Friday\n", "torn", "\n\n", "crlf\r\n"):
         (root / PATH).write_bytes(before.encode())
         done = append(root)
@@ -107,7 +105,6 @@ def test_what_stands_there_stays_to_the_byte(root):
 
 
 def test_many_processes_append_and_nothing_is_lost(root):
-    """Writers of memd, a shell and one that keeps its handle open: each line and each block is there."""
     held = (root / PATH).open("ab", buffering=0)
     shell = subprocess.Popen(["sh", "-c", f"for n in $(seq 200); do echo shell-$n >> {root / PATH}; done"])
     with multiprocessing.get_context("fork").Pool(4) as pool:
@@ -130,7 +127,6 @@ def _append_many(root, number):
 
 
 def test_forgetting_while_others_append_loses_nothing(root):
-    """Each block that is removed is gone, and each line that a shell appended meanwhile is there."""
     ids = [append(root, content=f"secretive {number}").id for number in range(100)]
     shell = subprocess.Popen(["sh", "-c", f"for n in $(seq 400); do echo shell-$n >> {root / PATH}; done"])
     for one in ids:
@@ -142,7 +138,6 @@ def test_forgetting_while_others_append_loses_nothing(root):
 
 
 def test_removing_changes_no_other_byte(root):
-    """The file keeps its inode, its length and all else; an open handle still appends to it."""
     first, second, third = (append(root, content=f"fact {number}") for number in range(3))
     before = (root / PATH).read_bytes()
     inode = (root / PATH).stat().st_ino
@@ -183,7 +178,6 @@ def test_a_block_that_somebody_changed_is_kept(root, edit):
 
 
 def test_a_line_behind_a_block_is_no_part_of_it(root):
-    """What a person writes behind the last block is no change of it, and stays."""
     done = append(root)
     with (root / PATH).open("a") as file:
         file.write("My own words.\n")
@@ -192,7 +186,6 @@ def test_a_line_behind_a_block_is_no_part_of_it(root):
 
 
 def test_a_block_that_was_copied_goes_from_both_places(root):
-    """No copy of a forgotten entry stays in the file."""
     done = append(root, content="twice")
     (root / PATH).write_bytes((root / PATH).read_bytes() * 2)
     remove_entry(root, PATH, done.id)
@@ -200,7 +193,6 @@ def test_a_block_that_was_copied_goes_from_both_places(root):
 
 
 def test_an_entry_is_found_by_its_id_alone(root):
-    """In whichever daily file it stands."""
     old = append(root)
     new = append(root, now=NOW.replace(day=2))
     assert find_daily_entry(root, old.id) == PATH
@@ -209,7 +201,6 @@ def test_an_entry_is_found_by_its_id_alone(root):
 
 
 def test_a_full_disk_leaves_no_part_of_a_block(root):
-    """A write that stopped half-way is blanked, and says that there is no space; what was there stays."""
     kept = append(root)
     before = (root / PATH).read_bytes()
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -246,7 +237,6 @@ def test_a_file_that_an_editor_replaces_meanwhile_has_the_entry(root, monkeypatc
 
 @pytest.mark.parametrize("times", [1, 8000], ids=["one-page", "many-pages"])
 def test_a_kill_leaves_every_entry_that_was_answered(root, times):
-    """After each kill all acknowledged blocks are whole, and the next one begins at a line of its own."""
     said: list[str] = []
     for _ in range(6):
         process = subprocess.Popen(
@@ -281,7 +271,6 @@ def test_who_opens_the_file_during_a_removal_waits_and_lives(root):
 
 
 def test_what_a_block_may_not_hold_is_refused(root):
-    """A secret, nothing, a mark: nothing is written, and the error says why."""
     first = append(root)
     before = (root / PATH).read_bytes()
     with pytest.raises(InvalidError, match="begins a daily entry"):
@@ -307,7 +296,6 @@ def test_a_file_that_would_not_be_searched_any_more_takes_no_entry(root):
 
 @pytest.mark.parametrize("kind", ["link", "pipe", "folder"])
 def test_a_daily_file_that_is_no_file_is_refused(root, tmp_path, kind):
-    """Nothing is written through a link, nobody waits at a pipe."""
     place = root / PATH
     if kind == "link":
         (tmp_path / "elsewhere.md").write_text("mine\n")
@@ -329,7 +317,6 @@ CONTENT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\
 @settings(max_examples=many(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(contents=st.lists(CONTENT.filter(str.strip), min_size=1, max_size=4), own=CONTENT)
 def test_blocks_are_told_apart_whatever_they_hold(tmp_path_factory, contents, own):
-    """Each comes back to the byte, is chunks of its own at its own lines, and leaves none when removed."""
     root = tmp_path_factory.mktemp("any")
     (root / "memory").mkdir()
     (root / PATH).write_text(own, newline="")
@@ -362,7 +349,6 @@ def _is_safe(content):
 
 
 def test_a_fence_that_an_entry_leaves_open_ends_with_it(root):
-    """The next entry is no code, and each has its own origin."""
     append(root, content="```\nnever closed")
     append(root, content="# Loud\n\nA fact.", origin={"origin": "human"}, title="Other")
     with (root / PATH).open("a") as file:

@@ -146,7 +146,6 @@ RUN = [block for block in SHELL if os.environ.get("MEMD_LONG") or not SLOW.searc
     "block", RUN, ids=lambda block: f"{block.page}: {block.text.partition(chr(10))[0]:.40}"
 )
 def test_a_block_of_a_page_runs(user, block):
-    """Each command ends with exit code 0, in the folder of the notes; a hook that is shown adds its note."""
     daemon, root = user
     for command in _commands(block.text):
         # Somebody at a terminal is asked.

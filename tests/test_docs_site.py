@@ -64,7 +64,6 @@ def test_every_client_has_a_page_and_is_named_on_the_page_of_agents():
 
 @pytest.mark.parametrize(("path", "kind"), configuration.SCHEMAS.items())
 def test_a_schema_accepts_what_memd_accepts_and_refuses_an_unknown_key(path, kind):
-    """The defaults as `memctl init` writes them, without the comment signs."""
     jsonschema = pytest.importorskip("jsonschema")
     schema = json.loads((ROOT / path).read_text(encoding="utf-8"))
     jsonschema.validate(
@@ -78,7 +77,6 @@ def test_a_schema_accepts_what_memd_accepts_and_refuses_an_unknown_key(path, kin
 
 
 def test_every_variable_that_is_read_is_documented():
-    """MEMD_… and MEMCTL_…, wherever they are read from the environment."""
     page = (DOCS / "configuration.md").read_text(encoding="utf-8")
     read = set()
     for path in [*(ROOT / "memd").rglob("*.py"), *(ROOT / "memctl").rglob("*.py")]:
@@ -89,7 +87,6 @@ def test_every_variable_that_is_read_is_documented():
 
 
 def test_every_exit_code_is_documented():
-    """With a row of its own on the page of commands, and no row for a code that does not exist."""
     page = (DOCS / "commands.md").read_text(encoding="utf-8")
     codes = {value for name, value in vars(exits).items() if name.isupper() and isinstance(value, int)}
     assert {int(code) for code in re.findall(r"(?m)^\| (\d+) \|", page)} == codes
@@ -141,7 +138,6 @@ def _footprint() -> dict[str, Any]:
 
 
 def test_this_version_has_its_figures():
-    """Size, memory, tokens of the tools and the time to the first answer are published for each version."""
     [figures] = _footprint()["figures"]
     assert figures["version"] == __version__
     # Tools that changed since then are measured again before a release; some words may differ.
@@ -149,7 +145,6 @@ def test_this_version_has_its_figures():
 
 
 def test_the_parts_of_an_installation_are_named_with_their_size():
-    """Each of a megabyte or more, as it was measured, and whether memd imports it."""
     page = (DOCS / "installing.md").read_text(encoding="utf-8")
     parts = {one["package"]: one for one in _footprint()["raw"]["parts"]}
     shown = {

@@ -66,7 +66,6 @@ def files(folder):
 
 
 def test_an_entry_holds_what_the_agent_said_and_where_it_came_from(root):
-    """The front matter names title, topic, tags, time, id and source; the body is the content."""
     done = write(root, tags=["db", "#ports", "db"])
     front, body = front_and_body(root / done.path)
     assert front == {
@@ -91,7 +90,6 @@ def test_a_writer_without_a_name_is_an_agent_all_the_same(root):
 
 
 def test_entry_and_folder_are_for_their_owner_alone(root):
-    """Folders get mode 0700 and files 0600, and nothing temporary stays."""
     done = write(root)
     assert stat.S_IMODE((root / done.path).stat().st_mode) == 0o600
     assert stat.S_IMODE((root / "memory/infra").stat().st_mode) == 0o700
@@ -100,7 +98,6 @@ def test_entry_and_folder_are_for_their_owner_alone(root):
 
 
 def test_equal_titles_are_two_entries(root):
-    """Writing a title again makes a second file and leaves the first as it was."""
     first = write(root, content="one")
     before = (root / first.path).read_bytes()
     second = write(root, content="two")
@@ -122,7 +119,6 @@ def test_a_taken_name_is_never_replaced(root, monkeypatch, linked):
 
 
 def test_names_that_are_all_taken_are_an_error_not_a_loop(root):
-    """When every name tried is taken, the writer says so and writes nothing."""
     first = write(root, new_id=lambda: "aaaaaa")
     with pytest.raises(StorageError, match="taken"):
         write(root, new_id=lambda: "aaaaaa")
@@ -153,7 +149,6 @@ def test_names_that_are_all_taken_are_an_error_not_a_loop(root):
     ],
 )
 def test_a_name_keeps_letters_and_digits_of_any_script(text, name):
-    """Words of every script stay readable in the name, and all else becomes one dash."""
     if name is None:
         with pytest.raises(InvalidError):
             slug(text, kind="title")
@@ -162,14 +157,12 @@ def test_a_name_keeps_letters_and_digits_of_any_script(text, name):
 
 
 def test_a_long_name_is_cut_at_a_character():
-    """A slug has at most 64 bytes and ends with a whole character."""
     assert slug("é" * 100, kind="title") == "é" * 32
     assert slug("x" + "語" * 100, kind="title") == "x" + "語" * 21
     assert slug("a" * 63 + " b", kind="title") == "a" * 63
 
 
 def test_over_512_bytes_is_an_error_not_a_cut():
-    """Text of 512 bytes is a name, one byte more is refused with the number of bytes."""
     assert slug("a" * 512, kind="topic") == "a" * 64
     with pytest.raises(InvalidError, match="513 bytes"):
         slug("a" * 513, kind="topic")
@@ -201,7 +194,6 @@ def test_over_512_bytes_is_an_error_not_a_cut():
     ids=lambda v: ascii(v[:12]),
 )
 def test_a_hostile_topic_gets_a_clear_error(root, topic):
-    """A topic that is a path, reserved, empty or no text is refused by name, and no folder appears."""
     with pytest.raises(InvalidError, match="topic"):
         write(root, topic=topic)
     assert files(root.parent) == []
@@ -227,7 +219,6 @@ def test_a_hostile_topic_gets_a_clear_error(root, topic):
     ids=lambda v: ascii(v[:12]),
 )
 def test_a_hostile_title_gets_a_clear_error(root, title):
-    """A title that is a path, empty or no text is refused by name, and nothing is written."""
     with pytest.raises(InvalidError, match="title"):
         write(root, title=title)
     assert list((root / "memory").iterdir()) == []
@@ -241,7 +232,6 @@ def test_a_title_may_speak_of_paths_and_reserved_words(root):
 
 
 def test_a_title_of_several_lines_becomes_one(root):
-    """Line ends and tabs in a title are one space each run; the entry stays one entry."""
     done = write(root, title="one\r\n---\n\ttwo\u2028three\x85four")
     front, body = front_and_body(root / done.path)
     assert front["title"] == "one --- two three four"
@@ -268,7 +258,6 @@ def test_an_entry_never_looks_like_a_dated_note(root):
     ],
 )
 def test_content_is_kept_to_the_character(root, content):
-    """Whatever Markdown the agent sends stands below the front matter as it was sent."""
     done = write(root, content=content)
     raw = (root / done.path).read_bytes().decode()
     header, body = raw.split("\n---\n\n", 1)
@@ -288,20 +277,17 @@ def test_content_is_kept_to_the_character(root, content):
     ids=["none", "blank", "nul", "surrogate", "long"],
 )
 def test_content_that_cannot_be_kept_is_refused(root, content, says):
-    """Empty, binary or oversized content gets an error that says which and where."""
     with pytest.raises(InvalidError, match=f"content.*{says}"):
         write(root, content=content)
     assert files(root) == []
 
 
 def test_content_of_exactly_the_limit_is_kept(root):
-    """256 KiB are written whole."""
     content = "a" * (MAX_CONTENT_BYTES - 1) + "\n"
     assert (root / write(root, content=content).path).read_text().endswith(content)
 
 
 def test_tags_have_limits(root):
-    """Too many tags and a tag that is a text are refused; empty ones are dropped."""
     with pytest.raises(InvalidError, match="33 tags"):
         write(root, tags=[str(n) for n in range(33)])
     with pytest.raises(InvalidError, match="tag has 129 bytes"):
@@ -312,7 +298,6 @@ def test_tags_have_limits(root):
 
 @pytest.mark.parametrize("field", ["content", "title", "topic", "tags", "origin"])
 def test_a_secret_is_refused_in_every_field_and_never_repeated(root, field):
-    """Wherever the secret stands, the error names kind and line and not itself; no byte is written."""
     token = "ghp_" + "aB3dE5fG7hJ9" * 3
     texts = {"tags": [token], "origin": {"session": token}, "content": f"line\nthe token: {token}"}
     with pytest.raises(SecretError, match="github-pat") as caught:
@@ -330,7 +315,6 @@ def test_what_a_person_means_is_written_with_its_secret(root):
 
 @pytest.mark.parametrize("target", ["outside", "memory/real", "nowhere"])
 def test_a_topic_that_is_a_link_is_refused(root, target):
-    """No entry goes through a linked topic folder, wherever the link leads."""
     (root / "outside").mkdir()
     (root / "memory/real").mkdir()
     (root / "memory/infra").symlink_to(root / target)
@@ -340,7 +324,6 @@ def test_a_topic_that_is_a_link_is_refused(root, target):
 
 
 def test_a_memory_folder_that_is_a_link_is_refused(root):
-    """No entry goes through memory/ when it is a link out of the workspace."""
     outside = root.parent / "outside"
     outside.mkdir()
     (root / "memory").rmdir()
@@ -351,7 +334,6 @@ def test_a_memory_folder_that_is_a_link_is_refused(root):
 
 
 def test_a_topic_that_is_a_file_is_refused(root):
-    """A file where the topic's folder should be is named in the error and left alone."""
     (root / "memory/infra").write_text("mine")
     with pytest.raises(UnsafeError, match="memory/infra"):
         write(root)
@@ -391,7 +373,6 @@ HOSTILE = st.one_of(
 @example(topic="x", title="x" * 512)
 @example(topic="語" * 170, title="ﷺ" * 170)
 def test_no_topic_and_no_title_writes_outside_memory(root, topic, title):
-    """Whatever the words are, one file appears in one new folder of memory/, or none anywhere."""
     before = set(files(root.parent))
     try:
         done = write(root, topic=topic, title=title)
@@ -407,7 +388,6 @@ def test_no_topic_and_no_title_writes_outside_memory(root, topic, title):
 
 
 def test_a_folder_swapped_for_a_link_during_the_write_lets_no_byte_out(root):
-    """While a thread swaps the topic's folder with a link outwards, no file ever appears outside."""
     outside = root.parent / "outside"
     outside.mkdir()
     stop = threading.Event()
@@ -431,7 +411,6 @@ def test_a_folder_swapped_for_a_link_during_the_write_lets_no_byte_out(root):
 
 
 def test_an_entry_that_is_taken_away_is_gone_alone(root):
-    """Its neighbours stay; a second time says that there is none."""
     mine, other = write(root), write(root)
     delete_entry(root, mine.path, force=False)
     assert files(root) == [other.path]
@@ -441,7 +420,6 @@ def test_an_entry_that_is_taken_away_is_gone_alone(root):
 
 @pytest.mark.parametrize("force", [False, True], ids=["", "forced"])
 def test_nothing_outside_is_taken_away_through_links(root, force):
-    """Neither through a linked folder nor as a linked file, also while a thread swaps them."""
     outside = root.parent / "outside"
     outside.mkdir()
     (outside / "a.md").write_text("mine")
@@ -505,7 +483,6 @@ def test_what_is_not_as_memd_wrote_it_is_not_deleted(root, edit):
 )  # fmt: skip
 @pytest.mark.parametrize("force", [False, True], ids=["", "forced"])
 def test_what_cannot_be_an_entry_is_not_deleted_at_all(root, path, force):
-    """A file that is not directly in a topic's folder, hidden, or no Markdown: not even by force."""
     there = root / path.replace("\0", "")
     there.parent.mkdir(parents=True, exist_ok=True)
     there.write_text("mine")
@@ -565,7 +542,6 @@ def swap(folder, outside, stop):
 
 
 def test_a_folder_moved_away_during_the_write_keeps_nothing(root, monkeypatch):
-    """An entry whose folder was moved out during the write is taken back, and the caller told."""
     elsewhere = root.parent / "elsewhere"
     link = os.link
 
@@ -600,7 +576,6 @@ def refusing(number):
 )
 @pytest.mark.parametrize("call", ["fsync", "link"])
 def test_a_failing_disk_leaves_nothing_behind(root, monkeypatch, call, number, error):
-    """When the disk is full or fails midway, the error says so and not even a temporary file stays."""
     (root / "memory/infra").mkdir()
     monkeypatch.setattr(os, call, refusing(number))
     with pytest.raises(error, match=re.escape(f"{root}/memory/infra")):
@@ -662,7 +637,6 @@ def run(script, *args, namespace=()):
 
 
 def test_a_disk_that_is_really_full_is_named(root):
-    """On a full file system the writer raises NoSpaceError, and every file that stands there is whole."""
     namespace = ["unshare", "-rm"]
     probe = [*namespace, "mount", "-t", "tmpfs", "none", root]
     if not shutil.which("unshare") or subprocess.run(probe, capture_output=True, check=False).returncode:
@@ -732,7 +706,6 @@ def test_a_deletion_that_is_killed_loses_no_text_and_leaves_nothing(root, saved)
 
 
 def test_what_a_killed_writer_left_is_cleared_and_nothing_else(root):
-    """Its temporary file goes; files with names of others, links, folders and a running write's stay."""
     topic = root / "memory" / "infra"
     run(KILLED_AT_EACH_CALL, root)
     left = [path for path in files(root) if Path(path).name.startswith(".")]
@@ -760,7 +733,6 @@ def test_what_a_killed_writer_left_is_cleared_and_nothing_else(root):
 
 
 def test_what_a_killed_writer_of_an_older_memd_left_is_cleared(root):
-    """A beginning of its entry, of yesterday; what is young, or has another text or name, stays."""
     entry = root / write(root).path
     raw, topic, ending = entry.read_bytes(), entry.parent, entry.name[-10:]
     whole = topic / f".{entry.name}.tmp"
@@ -783,7 +755,6 @@ def test_what_a_killed_writer_of_an_older_memd_left_is_cleared(root):
 
 
 def test_nothing_is_cleared_through_a_link(root):
-    """What stands in a folder that a link leads to is somebody else's."""
     outside = root.parent / "outside"
     outside.mkdir()
     (outside / f".memd-write-{'1' * 16}.tmp").write_text("mine")

@@ -63,7 +63,6 @@ def files(folder):
 
 
 def test_a_revision_keeps_path_id_and_time_and_says_when_and_by_whom(root):
-    """What is not named stays as it is; the file is one that memd wrote, which can be revised and deleted."""
     first = write(root, supersedes=["a.md"])
     done = revise(root, first.path)
     front, body = front_and_body(root / first.path)
@@ -88,7 +87,6 @@ def test_a_revision_keeps_path_id_and_time_and_says_when_and_by_whom(root):
 
 
 def test_the_mode_of_the_file_stays(root):
-    """Who lets others read an entry still does."""
     path = root / write(root).path
     path.chmod(0o644)
     revise(root, str(path.relative_to(root)))
@@ -148,7 +146,6 @@ def test_what_is_no_entry_any_more_is_not_revised_whatever_was_seen(root, front)
 
 @pytest.mark.parametrize("path", ["heron.md", "memory/config.toml", "memory/infra/none-abcdef.md"])
 def test_only_entries_are_revised(root, path):
-    """A person's note is that person's; what is not there is not made."""
     (root / "heron.md").write_text("mine")
     (root / "memory/infra").mkdir()
     with pytest.raises((InvalidError, NotFoundError)):
@@ -158,7 +155,6 @@ def test_only_entries_are_revised(root, path):
 
 
 def test_an_agent_does_not_revise_what_a_person_wrote(root):
-    """Not even one who has seen it; a person revises both kinds."""
     first = write(root, origin={"origin": "human"})
     before = (root / first.path).read_bytes()
     for seen in ("", first.hash):
@@ -170,7 +166,6 @@ def test_an_agent_does_not_revise_what_a_person_wrote(root):
 
 
 def test_no_link_is_followed(root, tmp_path):
-    """Neither that of a folder nor that of a file."""
     outside = tmp_path / "outside"
     outside.mkdir()
     entry = root / write(root).path
@@ -189,7 +184,6 @@ def test_no_link_is_followed(root, tmp_path):
 
 
 def test_values_are_checked_as_those_of_a_new_entry(root):
-    """Empty content, a secret, too many names: the file is as it was."""
     first = write(root)
     before = (root / first.path).read_bytes()
     for error, changes in (
@@ -207,7 +201,6 @@ def test_values_are_checked_as_those_of_a_new_entry(root):
 
 
 def test_an_entry_is_found_by_its_id(root):
-    """All of it or its first digits; also where it was changed, and not where two share them."""
     first = write(root, new_id=lambda: "abcdef0123456789")
     assert find_entry(root, "abcdef0123456789") == find_entry(root, "abcdef01") == first.path
     (root / first.path).write_text((root / first.path).read_text() + "mine\n")
@@ -313,7 +306,6 @@ def test_a_killed_revision_leaves_one_whole_entry(root, monkeypatch, after, edit
 
 
 def test_a_reader_meets_the_old_text_or_the_new_one(root):
-    """The name is never without a file, and never with half of one."""
     first = write(root)
     path = root / first.path
     stop, faults = threading.Event(), []

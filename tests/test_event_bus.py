@@ -8,7 +8,6 @@ def heard(feed, root=None):
 
 
 def test_an_event_says_where_and_when():
-    """Root and time are added; what the publisher says of them stands."""
     feed = EventBus()
     events, _ = heard(feed)
     feed.publish("/a", {"event": "state", "state": "ready"})
@@ -27,7 +26,6 @@ def test_who_follows_one_workspace_hears_of_no_other():
 
 
 def test_who_ends_it_hears_nothing_more():
-    """Also in the middle of an event, also twice; others go on."""
     feed = EventBus()
     ends = []
     feed.listen(lambda _: ends[0]())

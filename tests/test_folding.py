@@ -28,7 +28,6 @@ TEXTS = st.lists(ATOMS, max_size=12).map("".join)
 
 @given(TEXTS)
 def test_either_normal_form_is_searched_alike(text):
-    """NFC, NFD, NFKC and NFKD of a text have the same words."""
     forms = {searched_text(unicodedata.normalize(form, text)) for form in ("NFC", "NFD", "NFKC", "NFKD")}
     assert forms == {searched_text(text)}
 

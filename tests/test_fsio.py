@@ -63,7 +63,6 @@ def test_a_failing_disk_leaves_what_was_there(path, monkeypatch, replace, call, 
 
 
 def test_what_a_killed_daemon_left_is_replaced_and_no_link_is_followed(path):
-    """A link at the temporary name leads to somebody's file, which stays."""
     other = path.with_name("other")
     other.write_bytes(b"mine")
     path.with_name("file.new").symlink_to(other)

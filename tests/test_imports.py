@@ -233,7 +233,6 @@ def test_every_module_that_the_tables_name_is_there():
     ],
 )
 def test_a_planted_import_is_found(module, planted):
-    """The check fails where an import breaks the table."""
     table = modules() | {module: modules()[module] | {planted}}
     assert any(fault.startswith(module) for fault in faults(table))
 
@@ -304,7 +303,6 @@ def test_no_module_of_memctl_imports_one_above():
 
 
 def test_a_planted_circle_is_found():
-    """Though it leads through a third module."""
     table = {"a": {"b"}, "b": {"c"}, "c": set()}
     assert circle(table) == []
     assert circle(table | {"c": {"a"}}) != []
@@ -387,7 +385,6 @@ def test_no_constant_is_defined_twice(package):
     ],
 )
 def test_a_planted_second_name_is_found(check, planted):
-    """The checks fail where a module breaks them, and not before."""
     table = {"p": "", "a": "LIMIT = 10", "p.a": "", "p.b": "from p import a\nfrom a import LIMIT\na.c(LIMIT)"}
     assert check(table) == []
     assert check(table | {"p.c": planted}) != []

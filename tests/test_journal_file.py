@@ -51,7 +51,6 @@ def test_what_was_cut_off_costs_no_other_record(tmp_path):
 
 
 def test_a_record_is_one_write_behind_all_others(tmp_path):
-    """Eight writers at once: each line is whole, none is lost, and none is changed afterwards."""
     path = tmp_path / "a.jsonl"
     threads = [
         threading.Thread(target=lambda one=one: [add(path, entry_id=f"{one:08}{n:08}") for n in range(50)])
@@ -68,7 +67,6 @@ def test_a_record_is_one_write_behind_all_others(tmp_path):
 
 
 def test_a_name_is_one_line_of_a_bounded_length(tmp_path):
-    """A client that calls itself a novel, or two lines, writes one short record."""
     path = tmp_path / "a.jsonl"
     add(path, client="a\nb" * 10_000, session="\x00 \u2028 x")
     [one] = journal.newest(path)
@@ -78,7 +76,6 @@ def test_a_name_is_one_line_of_a_bounded_length(tmp_path):
 
 @pytest.mark.parametrize("kind", ["link", "fifo", "folder"])
 def test_what_stands_in_its_place_is_not_written_to(tmp_path, kind, capfd):
-    """Neither followed nor waited for; what was done stands, and the log says what the journal lacks."""
     path = tmp_path / "a.jsonl"
     target = tmp_path / "target"
     target.write_text("mine")

@@ -13,7 +13,6 @@ def test_what_was_used_longest_ago_goes():
 
 
 def test_sizes_count_and_are_given_back():
-    """Also of what is replaced, dropped or cleared."""
     cache = LruCache(10)
     cache.put("a", 1, 6)
     cache.put("a", 2, 2)

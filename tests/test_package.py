@@ -97,7 +97,6 @@ def test_two_builds_are_the_same_bytes(builds):
 
 
 def test_a_wheel_and_an_editable_install_have_what_is_generated(builds, trees, tmp_path):
-    """Built of a tree without these files, and imported in environments of their own."""
     wheel = next(builds[0].glob("*.whl"))
     for path in generate.generated():  # the wheel's build has made them
         (trees[0] / path).unlink()
@@ -127,7 +126,6 @@ def _run(folder: Path, *command: object) -> str:
 
 
 def test_the_wheel_runs_everywhere_and_has_a_manual_page_for_each_command(builds):
-    """No compiled file; pages where man looks for them in an environment."""
     with _wheel(builds[0]) as wheel:
         names = set(wheel.namelist())
         assert not [name for name in names if name.endswith((".so", ".pyd", ".dylib"))]
@@ -192,7 +190,6 @@ def _built(tree: Path, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_package_of_the_other_model_has_its_notice_and_bill_and_is_the_same_bytes(model_builds):
-    """The bill names each file of the model with its hash, and the library that reads its pieces."""
     first, second = ({path.name: path.read_bytes() for path in folder.iterdir()} for folder in model_builds)
     assert first == second
     with _wheel(model_builds[0]) as wheel:
@@ -294,7 +291,6 @@ def test_no_message_or_page_tells_to_install_a_name_that_is_not_registered():
 
 @pytest.mark.parametrize("is_published", [False, True])
 def test_one_constant_decides_whether_messages_name_the_index(monkeypatch, is_published):
-    """With it false, none does; with it true, each that says how to get memd or its model."""
     monkeypatch.setattr(versions, "PUBLISHED", is_published)
     monkeypatch.setattr(versions, "other_distributions", lambda: ["memd-engine 0.5.2"])
     monkeypatch.setattr(model_store, "installed", dict)

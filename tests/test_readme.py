@@ -163,7 +163,6 @@ def shown(picture: Path) -> str:
 
 
 def test_the_python_block_prints_hits(user):
-    """As it stands, but for the folder of notes."""
     code = block("python", "limit=5")
     assert '"/home/me/notes"' in code
     done = user(sys.executable, "-c", code.replace("/home/me/notes", user.root))
@@ -214,7 +213,6 @@ def test_the_vim_block_fills_the_quickfix_list(user, tmp_path, editor):
 
 
 def test_the_golden_file_passes_the_gate_that_is_shown_with_it(user, tmp_path):
-    """Both questions are answered, and the last command draws its picture."""
     (tmp_path / "golden.jsonl").write_text(block("json", "breast cancer gene"))
     command = block("sh", "memctl eval").splitlines()[-1]
     done = user("sh", "-c", f"{command} -w {user.root}", cwd=str(tmp_path))
@@ -224,7 +222,6 @@ def test_the_golden_file_passes_the_gate_that_is_shown_with_it(user, tmp_path):
 
 
 def test_every_command_that_the_page_names_exists(user):
-    """What the table promises is in memctl's help, word for word; so are the options of search."""
     named = set(re.findall(r"`([a-z]+)[ `]", COMMANDS.split("| command |")[1].split("\nExit codes")[0]))
     commands = set(user("memctl", "--help").stdout.split())
     assert {"search", "recall", "add", "get", "index", "status", "mcp"} <= named & commands
@@ -242,7 +239,6 @@ def test_the_error_codes_of_the_protocol_are_those_that_exit_codes_know():
 
 
 def test_the_readme_is_short():
-    """At most 1,300 words, and 150 before the first command to install."""
     assert len(README.split()) <= 1300
     assert len(README.split("## Try it")[0].split()) <= 150
 

@@ -31,7 +31,6 @@ def roots(folder: Path) -> list[Path]:
 
 
 def test_the_registry_comes_back_as_it_was_written(state, tmp_path):
-    """Roots in order, for this user alone, and nothing is left beside it."""
     path = state / "workspaces.json"
     registry = Registry(state)
     assert (registry.read(), registry.trouble) == (roots(tmp_path), "")
@@ -82,7 +81,6 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_a_damaged_registry_is_read_back_from_the_indexes(state, tmp_path, damage):
-    """Whatever stands there: the roots are there again, it is said, what was there is kept, and only once."""
     path = state / "workspaces.json"
     DAMAGE[damage](path)
     was = path.read_bytes() if path.is_file() else None
@@ -99,7 +97,6 @@ def test_a_damaged_registry_is_read_back_from_the_indexes(state, tmp_path, damag
 
 
 def test_entries_that_are_right_are_kept_beside_those_of_the_indexes(state, tmp_path):
-    """One whose index is not there yet is not lost with another's damage."""
     path = state / "workspaces.json"
     listed = [{"root": "/new"}, {"root": str(tmp_path / "a")}, {"root": "relative"}]
     path.write_text(json.dumps({"workspaces": listed}))
@@ -122,7 +119,6 @@ def test_few_damaged_ones_are_kept(state):
 
 
 def test_a_registry_that_cannot_be_written_is_as_it_was(state):
-    """What keeps it from being written is named; the list that was there is complete."""
     (state / "workspaces.json.new").mkdir()
     before = (state / "workspaces.json").read_bytes()
     with pytest.raises(StorageError, match=r"workspaces\.json: .*workspaces\.json\.new is a folder: mv "):

@@ -17,13 +17,11 @@ def test_the_four_notes_are_their_titles_alone():
 
 
 def test_the_sample_is_no_workspace_yet():
-    """It holds no configuration, because init makes one in a copy, and enough notes to get lost in."""
     assert not (SAMPLE / "memory/config.toml").exists()
     assert len(list(SAMPLE.rglob("*.md"))) >= 44
 
 
 def test_every_pair_names_a_note():
-    """Each query of pairs.jsonl has its note, and no query stands there twice."""
     pairs = [json.loads(line) for line in (HERE / "pairs.jsonl").read_text().splitlines()]
     assert all((SAMPLE / pair["path"]).is_file() for pair in pairs)
     assert len({pair["query"] for pair in pairs}) == len(pairs) >= 300

@@ -162,7 +162,6 @@ def home(tmp_path):
 
 @pytest.mark.parametrize("process", ["parser", "import"])
 def test_hostile_code_inside_the_real_process_can_do_nothing(home, process):
-    """With the environment of a careless shell, and a terminal that is the user's."""
     environment = {"HOME": str(home), "XDG_STATE_HOME": str(home / "state"), "PATH": os.environ["PATH"]}
     tree = Path(sandbox.__file__).parents[1]
     environment |= {"PYTHONPATH": f":{home / 'path'}:{tree}", "XDG_RUNTIME_DIR": str(home / "run")}

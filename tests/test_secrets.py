@@ -296,7 +296,6 @@ def in_place(around: str, text: str) -> str:
 
 @pytest.mark.parametrize("text", SECRETS.values(), ids=SECRETS)
 def test_a_secret_is_found_alone_in_a_sentence_and_next_to_han(text):
-    """A token of a known shape is found, whatever ordinary text stands around it, and masked."""
     for around in AROUND:
         whole = in_place(around, text)
         assert find_secrets(whole), around
@@ -308,7 +307,6 @@ def test_a_secret_is_found_alone_in_a_sentence_and_next_to_han(text):
 
 @pytest.mark.parametrize("text", [*EXAMPLES, *NOT_SECRETS], ids=lambda text: text[:24])
 def test_what_only_looks_like_a_secret_passes(text):
-    """Documentation's examples, names, hashes, public keys and placeholders are not refused."""
     for around in AROUND:
         assert find_secrets(in_place(around, text)) == [], around
 
@@ -381,13 +379,11 @@ def test_every_opening_of_the_table_is_found_to_the_end_of_its_token(kind, openi
 
 @pytest.mark.parametrize("behind", BEHIND)
 def test_a_secret_is_found_behind_any_sign(behind):
-    """Every shape, also as a part of a path, an address, a name, or behind what is escaped."""
     missed = [name for name, text in SECRETS.items() if not find_secrets(in_place(behind, text))]
     assert missed == []
 
 
 def test_the_place_of_a_secret_is_exact():
-    """Start and end cut the token and nothing else, also behind text that is not ASCII."""
     token = SECRETS["GitHub personal"]
     for before in ("before ", "vorher, für später: ", "鍵は ", "\udcff "):
         text = f"{before}{token} after"
@@ -403,14 +399,12 @@ def test_of_an_address_only_the_password_is_masked():
 
 @pytest.mark.parametrize("name", [name for name in SECRETS if "key" in name and "PRIVATE" in SECRETS[name]])
 def test_no_line_of_a_private_key_is_left(name):
-    """All of its body is masked, not its first lines alone."""
     hidden = mask(f"before\n{SECRETS[name]}\nafter")
     longest = max((len(word) for word in hidden.replace("\\n", " ").split()), default=0)
     assert longest < len("[masked:") + 10, hidden
 
 
 def test_several_secrets_of_a_text_are_all_masked():
-    """What stands between them is left as it is."""
     texts = [SECRETS[name] for name in ("Groq", "Linear", "bearer header", "AWS secret in JSON")]
     hidden = mask("\n".join(f"{number}: {text}, and" for number, text in enumerate(texts)))
     assert hidden.count("[masked: ") == len(texts)
@@ -444,7 +438,6 @@ def test_the_largest_entry_is_searched_in_linear_time(piece):
 
 
 def test_threads_share_one_scanner():
-    """Four threads find each what one alone finds."""
     found: list[Iterable[object]] = []
     threads = [
         threading.Thread(target=lambda: found.append([find_secrets(text) for text in SECRETS.values()]))

@@ -11,7 +11,6 @@ NAMED = re.compile(r"`(tests/[^`]*)`")
 
 
 def test_every_test_that_the_page_names_exists():
-    """With the file and the function: a test that is renamed or moved is renamed on the page, too."""
     named = set(NAMED.findall(PAGE))
     assert named
     assert sorted(name for name in named if not exists(name)) == []

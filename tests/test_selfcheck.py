@@ -58,7 +58,6 @@ def lost(folder: Path, lock: int, happens, *, answer: str = "me") -> str:
 
 
 def test_all_is_well_while_nothing_happens(folder, lock):
-    """Socket and lock are its own, and it answers itself."""
     assert lost(folder, lock, lambda: None) == ""
 
 

@@ -19,13 +19,11 @@ def test_a_setting_is_replaced_and_comments_stay(config, tmp_path):
 
 
 def test_a_new_setting_is_added(config, tmp_path):
-    """Text is quoted as TOML wants it."""
     write_settings(tmp_path, config, {"model": 'say "hi"'})
     assert config.read_text().endswith('min_score = 0.2  # low\nmodel = "say \\"hi\\""\n')
 
 
 def test_the_mode_of_the_file_stays(config, tmp_path):
-    """The user's own choice of who may read it."""
     config.chmod(0o640)
     write_settings(tmp_path, config, {"max_results": 3})
     assert config.stat().st_mode & 0o777 == 0o640

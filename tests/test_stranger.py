@@ -66,7 +66,6 @@ def steps() -> list[str]:
     reason="systemd-box needs root, systemd and script: apt-get install systemd util-linux bsdutils",
 )
 def test_every_command_of_the_readme_works_in_a_fresh_account():
-    """Each ends with exit code 0, says nothing on stderr that is not explained, and all of it goes away."""
     asking = ("memctl agents install", "memctl uninstall")
     libraries = ":".join(path for path in sys.path if "site-packages" in path)
     script = PREPARED.format(python=sys.executable, libraries=libraries)

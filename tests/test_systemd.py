@@ -50,7 +50,6 @@ def activated(expression):
 
 
 def test_readiness_status_and_stop_are_told(manager):
-    """One datagram each, in systemd's own words."""
     systemd.ready("scanning 1/8")
     systemd.status("ready")
     systemd.stopping()
@@ -78,7 +77,6 @@ def test_an_abstract_socket_is_told_as_well(monkeypatch):
 
 @pytest.mark.parametrize("address", [None, "", "/nowhere/notify", "vsock:2:1"])
 def test_without_a_manager_nothing_happens(monkeypatch, address):
-    """Neither where systemd is missing nor where it is gone."""
     monkeypatch.delenv("NOTIFY_SOCKET", raising=False)
     if address is not None:
         monkeypatch.setenv("NOTIFY_SOCKET", address)
@@ -92,7 +90,6 @@ def test_a_manager_that_does_not_read_holds_nothing_up(manager):
 
 
 def test_the_passed_socket_is_taken_once(tmp_path):
-    """It is closed in children, the variables are gone, and a second question finds nothing."""
     path = str(tmp_path / "memd.sock")
     expression = f"(s := socket.socket(socket.AF_UNIX), s.bind({path!r}), s.listen())[0]"
     assert activated(expression) == f"{path} 3 False [] []"
@@ -107,7 +104,6 @@ def test_the_passed_socket_is_taken_once(tmp_path):
     ],
 )
 def test_a_socket_of_another_kind_is_refused(expression):
-    """A TCP socket in memd.socket is an error, not a listener."""
     assert "not a listening Unix socket" in activated(expression)
 
 
@@ -136,7 +132,6 @@ def test_sockets_for_another_process_are_left_alone(monkeypatch):
     ],
 )
 def test_the_watchdog_is_told_at_a_third_of_its_interval(monkeypatch, interval_us, meant, expected_s):
-    """Not without the variable, and not where it is meant for another process."""
     pid = {"self": str(os.getpid()), "another": str(os.getpid() + 1)}.get(meant, meant)
     for name, value in (("WATCHDOG_USEC", interval_us), ("WATCHDOG_PID", pid)):
         monkeypatch.delenv(name, raising=False)

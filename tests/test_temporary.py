@@ -20,8 +20,6 @@ with private_folder(Path(sys.argv[1])) as folder:
 
 
 def test_a_private_folder_is_gone_after_the_block(tmp_path):
-    """With all that is in it, also where the block fails; nobody else may enter it meanwhile."""
-
     def fail():
         with private_folder(tmp_path) as folder:
             (folder / "inner").mkdir()
@@ -34,7 +32,6 @@ def test_a_private_folder_is_gone_after_the_block(tmp_path):
 
 
 def test_a_folder_is_abandoned_when_its_process_was_killed(tmp_path):
-    """One that is in use stays, as does everything else that lies there."""
     (tmp_path / "0123456789abcdef").mkdir()
     (tmp_path / "eval-link").symlink_to(tmp_path / "0123456789abcdef")
     with subprocess.Popen(

@@ -17,12 +17,10 @@ from memd.text import is_readable, scripts_of
     ],
 )
 def test_a_latin_model_reads_a_query_of_mostly_latin_letters(text, expected):
-    """A query whose letters are mostly of another script is not embedded."""
     assert is_readable(text, frozenset({"Latin"})) is expected
 
 
 def test_a_model_without_a_list_reads_everything():
-    """None stands for every script."""
     assert is_readable("会議", None)
 
 
@@ -46,7 +44,6 @@ def test_a_model_without_a_list_reads_everything():
     ],
 )
 def test_a_text_is_in_the_scripts_of_its_letters(text, found):
-    """Digits and signs are in none; forms of a letter are that letter."""
     assert " ".join(scripts_of(text)) == found
 
 
@@ -60,7 +57,6 @@ def test_a_text_is_in_the_scripts_of_its_letters(text, found):
     ],
 )
 def test_a_script_counts_from_two_fifths_of_what_is_said(text, found):
-    """A few names in another one do not make a text one of both."""
     assert scripts_of(text) == found
 
 

@@ -187,7 +187,6 @@ def box(script, steps=STEPS):
 
 @needs_box
 def test_the_service_lives_under_a_real_systemd():
-    """Installed, started by the first client, back after kill -9 and rm of its socket, stopped, removed."""
     life = LIFE.format(
         python=sys.executable,
         ping="answers",
@@ -203,14 +202,12 @@ def test_the_service_lives_under_a_real_systemd():
 
 @needs_box
 def test_the_service_goes_on_after_an_update():
-    """The older daemon answers and memctl says how to restart it; uninstall leaves nothing of either."""
     script = UPDATE.format(python=sys.executable, older=API_LEVEL - 1, newer=API_LEVEL)
     assert box(script, UPDATE_STEPS) == UPDATE_STEPS
 
 
 @needs_box
 def test_the_units_of_the_first_version_start_this_memd():
-    """Until service install replaces them; uninstall removes them as its own."""
     assert box(FIRST_VERSION.format(python=sys.executable), FIRST_STEPS) == FIRST_STEPS
 
 
@@ -236,7 +233,6 @@ def test_the_units_keep_their_promises_with_any_daemon():
 
 @needs_box
 def test_the_box_shows_nothing_of_the_machines_temporary_files():
-    """What lies in /tmp outside is neither seen nor touched."""
     with NamedTemporaryFile(dir="/tmp") as outside:
         # The checkout itself may lie there.
         others = f"find /tmp -path {shlex.quote(str(Path.cwd()))} -prune -o -type f -print"
@@ -319,7 +315,6 @@ def test_without_a_systemd_for_this_user_install_says_what_to_do(monkeypatch, tm
 
 @pytest.mark.parametrize(("variable", "managed"), [(None, True), ("MEMD_SOCKET", False)])
 def test_systemd_is_the_starter_only_of_its_own_socket(monkeypatch, tmp_path, variable, managed):
-    """With another MEMD_SOCKET memctl starts a daemon for that one itself."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "run"))
     for name in ("XDG_CONFIG_HOME", "MEMD_SOCKET"):

@@ -7,7 +7,6 @@ from memd.errors import UnsafeError, WorkspaceError
 
 
 def test_init_writes_one_file_and_only_once(tmp_path):
-    """The second time changes nothing, edits of the user included."""
     place = registry.workspace_at(tmp_path, tmp_path / "state")
     assert registry.create(place, force=False)
     config = tmp_path / "memory" / "config.toml"
@@ -46,13 +45,11 @@ def test_a_path_at_or_below_a_root_names_it(tmp_path):
 
 
 def test_the_only_workspace_needs_no_name(tmp_path):
-    """With one registered, an absent path means that one."""
     assert registry.choose(None, [tmp_path]) == tmp_path
 
 
 @pytest.mark.parametrize("path", [None, "relative/path", "/elsewhere", "/a\0b"])
 def test_an_unclear_request_hears_the_roots_and_the_call_to_make(path, tmp_path):
-    """The error lists what is registered and how to make another."""
     with pytest.raises(WorkspaceError, match="memctl init") as caught:
         registry.choose(path, [tmp_path / "a", tmp_path / "b"])
     assert str(tmp_path / "a") in str(caught.value)
@@ -65,7 +62,6 @@ def test_a_sibling_with_the_same_beginning_is_another_folder(tmp_path):
 
 
 def test_only_a_root_is_exactly_a_workspace(tmp_path):
-    """A link to it, a slash behind it and its old name are it; what lies in it is refused by its name."""
     outer, inner, gone, moved = (tmp_path / name for name in ("notes", "notes/project", "gone", "moved"))
     (inner / "deep").mkdir(parents=True)
     (tmp_path / "link").symlink_to(outer)
@@ -84,7 +80,6 @@ def test_only_a_root_is_exactly_a_workspace(tmp_path):
 
 
 def test_each_root_has_an_index_folder_of_its_own(tmp_path):
-    """Named by a hash of the real root, below the state directory."""
     first = registry.workspace_at(Path("/a"), tmp_path).index_dir
     second = registry.workspace_at(Path("/b"), tmp_path).index_dir
     assert first.parent == second.parent == tmp_path

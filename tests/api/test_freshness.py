@@ -15,7 +15,6 @@ from memd.workspace.workspaces import Workspaces
 
 
 def test_an_answer_never_claims_more_than_it_read(tmp_path):
-    """A note that becomes searchable while a search runs still counts as pending in its answer."""
     root, state = tmp_path / "notes", tmp_path / "state"
     state.mkdir(mode=0o700)
     (root / "memory").mkdir(parents=True)

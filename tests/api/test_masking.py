@@ -54,7 +54,6 @@ def test_every_text_of_every_answer_passes_or_is_masked():
 
 
 def test_texts_are_masked_at_any_depth_and_what_names_a_file_is_not():
-    """A token in a link's target is masked, in the name of the file that is meant it stays."""
     link = {"target": TOKEN, "path": f"{TOKEN}.md", "line": None}
     told = {"links": {"outgoing": [link]}, "tags": [TOKEN, "a"], "corrected": {"a": TOKEN}, "hits": []}
     answer = masked_answer(Packed(protocol.pack_value(told)))
@@ -78,7 +77,6 @@ def test_a_path_passes_under_each_of_its_names_and_a_part_of_an_answer_under_non
 
 
 def test_an_answer_without_secrets_is_the_same_bytes():
-    """Also one that names a file whose name is no UTF-8."""
     for told in ({"text": "no secret", "path": TOKEN}, {"text": "none", "path": "\udcff.md"}):
         answer = Packed(protocol.pack_value(told))
         assert masked_answer(answer) is answer

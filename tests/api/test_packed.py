@@ -26,7 +26,6 @@ def test_a_result_is_packed_once(result):
 
 
 def test_a_name_that_is_no_utf_8_leaves_as_its_bytes():
-    """As the system names the file; all else of the answer is there."""
     found = Location(path="caf\udce9.md", start_line=1, end_line=2)
     assert msgpack.unpackb(packed(found).result, raw=True)[b"path"] == b"caf\xe9.md"
     assert received(pack_answer(1, packed(found).result)).result["path"] == "caf\udce9.md"

@@ -17,7 +17,6 @@ VALUES = st.recursive(
 
 @given(kind=st.sampled_from(KINDS), data=st.data())
 def test_whatever_comes_is_converted_or_refused_with_its_place(kind, data):
-    """No other error than MEMD_INVALID, and that names a place."""
     keys = st.sampled_from(kind.__struct_fields__) | st.text(max_size=8)
     given_params = data.draw(st.dictionaries(keys, VALUES, max_size=5))
     refused = ""

@@ -29,7 +29,6 @@ def test_the_page_is_what_the_code_says_and_a_daemon_answers(answered):
 
 
 def test_there_is_an_example_of_each_method(answered):
-    """None is left out, and each answer has the keys and the types of its struct."""
     kinds = {name: method.result for name, method in METHODS.items()} | {SHUTDOWN: ShutdownResult}
     of_a_store = {
         "team.check",
@@ -42,7 +41,6 @@ def test_there_is_an_example_of_each_method(answered):
 
 
 def test_the_exchange_in_bytes_goes_as_the_page_has_it(tmp_path):
-    """The bytes of the page are sent as they stand there, and the answers are what it says."""
     said = PAGE.read_text(encoding="utf-8")
     expected = {
         "ping": None,
@@ -76,7 +74,6 @@ def test_the_exchange_in_bytes_goes_as_the_page_has_it(tmp_path):
 
 
 def test_every_code_is_documented_with_its_meaning():
-    """One line for each code that can travel, and each says whose fault it is."""
     said = PAGE.read_text(encoding="utf-8")
     for code, error in codes().items():
         [line] = [line for line in said.splitlines() if line.startswith(f"| `{code}` |")]

@@ -47,8 +47,6 @@ async def numbers_of(peer, count):
 
 
 def test_events_come_after_the_answer_to_subscribe_in_order(tmp_path):
-    """Each is a notification with one map; who has not subscribed gets none."""
-
     async def scenario():
         told = Telling()
         async with serving(tmp_path, told.handle) as (_, connect):
@@ -67,8 +65,6 @@ def test_events_come_after_the_answer_to_subscribe_in_order(tmp_path):
 
 
 def test_while_a_request_is_open_no_event_comes(tmp_path):
-    """Not even between the answers of two; those that waited follow the last answer, in order."""
-
     async def scenario():
         told = Telling()
         async with serving(tmp_path, told.handle) as (server, connect):
@@ -89,8 +85,6 @@ def test_while_a_request_is_open_no_event_comes(tmp_path):
 
 
 def test_progress_passes_events_that_wait(tmp_path):
-    """A request's own notifications come during it, events after it."""
-
     async def scenario():
         told = Telling()
         async with serving(tmp_path, told.handle) as (server, connect):
@@ -108,8 +102,6 @@ def test_progress_passes_events_that_wait(tmp_path):
 
 
 def test_what_is_followed_is_what_was_asked_for_last(tmp_path):
-    """A second subscribe replaces the first: no event comes twice."""
-
     async def scenario():
         told = Telling()
         async with serving(tmp_path, told.handle) as (_, connect):
@@ -126,8 +118,6 @@ def test_what_is_followed_is_what_was_asked_for_last(tmp_path):
 
 
 def test_past_a_thousand_waiting_events_the_oldest_are_dropped_and_counted(tmp_path):
-    """How many comes first, then the newest thousand; the next loss is counted anew."""
-
     async def scenario():
         told = Telling()
         async with serving(tmp_path, told.handle) as (server, connect):
@@ -149,8 +139,6 @@ def test_past_a_thousand_waiting_events_the_oldest_are_dropped_and_counted(tmp_p
 
 
 def test_a_follower_that_does_not_read_is_sent_no_more_and_then_dropped(tmp_path):
-    """Unsent bytes stay near the high water, as with answers; the feed forgets it, others hear all."""
-
     async def scenario():
         told = Telling()
         limits = Limits(write_high_water_bytes=32 << 10, drain_s=1.0)
@@ -173,8 +161,6 @@ def test_a_follower_that_does_not_read_is_sent_no_more_and_then_dropped(tmp_path
 
 
 def test_following_ends_with_the_connection(tmp_path):
-    """Whoever hangs up leaves nothing behind in the feed."""
-
     async def scenario():
         told = Telling()
         async with serving(tmp_path, told.handle) as (server, connect):
@@ -190,8 +176,6 @@ def test_following_ends_with_the_connection(tmp_path):
 
 
 def test_an_event_that_does_not_travel_costs_that_event_alone(tmp_path):
-    """Whoever published it goes on, the follower gets the next one, the log names the class."""
-
     async def scenario():
         told = Telling()
         async with serving(tmp_path, told.handle) as (_, connect):
@@ -208,8 +192,6 @@ def test_an_event_that_does_not_travel_costs_that_event_alone(tmp_path):
 
 
 def test_file_names_of_any_bytes_travel(tmp_path):
-    """A path that is no UTF-8 reaches the follower as it is."""
-
     async def scenario():
         told = Telling()
         async with serving(tmp_path, told.handle) as (_, connect):
@@ -223,7 +205,6 @@ def test_file_names_of_any_bytes_travel(tmp_path):
 
 @pytest.mark.skipif(shutil.which("nvim") is None, reason="nvim is not installed: apt-get install neovim")
 def test_a_neovim_that_follows_keeps_its_channel_through_its_requests(tmp_path):
-    """Hundreds of events between and behind 200 calls of rpcrequest, short and long ones."""
     script = tmp_path / "script.lua"
     script.write_text(f"""
         local out = {{}}

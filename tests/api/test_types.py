@@ -33,7 +33,6 @@ def test_a_function_takes_and_answers_what_the_table_says(name):
 
 
 def test_importing_the_types_loads_nothing_else():
-    """Neither the daemon nor a package beyond the standard library."""
     code = "import json, sys, memctl.types; print(json.dumps(list(sys.modules)))"
     loaded = json.loads(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout)
     assert {"memd", "msgspec", "msgpack", "pydantic"}.isdisjoint(loaded)

@@ -59,7 +59,6 @@ def reason(answer: dict) -> tuple[str, str | None]:
 
 
 def test_before_the_first_scan_is_done_a_note_is_not_indexed_yet(room):
-    """The folder is still being looked through, and the way out is to wait for that."""
     room.notes.write("a.md", "heron\n")
     answer = room.why("a.md")
     assert reason(answer) == ("not-indexed", "scanning")
@@ -75,7 +74,6 @@ def test_a_note_that_waits_in_line_says_so(room):
 
 
 def test_a_note_that_no_event_told_of_says_so(room):
-    """A scan is done, nothing waits, and yet it is there."""
     room.opened.sync.scanner.last = 1.0
     room.opened.sync.scanner._schedule.since = None
     room.notes.write("a.md", "heron\n")
@@ -91,7 +89,6 @@ def test_a_note_that_memd_failed_on_says_so(room):
 
 
 def test_a_note_that_changed_since_is_not_indexed_as_it_is(room):
-    """The word stands in the file, not yet in the index; what the index has of it is no reason."""
     room.notes.save({"a.md": "pond\n", "b.md": "heron\n"})
     assert reason(room.why("a.md")) == ("unmatched", None)
     room.notes.write("a.md", "heron\n")
@@ -105,7 +102,6 @@ def test_what_is_returned_is_returned_whatever_changed_since(room):
 
 
 def test_a_note_that_was_indexed_is_gone_and_another_is_missing(room):
-    """Before and after the index hears of it; one that never was has names that are close."""
     room.notes.save({"a.md": "heron\n", "Deep/Note.md": "heron\n"})
     (room.notes.root / "a.md").unlink()
     assert reason(room.why("a.md")) == ("gone", None)
@@ -117,7 +113,6 @@ def test_a_note_that_was_indexed_is_gone_and_another_is_missing(room):
 
 
 def test_an_indexed_note_that_is_ignored_by_now_is_no_source(room):
-    """The rules as they are on the disk, with file and line, before what the index still has."""
     room.notes.save({"a.md": "pond\n"})
     room.notes.write(".gitignore", "# x\na.md\n")
     answer = room.why("a.md")

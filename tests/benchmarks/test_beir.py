@@ -8,7 +8,6 @@ def write(folder, **files):
 
 
 def test_a_set_is_read_with_its_judged_queries_only(tmp_path):
-    """Queries without a judgement are left out, languages and excluded pairs are known."""
     write(
         tmp_path,
         corpus_jsonl='{"_id": "d1", "title": "T", "text": "x"}\n',
@@ -23,7 +22,6 @@ def test_a_set_is_read_with_its_judged_queries_only(tmp_path):
 
 
 def test_documents_become_files_that_lead_back_to_their_ids(tmp_path):
-    """Each id gets a path of its own, on every file system, and the title is the heading."""
     documents = [
         {"_id": "a/Doc 1", "title": "One", "text": "text\n\n"},
         {"_id": "a/doc_1", "title": "", "text": "other"},

@@ -19,7 +19,6 @@ def places(path):
 
 @pytest.mark.parametrize("name", ["locomo", "longmemeval"])
 def test_the_public_formats_give_the_same_sessions_and_questions(name, capsys):
-    """The same conversation in each format; a question without evidence is left out and reported."""
     [own] = load(FILES / "own.json")
     memories = load(FILES / f"{name}.json")
     assert all(memory.sessions == own.sessions for memory in memories)
@@ -75,7 +74,6 @@ def test_each_turn_is_where_the_page_has_it(tmp_path):
 
 
 def test_the_turn_of_the_best_line_is_the_first_of_a_hit(tmp_path):
-    """The others that the hit shows follow in their order; a turn whose lines it lacks is none of its."""
     paths = places(tmp_path)
     [(path, page)] = [(path, page) for path, page in paths.items() if page[0].session == "D1"]
     hit = {"path": path, "start_line": page[0].end_line, "end_line": page[2].start_line}
@@ -150,7 +148,6 @@ def test_figures_of_enough_questions_have_an_interval():
 
 
 def test_a_daemon_answers_the_questions_of_a_file():
-    """The pages are indexed, every arm is asked, and the one session about the cello is found."""
     [memory] = load(FILES / "own.json")
     answers = measure(memory)
     assert {arm: len(asked) for arm, asked in answers.items()} == {"keyword": 3, "vector": 3, "hybrid": 3}

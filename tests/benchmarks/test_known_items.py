@@ -13,7 +13,6 @@ NOTES = {
 
 
 def test_items_are_of_one_note_each():
-    """A title that two notes have is no item; a section's line is known."""
     found = known_items.items(NOTES)
     assert [item.query for item in found["title"]] == ["Choose a pool size"]
     assert {item.query: item.path for item in found["name + number"]} == {
@@ -37,7 +36,6 @@ def test_every_ninth_note_has_its_title_in_its_name_only():
 
 
 def test_a_folder_is_measured(tmp_path, monkeypatch, capsys):
-    """Each kind that the folder has gets a row."""
     for path, text in NOTES.items():
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(text)

@@ -6,7 +6,6 @@ from benchmarks.others.corpora import Corpus, Question, clusters, nearest, recal
 
 
 def test_clusters_are_the_same_for_a_seed(tmp_path):
-    """Two runs on two machines compare the same rows; another seed gives others."""
     first = np.load(clusters(tmp_path / "a.npy", 500, dim=16))
     second = np.load(clusters(tmp_path / "b.npy", 500, dim=16))
     other = np.load(clusters(tmp_path / "c.npy", 500, dim=16, seed=8))
@@ -58,7 +57,6 @@ def test_rows_that_are_not_written_yet_are_refused(tmp_path):
 
 
 def test_too_few_rows_are_refused(tmp_path):
-    """The message names how many there are."""
     made = clusters(tmp_path / "a.npy", 30, dim=16)
     with pytest.raises(SystemExit, match="has 30 rows"):
         vectors(tmp_path, made, 30, 1)

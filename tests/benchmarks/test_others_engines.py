@@ -54,7 +54,6 @@ def opened(name, folder, corpus):
 @pytest.mark.filterwarnings("ignore")  # theirs, not ours
 @pytest.mark.parametrize("name", only_installed(VECTOR))
 def test_each_engine_finds_the_nearest_rows(name, tmp_path, corpus):
-    """Every way by vector gives row numbers of the corpus, those of the exact scan, best first."""
     host = opened(name, tmp_path, Corpus(ROWS, vectors=corpus.vectors))
     question = Question(text="", vector=np.array(corpus.matrix()[7]))
     [truth] = nearest(corpus, [question], 5)
@@ -70,7 +69,6 @@ def test_each_engine_finds_the_nearest_rows(name, tmp_path, corpus):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", only_installed(KEYWORD))
 def test_each_engine_finds_texts_by_any_of_the_words(name, tmp_path, corpus):
-    """Every way by words gives line numbers; the line with both words comes before that with one."""
     host = opened(name, tmp_path, Corpus(ROWS, texts=corpus.texts))
     for way in host.open():
         if way.startswith("keyword"):
@@ -81,7 +79,6 @@ def test_each_engine_finds_texts_by_any_of_the_words(name, tmp_path, corpus):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", only_installed(HYBRID))
 def test_each_hybrid_answer_uses_both_arms(name, tmp_path, corpus):
-    """A row found by its words and another one found by its vector are both in the answer."""
     host = opened(name, tmp_path, corpus)
     question = Question(text="indentation", vector=np.array(corpus.matrix()[200]))
     [answer] = host.ask("hybrid", [question], ROWS // 2)  # a third of the rows is of row 200's cluster
@@ -115,7 +112,6 @@ class Options:
 
 
 def test_a_contest_goes_on_without_engines_that_are_missing_or_fail(tmp_path, corpus, monkeypatch):
-    """Who is not installed and who breaks are named in the table; the others are asked every question."""
     broken = Known("benchmarks.others.engines.numpy_exact:Nothing", "numpy", "numpy")
     engines = {**ENGINES, "absent": Known("x:Y", "no_such_module", "no-such-package"), "broken": broken}
     monkeypatch.setattr(contests, "ENGINES", engines)
@@ -132,7 +128,6 @@ def test_a_contest_goes_on_without_engines_that_are_missing_or_fail(tmp_path, co
 
 
 def test_what_was_built_is_kept(tmp_path, corpus):
-    """A second contest opens what the first one built, and still tells how long that took."""
     options = Options(tmp_path)
     options.engines = ("numpy exact",)
     given = Corpus(ROWS, vectors=corpus.vectors)
@@ -144,7 +139,6 @@ def test_what_was_built_is_kept(tmp_path, corpus):
 
 
 def test_a_process_that_dies_is_an_error_of_its_engine_alone():
-    """Whoever asks a process that has ended gets an error with its exit code, no hang."""
     remote = Remote("collections:deque")
     remote.call("append", 1)
     with pytest.raises(RemoteError, match="IndexError"):
@@ -156,18 +150,15 @@ def test_a_process_that_dies_is_an_error_of_its_engine_alone():
 
 
 def test_an_object_that_cannot_be_made_is_an_error():
-    """The reason comes back in one line."""
     with pytest.raises(RemoteError, match="ModuleNotFoundError"):
         Remote("no_such_module:Thing")
 
 
 def test_every_adapter_belongs_to_an_engine_that_pip_knows():
-    """The table names a module that exists, and the extra in pyproject names what is to be installed."""
     for known in ENGINES.values():
         assert find_spec(known.target.partition(":")[0]) is not None
 
 
 def test_questions_and_texts_share_their_vocabulary(corpus):
-    """Questions are made of words; the same ones each time."""
     assert text_questions(5) == text_questions(5)
     assert all(6 <= len(question.text.split()) <= 12 for question in text_questions(5))

@@ -23,7 +23,6 @@ def test_a_ratio_without_a_common_round_is_no_number():
 
 
 def test_engines_are_asked_in_turn_and_every_question_counts_once():
-    """Each round has its part of the questions, after some that do not count, and another engine begins."""
     asked = []
 
     def engine(name):
@@ -41,7 +40,6 @@ def test_engines_are_asked_in_turn_and_every_question_counts_once():
 
 
 def test_an_engine_that_fails_is_left_out_from_then_on():
-    """The others go on, and what it answered before stays."""
     calls = []
 
     def failing(questions):
@@ -60,7 +58,6 @@ def test_an_engine_that_fails_is_left_out_from_then_on():
 
 
 def test_turns_begin_with_another_one_each_time():
-    """Rotation keeps the order; nothing to rotate is no error."""
     assert [rotated(["a", "b", "c"], by) for by in (0, 1, 3)] == [
         ["a", "b", "c"],
         ["b", "c", "a"],
@@ -70,7 +67,6 @@ def test_turns_begin_with_another_one_each_time():
 
 
 def test_times_without_a_round_are_shown_as_missing():
-    """A dash, and no zero that would read as very fast."""
     assert in_ms(Times().all) == {"p50 ms": "-", "p95 ms": "-"}
 
 
@@ -81,8 +77,6 @@ def test_the_share_of_the_bare_session_is_that_of_its_best_batch():
 
 
 def test_embedders_get_the_same_slices():
-    """Documents and queries of each round go to every embedder."""
-
     class Noting:
         def __init__(self):
             self.seen = []
@@ -107,12 +101,10 @@ def test_embedders_get_the_same_slices():
 
 
 def test_files_with_more_matching_lines_come_first():
-    """As grep -c prints them; a file without a match is no answer, and a path may hold a colon."""
     assert by_count("b.md:2\na.md:2\nc:d.md:7\nnone.md:0") == ["c:d.md", "a.md", "b.md"]
 
 
 def test_tools_are_asked_in_turn():
-    """Every tool answers every question, and the paths are kept by question."""
     times, found = ask({"one": lambda text: [f"{text}.md"], "two": lambda _: []}, ["a", "b", "c"], 2)
     assert [len(one) for one in times["one"]] == [2, 1]
     assert found == {"one": {"a": ["a.md"], "b": ["b.md"], "c": ["c.md"]}, "two": {"a": [], "b": [], "c": []}}

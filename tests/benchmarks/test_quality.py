@@ -7,7 +7,6 @@ from benchmarks.quality import Ranked, below, score
 
 
 def test_a_document_ranks_where_its_best_chunk_does():
-    """Further chunks of a document, files that are none of the set, and excluded pairs take no rank."""
     data = Beir(
         name="set",
         documents=[],
@@ -46,7 +45,6 @@ def test_degraded_answers_are_reported(capsys):
 
 
 def test_a_folder_with_parts_is_one_set_a_kind(tmp_path):
-    """Questions of a language are asked in each part; long ones are a set of their own."""
     for part in ("en-a", "en-b"):
         _written(tmp_path / "m" / part, part, ("queries", "queries-history"))
     _written(tmp_path / "c" / "turns", "one/D1", ("queries",))

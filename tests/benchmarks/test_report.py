@@ -4,7 +4,6 @@ from benchmarks import report
 
 
 def test_a_table_is_aligned_under_its_heads():
-    """The first column stands left, figures right, each as wide as its longest cell."""
     text = report.table([{"arm": "keyword", "ndcg": 0.5, "n": 1200}, {"arm": "v", "ndcg": 12.25, "n": 3}])
     assert text.splitlines() == [
         "arm        ndcg      n",
@@ -15,7 +14,6 @@ def test_a_table_is_aligned_under_its_heads():
 
 
 def test_quantiles_are_values_that_were_measured():
-    """The nearest rank is taken, never a mean of two."""
     assert report.quantile([4.0, 1.0, 3.0, 2.0], 0.5) == 3.0
     assert report.quantile([4.0, 1.0], 1.0) == 4.0
 

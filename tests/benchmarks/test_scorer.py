@@ -4,7 +4,6 @@ from benchmarks.scorer import evaluate
 
 
 def test_means_are_over_the_judged_queries_answered_or_not():
-    """A judged query without an answer counts 0, one without judgements does not count at all."""
     figures = evaluate({"q1": ["a"], "other": ["z"]}, {"q1": {"a": 1}, "q2": {"b": 1}, "q3": {"c": 0}})
     assert figures == {"ndcg@10": 0.5, "recall@10": 0.5, "recall@100": 0.5, "mrr@10": 0.5}
 

@@ -38,7 +38,6 @@ def home(tmp_path: Path) -> Iterator[Daemon]:
 
 
 def test_it_answers_is_named_and_is_replaced_by_a_restart(home):
-    """A plain search goes on; version, status and what it does not know name the command that restarts it."""
     root = str(home.home / "notes")
     found = home.memctl("search", "-w", root, "grey bird")
     assert (found.returncode, "heron.md:" in found.stdout) == (0, True), found.stderr

@@ -14,7 +14,6 @@ HIT_KEYS = {
 
 
 def test_a_search_answer_has_all_that_is_promised(sample):
-    """Hits with both arms, how it was made, and how fresh the index is."""
     daemon, root = sample
     answer = daemon.call("search", query="breast cancer gene", workspace=root)
     assert set(answer) == {
@@ -45,7 +44,6 @@ def test_the_score_is_the_weighted_sum_times_decay(sample):
 
 
 def test_search_memory_is_search(sample):
-    """Agents know it under that name."""
     daemon, root = sample
     first = daemon.call("search", query="sourdough", workspace=root)
     second = daemon.call("search_memory", query="sourdough", workspace=root)
@@ -53,7 +51,6 @@ def test_search_memory_is_search(sample):
 
 
 def test_limits_and_floors_of_a_request_are_used(sample):
-    """The limit cuts, min_score drops, filters narrow."""
     daemon, root = sample
     assert len(daemon.found("water", workspace=root, limit=2)) == 2
     scores = [h["score"] for h in daemon.call("search", query="water", workspace=root, min_score=0.3)["hits"]]
@@ -80,7 +77,6 @@ def test_limits_and_floors_of_a_request_are_used(sample):
     ],
 )
 def test_a_wrong_parameter_is_named_with_its_place(sample, params, told):
-    """MEMD_INVALID, the place, what was expected; the caller is at fault."""
     daemon, root = sample
     with pytest.raises(RpcError) as caught:
         daemon.call("search", workspace=root, **params)
@@ -96,7 +92,6 @@ def test_an_unknown_method_is_named(sample):
 
 
 def test_get_returns_lines_as_they_are(sample):
-    """A source, some lines of it, or the chunk of a hit."""
     daemon, root = sample
     [hit] = daemon.call("search", query="breast cancer gene", workspace=root, limit=1)["hits"]
     whole = daemon.call("get", workspace=root, path=hit["path"])
@@ -113,7 +108,6 @@ def test_get_returns_lines_as_they_are(sample):
     "path", ["../../etc/passwd", "/etc/passwd", "nothing.md", "memory/config.toml", "a\0b"]
 )
 def test_get_reads_nothing_but_sources(sample, path):
-    """What is not indexed cannot be had, whatever it is called."""
     daemon, root = sample
     with pytest.raises(RpcError) as caught:
         daemon.call("get", workspace=root, path=path)
@@ -121,7 +115,6 @@ def test_get_reads_nothing_but_sources(sample, path):
 
 
 def test_recall_fills_a_prompt_and_stays_within_its_budget(sample):
-    """Markdown with sources, counted on what is sent, omissions with reasons."""
     daemon, root = sample
     small = daemon.call("recall", workspace=root, query="how do we deploy", budget_tokens=120)
     assert len(small["text"].encode()) <= 4 * 120
@@ -143,7 +136,6 @@ def test_hello_names_versions_features_and_limits(sample):
 
 
 def test_status_names_what_there_is(sample):
-    """Sources, chunks, skipped files, pending, staleness, model, memory."""
     daemon, root = sample
     status = daemon.call("status")
     assert status["server"]["memory_mb"] > 10
@@ -159,7 +151,6 @@ def test_status_names_what_there_is(sample):
 
 
 def test_health_runs_a_real_search(sample):
-    """Every workspace answers a ranked query with both arms."""
     daemon, root = sample
     health = daemon.call("health", workspace=root)
     assert health["ok"]
@@ -167,7 +158,6 @@ def test_health_runs_a_real_search(sample):
 
 
 def test_progress_comes_as_notifications(daemon, tmp_path):
-    """Index says how far it is, to the caller that asked for it."""
     root = tmp_path / "notes"
     root.mkdir()
     for number in range(100):
@@ -183,7 +173,6 @@ def test_progress_comes_as_notifications(daemon, tmp_path):
 
 @pytest.mark.parametrize("method", ["search", "search_memory", "recall", "why"])
 def test_a_misspelled_word_is_corrected_and_the_answer_says_so(sample, method):
-    """Every way to ask; a word that stands in a note, in quotes or in a name is left alone."""
     daemon, root = sample
     path = {"path": "recipes/sourdough.md"} if method == "why" else {}
 
@@ -218,7 +207,6 @@ def test_a_list_of_files_has_as_many_as_were_asked_for(sample, form):
 
 
 def test_a_note_in_another_encoding_is_named_by_each_search(daemon, tmp_path):
-    """Its words of ASCII are found; converted, all are, and it is not named any more."""
     root = tmp_path / "notes"
     (root / "old").mkdir(parents=True)
     (root / "new.md").write_text("# Menu\n\ncafé au lait\n")

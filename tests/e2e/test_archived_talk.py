@@ -56,7 +56,6 @@ def named(talk, **params):
 
 
 def test_the_page_names_the_entry_written_from_it_and_then_what_supersedes_that(talk):
-    """In hits, recall and get; the entry itself names nothing. Without an entry there is no key."""
     daemon, root, page = talk
     assert named(talk) == {page: None}
     entry = write(talk, **FACT)
@@ -108,7 +107,6 @@ def test_an_agent_is_not_told_of_an_entry_that_is_hidden_from_it(talk):
 
 @pytest.mark.parametrize("by", ["meta", "variable", "memctl"])
 def test_an_entry_has_the_conversation_that_its_client_names(talk, by):
-    """By the metadata of a call, or by a variable around the server or memctl; the archive matches it."""
     daemon, root, page = talk
     variable = {"CLAUDE_CODE_SESSION_ID": SESSION}
     if by == "memctl":
@@ -135,7 +133,6 @@ def test_an_entry_has_the_conversation_that_its_client_names(talk, by):
 
 
 def test_a_tool_tells_an_agent(talk):
-    """The key is in the hits of search_memory."""
     daemon, root, page = talk
     entry = write(talk, **FACT)
     [found] = in_a_session(daemon, root, ("search_memory", {"query": QUERY}))

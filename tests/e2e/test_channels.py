@@ -291,7 +291,6 @@ def test_what_is_for_people_is_refused_to_agents(kept):
 
 
 def test_a_right_guess_of_a_secret_is_answered_as_a_wrong_one(kept):
-    """As a query, a filter, a name, a link or a text, over every method that takes one."""
     daemon, root = kept
     secret = KINDS[0]
     wrong = secret[:-4] + secret[-4:][::-1]
@@ -325,7 +324,6 @@ def timeless(answer: Any) -> Any:
 
 
 def test_no_tool_resource_or_prompt_tells_a_secret_or_a_private_note(kept):
-    """Over MCP, as an agent's program asks."""
     daemon, root = kept
     names = names_of(root)
     kept_away = [name for name in names if name.startswith(("hidden", "diary"))]
@@ -357,7 +355,6 @@ def test_no_tool_resource_or_prompt_tells_a_secret_or_a_private_note(kept):
     ("client", "event"), [(client, event) for client, events in EVENTS.items() for event in events]
 )
 def test_no_hook_tells_a_secret_or_a_private_note(kept, client, event):
-    """At the start, at a prompt, and at the end, which prints nothing."""
     daemon, root = kept
     told = {
         "cwd": root,
@@ -386,7 +383,6 @@ def test_completion_offers_no_secret(kept):
 
 
 def test_the_journal_has_no_text_of_a_note(kept):
-    """The file itself, after entries were written, revised and forgotten."""
     daemon, root = kept
     entry = {"topic": "t", "title": "Quinceword", "content": "A text."}
     path = daemon.call("extract_memory", workspace=root, **entry)["path"]
@@ -405,7 +401,6 @@ def test_no_row_for_a_team_has_a_secret_or_a_private_note(notes):
 
 @pytest.mark.parametrize("client", sorted(IMPORTED))
 def test_what_was_imported_tells_an_agent_no_secret(daemon, tmp_path, client):
-    """The page has it masked already, and so has what the import prints."""
     root, source = tmp_path / "notes", tmp_path / "source"
     workspace = daemon.add_notes(root, {"open.md": OPEN})
     source.mkdir()

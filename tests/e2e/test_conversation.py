@@ -16,7 +16,6 @@ def traces(*folders):
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_an_agent_stores_finds_supersedes_and_forgets(workspace, mode):
-    """Found by meaning at once, told of what is alike, ranked behind what supersedes it, gone to the byte."""
     daemon, root = workspace
 
     async def conversation():

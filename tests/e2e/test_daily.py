@@ -32,7 +32,6 @@ def remember(daemon, workspace, content, title="A thing", **more):
 
 
 def test_a_daily_entry_is_found_by_words_and_meaning_when_the_call_answers(daemon, root):
-    """With its writer and id, though a person's words stand in the same file; what is similar is named."""
     workspace = daemon.add(root)
     (root / today()).write_text("I fed the cat.\n")
     first = remember(daemon, workspace, "The staging machine is only reached through the VPN.", tags=["ops"])
@@ -52,7 +51,6 @@ def test_a_daily_entry_is_found_by_words_and_meaning_when_the_call_answers(daemo
 
 
 def test_a_daily_entry_is_forgotten_and_nothing_else_is(daemon, root):
-    """No file holds a byte of it; the other entries of the day are found as before."""
     workspace = daemon.add(root)
     kept = remember(daemon, workspace, "The otter is back.")
     gone = remember(daemon, workspace, f"The {CANARY} sings.", title=f"Of the {CANARY}")
@@ -87,7 +85,6 @@ def test_a_daily_entry_that_was_changed_is_kept_also_by_force(daemon, root):
 
 
 def test_a_daily_file_is_not_forgotten_as_a_whole(daemon, root):
-    """The error asks for the id of an entry; neither path nor id, or both, is an error, too."""
     workspace = daemon.add(root)
     remember(daemon, workspace, "The otter is back.")
     with pytest.raises(RpcError, match="by its id"):
@@ -99,7 +96,6 @@ def test_a_daily_file_is_not_forgotten_as_a_whole(daemon, root):
 
 
 def test_memctl_adds_and_forgets_a_daily_entry(daemon, root):
-    """`add --daily` prints the path and names the id that `forget` takes; without it a topic is needed."""
     workspace = daemon.add(root)
     added = daemon.memctl("add", "-w", workspace, "--daily", "--title", "Thing", f"A {CANARY}.")
     assert added.stdout.strip().endswith(today())

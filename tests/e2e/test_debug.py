@@ -17,7 +17,6 @@ def root(tmp_path):
 
 
 def test_it_tells_versions_lag_requests_and_file_events(daemon, root):
-    """All that a bug report needs, in one object."""
     workspace = daemon.add(root)
     (root / "otter.md").write_text("An otter.\n")
     until(lambda: daemon.found("otter", workspace=workspace, mode="keyword"))
@@ -31,7 +30,6 @@ def test_it_tells_versions_lag_requests_and_file_events(daemon, root):
 
 
 def test_it_can_be_read(daemon, root):
-    """A part, a request or a batch of events is a line, and the whole is still one object."""
     workspace = daemon.add(root)
     for _ in range(3):
         daemon.call("search", query="weir heron", workspace=workspace)

@@ -41,7 +41,6 @@ def loading(daemon: Daemon, server: ModelServer, tmp_path: Path) -> tuple[Daemon
 
 
 def test_a_search_waits_for_a_model_that_loads(loading, server):
-    """It comes a second after the questions: the answers are whole, and say how long they waited."""
     daemon, root = loading
     answers: list[dict[str, Any]] = []
     asked = [
@@ -70,7 +69,6 @@ def test_a_search_waits_for_a_model_that_loads(loading, server):
 
 
 def test_who_does_not_want_to_wait_gets_what_there_is(loading):
-    """Words answer at once, and the answer says why."""
     daemon, root = loading
     answer = daemon.call("search", workspace=str(root), query="heron", wait=False)
     assert (answer["mode"], answer["degraded"]) == ("keyword", ["model-loading"])
@@ -78,7 +76,6 @@ def test_who_does_not_want_to_wait_gets_what_there_is(loading):
 
 
 def test_a_model_that_does_not_come_keeps_nobody_for_long(loading):
-    """Words answer within the search's deadline."""
     daemon, root = loading
     began = time.monotonic()
     answer = daemon.call("search", workspace=str(root), query="heron", sync=True)
@@ -113,7 +110,6 @@ def unembedded(daemon: Daemon, server: ModelServer, tmp_path: Path) -> tuple[Dae
 
 
 def test_the_words_of_a_first_index_are_waited_for_and_its_vectors_are_not(unembedded):
-    """`index` with vectors false ends while none is embedded; the search says what is still missing."""
     daemon, root = unembedded
     indexed = daemon.call("index", workspace=str(root), vectors=False)
     assert (indexed["sources"], indexed["vectors"]) == (200, 0)
@@ -126,7 +122,6 @@ def test_the_words_of_a_first_index_are_waited_for_and_its_vectors_are_not(unemb
 
 
 def test_a_first_search_says_how_much_is_found_by_meaning(unembedded, server):
-    """Hits by words on stdout, the share on stderr; --wait waits for the rest."""
     daemon, root = unembedded
     done = daemon.memctl("search", "--files", "number77", cwd=root)
     assert (done.returncode, done.stdout.split()[0]) == (0, "077.md")
@@ -158,7 +153,6 @@ def test_what_was_changed_last_is_embedded_first(unembedded, server):
 
 
 def test_a_first_search_of_a_small_folder_waits_for_its_few_vectors(daemon, server, tmp_path):
-    """They come half a second after the question: none is missing from the answer."""
     root = tmp_path / "notes"
     server.make_workspace(daemon, root)
     for name in ("heron", "otter"):
@@ -176,7 +170,6 @@ def test_a_first_search_of_a_small_folder_waits_for_its_few_vectors(daemon, serv
 
 
 def test_a_new_folder_answers_a_question_in_other_words(daemon, tmp_path):
-    """With the shipped model: `init`, then at once a question that shares no word with its answer."""
     root = tmp_path / "notes"
     root.mkdir()
     (root / "bread.md").write_text("Sourdough rises overnight.\n")

@@ -44,7 +44,6 @@ def run(sample, tmp_path):
 @pytest.mark.parametrize("editor", ["vim", "nvim"])
 @pytest.mark.parametrize("asked", [("breast cancer gene", 1), ('breast | cancer\'s "mutation" % # $HOME', 7)])
 def test_the_command_for_vim_fills_the_quickfix_list(run, sample, tmp_path, editor, asked):
-    """Whatever is typed behind it; each entry opens its file at its line."""
     if not has_quickfix(editor):
         pytest.skip(f"there is no {editor} with quickfix lists: apt-get install vim neovim")
     query, column = asked
@@ -86,13 +85,11 @@ def emacs(run, tmp_path):
 
 
 def test_the_function_for_emacs_lists_hits_that_can_be_visited(emacs, sample):
-    """M-x memd-search and M-g n: the file at the line, whatever was asked."""
     query = 'breast cancer\'s \\"mutation\\" $HOME | ;'
     assert emacs(f'(memd-search "{query}")').endswith(f"{sample[1]}/research/brca1.md:1")
 
 
 def test_emacs_own_grep_takes_the_command_line(emacs, sample):
-    """M-x grep with the line that the block names."""
     command = block("elisp", "memd-search").rpartition("a whole command line: ")[2].strip()
     assert command == "memctl search --vimgrep breast cancer gene"
     asked = f'(progn (require (quote grep)) (grep-compute-defaults) (grep "{command}"))'
@@ -100,7 +97,6 @@ def test_emacs_own_grep_takes_the_command_line(emacs, sample):
 
 
 def test_the_two_lines_install_the_plugin(run, tmp_path):
-    """They may be run again; an editor that starts in the ordinary way has the commands and the help page."""
     if shutil.which("nvim") is None:
         pytest.skip("nvim is not installed: apt-get install neovim")
     for _ in range(2):

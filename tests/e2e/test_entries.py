@@ -32,7 +32,6 @@ def refused(daemon: Daemon, root, **params) -> RpcError:
 
 @pytest.mark.parametrize("mode", ["keyword", "hybrid", "vector"])
 def test_an_entry_is_found_by_the_very_next_call(workspace, mode):
-    """By its words, by its title, by its meaning; the hit says that an agent wrote it."""
     daemon, root = workspace
     with daemon.client() as client:
         written = client.call(
@@ -57,7 +56,6 @@ def test_an_entry_is_found_by_the_very_next_call(workspace, mode):
 
 
 def test_the_reply_names_a_file_that_any_program_can_read(workspace):
-    """Path, id and time of the reply are those of the file; its body is the content to the character."""
     daemon, root = workspace
     content = "---\nnot: front matter\n---\n\n\tcode\n  trailing  \n…日本"
     written = daemon.call(
@@ -88,7 +86,6 @@ def test_the_reply_names_a_file_that_any_program_can_read(workspace):
 
 
 def test_an_entry_survives_kill_9_at_once(workspace):
-    """What was answered is on the disk and found after the restart."""
     daemon, root = workspace
     written = daemon.call(
         "extract_memory", workspace=str(root), topic="birds", title="Storks", content="come in April"
@@ -101,7 +98,6 @@ def test_an_entry_survives_kill_9_at_once(workspace):
 
 
 def test_many_agents_at_once_lose_nothing(workspace):
-    """Twenty entries of one title through as many connections are twenty files, all found."""
     daemon, root = workspace
 
     def write(number: int) -> str:
@@ -119,7 +115,6 @@ def test_many_agents_at_once_lose_nothing(workspace):
     "fact", hostile_entries(), ids=lambda fact: ascii(f"{fact['topic']}|{fact['title']}")[:40]
 )
 def test_hostile_names_write_nothing_outside_memory(trapped, fact):
-    """A clear error, and not a byte inside or outside."""
     daemon, root = trapped
     before, memory = files_outside_memory(root), sorted((root / "memory").rglob("*"))
     error = refused(daemon, root, **fact)
@@ -147,7 +142,6 @@ def test_hostile_names_write_nothing_outside_memory(trapped, fact):
     ],
 )
 def test_what_cannot_be_kept_is_refused_with_the_reason(trapped, params, code, told):
-    """Limits, types and secrets: named, never repeated, nothing written."""
     daemon, root = trapped
     memory = sorted((root / "memory").rglob("*"))
     error = refused(daemon, root, **params)
@@ -159,7 +153,6 @@ def test_what_cannot_be_kept_is_refused_with_the_reason(trapped, params, code, t
 
 
 def test_content_of_the_limit_is_kept_and_can_be_had_again(workspace):
-    """256 KiB go in, are searchable at once, and come out whole."""
     daemon, root = workspace
     content = "gnu " * (64 * 1024 - 3) + "ibex wins\n\n"
     content += "x" * (256 * 1024 - len(content))
@@ -169,7 +162,6 @@ def test_content_of_the_limit_is_kept_and_can_be_had_again(workspace):
 
 
 def test_the_reply_names_the_notes_that_say_nearly_the_same(workspace):
-    """Each once, the likest first, with its score, as `similar` has them; never the entry itself."""
     daemon, root = workspace
     (root / "bread.md").write_text("# Bread\n\nThe sourdough rises overnight in the cold kitchen.\n" * 30)
     daemon.call("index", workspace=str(root))
@@ -195,7 +187,6 @@ def test_the_reply_names_the_notes_that_say_nearly_the_same(workspace):
 
 
 def test_without_a_model_the_notes_of_the_same_words_are_named(workspace):
-    """As `similar` does it; the entry is wholly searchable then."""
     daemon, root = workspace
     daemon.call("workspace.configure", workspace=str(root), settings={"provider": "none"})
     written = daemon.call(
@@ -206,7 +197,6 @@ def test_without_a_model_the_notes_of_the_same_words_are_named(workspace):
 
 
 def test_memctl_names_the_notes_that_are_like_what_was_added(workspace):
-    """On stderr with their scores; the path alone is on stdout. A person's entry says so."""
     daemon, root = workspace
     done = daemon.memctl(
         "add", "-w", str(root), "--topic", "t", "--title", "Weir", "The weir was mended in May."

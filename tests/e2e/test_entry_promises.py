@@ -37,7 +37,6 @@ def count(root) -> int:
 
 @pytest.mark.parametrize("end", ["kill", "terminate"])
 def test_an_entry_does_not_wait_for_the_index(workspace, end):
-    """It is answered in time as not indexed; after a stop it is there, once, and found."""
     daemon, root = workspace
     with busy_writer(daemon):
         began = time.monotonic()
@@ -53,7 +52,6 @@ def test_an_entry_does_not_wait_for_the_index(workspace, end):
 
 
 def test_an_entry_that_was_late_is_indexed_without_a_word_more(workspace):
-    """The command says that it lags; when the writer is free the entry is found."""
     daemon, root = workspace
     with busy_writer(daemon):
         done = daemon.memctl("add", "-w", str(root), "--topic", "birds", "--title", "Storks", "In April.")

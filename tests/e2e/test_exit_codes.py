@@ -65,7 +65,6 @@ def test_every_code_is_documented(home):
 
 
 def test_a_folder_that_others_may_write_is_refused(home):
-    """Code 78, with the command that mends it; nothing is written there."""
     home.state.mkdir(parents=True)
     home.state.chmod(0o777)
     done = run(home)
@@ -75,7 +74,6 @@ def test_a_folder_that_others_may_write_is_refused(home):
 
 
 def test_a_lock_that_cannot_be_written_is_told(home):
-    """Code 78 and one line, as on a full disk; here no file may get a byte."""
     limited = ["sh", "-c", 'ulimit -f 0; exec "$0" -m memd', sys.executable]
     done = subprocess.run(limited, env=home.environment, capture_output=True, text=True, check=False)
     assert done.returncode == EXIT_UNSAFE
@@ -84,7 +82,6 @@ def test_a_lock_that_cannot_be_written_is_told(home):
 
 
 def test_the_socket_of_a_living_process_is_not_taken(home):
-    """Code 78; whoever listens there goes on to do so."""
     home.socket.parent.mkdir(mode=0o700)
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(home.socket))
@@ -96,7 +93,6 @@ def test_the_socket_of_a_living_process_is_not_taken(home):
 
 
 def test_a_loop_that_hangs_while_it_stops_is_ended(home):
-    """Code 1, and the log has the places where each thread was."""
     with home.log_path.open("ab") as log:
         home.process = subprocess.Popen([sys.executable, "-c", STUCK], env=home.environment, stderr=log)
     until(home.listens)

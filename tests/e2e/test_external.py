@@ -37,7 +37,6 @@ OWN = (None, None, None, False, False)
 
 
 def test_hits_and_recall_say_that_an_entry_is_external(workspace):
-    """It is in the front matter; an entry without it says nothing."""
     daemon, root = workspace
     entry = daemon.call("extract_memory", workspace=str(root), **FACT, derived_from="external")
     assert "\nderived_from: external\n" in Path(root, entry["path"]).read_text()
@@ -49,7 +48,6 @@ def test_hits_and_recall_say_that_an_entry_is_external(workspace):
 
 
 def test_a_revision_of_an_external_entry_stays_external(workspace):
-    """By an agent or by memctl; a person takes the mark out of the file. One of an own entry can set it."""
     daemon, root = workspace
     entry = daemon.call("extract_memory", workspace=str(root), **FACT, derived_from="external")
     text = "The relay uses port 4712: the user says so."
@@ -73,7 +71,6 @@ def test_a_revision_of_an_external_entry_stays_external(workspace):
 
 
 def test_the_command_and_the_tool_set_the_mark(workspace):
-    """`add --external`, and derived_from of extract_memory."""
     daemon, root = workspace
     added = [
         "add",
@@ -100,7 +97,6 @@ def test_the_command_and_the_tool_set_the_mark(workspace):
     ],
 )
 def test_what_it_cannot_be_is_refused(workspace, params, why):
-    """Another word, and a daily entry, which has no front matter of its own."""
     daemon, root = workspace
     with pytest.raises(RpcError, match=why):
         daemon.call("extract_memory", workspace=str(root), **(FACT | params))

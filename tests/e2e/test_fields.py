@@ -45,7 +45,6 @@ def paths(birds, method="search", **params):
 
 
 def test_each_way_in_takes_a_condition(birds):
-    """A parameter, an operator in the query, recall, similar, why and the list of notes."""
     daemon, root = birds
     assert paths(birds, field="status=published") == ["heron.md"]
     assert paths(birds, field=["status", "priority>=3"]) == ["heron.md", "kept.md"]
@@ -75,7 +74,6 @@ def test_an_option_takes_a_condition(birds):
 
 
 def test_a_wrong_condition_is_refused_with_an_example(birds):
-    """By the option, as by the parameter; nothing is searched."""
     daemon, root = birds
     with pytest.raises(RpcError, match=r"\$\.field: 'priority>=high': >= compares numbers and days") as error:
         daemon.call("search", workspace=str(root), query="heron", field="priority>=high")
@@ -86,7 +84,6 @@ def test_a_wrong_condition_is_refused_with_an_example(birds):
 
 
 def test_the_command_lists_keys_and_values(birds):
-    """With their counts; filters narrow them, and what is not there gives no line."""
     daemon, root = birds
     lines = daemon.memctl("fields", cwd=root).stdout.splitlines()
     assert [line.split() for line in lines] == [
@@ -185,7 +182,6 @@ def test_an_agent_learns_nothing_of_hidden_notes_and_masked_values(birds):
 
 
 def test_the_tools_take_it(birds):
-    """As a list; an error tells the agent what a condition looks like."""
     daemon, root = birds
     good, bad = in_a_session(
         daemon,

@@ -31,7 +31,6 @@ def asked(daemon: Daemon, tmp_path: Path):
 
 
 def test_filters_alone_list_the_newest(asked):
-    """Typed, or as options without a word; of several workspaces the newest of all; also for recall."""
     for argv in (["tag:alpha"], ["--tag", "alpha"], ["--path", "."], ["--since", "2026-05-01"]):
         done = asked("search", "--files", *argv)
         wanted = "" if argv == ["--path", "."] else "2026-05-03.md\n2026-05-01.md\n"
@@ -48,7 +47,6 @@ def test_filters_alone_list_the_newest(asked):
 
 
 def test_of_one_day_what_was_written_last_comes_first(daemon, tmp_path):
-    """By the time of the file, once it has settled."""
     root = tmp_path / "work"
     root.mkdir()
     for minutes, name in ((0, "older"), (20, "younger"), (10, "between")):

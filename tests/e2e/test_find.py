@@ -41,7 +41,6 @@ def leave(screen):
 
 
 def test_hits_come_as_one_types_and_the_chosen_one_is_shown(screen):
-    """The first is chosen, its section stands below; Down chooses the next."""
     finds(screen, typed="queue")
     rows = screen.until(lambda rows: ".md:" in rows[3] and " hits" in rows[1] and "by words" not in rows[1])
     first, second = (re.search(r"([\w-]+)\.md:", row)[1] for row in rows[2:4])
@@ -56,7 +55,6 @@ def test_hits_come_as_one_types_and_the_chosen_one_is_shown(screen):
 
 
 def test_search_i_is_the_same_with_its_words_typed_already(screen):
-    """And with its options: the filter counts, and is shown."""
     finds(screen, "search", "-i", "--tag", "storage", "one", "database")
     rows = shows(screen, "decisions/postgres.md:7-", "tag:storage")
     assert rows[0].startswith("one database")
@@ -74,7 +72,6 @@ def test_filters_in_what_is_typed_count_and_are_shown_as_memd_reads_them(screen)
 
 
 def test_enter_opens_the_place_and_comes_back(screen, sample):
-    """In the editor, as `memctl open` does; a file that is gone is told."""
     finds(screen, typed="rsync restart one host")
     shows(screen, "decisions/no-kubernetes.md:1-")
     screen.type("", "Enter")
@@ -109,7 +106,6 @@ def test_place_and_text_can_be_copied(screen, sample):
 
 
 def test_a_query_that_cannot_be_is_told_in_place(screen):
-    """And the next one is answered as if nothing had been."""
     finds(screen, typed=f"path:{'*a' * 600}")
     shows(screen, "has 1,200 characters; at most", without=["Traceback"])
     retype(screen, "mrna vaccine")
@@ -117,7 +113,6 @@ def test_a_query_that_cannot_be_is_told_in_place(screen):
 
 
 def test_fifty_columns_are_enough(screen):
-    """Hits, their section and the state of the search stand below each other."""
     screen.resize(50)
     finds(screen, typed="mrna vaccine")
     rows = shows(screen, "research/vaccines.md:1-", "# mRNA vaccines")
@@ -127,7 +122,6 @@ def test_fifty_columns_are_enough(screen):
 
 
 def test_a_hit_is_what_it_is_called_the_end_of_its_path_and_the_line_that_matches(workspace, terminal):
-    """Of a long path the end; what is called like the line that matches is said once."""
     daemon, root = workspace
     folder = root / "a-folder-of-many-notes" / "with-long-names"
     folder.mkdir(parents=True)
@@ -158,7 +152,6 @@ def test_keys_act_in_the_order_in_which_they_come(screen):
 
 
 def test_what_a_note_holds_is_shown_and_not_obeyed(workspace, terminal):
-    """Control characters are pictures, brackets are no markup."""
     daemon, root = workspace
     (root / "hostile\x1b[31m.md").write_text(HOSTILE)
     daemon.call("sync", workspace=str(root))
@@ -209,7 +202,6 @@ def test_a_daemon_that_dies_is_told_and_started_by_the_next_key(workspace, termi
 
 
 def test_what_is_wrong_with_the_options_is_told_before_the_screen(screen, sample):
-    """With the exit code of any other command; without a terminal as well."""
     screen.type("clear; memctl find --since never; echo left $?")
     rows = screen.until(lambda rows: "left 2" in rows)
     assert any("--since: 'never' is not a day" in row for row in rows)

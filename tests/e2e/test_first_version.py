@@ -38,7 +38,6 @@ def server():
 
 
 def test_its_index_is_rebuilt_and_its_workspace_is_known(daemon, server, tmp_path):
-    """Words answer at once, status says why meaning follows, and nothing of the old index stays."""
     root = tmp_path / "notes"
     server.make_workspace(daemon, root)
     daemon.stop()

@@ -39,7 +39,6 @@ PROOF = {
 
 
 def test_each_feature_that_is_named_is_there(workspace):
-    """One call for each; what a client asks for by its name can be had."""
     daemon, _ = workspace
     assert set(daemon.call("memd.hello")["features"]) == set(FEATURES) == set(PROOF)
     entry = daemon.call("extract_memory", **{**ENTRY, "title": "Cranes"})["path"]
@@ -62,7 +61,6 @@ def test_a_greeting_names_the_generation_of_the_workspace_that_is_meant(workspac
 
 
 def test_the_first_line_of_the_log_names_the_versions(daemon):
-    """All that a bug may be in, and that nothing is reported home."""
     first = json.loads(daemon.log().splitlines()[0])
     assert first["event"] == "start"
     assert (first["memd"], first["python"]) == (__version__, platform.python_version())
@@ -73,7 +71,6 @@ def test_the_first_line_of_the_log_names_the_versions(daemon):
 
 
 def test_what_a_daemon_logs_of_requests_is_asked_for(daemon):
-    """Without --verbose neither connections nor requests are named, with it they are: methods and sizes."""
     with pytest.raises(RpcError):
         daemon.call("get", path="1.md")
     assert '"request"' not in daemon.log()

@@ -91,7 +91,6 @@ def test_what_is_not_text_is_skipped_and_named(folder):
     ],
 )  # fmt: skip
 def test_what_is_text_is_found(folder, word, path):
-    """BOM, CRLF, a line of a megabyte, bad front matter, four mebibytes."""
     daemon, root = folder
     assert daemon.found(word, workspace=root, mode="keyword")[0] == path
     assert daemon.found("wolverine", workspace=root, mode="keyword") == []
@@ -131,7 +130,6 @@ def test_bytes_that_are_no_text_get_a_clear_error(asked):
 
 
 def test_a_skipped_file_that_is_mended_is_indexed(daemon, tmp_path):
-    """It leaves the list of skipped files, too."""
     root = tmp_path / "notes"
     root.mkdir()
     (root / "utf16.md").write_bytes(HOSTILE["utf16.md"])

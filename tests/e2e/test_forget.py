@@ -80,7 +80,6 @@ def test_what_a_long_reader_holds_is_erased_when_it_ends(unstarted, root):
 
 
 def test_a_note_of_a_person_is_not_deleted(daemon, root):
-    """The error says what to do; the file stays as it is."""
     workspace = daemon.add(root)
     with pytest.raises(RpcError, match="Delete the file yourself"):
         daemon.call("forget", workspace=workspace, path="heron.md")
@@ -100,7 +99,6 @@ def test_what_is_gone_and_not_forgotten_is_kept_for_its_day(daemon, root):
 
 
 def test_memctl_forgets_by_the_path_that_add_printed(daemon, root):
-    """And says what it was; a second time it says that there is none."""
     workspace = daemon.add(root)
     added = daemon.memctl("add", "-w", workspace, "--topic", "odd", "--title", "Thing", f"A {CANARY}.")
     path = added.stdout.strip()
@@ -138,7 +136,6 @@ def test_an_entry_is_forgotten_by_a_daemon_that_did_not_write_it(daemon, root):
 
 
 def test_what_the_index_holds_of_a_deleted_entry_is_forgotten(daemon, root):
-    """Its file is gone, by hand or by a request that was cut short: the traces are not."""
     workspace = daemon.add(root)
     path = write(daemon, workspace)["path"]
     (root / path).unlink()
@@ -180,7 +177,6 @@ def server():
 
 
 def test_an_index_that_is_being_built_holds_nothing_of_what_is_forgotten(daemon, server, tmp_path):
-    """The new index has read the entry already: it is gone from both, whichever answers later."""
     server.make_workspace(daemon, tmp_path / "served")
     workspace = daemon.add(tmp_path / "served")
     path = write(daemon, workspace)["path"]

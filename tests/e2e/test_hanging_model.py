@@ -63,7 +63,6 @@ def asked(root: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def test_each_request_is_answered_within_its_deadline(hung):
-    """All of them at once, while a text is in the model's hands: an answer or MEMD_TIMEOUT, in time."""
     daemon, root = hung
     late: list[tuple[str, float]] = []
     wrong: list[tuple[str, str]] = []
@@ -94,7 +93,6 @@ def test_each_request_is_answered_within_its_deadline(hung):
 
 
 def test_a_rebuild_that_nobody_waits_for_goes_on_and_says_so(hung, server):
-    """The error names what goes on and how to see it; in the end everything is there."""
     daemon, root = hung
     with pytest.raises(RpcError) as caught:
         daemon.call("index", workspace=str(root), rebuild=True, timeout_ms=1500)
@@ -115,7 +113,6 @@ def test_a_rebuild_that_nobody_waits_for_goes_on_and_says_so(hung, server):
 
 
 def test_an_index_that_nobody_waits_for_says_that_indexing_goes_on(hung):
-    """Without a rebuild it is the same, in words of its own."""
     daemon, root = hung
     with pytest.raises(RpcError, match="indexing continues, and `memctl status` shows its progress"):
         daemon.call("index", workspace=str(root), timeout_ms=300)
@@ -124,7 +121,6 @@ def test_an_index_that_nobody_waits_for_says_that_indexing_goes_on(hung):
 
 
 def test_a_second_signal_ends_it_at_once(hung):
-    """The first one waits for what hangs, for some seconds; exit code 1."""
     daemon, _ = hung
     daemon.process.send_signal(signal.SIGTERM)
     until(lambda: "stopping" in daemon.log())

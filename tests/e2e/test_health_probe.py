@@ -6,7 +6,6 @@ from patience import PATIENCE
 
 
 def test_health_ranks_on_the_connections_that_answer(daemon, tmp_path):
-    """FTS5 says ok, searches still answer, health does not; it heals by itself, and no note changes."""
     root = tmp_path / "notes"
     root.mkdir()
     (root / "a.md").write_text("the heron nests by the weir\n")

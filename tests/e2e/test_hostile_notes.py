@@ -42,7 +42,6 @@ def worker(daemon: Daemon) -> int | None:
 
 
 def test_beside_a_hostile_note_saves_pings_and_searches_go_on(hostile):
-    """While lists are parsed for a second, a save is found at once, and pings are answered."""
     daemon, root = hostile
     (root / "hostile.md").write_text(text("changing lists", MIB // 8) + "\nzebra\n")
     until(lambda: facts(daemon)["pending_files"] == 1 and worker(daemon))
@@ -69,7 +68,6 @@ def test_a_short_note_of_many_lines_is_parsed_apart(hostile):
 
 
 def test_what_is_too_complex_is_plain_text_and_named(hostile):
-    """Its words are found, and status says why its headings are not."""
     daemon, root = hostile
     (root / "hostile.md").write_text(text("lazy quotes", MIB // 16) + "\nzebra\n")
     assert until(lambda: daemon.found("zebra", mode="keyword"), timeout_s=60) == ["hostile.md"]
@@ -85,7 +83,6 @@ def test_what_is_too_complex_is_plain_text_and_named(hostile):
 
 
 def test_a_parser_that_dies_costs_the_note_its_structure_at_most(hostile):
-    """The note is parsed by another process, as plain text; its words are found."""
     daemon, root = hostile
     (root / "hostile.md").write_text(text("changing lists", MIB // 8) + "\nzebra\n")
     os.kill(until(lambda: worker(daemon)), signal.SIGKILL)
@@ -95,7 +92,6 @@ def test_a_parser_that_dies_costs_the_note_its_structure_at_most(hostile):
 
 
 def test_of_a_very_long_note_the_first_parts_are_embedded(daemon, tmp_path):
-    """The rest is found by its words; status, why and check know of it, and nothing is incomplete."""
     server, root = ModelServer(), tmp_path / "notes"
     server.make_workspace(daemon, root)
     with (root / "memory" / "config.toml").open("a") as config:
@@ -135,7 +131,6 @@ def test_of_a_very_long_note_the_first_parts_are_embedded(daemon, tmp_path):
 
 
 def test_a_stop_does_not_wait_for_a_hostile_note(hostile):
-    """The parser ends with the daemon, long before it is done."""
     daemon, root = hostile
     (root / "hostile.md").write_text(text("changing lists", 3 * MIB) + "\nzebra\n")
     parser = until(lambda: worker(daemon))
@@ -147,7 +142,6 @@ def test_a_stop_does_not_wait_for_a_hostile_note(hostile):
 
 
 def test_what_was_being_parsed_when_the_daemon_died_comes_last(hostile):
-    """After kill -9 all other notes are searchable before it, and it is parsed apart."""
     daemon, root = hostile
     (root / "hostile.md").write_text(text("changing lists", MIB // 8) + "\nzebra\n")
     until(lambda: list(daemon.state.rglob("parsing.large")))

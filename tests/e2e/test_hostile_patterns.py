@@ -31,7 +31,6 @@ def root(tmp_path):
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_gitignore_keeps_nobody_waiting(daemon, root, name):
-    """Pings, searches and saves go on while its folder is compared, and a stop is an orderly one."""
     workspace = daemon.add(root)
     (root / "clone" / ".gitignore").write_text(HOSTILE[name])
     (root / "clone" / "a" / "fresh.md").write_text("Hidden.\n")
@@ -53,7 +52,6 @@ def test_a_hostile_gitignore_keeps_nobody_waiting(daemon, root, name):
 
 
 def test_an_ignore_file_that_cannot_be_used_hides_its_folder_and_is_named(daemon, root):
-    """What it was to hide is never found; what was indexed before leaves the answers, and comes back."""
     workspace = daemon.add(root)
 
     def found() -> list[str]:
@@ -74,7 +72,6 @@ def test_an_ignore_file_that_cannot_be_used_hides_its_folder_and_is_named(daemon
 
 @pytest.mark.parametrize("path", ["x" * 1025, "[a[[:b:]]"])
 def test_a_glob_that_cannot_be_used_is_refused(daemon, root, path):
-    """In a parameter and in a query, and nothing is answered in its place."""
     workspace = daemon.add(root)
     for params in ({"query": "heron", "path": path}, {"query": f"heron path:{path}"}):
         with pytest.raises(RpcError) as caught:

@@ -12,7 +12,6 @@ MOST = 0.3  # of one core; threads that spin while they wait for the next text t
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts processor time in /proc")
 def test_after_a_burst_of_embedding_it_is_idle_again(workspace):
-    """The model's threads do not spin, queries that are answered leave nothing running."""
     daemon, root = workspace
     for number in range(60):
         (root / f"burst{number}.md").write_text(

@@ -82,7 +82,6 @@ def test_a_package_is_listed_used_and_given_up(daemon: Daemon, site: Path, tmp_p
 
 
 def test_a_workspace_cannot_choose_what_the_user_did_not(daemon: Daemon, site: Path, tmp_path: Path):
-    """The name in a configuration that came with a clone changes nothing without the user's own."""
     install(site)
     root = workspace(daemon, tmp_path)
     done = daemon.memctl("workspaces", "configure", "-w", str(root), "model=multilingual")
@@ -92,7 +91,6 @@ def test_a_workspace_cannot_choose_what_the_user_did_not(daemon: Daemon, site: P
 
 
 def test_a_package_that_is_gone_is_named(daemon: Daemon, site: Path, tmp_path: Path):
-    """Words answer, and the status says what to install."""
     root = workspace(daemon, tmp_path)
     install(site)
     daemon.memctl("models", "use", "multilingual", "-w", str(root))
@@ -105,7 +103,6 @@ def test_a_package_that_is_gone_is_named(daemon: Daemon, site: Path, tmp_path: P
 
 
 def test_init_offers_the_installed_model(daemon: Daemon, site: Path, tmp_path: Path):
-    """Where the notes are in scripts that the shipped model does not read."""
     install(site)
     root = tmp_path / "chinese"
     root.mkdir()

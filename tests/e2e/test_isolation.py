@@ -66,7 +66,6 @@ def text_of(daemon: Daemon, method: str, params: dict, root: str) -> str:
 
 
 def test_no_answer_or_error_of_one_shows_a_word_of_the_other(pair):
-    """Every method, asked in each workspace for the other one's words."""
     daemon, first, second = pair
     for root, own, foreign in ((first, "heronword", "badgerword"), (second, "badgerword", "heronword")):
         for method, params in calls(root, foreign):
@@ -81,7 +80,6 @@ def test_no_answer_or_error_of_one_shows_a_word_of_the_other(pair):
 
 
 def test_who_follows_one_hears_nothing_of_the_other(kept_pair):
-    """Neither its root nor the name of a file that changes there; what changes here is told."""
     daemon, first, second = kept_pair
     with daemon.client() as client:
         happening = client.events(first)
@@ -98,7 +96,6 @@ def test_who_follows_one_hears_nothing_of_the_other(kept_pair):
 
 
 def test_paths_of_the_other_workspace_cannot_be_read(kept_pair):
-    """Neither absolute nor by climbing up."""
     daemon, first, second = kept_pair
     for path in (f"{second}/notes.md", "../second/notes.md"):
         with pytest.raises(RpcError) as caught:

@@ -41,7 +41,6 @@ def write(daemon, workspace, client="mcp:tester", session="c-1", origin="agent")
 
 
 def test_the_journal_says_who_wrote_and_forgot_what(own_daemon, root):
-    """Path and title are looked up while the entry is there; the file has no word and no name of it."""
     workspace = own_daemon.add(root)
     written = write(own_daemon, workspace)
     [one] = journal(own_daemon, workspace)
@@ -61,7 +60,6 @@ def test_the_journal_says_who_wrote_and_forgot_what(own_daemon, root):
 
 
 def test_the_journal_says_who_revised_and_superseded_what(daemon, root):
-    """A revision under the entry's id, with the hash that it has then; what is superseded under its own."""
     workspace = daemon.add(root)
     old = write(daemon, workspace)
     by = {"origin": "agent", "client": "mcp:other"}
@@ -88,7 +86,6 @@ def test_the_journal_says_who_revised_and_superseded_what(daemon, root):
 
 
 def test_the_journal_is_asked_by_client_conversation_and_day(daemon, root):
-    """Each narrows, all together; the newest come first and no more than asked for."""
     workspace = daemon.add(root)
     for client, session in (("one", "a"), ("one", "b"), ("two", "a")):
         write(daemon, workspace, client, session)
@@ -103,7 +100,6 @@ def test_the_journal_is_asked_by_client_conversation_and_day(daemon, root):
 
 
 def test_the_journal_says_how_much_of_it_is_shown(daemon, root):
-    """The newest so many of all; that it is empty, or has nothing of what is asked for."""
     workspace = daemon.add(root)
     done = daemon.memctl("journal", cwd=root)
     assert (done.returncode, done.stdout, done.stderr) == (exits.NONE, "", "memctl: the journal is empty\n")
@@ -137,7 +133,6 @@ def test_the_journal_outlives_index_and_daemon(daemon, root):
 
 
 def test_one_workspace_has_nothing_of_the_others_journal(daemon, root, tmp_path):
-    """Neither its records nor its names, also where the same client writes into both."""
     other = tmp_path / "other"
     (other / "memory").mkdir(parents=True)
     first, second = daemon.add(root), daemon.add(other)
@@ -158,7 +153,6 @@ def test_a_write_stands_where_the_journal_cannot_be_written(own_daemon, root):
 
 
 def test_memctl_shows_the_journal(daemon, root):
-    """A line each, or an object; 1 where there is nothing."""
     workspace = daemon.add(root)
     assert daemon.memctl("journal", "-w", workspace).returncode == exits.NONE
     (stored,) = in_a_session(daemon, root, ("extract_memory", FACT))
@@ -172,7 +166,6 @@ def test_memctl_shows_the_journal(daemon, root):
 
 
 def test_forget_names_where_else_the_words_stand_and_leaves_them(daemon, root):
-    """Archives, daily files and notes by path and line, git by its index; none of them changes."""
     (root / "memory" / "2026-05-07.md").write_text("# Thursday\n\nNothing else.\n\n" + FACT["content"])
     (root / "archive").mkdir()
     (root / "archive" / "talk.md").write_text(
@@ -197,7 +190,6 @@ def test_forget_names_where_else_the_words_stand_and_leaves_them(daemon, root):
 
 
 def test_a_file_that_is_kept_leaves_the_index_for_good(own_daemon, root):
-    """A person's note as well: not a byte changes, no trace is left, and no scan brings it back."""
     name = "odd [1] *bird*! .md"
     (root / name).write_text(f"# Bird\n\nThe {CANARY} is mine.\n")
     (root / "odd 1 bird .md").write_text("# Other bird\n\nAn ordinary bird.\n")
@@ -286,7 +278,6 @@ def at_a_terminal(daemon, typed, *argv):
 
 
 def test_a_query_asks_about_each_entry(daemon, root):
-    """Only those that are answered with y go; where nobody can be asked nothing is deleted by words."""
     workspace = daemon.add(root)
     written = write(daemon, workspace)
     refused = daemon.memctl("forget", "-w", workspace, "--query", CANARY)

@@ -150,7 +150,6 @@ def asked() -> list[tuple[str, dict]]:
 
 
 def test_an_agent_gets_the_same_bytes_with_kept_notes_and_without(pair):
-    """By every method, name and spelling: errors, stages, links, ranks, scores, corrections and counts."""
     differing = [
         (method, params, both)
         for method, params in asked()
@@ -162,7 +161,6 @@ def test_an_agent_gets_the_same_bytes_with_kept_notes_and_without(pair):
 
 
 def test_the_tools_of_an_agent_answer_alike(pair):
-    """As a client of the MCP server sees it, errors included."""
     tools = [("forget_memory", {"path": path}) for path in ("kept.md", "./kept.md", "never.md", "hidden")]
     tools += [("forget_memory", {"id": one}) for one in ("0a1b2c", "123456")]
     tools += [("why_memory", {"path": path, "query": "weir"}) for path in ("hidden", "kept.md", "build.py")]

@@ -28,7 +28,6 @@ def root(tmp_path):
 
 
 def test_a_saved_note_is_found_without_being_asked_to_index(daemon, root):
-    """The watcher sees saves, renames and deletions; both arms follow."""
     workspace = daemon.add(root)
     (root / "badger.md").write_text("Badgers dig setts at night.\n")
     until(lambda: daemon.found("badgers", workspace=workspace, mode="keyword") == ["badger.md"])
@@ -40,7 +39,6 @@ def test_a_saved_note_is_found_without_being_asked_to_index(daemon, root):
 
 
 def test_a_folder_that_is_moved_in_and_out_is_followed(daemon, root, tmp_path):
-    """New folders are looked through; folders that leave take their notes with them."""
     workspace = daemon.add(root)
     deep = root / "a" / "b" / "c"
     deep.mkdir(parents=True)
@@ -51,7 +49,6 @@ def test_a_folder_that_is_moved_in_and_out_is_followed(daemon, root, tmp_path):
 
 
 def test_a_restart_embeds_nothing_again(daemon, root):
-    """What was indexed is there, and answers at once."""
     workspace = daemon.add(root)
     assert daemon.stop() == 0
     before = {path.name: path.stat().st_mtime_ns for path in daemon.state.rglob("vectors.*")}
@@ -62,7 +59,6 @@ def test_a_restart_embeds_nothing_again(daemon, root):
 
 
 def test_it_is_alive_again_after_kill_9(daemon, root):
-    """The socket it left behind is taken over, the index answers."""
     workspace = daemon.add(root)
     daemon.process.kill()
     daemon.process.wait()
@@ -72,7 +68,6 @@ def test_it_is_alive_again_after_kill_9(daemon, root):
 
 
 def test_a_second_daemon_leaves_at_once(daemon):
-    """Exit code 73 and a clear word; the first one goes on."""
     second = subprocess.run(
         [sys.executable, "-m", "memd"],
         env=daemon.environment,
@@ -104,7 +99,6 @@ def test_sigterm_with_idle_clients_and_indexing_under_way_ends_it_cleanly(daemon
 
 
 def test_shutdown_by_request_answers_first(daemon):
-    """The reply arrives, then the process ends."""
     assert daemon.call("shutdown") == {"stopping": True}
     assert daemon.process.wait(timeout=20 * PATIENCE) == 0
 
@@ -145,7 +139,6 @@ def test_without_a_model_search_goes_on_by_keyword_and_says_so(tmp_path, root):
 
 
 def test_a_workspace_without_a_provider_is_ready_and_complete(daemon, root):
-    """Provider = "none": nothing waits for vectors that nobody makes, before and after a restart."""
     (root / "memory").mkdir()
     (root / "memory" / "config.toml").write_text('provider = "none"\n')
     assert daemon.memctl("init", str(root)).returncode == 0
@@ -163,7 +156,6 @@ def test_a_workspace_without_a_provider_is_ready_and_complete(daemon, root):
 
 
 def test_a_wrong_configuration_stops_its_own_workspace_only(daemon, root, tmp_path):
-    """One clear line for it; the others answer; mending the file is enough."""
     other = tmp_path / "other"
     other.mkdir()
     (other / "otter.md").write_text("otter\n")
@@ -188,7 +180,6 @@ def test_a_wrong_configuration_stops_its_own_workspace_only(daemon, root, tmp_pa
 
 
 def test_configure_writes_the_setting_and_keeps_comments(daemon, root):
-    """The file stays the user's; the daemon uses the new value."""
     workspace = daemon.add(root)
     config = root / "memory" / "config.toml"
     config.write_text("# mine\nmax_results = 3\n")
@@ -201,7 +192,6 @@ def test_configure_writes_the_setting_and_keeps_comments(daemon, root):
 
 
 def test_removing_a_workspace_deletes_its_index_and_no_note(daemon, root):
-    """The registration and the index are gone, every file of the folder is there."""
     workspace = daemon.add(root)
     before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
     daemon.call("workspace.remove", path=workspace)
@@ -213,7 +203,6 @@ def test_removing_a_workspace_deletes_its_index_and_no_note(daemon, root):
 
 
 def test_what_lies_in_a_workspace_is_not_removed(daemon, root):
-    """A plain subfolder, its memory folder and a note are refused by the name of the root, which stays."""
     workspace = daemon.add(root)
     (root / "birds").mkdir()
     for inner in ("birds", "memory", "heron.md", "gone"):
@@ -240,7 +229,6 @@ def test_a_workspace_whose_folder_is_gone_is_removed_by_its_old_path(daemon, roo
 
 
 def test_init_changes_none_of_the_notes(daemon, tmp_path):
-    """A folder that already holds Markdown keeps every byte; the only new file is the config."""
     root = tmp_path / ".boocode"
     (root / "memory").mkdir(parents=True)
     (root / "memory" / "MEMORY.md").write_bytes(b"\xef\xbb\xbf# Old\r\nfacts\r\n")
@@ -300,7 +288,6 @@ def written_paths(line):
 
 
 def test_files_of_the_daemon_are_for_their_owner_alone(daemon, root):
-    """State, lock, registry, index and socket, under any umask."""
     daemon.stop()
     old = os.umask(0)
     try:
@@ -330,7 +317,6 @@ def test_an_unreadable_index_is_set_aside_and_filled_again(daemon, root):
 
 
 def test_a_rebuild_answers_as_before(daemon, root):
-    """Everything is read and embedded anew."""
     workspace = daemon.add(root)
     before = daemon.call("search", query="bird at a dam", workspace=workspace)["hits"]
     with daemon.client() as client:
@@ -383,7 +369,6 @@ def test_a_folder_that_comes_back_brings_its_own_rules(daemon, root, tmp_path):
 
 
 def test_a_setting_that_would_break_the_workspace_is_not_written(daemon, root):
-    """Patterns and models are tried before; a broken file can be mended the same way."""
     workspace = daemon.add(root)
     config = root / "memory" / "config.toml"
     before = config.read_text()
@@ -417,7 +402,6 @@ def test_a_config_that_links_out_of_the_workspace_is_not_written(daemon, root, t
 
 
 def test_one_damaged_index_does_not_keep_the_daemon_from_starting(daemon, root, tmp_path):
-    """Whatever is wrong with one workspace's files, the others answer, and so does it in the end."""
     other = tmp_path / "other"
     other.mkdir()
     (other / "otter.md").write_text("otter\n")
@@ -438,7 +422,6 @@ def test_one_damaged_index_does_not_keep_the_daemon_from_starting(daemon, root, 
 
 
 def test_a_daemon_that_nobody_can_reach_ends(unstarted):
-    """Its socket was deleted: it leaves with code 75, and a new one can be started."""
     daemon = unstarted.start(under=hurried("memd.daemon.LOOK_S = 0.5"))
     daemon.socket.unlink()
     assert daemon.process.wait(timeout=40 * PATIENCE) == 75

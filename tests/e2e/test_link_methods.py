@@ -37,7 +37,6 @@ def listed(answer):
 
 
 def test_links_come_in_pages_of_both_directions(vault):
-    """With place, target and why not; what is no note is kept apart."""
     daemon, root = vault
     heron = "birds/heron.md"
     into = daemon.call("links", workspace=str(root), path=heron)
@@ -61,7 +60,6 @@ def test_links_come_in_pages_of_both_directions(vault):
 
 
 def test_mentions_broken_links_and_orphans(vault):
-    """A mention is a line with title or alias that is no link; a link may lack its heading."""
     daemon, root = vault
     said = daemon.call("links", workspace=str(root), path="birds/heron.md", which="mentions", agent=True)
     assert [(*one[:3], link["target"]) for one, link in zip(listed(said), said["links"], strict=True)] == [
@@ -81,7 +79,6 @@ def test_mentions_broken_links_and_orphans(vault):
 
 
 def test_names_say_what_changed(vault):
-    """All notes at first; then those that changed or went, and none to an agent that it may not see."""
     daemon, root = vault
     every = daemon.call("names", workspace=str(root))
     assert every["all"]
@@ -122,14 +119,12 @@ def test_names_say_what_changed(vault):
     ],
 )
 def test_a_link_as_written_has_a_meaning(vault, link, place):
-    """A note and a heading's section, or why none."""
     daemon, root = vault
     found = daemon.call("resolve", workspace=str(root), link=link, path="river/weir.md")
     assert (found["path"], found["line"], found["end_line"], found["why"]) == place
 
 
 def test_a_text_that_is_edited_has_an_outline(vault):
-    """By offsets, with what its links mean: its own headings are those of the text."""
     daemon, root = vault
     text = "---\ntitle: T\n---\n# New \U0001f426\n\n[[#new \U0001f426]] [h](../birds/heron.md) [[x]]\n"
     found = daemon.call("outline", workspace=str(root), path="river/weir.md", text=text)
@@ -148,7 +143,6 @@ def test_a_text_that_is_edited_has_an_outline(vault):
 
 
 def test_a_text_is_compared_as_it_is(vault):
-    """It is no query: quotes, a minus and a filter in it are words. Its own note is left out."""
     daemon, root = vault
     text = 'Of nobody; "quoted" -minus tag:none.'
     found = daemon.call("similar", workspace=str(root), text=text, min_score=0.0)
@@ -158,13 +152,11 @@ def test_a_text_is_compared_as_it_is(vault):
 
 
 def test_get_may_leave_out_links(vault):
-    """A caller that shows the text alone does not pay for them."""
     daemon, root = vault
     assert "links" not in daemon.call("get", workspace=str(root), path="[[heron]]", links=False)
 
 
 def test_memctl_links_prints_a_line_for_each(vault):
-    """And all of it as JSON."""
     daemon, root = vault
     assert daemon.memctl("links", "birds/heron.md", cwd=root).stdout.splitlines() == [
         "out  birds/heron.md:11:8 -> river/weir.md#built-in-1850",

@@ -35,7 +35,6 @@ def links_of(answer):
 
 
 def test_get_and_similar_name_the_links_out_of_a_note_and_into_it(vault):
-    """With paths and lines; what names nobody is named, too; code links nothing."""
     daemon, root = vault
     weir = (
         [("text", "2026 repairs", None, 3), ("text", "Grey Bird", "birds/heron.md", 4)],
@@ -76,7 +75,6 @@ def test_an_entry_links_only_where_its_caller_says_so(vault):
 
 
 def test_similar_notes_say_why_and_when(vault):
-    """By meaning, by words and by which; of what day they are and who wrote them."""
     daemon, root = vault
     first = daemon.call(
         "extract_memory",
@@ -117,7 +115,6 @@ def test_similar_notes_say_why_and_when(vault):
 
 
 def test_without_a_model_similar_notes_are_so_by_words(vault):
-    """The reason says which arm found them."""
     daemon, root = vault
     daemon.call("workspace.configure", workspace=str(root), settings={"provider": "none"})
     done = daemon.call(
@@ -132,7 +129,6 @@ def test_without_a_model_similar_notes_are_so_by_words(vault):
 
 
 def test_memctl_shows_links_and_reasons(vault):
-    """A line a link, paths as seen from here; of similar how many there are; of add why and when."""
     daemon, root = vault
     said = daemon.memctl("get", "--links", "../river/weir.md", cwd=root / "birds")
     assert said.stdout.splitlines() == [
@@ -169,7 +165,6 @@ def test_of_very_many_links_the_first_are_named_and_all_are_counted(vault):
 
 
 def test_get_takes_a_title_and_names_near_paths(vault):
-    """By the title that one note alone has, from any folder; an agent gets the error alone."""
     daemon, root = vault
     assert daemon.memctl("get", "Heron:4", cwd=root / "river").stdout == "# Heron\n"
     assert daemon.call("get", workspace=str(root), path="heron")["path"] == "birds/heron.md"
@@ -189,7 +184,6 @@ def test_get_takes_a_title_and_names_near_paths(vault):
 
 
 def test_a_title_in_the_front_matter_names_a_note_after_its_file_is_renamed(vault):
-    """A link by it goes on to mean the same note."""
     daemon, root = vault
     (root / "links.md").write_text("See [[The Long Dam]].\n")
     (root / "dam.md").write_text("---\ntitle: The Long Dam\n---\nOf 1850.\n")

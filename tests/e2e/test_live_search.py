@@ -43,8 +43,6 @@ async def meant(found, typed):
 
 
 def test_words_answer_at_once_and_meaning_when_one_pauses(live):
-    """One answer each, in this order; by meaning a note is found that has none of the words."""
-
     async def script(searched, found):
         searched.ask("flu jab")
         await meant(found, "flu jab")
@@ -56,7 +54,6 @@ def test_words_answer_at_once_and_meaning_when_one_pauses(live):
 
 
 def test_what_is_answered_too_late_is_dropped(live):
-    """Of a word that is typed in one go only the whole is shown, and little of it is asked."""
     asked = []
 
     async def script(searched, found):

@@ -23,7 +23,6 @@ def long_note(workspace):
 
 
 def test_an_agent_never_gets_a_line_twice(long_note):
-    """Neither of a recall nor among the places and snippets of hits."""
     daemon, root = long_note
     found, *recalled = in_a_session(
         daemon,

@@ -31,7 +31,6 @@ sys.exit(daemon.run(daemon.starter(None)))
 
 @pytest.mark.parametrize(("jump_s", "was_set"), [(YEAR_S, True), (-YEAR_S, True), (YEAR_S, False)])
 def test_time_that_was_lost_means_one_look_and_no_timeout(tmp_path, jump_s, was_set):
-    """A clock a year ahead or back, or a suspend: one look at all files, and requests are answered."""
     home, root = tmp_path / "home", tmp_path / "notes"
     home.mkdir()
     root.mkdir()

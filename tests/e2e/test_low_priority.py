@@ -13,7 +13,6 @@ NICE_FIELD = 16  # of /proc/PID/task/TID/stat behind the name: the 19th, as proc
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a thread has no priority of its own")
 def test_only_the_threads_that_embed_notes_are_niced(workspace: tuple[Daemon, Path]) -> None:
-    """The event loop's thread, the readers and the writer keep the priority that the daemon has."""
     daemon, root = workspace
     for number in range(20):
         (root / f"more{number}.md").write_text(f"# Day {number}\n\nThe heron stood by weir {number}.\n")

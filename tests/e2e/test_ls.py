@@ -81,7 +81,6 @@ def test_a_pattern_without_a_note_is_no_mistake(listed):
 
 
 def test_json_is_an_object_a_line(listed):
-    """A note has its title and sizes, a skipped file its reason."""
     _, lines, _ = ls(listed, "--json")
     objects = [json.loads(line) for line in lines]
     assert objects[2]["title"] == "Grey heron"
@@ -118,7 +117,6 @@ def test_a_filter_that_is_wrong_is_refused(listed):
 
 
 def test_an_entry_says_when_an_agent_was_last_given_it(listed):
-    """A person's search does not count, and other notes have no such day."""
     daemon, root = listed
     entry = daemon.call(
         "extract_memory", workspace=str(root), topic="birds", title="Kestrels", content="They hover.\n"

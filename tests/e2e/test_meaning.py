@@ -25,7 +25,6 @@ def titles(daemon, root, query, **params):
 
 @pytest.mark.parametrize(("query", "title", "place"), GATES)
 def test_a_note_is_found_by_its_meaning(sample, query, title, place):
-    """A query that shares no telling word with the note finds it among more than 30 others."""
     assert title in titles(*sample, query)[:place]
 
 
@@ -38,7 +37,6 @@ def test_keywords_alone_do_not_put_it_first(sample, query, title, place):
 @pytest.mark.parametrize("query", ["breast cancer gene", "indentation"])
 @pytest.mark.parametrize("mode", ["hybrid", "vector"])
 def test_a_right_answer_by_meaning_alone_is_not_called_no_good_match(sample, query, mode):
-    """No word of the question stands in the note; hybrid must not count that against it."""
     daemon, root = sample
     assert daemon.call("search", query=query, workspace=root, mode=mode)["confidence"] != "none"
 
@@ -46,7 +44,6 @@ def test_a_right_answer_by_meaning_alone_is_not_called_no_good_match(sample, que
 @pytest.mark.parametrize("query", ["zzzqqq", "wmqwhzei vtcq", "asdfqwer zxcvpoiu", "QX-90417-ZZ"])
 @pytest.mark.parametrize("mode", ["hybrid", "keyword"])
 def test_letters_that_mean_nothing_and_stand_nowhere_are_no_match(sample, query, mode):
-    """Neither a note nor the model knows them."""
     daemon, root = sample
     assert daemon.call("search", query=query, workspace=root, mode=mode)["confidence"] == "none"
 
@@ -65,14 +62,12 @@ def test_few_questions_in_other_words_are_called_no_match(answers):
 
 
 def test_no_question_whose_note_is_found_is_called_no_match(answers):
-    """Recall sends what it finds, marked as weak, and loses no right answer."""
     for pair, answer in zip(PAIRS, answers, strict=True):
         is_found = pair["path"] in {hit["path"] for hit in answer["hits"]}
         assert not is_found or answer["confidence"] != "none", pair
 
 
 def test_a_weak_match_is_marked_wherever_it_is_told(sample):
-    """In recall's text and JSON, on a page and below it; a strong one nowhere, and no piece of it that is."""
     daemon, root = sample
 
     def recall(query: str):
@@ -109,7 +104,6 @@ def test_a_question_in_a_notes_own_words_is_a_strong_match(sample):
 
 
 def test_a_name_in_pieces_brings_its_note_first(sample):
-    """The daemon asks its model's tokenizer, and the explanation says so."""
     daemon, root = sample
     answer = daemon.call(
         "search", query="what happened with PMID:12345", workspace=root, limit=1, explain=True

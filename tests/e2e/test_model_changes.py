@@ -267,7 +267,6 @@ def answers_by_keyword(answer: dict, code: str) -> bool:
 
 
 def test_a_server_that_dies_and_comes_back_is_named_and_used_again(workspace: Workspace, server: Ollama):
-    """Meanwhile words are found, of new notes too; then all of it heals by itself."""
     workspace.add(**server.settings)
     workspace.until_whole("ollama:nomic-embed-text")
     assert of_one_model(workspace.search(), server.cosines()) == 0
@@ -317,7 +316,6 @@ def test_vectors_of_another_dimension_are_another_model(attentive: Workspace, se
 
 
 def test_a_model_that_was_pulled_anew_is_another_model(attentive: Workspace, server: Ollama):
-    """A server comes back with other weights behind the name: all is embedded again, then it switches."""
     workspace = attentive
     workspace.add(**server.settings)
     workspace.until_whole("ollama:nomic-embed-text@1111")
@@ -341,7 +339,6 @@ def test_a_model_that_was_pulled_anew_is_another_model(attentive: Workspace, ser
 
 
 def test_another_model_is_built_beside_and_switched_to_whole(workspace: Workspace, server: Ollama, onnx):
-    """There and back: words are found all the time, the answer and status say that and how far it is."""
     workspace.add()
     workspace.until_whole("")
     shipped = workspace.status()["model_id"]
@@ -383,7 +380,6 @@ def switched(workspace: Workspace, server: Ollama, models: tuple, model_id: str)
 
 
 def test_a_model_that_is_given_up_leaves_the_old_one_as_it_was(workspace: Workspace, server: Ollama, onnx):
-    """Back before the other one was complete: nothing is embedded again."""
     workspace.add()
     workspace.until_whole("")
     before = {path.name: path.stat().st_mtime_ns for path in workspace.daemon.state.rglob("vectors.*")}
@@ -398,7 +394,6 @@ def test_a_model_that_is_given_up_leaves_the_old_one_as_it_was(workspace: Worksp
 
 
 def test_no_model_and_then_one(workspace: Workspace, onnx):
-    """Provider = "none" is complete without vectors; chosen later, the model makes them all."""
     workspace.add(provider="none")
     assert workspace.search()["degraded"] == []
     assert of_one_model(workspace.search(), onnx) is None
@@ -417,7 +412,6 @@ def test_no_model_and_then_one(workspace: Workspace, onnx):
 
 
 def test_no_model_while_another_is_built(workspace: Workspace, server: Ollama):
-    """Nobody builds any more, so nothing is said to be missing."""
     workspace.add()
     workspace.until_whole("")
     server.answers = 40
@@ -431,7 +425,6 @@ def test_no_model_while_another_is_built(workspace: Workspace, server: Ollama):
 
 
 def test_a_rebuild_that_is_killed_goes_on_where_it_was(workspace: Workspace, server: Ollama, onnx):
-    """Killed at the beginning, in the middle, before and after the switch: nothing is lost or mixed."""
     workspace.add()
     workspace.until_whole("")
     models = onnx, server.cosines()
@@ -500,7 +493,6 @@ def second(tmp_path: Path, server: Ollama) -> Iterator[Daemon]:
 
 
 def test_a_second_machine_embeds_nothing(portable: Workspace, second: Daemon, server: Ollama, tmp_path: Path):
-    """A copy of the folder is searched by meaning without asking the model for a single note."""
     root = Path(shutil.copytree(portable.root, tmp_path / "there" / "notes"))
     embedded = len(server.documents)
     there = Workspace(second, root).add(sidecars=True, **server.settings)
@@ -531,7 +523,6 @@ def test_bad_sidecars_are_embedded_anew(portable: Workspace, second: Daemon, ser
 
 
 def test_sidecars_are_no_notes_and_no_noise(portable: Workspace):
-    """Writing them makes no source, no skipped file, no scan, no work."""
     until(lambda: portable.status()["state"] == "ready")
     before = portable.status()
     for number in range(5):
@@ -546,7 +537,6 @@ def test_sidecars_are_no_notes_and_no_noise(portable: Workspace):
 
 
 def test_without_the_setting_none_is_written(workspace: Workspace):
-    """Nothing of memd's own is put into the notes unasked."""
     workspace.add()
     workspace.until_whole("")
     assert not (workspace.root / "memory" / "index").exists()

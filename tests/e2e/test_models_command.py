@@ -65,7 +65,6 @@ def store(daemon: Daemon) -> Path:
 
 
 def test_a_model_is_added_used_and_removed(daemon: Daemon, hub: ModelHub, tmp_path: Path):
-    """Its vectors answer a search; afterwards the configuration and the disk are as they were."""
     done = models(daemon, hub, "add", REPO, *PREFIXES, "--scripts", "Latin,Greek", "--yes")
     assert done.returncode == 0
     kib = sum(map(len, (hub.files[name] for name in DOWNLOADED))) >> 10
@@ -120,7 +119,6 @@ def test_a_model_is_added_used_and_removed(daemon: Daemon, hub: ModelHub, tmp_pa
 
 
 def test_a_configuration_that_is_no_toml_stays_as_it_is(daemon: Daemon, hub: ModelHub, tmp_path: Path):
-    """The command says which file it is, and the workspace keeps its model."""
     models(daemon, hub, "add", REPO, "--yes")
     root = tmp_path / "notes"
     root.mkdir()
@@ -138,7 +136,6 @@ def test_a_configuration_that_is_no_toml_stays_as_it_is(daemon: Daemon, hub: Mod
 
 
 def test_nothing_is_downloaded_before_somebody_agrees(daemon: Daemon, hub: ModelHub):
-    """Size and licence are said first; where nobody can be asked, --yes is named."""
     done = models(daemon, hub, "add", REPO)
     assert done.returncode == 2
     assert "download people/small-model: 23.5 MB, licence apache-2.0: pass --yes" in done.stderr
@@ -148,7 +145,6 @@ def test_nothing_is_downloaded_before_somebody_agrees(daemon: Daemon, hub: Model
 
 @pytest.mark.parametrize(("answer", "added"), [(b"n\n", False), (b"y\n", True)])
 def test_who_sits_at_a_terminal_is_asked(daemon: Daemon, hub: ModelHub, answer: bytes, added: bool):
-    """With size and licence; anything but yes downloads nothing."""
     ours, theirs = os.openpty()
     os.write(ours, answer)
     done = models(daemon, hub, "add", REPO, stdin=theirs)
@@ -181,7 +177,6 @@ def test_a_file_that_is_not_what_was_listed_is_not_kept(daemon: Daemon, hub: Mod
     ],
 )
 def test_what_memd_cannot_use_is_not_kept(daemon: Daemon, hub: ModelHub, change, arguments, words: str):
-    """One line says why, and the folder of models is as it was."""
     for name, content in change.items():
         hub.files[name] = hub.sent[name] = content
         if content is None:
@@ -194,7 +189,6 @@ def test_what_memd_cannot_use_is_not_kept(daemon: Daemon, hub: ModelHub, change,
 
 
 def test_a_hub_that_is_not_there_is_one_line(daemon: Daemon, hub: ModelHub):
-    """No traceback, nothing left behind."""
     hub.address = "http://127.0.0.1:1"
     done = models(daemon, hub, "add", REPO, "--yes")
     assert done.returncode != 0
@@ -206,7 +200,6 @@ def test_a_hub_that_is_not_there_is_one_line(daemon: Daemon, hub: ModelHub):
 def test_a_body_without_an_end_is_given_up_at_the_size_that_was_agreed_to(
     daemon: Daemon, hub: ModelHub, name: str
 ):
-    """It does not fill the disk, and nothing of it is kept."""
     hub.endless.add(f"/{REPO}/resolve/{REVISION}/{name}")
     done = models(daemon, hub, "add", REPO, "--yes")
     assert done.returncode == 74
@@ -233,7 +226,6 @@ def test_an_answer_that_is_none_of_a_hub_is_one_line(daemon: Daemon, hub: ModelH
 
 
 def test_a_list_of_files_without_an_end_is_given_up(daemon: Daemon, hub: ModelHub):
-    """Before it takes the machine's memory."""
     hub.endless.add(f"/api/models/{REPO}")
     done = models(daemon, hub, "add", REPO, "--yes")
     assert f"the list of files of {REPO} is larger than the hub listed: more than" in done.stderr

@@ -34,7 +34,6 @@ def notes(daemon, server, tmp_path):
 
 
 def test_vectors_and_the_journal_follow_a_moved_folder(daemon, server, notes, tmp_path):
-    """It is found at the new place, nothing is embedded again, and the old place is forgotten."""
     new = tmp_path / "texts"
     notes.rename(new)
     server.documents.clear()
@@ -62,7 +61,6 @@ def test_a_workspace_inside_of_it_follows_too(daemon, server, notes, tmp_path):
 
 
 def test_a_folder_that_was_not_moved_is_refused(daemon, notes, tmp_path):
-    """The old one is still there, or the new one is not the workspace; the daemon is not even stopped."""
     pid = daemon.call("memd.hello")["pid"]
     for old, new, said in (
         (notes, tmp_path / "texts", "Move the folder first: mv "),

@@ -45,7 +45,6 @@ def lined(tmp_path_factory):
     ],
 )
 def test_page_lists_and_json_name_the_line_of_the_match(lined, query, path, words):
-    """All the same one; the page shows its text, and the column is that of the words."""
     daemon, root = lined
     lines = (Path(root) / path).read_text().splitlines()
     number = next(at for at, line in enumerate(lines, 1) if words in line)
@@ -64,7 +63,6 @@ def test_page_lists_and_json_name_the_line_of_the_match(lined, query, path, word
 
 
 def test_no_lines_of_text_are_a_line_a_hit(lined):
-    """`--lines 0` shows number, place, score and title alone."""
     daemon, root = lined
     page = daemon.memctl("search", "--lines", "0", "-w", root, "rebase", cwd=root).stdout.splitlines()
     assert page

@@ -66,7 +66,6 @@ def test_the_line_of_the_readme_gives_hits(nvim):
 
 
 def test_an_errors_text_reaches_the_user(nvim):
-    """Codes and words of memd, never "unknown error"; the channel answers the next request."""
     out = nvim("""
         out.parameter = request('search', {query = 'x', workspace = workspace, limit = 'ten'})
         out.method = request('serach', {})
@@ -105,7 +104,6 @@ def test_an_empty_lua_table_means_no_parameters(nvim):
 
 
 def test_a_big_answer_arrives_whole(nvim, keyword_only):
-    """A note of more than a mebibyte comes through the channel byte by byte, and small ones after it."""
     # Each word is one token: long ones are none that the model knows.
     text = "\n".join(f"line {number} " + "x" * 600 for number in range(2_000))
     out = nvim(
@@ -164,7 +162,6 @@ def test_progress_comes_as_notifications_during_a_request(nvim, sample, tmp_path
 
 
 def test_a_channel_that_subscribed_stays_open(nvim, keyword_only):
-    """Saves are told to a Neovim that searches after each of them: it passes the events over and goes on."""
     root = keyword_only()
     out = nvim(
         """
@@ -186,7 +183,6 @@ def test_a_channel_that_subscribed_stays_open(nvim, keyword_only):
 
 
 def test_requests_follow_each_other_on_one_channel(nvim):
-    """A notification from Neovim is ignored, twenty requests in a row are answered in turn."""
     out = nvim("""
         vim.fn.rpcnotify(channel, 'anything', {1, 2})
         for number = 1, 20 do
@@ -214,7 +210,6 @@ def test_an_answer_that_takes_three_seconds_is_waited_for(nvim):
 
 
 def test_a_closed_channel_can_be_opened_again(nvim):
-    """After chanclose a request fails in Neovim, and a new channel is answered."""
     out = nvim("""
         out.first = request('ping', {})
         vim.fn.chanclose(channel)
@@ -226,7 +221,6 @@ def test_a_closed_channel_can_be_opened_again(nvim):
 
 
 def test_a_neovim_that_ends_in_the_middle_of_a_request_harms_nobody(nvim, sample):
-    """It hangs up while memd rebuilds; the work is finished for the others, by the same daemon."""
     daemon, root = sample
     pid = daemon.call("ping")["pid"]
     out = nvim("""
@@ -245,7 +239,6 @@ def test_a_neovim_that_ends_in_the_middle_of_a_request_harms_nobody(nvim, sample
 
 
 def test_a_deadline_of_ones_own_ends_the_wait(nvim, sample, tmp_path):
-    """With timeout_ms a long request is answered with an error long before it would be done."""
     daemon, _ = sample
     root = tmp_path / "slow"
     root.mkdir()
@@ -275,7 +268,6 @@ def test_a_deadline_of_ones_own_ends_the_wait(nvim, sample, tmp_path):
 
 
 def test_a_daemon_that_dies_during_a_request_is_an_error_and_no_more(nvim, daemon, tmp_path):
-    """The channel closes, the editor lives, and a channel to the next daemon is answered."""
     (tmp_path / "notes").mkdir()
     root = daemon.add(tmp_path / "notes")
     out = nvim(
@@ -308,7 +300,6 @@ def test_a_request_that_is_too_long_costs_its_channel_alone(nvim):
 
 
 def test_a_note_that_is_no_text_harms_no_answer(nvim, keyword_only):
-    """Bytes of Latin-1 in a note and in a file's name: skipped by name, in an answer that Neovim takes."""
     root = keyword_only(good="A heron stands by the weir.\n")
     (root / "bad.md").write_bytes(b"caf\xe9 heron\n")
     (root / "caf\udce9.md").write_text("Another heron.\n")
@@ -330,7 +321,6 @@ def test_a_note_that_is_no_text_harms_no_answer(nvim, keyword_only):
 
 
 def test_null_is_no_value(nvim):
-    """vim.NIL means absent; where something must be given, the error names it."""
     out = nvim("""
         out.values = {}
         for _, name in ipairs({'limit', 'path', 'tag', 'since', 'until', 'mode', 'fusion', 'weights',
@@ -354,7 +344,6 @@ def test_null_is_no_value(nvim):
 
 
 def test_numbers_of_lua_and_of_vim_script_are_taken_for_what_they_are(nvim):
-    """6 / 2 is a whole number, half a hit is none; dictionaries of Vim script do as well."""
     out = nvim("""
         out.whole = request('search', {query = 'bake the sourdough', workspace = workspace, limit = 6 / 2})
         out.half = request('search', {query = 'sourdough', workspace = workspace, limit = 2.5})
@@ -386,7 +375,6 @@ def test_scheduled_requests_take_their_turn(nvim):
 
 
 def test_a_hundred_channels_are_answered(nvim):
-    """One editor with many channels, each of which gets its own answer; then it closes them all."""
     out = nvim("""
         local channels = {}
         for number = 1, 100 do
@@ -404,7 +392,6 @@ def test_a_hundred_channels_are_answered(nvim):
 
 
 def test_every_frame_is_one_that_neovim_takes(nvim, sample, keyword_only):
-    """Each id that was asked is answered once and no other, all keys are text, errors have one shape."""
     daemon, _ = sample
     with Recorded(daemon.socket) as recorded:
         nvim(

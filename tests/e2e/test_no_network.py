@@ -21,7 +21,6 @@ def is_possible() -> bool:
 
 @pytest.mark.skipif(not is_possible(), reason="needs a network namespace: unshare -n")
 def test_everything_works_without_a_network(tmp_path):
-    """It starts, embeds, finds by meaning and keeps an entry, all through its Unix socket."""
     home, root = tmp_path / "home", tmp_path / "notes"
     home.mkdir()
     root.mkdir()

@@ -6,7 +6,6 @@ from daemon_process import until
 
 
 def test_init_proposes_the_languages_of_the_notes(daemon, tmp_path):
-    """Its command, as it is printed, lets a question find another form; then nothing is proposed."""
     root = tmp_path / "notes"
     root.mkdir()
     (root / "hof.md").write_text("# Haus\n\nDie Mieter haben den Hof nicht geputzt.\n")

@@ -54,7 +54,6 @@ def outcome(daemon: Daemon, method: str, params: dict[str, Any]) -> object:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_null_is_as_good_as_nothing(place, method):
-    """What is left out and what is null have the same answer, one by one and all at once."""
     daemon, root = place
     needed = NEEDED.get(method, {})
     if method == "workspace.add":
@@ -70,7 +69,6 @@ def test_null_is_as_good_as_nothing(place, method):
 
 @pytest.mark.parametrize("params", [[], [[]], [None], [{}]])
 def test_no_parameters_may_be_written_in_each_of_these_ways(place, params):
-    """What clients of several languages make of nothing."""
     with socket.socket(socket.AF_UNIX) as peer:
         peer.connect(str(place[0].socket))
         peer.sendall(msgpack.packb([0, 1, "ping", params]))

@@ -122,7 +122,6 @@ def test_a_daemon_that_somebody_else_started_is_left_alone(home, tmp_path):
 
 
 def test_two_installations_in_turn_leave_one_daemon_alive(home, tmp_path):
-    """Whichever started it: the newer one says that it is another's, and nobody ends it."""
     older = Installation(home, tmp_path / "older", API_LEVEL - 1)
     newer = Installation(home, tmp_path / "newer", API_LEVEL)
     first, _ = older.ping()
@@ -145,7 +144,6 @@ def pid_of(daemon: Daemon) -> int:
 
 
 def test_a_hook_goes_on_after_an_update(home, tmp_path):
-    """The older daemon answers it and is replaced meanwhile, without a hand or a word."""
     installed = Installation(home, tmp_path / "installed", API_LEVEL - 1)
     root = installed.workspace(tmp_path / "notes")
     before = pid_of(home)
@@ -171,7 +169,6 @@ def test_a_hook_goes_on_after_an_update(home, tmp_path):
 
 
 def test_an_mcp_server_that_runs_during_an_update_goes_on(home, tmp_path):
-    """Its conversation gets answers from the older daemon, and from the one that replaced it."""
     installed = Installation(home, tmp_path / "installed", API_LEVEL - 1)
     root = installed.workspace(tmp_path / "notes")
     before = pid_of(home)
@@ -209,7 +206,6 @@ def test_an_mcp_server_that_runs_during_an_update_goes_on(home, tmp_path):
 
 
 def test_an_editor_that_is_open_during_an_update_goes_on(home, tmp_path):
-    """Its next search is answered by the daemon that replaced the one it was connected to."""
     installed = Installation(home, tmp_path / "installed", API_LEVEL - 1)
     root = installed.workspace(tmp_path / "notes")
     before = pid_of(home)
@@ -248,7 +244,6 @@ def test_an_editor_that_is_open_during_an_update_goes_on(home, tmp_path):
 
 
 def test_what_an_older_daemon_does_not_know_is_said_in_one_line(home, tmp_path, monkeypatch):
-    """The Python client as memctl: no word of a parameter that is unknown."""
     Installation(home, tmp_path / "older", API_LEVEL - 1).ping()
     monkeypatch.setenv("XDG_STATE_HOME", home.environment["XDG_STATE_HOME"])
     with Client.connect(home.socket) as client:

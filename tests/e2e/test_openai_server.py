@@ -21,7 +21,6 @@ def server() -> Iterator[ModelServer]:
 def test_search_has_vectors_and_stays_with_words_while_the_server_fails(
     server: ModelServer, daemon: Daemon, tmp_path: Path
 ):
-    """The second answer is degraded, and there; the key is neither in status nor in the log."""
     root = tmp_path / "notes"
     server.make_workspace(daemon, root, provider="openai")
     (daemon.home / "config/memd/config.toml").write_text(
@@ -70,7 +69,6 @@ def test_after_a_server_refused_notes_they_are_soon_embedded_and_until_then_it_i
 
 
 def test_notes_and_queries_go_to_their_own_models(server: ModelServer, daemon: Daemon, tmp_path: Path):
-    """And each with its kind; another model for documents builds all vectors again."""
     root, user = tmp_path / "notes", daemon.home / "config/memd/config.toml"
     server.make_workspace(daemon, root, provider="openai")
     settings = (

@@ -119,7 +119,6 @@ def root(tmp_path):
 
 
 def test_it_searches_and_reads_a_folder_that_memd_did_not_know(daemon, root):
-    """It registers the folder; a hit has OpenClaw's shape, and its place can be read."""
     found, read, part = plugin(
         daemon, root,
         ["memory_search", {"query": "on which port is the staging database", "maxResults": 1}],
@@ -139,7 +138,6 @@ def test_it_searches_and_reads_a_folder_that_memd_did_not_know(daemon, root):
 
 
 def test_what_was_saved_a_moment_ago_is_found(daemon, root):
-    """There is nothing to reindex: a search waits for what is on the disk."""
     plugin(daemon, root, ["sync"])
     (root / "memory" / "new.md").write_text("The zebra crossing is closed.\n")
     (found,) = plugin(daemon, root, ["search", "zebra crossing"])
@@ -147,7 +145,6 @@ def test_what_was_saved_a_moment_ago_is_found(daemon, root):
 
 
 def test_one_process_of_memctl_serves_a_workspace_and_none_is_left(daemon, root):
-    """It is started again where it died or was closed, keeps node from nothing, and ends with it."""
     daemon.add(root)
     both = ["together"]
     (found, read), one, killed, again, another, closed, last, third = plugin(
@@ -186,7 +183,6 @@ def test_it_starts_a_daemon_that_is_down(daemon, root):
 
 
 def test_errors_are_told_to_the_model(daemon, root, tmp_path):
-    """That recall failed, and why; what is not there is no error."""
     daemon.add(root)
     missing, outside, nothing, aborted = plugin(
         daemon, root, ["memory_get", {"path": "nowhere.md"}], ["memory_get", {"path": "../x.md"}],
@@ -219,14 +215,12 @@ def fake(tmp_path):
     ],
 )
 def test_a_process_that_fails_is_told_and_ended(daemon, root, fake, what, error):
-    """Its last words are part of the error; what is no message is not collected."""
     settings, _ = fake
     said, _ = plugin(daemon, root, ["memory_search", {"query": "x"}], ["closed"], **settings(what))
     assert error in said["error"]
 
 
 def test_a_process_that_does_not_answer_is_given_up(daemon, root, fake):
-    """After the time of a start and a call, here 3 s; the next call asks another one."""
     settings, kept = fake
     search = ["memory_search", {"query": "x"}]
     said, first, again, second = plugin(
@@ -240,7 +234,6 @@ def test_a_process_that_does_not_answer_is_given_up(daemon, root, fake):
 
 
 def test_an_aborted_call_is_cancelled(daemon, root, fake):
-    """So that the daemon works no further on it; the process goes on."""
     settings, kept = fake
     said, children = plugin(daemon, root, ["abortedLater"], ["children"], **settings("hangs"))
     assert "TimeoutError" in said
@@ -256,7 +249,6 @@ def test_progress_gives_a_call_more_time(daemon, root, fake):
 
 
 def test_a_private_note_is_not_read(daemon, root):
-    """OpenClaw's model is an agent."""
     (root / "port.md").write_text(f"---\nprivate: true\n---\n{NOTE}")
     daemon.add(root)
     assert daemon.found("staging database", workspace=str(root)) == ["port.md"]
@@ -266,7 +258,6 @@ def test_a_private_note_is_not_read(daemon, root):
 
 
 def test_a_socket_in_a_folder_of_others_is_refused(daemon, root, tmp_path):
-    """Somebody else could be listening there."""
     (tmp_path / "open").mkdir(mode=0o777)
     (tmp_path / "open").chmod(0o777)
     (said,) = plugin(
@@ -287,7 +278,6 @@ def test_files_that_lead_out_of_the_workspace_are_not_its_owners(daemon, root, t
 
 
 def test_it_has_no_private_note_and_no_secret(daemon, root):
-    """Its model is an agent, whatever a tool is given."""
     token = "ghp_" + "aB3dE5fG7hJ9" * 3
     (root / "pay.md").write_text(f"---\nprivate: true\n---\n{NOTE}")
     (root / "port.md").write_text(f"{NOTE}Its token is {token}.\n")

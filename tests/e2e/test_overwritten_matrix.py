@@ -43,7 +43,6 @@ METHODS = {
 
 @pytest.mark.parametrize("method", METHODS)
 def test_an_answer_from_an_overwritten_matrix_is_one_by_words_and_then_it_heals(notes, method):
-    """All rows hold another note's vector: each method says what was missing, and is whole again soon."""
     daemon, workspace, matrix = notes
 
     def ask(limit=9):

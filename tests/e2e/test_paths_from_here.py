@@ -29,8 +29,6 @@ def asked(daemon: Daemon, tmp_path: Path):
 
 
 def test_a_search_keeps_to_the_paths_that_are_seen_from_here(asked):
-    """In, below and above the workspace; behind path: it counts from the root, wherever one is."""
-
     def found(cwd, *argv):
         return sorted(asked(cwd, "search", "--files", "-n", "9", *argv, "heron").stdout.split())
 
@@ -47,7 +45,6 @@ def test_a_search_keeps_to_the_paths_that_are_seen_from_here(asked):
 
 
 def test_a_path_outside_of_the_workspace_is_wrong_usage(asked):
-    """Of a pattern and of a note, on one line that names both places."""
     for argv in (
         ("search", "--path", "../log", "heron"),
         ("get", "../log/sub/e.md"),
@@ -74,7 +71,6 @@ def test_a_pattern_that_the_shell_expanded_is_told(asked, daemon, tmp_path):
 
 
 def test_what_add_prints_can_be_read_and_forgotten_from_here(asked):
-    """A path below the current folder or an absolute one, as search prints them."""
     for cwd in ("notes", "notes/sub"):
         added = asked(
             cwd, "add", "--topic", "t", "--title", f"Egrets of {cwd}", "They stand beside the herons."
@@ -85,7 +81,6 @@ def test_what_add_prints_can_be_read_and_forgotten_from_here(asked):
 
 
 def test_similar_and_recall_take_paths_from_here(asked):
-    """The glob has another name in `similar`; recall names what it left out as it is seen from here."""
     hits = json.loads(asked("notes/sub", "similar", "--json", "--path", "../d.md", "a.md").stdout)["hits"]
     assert [hit["path"] for hit in hits] == ["d.md"]
     assert "a.md" in asked("notes/sub", "recall", "--path", "a.md", "heron").stdout

@@ -28,7 +28,6 @@ def waiting(daemon: Daemon) -> int:
 
 
 def test_a_note_saved_in_a_pause_is_found_by_words_and_embedded_after_it(daemon: Daemon, root: Path) -> None:
-    """Answers say what they lack, nobody who waits hangs, and `resume` has the vectors made."""
     said = daemon.memctl("pause", "--for", "30m").stdout
     assert said.startswith("embedding is paused until ")
     (root / "otter.md").write_text("# Otter\n\nIt slides into the river.\n")
@@ -58,7 +57,6 @@ def test_a_note_saved_in_a_pause_is_found_by_words_and_embedded_after_it(daemon:
 
 
 def test_a_pause_ends_by_itself(daemon: Daemon, root: Path) -> None:
-    """After its time what waits is embedded, though nobody resumes it."""
     daemon.call("pause", duration_s=2.0)
     (root / "otter.md").write_text("# Otter\n\nIt slides into the river.\n")
     daemon.call("sync", workspace=str(root))
@@ -68,7 +66,6 @@ def test_a_pause_ends_by_itself(daemon: Daemon, root: Path) -> None:
 
 
 def test_a_pause_ends_with_the_daemon(daemon: Daemon, root: Path) -> None:
-    """The next one embeds what was left."""
     daemon.call("pause")
     (root / "otter.md").write_text("# Otter\n\nIt slides into the river.\n")
     daemon.call("sync", workspace=str(root))
@@ -79,7 +76,6 @@ def test_a_pause_ends_with_the_daemon(daemon: Daemon, root: Path) -> None:
 
 
 def test_a_rebuild_in_a_pause_keeps_the_vectors_there_are(daemon: Daemon, root: Path) -> None:
-    """The index that was whole stays, and the answer says why."""
     daemon.call("pause")
     with pytest.raises(RpcError, match="paused"):
         daemon.call("index", workspace=str(root), rebuild=True)

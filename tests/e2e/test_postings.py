@@ -50,7 +50,6 @@ def root(daemon, tmp_path, monkeypatch):
 
 
 def test_a_save_is_found_and_ranked_as_without_the_table(daemon, root):
-    """What is new, changed and deleted since counts as what is in the table."""
     (root / "new.md").write_text("A quokka smiles. The heron watches the otter.\n")
     (root / "3.md").write_text("Only the heron, heron, heron.\n")
     (root / "4.md").unlink()
@@ -69,7 +68,6 @@ def test_a_save_is_found_and_ranked_as_without_the_table(daemon, root):
 
 @pytest.mark.parametrize("daily", [False, True])
 def test_forget_leaves_no_trace_in_the_table(daemon, root, daily):
-    """The words of an entry that is forgotten leave it, too."""
     entries = [
         daemon.call(
             "extract_memory",

@@ -101,7 +101,6 @@ def test_recall_and_the_tools_are_an_agents_whoever_asks(kept):
 
 
 def test_an_agent_cannot_tell_a_private_note_from_none(kept):
-    """Errors, stages and corrected words are those of a name that was never there."""
     daemon, root = kept
     for method, params in (("get", {}), ("similar", {}), ("why", {"query": "same sentence"})):
         for name in ("hidden/notes.md", "diary/notes.md"):
@@ -117,7 +116,6 @@ def test_an_agent_cannot_tell_a_private_note_from_none(kept):
 
 @pytest.mark.parametrize("key", ["update", "supersedes", "related"])
 def test_an_agent_names_no_private_note_in_an_entry(kept, key):
-    """Neither to revise it nor to hold in its place: to it there is none, whichever way it is named."""
     daemon, root = kept
     fact = {"topic": "t", "title": "T", "content": "A fact.", "source": {"origin": "human"}}
     entry = daemon.call("extract_memory", workspace=root, **fact)
@@ -132,7 +130,6 @@ def test_an_agent_names_no_private_note_in_an_entry(kept, key):
 
 
 def test_an_agent_is_told_of_no_link_to_or_from_a_private_note(kept):
-    """A link to one is as one to nowhere; its owner sees both ends."""
     daemon, root = kept
     (Path(root) / "hidden" / "from.md").write_text("---\nprivate: true\n---\nSee [[linked]].\n")
     (Path(root) / "linked.md").write_text("---\nsupersedes: hidden/from.md\n---\nSee [[hidden/notes]].\n")
@@ -159,7 +156,6 @@ def test_a_note_that_becomes_private_is_kept_from_the_next_read(kept):
 
 
 def test_a_change_of_agents_ignore_holds_at_once(kept):
-    """Set by memctl, a pattern keeps notes; one that is none is refused with its key."""
     daemon, root = kept
     daemon.call("workspace.configure", workspace=root, settings={"agents_ignore": ["open/", "diary/"]})
     found = daemon.call("search", workspace=root, query="heronword", agent=True)["hits"]
@@ -213,7 +209,6 @@ def test_recall_keeps_its_budget_where_what_is_masked_grows(kept):
 
 
 def test_agents_get_no_secret_of_links_tags_and_headings(kept):
-    """In no answer of any method; the path of a file that is named so stays."""
     daemon, root = kept
     head = f"---\ntags: [{TOKEN}]\nsupersedes: {TOKEN}\n---\n"
     (Path(root) / "linked.md").write_text(
@@ -232,7 +227,6 @@ def test_agents_get_no_secret_of_links_tags_and_headings(kept):
 
 
 def test_an_agent_cannot_tell_how_long_a_secret_is_or_test_a_guess_of_it(kept):
-    """By the column of a link behind it, or the hash of the file; people get both."""
     daemon, root = kept
     told = []
     for secret in (TOKEN, "ghp_" + "Kx7Qm2Vr9Tz4" * 3 + "Pw"):

@@ -44,7 +44,6 @@ def kept(daemon: Daemon) -> list[str]:
 
 
 def test_a_folder_that_cannot_be_written_is_searched(unstarted, notes):
-    """From inside of it without a name, with its own settings, and again after a restart."""
     said = unstarted.memctl("init", str(notes))
     [config] = (unstarted.state / "settings").glob("*.toml")
     assert f"config: {config}, as this folder is read-only" in said.stdout
@@ -94,7 +93,6 @@ def test_its_settings_move_into_it_once_it_can_be_written(unstarted, notes):
 
 
 def test_nothing_of_it_is_left_behind(unstarted, notes):
-    """Neither by a removal, after which the folder is no workspace, nor by the end of memd."""
     workspace = unstarted.add(notes)
     assert kept(unstarted) == [".sign", ".toml"]
     unstarted.call("workspace.remove", path=workspace)

@@ -47,7 +47,6 @@ def vectors(daemon: Daemon, root: str) -> int:
 
 
 def test_the_old_index_answers_while_the_new_one_is_made(hanging):
-    """Its words and its vectors; what is saved meanwhile is found, before and after the switch."""
     daemon, root, server = hanging
     begin(daemon, root)
     assert daemon.found(WORDS, workspace=root, mode="keyword") == ["heron.md"]
@@ -63,7 +62,6 @@ def test_the_old_index_answers_while_the_new_one_is_made(hanging):
 
 
 def test_the_log_names_each_index_that_is_made(daemon, tmp_path):
-    """The first one and a rebuild, each with its counts; a save is no line."""
     root = tmp_path / "notes"
     (root / "memory").mkdir(parents=True)
     (root / "memory/config.toml").write_text('provider = "none"\n')
@@ -80,7 +78,6 @@ def test_the_log_names_each_index_that_is_made(daemon, tmp_path):
 
 
 def test_a_rebuild_that_is_killed_leaves_the_old_index(hanging):
-    """After the next start the old one answers with all its vectors, and no half-built one is left."""
     daemon, root, _ = hanging
     begin(daemon, root)
     assert sorted(folders(daemon)) == ["", ".building"]
@@ -104,7 +101,6 @@ def test_a_stop_or_a_removal_ends_a_rebuild(hanging):
 
 
 def test_a_configuration_that_is_saved_meanwhile_ends_a_rebuild_with_words(hanging):
-    """Who waits hears of it; the old index is opened with the new settings."""
     daemon, root, _ = hanging
     heard: list[RpcError] = []
 

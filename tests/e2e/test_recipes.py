@@ -10,7 +10,6 @@ from test_readme import block
 
 
 def test_the_task_for_vs_code_matches_every_line_of_its_command(sample):
-    """Its pattern takes path, line, column and text apart, and its arguments are those of memctl."""
     daemon, root = sample
     [task] = json.loads(block("json", "problemMatcher"))["tasks"]
     pattern = task["problemMatcher"]["pattern"]
@@ -27,7 +26,6 @@ def test_the_task_for_vs_code_matches_every_line_of_its_command(sample):
 
 
 def test_the_entries_for_telescope_name_file_line_and_column(sample, tmp_path):
-    """Of each line that memctl prints for the picker's command; a line that is no hit is left out."""
     daemon, root = sample
     lua = block("lua", "telescope")
     command = re.search(r"return words ~= '' and \{ 'memctl', (.*?), words \}", " ".join(lua.split()))

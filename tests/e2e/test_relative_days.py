@@ -25,7 +25,6 @@ def diary(daemon: Daemon, tmp_path: Path) -> tuple[Daemon, Path]:
 
 
 def test_a_search_is_narrowed_by_relative_days(diary):
-    """As an option, as a parameter and behind a colon, which agree; an old note, and a note of the future."""
     daemon, root = diary
 
     def found(*argv):
@@ -43,7 +42,6 @@ def test_a_search_is_narrowed_by_relative_days(diary):
 
 
 def test_a_parameter_that_is_no_day_is_refused(diary):
-    """By every method that filters, with what would be one."""
     daemon, root = diary
     path = next(root.glob("*.md")).name
     for method, params in (

@@ -11,7 +11,6 @@ from memd.api.methods import METHODS
 
 
 def test_every_answer_is_its_struct(daemon, tmp_path):
-    """Whatever is asked, no key is missing, none is unknown, and each has its type."""
     for name in ("notes.md", "2026-05-01.md", "memory/facts/one.md"):
         path = tmp_path / "notes" / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -69,7 +69,6 @@ def test_entries_come_by_age_with_a_newer_similar_one(workspace):
 
 
 def test_what_an_agent_got_is_not_unused(workspace):
-    """By recall, whoever asks, and by a search of an agent; not by a search of a person."""
     daemon, root = workspace
     relay, tea = write(workspace, OLD), write(workspace, OTHER)
     daemon.call("search", workspace=str(root), query="heron relay port")
@@ -85,7 +84,6 @@ def test_what_an_agent_got_is_not_unused(workspace):
 
 
 def test_the_record_of_recalls_has_days_and_ids(workspace):
-    """No text, title or path; it outlives the index and a restart, and one line a day is enough."""
     daemon, root = workspace
     relay = write(workspace, OLD)
     for _ in range(3):
@@ -100,7 +98,6 @@ def test_the_record_of_recalls_has_days_and_ids(workspace):
 
 
 def test_the_command_prints_a_line_for_each(workspace):
-    """And says how many more there are; an answer without entries has exit code 1."""
     daemon, root = workspace
     done = daemon.memctl("review", cwd=root)
     assert (done.returncode, "no entry was written by an agent" in done.stderr) == (exits.NONE, True)
@@ -117,7 +114,6 @@ def test_the_command_prints_a_line_for_each(workspace):
 
 
 def test_an_agent_sees_no_entry_that_is_hidden_from_it(workspace):
-    """Neither listed nor named as similar."""
     daemon, root = workspace
     first, second = write(workspace, OLD), write(workspace, AGAIN)
     file = Path(root, second["path"])
@@ -129,7 +125,6 @@ def test_an_agent_sees_no_entry_that_is_hidden_from_it(workspace):
 
 
 def test_a_session_is_reviewed_by_what_it_stored_superseded_and_got(workspace):
-    """The last conversation is the one that is meant; a private note is not among what its hook gave it."""
     daemon, root = workspace
     before = write(workspace, OTHER)
     kept = write(workspace, OLD, source={"client": "mcp:x", "session": "s-1"})

@@ -28,7 +28,6 @@ def error_of(daemon, method, **params):
 
 @pytest.mark.parametrize("by", ["id", "path"])
 def test_a_revision_is_found_at_once_and_the_text_before_is_not(workspace, by):
-    """The entry keeps path, id and time; what it said leaves every answer."""
     daemon, root = workspace
     first = daemon.call("extract_memory", workspace=str(root), **FACT, tags=["ops"])
     done = daemon.call("extract_memory", workspace=str(root), content="Push a zebra tag.", update=first[by])
@@ -72,7 +71,6 @@ def test_of_two_that_revise_what_both_have_seen_one_is_refused(workspace):
 
 
 def test_a_persons_change_is_not_overwritten_unless_it_was_seen(workspace):
-    """MEMD_CHANGED, and not a byte differs; with the hash of what they wrote it is meant."""
     daemon, root = workspace
     path = daemon.call("extract_memory", workspace=str(root), **FACT)["path"]
     mine = (root / path).read_text() + "And I say so.\n"
@@ -88,7 +86,6 @@ def test_a_persons_change_is_not_overwritten_unless_it_was_seen(workspace):
 
 @pytest.mark.parametrize("by", ["id", "path"])
 def test_an_agent_supersedes_an_entry_and_takes_that_back(workspace, by):
-    """By id or path; the older one is behind, says so, and is as it was when the newer one is forgotten."""
     daemon, root = workspace
     first = daemon.call("extract_memory", workspace=str(root), **FACT)
     before = (root / first["path"]).read_bytes()
@@ -106,7 +103,6 @@ def test_an_agent_supersedes_an_entry_and_takes_that_back(workspace, by):
 
 
 def test_a_persons_note_is_superseded_and_related_by_path(workspace):
-    """Its file is not touched; what is new names it."""
     daemon, root = workspace
     done = daemon.call(
         "extract_memory",
@@ -144,7 +140,6 @@ def test_a_persons_note_is_superseded_and_related_by_path(workspace):
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused_and_nothing_is_written(trapped, params, code, said):
-    """A note that is not there, a place outside, a revision of what is no entry."""
     daemon, root = trapped
     (root / ".hidden.md").write_text("mine")
     before = sorted(root.rglob("*"))
@@ -154,7 +149,6 @@ def test_what_cannot_be_is_refused_and_nothing_is_written(trapped, params, code,
 
 
 def test_history_shows_a_chain_from_the_oldest_to_the_newest(workspace):
-    """Whoever of it is asked about; who names whom, when, and by whom it was written."""
     daemon, root = workspace
     (root / "2.md").write_text("---\ncreated: 2026-01-02\n---\nBuy oats.\n")
     first = daemon.call("extract_memory", workspace=str(root), **FACT, supersedes=["2.md"])["path"]
@@ -180,7 +174,6 @@ def test_history_shows_a_chain_from_the_oldest_to_the_newest(workspace):
 
 
 def test_a_circle_has_a_history(workspace):
-    """Each of its notes is told once, by day."""
     daemon, root = workspace
     (root / "0.md").write_text("---\ncreated: 2026-01-03\nsupersedes: 1.md\n---\nx\n")
     (root / "1.md").write_text("---\ncreated: 2026-01-02\nsupersedes: [0.md, 2.md]\n---\ny\n")
@@ -192,7 +185,6 @@ def test_a_circle_has_a_history(workspace):
 
 
 def test_a_person_does_all_of_it_by_memctl(workspace):
-    """add, --supersedes, --related, --update with and without --hash, journal; paths as seen from here."""
     daemon, root = workspace
     here = root / "memory"
     said = daemon.memctl("add", "--topic", "t", "--title", "Weirs", "--json", "They stand.", cwd=root)
@@ -219,7 +211,6 @@ def test_a_person_does_all_of_it_by_memctl(workspace):
 
 
 def test_an_agent_does_all_of_it_by_its_tools(workspace):
-    """It stores a fact, finds it, is told of a similar one, supersedes it and revises, by its tools alone."""
     daemon, root = workspace
     [stored] = in_a_session(daemon, root, ("extract_memory", FACT))
     first = stored.structured_content

@@ -58,7 +58,6 @@ def test_a_number_opens_the_hit_that_it_stands_at(workspace, terminal):
 
 
 def test_what_is_kept_of_hits_is_their_places_for_this_user_alone(screen, sample):
-    """In the folder of the socket, paths and lines."""
     daemon, _ = sample
     screen.type("clear; memctl search -n 1 breast cancer gene; echo done")
     screen.until(lambda rows: "done" in rows)
@@ -80,7 +79,6 @@ def test_a_pager_can_be_refused(screen):
 
 @pytest.mark.parametrize("named", ["less '", "/nowhere/less", "/", "/dev/null/less"])
 def test_a_pager_that_is_none_is_no_reason_to_show_nothing(screen, named):
-    """The page stands there; of what is no command line stderr says so."""
     searched = f'PAGER="{named}" memctl search -n 20 --min-score 0 --nearest note'
     screen.type(f"clear; {searched} 2> {screen.folder}/said; echo done $?")
     rows = screen.until(lambda rows: "done 0" in rows)
@@ -93,7 +91,6 @@ def test_a_pager_that_is_none_is_no_reason_to_show_nothing(screen, named):
 
 
 def test_the_status_is_readable_on_fifty_columns(screen, sample):
-    """Each fact has a line of its own, and no name and no number is cut into pieces."""
     screen.resize(50)
     screen.type("clear; memctl status; echo done")
     rows = screen.until(lambda rows: "done" in rows)
@@ -104,7 +101,6 @@ def test_the_status_is_readable_on_fifty_columns(screen, sample):
 
 
 def test_the_readmes_fzf_recipe_searches_as_one_types_and_opens_the_place(screen):
-    """The query it is started with, then what is typed; Enter goes to the line of the hit that is shown."""
     if shutil.which("fzf") is None:
         pytest.skip("fzf is not installed: apt-get install fzf")
     recipe = screen.folder / "recipe.bash"

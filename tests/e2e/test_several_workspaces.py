@@ -39,7 +39,6 @@ def outside(tmp_path: Path) -> Path:
 
 
 def test_hits_of_several_workspaces_are_merged_by_score(two, tmp_path):
-    """Each with its workspace and, in a form for programs, an absolute path that can be opened."""
     daemon, work, home = two
     here = outside(tmp_path)
     for which in (("--all",), ("-w", str(home), "-w", str(work / "birds"), "-w", str(work))):
@@ -76,7 +75,6 @@ def test_scores_of_another_model_stand_in_a_group_of_their_own(two, tmp_path):
 
 
 def test_one_of_several_that_cannot_answer_keeps_no_other_from_it(two, tmp_path):
-    """Its error is on stderr, with its name; without any hit its exit code is the command's."""
     daemon, work, home = two
     (home / "memory" / "config.toml").write_text("nonsense\n")
     until(lambda: any(one["state"] == "error" for one in daemon.call("status")["workspaces"]))
@@ -89,7 +87,6 @@ def test_one_of_several_that_cannot_answer_keeps_no_other_from_it(two, tmp_path)
 
 
 def test_no_good_match_anywhere_is_no_hit(two, tmp_path):
-    """Exit code 1; --nearest shows the nearest of each."""
     daemon, work, home = two
     here = outside(tmp_path)
     done = daemon.memctl("search", "--all", "zzzqqq", cwd=here)
@@ -111,7 +108,6 @@ def test_named_ones_and_all_of_them_are_not_both_meant(daemon, tmp_path):
 
 
 def test_outside_of_all_the_only_one_is_searched_and_named(workspace, tmp_path):
-    """On stderr; of two none is, and the error lists them; --all without any says how to make one."""
     daemon, root = workspace
     here = outside(tmp_path)
     done = daemon.memctl("search", "--files", "sourdough", cwd=here)
@@ -129,7 +125,6 @@ def test_outside_of_all_the_only_one_is_searched_and_named(workspace, tmp_path):
 
 
 def test_all_of_none_is_none(daemon, tmp_path):
-    """Exit code 4, with the command that makes one."""
     done = daemon.memctl("search", "--all", "x", cwd=tmp_path)
     assert done.returncode == exits.WORKSPACE
     assert "memctl init" in done.stderr
@@ -148,7 +143,6 @@ def around(daemon: Daemon, tmp_path: Path) -> tuple[Daemon, Path]:
 
 
 def test_a_folder_in_a_workspace_takes_no_notes_from_it_unasked(around):
-    """Without a terminal it is refused, with their number and the command; nothing is written."""
     daemon, root = around
     done = daemon.memctl("init", str(root / "sub folder"))
     assert (done.returncode, done.stdout) == (exits.REFUSED, "")
@@ -159,7 +153,6 @@ def test_a_folder_in_a_workspace_takes_no_notes_from_it_unasked(around):
 
 
 def test_who_means_it_gets_a_workspace_in_a_workspace(around):
-    """With --nested; a second time nothing is asked, and the outer one's init names what it lacks."""
     daemon, root = around
     inner = root / "sub folder"
     assert daemon.memctl("init", "--nested", str(inner)).returncode == 0

@@ -44,7 +44,6 @@ def latin(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("name", SHELLS)
 def test_a_daemon_of_any_shell_answers_every_other_one(unstarted: Daemon, latin: Path, name):
-    """Its folders are private, and nothing of the shell is in its environment but what it needs."""
     line, given = SHELLS[name]
     home = unstarted.home
     variables = {key: value.format(home=home) for key, value in given.items()}
@@ -120,7 +119,6 @@ def test_a_daemon_without_a_socket_is_stopped_by_its_lock(daemon):
 
 
 def test_the_time_zone_of_the_machine_is_followed(unstarted, tmp_path):
-    """Times are those of the place where the machine is by now, without a restart."""
     here, zones = tmp_path / "localtime", Path("/usr/share/zoneinfo/Etc")
     if not zones.exists() or not Path("/etc/localtime").exists() or not shutil.which("unshare"):
         pytest.skip("no zones are installed, or no /etc/localtime can be put in place of this machine's")

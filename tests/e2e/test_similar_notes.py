@@ -10,7 +10,6 @@ pytestmark = pytest.mark.usefixtures("shared_daemon")
 
 
 def test_a_hit_and_its_place_have_the_same_neighbours(sample):
-    """By id, by path, by path and line; the note itself is not among them."""
     daemon, root = sample
     [hit] = daemon.call("search", workspace=root, query="breast cancer gene", limit=1)["hits"]
     by_id = daemon.call("similar", workspace=root, id=hit["id"])
@@ -68,7 +67,6 @@ def test_a_chunk_of_a_note_that_is_gone_cannot_be_had(daemon, tmp_path):
 
 
 def test_memctl_prints_neighbours_as_it_prints_hits(sample):
-    """Every form of search; exit code 5 where the note is not there."""
     daemon, root = sample
     environment = {"PYTHONPATH": os.getcwd()}  # noqa: PTH109
     asked = ["similar", "--files", "-n", "2", "brca1.md"]

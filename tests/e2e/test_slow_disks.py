@@ -30,7 +30,6 @@ def slow(unstarted: Daemon, tmp_path: Path) -> Iterator[SlowDisk]:
 
 @pytest.mark.parametrize("seconds", [10, 1e9])
 def test_the_other_workspace_and_the_daemon_go_on(unstarted, slow, tmp_path, seconds):
-    """Pings, searches and saves there are as quick as without it, and the index of the slow one answers."""
     quick, hung = str(tmp_path / "quick"), str(tmp_path / "slow")
     slow.take(seconds)
     pid = unstarted.call("ping")["pid"]
@@ -62,7 +61,6 @@ def test_the_other_workspace_and_the_daemon_go_on(unstarted, slow, tmp_path, sec
 
 
 def test_reads_of_notes_there_hold_up_no_reader(unstarted, slow, tmp_path):
-    """Any number of them wait in the thread of that root; the other workspace answers, and is read."""
     hung, quick = str(tmp_path / "slow"), str(tmp_path / "quick")
     slow.take(1e9)
     asked = [("get", {"path": "bittern.md"}), ("why", {"query": "crane", "path": "bittern.md"}),
@@ -95,7 +93,6 @@ def _ask(daemon: Daemon, method: str, params: dict[str, object]) -> None:
 
 
 def test_sidecars_on_a_disk_that_hangs_hold_up_no_other_workspace(unstarted, tmp_path):
-    """They are read, written and removed beside the writer; their notes are found, also by meaning."""
     hung = tmp_path / "slow"
     disk = SlowDisk(tmp_path, hung / "memory" / "index")
     unstarted.start(under=["env"], **disk.environment)
@@ -150,7 +147,6 @@ def _facts(daemon: Daemon, workspace: str, vectors: int) -> dict[str, Any] | Non
 
 
 def test_searches_wait_for_no_folder_inside_that_hangs(unstarted, tmp_path):
-    """Its notes are found, as all others, by any number who search at once."""
     root = tmp_path / "notes"
     disk = SlowDisk(tmp_path, root / "nested")
     unstarted.start(under=["env"], **disk.environment)
@@ -167,7 +163,6 @@ def test_searches_wait_for_no_folder_inside_that_hangs(unstarted, tmp_path):
 
 
 def test_a_daemon_starts_beside_a_disk_that_hangs(unstarted, slow, tmp_path):
-    """The index of its workspace is opened with the last copy of its configuration, and answers."""
     unstarted.stop()
     slow.take(1e9)
     unstarted.start(under=["env"], **slow.environment)
@@ -179,7 +174,6 @@ def test_a_daemon_starts_beside_a_disk_that_hangs(unstarted, slow, tmp_path):
 
 
 def test_nobody_waits_for_work_that_makes_no_progress(unstarted, slow, tmp_path):
-    """Who waits for the index is told after a minute what hangs; so is health."""
     root = str(tmp_path / "slow")
     slow.take(1e9)
     unstarted.call("index", workspace=root, wait=False)

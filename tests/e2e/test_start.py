@@ -38,7 +38,6 @@ def workspaces(daemon: Daemon, folder) -> list[str]:
 
 
 def test_who_comes_while_it_loads_is_answered(daemon, tmp_path):
-    """Requests that were sent before anything is loaded: each is answered, for whichever workspace."""
     roots = workspaces(daemon, tmp_path)
     daemon.stop()
     with started(daemon) as client:
@@ -64,7 +63,6 @@ def test_it_listens_before_it_loads_what_takes_long(daemon, tmp_path):
 
 
 def test_a_stop_while_it_loads_is_a_stop(daemon, tmp_path):
-    """Exit code 0, and nothing is left half open: the next start answers."""
     roots = workspaces(daemon, tmp_path)
     daemon.stop()
     for _ in range(3):

@@ -171,7 +171,6 @@ def sentence(done: "subprocess.CompletedProcess[str]", program: str) -> str:
 
 @pytest.mark.parametrize("name", CASES)
 def test_what_stands_in_the_way_is_named_with_the_command_that_mends_it(house, name):
-    """One line, exit code 78, no traceback, no hang; after the command it starts, and nothing was deleted."""
     daemon, root = house
     case = CASES[name]
     place = case.make(daemon)
@@ -192,7 +191,6 @@ def test_what_stands_in_the_way_is_named_with_the_command_that_mends_it(house, n
 
 
 def test_a_socket_path_that_is_too_long_is_refused_with_another(house):
-    """By both, with a line that sets a shorter one."""
     daemon, root = house
     daemon.environment["MEMD_SOCKET"] = f"/tmp/{'x' * 100}/memd.sock"
     said = [sentence(run(daemon, "memd"), "memd")]
@@ -204,7 +202,6 @@ def test_a_socket_path_that_is_too_long_is_refused_with_another(house):
 
 
 def test_a_file_at_the_path_of_a_wrong_memd_socket_is_never_deleted(house):
-    """Whatever the environment names: only a socket is taken away."""
     daemon, _ = house
     folder = daemon.home / "memd"
     folder.mkdir(mode=0o700)
@@ -217,7 +214,6 @@ def test_a_file_at_the_path_of_a_wrong_memd_socket_is_never_deleted(house):
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to mount and to become another user")
 @pytest.mark.parametrize("place", ["state", "runtime"])
 def test_a_read_only_file_system_is_told_with_another_place(house, place):
-    """The line to set names the variable that this folder comes from."""
     daemon, _ = house
     folder = _state(daemon).parent if place == "state" else daemon.runtime
     mount = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"'
@@ -232,7 +228,6 @@ def test_a_read_only_file_system_is_told_with_another_place(house, place):
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give a folder to another user")
 @pytest.mark.parametrize("mode", [0o700, 0o555])
 def test_a_folder_that_is_not_ours_to_write_is_told(house, mode):
-    """Another's folder above the state directory: another place; nothing of the other's is to be changed."""
     daemon, _ = house
     daemon.home.chmod(mode)
     shutil.chown(daemon.home, NOBODY)
@@ -245,7 +240,6 @@ def test_a_folder_that_is_not_ours_to_write_is_told(house, mode):
 
 @pytest.mark.parametrize("mode", [0o500, 0])
 def test_a_folder_of_our_own_that_may_not_be_written_is_told_with_its_mode(house, mode):
-    """Above the state directory: the command gives the right back, and memd starts."""
     daemon, _ = house
     daemon.home.chmod(mode)
     cures = set()
@@ -287,7 +281,6 @@ def test_an_index_that_is_none_is_set_aside_and_made_again(house, damage):
 
 @pytest.mark.parametrize("name", [".", "index.db"])
 def test_an_index_that_may_not_be_read_is_told_with_the_command(house, name):
-    """The daemon lives for other workspaces; this one says which mode to give back, then it answers."""
     daemon, root = house
     folder = indexed(daemon, root)
     (folder / name).chmod(0)
@@ -301,7 +294,6 @@ def test_an_index_that_may_not_be_read_is_told_with_the_command(house, name):
 
 
 def test_a_damaged_registry_costs_no_workspace_and_status_says_so(house):
-    """As long as memd that read it back lives; its log says it once."""
     daemon, root = house
     indexed(daemon, root)
     path = daemon.state / "workspaces.json"

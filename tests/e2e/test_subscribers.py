@@ -29,7 +29,6 @@ def of_kind(happening, kind, path=""):
 
 
 def test_a_save_and_a_deletion_are_told(notes):
-    """With path, count, root and a generation that grows; subscribe says what is followed."""
     daemon, root = notes
     with daemon.client() as client:
         assert client.call("subscribe", {"workspace": str(root / "memory")}) == {
@@ -59,7 +58,6 @@ def test_what_an_event_names_is_searchable(notes):
 
 
 def test_many_files_are_told_as_how_many(notes):
-    """At most a hundred are named in one event; the counts add up."""
     daemon, root = notes
     with daemon.client() as client:
         happening = client.events(str(root))
@@ -81,7 +79,6 @@ def test_what_is_not_registered_cannot_be_followed(notes):
 
 
 def test_memctl_watch_prints_a_save_and_ends_with_the_daemon(notes):
-    """A line at once on a pipe; exit code 3 when memd stops."""
     daemon, root = notes
     watching = subprocess.Popen(
         [sys.executable, "-m", "memctl", "watch", "--workspace", str(root)],
@@ -115,7 +112,6 @@ def test_a_synced_search_finds_what_was_just_saved(notes):
 
 
 def test_check_finds_nothing_wrong_with_a_sound_index(notes):
-    """Exit code 0 and an empty stdout; status knows when that was."""
     daemon, root = notes
     done = daemon.memctl("check", "--workspace", str(root))
     assert (done.returncode, done.stdout) == (exits.OK, ""), done.stderr
@@ -124,7 +120,6 @@ def test_check_finds_nothing_wrong_with_a_sound_index(notes):
 
 
 def test_a_purge_deletes_what_is_kept_of_a_deleted_note(notes):
-    """It is gone from answers before, and from the index after; status tells both."""
     daemon, root = notes
     (root / "new.md").write_text("# Sourdough\n")
     daemon.call("sync", workspace=str(root))

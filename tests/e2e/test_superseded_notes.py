@@ -27,7 +27,6 @@ def ops(daemon: Daemon, tmp_path: Path) -> tuple[Daemon, Path]:
 
 
 def test_every_answer_says_what_holds_in_the_place_of_a_note(ops):
-    """search, similar, why, get, recall; the newer note is before the older one."""
     daemon, root = ops
     by = ["ops/pipeline.md"]
     for mode in ("keyword", "hybrid", "vector"):
@@ -48,7 +47,6 @@ def test_every_answer_says_what_holds_in_the_place_of_a_note(ops):
 
 
 def test_recall_leaves_out_what_is_superseded_unless_it_is_asked_for(ops):
-    """It is named among what was left out; asked for, its text says what holds."""
     daemon, root = ops
     recalled = daemon.call("recall", workspace=str(root), query=QUERY)
     assert "make stage" not in recalled["text"]
@@ -65,7 +63,6 @@ def test_recall_leaves_out_what_is_superseded_unless_it_is_asked_for(ops):
 
 
 def test_the_older_note_is_as_it_was_when_the_newer_one_is_deleted(ops):
-    """In rank and recall; nothing of it was kept in the older file."""
     daemon, root = ops
     (root / "ops/pipeline.md").unlink()
     hits = daemon.call("search", workspace=str(root), query=QUERY, sync=True)["hits"]
@@ -75,7 +72,6 @@ def test_the_older_note_is_as_it_was_when_the_newer_one_is_deleted(ops):
 
 
 def test_memctl_shows_it_to_a_person(ops, tmp_path):
-    """On a page below the hit, with --explain, of get on stderr; paths as seen from here."""
     daemon, root = ops
     page = daemon.memctl("search", "-w", str(root), QUERY, cwd=root)
     assert "superseded by ops/pipeline.md\n" in page.stdout

@@ -48,7 +48,6 @@ def test_each_of_three_hundred_hears_something(daemon):
 
 
 def test_a_thousand_idle_connections_leave_room(daemon):
-    """Those that ask nothing are closed first, also where nobody ever asked anything on them."""
     with ExitStack() as opened:
         for number in range(1100):
             peer = opened.enter_context(socket.socket(socket.AF_UNIX))
@@ -63,7 +62,6 @@ def test_a_thousand_idle_connections_leave_room(daemon):
 
 @needs_proc
 def test_with_few_descriptors_all_are_answered_and_notes_are_still_read(tmp_path):
-    """At `ulimit -n 64` some are served and the others told; it does not spin, and gives everything back."""
     home = tmp_path / "home"
     home.mkdir()
     root = tmp_path / "notes"

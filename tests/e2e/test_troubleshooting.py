@@ -98,7 +98,6 @@ def test_each_preparation_belongs_to_a_symptom():
 
 @pytest.mark.parametrize("symptom", [one for one in SECTIONS if one != BY_HAND])
 def test_a_symptom_looks_as_the_page_shows_it(symptom, own_daemon, notes):
-    """Each line of each block, and the exit code of the first."""
     daemon = own_daemon
     daemon.add(notes)
     BEFORE.get(symptom, lambda *_: None)(daemon, notes)

@@ -54,7 +54,6 @@ def matrices(daemon: Daemon) -> dict[str, int]:
 
 
 def test_a_search_with_sync_sees_every_file_that_was_closed_before_it(daemon, root):
-    """Also in folders that were made a moment ago, also a deletion; and it says so."""
     workspace = daemon.add(root)
     for round_ in range(30):
         folder = root / f"new{round_ // 3}" / "deep" if round_ % 3 == 0 else root
@@ -117,7 +116,6 @@ def test_what_a_slow_writer_wrote_is_found_soon_after_the_last_write(daemon, roo
 
 
 def test_of_a_save_by_rename_no_half_is_ever_seen(daemon, root):
-    """At each moment the note's old words or its new ones are found, never both, never none."""
     workspace = daemon.add(root)
     (root / "note.md").write_text("The turn0x was the last.\n" + "Filler words.\n" * 400)
     assert daemon.call("sync", workspace=workspace)["synced"] is True
@@ -138,7 +136,6 @@ def test_of_a_save_by_rename_no_half_is_ever_seen(daemon, root):
 
 
 def test_a_sync_reads_what_is_still_being_written(daemon, root):
-    """A note that is saved again and again is not left to settle while somebody waits for it."""
     workspace = daemon.add(root)
     for number in range(20):
         (root / "often.md").write_text(f"The shrike{number}x waits.\n")
@@ -165,7 +162,6 @@ def test_names_that_are_hard_are_indexed_or_skipped_by_name(daemon, root):
 
 
 def test_what_is_no_plain_file_inside_is_not_read(daemon, root, tmp_path):
-    """A link out of the root, a loop of links, a pipe, a huge sparse file: not indexed, nothing hangs."""
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "secret.md").write_text("The albatross is elsewhere.\n")
@@ -188,7 +184,6 @@ def test_what_is_no_plain_file_inside_is_not_read(daemon, root, tmp_path):
 
 
 def test_while_the_folder_is_away_answers_go_on_and_nothing_is_forgotten(daemon, root, tmp_path):
-    """It is `missing`, says so in each answer, and is taken up again without embedding anything."""
     workspace = daemon.add(root)
     before = matrices(daemon)
     root.rename(tmp_path / "unmounted")
@@ -208,7 +203,6 @@ def test_while_the_folder_is_away_answers_go_on_and_nothing_is_forgotten(daemon,
 
 
 def test_an_empty_mount_point_is_not_a_deletion_of_everything(daemon, root, tmp_path):
-    """The folder is there and nothing in it: also after a restart nothing is given up."""
     workspace = daemon.add(root)
     away = tmp_path / "unmounted"
     root.rename(away)
@@ -277,7 +271,6 @@ def test_with_too_few_watches_it_says_so_and_looks_itself(tmp_path, root):
 
 
 def test_a_root_that_is_deleted_and_made_again_is_watched_again(daemon, root):
-    """The new folder's saves are seen, however often it is replaced."""
     workspace = daemon.add(root)
     for round_ in range(3):
         shutil.copytree(root, copy := root.with_name("copy"))
@@ -293,7 +286,6 @@ def test_a_root_that_is_deleted_and_made_again_is_watched_again(daemon, root):
 
 
 def test_a_note_that_is_ignored_from_now_on_leaves_both_arms(daemon, root):
-    """Whichever file says so; and it comes back when nobody says so any more."""
     workspace = daemon.add(root)
     for rules in (root / ".gitignore", root / "memory" / ".memdignore"):
         rules.write_text("7.md\n")
@@ -318,7 +310,6 @@ def test_touched_and_rewritten_files_embed_nothing(daemon, root):
 
 
 def test_the_notes_themselves_are_never_changed(daemon, root):
-    """After all of it, the folder holds what it held, and the configuration."""
     before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
     workspace = daemon.add(root)
     daemon.call("search", query="heron", workspace=workspace, sync=True)

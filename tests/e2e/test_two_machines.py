@@ -89,7 +89,6 @@ def ids(folder: Path) -> set[str]:
 def test_the_entries_of_both_machines_are_whole_and_can_be_forgotten(
     daemon: Daemon, clones: list[Path], style: str, end: str
 ):
-    """Also if they end alike, if a day begins on both machines, and with what people wrote between them."""
     for folder in clones:
         git(folder, "config", "merge.conflictStyle", style)
     desk, laptop = clones
@@ -127,7 +126,6 @@ def test_an_entry_that_one_machine_forgets_stays_forgotten(daemon: Daemon, clone
 
 
 def test_an_entry_of_the_other_machine_can_be_revised(daemon: Daemon, clones: list[Path]):
-    """By its id, after the merge; the day's entry about it is written again."""
     desk, laptop = clones
     entry = remember(daemon, desk, "Port", "It is 5432.", topic="database", daily=False)
     said = remember(daemon, desk, "Port", "It is 5432.")
@@ -151,7 +149,6 @@ def test_an_entry_of_the_other_machine_can_be_revised(daemon: Daemon, clones: li
 
 
 def test_init_names_the_line_in_a_repository_that_lacks_it(daemon: Daemon, tmp_path: Path):
-    """And changes nothing; elsewhere, and where the line is, it says nothing about git."""
     plain, root = tmp_path / "plain", tmp_path / "notes"
     for folder in (plain, root):
         folder.mkdir()
@@ -177,7 +174,6 @@ def test_init_names_the_line_in_a_repository_that_lacks_it(daemon: Daemon, tmp_p
 
 @pytest.mark.parametrize(("answer", "is_added"), [(b"n\n", False), (b"y\n", True)])
 def test_who_sits_at_a_terminal_is_asked(daemon: Daemon, tmp_path: Path, answer: bytes, is_added: bool):
-    """Anything but yes changes nothing."""
     root = tmp_path / "notes"
     root.mkdir()
     git(root, "init", "-q")

@@ -35,7 +35,6 @@ def test_typed_methods_answer_what_their_types_say(sample):
 
 
 def test_an_event_loop_asks_many_things_at_once(sample):
-    """Each answer is that of its question; events come on a connection of their own."""
     daemon, root = sample
 
     async def ask():

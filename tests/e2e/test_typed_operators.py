@@ -13,7 +13,6 @@ def paths(daemon, root, query, **params):
 
 
 def test_a_typed_minus_leaves_notes_out(sample):
-    """Of answers to programs, and on the command line."""
     daemon, root = sample
     assert any(path.startswith("logs/") for path in paths(daemon, root, "the water"))
     left = paths(daemon, root, "the water -path:logs/")
@@ -40,7 +39,6 @@ def test_a_typed_minus_leaves_notes_out(sample):
     ],
 )  # fmt: skip
 def test_a_typed_filter_is_the_parameter(sample, typed, params):
-    """The same hits, in the same order, from search and in what recall sends."""
     daemon, root = sample
     given = paths(daemon, root, "the water", **params)
     assert paths(daemon, root, f"the water {typed}") == given
@@ -49,7 +47,6 @@ def test_a_typed_filter_is_the_parameter(sample, typed, params):
 
 
 def test_phrases_and_exclusions_narrow_an_answer(sample):
-    """Every hit holds the phrase, none holds what is excluded."""
     daemon, root = sample
     hits = daemon.call("search", workspace=root, query='"pine nuts" recipe', limit=50)["hits"]
     assert hits
@@ -84,7 +81,6 @@ def manual(daemon, tmp_path):
     [("lsof -i", "ports.md"), ("rm -rf", "rm.md"), ("find -name", "find.md"), ("tmp -delete", "find.md")],
 )
 def test_a_flag_is_looked_for_and_excludes_nothing(manual, query, first):
-    """Short ones, and those that a note has as they are typed: in search, recall and why."""
     daemon, root = manual
     answer = daemon.call("search", workspace=root, query=query, min_score=0.0)
     assert (answer["hits"][0]["path"], answer["without"]) == (first, [])
@@ -94,7 +90,6 @@ def test_a_flag_is_looked_for_and_excludes_nothing(manual, query, first):
 
 
 def test_an_answer_names_what_it_is_without(manual):
-    """And where that leaves nothing, what there is without the minus: how many, and where the first is."""
     daemon, root = manual
     answer = daemon.call("search", workspace=root, query='release -tmp -"rm rf"')
     assert (answer["without"], answer["without_minus"]) == (["tmp", "rm rf"], None)
@@ -143,7 +138,6 @@ def test_what_is_no_good_match_is_nothing_beside_a_minus(manual):
     ],
 )
 def test_any_text_travels_and_is_answered(sample, raw):
-    """An answer, perhaps an empty one; never an error."""
     daemon, root = sample
     assert isinstance(daemon.call("search", workspace=root, query=raw)["hits"], list)
 

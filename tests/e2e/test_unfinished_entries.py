@@ -21,7 +21,6 @@ def left(workspace):
 
 
 def test_a_start_removes_what_a_killed_write_left(left):
-    """The file with the whole fact is gone when memd has started again; other files stay."""
     daemon, root, path = left
     settings = root / "memory" / path.name
     settings.write_text("max_results = 3\n")

@@ -43,7 +43,6 @@ def status_of(daemon, root):
 
 
 def test_status_counts_what_gets_no_vector(notes):
-    """All chunks are vectors, pending or unreadable; what the model reads is wholly embedded."""
     daemon, root = notes
     until(lambda: not status_of(daemon, root)["first"])  # it is noted a moment after the last vector
     known = status_of(daemon, root)
@@ -63,7 +62,6 @@ def test_status_counts_what_gets_no_vector(notes):
     ],
 )
 def test_each_is_found_by_its_words(notes, query, path):
-    """A question in its own script, and by its meaning what the model reads."""
     daemon, root = notes
     assert daemon.found(query, workspace=root)[0] == path
 
@@ -92,7 +90,6 @@ def test_why_says_that_the_model_does_not_read_it(notes):
 
 
 def test_similar_notes_are_found_by_words_at_once(notes):
-    """Nobody waits for a vector that will not come, and nothing is called degraded."""
     daemon, root = notes
     answer = daemon.call("similar", path="zh.md", workspace=root)
     assert (answer["mode"], answer["degraded"]) == ("keyword", [])
@@ -100,7 +97,6 @@ def test_similar_notes_are_found_by_words_at_once(notes):
 
 
 def test_an_entry_in_such_a_script_is_stored_at_once(daemon, tmp_path):
-    """It has no vector to wait for; its neighbours are those by words."""
     root = tmp_path / "notes"
     root.mkdir()
     (root / "old.md").write_text("发动机要在星期四修理好，费用是四百元。\n")
@@ -116,7 +112,6 @@ def test_an_entry_in_such_a_script_is_stored_at_once(daemon, tmp_path):
 
 
 def test_init_names_the_share(tmp_path):
-    """In one sentence, with what to do; and says nothing where the model reads all."""
     home = tmp_path / "home"
     for name in ("mixed", "english"):
         (home / name).mkdir(parents=True)

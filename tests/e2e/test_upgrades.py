@@ -41,7 +41,6 @@ def copies(daemon: Daemon) -> list[str]:
 
 
 def test_vectors_are_taken_over_by_the_text_they_are_of(daemon, server, tmp_path):
-    """Only what changed meanwhile is embedded; the old index goes once the new one is whole."""
     root = tmp_path / "notes"
     server.make_workspace(daemon, root)
     for number in range(30):
@@ -61,7 +60,6 @@ def test_vectors_are_taken_over_by_the_text_they_are_of(daemon, server, tmp_path
 
 
 def test_an_update_is_said_as_what_it_is(daemon, server, tmp_path):
-    """Words answer at once, and the answer says why meaning follows; damage is called damage."""
     root = tmp_path / "notes"
     server.make_workspace(daemon, root)
     (root / "heron.md").write_text("# Heron\n\nA grey bird by the weir.\n")
@@ -91,7 +89,6 @@ def test_an_update_is_said_as_what_it_is(daemon, server, tmp_path):
 
 
 def test_what_is_forgotten_meanwhile_is_not_taken_over(daemon, server, tmp_path):
-    """The old index goes with it, and its other vectors are taken over all the same."""
     root = tmp_path / "notes"
     server.make_workspace(daemon, root)
     for number in range(5):

@@ -26,7 +26,6 @@ def office(daemon, tmp_path):
 
 
 def test_every_answer_says_until_when_a_note_held(office):
-    """Search with its explanation, similar, why, get, memctl; a note on its last day just holds."""
     daemon, root, last = office
     found = daemon.call("search", workspace=str(root), query=QUERY, explain=True)
     assert {hit["path"]: hit.get("expired") for hit in found["hits"]} == {"door.md": None, "closed.md": last}
@@ -49,7 +48,6 @@ def test_every_answer_says_until_when_a_note_held(office):
 
 
 def test_recall_leaves_it_out_unless_it_is_asked_for(office):
-    """As a superseded note: named among what was left out; asked for, its text says until when."""
     daemon, root, last = office
     recalled = daemon.call("recall", workspace=str(root), query=QUERY)
     assert "closed" not in recalled["text"]
@@ -62,7 +60,6 @@ def test_recall_leaves_it_out_unless_it_is_asked_for(office):
 
 
 def test_a_tool_tells_an_agent(office):
-    """In the hits of search_memory, and by get."""
     daemon, root, last = office
     found, read = in_a_session(
         daemon, root, ("search_memory", {"query": QUERY}), ("get", {"path": "closed.md"})
@@ -72,7 +69,6 @@ def test_a_tool_tells_an_agent(office):
 
 
 def test_status_names_a_note_whose_day_is_none(office):
-    """With what a day looks like, and without a word of the note."""
     daemon, root, _ = office
     [told] = daemon.call("status", workspace=str(root))["workspaces"]
     assert told["warnings"] == [

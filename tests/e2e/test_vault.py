@@ -36,7 +36,6 @@ def vault(daemon: Daemon, tmp_path: Path) -> tuple[Daemon, str]:
 
 
 def test_what_is_no_note_is_passed_by_in_peace(vault):
-    """No file of Obsidian's, canvas or attachment is counted, skipped or warned of."""
     daemon, root = vault
     [known] = daemon.call("status")["workspaces"]
     assert (known["sources"], known["skipped"], known["warnings"]) == (3, [], [])
@@ -44,7 +43,6 @@ def test_what_is_no_note_is_passed_by_in_peace(vault):
 
 
 def test_a_tag_finds_what_is_nested_in_it(vault):
-    """Written in the text or in front matter, with or without its hash, whichever its case."""
     daemon, root = vault
 
     def found(query):
@@ -61,7 +59,6 @@ def test_a_tag_finds_what_is_nested_in_it(vault):
 
 
 def test_a_note_is_found_by_an_alias(vault):
-    """By its words, and by a name that stands nowhere in its text."""
     daemon, root = vault
     assert daemon.found("Ardea cinerea", workspace=root, mode="keyword")[0] == "Herons.md"
     assert daemon.found('"grey bird"', workspace=root)[0] == "Herons.md"
@@ -87,7 +84,6 @@ def test_other_kinds_of_text_are_sources_where_the_settings_say_so(vault):
 
 
 def test_templates_and_conflict_copies_are_named(vault):
-    """Templates are no notes once the vault names their folder; a copy is found behind its original."""
     daemon, root = vault
     copy = "Weir (conflicted copy 2026-05-01).md"
     (Path(root) / copy).write_text("The weir was mended. The weir. #project\n")
@@ -108,7 +104,6 @@ def test_templates_and_conflict_copies_are_named(vault):
 
 
 def test_a_diary_of_the_vault_fades_and_what_else_is_named(vault):
-    """Once the workspace is opened with them: Obsidian's folder of daily notes, and `decay`."""
     daemon, root = vault
     texts = {
         "Log/2020-01-02 Thursday.md": "An egret was seen.\n",

@@ -38,5 +38,4 @@ def test_a_short_interval_is_kept(beats):
 
 
 def test_without_an_interval_there_is_no_beat(beats):
-    """Nor for the watchdog of another process."""
     assert beats(1, WATCHDOG_USEC=INTERVAL_US, WATCHDOG_PID="1") == 0

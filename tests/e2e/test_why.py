@@ -73,7 +73,6 @@ def river(tmp_path_factory):
     ],
 )
 def test_each_stage_is_named_with_its_values(river, path, params, stage, said):
-    """One record: stage, a sentence, what to do, and how the answer was made."""
     daemon, root = river
     answer = daemon.call("why", **{"workspace": root, "path": path, "query": "heron", **params})
     assert (answer["stage"], said in answer["text"]) == (stage, True), answer["text"]
@@ -97,7 +96,6 @@ def test_a_copy_names_the_hit_that_stands_for_it(river):
 
 
 def test_the_advice_of_why_brings_the_note_back(river):
-    """The limit and the floor that it names are the ones that do."""
     daemon, root = river
     for wanted, key in (({"limit": 1, "min_score": 0.0}, "limit"), ({"min_score": 0.99}, "min-score")):
         asked = {"workspace": root, "path": "birds/heron.md", "query": "weir", **wanted}
@@ -116,7 +114,6 @@ def test_in_this_script_only_words_were_looked_for(river):
 
 
 def test_a_note_that_was_just_saved_waits_and_is_waited_for(daemon, tmp_path):
-    """Without sync it may not be there yet, with it it is; a deleted one is gone, then missing."""
     root = tmp_path / "notes"
     root.mkdir()
     workspace = daemon.add(root)
@@ -132,7 +129,6 @@ def test_a_note_that_was_just_saved_waits_and_is_waited_for(daemon, tmp_path):
 
 
 def test_while_the_folder_is_away_why_says_so(daemon, tmp_path):
-    """Of what was not indexed; the rest goes through the stages as always."""
     root = tmp_path / "notes"
     root.mkdir()
     (root / "a.md").write_text("The gannet dives.\n")
@@ -168,7 +164,6 @@ def test_a_wrong_parameter_of_why_is_named(river, params, told):
     ["heron weir", "the grey heron of the shallows", "heron 2026-02-30", "цапля heron", '"grey heron"'],
 )
 def test_an_explained_search_is_the_same_answer_and_adds_up(river, fusion, query):
-    """Score and order from the numbers that came over the wire; the stages add up to all chunks."""
     daemon, root = river
     asked = {"workspace": root, "query": query, "fusion": fusion, "min_score": 0.0}
     plain, told = daemon.call("search", **asked), daemon.call("search", **asked, explain=True)
@@ -224,7 +219,6 @@ def _score(explanation: dict) -> float:
     line=st.none() | st.integers(1, 2**40),
 )
 def test_any_path_and_query_have_an_answer(river, path, query, line):
-    """A stage, or what is wrong with the parameter; never an error of ours."""
     daemon, root = river
     asked = {"workspace": root, "path": path, "query": query, "line": line}
     try:
@@ -239,7 +233,6 @@ def test_any_path_and_query_have_an_answer(river, path, query, line):
 
 
 def test_memctl_takes_the_paths_that_it_prints(river):
-    """From a folder below, relative to it, absolute, with a line, or gone; not relative to the workspace."""
     daemon, root = river
     below, environment = f"{root}/birds", {"PYTHONPATH": os.getcwd()}  # noqa: PTH109
 
@@ -261,7 +254,6 @@ def test_memctl_takes_the_paths_that_it_prints(river):
 
 
 def test_a_hit_of_an_answer_without_a_good_match_is_named_as_one(sample):
-    """A search prints it with --nearest alone, and why says so; a good match needs no word."""
     daemon, root = sample
     nearest = daemon.call("search", query="zzzqqq", workspace=root)["hits"][0]["path"]
     assert daemon.call("why", query="zzzqqq", path=nearest, workspace=root)["confidence"] == "none"

@@ -64,7 +64,6 @@ def by_editor(root, writer, give_up, acknowledged):
 
 
 def test_every_acknowledged_entry_is_there_whole_and_found(workspace):
-    """By its own word, and with its last line; what an editor saved over is found no more."""
     daemon, root = workspace
     give_up = time.monotonic() + SECONDS
     kept: list[dict[str, str]] = [{}, {}, {}, {}]

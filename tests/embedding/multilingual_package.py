@@ -92,7 +92,6 @@ def has_its_vectors(daemon: Daemon, root: Path) -> bool:
 
 @pytest.mark.parametrize("language", QUESTIONS["questions"])
 def test_questions_in_other_languages_find_english_notes(daemon: Daemon, language: str):
-    """Of 24 questions in a language, so many have the right note first."""
     root = str(daemon.home / "notes")
     found = [daemon.found(text, limit=5, workspace=root) for text in QUESTIONS["questions"][language]]
     right = sum(paths[:1] == [f"note{number}.md"] for number, paths in enumerate(found))
@@ -102,7 +101,6 @@ def test_questions_in_other_languages_find_english_notes(daemon: Daemon, languag
 
 
 def test_notes_in_other_scripts_are_found_by_meaning(daemon: Daemon):
-    """None is left out, and a question that shares no word finds its note."""
     root = str(daemon.home / "chinese")
     [status] = daemon.call("status", workspace=root)["workspaces"]
     assert (status["unreadable"], status["pending_vectors"]) == (0, 0)

@@ -33,7 +33,6 @@ class Lifted(OnnxEmbedder):
 
 
 def test_the_shipped_model_is_the_scale(shipped: OnnxEmbedder):
-    """Measured on the texts that ship with memd, its cosines are scores as they are."""
     found = measured(shipped)
     assert abs(found.zero) < 1e-3
     assert abs(found.scale - 1) < 1e-3
@@ -66,7 +65,6 @@ def test_a_model_that_tells_nothing_apart_stays_unmeasured():
 
 @pytest.mark.parametrize("cosines", [FAR, SHIPPED_COSINES, UNMEASURED, CosineScale(-0.1, 0.6, 0.1)])
 def test_a_higher_cosine_has_a_higher_score(cosines: CosineScale):
-    """Scores rise with cosines up to 1, also above the knee, and lead back to their cosines."""
     steps = [place / 200 for place in range(-200, 201)]
     scores = [cosines.score(step) for step in steps]
     assert scores == sorted(set(scores))
@@ -111,7 +109,6 @@ def test_a_folder_states_its_cosines(tmp_path: Path):
     ],
 )
 def test_impossible_cosines_are_refused(tmp_path: Path, stated: dict[str, object]):
-    """The message has the file, the values and what is expected."""
     for name in ("model.onnx", "tokenizer.json"):
         (tmp_path / name).write_bytes(b"{}")
     (tmp_path / OWN_FILE).write_text(json.dumps(stated))
@@ -120,7 +117,6 @@ def test_impossible_cosines_are_refused(tmp_path: Path, stated: dict[str, object
 
 
 def test_the_texts_are_pairs():
-    """Each question is there once, with a note of its own."""
     pairs = json.loads(PAIRS_FILE.read_text())["pairs"]
     assert len(pairs) == len(dict(pairs)) == 32
     assert measured(WordHashEmbedder()) != replace(SHIPPED_COSINES)

@@ -46,7 +46,6 @@ class Elsewhere(Watched):
 
 
 def test_notes_are_embedded_at_low_priority_and_queries_are_not() -> None:
-    """Whoever asks, in its own thread or by the queue's, after every thread has embedded notes."""
     model, own = Watched(), niceness(threading.get_native_id())
     queue = EmbeddingQueue(lambda: model)
     queue.embed_documents([f"note {number}" for number in range(200)])

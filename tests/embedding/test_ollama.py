@@ -96,7 +96,6 @@ def unit(numbers: list[float]) -> bytes:
 
 
 def test_vectors_have_length_1_and_the_servers_direction(server: Server):
-    """What the server sends is brought to length 1, in order, over more than one batch."""
     found = embedder(server).embed_documents([f"note {number}" for number in range(20)])
     assert found == [unit(server.vector(f"search_document: note {number}")) for number in range(20)]
     assert math.hypot(*array.array("f", found[0])) == pytest.approx(1, abs=1e-6)
@@ -133,12 +132,10 @@ def test_the_id_names_the_file_behind_the_name(server: Server):
 
 @pytest.mark.parametrize("text", ["", "\0", "\ud800", "🚀", "x" * 100_000])
 def test_any_text_is_sent(server: Server, text: str):
-    """Empty, NUL, a lone surrogate, long: valid JSON goes out, a vector comes back."""
     assert len(embedder(server).embed_query(text)) == 4 * 768
 
 
 def test_a_model_that_was_not_pulled_is_named(server: Server):
-    """The error says which model is missing and how to get it."""
     with pytest.raises(
         UnavailableError, match=r"no model 'absent:latest'\. Run: ollama pull absent"
     ) as caught:
@@ -181,7 +178,6 @@ def test_another_dimension_is_refused(server: Server):
     ],
 )
 def test_a_wrong_answer_is_an_error_that_names_the_server(server: Server, reply, words: str):
-    """Whatever comes instead of vectors gives one line with the address and the fault."""
     model = embedder(server)
     server.reply = reply
     with pytest.raises(UnavailableError, match=words) as caught:
@@ -205,7 +201,6 @@ def test_an_answer_that_breaks_off_is_an_error(server: Server):
 
 
 def test_a_server_that_hangs_is_slow(server: Server):
-    """No answer within the time is "model-slow", and the time holds."""
     model = embedder(server, timeout_s=0.3)
     is_left = threading.Event()
     server.reply = lambda _: is_left.wait(20 * PATIENCE)
@@ -238,7 +233,6 @@ def test_a_server_that_drips_is_slow(server: Server):
 
 
 def test_a_server_that_comes_back_is_used_again(server: Server):
-    """The same embedder fails while the server is down, and works when it is there again."""
     model = embedder(server)
     before = model.embed_query("tabs")
     server.stop()
@@ -275,7 +269,6 @@ def test_a_server_that_starts_later_is_found():
 
 @pytest.mark.parametrize("address", ["http://", "http://127.0.0.1:99999", "nonsense", "http://127.0.0.1:x"])
 def test_an_impossible_address_is_an_error(address: str):
-    """An address that cannot be asked gives the same kind of error as a server that is down."""
     with pytest.raises(UnavailableError, match="does not answer"):
         OllamaEmbedder(address, "nomic-embed-text", 1, tokenizer=PIECES)
 
@@ -290,7 +283,6 @@ def test_a_closed_embedder_asks_no_more(server: Server):
 
 
 def test_it_needs_no_numpy(server: Server):
-    """With numpy's import blocked a query still gets its vector."""
     script = f"""
 import sys
 sys.modules["numpy"] = None

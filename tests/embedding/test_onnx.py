@@ -35,20 +35,17 @@ def test_vectors_agree_with_sentence_transformers(shipped: OnnxEmbedder):
 
 
 def test_the_shipped_files_are_those_that_were_built():
-    """model.onnx and tokenizer.json have the sums that stand beside them."""
     assert hashlib.sha256(MODEL_FILE.read_bytes()).hexdigest() == MODEL_SHA256
     assert hashlib.sha256(TOKENIZER_FILE.read_bytes()).hexdigest() == TOKENIZER_SHA256
 
 
 def test_the_build_takes_no_other_weights(tmp_path: Path):
-    """Weights with another sum stop the build before they are read as weights."""
     (tmp_path / "model.safetensors").write_bytes(b"not the published ones")
     with pytest.raises(build_model.BuildError, match="published weights 53aa5117"):
         build_model.build(tmp_path)
 
 
 def test_the_build_refuses_vectors_that_stray():
-    """A stage below its least cosine, or with a NaN, stops the build."""
     recorded = np.eye(2, dtype=np.float32)
     build_model.demand("float32", recorded, recorded, 0.9999)
     for vectors in (recorded * 0.9998, recorded * np.nan):
@@ -57,19 +54,16 @@ def test_the_build_refuses_vectors_that_stray():
 
 
 def test_a_vector_depends_on_its_text_alone(shipped: OnnxEmbedder):
-    """The same text has the same bytes alone, among others, and as a query."""
     texts = ["tabs", "the orchard was planted in three rows", "word " * 250]
     assert shipped.embed_documents(texts) == [shipped.embed_query(text) for text in texts]
 
 
 def test_the_end_of_a_long_chunk_counts(shipped: OnnxEmbedder):
-    """Two texts that differ only after their 200th piece have different vectors."""
     start = "word " * 200
     assert cosine(*shipped.embed_documents([start + "apples " * 40, start + "database " * 40])) < 0.95
 
 
 def test_what_the_model_cannot_read_is_cut(shipped: OnnxEmbedder):
-    """Beyond 254 pieces nothing counts, and nothing fails."""
     assert shipped.max_tokens == 254
     full = "word " * 254
     assert shipped.embed_query(full) == shipped.embed_query(full + "apples " * 5_000)
@@ -77,7 +71,6 @@ def test_what_the_model_cannot_read_is_cut(shipped: OnnxEmbedder):
 
 @pytest.mark.parametrize("text", ["", " \n", "\0", "a\0b", "\ud800", "x\udcff", "🚀" * 300, "́" * 50])
 def test_any_text_has_a_vector_of_length_1(shipped: OnnxEmbedder, text: str):
-    """Empty, NUL, lone surrogates, emoji: 384 little-endian float32 of length 1."""
     for vector in (shipped.embed_query(text), *shipped.embed_documents([text])):
         assert len(vector) == 4 * shipped.dim == 4 * 384
         assert math.hypot(*array.array("f", vector)) == pytest.approx(1, abs=1e-6)
@@ -91,7 +84,6 @@ def test_meaning_is_nearer_than_words(shipped: OnnxEmbedder):
 
 
 def test_it_answers_several_threads_at_once(shipped: OnnxEmbedder):
-    """Concurrent calls give the vectors that single calls give."""
     from concurrent.futures import ThreadPoolExecutor
 
     texts = [f"note {number} on topic {number % 7}" for number in range(60)]
@@ -100,7 +92,6 @@ def test_it_answers_several_threads_at_once(shipped: OnnxEmbedder):
 
 
 def test_a_closed_model_says_so():
-    """After close a call raises, and does not crash."""
     embedder = OnnxEmbedder()
     embedder.close()
     with pytest.raises(UnavailableError, match="was closed"):
@@ -150,7 +141,6 @@ except Exception as error:
 
 
 def test_without_numpy_the_reason_is_numpy_missing():
-    """With numpy's import blocked the model cannot load, and says which part is missing."""
     script = """
 import sys
 sys.modules["numpy"] = None
@@ -264,21 +254,18 @@ def test_an_export_is_pooled_by_the_mean(tmp_path: Path):
 
 @pytest.mark.parametrize("pooling", [{"pooling_mode_cls_token": True}, {"pooling_mode": "cls"}])
 def test_an_export_is_pooled_by_its_first_token(tmp_path: Path, pooling: dict[str, object]):
-    """Where the config says so, in either spelling, [CLS] alone is the vector."""
     folder = export(tmp_path / "tiny", types=False)
     configure(folder, pooling=pooling)
     assert numbers(OnnxEmbedder(folder).embed_query("red")) == unit(2, 4)
 
 
 def test_a_graph_that_pools_itself_is_believed(tmp_path: Path):
-    """An output sentence_embedding is taken as it is, brought to length 1."""
     folder = export(tmp_path / "tiny", outputs=("last_hidden_state", "sentence_embedding"))
     configure(folder, pooling={"pooling_mode_mean_tokens": True}, more=("Dense",))
     assert numbers(OnnxEmbedder(folder).embed_query("red")) == unit(6, 36)
 
 
 def test_prefixes_are_put_in_front(tmp_path: Path):
-    """A query and a document get the prompts that the export names, and leave less room for text."""
     folder = export(tmp_path / "tiny")
     configure(folder, pooling={"pooling_mode_mean_tokens": True}, query="ask ", passage="tell ")
     embedder = OnnxEmbedder(folder)
@@ -288,13 +275,11 @@ def test_prefixes_are_put_in_front(tmp_path: Path):
 
 
 def test_text_is_lowered_where_the_export_says_so(tmp_path: Path):
-    """do_lower_case makes RED and red the same text."""
     embedder = OnnxEmbedder(export(tmp_path / "tiny"))
     assert embedder.embed_query("RED") == embedder.embed_query("red")
 
 
 def test_another_setting_is_another_model(tmp_path: Path):
-    """The id changes with the graph, the pooling and the prefixes, and with nothing else."""
     ids = set()
     for number, settings in enumerate(({}, {"query": "ask "}, {"document": "tell "})):
         folder = (
@@ -319,7 +304,6 @@ def test_another_setting_is_another_model(tmp_path: Path):
     ],
 )
 def test_an_export_that_cannot_be_used_is_named(tmp_path: Path, spoil, words: str):
-    """Missing, broken or unsupported: one line with the file and the fault."""
     folder = export(tmp_path / "tiny")
     spoil(folder)
     with pytest.raises(UnavailableError, match=words) as caught:

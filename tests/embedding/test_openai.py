@@ -40,7 +40,6 @@ def unit(numbers: list[float]) -> bytes:
 
 
 def test_vectors_have_length_1_and_the_order_of_the_texts(server: ModelServer):
-    """The server answers in reverse and says which is which; over more than one batch."""
     texts = ["x" * number for number in range(20)]
     found = embedder(server).embed_documents(texts)
     assert found == [unit(server.vector(f"search_document: {text}")) for text in texts]
@@ -48,7 +47,6 @@ def test_vectors_have_length_1_and_the_order_of_the_texts(server: ModelServer):
 
 
 def test_a_query_has_its_own_prefix(server: ModelServer):
-    """Both prefixes are those of the user's configuration; without one a text goes as it is."""
     assert embedder(server).embed_query("tabs") == unit(server.vector("search_query: tabs"))
     assert embedder(server, OpenAIServer()).embed_query("tabs") == unit(server.vector("tabs"))
 
@@ -93,7 +91,6 @@ def test_the_server_is_told_what_is_a_query(server: ModelServer):
 
 
 def test_models_of_two_dimensions_are_refused(server: ModelServer):
-    """They are no one vector space; the error names both and the settings."""
     server.dims["large"] = 3
     with pytest.raises(
         UnavailableError, match=r"3 dimensions for 'large' and 2 dimensions for 'small'.*query_model"
@@ -138,7 +135,6 @@ def test_the_key_is_sent_and_never_quoted(server: ModelServer, monkeypatch: pyte
 
 
 def test_a_key_that_cannot_be_sent_is_named_by_its_place(server: ModelServer, monkeypatch):
-    """A variable that is not set, and a key that is no header: neither is asked with, nor quoted."""
     monkeypatch.delenv("EMBEDDINGS_KEY", raising=False)
     with pytest.raises(UnavailableError, match=r"api_key_env = 'EMBEDDINGS_KEY', which is not in memd's"):
         embedder(server, OpenAIServer(api_key_env="EMBEDDINGS_KEY"))
@@ -164,7 +160,6 @@ def test_a_key_that_cannot_be_sent_is_named_by_its_place(server: ModelServer, mo
     ],
 )
 def test_a_wrong_answer_is_an_error_that_names_the_server(server: ModelServer, vectors, words: str):
-    """Whatever comes instead of vectors gives one line with the address and the fault."""
     model = embedder(server)
     server.rows = vectors
     with pytest.raises(UnavailableError, match=words) as caught:
@@ -174,7 +169,6 @@ def test_a_wrong_answer_is_an_error_that_names_the_server(server: ModelServer, v
 
 
 def test_a_server_that_hangs_is_slow(server: ModelServer):
-    """No answer within the time is "model-slow", and the time holds."""
     model = embedder(server, timeout_s=0.3)
     server.behaviour = "hang"
     start = time.monotonic()
@@ -185,7 +179,6 @@ def test_a_server_that_hangs_is_slow(server: ModelServer):
 
 
 def test_a_server_that_is_not_there_and_a_closed_model_are_errors(server: ModelServer):
-    """Both say so; the closed one asks nothing."""
     model = embedder(server)
     model.close()
     with pytest.raises(UnavailableError, match="closed"):

@@ -93,14 +93,12 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 def test_documents_come_back_in_order(made):
-    """Many texts over several threads: each has its own vector, in its place."""
     texts = [f"note {number}" for number in range(101)]
     assert made(Slow).embed_documents(texts) == WordHashEmbedder().embed_documents(texts)
     assert made(Slow).embed_documents([]) == []
 
 
 def test_the_texts_of_a_query_come_back_in_order(made):
-    """A question as it was typed and as it was meant: one vector each, in their order; none for no text."""
     texts = ["brest cancer", "breast cancer"]
     queue = made(Slow)
     queue.ready()
@@ -109,7 +107,6 @@ def test_the_texts_of_a_query_come_back_in_order(made):
 
 
 def test_a_query_does_not_wait_for_documents(made):
-    """With every indexing thread busy and a long queue, a query is answered at once."""
     embedder = Slow()
     embedder.open.clear()
     queue = made(lambda: embedder)
@@ -123,7 +120,6 @@ def test_a_query_does_not_wait_for_documents(made):
 
 
 def test_queries_overtake_waiting_documents(made):
-    """With the reserved thread busy too, the next thread that is free takes a query before documents."""
     embedder = Hanging()
     embedder.open.clear()
     embedder.open_query.clear()
@@ -157,7 +153,6 @@ def test_a_query_on_the_real_model_overtakes_indexing(made):
 
 
 def test_while_the_model_loads_a_query_hears_it_at_once(made):
-    """The reason is "model-loading"; indexing waits; when it is loaded both work."""
     go = threading.Event()
 
     def load():
@@ -177,7 +172,6 @@ def test_while_the_model_loads_a_query_hears_it_at_once(made):
 
 
 def test_a_load_that_fails_is_tried_again(made):
-    """Whatever the load raises is named, and once its cause is gone the model is there."""
     faults: list[Exception] = [OSError("no such file"), UnavailableError("numpy-missing", "no numpy")]
     seen = []
     has_queue = threading.Event()
@@ -198,7 +192,6 @@ def test_a_load_that_fails_is_tried_again(made):
 
 
 def test_a_provider_that_fails_heals(made):
-    """A server that goes away fails what was asked, is "failed", is loaded anew, and answers again."""
     embedders: list[Slow] = []
     down = threading.Event()
 
@@ -239,7 +232,6 @@ def test_a_text_that_fails_does_not_take_the_model_down(made):
 
 
 def test_a_slow_model_is_given_up_in_time(made):
-    """A query that is not answered in time hears "model-slow", whatever its thread is doing."""
     embedder = Hanging()
     queue = made(lambda: embedder)
     queue.ready()
@@ -284,7 +276,6 @@ def test_a_model_of_this_process_embeds_where_it_is_asked(made):
 
 
 def test_a_cancelled_query_is_not_embedded(made):
-    """A client that went away costs nothing once its turn comes."""
     embedder = Slow()
     queue = made(lambda: embedder, threads=0)
     queue.ready()
@@ -301,7 +292,6 @@ def test_a_cancelled_query_is_not_embedded(made):
 
 
 def test_vectors_of_another_model_are_refused(made):
-    """Who asks for the vectors of one model never gets those of its successor."""
     queue = made(Slow)
     assert len(queue.embed_documents(["a"], model_id="word-hash")) == 1
     with pytest.raises(ModelMismatchError, match="'older'"):
@@ -310,7 +300,6 @@ def test_vectors_of_another_model_are_refused(made):
 
 
 def test_close_ends_what_waits(made):
-    """Texts that wait fail at once with an EmbedderError, the model is freed, the threads are gone."""
     embedder = Slow(pause_s=0.01)
     queue = made(lambda: embedder)
     queue.ready()
@@ -336,7 +325,6 @@ def test_close_ends_what_waits(made):
 
 
 def test_close_while_loading_frees_the_model():
-    """A model whose loading ends after the close is freed, and nobody gets it."""
     go = threading.Event()
     embedder = Slow()
     queue = EmbeddingQueue(lambda: go.wait(10 * PATIENCE) and embedder, retry_s=RETRY_S)

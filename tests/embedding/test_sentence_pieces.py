@@ -36,7 +36,6 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     "text", [*TEXTS[:4], "", " \n", "a\0b", "\ud800", "x\udcff", "🚀 ok", "ﬁne  ﬁsh", "한국"]
 )
 def test_pieces_are_counted_and_have_places(path: Path, text: str):
-    """Offsets are of characters, ascending, inside the text; ids are as many, between <s> and </s>."""
     pieces = tokenizer_at(path)
     assert isinstance(pieces, SentencePieces)
     spans = pieces.spans(text)

@@ -24,7 +24,6 @@ def test_a_text_of_250_pieces_is_not_cut_at_128():
 
 
 def test_settings_in_the_file_are_overruled(tmp_path: Path):
-    """A tokenizer.json with truncation and padding baked in counts as if it had none."""
     from tokenizers import Tokenizer
 
     published = Tokenizer.from_file(str(TOKENIZER_FILE))
@@ -43,7 +42,6 @@ def test_no_text_gets_more_pieces_than_it_may():
 
 
 def test_spans_are_offsets_of_the_text_as_given():
-    """Each span cut from the text gives its piece, also behind accents, emoji and a lone surrogate."""
     text = "Café \ud83d 🚀 déjà 会議 e\u0301te\u0301 end"
     spans = PIECES.spans(text)
     assert [text[start:end] for start, end in spans][-1] == "end"
@@ -54,7 +52,6 @@ def test_spans_are_offsets_of_the_text_as_given():
 
 @pytest.mark.parametrize("text", ["", " ", "\0", "\ud800", "\udfff\0\ud800", "\u200b", "\ufeff"])
 def test_odd_texts_are_counted(text: str):
-    """Blank, NUL, lone surrogates: a number, never an exception."""
     assert PIECES.count(text) == len(PIECES.spans(text)) <= 3
     assert PIECES.ids(text, 254)[0] == 101
 
@@ -67,7 +64,6 @@ def test_a_huge_text_is_read_to_a_bound():
 
 
 def test_a_broken_file_is_named(tmp_path: Path):
-    """A tokenizer that cannot be read gives one clear error with its path."""
     path = tmp_path / "tokenizer.json"
     path.write_text("{}")
     with pytest.raises(UnavailableError, match=r"tokenizer\.json is not a tokenizer") as caught:
@@ -86,7 +82,6 @@ def test_the_hub_client_is_never_imported():
 
 
 def test_a_tokenizer_that_nothing_uses_is_not_kept():
-    """Nor is the shipped one, after a workspace has changed to another model."""
     providers, config = Providers(), WorkspaceConfig()
     pieces = providers.tokenizer_for(config, UserConfig())[0].load()
     assert providers.tokenizer_for(config, UserConfig())[0] is pieces

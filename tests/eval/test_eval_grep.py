@@ -60,12 +60,10 @@ def test_a_word_that_looks_like_an_option_is_a_word(ranked):
     ],
 )
 def test_what_nobody_would_type_is_left_out(query, words):
-    """Function words unless there are no others, single letters, punctuation, operators of memd."""
     assert grep.words_of(query) == words
 
 
 def test_names_may_have_any_character(tmp_path):
-    """Line feeds, dashes in front, spaces, colons."""
     names = ["-e", "a\nb.md", "c d.md", "e:1.md"]
     for name in names:
         (tmp_path / name).write_text("kafka queue\n")

@@ -34,7 +34,6 @@ def test_a_line_is_a_query_with_what_answers_it():
 
 
 def test_blank_lines_and_comments_are_passed_over():
-    """Also line ends of Windows and spaces in front of a comment."""
     assert len(parsed("# my questions\r", "", '{"query": "a b", "path": "x.md"}\r', "  # more", "   ")) == 1
 
 
@@ -82,7 +81,6 @@ def test_a_wrong_line_is_named_with_what_was_expected(line, expected):
 
 
 def test_all_wrong_lines_are_named_at_once_up_to_a_page():
-    """Five of eight, and how many more."""
     said = refused(*["nonsense"] * 8).splitlines()
     assert [line.split(" ")[0] for line in said[:5]] == [f"golden.jsonl:{number}:" for number in range(1, 6)]
     assert said[5] == "and 3 more"
@@ -94,7 +92,6 @@ def test_a_file_that_asks_nothing_is_refused():
 
 
 def test_a_file_that_is_not_there_or_no_text_is_said_so(tmp_path):
-    """Exit code 5 for a missing one, as for whatever was named and is not there."""
     with pytest.raises(NotFoundError, match="there is no golden file"):
         questions.load(tmp_path / "none.jsonl", ROOT)
     (tmp_path / "latin.jsonl").write_bytes(b'{"query": "caf\xe9"}')

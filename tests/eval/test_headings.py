@@ -14,7 +14,6 @@ def titles(text):
 
 
 def test_headings_are_those_that_stand_outermost():
-    """As CommonMark has them, at their lines; none of a fence, a list, a quote or a comment."""
     text = (
         "# One ##\n\nTwo\nlines\n---\n```sh\n# no\n```\n- item\n  # no\n\n> # no\n\n"
         "<!--\n# no\n-->\n\n#\n\n### Three\n"
@@ -47,7 +46,6 @@ def test_front_matter_has_no_headings():
     ],
 )
 def test_a_title_is_what_a_reader_sees(markup, text):
-    """Without emphasis, code marks, link targets and anchors."""
     assert visible(markup) == text
 
 
@@ -85,7 +83,6 @@ def test_content_words_are_those_that_say_something(text, amount):
 
 
 def test_headings_that_say_nothing_are_left_out_and_counted():
-    """General ones, ones of several notes, ones without a text below."""
     found = chosen(
         {
             "a.md": f"# Notes\n{BODY}\n# Release checklist draft\n{BODY}",
@@ -117,7 +114,6 @@ def test_the_text_of_a_section_is_what_counts_as_below():
 
 
 def test_a_sample_stays_when_a_note_is_added():
-    """The same seed chooses the same, but for what is new; another seed chooses others."""
     notes = {f"n{number}.md": f"# Story number{number} alpha{number}\n{BODY}" for number in range(100)}
     before = {choice.path for choice in chosen(notes, wanted=20).choices}
     after = {
@@ -154,7 +150,6 @@ def held(notes, **options):
 
 
 def test_a_heading_goes_and_its_line_stays_as_a_blank_one():
-    """Every other line has its number and its text."""
     text = f"intro\n\n## Moving off Kafka\n\n{BODY}"
     assert held({"a.md": text})["a.md"] == text.replace("## Moving off Kafka", "")
 
@@ -174,7 +169,6 @@ def test_a_setext_heading_goes_with_its_underline():
     ],
 )
 def test_front_matter_that_says_the_heading_is_blanked(line):
-    """Title, link and alias; the other keys stay."""
     kept = held({"a.md": f"---\n{line}\ntags: [infra]\n---\n# Moving off Kafka\n{BODY}"})["a.md"]
     assert kept == f"---\n\ntags: [infra]\n---\n\n{BODY}"
 
@@ -206,7 +200,6 @@ def test_what_says_more_or_less_stays(line):
 
 
 def test_a_note_that_is_asked_for_gets_a_name_that_says_nothing():
-    """In its folder, with its ending and its day, and never one that is taken."""
     taken = ["queue/kafka.md", "daily/2026-05-01-standup.markdown", "queue/Note-0002.MD"]
     assert neutral_names(taken[:2], taken) == {
         "daily/2026-05-01-standup.markdown": "daily/2026-05-01-note-0001.markdown",

@@ -25,38 +25,32 @@ def test_ndcg_uses_grades_as_gains_and_the_best_order_as_its_measure():
 
 
 def test_recall_counts_relevant_documents_once():
-    """Two of four relevant documents found are a recall of one half, grade 0 is not relevant."""
     grades = {"a": 1, "b": 2, "c": 1, "d": 3, "e": 0}
     assert scores.recall(["a", "e", "b"], grades, depth=10) == 0.5
     assert scores.recall(["e", "x", "a"], grades, depth=2) == 0
 
 
 def test_the_reciprocal_rank_is_that_of_the_first_relevant_document():
-    """The first relevant document at rank 4 gives 1/4, none gives 0."""
     assert scores.reciprocal_rank(["x", "e", "y", "a", "b"], {"a": 1, "b": 1, "e": 0}, depth=10) == 0.25
     assert scores.reciprocal_rank(["x"], {"a": 1}, depth=10) == 0
 
 
 def test_more_answers_than_ranks_can_still_be_perfect():
-    """Ten ranks full of right sources are 1, though there are twelve."""
     relevant = [f"d{number}" for number in range(12)]
     assert scores.ndcg(relevant, dict.fromkeys(relevant, 1), depth=10) == pytest.approx(1)
 
 
 def test_what_stands_below_its_depth_counts_nothing():
-    """An answer at rank 11 is worth 0 in every figure."""
     ranking = [f"x{number}" for number in range(10)] + ["a"]
     assert set(scores.measures(ranking, frozenset("a")).values()) == {0.0}
 
 
 def test_recall_is_a_share_of_the_right_sources():
-    """One of two at rank 1, both among five."""
     figures = scores.measures(["a", "x", "b"], frozenset("ab"))
     assert (figures["recall@1"], figures["recall@5"], figures["recall@10"]) == (0.5, 1, 1)
 
 
 def test_the_reciprocal_rank_is_that_of_the_first_right_source():
-    """The second of two right ones does not matter."""
     assert scores.measures(["x", "a", "b"], frozenset("ab"))["mrr@10"] == 0.5
 
 

@@ -53,7 +53,6 @@ def made(notes, folder, query="smoked tea"):
 
 
 def test_what_lies_still_is_copied_and_not_embedded_again(notes, tmp_path):
-    """Nothing of the workspace's own index is opened or changed."""
     before = {path: (path.read_bytes(), path.stat()) for path in notes.place.index_dir.iterdir()}
     assert made(notes, tmp_path / "copy")[0] == 0
     after = {path: (path.read_bytes(), path.stat()) for path in notes.place.index_dir.iterdir()}
@@ -72,7 +71,6 @@ def test_only_what_was_saved_since_is_embedded(notes, tmp_path):
 
 
 def test_what_embedding_will_take_is_measured_on_these_notes(notes, tmp_path, monkeypatch):
-    """With the first of their chunks, none of which is embedded twice."""
     embedded, said, usual = [], [], OnnxEmbedder.embed_documents
 
     def embed(self, texts):
@@ -107,7 +105,6 @@ def test_an_index_that_cannot_be_read_is_not_used(notes, tmp_path, damage):
 
 
 def test_without_an_index_of_its_own_all_is_made(notes, tmp_path):
-    """A workspace that no daemon has opened yet."""
     shutil.rmtree(notes.place.index_dir)
     assert made(notes, tmp_path / "anew")[0] == len(TEXTS)
 

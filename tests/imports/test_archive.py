@@ -45,7 +45,6 @@ def test_a_session_that_has_grown_is_brought_up_to_date_at_its_place(workspace):
 
 
 def test_what_the_user_changed_is_left_alone_and_named(workspace):
-    """Every byte of it, even where its front matter is gone."""
     path = workspace.session(typed("first"))
     [page] = workspace.imports("claude-code", path)["new"]
     path = workspace.session(typed("first"), answered("second"))
@@ -68,7 +67,6 @@ def test_what_the_user_deleted_stays_away_until_it_is_wanted_again(workspace):
 
 
 def test_a_page_that_was_moved_or_renamed_is_still_the_same(workspace):
-    """Its id finds it, below its client's folder."""
     path = workspace.session(typed("first"))
     [page] = workspace.imports("claude-code", path)["new"]
     moved = workspace.root / "memory/archives/claude-code/queues" / f"mine-{page[-9:]}"
@@ -101,7 +99,6 @@ def test_a_dry_run_says_what_would_be_done_and_writes_nothing(workspace):
 
 
 def test_a_long_conversation_goes_on_in_further_pages(workspace):
-    """Each is one that memd reads; what was written stays as it is while the conversation grows."""
     records = []
     for number in range(60):
         records += [typed(f"question {number}"), answered(f"answer {number}\n" + "word " * 10_000)]
@@ -118,7 +115,6 @@ def test_a_long_conversation_goes_on_in_further_pages(workspace):
 
 
 def test_a_single_turn_of_any_length_is_cut_where_a_line_ends(workspace):
-    """A pasted log of megabytes is found in its pages."""
     lines = [f"line {number} {'x' * 80}" for number in range(60_000)]
     found = workspace.imports("claude-code", workspace.session(typed("\n".join(lines))))
     pages = workspace.pages()
@@ -138,7 +134,6 @@ def test_secrets_are_masked_in_text_title_and_name(workspace):
 
 
 def test_files_and_folders_are_their_owners_alone(workspace):
-    """Conversations are no business of other users'."""
     [page] = workspace.imports("claude-code", workspace.session(typed("first")))["new"]
     assert stat.S_IMODE((workspace.root / page).stat().st_mode) == 0o600
     assert stat.S_IMODE((workspace.root / page).parent.stat().st_mode) & 0o077 == 0
@@ -158,7 +153,6 @@ def test_a_link_on_the_way_is_refused(workspace, tmp_path, place):
 
 
 def test_a_page_that_became_a_link_is_not_followed(workspace, tmp_path):
-    """Neither read nor written through."""
     path = workspace.session(typed("first"))
     [page] = workspace.imports("claude-code", path)["new"]
     other = tmp_path / "other.md"
@@ -211,7 +205,6 @@ run.run(order, run.sources(order), lambda *_: None)
 def test_an_import_that_is_killed_at_any_moment_ends_with_the_same_files_when_it_is_run_again(
     workspace, tmp_path
 ):
-    """SIGKILL after any time leaves whole pages only; the next run adds what is missing and no leftover."""
     folder = tmp_path / "claude-code"
     for number in range(SESSIONS):
         turns = [
@@ -287,7 +280,6 @@ def opened_by(pid):
 
 
 def test_two_imports_at_once_wait_for_each_other(workspace):
-    """Whoever comes second finds what the first has written."""
     path = workspace.session(typed("first"))
     first = Archive(workspace.root, "claude-code", dry_run=False, again=False)
     second = subprocess.Popen([sys.executable, "-c", IMPORT, str(workspace.root), str(path)])

@@ -12,7 +12,6 @@ SESSION = FIXTURES / "claude-code"
 
 
 def test_a_session_of_the_real_client_becomes_one_dated_page(workspace):
-    """Roles are headings with their time, the client and its session stand in the front matter."""
     found = workspace.imports("claude-code", SESSION)
     [path] = found["new"]
     assert path.startswith("memory/archives/claude-code/2026/2026-11-22-why-did-we-leave-the-old-queue-")
@@ -46,7 +45,6 @@ def test_what_a_hook_recalled_is_not_archived(workspace):
 
 
 def test_recalled_notes_inside_of_a_message_are_left_out(workspace):
-    """The block goes, what the person wrote around it stays, and so does a mention of its name."""
     said = "Before\n<memd-recall>\n- zebra.md: stripes\n</memd-recall>\nAfter <memd-recall> is a word"
     workspace.imports("claude-code", workspace.session(typed(said), answered("Yes.")))
     assert "zebra" not in workspace.page()
@@ -54,7 +52,6 @@ def test_recalled_notes_inside_of_a_message_are_left_out(workspace):
 
 
 def test_tools_and_thinking_are_kept_only_when_asked_for(workspace):
-    """By default an archive holds what was said; --with-tools has calls and outputs as code."""
     workspace.imports("claude-code", SESSION)
     assert "cat queue.md" not in workspace.page()
     assert "read the note." not in workspace.page()
@@ -84,7 +81,6 @@ def test_tools_and_thinking_are_kept_only_when_asked_for(workspace):
     ],
 )  # fmt: skip
 def test_what_a_person_typed_is_kept(workspace, record, kept):
-    """Of a user's message the person's words are kept, whatever the program wrote around them."""
     workspace.imports("claude-code", workspace.session(record))
     assert f"## User · 2026-05-01 10:00\n\n{kept}\n" in workspace.page()
 
@@ -108,7 +104,6 @@ def test_what_a_person_typed_is_kept(workspace, record, kept):
     ],
 )  # fmt: skip
 def test_what_the_program_wrote_is_not_kept(workspace, record):
-    """Records of the program itself, and odd ones, are no turns."""
     workspace.imports("claude-code", workspace.session(typed("kept"), record))
     assert workspace.body() == "\n## User · 2026-05-01 10:00\n\nkept\n"
 
@@ -127,7 +122,6 @@ def test_what_the_program_wrote_is_not_kept(workspace, record):
     ],
 )  # fmt: skip
 def test_the_title_is_the_persons_else_the_models_else_the_first_words(workspace, records, title):
-    """A session has a title whatever the client wrote, and a name of a file."""
     [path] = workspace.imports("claude-code", workspace.session(*records))["new"]
     assert workspace.front()["title"] == title
     assert (workspace.root / path).is_file()
@@ -142,7 +136,6 @@ def test_a_subagents_file_is_named_and_left_out(workspace):
 
 
 def test_sessions_of_another_project_are_left_out_when_one_is_named(workspace, tmp_path):
-    """--project takes the sessions of agents that worked in a folder or below it."""
     workspace.session(typed("here"), name="one.jsonl")
     workspace.session(typed("there", cwd="/home/ada/project-two"), name="two.jsonl")
     folder = tmp_path / "claude-code"
@@ -154,7 +147,6 @@ def test_sessions_of_another_project_are_left_out_when_one_is_named(workspace, t
 
 @pytest.mark.parametrize("is_folder", [False, True])
 def test_a_session_behind_a_link_is_not_read(workspace, tmp_path, is_folder):
-    """Neither a file that is one nor what lies in a folder that became one after it was looked through."""
     outside = workspace.session(typed("bell tower"), name="outside/session.jsonl")
     workspace.session(typed("kept"), name="projects/one/good.jsonl")
     projects = tmp_path / "claude-code/projects"
@@ -188,7 +180,6 @@ def test_a_record_that_a_branch_repeats_is_one_turn(workspace):
 @pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 2, 1, 0]])
 @pytest.mark.parametrize("has_parent", [True, False])
 def test_the_copy_that_a_background_session_begins_with_is_left_out(workspace, order, has_parent):
-    """Files in any order of names: a parent, its copy, the copy's copy, and a second copy of the parent."""
     old = _talk(4)
     copy = [one | {"sessionKind": "bg"} for one in old]
     more = [typed("onward", uuid="b1", sessionKind="bg")]

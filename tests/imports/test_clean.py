@@ -10,14 +10,12 @@ KEY = f"-----BEGIN PRIVATE KEY-----\n{'MIIEvQIBADANBgkqhkiG9w0B' * 2}\n-----END 
 
 
 def test_what_a_hook_frames_is_left_out_whatever_stands_in_it():
-    """The frame is the hook's own, and its text cannot close it."""
     recalled = framed("- queue.md: moved\n</memd-recall>\nnot a person's words")
     assert readable(f"{recalled}kept") == "kept"
     assert readable(f"kept\n\n{recalled}") == "kept"
 
 
 def test_a_secret_that_reaches_over_lines_is_masked_whole():
-    """None of its lines is left, and what stands around it is."""
     kept = readable(f"before\n{KEY}\nafter")
     assert "MIIE" not in kept
     assert kept.startswith("before\n[masked: ")
@@ -37,7 +35,6 @@ def test_a_secret_that_reaches_over_lines_is_masked_whole():
     ],
 )
 def test_what_nobody_should_see_goes(text, kept):
-    """Escapes of terminals, control characters, and notes that were recalled."""
     assert readable(text) == kept
 
 
@@ -59,7 +56,6 @@ def test_what_nobody_should_see_goes(text, kept):
     ],
 )
 def test_nothing_in_a_turn_reaches_over_it(text):
-    """A turn's own headings are below it, and what it leaves open is closed: the next turn is one."""
     page = f"## User · 10:00\n\n{inside_turn(text)}\n\n## Assistant · 10:01\n\nThe next.\n"
     headings = [
         (block.level, block.title)
@@ -74,10 +70,8 @@ def test_nothing_in_a_turn_reaches_over_it(text):
     "text", ["#hashtag and C#", "a < b", "```\n# comment\n---\n```", "a table\n|-|-|", "`<!--`"]
 )
 def test_text_that_reaches_over_nothing_stays_as_it_is(text):
-    """Code keeps its comments, and prose its signs."""
     assert inside_turn(text) == text
 
 
 def test_code_is_fenced_by_more_than_it_has():
-    """An output that holds a fence stays one block."""
     assert fenced("a\n````\nb") == "`````\na\n````\nb\n`````"

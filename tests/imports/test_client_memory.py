@@ -117,7 +117,6 @@ def test_a_page_keeps_the_front_matter_of_its_note(workspace, home):
     ],
 )
 def test_front_matter_that_does_not_fit_never_speaks_for_memd(workspace, home, own):
-    """It is text then, and the page can be brought up to date like any other."""
     note = home.claude(workspace.root, "odd.md", f"---\n{own}\n---\nThe bell tower.\n")
     [path] = workspace.imports("claude-code", memory=True)["new"]
     page = (workspace.root / path).read_text()
@@ -230,7 +229,6 @@ def test_a_link_out_of_the_clients_folder_is_not_followed(workspace, home, tmp_p
 
 
 def test_a_note_that_is_deleted_there_is_gone_here(workspace, home):
-    """And comes back with it, without --again."""
     home.claude(workspace.root)
     note = home.claude(workspace.root, "queue.md", FACT)
     workspace.imports("claude-code", memory=True)
@@ -340,7 +338,6 @@ def codex(home, workspace):
 
 
 def test_codex_sections_and_summaries_are_taken_by_their_folder(workspace, codex):
-    """A section of MEMORY.md is a page of its own; a summary is dated by its name."""
     found = workspace.imports("codex", memory=True)
     assert sorted(path.removeprefix("memory/archives/codex-memory/")[:-10] for path in found["new"]) == [
         "2026/2026-07-04-summary",
@@ -371,7 +368,6 @@ def test_sections_with_alike_headings_are_pages_of_their_own(workspace, home):
 
 
 def test_a_file_of_too_many_sections_is_named_and_what_was_copied_stays(workspace, home, monkeypatch):
-    """The first ones are imported; the pages of others are no deleted notes."""
     text = "".join(f"# Task Group: T{n}\napplies_to: cwd={workspace.root}\n\nWord{n}.\n" for n in range(4))
     memory = home.write(home.folder / ".codex/memories/MEMORY.md", text)
     assert len(workspace.imports("codex", memory=True)["new"]) == 4

@@ -16,7 +16,6 @@ def item(role, text, **more):
 
 
 def test_a_session_of_the_real_client_becomes_one_dated_page(workspace):
-    """What the screen was told once more is one turn, and the program's own words are none."""
     found = workspace.imports("codex", SESSION)
     [path] = found["new"]
     assert path.startswith("memory/archives/codex/2026/2026-11-22-why-did-we-leave-the-old-queue-")
@@ -32,7 +31,6 @@ def test_a_session_of_the_real_client_becomes_one_dated_page(workspace):
 
 
 def test_tools_and_thinking_are_kept_only_when_asked_for(workspace):
-    """--with-tools has the calls, their outputs and the summary of what the model thought."""
     workspace.imports("codex", SESSION, with_tools=True)
     assert '## Tool exec_command · 10:52\n\n```\n{"cmd": "cat queue.md"}\n```' in workspace.page()
     assert "We left RabbitMQ because of its memory alarms.\n```" in workspace.page()
@@ -52,7 +50,6 @@ def test_tools_and_thinking_are_kept_only_when_asked_for(workspace):
     ],
 )  # fmt: skip
 def test_what_the_program_wrote_is_not_kept(workspace, noise):
-    """Messages that the program put into the user's name are no turns of the user's."""
     workspace.imports(
         "codex", workspace.session(META, item("user", "kept"), noise, client="codex", name=NAME)
     )

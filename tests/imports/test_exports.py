@@ -25,7 +25,6 @@ from memd.imports.conversation import Problems
 
 
 def test_a_conversation_with_chatgpt_is_the_branch_that_was_seen_last(workspace, tmp_path):
-    """Without system prompts, tools and references; an image is named."""
     found = workspace.imports("chatgpt", zipped(tmp_path / "e.zip", **{"conversations.json": [GPT]}))
     assert found["new"][0].startswith("memory/archives/chatgpt/2026/2026-05-01-leaving-the-queue-")
     assert workspace.body() == (
@@ -56,7 +55,6 @@ def test_a_conversation_with_claude_has_its_roles_and_names_what_was_attached(wo
 
 
 def test_a_discord_channel_is_a_page_a_day_with_the_names_of_its_people(workspace, tmp_path):
-    """What the program itself said is left out; what was attached is named."""
     found = workspace.imports("discord", written(tmp_path / "general.json", DISCORD))
     [first, second] = workspace.pages().values()
     assert [path.rpartition("/")[2][:-9] for path in found["new"]] == [
@@ -94,7 +92,6 @@ def test_a_name_of_any_shape_is_one_line_of_text(workspace, tmp_path):
     ("client", "value"), [("chatgpt", [GPT]), ("claude", [CLAUDE]), ("discord", DISCORD)]
 )
 def test_the_same_export_again_changes_nothing(workspace, tmp_path, client, value):
-    """Zipped or not: a conversation is known by its id."""
     first = workspace.imports(client, written(tmp_path / "conversations.json", value))
     before = workspace.pages()
     again = workspace.imports(client, zipped(tmp_path / "e.zip", **{"conversations.json": value}))
@@ -152,7 +149,6 @@ def test_an_export_that_is_cut_short_gives_what_is_whole(workspace, tmp_path):
     ],
 )  # fmt: skip
 def test_what_is_no_export_is_said_to_be_none(workspace, tmp_path, raw, why):
-    """And never ends the import, nor takes the machine's memory."""
     path = tmp_path / "conversations.json"
     path.write_bytes(raw)
     rows = workspace.imports("chatgpt", path)["skipped"]
@@ -171,7 +167,6 @@ def test_a_conversation_that_is_too_large_costs_no_other(workspace, tmp_path):
 
 
 def test_a_zip_bomb_is_not_unpacked(workspace, tmp_path):
-    """What grows a thousandfold was made for it."""
     path = zipped(tmp_path / "e.zip", **{"conversations.json": b" " * (export.SMALL_BYTES + 1)})
     [row] = workspace.imports("chatgpt", path)["skipped"]
     assert row["why"] == export.BOMB
@@ -240,7 +235,6 @@ def test_memory_does_not_grow_with_the_number_of_conversations(tmp_path):
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 16, 61, 4096])
 def test_members_are_the_same_wherever_a_chunk_ends(tmp_path, monkeypatch, size):
-    """Within strings, escapes and brackets."""
     monkeypatch.setattr(jsonl, "CHUNK_BYTES", size)
     tricky = r'[{"a":"}{][\"\\"},{"b":[{"c":"\\\\"}]},{"d":{}},7,"text {",[{"e":1}]]'
     path = tmp_path / "x.json"

@@ -29,7 +29,6 @@ def folder(tmp_path):
 
 @pytest.mark.parametrize("client", ["openclaw", "cowagent"])
 def test_what_an_agent_remembers_becomes_notes_with_their_days(workspace, folder, client):
-    """What is dated stays so, and what holds until it is changed has no day in its name."""
     found = workspace.imports(client, folder)
     names = sorted(path.removeprefix(f"memory/archives/{client}/")[:-10] for path in found["new"])
     assert names == [

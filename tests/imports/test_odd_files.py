@@ -42,7 +42,6 @@ def imported(workspace, raw):
     ],
 )
 def test_a_bad_line_is_counted_and_the_others_are_kept(workspace, bad, why):
-    """The report names the file, the reason and the first line of it."""
     [row] = imported(workspace, GOOD + bad + bad + GOOD.replace(b"kept", b"and this"))
     assert (why in row["why"], row["count"], row["first_line"]) == (True, 2, 2)
     assert "kept\n\nand this" in workspace.page()
@@ -60,7 +59,6 @@ def test_a_whole_last_line_without_its_line_break_is_taken(workspace):
 
 
 def test_bytes_that_are_no_utf_8_are_replaced_and_reported(workspace):
-    """The rest of the line is a person's words all the same."""
     [row] = imported(workspace, GOOD.replace(b"kept", b"caf\xe9 is kept"))
     assert "not UTF-8" in row["why"]
     assert "caf\ufffd is kept" in workspace.page()
@@ -83,7 +81,6 @@ def test_a_file_of_utf_16_is_reported_as_that(workspace):
 
 
 def test_a_file_that_cannot_be_read_is_named_and_the_others_are_imported(workspace):
-    """Nor does a pipe in the folder stop the import for ever."""
     good = workspace.session(typed("kept"), name="good.jsonl")
     (good.parent / "folder.jsonl").mkdir()
     (good.parent / "dangling.jsonl").symlink_to("nowhere")

@@ -13,7 +13,6 @@ NOTE = "---\ntitle: Coffee\ntype: note\ntags: [kitchen]\npermalink: coffee\n---\
 
 @pytest.mark.parametrize("client", ["basic-memory", "letta"])
 def test_each_note_of_a_folder_becomes_a_page_that_follows_it(workspace, tmp_path, client):
-    """Hidden folders and skills are none; a link in it is not followed."""
     folder = tmp_path / "store"
     for path, text in {
         "system/human.md": NOTE, "deep/er/one.md": "# One\n\nBell.\n",

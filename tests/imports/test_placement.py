@@ -27,7 +27,6 @@ def both(workspace, first, second, names=("a/session.jsonl", "b/session.jsonl"))
 @pytest.mark.parametrize("ids", [({}, {}), ({"sessionId": ONE}, {"sessionId": TWO})])
 @pytest.mark.parametrize("name", ["session.jsonl", f"{ONE}.jsonl"])
 def test_two_files_of_one_name_are_two_conversations(workspace, ids, name):
-    """By the session's own id, else by the path; no later import takes one for the other."""
     kept = both(
         workspace,
         [typed("heron", **ids[0]), answered("weir")],

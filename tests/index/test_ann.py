@@ -67,7 +67,6 @@ def real():
 
 @pytest.mark.parametrize("share", [1.0, 0.5, 0.05])
 def test_the_nearest_of_real_vectors_are_named(real, share):
-    """Of two thousand texts and under masks, ten times the ten nearest are enough."""
     rows, queries = real
     mask = np.random.default_rng(2).random(len(rows)) < share
     assert recall(coded(rows), rows, queries, 100, mask) >= 0.99
@@ -75,7 +74,6 @@ def test_the_nearest_of_real_vectors_are_named(real, share):
 
 @pytest.mark.parametrize("share", [1.0, 0.5, 0.05, 0.001])
 def test_the_nearest_of_clustered_vectors_are_named(share):
-    """Of twenty thousand rows, under masks of rows here and there, and of rows in a row."""
     rows = clustered(20_000, 64)
     queries = unit(rows[::500] + np.random.default_rng(3).normal(size=(40, 64)) / 2)
     made = coded(rows)
@@ -120,7 +118,6 @@ def test_chunks_are_named_of_those_that_the_mask_lets_through():
 
 @pytest.mark.parametrize("count", [31, 32, 33, 1_000])
 def test_the_last_block_may_be_part_full(count):
-    """Rows are no multiple of a block, and what fills it up is never named."""
     rows = clustered(count, 32)
     made = coded(rows)
     for limit in (count // 2, count):
@@ -132,7 +129,6 @@ def test_the_last_block_may_be_part_full(count):
 
 @pytest.mark.parametrize("dim", [4, 12, 384])
 def test_any_multiple_of_four_dimensions_can_be_coded(dim):
-    """Also where the number of codes is odd, and half a byte is left."""
     rows = clustered(300, dim)
     assert ann.fits(dim)
     assert not ann.fits(dim + 1)
@@ -152,7 +148,6 @@ def test_the_same_query_names_the_same_rows():
 
 
 def test_codes_of_other_rows_are_noticed():
-    """A check makes some of them again."""
     rows = clustered(2_000, 64)
     made = coded(rows)
     assert made.wrong(rows, 100) == 0

@@ -29,7 +29,6 @@ def really(edges):
 
 
 def test_a_chain_has_one_end_whose_place_every_older_one_leaves():
-    """Of c over b over a, c holds in the place of both."""
     chain = Supersession.of([(2, 1), (3, 2)])
     assert [chain.holders(one) for one in (1, 2, 3)] == [(3,), (3,), ()]
     assert chain.chain(2) == [1, 2, 3]
@@ -38,7 +37,6 @@ def test_a_chain_has_one_end_whose_place_every_older_one_leaves():
 
 
 def test_nobody_supersedes_nobody():
-    """Nor does a source that names itself."""
     assert Supersession.of([(1, 1)]) == NOBODY
     assert NOBODY.lifted({1: 0, 2: 1}) == {}
 
@@ -62,7 +60,6 @@ def test_a_chain_that_is_longer_than_the_stack_is_walked():
 
 @given(EDGES, st.permutations(range(1, 8)), st.integers(0, 7))
 def test_in_every_order_what_holds_comes_before_what_it_supersedes(edges, order, matching):
-    """No note ranks below one that it supersedes, and no note moves without need."""
     supersession = Supersession.of(edges)
     under = really(edges)
     places = {source: place for place, source in enumerate(order[:matching])}

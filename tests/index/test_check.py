@@ -106,7 +106,6 @@ def test_a_sound_index_has_no_findings(settled):
     ],
 )
 def test_what_is_planted_is_found_and_mended(settled, statement, kind):
-    """Each finding is one line; afterwards nothing is left of it, now and after a restart."""
     planted(settled, statement)
     before = found(settled)
     assert kind in {one.kind for one in before}
@@ -157,7 +156,6 @@ def test_a_file_that_was_missed_is_found(settled):
 
 
 def test_files_that_cannot_be_indexed_are_no_findings(settled):
-    """Neither binary ones nor those that are known to fail."""
     (settled.root / "binary.md").write_bytes(b"a\0b")
     settled.write("fails.md", "text\n")
     known = list(findings(settled.index, root=settled.root, rules=settled.rules(), skipped={"fails.md"}))
@@ -165,7 +163,6 @@ def test_files_that_cannot_be_indexed_are_no_findings(settled):
 
 
 def test_a_row_that_the_disk_changed_is_found(settled):
-    """A bit of the matrix flips while it is in use."""
     with (settled.state / "vectors.1.f32").open("r+b") as stream:
         stream.seek(64 * 4 + 3)
         stream.write(b"\x55")
@@ -176,7 +173,6 @@ def test_a_row_that_the_disk_changed_is_found(settled):
 
 
 def test_files_that_belong_to_nothing_are_found(settled):
-    """Matrices without a row are removed; what is none of ours is told and left alone."""
     (settled.state / "vectors.9.f32").write_bytes(b"left by a crash")
     (settled.state / "notes.txt").write_text("somebody's")
     (settled.state / "config.toml").write_text("")
@@ -188,7 +184,6 @@ def test_files_that_belong_to_nothing_are_found(settled):
 
 
 def test_a_damaged_database_is_a_finding_that_is_not_mended(settled, tmp_path):
-    """Its pages are wrong: the index is built anew from the notes."""
     (tmp_path / "copy").mkdir()
     copy = settled.crashed(tmp_path / "copy")
     planted(copy, "PRAGMA writable_schema = 1", "DELETE FROM sqlite_schema WHERE name = 'chunks_by_source'")
@@ -207,7 +202,6 @@ def test_an_orphan_is_damage(settled, tmp_path):
 
 
 def test_the_check_ends_at_its_deadline(settled):
-    """And leaves no read transaction behind."""
     with pytest.raises(DeadlineError):
         list(findings(settled.index, expired=lambda: True))
     settled.save({"new.md": "omega\n"})
@@ -232,7 +226,6 @@ def test_saves_go_between_two_steps_of_a_repair(settled, monkeypatch):
 
 
 def test_a_repair_that_a_crash_ended_is_cleared_away(settled, tmp_path, monkeypatch):
-    """The half-filled table goes at the next start; the old one answers till it is repaired."""
     monkeypatch.setattr("memd.index.check.CHUNKS_AT_ONCE", 1)
     planted(settled, "DELETE FROM words WHERE rowid = 3")
     repairing = Repair(settled.index, found(settled))
@@ -251,7 +244,6 @@ def test_a_repair_that_a_crash_ended_is_cleared_away(settled, tmp_path, monkeypa
 
 
 def test_every_kind_says_what_mends_it():
-    """Kinds are documented once, and none is both."""
     assert not MENDED.keys() & NOT_MENDED.keys()
     assert all({**MENDED, **NOT_MENDED}.values())
 

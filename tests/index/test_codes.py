@@ -98,7 +98,6 @@ def many(made_many, tmp_path):
 
 
 def test_the_nearest_are_those_of_the_scan(many):
-    """The same hits with the same cosines, under filters too."""
     assert agree(many)
     found, exact = answers(many, "heron weir"), dict(answers(many, "heron weir", exact=True))
     assert found == answers(many, "heron weir"), "each time"
@@ -132,7 +131,6 @@ def test_without_codes_all_are_scanned_or_the_few_that_may_answer(notes):
 
 
 def test_rows_that_came_later_are_found(many):
-    """Those beyond the file are scanned; their order among the others is that of the cosines."""
     many.save(texts(30, first=200, seed=2))
     assert many.index.snapshot.rows.count == 230
     assert many.index.snapshot.codes.covered == 200
@@ -141,7 +139,6 @@ def test_rows_that_came_later_are_found(many):
 
 
 def test_chunks_that_left_are_not_found_and_take_nobodys_place(many):
-    """Their rows stay in the file until the next one."""
     many.remove(*(f"n{number}.md" for number in range(180)))
     assert agree(many)
     assert answers(many, "heron weir otter river")
@@ -164,7 +161,6 @@ def test_a_restart_reads_the_file_again(many):
 
 
 def test_a_deleted_file_is_done_without(many):
-    """Under a running index nothing changes; after a restart there is none, and another can be made."""
     the_file(many).unlink()
     assert agree(many)
     many.reopen()
@@ -239,7 +235,6 @@ def test_a_file_with_more_rows_than_the_matrix_is_none(many):
 
 
 def test_a_link_or_a_folder_in_its_place_is_none(many, tmp_path):
-    """It is neither read nor followed."""
     path = the_file(many)
     path.rename(tmp_path / "elsewhere")
     path.symlink_to(tmp_path / "elsewhere")
@@ -263,7 +258,6 @@ def test_another_version_of_the_library_makes_its_own_file(many, monkeypatch):
 
 
 def test_without_the_library_every_vector_is_scanned(many, monkeypatch):
-    """The file stays: it may be used again; what is not needed is not made."""
     monkeypatch.setitem(sys.modules, "faiss", None)
     many.reopen()
     assert not loaded(many)
@@ -285,7 +279,6 @@ def test_opening_an_index_does_not_load_the_library(many):
 
 
 def test_a_compaction_begins_without_codes(many):
-    """Another matrix, though it has more rows: the old file is gone with the old rows, at once."""
     many.save(texts(200, first=200))
     many.remove(*(f"n{number}.md" for number in range(100)))
     many.index.purge(None, 200)
@@ -308,7 +301,6 @@ def test_a_compaction_after_a_restart_removes_the_file_that_nobody_read(many):
 
 
 def test_another_model_begins_without_codes(many):
-    """Once its vectors answer; until then the old ones have theirs."""
     many.switch(OtherHashEmbedder())
     many.embed()
     assert many.index.snapshot.codes is not None
@@ -333,7 +325,6 @@ def test_a_file_that_is_being_made_of_an_old_matrix_is_not_taken(many):
 
 @pytest.mark.parametrize("slices", [1, 2, 5, 8, 9])
 def test_a_crash_while_it_is_made_leaves_the_old_one(many, tmp_path, slices):
-    """What was written of the new one belongs to nothing."""
     many.save(texts(30, first=200))
     made(many, slices)
     assert len(list(many.state.glob("codes.*"))) == 2
@@ -362,8 +353,6 @@ def test_one_that_is_given_up_leaves_nothing(many):
 @pytest.mark.parametrize("call", ["create", "write_at", "sync", "sync_folder", "read_at"])
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
 def test_a_disk_that_refuses_leaves_the_old_one(many, monkeypatch, call, code):
-    """The index goes on: it is no failure of what was stored."""
-
     def refuse(*_):
         raise OSError(code, os.strerror(code))
 
@@ -411,7 +400,6 @@ def test_vectors_that_codes_cannot_tell_apart_have_no_file(notes, monkeypatch):
 
 
 def test_more_candidates_are_taken_where_that_helps(notes, monkeypatch):
-    """The file says how many."""
     monkeypatch.setattr(codes, "CANDIDATES", 2)
     notes.save(texts(200))
     assert made(notes)
@@ -438,7 +426,6 @@ def test_it_is_due_when_many_rows_came_since(notes):
 
 
 def test_a_stray_file_is_named_and_removed(many):
-    """By the check while the index is open, else by the next start."""
     stray = many.state / "codes.0123456789abcdef.faiss"
     stray.write_bytes(b"x")
     assert many.findings() == [f"stray: {stray.name} belongs to nothing"]
@@ -477,7 +464,6 @@ def test_a_file_that_was_taken_is_not_removed_by_who_gives_it_up_late(many):
 
 
 def test_the_check_finds_codes_that_are_not_those_of_their_rows(many):
-    """The file was exchanged for a sound one of other rows; repair drops it."""
     keeper = many.index.codes
     rows = ann.table(many.index.snapshot.rows.buffer, 200, 64)
     coder, out = ann.Coder(rows), io.BytesIO()

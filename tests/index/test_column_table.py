@@ -26,7 +26,6 @@ def many(first: int, count: int) -> dict[str, str]:
 
 
 def test_every_change_reaches_the_stored_columns(notes):
-    """Saves, edits, removals, restores and purges, over several slices, in any order."""
     chance = random.Random(5)
     notes.save(many(0, 2 * SLICE_IDS), embed=False)
     for turn in range(30):
@@ -52,7 +51,6 @@ def test_every_change_reaches_the_stored_columns(notes):
 
 
 def test_the_rows_are_those_of_the_matrix_that_answers(notes):
-    """While another is built, after the switch to it, and after a compaction, also where it is read anew."""
     notes.save(many(0, 40))
     notes.switch(OtherHashEmbedder())
     notes.embed_some(notes.index.pending(7))
@@ -80,7 +78,6 @@ def test_the_rows_of_texts_that_are_read_no_more_leave_the_columns(notes):
 
 
 def test_a_row_that_is_forgotten_leaves_the_columns(notes):
-    """The chunks of its text wait again, and are there after a start."""
     notes.save({"a.md": "heron\n", "b.md": "weir\n", "c.md": "same heron\n", "d.md": "same heron\n"})
     active = notes.index.matrices.active
     notes.index.forget_rows(active.number, [0, active.file.count - 1])
@@ -99,7 +96,6 @@ def test_a_row_that_is_forgotten_leaves_the_columns(notes):
     ],
 )
 def test_a_damaged_slice_is_made_anew_at_a_start(notes, damage):
-    """Nothing is embedded or cut again for that."""
     notes.save(many(0, SLICE_IDS + 20))
     changed(notes, damage)
     notes.open()
@@ -109,7 +105,6 @@ def test_a_damaged_slice_is_made_anew_at_a_start(notes, damage):
 
 
 def test_a_slice_that_is_damaged_under_an_open_index_is_made_anew_by_the_next_save(notes):
-    """The save goes on; what the slice had is derived, with the change."""
     notes.save(many(0, 30))
     notes.index.writer.run("UPDATE columns SET crc = crc + 1")
     notes.save({"new.md": "a new heron\n"})

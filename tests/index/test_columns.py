@@ -14,7 +14,6 @@ def columns(count: int, rng: random.Random):
 
 
 def test_a_change_removes_adds_and_embeds():
-    """A removed chunk has no entry any more; counts and lengths are those of live chunks."""
     table = columns(10, random.Random(7))
     changed = table.changed(removed=[3, 7], added=[(12, 2, -1, 11)], embedded=[(8, 99)])
     assert (changed.source[3], changed.row[3], changed.length[3]) == (0, -1, 0)
@@ -39,7 +38,6 @@ def test_what_is_dead_or_unknown_is_not_living():
 
 
 def test_masks_choose_sources_and_ids():
-    """Dead ids never pass; sources and listed ids narrow."""
     table = columns(20, random.Random(7)).changed(removed=[5], added=[], embedded=[])
     everything = mask_of(table, None)
     assert everything.nonzero()[0].tolist() == [number for number in range(1, 20) if number != 5]

@@ -23,7 +23,6 @@ def churned(notes, monkeypatch):
 
 
 def test_compaction_leaves_what_is_used_and_changes_no_answer(churned):
-    """Fewer rows, one file, the same scores, now and after a restart."""
     before = scores(churned)
     assert churned.index.garbage() == (15, 45)
     churned.compact()
@@ -48,7 +47,6 @@ def test_vectors_of_gone_notes_are_kept(churned):
 
 
 def test_what_changes_between_two_slices_is_in_the_copy(churned):
-    """New texts, and old ones that come back when the copy is beyond them."""
     for _ in range(4):
         assert not churned.index.compact(0.0)
     churned.save({"n0.md": NOTES["n0.md"]}, embed=False)
@@ -62,7 +60,6 @@ def test_what_changes_between_two_slices_is_in_the_copy(churned):
 
 
 def test_a_row_that_the_disk_has_changed_is_not_copied(churned):
-    """It is embedded again instead, and no other."""
     [matrix] = churned.state.glob("vectors.*")
     with matrix.open("r+b") as stream:
         stream.seek(9 * 64 * 4)  # of n20.md: the newest note was embedded first
@@ -75,7 +72,6 @@ def test_a_row_that_the_disk_has_changed_is_not_copied(churned):
 
 
 def test_a_file_that_is_in_the_way_stays_as_it_is(churned):
-    """The copy takes the next number that is free."""
     foreign = churned.state / "vectors.2.f32"
     foreign.write_text("a file of somebody else")
     churned.compact()
@@ -85,7 +81,6 @@ def test_a_file_that_is_in_the_way_stays_as_it_is(churned):
 
 
 def test_another_model_ends_a_compaction(churned):
-    """What was copied of the old one goes; the new one is built."""
     for _ in range(3):
         churned.index.compact(0.0)
     churned.switch(OtherHashEmbedder())
@@ -96,7 +91,6 @@ def test_another_model_ends_a_compaction(churned):
 
 
 def test_no_word_of_a_purged_note_is_left_on_the_disk(notes):
-    """Not in the tables, their log or the full text, after a compaction and a checkpoint."""
     notes.save(NOTES | {"secret.md": "# Canaryheading\n\ncanarytext among others\n"})
     notes.save({f"later{number}.md": f"later{number} words\n" for number in range(30)})
     notes.remove("secret.md")
@@ -151,5 +145,4 @@ def test_an_index_without_vectors_can_be_compacted(notes):
     ],
 )
 def test_compaction_is_worth_it_from_a_quarter_on(garbage, rows, worth):
-    """And not for a few rows, however large their share."""
     assert is_worth_it(garbage, rows) is worth

@@ -26,7 +26,6 @@ from memd.index.links import original_of
     ],
 )
 def test_a_conflict_copy_names_its_original(copy, original):
-    """As Dropbox, Nextcloud, Seafile, Syncthing, ownCloud, Resilio, Synology, FileCloud, Cozy write them."""
     assert original_of(copy) == original
 
 

@@ -37,7 +37,6 @@ def columns(rows: list[int]):
 
 
 def test_a_few_cosines_are_those_of_the_scan(matrix, query):
-    """Gathered in any order, with repeats; -1 for a chunk without a row."""
     table = columns([7, -1, 0, 39, 7])
     scores = by_chunk(cosines(matrix, ROWS, DIM, query), table)
     ids = [5, 2, 4, 3, 1, 4]
@@ -90,7 +89,6 @@ def test_the_best_of_some_equal_the_best_of_all():
 
 
 def test_the_newest_rows_join_by_their_scores():
-    """The best rows beyond the covered ones, under the mask; earlier results stay."""
     table = columns([0, 1, 2, 3, 4, -1, 3])
     mask = restrict(mask_of(table, None), [4], keep=False)
     scores, found = np.asarray([0.1, 0.9, 0.5], np.float32), np.asarray([1, 2])  # of the rows 2, 3, 4
@@ -98,7 +96,6 @@ def test_the_newest_rows_join_by_their_scores():
 
 
 def test_rows_from_the_middle_on_are_scanned(matrix, query):
-    """A scan that begins later leaves the first rows out."""
     everything = cosines(matrix, ROWS, DIM, query)
     tail = cosines(matrix, ROWS, DIM, query, 30)
     assert list(tail) == pytest.approx(list(everything)[30:], abs=1e-6)

@@ -46,7 +46,6 @@ def faults(monkeypatch):
 
 
 def test_after_a_failed_sync_nothing_is_written_any_more(notes, monkeypatch):
-    """Indexed notes are found; every change is refused with the reason until the index is opened again."""
     notes.save(NOTES)
     with monkeypatch.context() as patch:
         patch.setattr(fsio, "sync", _raising(errno.EIO))
@@ -70,7 +69,6 @@ def test_after_a_failed_sync_nothing_is_written_any_more(notes, monkeypatch):
 
 
 def test_a_full_disk_is_no_failure_of_the_disk(notes, monkeypatch):
-    """The change is refused, earlier notes are found, and the next change works once there is space."""
     notes.save(NOTES, embed=False)
     with monkeypatch.context() as patch:
         patch.setattr(fsio, "write_at", _raising(errno.ENOSPC))
@@ -166,7 +164,6 @@ def failing_sqlite():
 
 
 def test_an_io_error_of_sqlite_is_remembered(failing_sqlite, notes):
-    """A commit whose fsync failed is not acknowledged, and none after it."""
     notes.reopen()
     notes.save(NOTES)
     failing_sqlite.armed = True
@@ -183,7 +180,6 @@ def test_an_io_error_of_sqlite_is_remembered(failing_sqlite, notes):
 
 
 def test_a_full_disk_under_sqlite_undoes_the_change(failing_sqlite, notes):
-    """Nothing of it is seen, nothing is remembered, and it works when there is space again."""
     notes.reopen()
     notes.save(NOTES)
     failing_sqlite.armed = "full"
@@ -211,7 +207,6 @@ def test_a_matrix_that_could_not_be_recorded_leaves_no_file(failing_sqlite, note
 
 
 def test_an_index_opens_on_a_full_disk(failing_sqlite, notes):
-    """Its notes are found, even if no mark that it is open can be written."""
     notes.save(NOTES)
     notes.index.close()
     failing_sqlite.armed = "full"
@@ -226,7 +221,6 @@ ENDLESS = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELE
 
 
 def test_sql_ends_at_the_deadline(notes):
-    """A statement that would run for ever is ended, its transaction too, and the reader can be used again."""
     notes.save(NOTES)
     stop = time.monotonic() + 0.05
     for _ in range(3):  # more often than there are readers
@@ -267,7 +261,6 @@ def test_the_log_is_cut_when_nobody_reads(notes):
     ],
 )
 def test_a_value_that_cannot_be_there_is_damage_in_a_query(notes, change):
-    """Undecodable text and wrong types are no answer and no crash of another kind."""
     notes.save(NOTES)
     notes.index.close()
     _without_types(notes, "chunks", change)
@@ -279,7 +272,6 @@ def test_a_value_that_cannot_be_there_is_damage_in_a_query(notes, change):
 
 @pytest.mark.parametrize("value", ["tags = '{'", "title = x'00'", "day = '2026-13-01'"])
 def test_a_value_of_a_source_that_cannot_be_there_is_damage_where_it_is_read(notes, value):
-    """By a query that names the source, by a filter that looks at all of them, and by the check."""
     notes.save(NOTES)
     notes.index.close()
     _without_types(notes, "sources", f"UPDATE sources SET {value} WHERE id = 2")
@@ -329,7 +321,6 @@ def test_a_value_that_cannot_be_there_is_damage_at_the_start(notes, table, chang
     ],
 )
 def test_a_wrong_row_is_embedded_again(notes, change):
-    """Numbers that do not fit to the file cost the texts that they name, no more."""
     notes.save(NOTES)
     notes.index.close()
     database = apsw.Connection(str(notes.state / "index.db"))

@@ -49,7 +49,6 @@ def test_a_table_that_ranks_no_more_is_noticed_where_fts5_says_ok(damaged, state
 
 @pytest.mark.parametrize("statement", DAMAGE)
 def test_a_table_that_ranks_no_more_is_filled_again(damaged, statement):
-    """Nothing is embedded for that, and every note is found."""
     notes = damaged(statement)
     from memd.index.check import findings
 

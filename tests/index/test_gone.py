@@ -9,7 +9,6 @@ WORDS = {f"n{number}.md": f"# Note {number}\n\nword{number} zebra lion\n" for nu
 
 
 def test_a_note_that_comes_back_is_neither_cut_nor_embedded_again(notes):
-    """The same bytes: the same chunks with the same ids and vectors answer."""
     notes.save(WORDS)
     before = notes.search("word3", mode="hybrid").hits[0].candidate
     notes.remove("n3.md")
@@ -20,7 +19,6 @@ def test_a_note_that_comes_back_is_neither_cut_nor_embedded_again(notes):
 
 
 def test_a_note_that_comes_back_with_other_bytes_is_another_one(notes):
-    """Its old words find nothing."""
     notes.save(WORDS)
     notes.remove("n3.md")
     notes.save({"n3.md": "giraffe\n"})
@@ -46,7 +44,6 @@ def test_gone_notes_do_not_weigh_words(notes, tmp_path):
 
 @pytest.mark.parametrize("query", ['"word7 zebra"', "-lion word7", "ord7", "word7", "浅草寺", "浅草", "草"])
 def test_every_way_to_ask_leaves_out_what_is_gone(notes, query):
-    """Phrases, exclusions, substrings, Chinese in runs of any length; also after a restart."""
     notes.save(WORDS)
     notes.save({"n7.md": WORDS["n7.md"] + "\n浅草寺に行く\n"})
     notes.remove("n7.md")
@@ -56,7 +53,6 @@ def test_every_way_to_ask_leaves_out_what_is_gone(notes, query):
 
 
 def test_a_purged_note_can_come_back(notes):
-    """No trace of it is in the way; its vector is garbage that is found again."""
     notes.save(WORDS)
     notes.remove("n1.md")
     notes.index.purge(None, 10)
@@ -66,7 +62,6 @@ def test_a_purged_note_can_come_back(notes):
 
 
 def test_a_comparison_names_what_is_gone(notes):
-    """Together with the number of known sources, of the whole folder or of one of its folders."""
     notes.save({"a/1.md": "one\n", "a/2.md": "two\n", "a0.md": "x\n", "b/3.md": "three\n"})
     (notes.root / "a/1.md").unlink()
     (notes.root / "b/3.md").unlink()
@@ -83,7 +78,6 @@ def test_a_comparison_names_what_is_gone(notes):
 
 
 def test_a_folder_that_is_gone_has_no_sources_left(notes):
-    """Its comparison names all of them, and none of a folder whose name begins alike."""
     notes.save({"a/1.md": "one\n", "a/b/2.md": "two\n", "ab/3.md": "three\n"})
     (notes.root / "a/1.md").unlink()
     (notes.root / "a/b/2.md").unlink()
@@ -94,7 +88,6 @@ def test_a_folder_that_is_gone_has_no_sources_left(notes):
 
 
 def test_the_chunks_of_a_fresh_save_go_first(notes):
-    """A save does not wait for a bulk run; without one, the newest chunks come first."""
     notes.save(WORDS, embed=False)
     assert next(iter(notes.index.pending(1).values())).count("word7") == 1
     first = list(notes.index.pending(3, {"n2.md", "n5.md"}).values())

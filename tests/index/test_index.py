@@ -6,13 +6,11 @@ from memd.errors import IndexClosedError, ModelMismatchError, StorageError
 
 
 def test_a_note_is_found_by_its_words_before_it_has_a_vector(notes):
-    """Keyword search does not wait for the model, in hybrid mode either."""
     notes.save({"a.md": "alpha zebra\n"}, embed=False)
     assert notes.found("zebra", mode="hybrid") == ["a.md"]
 
 
 def test_a_touched_note_is_neither_cut_nor_embedded_again(notes):
-    """A new stamp over the same bytes changes nothing that a query could see."""
     notes.save({"a.md": "alpha zebra\n"})
     before = notes.index.snapshot
     (notes.root / "a.md").touch()
@@ -31,14 +29,12 @@ def test_a_renamed_note_is_not_embedded_again(notes):
 
 
 def test_equal_texts_share_a_vector(notes):
-    """The same text in two notes is embedded once."""
     notes.save({"a.md": "the same words\n", "b.md": "the same words\n"})
     assert notes.index.snapshot.rows.count == 1
     assert sorted(notes.found("same words", mode="vector")) == ["a.md", "b.md"]
 
 
 def test_snapshot_and_transaction_are_of_the_same_generation(notes):
-    """Whatever the writer does, both parts of every view have one generation."""
     notes.save({"a.md": "start\n"})
     stop = threading.Event()
     wrong = []
@@ -63,7 +59,6 @@ def test_snapshot_and_transaction_are_of_the_same_generation(notes):
 
 
 def test_a_failed_change_leaves_everything_as_it_was(notes, monkeypatch):
-    """An exception inside of a change undoes all of it, and the note is read again later."""
     notes.save({"a.md": "alpha zebra\n"})
     generation = notes.index.snapshot.generation
     notes.write("a.md", "alpha giraffe\n")
@@ -80,7 +75,6 @@ def test_a_failed_change_leaves_everything_as_it_was(notes, monkeypatch):
 
 
 def test_vectors_of_another_model_are_never_mixed_in(notes):
-    """While another model's vectors are wanted, those of the old model are refused; stored ones answer."""
     notes.save({"a.md": "alpha zebra\n"})
     notes.index.begin_model("another", 64)
     assert notes.index.snapshot.model_id == "word-hash"
@@ -90,7 +84,6 @@ def test_vectors_of_another_model_are_never_mixed_in(notes):
 
 
 def test_index_files_are_for_their_owner_alone(notes):
-    """0700 and 0600, whatever the umask."""
     notes.save({"a.md": "alpha\n"})
     assert notes.state.stat().st_mode & 0o777 == 0o700
     assert {path.name: path.stat().st_mode & 0o777 for path in notes.state.iterdir()} == {
@@ -117,7 +110,6 @@ def test_a_closed_index_tells_who_comes_late(notes):
 
 
 def test_a_note_that_memd_fails_on_keeps_no_other_out(notes, monkeypatch):
-    """It is skipped with a reason, its indexed text stays, and the rest of the slice is indexed."""
     notes.save({"a.md": "alpha\n"})
     real = notes.indexer._prepared
 
@@ -132,7 +124,6 @@ def test_a_note_that_memd_fails_on_keeps_no_other_out(notes, monkeypatch):
 
 
 def test_an_impossible_mtime_is_no_obstacle(notes, monkeypatch):
-    """A file system may report the year 38989."""
     monkeypatch.setattr("memd.index.source_rows.datetime", _NoDates)
     notes.save({"a.md": "alpha\n"})
     assert notes.found("alpha") == ["a.md"]
@@ -145,7 +136,6 @@ class _NoDates:
 
 
 def test_the_postings_of_two_readers_at_once(notes):
-    """Queries that fill the cache together do not disturb each other."""
     words = [f"w{number}" for number in range(2000)]
     notes.save({f"{at}.md": " ".join(words[at : at + 100]) for at in range(0, len(words), 100)})
     wrong = []

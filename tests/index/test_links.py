@@ -156,7 +156,6 @@ def test_links_come_in_with_path_and_line(notes):
 
 
 def test_a_link_follows_the_files(notes):
-    """A note that appears, moves or goes changes the meaning of links; their notes are not read again."""
     notes.save({"x.md": "See [[weir]]."}, embed=False)
     assert out(notes, "x.md") == {"weir": None}
     notes.save({"river/weir.md": "weir"}, embed=False)
@@ -201,7 +200,6 @@ def test_no_byte_of_a_link_is_left_of_a_note_that_is_purged(notes):
 
 
 def test_the_check_finds_a_name_that_is_lost(notes):
-    """A note that links would not find any more is indexed again."""
     notes.save({"heron.md": "bird"}, embed=False)
     writer = notes.index.writer
     with writer.transaction():

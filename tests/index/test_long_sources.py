@@ -36,7 +36,6 @@ def counts(notes):
 
 
 def test_the_first_chunks_are_embedded_and_words_find_the_others(notes):
-    """The others do not wait, and the source has the line from which on they begin."""
     notes.save({"long.md": LONG}, embed=False)
     assert counts(notes) == (5, 0, 3, 2)
     notes.embed()
@@ -61,7 +60,6 @@ def test_what_moves_is_decided_anew_and_no_text_is_embedded_twice(notes):
 
 
 def test_a_text_that_another_note_has_embedded_has_its_vector_everywhere(notes):
-    """Whichever note comes first, and as long as either is there."""
     notes.save({"long.md": LONG})
     notes.save({"short.md": TITLE + part("delta")}, embed=False)
     assert counts(notes) == (6, 3, 1, 2)

@@ -37,7 +37,6 @@ NAMED = {
 @pytest.mark.parametrize("error", RAISED, ids=lambda error: type(error).__name__)
 @pytest.mark.parametrize("step", STEPS)
 def test_a_file_at_fault_is_set_aside_and_all_others_are_indexed(tmp_path, monkeypatch, step, error):
-    """Each of ten sources in turn; when it changes it is tried again, and found."""
     owner, name, path_of = STEPS[step]
     works = getattr(owner, name)
     culprit = ""

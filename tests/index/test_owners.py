@@ -27,7 +27,6 @@ def test_every_chunk_of_a_row_is_found():
 
 
 def test_a_row_is_allowed_if_one_of_its_chunks_is():
-    """Whichever of them the mask lets through."""
     columns = table({1: 0, 2: 1, 3: 0})
     owners = columns.owners(3)
     for hidden in (1, 3):
@@ -38,7 +37,6 @@ def test_a_row_is_allowed_if_one_of_its_chunks_is():
 
 
 def test_rows_of_nobody_are_not_allowed():
-    """Garbage, and rows beyond the requested ones."""
     columns = table({1: 0, 2: 1, 3: 5}).changed(removed=[1], added=[], embedded=[])
     assert columns.owners(2).allowed(mask(columns)).tolist() == [False, True]
 

@@ -76,7 +76,6 @@ def test_parts_are_cut_joined_chosen_and_counted_alike(counts, last, dead):
 
 @given(COUNTS, st.integers(0, SIZE), st.sets(st.integers(1, SIZE // CHUNKS_A_SOURCE)))
 def test_scores_do_not_depend_on_how_postings_are_held(counts, last, gone):
-    """Bit for bit; nothing is said of sources that are gone, or beyond the columns."""
     dead = {number for number in range(1, SIZE) if 1 + number // CHUNKS_A_SOURCE in gone}
     low = {number: count for number, count in counts.items() if number <= last}
     high = {number: count for number, count in counts.items() if number > last}

@@ -39,7 +39,6 @@ def moved(tmp_path):
 
 
 def test_a_moved_index_answers_by_both_arms_without_embedding(moved):
-    """Whatever the files' new stamps; a note that was deleted a moment ago can come back."""
     notes = Notes(moved)
     assert (notes.index.matrices.damaged_rows, notes.index.writer.gone_count()) == (0, 1)
     for _ in range(2):
@@ -57,7 +56,6 @@ def test_a_moved_index_answers_by_both_arms_without_embedding(moved):
 
 @pytest.mark.parametrize("version", [SCHEMA_VERSION - 1, SCHEMA_VERSION + 1])
 def test_another_schema_is_said_so_and_built_anew(moved, version):
-    """An index of an earlier or later release is never half understood."""
     database = apsw.Connection(str(moved / "state/index.db"))
     database.execute(f"PRAGMA user_version = {version}")
     database.close()
@@ -101,7 +99,6 @@ def test_a_damaged_vector_is_not_taken_over(moved):
 
 @pytest.mark.parametrize("change", ["DROP TABLE vectors", "ALTER TABLE matrices RENAME dim TO width", ""])
 def test_nothing_is_taken_from_tables_that_are_not_understood(moved, change):
-    """Of a release that kept vectors in another way, or of no database at all."""
     (moved / "state").rename(moved / "old")
     path = moved / "old" / DATABASE
     if change:

@@ -26,7 +26,6 @@ FOLDED = (str, str.casefold, str.upper)
 
 @pytest.mark.parametrize("name", ONE_LINE)
 def test_names_links_and_fields_have_no_secret(notes, name):
-    """Of any shape, in a title, an alias, a link, `supersedes`, a value or a key: nor in small letters."""
     secret = ONE_LINE[name]
     quoted = json.dumps(secret)
     front = f"title: {quoted}\naliases: [{quoted}]\nsupersedes: {quoted}\nrelated: [{quoted}]\n"
@@ -43,7 +42,6 @@ def test_names_links_and_fields_have_no_secret(notes, name):
 
 
 def test_a_password_of_front_matter_is_masked_whatever_it_is(notes):
-    """Also a short one, one in a list or a map, and one that is written with escapes."""
     front = 'password: abc\ndb: {user: joe, Passwd: "x\\x79z"}\npasswords: [k1, k2]\n'
     front += "pwd: |\n  l1\n  l2\nend: kept\n"
     notes.save({"a.md": f"---\n{front}---\nThe weir.\n"})
@@ -57,7 +55,6 @@ def test_a_password_of_front_matter_is_masked_whatever_it_is(notes):
 
 @pytest.mark.parametrize("line", ['password = "abc"', 'db.passwd="abc"', "pwd = 'abc'  # mine"])
 def test_a_password_of_toml_is_masked_too(notes, line):
-    """In the text that an agent reads as in the fields."""
     text = f"+++\ntitle = 'Weir'\n{line}\n+++\nThe weir, password = abc of all.\n"
     assert "abc" not in mask(text).partition("\n+++\n")[0]
     assert mask(text).count("abc") == 1
@@ -170,7 +167,6 @@ def answers(notes, query, mode):
 
 
 def test_an_agents_whole_answers_are_those_of_an_index_that_never_had_the_secrets(both):
-    """Hits, scores, explanations, why, fields, names, spelling, confidence and counts."""
     some = [text[at : at + 12] for text in list(ONE_LINE.values())[::15] for at in (0, 6)]
     for query in ("weir", "weri", "the bxo leaks", *some, *list(ONE_LINE.values())[::15]):
         for mode in ("keyword", "hybrid"):
@@ -179,7 +175,6 @@ def test_an_agents_whole_answers_are_those_of_an_index_that_never_had_the_secret
 
 
 def test_people_find_and_see_the_secret_and_the_check_finds_nothing(both):
-    """By each of its words, in the text that is shown; also after the index was opened again."""
     for _ in range(2):
         for number, text in enumerate(ONE_LINE.values()):
             if len(text) > 100:

@@ -89,7 +89,6 @@ def first(machines) -> Machine:
 
 
 def test_the_second_machine_embeds_nothing(machines, first):
-    """Every vector comes from a sidecar, and the vector arm answers as on the first one."""
     second = machines(first)
     second.notes.save(TEXTS, embed=False)
     assert second.adopt() == len(TEXTS)
@@ -109,7 +108,6 @@ def test_the_second_machine_embeds_nothing(machines, first):
 
 
 def test_what_has_no_sidecar_is_left_to_the_model(machines, first):
-    """New and edited notes wait; the others do not wait behind them."""
     second = machines(first)
     second.notes.save(TEXTS | {"3.md": "# Note 3\n\nedited here\n", "new.md": "a new note\n"}, embed=False)
     assert second.adopt() == len(TEXTS) - 1
@@ -139,7 +137,6 @@ def test_a_commit_takes_a_limited_number_of_sources(machines, first):
 
 
 def test_damaged_and_foreign_sidecars_are_embedded_anew_and_replaced(machines, first):
-    """Each is ignored and counted once; vectors of the model replace it."""
     second = machines(first)
     for file in second.files[:4]:
         file.write_bytes(file.read_bytes()[:-1] + b"?")
@@ -160,7 +157,6 @@ def test_damaged_and_foreign_sidecars_are_embedded_anew_and_replaced(machines, f
 
 
 def test_vectors_of_another_model_are_not_taken_in(machines, first):
-    """Whoever asks for the wrong model gets the error that embedding gives."""
     second = machines(first)
     second.notes.save(TEXTS, embed=False)
     second.notes.index.begin_model("another", 64)
@@ -169,7 +165,6 @@ def test_vectors_of_another_model_are_not_taken_in(machines, first):
 
 
 def test_half_embedded_sources_are_not_left(first):
-    """A sidecar has all of a source's vectors or is not there."""
     long = "\n\n".join(f"## Part {part}\n\n" + f"word{part} " * 150 for part in range(6))
     first.notes.save({"long.md": long}, embed=False)
     index = first.notes.index
@@ -211,7 +206,6 @@ def test_a_model_that_is_being_built_leaves_nothing(first):
 
 
 def test_a_model_that_is_built_takes_its_sidecars_too(machines, first):
-    """Back at a model that was there before: nothing is embedded, the switch is whole."""
     index = first.notes.index
     first.notes.embedder.model_id = "another"
     index.begin_model("another", 64)
@@ -225,7 +219,6 @@ def test_a_model_that_is_built_takes_its_sidecars_too(machines, first):
 
 
 def test_a_folder_that_cannot_be_used_is_no_obstacle(machines, first, tmp_path):
-    """For a link in its place nothing is read, written or raised; it is counted."""
     second = machines(first)
     vectors = second.notes.root / "memory" / "index" / "vectors"
     vectors.rename(tmp_path / "elsewhere")
@@ -240,7 +233,6 @@ def test_a_folder_that_cannot_be_used_is_no_obstacle(machines, first, tmp_path):
 
 
 def test_empty_notes_have_no_sidecar(machines):
-    """There is nothing to leave, and nothing to come back to."""
     machine = machines()
     machine.notes.save({"empty.md": "", "blank.md": "\n\n"})
     assert machine.export() == 0
@@ -293,7 +285,6 @@ MIXED = {
 
 
 def test_a_note_that_the_model_reads_in_part_travels_with_what_it_reads(machines):
-    """Chunks without a vector do not keep a sidecar from being written, adopted or kept."""
     first = machines(embedder=LatinEmbedder())
     first.notes.save(MIXED)
     assert first.notes.index.unembedded_count("script") == 3
@@ -308,7 +299,6 @@ def test_a_note_that_the_model_reads_in_part_travels_with_what_it_reads(machines
 
 
 def test_a_long_note_travels_with_the_chunks_that_are_embedded(machines, monkeypatch):
-    """The other chunks do not keep a sidecar from being written or adopted."""
     monkeypatch.setattr(source_rows, "EMBEDDED_CHUNKS", 1)
     note = {
         "long.md": "".join(

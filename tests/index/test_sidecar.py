@@ -69,7 +69,6 @@ def test_the_format_is_the_one_that_is_written_down():
 
 
 def test_a_name_says_what_is_needed_and_what_is_in_it():
-    """Other chunks, another order, model or dimension are another key; other vectors another name."""
     wanted = sidecar_key(MODEL, DIM, HASHES)
     assert sidecar_name(wanted, BODY) == f"{wanted}-{BODY[-32:-28].hex()}.vec"
     others = [
@@ -147,7 +146,6 @@ def test_its_size_is_known_before_it_is_opened():
     ],
 )
 def test_what_is_not_exactly_it_is_refused_with_a_reason(body: bytes, reason: str):
-    """Cut off, changed, foreign or hostile, with a right checksum or without."""
     with pytest.raises(SidecarError) as caught:
         read(body)
     assert caught.value.reason == reason
@@ -159,7 +157,6 @@ def test_keys_that_a_later_version_adds_are_passed_over():
 
 
 def test_what_a_file_claims_is_not_allocated():
-    """Counts and lengths of any size cost no memory."""
     hostile = [
         built(b'{"model_id":"word-hash","dim":3,"count":%d}' % count) for count in (2**31, 2**40, 2**63)
     ] + [built(length=length) for length in (2**24, 2**31, 2**32 - 1)]
@@ -182,7 +179,6 @@ def test_what_a_file_claims_is_not_allocated():
     ],
 )
 def test_a_wrong_vector_is_not_written(vectors, reason: str):
-    """A vector that no reader would accept is refused by the writer."""
     with pytest.raises(SidecarError) as caught:
         encode(MODEL, vectors, DIM)
     assert caught.value.reason == reason
@@ -206,7 +202,6 @@ CHANGES = st.lists(st.tuples(st.integers(0, len(BODY) - 1), st.integers(1, 255))
 
 @given(CHANGES, st.integers(0, len(BODY)))
 def test_no_changed_byte_gets_through(changes, cut):
-    """Any bytes changed, or the end cut off: refused, in no other way than by a SidecarError."""
     damaged = bytearray(BODY)
     for at, by in changes:
         damaged[at] ^= by
@@ -232,7 +227,6 @@ def test_a_forged_checksum_lets_no_impossible_vector_through(changes):
 
 @given(st.binary(max_size=300))
 def test_any_bytes_are_refused(content):
-    """Garbage, with and without the right beginning and checksum."""
     for body in (content, b"memdvec1" + content, sealed(b"memdvec1" + content)):
         with pytest.raises(SidecarError):
             read(body)
@@ -243,7 +237,6 @@ def test_any_bytes_are_refused(content):
     st.lists(st.tuples(st.binary(min_size=16, max_size=16), st.integers(0, 4)), max_size=30),
 )
 def test_any_model_and_any_chunks_go_round(model_id, chunks):
-    """Whatever the model is called and however many chunks there are."""
     axes = [array.array("f", [float(axis == at) for axis in range(5)]).tobytes() for at in range(5)]
     vectors = [(digest, axes[axis]) for digest, axis in chunks]
     body = encode(model_id, vectors, 5)
@@ -253,7 +246,6 @@ def test_any_model_and_any_chunks_go_round(model_id, chunks):
 
 
 def test_it_needs_no_numpy():
-    """With numpy's import blocked a file is read as with it."""
     script = f"""
 import sys
 sys.modules["numpy"] = None

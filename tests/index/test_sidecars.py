@@ -83,7 +83,6 @@ def as_nobody() -> Iterator[None]:
 
 
 def test_what_one_machine_left_another_finds(root: Path):
-    """A second look at the same folder gives the same vectors; each is counted."""
     here = SidecarFolder(root)
     assert find(here) is None
     assert write(here)
@@ -170,7 +169,6 @@ def test_no_memory_folder_no_sidecar(tmp_path: Path):
 @pytest.mark.parametrize("link", ["memory", "memory/index", "memory/index/vectors"])
 @pytest.mark.parametrize("target", ["outside", "nowhere"])
 def test_a_folder_that_is_a_link_is_not_entered(tmp_path: Path, link: str, target: str):
-    """Neither for reading nor for writing, wherever it leads; said once."""
     root = tmp_path / "notes"
     outside = tmp_path / "outside"
     inside = outside.joinpath(*("index", "vectors")[: 2 - link.count("/")])
@@ -245,7 +243,6 @@ KINDS = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_of_no_use_is_ignored_counted_and_written_anew(root: Path, kind: str):
-    """Whatever stands at a sidecar's name: no vectors, no waiting, no memory; a right one can follow."""
     make, reason = KINDS[kind]
     right, body = file_for()
     make(vectors(root) / right, body)
@@ -308,7 +305,6 @@ def test_only_a_few_files_are_tried_for_one_source(root: Path):
 
 
 def test_what_may_not_be_read_is_ignored():
-    """A file or the folder without permission is counted, not changed, and memd continues."""
     with tempfile.TemporaryDirectory() as place:
         root = Path(place)
         root.chmod(0o755)
@@ -354,7 +350,6 @@ def test_what_takes_a_files_place_after_the_look_at_it_is_not_read(root: Path, m
 
 
 def test_a_folder_of_foreign_names_is_passed_over(root: Path):
-    """They are not opened, counted or removed, whatever they are called."""
     foreign = [
         "README.md",
         "x.vec",
@@ -377,7 +372,6 @@ def test_a_folder_of_foreign_names_is_passed_over(root: Path):
 
 
 def test_more_names_than_are_looked_at_are_said(root: Path, monkeypatch):
-    """The rest is not seen, and memory stays bounded."""
     monkeypatch.setattr("memd.index.sidecars.MAX_NAMES", 20)
     for number in range(40):
         (vectors(root) / f"{number:032x}-{number:08x}.vec").write_bytes(b"")
@@ -394,7 +388,6 @@ def test_more_names_than_are_looked_at_are_said(root: Path, monkeypatch):
     st.binary(max_size=20),
 )
 def test_no_changed_file_gives_a_wrong_vector(changes, cut, tail):
-    """Bytes changed, cut off and added in both files there are: their vectors or none, nothing raised."""
     with tempfile.TemporaryDirectory() as place:
         root = Path(place)
         for right, body in (file_for(), file_for(rows=OTHER_ROWS)):
@@ -415,7 +408,6 @@ def test_no_changed_file_gives_a_wrong_vector(changes, cut, tail):
 
 
 def test_wrong_vectors_are_not_written(root: Path):
-    """Not of length 1, or not as many as there are chunks."""
     folder = SidecarFolder(root)
     with pytest.raises(SidecarError):
         write(folder, rows=[ROWS[0], bytes(12)])
@@ -456,7 +448,6 @@ def test_a_link_at_the_temporary_name_is_not_followed(root: Path, tmp_path: Path
 
 
 def test_a_write_that_breaks_off_leaves_nothing_half(root: Path):
-    """The temporary file is gone, and later it works."""
     folder = SidecarFolder(root)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (50, hard))
@@ -520,7 +511,6 @@ def test_it_never_becomes_a_source(root: Path):
 
 
 def test_one_listing_serves_every_source(root: Path, monkeypatch):
-    """Neither reading nor writing hundreds of files lists the folder for each."""
     listed = []
     scandir = os.scandir
     monkeypatch.setattr(os, "scandir", lambda at: listed.append(at) or scandir(at))

@@ -41,7 +41,6 @@ def rejects(one: bytes, other: bytes) -> bool:
     text=TEXTS, places=st.lists(st.integers(0, 59), max_size=6), words=st.lists(TEXTS, min_size=6, max_size=6)
 )
 def test_near_duplicates_are_never_rejected(text, places, words):
-    """However a few words were changed, in any script."""
     changed = text.split()
     for place, word in zip(places, words, strict=False):
         changed[place : place + 1] = [word[:9]]

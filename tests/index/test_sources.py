@@ -12,7 +12,6 @@ ROWS = {
 
 
 def test_a_row_becomes_its_record_when_it_is_asked_for():
-    """By its id, or as one of all; both ways it is the same."""
     one, all_at_once = Sources(Path("index.db"), dict(ROWS)), Sources(Path("index.db"), dict(ROWS))
     assert isinstance(one[3], Source)
     assert one[3] == {source.id: source for source in all_at_once.values()}[3] == dict(all_at_once.items())[3]
@@ -20,7 +19,6 @@ def test_a_row_becomes_its_record_when_it_is_asked_for():
 
 
 def test_a_change_leaves_the_generation_before_as_it_was():
-    """Only the next generation has the removed and added sources."""
     old = Sources(Path("index.db"), dict(ROWS))
     put = {
         2: Sources(

@@ -58,7 +58,6 @@ def counts(notes) -> tuple[int, int]:
 
 
 def test_a_slice_is_bounded_and_shows_nothing(notes):
-    """While a large note is staged, queries see the old one, and each slice stores few chunks."""
     notes.save({"big.md": "the old heron", "other.md": "a wren"})
     notes.write("big.md", large("heron"))
     readings = begun(notes, "big.md")
@@ -111,7 +110,6 @@ def test_rows_of_postings_made_between_two_slices_hide_no_chunk(notes, stored_fi
 
 
 def test_a_kill_between_two_slices_leaves_the_old_note_and_no_waste(notes, tmp_path):
-    """After kill -9 the old text answers, the note is read again, and what was staged leaves the disk."""
     notes.save({"big.md": "the old heron"})
     notes.write("big.md", large("heron"))
     readings = begun(notes, "big.md")
@@ -132,7 +130,6 @@ def test_a_kill_between_two_slices_leaves_the_old_note_and_no_waste(notes, tmp_p
 
 
 def test_purging_leaves_what_is_staged_and_takes_what_was_replaced(notes):
-    """A purge of a path takes its replaced text along, and nothing of what is being staged."""
     notes.save({"big.md": large("heron")}, embed=False)
     notes.save({"big.md": "a stork"})
     notes.remove("big.md")

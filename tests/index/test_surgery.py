@@ -148,7 +148,6 @@ CASES = {
     [("left", case) for case in CASES] + [("closed", case) for case in CASES if "database" in case],
 )
 def test_surgery_costs_time_and_no_truth(request, foreign, how, case):
-    """The index opens right, or is built anew; after the next scan all of it is true."""
     folder = request.getfixturevalue(how)
     CASES[case](folder / "state", foreign)
     notes, _ = opened(folder)
@@ -174,7 +173,6 @@ def test_the_index_of_another_workspace_is_not_opened(closed, tmp_path):
 
 
 def test_a_matrix_that_nothing_names_is_removed(closed):
-    """What a crash has left is removed at the start; any other file stays."""
     (closed / "state/vectors.7.f32").write_bytes(b"what a crash has left")
     (closed / "state/vectors.07.f32").write_bytes(b"the same")
     (closed / "state/config.toml").write_text("not ours")
@@ -201,7 +199,6 @@ def test_what_a_crash_has_left_is_looked_through(left):
 
 @pytest.mark.parametrize("number", range(FLIPS))
 def test_a_flipped_bit_in_the_matrix_costs_one_vector(closed, number):
-    """It is found by the scrub after the next start, wherever it is."""
     rng = random.Random(number)
     _flip(closed / "state/vectors.1.f32", rng, below=NOTES * 64 * 4)
     notes = Notes(closed)
@@ -215,7 +212,6 @@ def test_a_flipped_bit_in_the_matrix_costs_one_vector(closed, number):
 
 @pytest.mark.parametrize("number", range(FLIPS))
 def test_a_flipped_bit_in_the_database_is_found_or_harmless(closed, number):
-    """At the start, by a query, or by the check, which mends it; nothing ends in another error."""
     rng = random.Random(number)
     _flip(closed / "state" / DATABASE, rng)
     notes, _ = opened(closed)

@@ -39,7 +39,6 @@ def test_the_old_model_answers_until_the_new_one_is_complete(notes):
 
 
 def test_going_back_drops_what_was_begun(notes):
-    """The first model answers as before, nothing waits, and the other one's file is gone."""
     notes.save(NOTES)
     first = notes.embedder
     notes.switch(OtherHashEmbedder())
@@ -51,7 +50,6 @@ def test_going_back_drops_what_was_begun(notes):
 
 
 def test_a_third_model_takes_the_place_of_the_second(notes):
-    """There are never more than two matrices."""
     notes.save(NOTES)
     notes.switch(OtherHashEmbedder())
     notes.embed_some(notes.index.pending(4))
@@ -61,7 +59,6 @@ def test_a_third_model_takes_the_place_of_the_second(notes):
 
 
 def test_the_same_name_with_another_length_is_another_model(notes):
-    """Vectors of two lengths are never compared."""
     notes.save(NOTES)
     notes.switch(LongEmbedder())
     assert notes.index.unembedded_count() == 10

@@ -73,7 +73,6 @@ def drop(notes) -> None:
 
 
 def test_the_table_changes_no_score(filed):
-    """Of words that stand everywhere, often, once; of single characters; of chunks that came later."""
     assert {"zebra", "word0", "浅*"} <= keys(filed).keys()
     assert "rare7" not in keys(filed), "rare words are not in it"
     assert set(keys(filed).values()) == {30}
@@ -81,8 +80,6 @@ def test_the_table_changes_no_score(filed):
 
 
 def test_the_first_answer_is_that_of_a_warm_index_and_of_one_without_a_table(filed):
-    """Scores are the same numbers, not only close ones."""
-
     def answer():
         hits = filed.search("zebra word0 word7 門", limit=50).hits
         return [(hit.source.path, hit.candidate.score) for hit in hits]
@@ -183,7 +180,6 @@ def test_a_row_is_made_out_of_the_one_before(filed):
 
 @pytest.mark.parametrize("is_first", [True, False])
 def test_what_is_saved_during_a_pass_is_not_in_its_rows(filed, is_first):
-    """It comes from FTS5, and is counted once."""
     if is_first:
         drop(filed)
     building = filed.index.postings.begin()
@@ -261,7 +257,6 @@ def test_a_crash_during_a_pass_costs_nothing(filed, tmp_path, slices):
 
 
 def test_a_full_disk_leaves_the_rows_of_before(filed, monkeypatch):
-    """The index goes on, and the pass can be done later."""
     building = filed.index.postings.begin()
     while not (rows := building.step(0.0)):
         pass
@@ -353,7 +348,6 @@ def test_an_empty_index_has_no_rows(notes):
 
 
 def test_what_is_asked_often_is_not_read_again(filed, monkeypatch):
-    """A save costs a term only a look at the chunks that it brought."""
     with filed.index.view() as view:
         view.postings("rare7", prefix=False)
         view.postings("zebra", prefix=False)

@@ -22,7 +22,6 @@ def columns(count: int, rng: random.Random):
 
 
 def test_ties_are_cut_by_id():
-    """Equal scores at the edge of the cut: the lower ids stay."""
     table = columns(30, random.Random(1))
     scores = ChunkScores([], table, 1.2, 0.75).every()
     for number in range(1, 30):
@@ -52,7 +51,6 @@ def test_bm25_is_the_formula():
     st.randoms(use_true_random=False),
 )
 def test_the_best_of_many_are_those_of_a_sorted_list(few, limit, chance):
-    """Also where most are left out unseen, with ties at the edge, and under a mask."""
     size = chance.choice([len(few), 3_000])
     scores = [chance.choice(few or [0.0]) for _ in range(size)]
     mask = [chance.random() < 0.7 for _ in range(size)]

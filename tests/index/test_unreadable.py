@@ -61,14 +61,12 @@ def test_a_chunk_in_a_script_that_the_model_does_not_read_is_not_embedded(latin)
 
 
 def test_its_words_find_it(latin):
-    """In hybrid search as well, beside chunks that have vectors."""
     latin.save(NOTES)
     assert latin.found("发动机 星期四", mode="hybrid")[0] == "zh.md"
     assert latin.found("четверг", mode="hybrid")[0] == "ru.md"
 
 
 def test_when_the_model_is_said_to_read_less_its_vectors_go(notes):
-    """Queries see none of them any more, and the next compaction leaves none in the matrix."""
     notes.save(NOTES)
     notes.switch(LatinEmbedder())
     assert counts(notes) == (7, 3, 0, 4)

@@ -21,7 +21,6 @@ def matrix(tmp_path):
 
 
 def test_appended_rows_are_readable_with_their_crc(matrix):
-    """Appending returns row numbers from 0 and the CRC-32 of each row's bytes."""
     first, second = row(1, 0), row(0, 1)
     assert matrix.append([first, second]) == [(0, zlib.crc32(first)), (1, zlib.crc32(second))]
     assert bytes(matrix.rows.buffer[:16]) == first + second
@@ -45,7 +44,6 @@ def test_the_file_doubles_up_to_steps_of_8_mib(matrix, tmp_path, rows, mib):
 
 
 def test_a_flipped_bit_is_found_and_only_its_row(matrix, tmp_path):
-    """The row whose bytes are not those of its CRC is named, and no other."""
     crcs = matrix.append([row(1, 0), row(0, 1), row(1, 1)])
     with (tmp_path / "vectors.1.f32").open("r+b") as stream:
         stream.seek(9)
@@ -66,7 +64,6 @@ def test_a_vector_of_another_length_is_refused(matrix):
 
 
 def test_a_full_disk_is_a_clean_error(matrix):
-    """Earlier rows stay, and the error names the full disk."""
     matrix.append([row(1, 2)])
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (9 * 1024 * 1024, hard))
@@ -79,5 +76,4 @@ def test_a_full_disk_is_a_clean_error(matrix):
 
 
 def test_the_file_is_for_its_owner_alone(matrix, tmp_path):
-    """Mode 0600, whatever the umask."""
     assert (tmp_path / "vectors.1.f32").stat().st_mode & 0o777 == 0o600

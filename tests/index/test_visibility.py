@@ -53,7 +53,6 @@ def seen(notes, visibility, query, **settings):
 
 @pytest.mark.parametrize("mode", ["keyword", "hybrid", "vector"])
 def test_a_private_note_is_in_no_answer_to_an_agent(notes, mode):
-    """Neither its words nor its meaning find it; a person finds it."""
     notes.save(NOTES)
     everything = {"mode": mode, "min_score": 0.0}
     assert seen(notes, visible(), "weir", **everything) == ["letters/ada.md", "letters/open.md", "weir.md"]
@@ -71,7 +70,6 @@ def test_a_private_note_is_in_no_answer_to_an_agent(notes, mode):
     ],
 )
 def test_patterns_keep_notes_from_agents(notes, patterns, left):
-    """As in a .gitignore; no pattern reveals a note with `private: true`."""
     notes.save(NOTES)
     assert seen(notes, visible(*patterns), "weir") == left
 
@@ -94,7 +92,6 @@ def test_a_limit_is_filled_with_what_may_be_seen(notes):
 
 
 def test_nothing_counts_what_is_kept(notes):
-    """Words, chunks and sources of a private note are none; the index itself is as it was."""
     notes.save(NOTES)
     with notes.index.view() as view:
         count = view.snapshot.columns.count
@@ -140,7 +137,6 @@ def shown(notes, query, visibility):
 
 
 def test_agents_get_texts_without_secrets_and_people_get_them_whole(notes):
-    """In text, snippet, line, heading, title and tags."""
     front = f"---\ntitle: Router {TOKEN}\ntags: [{TOKEN}]\n---\n"
     notes.save({"router.md": f"{front}# Router\n\n## Key {TOKEN}\n\nIts token is {TOKEN}.\n"})
     [hit] = shown(notes, "router token", visible())

@@ -37,13 +37,11 @@ def many(monkeypatch):
 
 
 def test_only_words_of_a_language_are_terms_of_it(notes):
-    """No numbers, short words or pairs of characters; each with the number of chunks that have it."""
     notes.save({"name.md": "Heron ЗДРАВСТВУЙТЕ x1234 4711 of 乳房検診 Žluťoučký heron\n", "b.md": "heron\n"})
     assert words(notes) == (True, {"heron": 2, "name": 1, "zlutoucky": 1, "здравствуйте": 1})
 
 
 def test_what_is_saved_later_is_read_by_itself(notes):
-    """The result equals that of an index that is read again."""
     notes.save({f"{number}.md": f"heron weir word{'abcdefghij'[number % 10]}\n" for number in range(150)})
     words(notes)
     for number in range(3):
@@ -64,8 +62,6 @@ def test_what_is_read_ahead_is_there_for_the_first_word(notes, many):
 
 
 def test_terms_are_found_by_their_beginning_the_most_frequent_first(notes):
-    """Also those that were read later; a term does not begin itself."""
-
     def beginning_with(start):
         with notes.index.view() as view:
             view.vocabulary.read(view.reader, view.snapshot.columns.count, None)
@@ -80,7 +76,6 @@ def test_terms_are_found_by_their_beginning_the_most_frequent_first(notes):
 
 
 def test_a_burst_is_read_little_by_little_and_said_to_be_unread(notes, monkeypatch):
-    """No query waits for thousands of texts."""
     few = 10
     monkeypatch.setattr(vocabulary, "FEW_CHUNKS", 20 * few)
     monkeypatch.setattr(vocabulary, "FEW_NEW_CHUNKS", few)
@@ -94,7 +89,6 @@ def test_a_burst_is_read_little_by_little_and_said_to_be_unread(notes, monkeypat
 
 
 def test_a_large_index_is_read_in_a_thread_that_no_query_waits_for(notes, many, monkeypatch):
-    """The first query is answered without it, and reports that."""
     notes.save({"a.md": "heron\n"})
     may_read = threading.Event()
     read = vocabulary._all
@@ -119,7 +113,6 @@ def test_the_stems_are_the_same_with_and_without_the_library_in_c():
 
 
 def test_a_form_that_is_saved_later_is_found(notes):
-    """Also of a word whose forms were asked for before."""
     notes.save({"a.md": "zorbling zorbled\n"})
     with notes.index.view() as view:
         view.vocabulary.read(view.reader, view.snapshot.columns.count, None)
@@ -131,7 +124,6 @@ def test_a_form_that_is_saved_later_is_found(notes):
 
 
 def test_a_stop_ends_the_reading(notes, many):
-    """Its thread ends when the index is closed, and none starts after that."""
     notes.save({"a.md": "heron\n"})
     words(notes, timeout_s=0)
     notes.index.close()

@@ -40,7 +40,6 @@ def test_options_stand_anywhere_among_the_words():
     ],
 )
 def test_after_two_dashes_all_are_words(argv, words):
-    """Two dashes end the options once; a lone dash, numbers and sentences are words anyway."""
     assert searched(*argv).words == words
 
 
@@ -75,7 +74,6 @@ def test_an_empty_filter_is_refused_in_every_command(command, option, capsys):
 
 
 def test_any_bytes_are_words():
-    """Bytes that are not UTF-8 arrive as U+FFFD and can travel."""
     args = searched(os.fsdecode(b"caf\xe9"), "--", os.fsdecode(b"\xff"))
     assert args.words == ["caf\ufffd", "\ufffd"]
 
@@ -86,7 +84,6 @@ def test_only_what_was_given_is_sent():
 
 
 def test_every_filter_reaches_its_parameter():
-    """The names and types are those of the search request."""
     args = searched(
         *["x", "--mode", "vector", "--fusion", "rrf", "--path", "daily/*.md", "--tag", "a", "--tag", "b"],
         *[
@@ -135,7 +132,6 @@ def test_every_filter_reaches_its_parameter():
     ],
 )
 def test_impossible_values_and_abbreviations_are_refused(argv, capsys):
-    """The exit code is 2 and stderr names the option or what was unknown."""
     with pytest.raises(SystemExit) as leaving:
         searched("x", *argv)
     assert leaving.value.code == 2
@@ -154,7 +150,6 @@ def test_impossible_values_and_abbreviations_are_refused(argv, capsys):
     ],
 )
 def test_a_mistyped_option_is_told_with_the_one_that_may_be_meant(command, argv, meant, capsys):
-    """Also one of an action; where none is like it nothing is offered."""
     with pytest.raises(SystemExit):
         parse(parser_of("search", command), argv)
     error = capsys.readouterr().err
@@ -177,7 +172,6 @@ def test_a_parameter_of_memd_is_told_as_the_option_that_set_it():
 
 
 def test_recall_has_a_budget_and_the_same_filters():
-    """--budget is a whole number; --tag and --since are known."""
     args = parse(parser_of("recall", recall_arguments), ["x", "--budget", "800", "--tag", "t"])
     assert (args.budget, args.tag) == (800, ["t"])
 
@@ -190,7 +184,6 @@ def test_init_takes_one_folder_the_current_one_without():
 
 
 def test_workspaces_has_its_actions():
-    """An action may be absent (list) and has its own options."""
     parser = parser_of("workspaces", workspaces_arguments)
     assert parse(parser, []).action is None
     assert parse(parser, ["remove", "x"]).folder == "x"
@@ -218,7 +211,6 @@ def test_workspaces_has_its_actions():
     ],
 )
 def test_settings_are_toml_values_or_bare_words(pair, value):
-    """KEY=VALUE as config.toml has it; what is neither is refused with the pair named."""
     key = pair.partition("=")[0].strip()
     if value is None:
         with pytest.raises(CommandError):
@@ -228,7 +220,6 @@ def test_settings_are_toml_values_or_bare_words(pair, value):
 
 
 def test_the_overview_names_every_command():
-    """On one screen; `memctl help` has the variables and the exit codes as pages of their own."""
     page = overview()
     assert set(COMMANDS) <= set(page.split())
     assert len(page.splitlines()) <= 40

@@ -31,8 +31,6 @@ def test_many_calls_at_once_get_each_its_own_answer(place):
 
 
 def test_an_error_is_that_of_its_call_and_the_others_go_on(place):
-    """A missing note does not end the connection."""
-
     async def use(memd):
         return await asyncio.gather(memd.call("missing"), memd.call("echo", {"a": 1}), return_exceptions=True)
 
@@ -65,8 +63,6 @@ def test_what_a_listener_raises_is_the_error_of_its_call(place):
 
 
 def test_a_call_that_was_given_up_disturbs_no_other(place):
-    """By its time, and by a task that is cancelled; the late answer is nobody's."""
-
     async def use(memd):
         with pytest.raises(Unreachable, match="did not answer slow in time"):
             # memd itself would answer MEMD_TIMEOUT: this asks it for longer than is waited for.
@@ -82,8 +78,6 @@ def test_a_call_that_was_given_up_disturbs_no_other(place):
 
 
 def test_who_waits_hears_that_the_connection_broke(tmp_path):
-    """Now, and every call that follows."""
-
     async def hang_up(reader, writer):
         await reader.read(10)
         writer.close()

@@ -37,7 +37,6 @@ def peer(tmp_path, *replies):
 
 
 def test_a_call_returns_the_result(place):
-    """Params arrive as they were given, answers come back to the call that asked."""
     with Client.connect(place) as memd:
         for number in range(3):
             assert memd.call("echo", {"query": "ü", "limit": number}, timeout_s=None) == {
@@ -56,7 +55,6 @@ def test_an_error_carries_code_text_and_whose_fault(place):
 
 
 def test_progress_is_seen_while_the_call_waits(place):
-    """Every notification of the call reaches the callback, before the result."""
     seen = []
     with Client.connect(place) as memd:
         assert memd.call("steps", on_progress=seen.append) == "done"
@@ -71,7 +69,6 @@ def test_with_progress_the_time_limit_counts_silence(place, monkeypatch):
 
 
 def test_an_answer_of_seven_megabytes_arrives(place):
-    """The client's limit is that of answers."""
     with Client.connect(place) as memd:
         assert len(memd.call("large")) == 7_000_000
 
@@ -84,7 +81,6 @@ def test_the_daemon_ends_a_call_at_the_callers_limit(place):
 
 
 def test_a_daemon_that_does_not_answer_is_left(tmp_path):
-    """After the limit and a second the call gives up and closes the connection."""
     path = str(tmp_path / "mute.sock")
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(path)
@@ -133,7 +129,6 @@ def test_the_users_own_socket_must_lie_in_a_private_folder(tmp_path, monkeypatch
     ],
 )
 def test_a_peer_that_is_no_memd_is_reported(tmp_path, replies, said):
-    """Never a hang, never a wrong result."""
     with (
         peer(tmp_path, *replies) as path,
         Client.connect(path) as memd,
@@ -166,7 +161,6 @@ def test_notifications_that_nobody_asked_for_are_ignored(tmp_path):
 
 
 def test_a_request_that_cannot_be_sent_is_the_callers_fault(place):
-    """Too large, or of a type that does not travel; the connection goes on."""
     with Client.connect(place) as memd:
         for impossible in ("x" * 2_000_000, object(), "\ud800", 2**70):
             with pytest.raises(RpcError, match="can't be sent") as caught:
@@ -176,8 +170,6 @@ def test_a_request_that_cannot_be_sent_is_the_callers_fault(place):
 
 
 def test_an_interrupted_call_closes_the_connection(place):
-    """Ctrl-C in a callback leaves no half-read answer behind."""
-
     def interrupt(message):
         raise KeyboardInterrupt
 
@@ -189,7 +181,6 @@ def test_an_interrupted_call_closes_the_connection(place):
 
 
 def test_the_client_imports_nothing_of_the_daemon_and_nothing_slow():
-    """It starts in the time of msgpack, socket and pathlib."""
     heavy = (
         "memd",
         "numpy",

@@ -52,7 +52,6 @@ def test_all_workspaces_are_followed_where_none_is_named(following):
 
 
 def test_calls_in_between_lose_no_event(following):
-    """Events that arrive before the answer of a call wait for the iterator."""
     _, memd = following("indexed", "embedded")
     happening = memd.events()
     assert memd.call("ping") == "pong"
@@ -61,7 +60,6 @@ def test_calls_in_between_lose_no_event(following):
 
 
 def test_leaving_the_loop_leaves_the_connection(following):
-    """A break is no error, and the next loop goes on where this one stopped."""
     _, memd = following("indexed", "embedded")
     happening = memd.events()
     for event in happening:
@@ -78,7 +76,6 @@ def test_what_cannot_be_followed_is_an_error_of_the_call(following):
 
 
 def test_another_notification_is_no_event(tmp_path):
-    """Kinds that a later memd may send are passed over."""
     from test_client import peer
 
     replies = [

@@ -81,7 +81,6 @@ def offered(scripts):
 
 
 def test_the_command_prints_the_script(capsys):
-    """Exit code 0 and a line that tells how to use it; another shell is refused with those that there are."""
     assert main(["completions", "bash"]) == exits.OK
     assert "source <(memctl completions bash)" in capsys.readouterr().out
     assert main(["completions", "tcsh"]) == exits.USAGE
@@ -89,7 +88,6 @@ def test_the_command_prints_the_script(capsys):
 
 
 def test_bash_offers_every_command_and_every_option(offered):
-    """What the parsers take, no more and no less, for commands and for their actions."""
     assert offered("") == [*COMMANDS, "help"]
     assert offered("help", "") == list(COMMANDS)
     for page in flat(pages()):
@@ -126,12 +124,10 @@ def test_bash_offers_every_command_and_every_option(offered):
     ],
 )
 def test_bash_offers_what_fits_where_the_cursor_is(offered, typed, offers):
-    """Options until "--", values after their option, nothing where free text goes."""
     assert offered(*typed) == offers
 
 
 def test_bash_offers_files_and_folders_where_they_go(files, offered):
-    """As they are called: spaces, stars and dollars stay."""
     everything = ["nota bene $HOME.md", "note.md", "notes and *"]
     assert offered("search", "-w", "not") == ["notes and *"]
     assert offered("init", "") == ["notes and *"]
@@ -181,7 +177,6 @@ def typed(request, scripts, files):
 
 
 def test_a_tab_in_a_real_shell_completes_the_word(typed):
-    """Commands, options, values and names of files, which the shell quotes as it must."""
     assert typed("memctl simi\tnota\t\n") == ["similar", "nota bene $HOME.md"]
     assert typed("memctl search --fus\t r\t --vim\t\n") == ["search", "--fusion", "rrf", "--vimgrep"]
     assert typed("memctl search --mode=k\t\n") == ["search", "--mode=keyword"]
@@ -228,7 +223,6 @@ def fish_offers(scripts, *typed):
     ],
 )
 def test_fish_offers_what_fits(scripts, files, typed, offers):
-    """Commands, actions, options and their values; folders where a folder goes."""
     [offered] = fish_offers(scripts, typed)
     assert sorted(offered) == offers
 
@@ -272,7 +266,6 @@ def test_a_notes_text_that_a_tab_completes_runs_nothing(typed, files):
 
 
 def test_generated_text_that_a_tab_completes_runs_nothing(typed, files):
-    """Whatever is inserted, the line is one command of memctl's."""
     for seed in range(many(25)):
         (files / "offer").write_text(f"status={generated(seed)}\n")
         assert typed("memctl search --field status=\t x\n")[0] == "search", generated(seed)
@@ -282,7 +275,6 @@ def test_generated_text_that_a_tab_completes_runs_nothing(typed, files):
 
 
 def test_a_hostile_path_that_a_tab_completes_runs_nothing(typed, files):
-    """A note may have any name."""
     for value in [*HOSTILE, *map(generated, range(many(15)))]:
         note = files / f"p{value}.md"
         note.write_text("")

@@ -109,7 +109,6 @@ def golden(tmp_path):
 
 
 def test_headings_are_asked_of_a_copy_and_the_table_is_printed(memctl):
-    """Without options: what is done is said beforehand on stderr, the table is on stdout."""
     done = memctl("eval")
     assert done.returncode == exits.OK, done.stderr
     assert "3 questions from headings of 5 notes, asked of a copy without these headings" in done.stdout
@@ -158,7 +157,6 @@ def models(daemon):
 
 @pytest.mark.usefixtures("models")
 def test_another_model_is_held_against_the_own_one(memctl, daemon, tmp_path):
-    """Both answer the same questions about the same notes; what it costs stands beside it."""
     asked = [{"query": one["query"], "path": one["path"]} for one in daemon.asked]
     (tmp_path / "golden.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in asked))
     where = ("--golden", str(tmp_path / "golden.jsonl"), "-w", str(daemon.answers))
@@ -179,7 +177,6 @@ def test_another_model_is_held_against_the_own_one(memctl, daemon, tmp_path):
 
 @pytest.mark.usefixtures("models")
 def test_the_page_of_a_comparison_has_both_tables(memctl, tmp_path):
-    """Of headings that are held out, too; the same model is neither better nor worse."""
     plot = tmp_path / "eval.svg"
     done = memctl("eval", "--compare", "same", "--plot", str(plot))
     assert done.returncode == exits.OK, done.stderr
@@ -200,7 +197,6 @@ def test_the_page_of_a_comparison_has_both_tables(memctl, tmp_path):
     ],
 )
 def test_what_cannot_be_compared_is_told_at_once(memctl, named, status, said):
-    """A model that nobody added, and the workspace's own."""
     done = memctl("eval", "--compare", named)
     assert (done.returncode, said in done.stderr) == (status, True), done.stderr
 
@@ -223,7 +219,6 @@ def test_in_the_notes_themselves_these_words_are_found(memctl):
 
 
 def test_only_sources_are_copied(of_headings):
-    """What .gitignore names is not among the notes that are counted, asked for or copied."""
     assert of_headings["questions"]["notes"] == len(NOTES)
     assert not any("xylophone" in one["query"] for one in of_headings["results"])
 
@@ -242,7 +237,6 @@ def of_golden(daemon, tmp_path_factory):
 
 
 def test_a_golden_file_asks_the_notes_as_they_are(of_golden):
-    """Words of headings are found, lines are judged apart, comments are passed over."""
     tea, queue = json.loads(of_golden.stdout)["results"]
     assert (tea["query"], tea["arms"]["hybrid"]["rank"], tea["arms"]["hybrid"]["passage@10"]) == (
         "which tea does Ada drink", 1, 1,
@@ -262,7 +256,6 @@ def of_missed(daemon, tmp_path_factory):
 
 
 def test_paths_that_are_no_sources_are_named_and_count_as_not_found(of_missed):
-    """Ignored, missing, and beside one that is right."""
     assert "no sources, so not found: drafts/secret.md, gone.md" in of_missed.stderr
     told = json.loads(of_missed.stdout)
     assert told["questions"]["no_sources"] == ["drafts/secret.md", "gone.md"]
@@ -271,7 +264,6 @@ def test_paths_that_are_no_sources_are_named_and_count_as_not_found(of_missed):
 
 
 def test_a_golden_file_of_another_workspace_is_said_to_be_one(memctl, golden):
-    """Exit code 5: what was named is not there."""
     done = memctl("eval", "--golden", golden('{"query": "x", "path": "elsewhere.md"}\n'))
     assert done.returncode == exits.NOT_FOUND
     assert "is it the right one?" in done.stderr
@@ -288,13 +280,11 @@ def of_failures(daemon, tmp_path_factory):
 
 
 def test_failures_are_listed_with_the_command_that_says_why(of_failures):
-    """A question whose answer is no source can't be answered."""
     assert "without an answer among the first 10 of hybrid: 1 of 2" in of_failures.stdout
     assert "memctl why drafts/secret.md 'loud memoirs'" in of_failures.stdout
 
 
 def test_gates_that_are_reached_are_0(of_golden):
-    """One figure or several, nDCG@10 without a name."""
     assert of_golden.returncode == exits.OK
     gates = json.loads(of_golden.stdout)["gates"]
     assert [one["metric"] for one in gates] == ["ndcg@10", "recall@10", "mrr@10", "passage@10"]
@@ -308,7 +298,6 @@ def test_a_gate_that_is_missed_is_9_and_named(of_missed):
 
 @pytest.mark.parametrize("wrong", ["1.5", "-1", "x", "recall@7=0.5", "=", "ndcg@10="])
 def test_a_gate_must_be_a_figure_and_a_number(memctl, wrong):
-    """Exit code 2 before anything is measured."""
     done = memctl("eval", f"--fail-under={wrong}")
     assert done.returncode == exits.USAGE
     assert "--fail-under" in done.stderr
@@ -329,7 +318,6 @@ def test_a_passage_gate_needs_lines(memctl, golden):
 
 
 def test_the_plot_is_an_svg_of_the_same_figures(of_golden):
-    """Written where it was asked for, with a word on stderr."""
     plot = ET.parse(of_golden.plot).getroot()
     texts = [text.text for text in plot.iter("{http://www.w3.org/2000/svg}text")]
     figure = json.loads(of_golden.stdout)["arms"]["hybrid"]["measures"]["ndcg@10"]
@@ -339,7 +327,6 @@ def test_the_plot_is_an_svg_of_the_same_figures(of_golden):
 
 @pytest.mark.parametrize("target", ["notes.md", "quality.png", "/no/such/folder/q.svg"])
 def test_a_plot_that_cannot_be_written_is_refused_at_once(memctl, target):
-    """And not after minutes; never over a note."""
     done = memctl("eval", "--plot", target)
     assert done.returncode == exits.USAGE
     assert target in done.stderr
@@ -355,7 +342,6 @@ def test_a_plot_without_matplotlib_is_refused_at_once(monkeypatch, tmp_path, cap
 
 
 def test_a_smaller_sample_of_notes_can_be_copied(memctl):
-    """Twenty of 65; stderr says so."""
     done = memctl("eval", "--json", "--max-notes", "20", "-w", "../sample")
     assert json.loads(done.stdout)["questions"]["notes"] == 20
     assert "private copy of 20 notes" in done.stderr
@@ -378,7 +364,6 @@ def test_without_grep_on_the_system_the_others_are_measured(of_failures):
 
 
 def test_notes_without_a_heading_that_says_something_end_with_1(daemon, tmp_path):
-    """Counts, and the way out: a golden file."""
     root = tmp_path / "bare"
     root.mkdir()
     (root / "a.md").write_text("# Notes\n\n" + FILLER)
@@ -391,7 +376,6 @@ def test_notes_without_a_heading_that_says_something_end_with_1(daemon, tmp_path
 
 
 def test_without_a_daemon_it_works_and_starts_none(daemon, of_headings):
-    """It indexes all by itself, with the same figures."""
     daemon.stop()
     try:
         alone = daemon.memctl("eval", "--json", "--seed", "7", cwd=daemon.root)
@@ -415,7 +399,6 @@ def test_a_folder_that_is_not_registered_is_no_workspace(daemon, tmp_path):
 
 
 def test_settings_that_the_user_does_not_allow_are_refused(daemon, tmp_path):
-    """A workspace's configuration names no model folder that the user's own does not name."""
     root = tmp_path / "clone"
     shutil.copytree(daemon.root, root)
     daemon.call("workspace.add", path=str(root))
@@ -543,7 +526,6 @@ def test_the_next_run_removes_what_a_killed_one_left_and_nothing_of_one_that_is_
 
 
 def test_other_commands_do_not_load_it():
-    """They start as fast as before: nothing of evaluation is imported for any of them."""
     program = (
         "import sys; from memctl.__main__ import main; from memctl.commands import COMMANDS\n"
         "for name in COMMANDS: name == 'eval' or main([name, '--help'])\n"

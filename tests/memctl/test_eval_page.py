@@ -43,7 +43,6 @@ def report(amount=12, **about):
 
 
 def test_each_arm_has_its_means_intervals_and_times():
-    """Figures as the questions were answered; half of the answers are as fast as p50."""
     arms = report()["arms"]
     assert arms["hybrid"]["measures"] == {
         "ndcg@10": 1, "recall@1": 1, "recall@5": 1, "recall@10": 1, "mrr@10": 1, "passage@10": 1,
@@ -74,7 +73,6 @@ def test_a_line_must_stand_in_one_of_the_first_ten_hits():
 
 
 def test_a_note_on_the_next_page_is_not_found():
-    """Thirty hits are asked for, and the first ten notes count."""
     paths = [*(f"x{number}.md" for number in range(10)), "a.md"]
     asked = {"hybrid": answer(*paths, lines=[(1, 2)] * 11)}
     told = summed_up([Topic("q", (AnswerPlace("a.md", None),))], [asked], about={"from": "golden", "seed": 1})
@@ -103,14 +101,12 @@ def test_differences_are_taken_question_by_question():
     ],
 )
 def test_a_difference_is_said_to_be_one_only_where_chance_is_unlikely(ends, verdict):
-    """Zero within the interval is no verdict."""
     told = report()
     told["differences"] = [{"arm": "hybrid", "over": "grep", "ndcg@10": 0.05, "interval": ends}]
     assert verdict in page.people(told, colour=False).splitlines()[-1]
 
 
 def test_the_table_has_a_row_an_arm_within_a_terminal():
-    """Figures stand below their titles, nothing is wider than 80 columns of a table."""
     lines = page.people(report(), colour=False).splitlines()
     head = next(line for line in lines if "nDCG@10" in line)
     rows = [line for line in lines if re.match(r"(hybrid|keyword|grep) +\d", line)]
@@ -120,14 +116,12 @@ def test_the_table_has_a_row_an_arm_within_a_terminal():
 
 
 def test_few_questions_have_no_intervals():
-    """Said instead of a number that looks like one."""
     text = page.people(report(amount=3), colour=False)
     assert "too few" in text
     assert "too few questions to tell it from chance" in text
 
 
 def test_failures_name_the_note_the_ranks_and_the_way_on():
-    """A line to paste; what is in a query or a path does nothing to the terminal or the shell."""
     question = Topic("it's \x1b[2J lost", (AnswerPlace("a b.md", 7),))
     told = summed_up(
         [question],
@@ -147,7 +141,6 @@ def test_without_failures_that_is_said():
 
 
 def test_the_place_of_the_first_right_note_is_counted():
-    """First, second or third, up to ten, or none of them."""
     told = report()
     assert plot.standing(told, "hybrid") == {"1": 12, "2-3": 0, "4-10": 0, "none": 0}
     assert plot.standing(told, "keyword") == {"1": 0, "2-3": 12, "4-10": 0, "none": 0}
@@ -168,7 +161,6 @@ def test_the_picture_is_valid_and_has_the_figures(tmp_path):
 
 
 def test_bars_are_as_long_as_their_figures():
-    """Keyword's, with half of hybrid's nDCG@10, is half as long."""
     quality, ranks, _ = plot.figure(report()).axes
     assert [bar.get_width() for bar in quality.patches] == [1, 0.5, 0]
     assert [bar.get_width() for bar in ranks.patches if bar.get_width()] == [100, 100, 100]

@@ -76,7 +76,6 @@ def page(colour=False, made=None, **changes) -> str:
 
 
 def test_a_score_is_shown_as_a_sum_of_products():
-    """Each arm's score and weight, the words with what each adds, and what was not there."""
     assert page().split("\n\n")[1].splitlines() == [
         "    score    0.3500 + 0.1500 = 0.5000",
         "    meaning  0.5000 · 0.70 = 0.3500, rank 1",
@@ -144,7 +143,6 @@ def test_a_chunk_outside_of_a_pool_says_so():
 
 
 def test_how_the_answer_was_made_stands_below_the_hits():
-    """Words, filters as they are typed, arms, weights, and chunks that add up."""
     dropped = "4 folded into better ones + 29 beyond the limit"
     assert page().split("\n\n")[2].splitlines() == [
         "how this answer was made",
@@ -169,12 +167,10 @@ def test_how_the_answer_was_made_stands_below_the_hits():
     ],
 )
 def test_an_arm_that_did_not_run_says_why(made, said):
-    """In people's words, or as the code that nobody has words for."""
     assert said in page(made=made)
 
 
 def test_wide_and_long_terms_keep_the_table_straight():
-    """Han takes two columns; what is too long is cut."""
     words = explanation()["keyword"] | {
         "terms": [term("東京都", prefix=True), term("x" * 80), term("a\x1b[2J")]
     }
@@ -185,7 +181,6 @@ def test_wide_and_long_terms_keep_the_table_straight():
 
 
 def test_folded_copies_are_named_below_a_hit():
-    """Paths as seen from here, one line or several."""
     places = [
         {"path": "notes/b.md", "start_line": 3, "end_line": 9},
         {"path": "c.md", "start_line": 1, "end_line": 1},
@@ -195,7 +190,6 @@ def test_folded_copies_are_named_below_a_hit():
 
 
 def test_what_is_superseded_names_what_holds_in_its_place():
-    """On a page below the hit, seen from here; in an explanation on both sides."""
     shown = hits.people(found(hit(superseded_by=["notes/b.md", "c.md"])), query="x", style=PageStyle(CWD))
     assert shown.endswith("    superseded by b.md, /home/ada/work/c.md\n")
     assert "newer    takes the place of a.md, which it supersedes" in page(ahead_of="a.md")
@@ -203,7 +197,6 @@ def test_what_is_superseded_names_what_holds_in_its_place():
 
 
 def test_no_good_match_is_said_where_there_are_hits():
-    """In search and in recall, and so is a weak match; not beside "no hits"."""
     assert caveats.notes(found(hit(), confidence="none")) == "no good match: these are only the closest hits"
     assert caveats.notes({"sources": [{"score": 0.2}], "confidence": "none"}).startswith("no good match")
     assert caveats.notes({"sources": [{"score": None}], "confidence": "none"}) is None, "the core alone"
@@ -227,7 +220,6 @@ def test_a_verdict_names_its_note_as_it_is_seen_from_here():
 
 
 def test_on_a_terminal_the_hits_below_the_first_gap_are_faint():
-    """And no page says that a match is weak."""
     scores = (0.5, 0.45, 0.3, 0.29)
     answer = found(*(hit(path=f"{at}.md", score=score) for at, score in enumerate(scores)), confidence="weak")
     shown = hits.people(answer, query="x", style=PageStyle(CWD, colour=True, columns=80)).splitlines()
@@ -258,7 +250,6 @@ def test_a_verdict_is_a_sentence_what_to_do_and_the_scores():
 
 
 def test_a_verdict_without_scores_is_two_lines():
-    """And hostile names do nothing to a terminal."""
     bare = WHY | {"stage": "missing", "text": "\x1b[2J.md\n does not exist", "facts": {"close": []}}
     shown = why_page(bare, cwd=CWD, colour=False)
     assert shown.count("\n") == 2
@@ -285,14 +276,12 @@ def test_search_asks_for_the_explanation_only_when_told_to(peer, capsys):
 
 @pytest.mark.parametrize("form", ["--vimgrep", "--files"])
 def test_a_list_of_places_has_no_room_for_explanations(peer, capsys, form):
-    """Wrong usage, with what to use."""
     assert main(["search", "--explain", form, "x"]) == exits.USAGE
     assert "--json" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("form", ["--json", "--jsonl", "--vimgrep", "--files", "--color=never"])
 def test_no_good_match_is_no_hit(peer, capsys, form):
-    """In no form; the exit code is 1, and stderr says how to see the nearest."""
     peer(search=found(hit(), confidence="none"))
     assert main(["search", form, "x"]) == exits.NONE
     out, err = capsys.readouterr()
@@ -307,7 +296,6 @@ def test_no_good_match_is_no_hit(peer, capsys, form):
 
 @pytest.mark.parametrize("form", ["--json", "--jsonl", "--vimgrep", "--files", "--color=never"])
 def test_the_nearest_are_shown_to_who_asks_for_them(peer, capsys, form):
-    """A pipe gets the hits alone; stderr says what they are worth."""
     peer(search=found(hit(), confidence="none"))
     assert main(["search", "--nearest", form, "x"]) == exits.OK
     out, err = capsys.readouterr()
@@ -317,7 +305,6 @@ def test_the_nearest_are_shown_to_who_asks_for_them(peer, capsys, form):
 
 
 def test_recall_of_what_nothing_is_known_about_prints_nothing(peer, capsys):
-    """Exit code 1, and stderr says how to see the nearest."""
     nothing = found(confidence="none") | {"text": "", "tokens": 0, "sources": [], "omitted": []}
     daemon = peer(recall=nothing)
     assert main(["recall", "x"]) == exits.NONE
@@ -326,7 +313,6 @@ def test_recall_of_what_nothing_is_known_about_prints_nothing(peer, capsys):
 
 
 def test_recall_prints_what_is_always_known_where_nothing_matches(peer, capsys):
-    """The exit code says all the same that nothing was found."""
     nothing = found(confidence="none") | {"tokens": 1, "omitted": []}
     peer(recall=nothing | {"text": "Tea.", "sources": [{"score": None}]})
     assert main(["recall", "x"]) == exits.NONE
@@ -372,7 +358,6 @@ def test_why_sends_path_line_and_filters(root, peer, capsys):
 
 
 def test_why_names_what_is_not_there_as_it_is_seen_from_here(root, peer, monkeypatch):
-    """A note that is gone was last seen at that place, which may be outside of the workspace."""
     daemon = peer(why=WHY)
     (root / "sub").mkdir()
     monkeypatch.chdir(root / "sub")
@@ -383,7 +368,6 @@ def test_why_names_what_is_not_there_as_it_is_seen_from_here(root, peer, monkeyp
 
 @pytest.mark.parametrize("argv", [["why"], ["why", "a.md"], ["why", "a.md", " "], ["why", "a.md:0", "x"]])
 def test_why_without_note_query_or_line_is_wrong_usage(root, capsys, argv):
-    """Exit code 2 before any connection."""
     assert main(argv) == exits.USAGE
 
 
@@ -393,7 +377,6 @@ def test_most_searches_load_no_renderer_of_explanations(peer, capsys):
 
 
 def test_what_was_searched_for_beside_a_misspelled_word_is_said_and_marked():
-    """In a line of its own, in the explanation, and in the snippets."""
     answer = found(hit(), corrected={"breats": "breast", "gnee": "gene"})
     assert caveats.notes(answer) == "also searched for breast (breats), gene (gnee)"
     assert caveats.notes(found(hit(), corrected={})) is None

@@ -59,7 +59,6 @@ def test_what_is_unusual_has_a_line_of_its_own(changes, label, text):
 
 
 def test_the_daemon_says_how_late_it_comes_where_it_knows():
-    """A line of its own; an older memd has none."""
     answer = status()
     assert "loop lag" not in facts_of(facts.server(answer))
     answer["server"]["loop_lag_ms"] = 12.345
@@ -78,7 +77,6 @@ def test_the_daemon_says_how_late_it_comes_where_it_knows():
     ],
 )
 def test_the_daemon_says_which_limits_its_sandbox_has(limits, text):
-    """Not before the first long note; an older memd says nothing."""
     answer = status()
     answer["server"]["parser_sandbox"] = limits
     assert facts_of(facts.server(answer)).get("sandbox") == text
@@ -95,12 +93,10 @@ def test_the_daemon_says_which_limits_its_sandbox_has(limits, text):
     ],
 )
 def test_a_workspace_names_its_model_as_people_do(changes, model):
-    """Its name where the id has one, never a checksum."""
     assert said(**changes)["model"] == model
 
 
 def test_the_last_check_says_when_and_what_it_found():
-    """In memd's words, or in ours."""
     at = 1_780_000_000.0
     for check, verdict in (
         ({"ok": True}, "no problems"),

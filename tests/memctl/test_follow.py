@@ -33,7 +33,6 @@ def follow(peer, *events):
 
 
 def test_watch_prints_a_line_an_event_and_ends_with_the_daemon(root, peer, capsys):
-    """Time, kind and what it is about; exit code 3 when memd goes, with a word on stderr."""
     daemon = follow(peer, event("indexed", paths=["a.md"], count=1), event("state", state="ready"))
     assert main(["watch"]) == exits.UNREACHABLE
     assert daemon.asked[0][1]["workspace"] == str(root)
@@ -61,14 +60,12 @@ def test_watch_prints_a_line_an_event_and_ends_with_the_daemon(root, peer, capsy
     ],
 )
 def test_each_kind_of_event_is_one_safe_line(peer, capsys, told, line):
-    """Also a kind that this memctl does not know, and names that would break the line or the terminal."""
     follow(peer, told)
     main(["watch"])
     assert capsys.readouterr().out.split(maxsplit=1)[1] == f"{line}\n"
 
 
 def test_lost_events_are_said(peer, capsys):
-    """Without a time or a workspace of their own."""
     follow(peer, {"event": "lost", "count": 12})
     main(["watch"])
     assert capsys.readouterr().out.startswith("--:--:--  lost      12 events: memctl status")
@@ -92,7 +89,6 @@ def test_outside_of_workspaces_all_are_followed(tmp_path, peer, capsys):
 
 
 def test_lines_arrive_while_watch_goes_on_and_ctrl_c_ends_it(root, peer, monkeypatch):
-    """A pipe gets each line at once; exit code 130 without a traceback."""
     monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)  # which would do it for us
     peer(event("state", state="ready"), subscribe=SUBSCRIBED)
     watching = subprocess.Popen([*AS_IN_A_TERMINAL, "watch"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -107,7 +103,6 @@ def test_lines_arrive_while_watch_goes_on_and_ctrl_c_ends_it(root, peer, monkeyp
 
 
 def test_sync_says_how_long_it_took(root, peer, capsys):
-    """The time limit travels in milliseconds."""
     daemon = peer(sync={"synced": True, "generation": 5, "took_ms": 38.4, "index": {}})
     assert main(["sync", "--timeout", "2.5"]) == exits.OK
     assert daemon.asked == [("sync", {"workspace": str(root), "timeout_ms": 2500, "progress": True})]
@@ -118,7 +113,6 @@ def test_sync_says_how_long_it_took(root, peer, capsys):
     "answer", [{"synced": False, "generation": 5, "took_ms": 100, "index": {}}, refuse("MEMD_TIMEOUT")]
 )
 def test_a_sync_that_takes_too_long_ends_with_6(peer, capsys, answer):
-    """Whether memd says so itself or its deadline does."""
     peer(sync=answer)
     assert main(["sync", "--timeout", "0.1"]) == exits.BUSY
     out, err = capsys.readouterr()
@@ -130,14 +124,12 @@ def test_a_sync_that_takes_too_long_ends_with_6(peer, capsys, answer):
 
 @pytest.mark.parametrize("wrong", ["0", "-1", "nan", "x", "1e9"])
 def test_a_time_span_must_be_one(root, capsys, wrong):
-    """Exit code 2 before anything is asked."""
     assert main(["sync", "--timeout", wrong]) == exits.USAGE
     assert "seconds" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["search", "recall"])
 def test_sync_before_an_answer(peer, capsys, command):
-    """--sync asks for it; where it was not reached, stderr says so, and the answer is shown all the same."""
     answer = found(hit(), synced=False) | {"text": "x", "sources": [{"score": 0.5}], "omitted": []}
     daemon = peer(**{command: answer})
     assert main([command, "--sync", "x"]) == exits.OK
@@ -157,7 +149,6 @@ def test_an_answer_that_is_synced_says_nothing_of_it(peer, capsys):
 
 
 def test_a_check_that_finds_nothing_is_0(root, peer, capsys):
-    """Nothing on stdout; what was compared on stderr, behind the progress."""
     daemon = peer(check=CHECKED)
     assert main(["check"]) == exits.OK
     assert daemon.asked == [("check", {"workspace": str(root), "repair": False, "progress": True})]
@@ -184,7 +175,6 @@ def test_each_finding_is_a_line_and_the_exit_code_9(peer, capsys):
 
 
 def test_a_repair_says_what_is_mended_and_what_is_left(peer, capsys):
-    """0 when nothing is left, 9 and the way out when something is."""
     mended = STALE | {"repaired": True}
     answers = iter([CHECKED | {"findings": [mended]}, CHECKED | {"ok": False, "findings": [mended, STALE]}])
     daemon = peer(check=lambda _: next(answers))
@@ -210,7 +200,6 @@ def test_check_json_is_the_answer(peer, capsys):
 
 
 def test_a_purge_tells_how_many_sources_it_deleted(peer, capsys):
-    """An index without it says nothing of it, and sends no parameter that an older memd would refuse."""
     daemon = peer(index=READY | {"purged": 4})
     assert main(["index", "--purge"]) == exits.OK
     assert daemon.asked[0][1]["purge"] is True

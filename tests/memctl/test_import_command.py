@@ -52,7 +52,6 @@ def test_the_command_knows_every_client():
 
 
 def test_what_was_imported_is_found_by_its_words(daemon, sessions):
-    """A page of the archive is a note as any other; its answer says who wrote it."""
     done = daemon.memctl("import", "claude-code", sessions, cwd=daemon.root)
     assert done.returncode == exits.OK, done.stderr
     assert "1 conversation of claude-code in memory/archives/claude-code: 1 new" in done.stdout
@@ -100,7 +99,6 @@ def test_the_default_folder_is_the_clients_own(daemon, sessions, monkeypatch):
 
 
 def test_what_was_left_alone_and_skipped_is_told_on_stderr(daemon, sessions):
-    """With the reason, and the line of a broken file."""
     daemon.memctl("import", "claude-code", sessions, cwd=daemon.root)
     [page] = (daemon.root / "memory/archives").rglob("*.md")
     page.write_text(page.read_text() + "mine\n")
@@ -116,7 +114,6 @@ def test_what_was_left_alone_and_skipped_is_told_on_stderr(daemon, sessions):
 
 
 def test_two_sessions_of_one_name_have_a_page_each_and_a_link_leads_nowhere(daemon, sessions, tmp_path):
-    """No import takes one for the other; what lies outside of the folder is named and not read."""
     (tmp_path / "outside.jsonl").write_text(
         json.dumps({"type": "user", "message": {"content": "bell tower"}})
     )
@@ -188,7 +185,6 @@ def test_only_what_has_changed_is_told_while_it_is_followed(daemon, sessions, tm
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_running_session_is_followed_until_a_signal(daemon, sessions, sent):
-    """What is said is found while the session goes on; afterwards no process is left."""
     process = subprocess.Popen(
         [sys.executable, "-m", "memctl", "import", "claude-code", str(sessions), "--follow", "--json"],
         env=daemon.environment | {"PYTHONPATH": str(TREE)},
@@ -229,7 +225,6 @@ def notes(daemon, tmp_path, monkeypatch):
 
 
 def test_a_clients_own_notes_are_found_until_it_deletes_them(daemon, notes):
-    """With the fields of their front matter; the import runs in its sandbox."""
     done = daemon.memctl("import", "claude-code", "--memory", "--json", cwd=daemon.root)
     assert done.returncode == exits.OK, done.stderr
     report = json.loads(done.stdout)
@@ -247,7 +242,6 @@ def test_a_clients_own_notes_are_found_until_it_deletes_them(daemon, notes):
 
 
 def test_notes_of_another_project_are_named_and_not_imported(daemon, notes, tmp_path):
-    """The exit code is that of nothing found, as for a search."""
     notes.parent.rename(notes.parents[1] / "-elsewhere")
     done = daemon.memctl("import", "claude-code", "--memory", cwd=daemon.root)
     assert done.returncode == exits.NONE
@@ -258,7 +252,6 @@ def test_notes_of_another_project_are_named_and_not_imported(daemon, notes, tmp_
 
 
 def test_a_clients_notes_are_followed(daemon, notes):
-    """New, changed, replaced and deleted ones; a folder that goes away deletes nothing."""
     process = subprocess.Popen(
         [sys.executable, "-m", "memctl", "import", "claude-code", "--memory", "--follow", "--json"],
         env=daemon.environment | {"PYTHONPATH": str(TREE)},

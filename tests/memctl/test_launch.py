@@ -53,13 +53,11 @@ def unfinished_starts():
 
 
 def test_a_daemon_is_started_where_none_runs():
-    """The connection that comes back is one to a daemon that answers."""
     with ensure_daemon(command=FAKE) as memd:
         assert memd.call("ping")["pid"] == starts()[0]
 
 
 def test_a_running_daemon_is_used():
-    """The second call starts nothing."""
     with ensure_daemon(command=FAKE) as first, ensure_daemon(command=FAKE) as second:
         assert first.call("ping") == second.call("ping")
     assert len(starts()) == 1
@@ -77,7 +75,6 @@ def test_a_socket_that_nobody_listens_at_any_more_counts_as_no_daemon():
 
 
 def test_many_starters_make_one_daemon():
-    """All of them get an answer, from the same process."""
     program = (
         "import sys\nfrom memctl.launch import ensure_daemon\n"
         "with ensure_daemon(command=sys.argv[1:]) as memd: print(memd.call('ping')['pid'])"
@@ -94,7 +91,6 @@ def test_many_starters_make_one_daemon():
 
 
 def test_the_daemons_own_words_say_why_it_did_not_start():
-    """What it wrote into the pipe is the error's text."""
     with pytest.raises(MustMendError, match=r"did not start: config\.toml: unknown key"):
         ensure_daemon(command=[*FAKE, "--fail", "config.toml: unknown key"])
 
@@ -110,7 +106,6 @@ def test_a_program_that_is_not_there_is_named():
 
 
 def test_a_slow_daemon_is_waited_for_only_so_long():
-    """The caller hears of its pid, and the daemon goes on starting."""
     with pytest.raises(Unreachable, match=r"pid \d+\) is not ready yet"):
         ensure_daemon(command=[*FAKE, "--slow", "3"], timeout_s=0.7)
     with ensure_daemon(command=FAKE, timeout_s=8 * PATIENCE) as memd:
@@ -193,7 +188,6 @@ def test_where_systemd_starts_memd_the_line_to_set_is_told(home, monkeypatch, tm
 
 
 def test_a_stopped_daemon_is_gone_when_stop_returns():
-    """Its process has ended and nobody listens."""
     with ensure_daemon(command=FAKE) as memd:
         pid = memd.call("ping")["pid"]
     assert stop_daemon()
@@ -203,7 +197,6 @@ def test_a_stopped_daemon_is_gone_when_stop_returns():
 
 
 def test_stopping_nothing_is_no_error():
-    """Without a daemon the answer is False."""
     assert not stop_daemon()
 
 
@@ -217,7 +210,6 @@ def test_a_restart_gives_another_process():
 
 
 def test_the_log_is_private_and_bounded():
-    """A log over the limit is set aside at the next start; both are for the user alone."""
     make_private_dir(state_dir())
     log = state_dir() / launch.LOG_NAME
     log.write_bytes(b"x" * (launch.LOG_BYTES + 1))
@@ -229,7 +221,6 @@ def test_the_log_is_private_and_bounded():
 
 
 def test_a_state_directory_open_to_others_is_refused():
-    """The error gives the command that mends it."""
     state_dir().mkdir(parents=True, mode=0o755)
     state_dir().chmod(0o755)
     with pytest.raises(Unreachable, match="chmod 700"):

@@ -110,7 +110,6 @@ def following(log, monkeypatch):
 
 
 def test_a_record_is_a_line_for_people(log, capsys):
-    """Time, level, event, details; the last 50 of them."""
     assert main(["log"]) == exits.OK
     out = capsys.readouterr().out
     assert out.splitlines()[-1] == "2026-05-01 10:00:00  info     ready  version=0.1.0 pid=100"
@@ -118,7 +117,6 @@ def test_a_record_is_a_line_for_people(log, capsys):
 
 
 def test_as_many_lines_as_are_wanted(log, capsys):
-    """Fewer, none, or all that there are; anything else is a wrong call."""
     for wanted, shown in (("3", [98, 99, 100]), ("0", []), ("1000", list(range(1, 101)))):
         assert main(["log", "-n", wanted]) == exits.OK
         assert pids(capsys.readouterr().out) == shown
@@ -134,7 +132,6 @@ def test_what_is_missing_comes_from_the_log_that_was_set_aside(log, capsys):
 
 
 def test_json_is_what_memd_wrote(log, capsys):
-    """An object a line; a line that is none is one with its text."""
     log.write_text("Fatal Python error: Aborted\n" + record(1))
     assert main(["log", "--json"]) == exits.OK
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -142,7 +139,6 @@ def test_json_is_what_memd_wrote(log, capsys):
 
 
 def test_a_log_does_nothing_to_a_terminal(log, capsys):
-    """Escape sequences in a line, a value or a name are shown."""
     log.write_bytes(b"plain \x1b[2J\xff\n" + record(1, event="a\x1b[2J", what="b\x1b[2J").encode())
     assert main(["log"]) == exits.OK
     out = capsys.readouterr().out
@@ -153,14 +149,12 @@ def test_a_log_does_nothing_to_a_terminal(log, capsys):
 
 
 def test_troubles_stand_out_in_colour():
-    """Errors are red where colours are wanted, and nowhere else."""
     error = from_line(record(1, level="error"))
     assert "\x1b[1;31merror" in line(error, Marker("", colour=True))
     assert "\x1b" not in line(error, Marker("", colour=False))
 
 
 def test_where_there_is_no_log_the_place_is_named(log, capsys):
-    """Exit code 5 and what to do; no daemon is started for it."""
     log.unlink()
     assert main(["log"]) == exits.NOT_FOUND
     err = capsys.readouterr().err
@@ -177,7 +171,6 @@ def test_an_empty_log_is_said_to_be_empty(log, capsys):
 
 
 def test_follow_goes_on_with_what_is_written(log, following):
-    """First the last lines, then each as it comes, whole; Ctrl-C ends it with 130 and without a word."""
     process, next_line = following("-n", "1")
     assert pids(next_line()) == [100]
     with log.open("a") as writing:
@@ -245,13 +238,11 @@ def test_under_systemd_the_journal_is_asked(journal, capsys):
 
 
 def test_an_empty_journal_says_why_it_may_be(journal, capsys):
-    """Exit code 5, with what to do."""
     assert main(["log"]) == exits.NOT_FOUND
     assert "memctl start" in capsys.readouterr().err
 
 
 def test_a_journalctl_that_fails_is_quoted(journal, capsys):
-    """Its own words, and an exit code that is not 0."""
     (journal / "trouble").write_text("Failed to open the journal\n")
     (journal / "status").write_text("1")
     assert main(["log"]) == exits.UNREACHABLE
@@ -261,7 +252,6 @@ def test_a_journalctl_that_fails_is_quoted(journal, capsys):
 
 
 def test_a_journalctl_that_follows_ends_with_its_reader(journal):
-    """Ctrl-C leaves no process behind."""
     program = journal / "bin/journalctl"
     program.write_text(f"#!/bin/sh\necho $$ > {journal}/pid\necho '{{}}'\nexec sleep 60\n")
     following = subprocess.Popen([*AS_IN_A_TERMINAL, "log", "-f"], stdout=subprocess.PIPE)

@@ -30,7 +30,6 @@ def run(*argv, stdin=b""):
 
 
 def test_a_search_of_a_ready_workspace_is_one_round_trip(root, peer, capsys):
-    """One request, which names the workspace and the query; hits on stdout, nothing on stderr."""
     daemon = peer(search=found(hit()))
     assert main(["search", "breast", "cancer"]) == exits.OK
     assert daemon.methods == ["search"]
@@ -45,14 +44,12 @@ def test_a_search_of_a_ready_workspace_is_one_round_trip(root, peer, capsys):
 
 
 def test_no_hits_end_with_1_and_a_word_on_stderr(peer, capsys):
-    """Grep's convention; stdout stays empty."""
     peer(search=found())
     assert main(["search", "x"]) == exits.NONE
     assert capsys.readouterr() == ("", "memctl: no hits\n")
 
 
 def test_json_is_one_object_also_without_hits(peer, capsys):
-    """Stdout is the answer, stderr is empty, the exit code tells."""
     answer = found(mode="keyword", degraded=["model-loading"])
     peer(search=answer)
     assert main(["search", "--json", "x"]) == exits.INCOMPLETE
@@ -63,7 +60,6 @@ def test_json_is_one_object_also_without_hits(peer, capsys):
 
 @pytest.mark.parametrize("form", ["--jsonl", "--vimgrep", "--files", "--color=never"])
 def test_line_forms_tell_degraded_on_stderr(peer, capsys, form):
-    """What a line can't say stands on stderr, as in "keyword only: model-loading"."""
     peer(search=found(hit(), mode="keyword", degraded=["model-loading"]))
     assert main(["search", form, "x"]) == exits.OK
     out, err = capsys.readouterr()
@@ -72,7 +68,6 @@ def test_line_forms_tell_degraded_on_stderr(peer, capsys, form):
 
 
 def test_a_search_right_after_init_waits_for_the_first_index(peer, capsys):
-    """It asks, waits for words with progress on stderr, and asks again."""
     answers = iter([found(index={"state": "scanning", "first": True, "first_words": True}), found(hit())])
     daemon = peer(search=lambda _: next(answers), index=READY)
     assert main(["search", "x"]) == exits.OK
@@ -85,7 +80,6 @@ def test_a_search_right_after_init_waits_for_the_first_index(peer, capsys):
 
 
 def test_no_wait_takes_the_first_answer(peer, capsys):
-    """--no-wait shows what is there and that more is to come."""
     index = {"state": "scanning", "first": True, "pending_files": 2}
     daemon = peer(search=found(hit(), index=index))
     assert main(["search", "--no-wait", "x"]) == exits.OK
@@ -112,7 +106,6 @@ def test_no_wait_takes_the_first_answer(peer, capsys):
     ],
 )
 def test_each_class_of_error_has_its_exit_code(peer, capsys, code, status_code):
-    """Memd's own text is on stderr, nothing on stdout."""
     peer(search=refuse(code, "no luck with \x1b[2J"))
     assert main(["search", "x"]) == status_code
     out, err = capsys.readouterr()
@@ -144,7 +137,6 @@ def test_a_workspace_that_memd_does_not_know_is_told_to_be_registered(root, peer
 
 
 def test_without_a_workspace_nothing_is_asked(tmp_path, peer, monkeypatch, capsys):
-    """Exit code 4 before any connection."""
     daemon = peer()
     (tmp_path / "memory" / "config.toml").unlink()
     assert main(["search", "x"]) == exits.WORKSPACE
@@ -153,7 +145,6 @@ def test_without_a_workspace_nothing_is_asked(tmp_path, peer, monkeypatch, capsy
 
 
 def test_a_query_may_be_any_bytes(peer):
-    """Bytes from the shell and from stdin reach memd as text."""
     daemon = peer(search=found(hit()))
     assert subprocess.run(
         [sys.executable, "-m", "memctl", "search", b"caf\xe9 \xff"], capture_output=True, check=False
@@ -164,7 +155,6 @@ def test_a_query_may_be_any_bytes(peer):
 
 @pytest.mark.parametrize("argv", [["search"], ["search", "  "], ["search", "--", ""], ["recall"]])
 def test_an_empty_query_is_wrong_usage(root, capsys, argv):
-    """Exit code 2, with where to look."""
     assert main(argv) == exits.USAGE
     assert "--help" in capsys.readouterr().err
 
@@ -195,7 +185,6 @@ def test_recall_shows_three_of_many_omissions(root, peer, capsys):
 
 
 def test_recall_prints_its_text_and_names_what_was_left_out(root, peer, capsys):
-    """Markdown on stdout; omissions with reasons on stderr."""
     omitted = [{"path": "b.md", "start_line": 3, "end_line": 9, "reason": "budget"}]
     source = {"path": "a.md", "start_line": 1, "end_line": 2, "id": 1, "score": 0.5}
     answer = {"text": "## a\nfact", "tokens": 3, "sources": [source], "omitted": omitted, "index": {}}
@@ -206,7 +195,6 @@ def test_recall_prints_its_text_and_names_what_was_left_out(root, peer, capsys):
 
 
 def test_get_prints_the_lines_that_were_named(peer, capsys):
-    """PATH:LINE-LINE becomes path and lines; the text comes as it is."""
     daemon = peer(get={"path": "a.md", "start_line": 2, "end_line": 3, "text": "two\nthree"})
     assert main(["get", "a.md:2-3"]) == exits.OK
     wanted = {"path": "a.md", "start_line": 2, "end_line": 3}
@@ -215,7 +203,6 @@ def test_get_prints_the_lines_that_were_named(peer, capsys):
 
 
 def test_a_note_without_links_is_told(root, peer, capsys):
-    """On stderr; stdout has lines about links alone."""
     none = {"outgoing": [], "outgoing_total": 0, "incoming": [], "incoming_total": 0}
     peer(get={"workspace": str(root), "path": "a.md", "text": "# A", "links": none})
     assert main(["get", "--links", "a.md"]) == exits.OK
@@ -223,7 +210,6 @@ def test_a_note_without_links_is_told(root, peer, capsys):
 
 
 def test_add_sends_stdin_and_prints_the_path(peer):
-    """Content from a pipe, tags in order, provenance."""
     daemon = peer(extract_memory={"path": "memory/t/x-1.md", "id": "1", "created": True, "similar": []})
     done = run("add", "--topic", "t", "--title", "T", "--tag", "a", "--tag", "b", stdin="föö\n".encode())
     assert (done.returncode, done.stdout) == (0, b"memory/t/x-1.md\n")
@@ -251,7 +237,6 @@ def test_add_sends_stdin_and_prints_the_path(peer):
     ],
 )
 def test_init_tells_what_was_found_and_what_to_do_next(root, peer, capsys, index, said):
-    """The folder travels absolute; what is searchable when is said; the next command is ready to paste."""
     answer = {"root": str(root), "created": True, "sources": 12, "config": f"{root}/memory/config.toml"}
     daemon = peer(workspace__add=answer, index=refuse("MEMD_TIMEOUT"), status=status(known(**index)))
     assert main(["init"]) == exits.OK
@@ -264,7 +249,6 @@ def test_init_tells_what_was_found_and_what_to_do_next(root, peer, capsys, index
 
 
 def test_index_waits_and_counts(peer, capsys):
-    """The figures on stdout, progress on stderr."""
     daemon = peer(index=READY)
     assert main(["index", "--rebuild"]) == exits.OK
     sent = daemon.asked[0][1]
@@ -282,7 +266,6 @@ def test_index_without_waiting_returns_at_once(peer, capsys):
 
 
 def test_status_of_a_dead_daemon_starts_none(root, capsys):
-    """Exit code 3, at once, and no socket appears."""
     assert main(["status"]) == exits.UNREACHABLE
     assert "not running" in capsys.readouterr().out
     assert main(["status", "--json"]) == exits.UNREACHABLE
@@ -298,7 +281,6 @@ def test_status_needs_no_workspace(peer, tmp_path, capsys):
 
 
 def test_a_daemon_that_does_not_answer_is_stuck_not_dead(peer, capsys, monkeypatch):
-    """Exit code 6 and the state "stuck"."""
     monkeypatch.setattr("memctl.commands.common.AT_ONCE_S", 0.1)
     peer(status=lambda _: time.sleep(2))
     assert main(["status", "--json"]) == exits.BUSY
@@ -312,7 +294,6 @@ def test_health_is_9_when_a_check_fails(peer, capsys):
 
 
 def test_workspaces_are_listed_removed_and_configured(root, peer, capsys):
-    """Each action is its method, with the values of TOML."""
     listed = {"workspaces": [{"root": "/a", "state": "ready", "sources": 1, "chunks": 2}]}
     daemon = peer(
         workspace__list=listed,
@@ -343,7 +324,6 @@ def test_a_large_index_is_not_deleted_without_yes_where_nobody_is_asked(peer, ca
 
 
 def test_an_older_daemon_that_lacks_a_method_is_named(peer, capsys, monkeypatch):
-    """The error brings one line with both versions and what to do."""
     monkeypatch.setattr("memctl.versions.own", lambda: "9.9.9")
     peer(health=refuse("MEMD_METHOD", "no method health"), memd__hello={"server_version": "0.0.1"})
     assert main(["health"]) == exits.USAGE
@@ -351,7 +331,6 @@ def test_an_older_daemon_that_lacks_a_method_is_named(peer, capsys, monkeypatch)
 
 
 def test_a_reader_that_leaves_ends_us_quietly(peer, monkeypatch):
-    """`memctl search | head -1` prints no traceback."""
     # Python without buffers takes a write that was cut short for a whole one, and sees no error.
     monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     peer(search=found(*[hit(snippet="x" * 5000) for _ in range(500)]))
@@ -368,7 +347,6 @@ def test_a_reader_that_leaves_ends_us_quietly(peer, monkeypatch):
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
 @pytest.mark.parametrize("both", [False, True], ids=["stdout", "stdout and stderr"])
 def test_output_on_a_full_disk_is_74_in_one_line(peer, both):
-    """What could not be written is told, and never looks like "no hits"."""
     peer(search=found(hit()))
     with Path("/dev/full").open("wb") as full:
         command = [sys.executable, "-m", "memctl", "search", "x"]
@@ -388,7 +366,6 @@ def test_output_on_a_full_disk_is_74_in_one_line(peer, both):
     ],
 )
 def test_a_closed_stream_is_an_empty_one(peer, argv, closed, status):
-    """A caller that closes stdin, stdout or stderr gets no traceback."""
     peer(search=found(hit()))
     done = subprocess.run(
         ["sh", "-c", f'"$0" -m memctl {argv} {closed}', sys.executable], capture_output=True, check=False
@@ -398,7 +375,6 @@ def test_a_closed_stream_is_an_empty_one(peer, argv, closed, status):
 
 
 def test_ctrl_c_ends_us_quietly(peer):
-    """Exit code 130, no traceback, while the daemon thinks."""
     is_left = threading.Event()
     daemon = peer(search=lambda _: is_left.wait(100 * PATIENCE))
     searching = subprocess.Popen([*AS_IN_A_TERMINAL, "search", "x"], stderr=subprocess.PIPE)
@@ -412,7 +388,6 @@ def test_ctrl_c_ends_us_quietly(peer):
 
 
 def test_output_that_the_terminals_encoding_lacks_is_escaped(peer):
-    """An ASCII stdout gets escapes, in JSON as JSON has them."""
     answer = found(hit(snippet="日本 🎉"))
     peer(search=answer)
     ascii_out = os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
@@ -425,7 +400,6 @@ def test_output_that_the_terminals_encoding_lacks_is_escaped(peer):
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_each_command_explains_itself(name, capsys):
-    """--help of every command has usage, where the exit codes are, and no traceback."""
     assert main([name, "--help"]) == exits.OK
     page = capsys.readouterr().out
     assert page.startswith(f"usage: memctl {name}")
@@ -441,14 +415,12 @@ def test_the_exit_codes_are_a_page(capsys):
 
 
 def test_an_unknown_command_gets_the_nearest_one(capsys):
-    """Exit code 2 with a suggestion."""
     assert main(["serach", "x"]) == exits.USAGE
     assert "did you mean search?" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", RENAMED)
 def test_a_command_of_an_earlier_version_names_what_replaces_it(name, capsys):
-    """On one line, whatever follows it; exit code 2."""
     assert main([name, "notes/a.md", "--json"]) == exits.USAGE
     out, err = capsys.readouterr()
     assert (out, err.count("\n"), RENAMED[name] in err) == ("", 1, True)
@@ -461,7 +433,6 @@ def test_a_command_of_an_earlier_version_names_what_replaces_it(name, capsys):
     ("answer", "second"), [({"server_version": "0.0.1"}, "0.0.1 (running)"), (None, "not running")]
 )
 def test_the_version_is_that_of_memctl_and_of_the_daemon(peer, root, capsys, answer, second):
-    """Another version of the daemon is told on stderr; none is started."""
     if answer:
         peer(**{"memd.hello": answer})
     assert main(["--version"]) == exits.OK
@@ -488,7 +459,6 @@ def test_without_a_command_the_overview_goes_to_stderr(capsys):
 
 
 def test_a_search_imports_no_heavy_library(peer):
-    """Neither rich nor pathlib's friends: only msgpack and what the standard library needs."""
     peer(search=found(hit()))
     code = (
         "import sys; from memctl.__main__ import main; status = main(['search', 'x']);"

@@ -16,7 +16,6 @@ def pages(monkeypatch):
 
 
 def test_a_page_has_the_options_and_examples_of_its_command(pages):
-    """The source, with sections that man knows; flags are bold, examples are kept as they are."""
     source = pages["memctl-search.1"]
     assert source.startswith(".TH MEMCTL\\-SEARCH 1 ")
     for line in (".SH NAME", ".SH SYNOPSIS", ".SH FILTERS", ".SH EXAMPLES", ".SH EXIT CODES"):
@@ -26,7 +25,6 @@ def test_a_page_has_the_options_and_examples_of_its_command(pages):
 
 
 def test_a_page_has_the_options_of_each_action(pages):
-    """Those of `memctl workspaces remove`, for example."""
     assert (
         "its root, as list prints it"
         in pages["memctl-workspaces.1"].partition(".SH MEMCTL WORKSPACES REMOVE")[2]
@@ -34,7 +32,6 @@ def test_a_page_has_the_options_of_each_action(pages):
 
 
 def test_every_page_is_understood_by_groff(pages):
-    """No warning about any page that a wheel installs."""
     if shutil.which("groff") is None:
         pytest.skip("groff is not installed: apt install groff-base")
     assert pages.keys() == {"memctl.1", "memd.1", *(f"memctl-{command}.1" for command in COMMANDS)}

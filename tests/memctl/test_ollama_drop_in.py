@@ -124,7 +124,6 @@ def register(state, *configs):
     ],
 )
 def test_without_a_workspace_that_asks_ollama_there_is_no_drop_in(places, configs):
-    """Nor with configurations that nobody can read; an old one is removed."""
     folder, state = places
     register(state, 'provider = "ollama"')
     assert systemd.update(folder, state)
@@ -142,7 +141,6 @@ def test_a_registry_that_cannot_be_read_opens_nothing(places):
 
 
 def test_the_drop_in_says_for_whom_it_is_and_adds_no_more_than_it_must(places):
-    """One of several workspaces is enough; the two families are all that it sets."""
     folder, state = places
     roots = register(state, 'provider = "onnx"', '\ufeffprovider = "ollama"\nmodel = "nomic-embed-text"')
     assert systemd.update(folder, state) == [folder / "memd.service.d/ollama.conf"]
@@ -218,7 +216,6 @@ def configured(folder, root, provider, monkeypatch):
 
 
 def test_who_changes_a_provider_under_systemd_hears_what_to_do(peer, places, root, capsys, monkeypatch):
-    """One line on stderr where the walls do not fit any more; nothing where they do."""
     folder, state = places
     monkeypatch.setenv("XDG_STATE_HOME", str(state.parent))
     peer(workspace__configure={"root": str(root), "config": {}})

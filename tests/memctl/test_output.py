@@ -32,7 +32,6 @@ def marked(query, text):
 
 
 def test_a_hit_shows_where_it_is_how_good_and_what_it_says():
-    """A plain entry has title, path, line, score, date and snippet, and nothing else."""
     assert page(hit()) == (
         " 1  Genetics > BRCA1 mutation analysis  genetics.md:13  0.83  written 2026-05-01\n"
         "    The BRCA1 gene is a tumour suppressor.\n"
@@ -41,7 +40,6 @@ def test_a_hit_shows_where_it_is_how_good_and_what_it_says():
 
 
 def test_a_hit_of_one_line_without_heading_date_or_title_shows_what_there_is():
-    """Absent parts leave no gaps."""
     assert page(hit(heading="", title="", date=None)).startswith(" 1  genetics.md:13  0.83\n    The ")
 
 
@@ -59,14 +57,12 @@ def test_a_heading_that_is_not_below_the_title_stands_behind_it():
 
 
 def test_hits_are_numbered_and_eight_of_them_fit_on_a_screen():
-    """Of 24 rows; the numbers are what `memctl open` takes."""
     shown = page(*[hit()] * 8).splitlines()
     assert [line[:3] for line in shown[::3]] == [f" {number} " for number in range(1, 9)]
     assert len(shown) == 24
 
 
 def test_hits_of_one_file_stand_together_below_its_path():
-    """Each has its own number, in the order shown, that of `memctl open`; path and date are said once."""
     later = hit(match_line=90, score=0.4, heading="Genetics > Later")
     places = [hit(), hit(path="b.md", title="B", heading="B"), later]
     places[1]["date"] = "2026-05-02"
@@ -84,14 +80,12 @@ def test_hits_of_one_file_stand_together_below_its_path():
 
 
 def test_a_date_that_all_files_have_is_said_once():
-    """Below them; one file says it beside its path."""
     shown = page(hit(), hit(path="b.md")).splitlines()
     assert [line for line in shown if "2026" in line] == [shown[-1]] == ["    all written 2026-05-01"]
 
 
 @pytest.mark.parametrize("columns", [80, 60, 50, 30])
 def test_a_header_never_wraps(columns):
-    """A path is cut in its middle; a title that leaves no room for one has a line of its own."""
     long = f"{'programming-languages/' * 4}why-we-chose-a-queue.md"
     for path in ("a.md", "programming/sqlite-wal.md", "notes/a-name-of-some-length/of-a-note.md", long):
         place = f"{path.rpartition('/')[2][-8:]}:13  0.83"
@@ -110,7 +104,6 @@ def test_a_header_never_wraps(columns):
 
 
 def test_no_hits_print_nothing_on_stdout():
-    """An empty answer is empty text in every form for lines."""
     empty = found()
     assert (page(), hits.vimgrep(empty, cwd=CWD), hits.files(empty, cwd=CWD), hits.json_lines(empty)) == (
         "",
@@ -118,7 +111,6 @@ def test_no_hits_print_nothing_on_stdout():
 
 
 def test_the_lines_with_the_words_are_those_that_are_shown():
-    """Two of them, or as many as were asked for; blank ones are not counted."""
     long = hit(snippet="\n\n".join([*(f"line {n}" for n in range(20)), "of BRCA1", "and more", "end"]))
     assert page(long).splitlines()[1:] == ["    of BRCA1", "    and more"]
     assert page(long, lines=3).splitlines()[1:] == ["    of BRCA1", "    and more", "    end"]
@@ -126,7 +118,6 @@ def test_the_lines_with_the_words_are_those_that_are_shown():
 
 
 def test_a_paragraph_on_one_line_takes_two_rows_of_a_screen():
-    """About the first of the words."""
     long = "word " * 60 + "BRCA1 " + "tail " * 60
     shown = page(hit(snippet=long), columns=60).splitlines()
     assert [len(row) <= 60 for row in shown] == [True] * 3
@@ -137,14 +128,12 @@ def test_a_paragraph_on_one_line_takes_two_rows_of_a_screen():
 
 
 def test_fences_are_rendered():
-    """Their marks are left out, and what stands inside is coloured as code."""
     code = hit(snippet="```sh\nbrca1 --run\n```\nafter")
     assert page(code).splitlines()[1:] == ["    brca1 --run", "    after"]
     assert "\x1b[36m --run\x1b[0m" in page(code, colour=True)
 
 
 def test_colours_mark_the_words_that_were_asked_for():
-    """In bold red, whatever their case, in title and snippet; nothing else is bold."""
     shown = page(hit(), colour=True)
     assert "\x1b[1;31mBRCA1\x1b[0m mutation" in shown
     assert "\x1b[1;31mBRCA1\x1b[0m gene" in shown
@@ -152,7 +141,6 @@ def test_colours_mark_the_words_that_were_asked_for():
 
 
 def test_without_colours_there_is_no_escape_sequence():
-    """Plain output holds no ESC, also when notes and paths hold some."""
     hostile = hit(path="a\x1b[2J.md", snippet="\x1b]0;owned\x07text\x9b31m", heading="\x1b[1mx")
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", page(hostile))
 
@@ -164,7 +152,6 @@ def test_a_notes_own_escapes_are_shown_not_obeyed_with_colours_too():
 
 
 def test_a_path_is_a_link_to_its_file_when_asked_for():
-    """OSC 8 around the path, with special characters percent-encoded, in the form that the user chose."""
     for named, target in [
         ("file", "file:///home/ada/work/a%20%C3%A9.md"),
         ("vscode", "vscode://file/home/ada/work/a%20%C3%A9.md:13"),
@@ -209,7 +196,6 @@ def test_a_page_long_query_is_no_trouble():
 
 
 def test_vimgrep_lines_are_path_line_column_text():
-    """The match's own line and byte column, the path as seen from the current folder."""
     assert hits.vimgrep(found(hit()), cwd=CWD) == "genetics.md:13:5:The BRCA1 gene is a tumour suppressor.\n"
 
 
@@ -228,7 +214,6 @@ def test_from_the_root_folder_paths_are_relative_to_it():
 
 
 def test_one_hit_is_one_vimgrep_line():
-    """Line ends in texts do not make a second entry."""
     hostile = hit(match_text="one\ntwo\u2028three\x85four\rfive\r\n")
     assert hits.vimgrep(found(hostile), cwd=ELSEWHERE).splitlines() == [
         "/home/ada/work/notes/genetics.md:13:5:one␊two three\ufffdfour␍five"
@@ -259,19 +244,16 @@ def test_a_name_that_a_line_cannot_hold_is_left_out_and_counted(name, vimgrep, f
 
 
 def test_a_hit_of_the_vector_arm_alone_stands_at_its_first_line():
-    """Without a keyword match the line is the chunk's first, the column 1."""
     alone = hit(match_line=None, match_column=None, match_text=None, snippet="\nFirst.\nSecond.")
     assert hits.vimgrep(found(alone), cwd=CWD) == "genetics.md:12:1:First.\n"
 
 
 def test_files_are_named_once_best_first():
-    """Several hits of a source are one line."""
     answer = found(hit(), hit(path="b.md"), hit(start_line=40))
     assert hits.files(answer, cwd="/home/ada/work") == "notes/genetics.md\nb.md\n"
 
 
 def test_json_lines_are_hits_with_their_workspace():
-    """Each line is the hit's own object, and says what its path counts from."""
     answer = found(hit(), hit(id=8))
     lines = hits.json_lines(answer).splitlines()
     of = {"workspace": answer["workspace"]}
@@ -279,14 +261,12 @@ def test_json_lines_are_hits_with_their_workspace():
 
 
 def test_json_is_the_answer():
-    """What the daemon said comes back from a JSON parser unchanged."""
     answer = found(hit(snippet="日本語 \x1b \x9b \u202e \u2028 \x7f 🎉 \\u0041"))
     assert json.loads(to_json(answer)) == answer
     assert json.loads(to_json(answer, ascii_only=True)) == answer
 
 
 def test_json_does_nothing_to_a_terminal_and_is_well_formed():
-    """No control character, no reordering mark, no lone surrogate, one line."""
     text = to_json({"snippet": "a\x1b\x9b\u202e\u2028\ud800\n日"})
     assert not re.search("[\x00-\x1f\x7f-\x9f\u2028\u202e\ud800]", text)
     assert "\\ud800" not in text
@@ -325,12 +305,10 @@ def test_json_does_nothing_to_a_terminal_and_is_well_formed():
     ],
 )
 def test_an_answer_that_could_be_better_says_so(changes, note):
-    """Degraded codes with their meaning and files that wait; nothing when all is well."""
     assert caveats.notes(found(**changes)) == note
 
 
 def test_what_there_is_without_the_minus_is_named_as_seen_from_here():
-    """As each path that is printed; from the root of the workspace where nobody is anywhere."""
     best = {"path": "notes/a.md", "start_line": 3, "end_line": 4}
     answer = found(without=["rm rf", "tmp"], without_minus={"hits": 2, "best": best})
     root = answer["workspace"]
@@ -345,7 +323,6 @@ def test_what_there_is_without_the_minus_is_named_as_seen_from_here():
     [(0.3, "5 s"), (13, "15 s"), (88, "90 s"), (118, "2 min"), (3000, "50 min"), (7000, "2 h")],
 )
 def test_an_estimate_is_as_coarse_as_it_is_sure(left_s, said):
-    """Seconds in fives, then minutes, then hours."""
     assert caveats.about(left_s) == said
 
 
@@ -382,7 +359,6 @@ def page_of(answer, **options):
 
 
 def test_status_page_names_all_that_matters():
-    """Sources, chunks, vectors, pending, staleness, model, memory, skipped with reasons."""
     text = page_of(
         status(
             known(
@@ -425,7 +401,6 @@ def test_status_says_which_share_is_found_by_meaning_and_how_long_the_rest_takes
 
 
 def test_status_without_workspaces_says_how_to_make_one():
-    """A fresh daemon's page ends with the next step."""
     assert "memctl init DIR" in page_of(status())
     assert "memctl init DIR" in page_of(status(), width=80)
 
@@ -449,7 +424,6 @@ def test_a_terminal_shows_the_page_that_a_pipe_gets(amount):
 
 
 def test_the_page_of_several_workspaces_has_every_fact_of_each():
-    """As the figures of a row, or below the table."""
     both = [known(root="/a", last_scan=0.0, provider="onnx"), known(root="/b", sources=7, size_bytes=5000)]
     page = page_of(status(*both))
     rows = [line.split() for line in page.splitlines()]
@@ -488,7 +462,6 @@ def listed(answer):
 
 @pytest.mark.parametrize("draw", [listed, lambda answer: "\n".join(pages.workspace_lines(answer))])
 def test_workspaces_are_listed_with_their_state(draw):
-    """Root, state and counts of each; where there is none, how to make one."""
     text = draw({"workspaces": [{"root": "/a", "state": "ready", "sources": 1, "chunks": 2000}]})
     assert all(part in text for part in ("/a", "ready", "1", "2,000"))
     assert "memctl init DIR" in draw({"workspaces": []})
@@ -499,7 +472,6 @@ def test_workspaces_are_listed_with_their_state(draw):
     [(0.4, "0 s"), (59, "59 s"), (61, "1 min 1 s"), (3600, "1 h 0 min"), (90_000, "1 d 1 h")],
 )
 def test_durations_have_two_units(seconds, text):
-    """Precise enough to act on, short enough to read."""
     assert pages.duration(seconds) == text
 
 
@@ -512,7 +484,6 @@ def test_sizes_are_in_si_units(amount, text):
 
 
 def test_a_moment_may_be_absent_text_or_seconds():
-    """The daemon's time stamps are shown in local time, text as it is."""
     assert pages.moment(None) == "never"
     assert pages.moment("2026-05-01T10:00:00Z") == "2026-05-01T10:00:00Z"
     assert re.fullmatch(r"2026-05-2[78] \d\d:\d\d:\d\d", pages.moment(1_779_900_000.0))

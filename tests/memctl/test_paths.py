@@ -25,7 +25,6 @@ def _bare_environment(monkeypatch):
 
 
 def test_the_socket_lies_in_the_users_runtime_directory(monkeypatch, tmp_path):
-    """It is made where that is the user's to do."""
     for runtime in (tmp_path, tmp_path / "later"):
         monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
         assert (socket_path(), paths.runtime_fault()) == (runtime / "memd/memd.sock", "")
@@ -57,7 +56,6 @@ def test_without_a_runtime_directory_each_user_has_a_folder_among_temporary_file
 
 
 def test_memd_socket_comes_first(monkeypatch, tmp_path):
-    """A relative one counts from the current directory."""
     monkeypatch.setenv("XDG_RUNTIME_DIR", "/run/user/1000")
     monkeypatch.setenv("MEMD_SOCKET", "/x/y.sock")
     assert socket_path() == Path("/x/y.sock")
@@ -67,7 +65,6 @@ def test_memd_socket_comes_first(monkeypatch, tmp_path):
 
 
 def test_state_and_configuration_follow_xdg(monkeypatch):
-    """Defaults below the home folder, elsewhere where the variables say."""
     monkeypatch.setattr(paths, "_MACOS", False)
     assert state_dir() == Path("/home/ada/.local/state/memd")
     assert config_dir() == Path("/home/ada/.config/memd")
@@ -98,7 +95,6 @@ def test_a_socket_path_that_no_system_takes_is_refused_with_a_way_out(monkeypatc
 
 
 def test_a_private_directory_is_made_for_the_user_alone(tmp_path):
-    """Its mode is 0700 under any umask, and making it again is no error."""
     before = os.umask(0)
     make_private_dir(tmp_path / "a" / "b")
     make_private_dir(tmp_path / "a" / "b")
@@ -118,7 +114,6 @@ def test_a_directory_open_to_others_is_refused_with_its_cure(tmp_path, mode):
 
 
 def test_a_link_and_a_file_are_refused(tmp_path):
-    """Only a real directory holds the socket, also where a link leads to one."""
     (tmp_path / "real").mkdir(mode=0o700)
     (tmp_path / "link").symlink_to("real")
     (tmp_path / "file").touch()
@@ -143,7 +138,6 @@ def test_another_users_directory_is_refused(tmp_path, monkeypatch):
 
 
 def test_another_place_is_one_that_can_be_written(tmp_path, monkeypatch):
-    """In a home that is read-only, the advice for the state directory leads elsewhere."""
     monkeypatch.setenv("HOME", str(tmp_path))
     error = OSError(errno.EROFS, "Read-only file system")
     assert 'export XDG_STATE_HOME="$HOME/memd-state"' in reason_and_cure(state_dir(), error)
@@ -152,7 +146,6 @@ def test_another_place_is_one_that_can_be_written(tmp_path, monkeypatch):
 
 
 def test_a_directory_that_cannot_be_made_is_named(tmp_path):
-    """The cause is the system's own."""
     (tmp_path / "file").touch()
     with pytest.raises(PathError, match=f"can't make {tmp_path}/file/memd"):
         make_private_dir(tmp_path / "file" / "memd")
@@ -172,7 +165,6 @@ def test_a_folder_of_other_things_is_never_told_to_become_private(tmp_path, mode
 
 
 def test_a_user_without_a_home_is_told_to_name_one(monkeypatch):
-    """No HOME and no entry in /etc/passwd: one line, no traceback."""
     monkeypatch.delenv("XDG_STATE_HOME", raising=False)
     monkeypatch.delenv("HOME", raising=False)
     monkeypatch.setattr(os, "getuid", lambda: 4_000_000_000)

@@ -62,7 +62,6 @@ def refusal(params):
 
 @given(st.lists(MESSAGES, max_size=5), st.lists(st.integers(0, 2000), max_size=8))
 def test_messages_come_out_as_they_went_in_however_the_bytes_are_cut(messages, cuts):
-    """Content, kind and order survive any division of the stream."""
     stream = b"".join(pack(message) for message in messages)
     edges = [0, *sorted(min(cut, len(stream)) for cut in cuts), len(stream)]
     reader = Decoder()
@@ -74,7 +73,6 @@ def test_messages_come_out_as_they_went_in_however_the_bytes_are_cut(messages, c
 
 @given(st.lists(st.binary(max_size=300), max_size=4))
 def test_any_bytes_give_messages_or_a_protocol_error(parts):
-    """Nothing else is raised, whatever arrives, and the first error is the last word."""
     reader = Decoder()
     try:
         for part in parts:
@@ -98,7 +96,6 @@ def test_a_damaged_request_gives_messages_or_a_protocol_error(params, damage, pl
     st.recursive(st.binary(max_size=4) | st.text() | st.floats() | st.just(msgpack.Timestamp(1)), st.lists)
 )
 def test_a_request_with_an_id_is_always_answerable(params):
-    """Whatever its params are, the caller can be told what is wrong with them."""
     message = read(frame(0, 3, "search", params))
     assert isinstance(message, Request | Invalid)
     if isinstance(message, Invalid):
@@ -107,7 +104,6 @@ def test_a_request_with_an_id_is_always_answerable(params):
 
 
 def test_half_a_frame_is_counted_until_its_end():
-    """The reader says how many bytes wait for the rest."""
     data = pack(Request(1, "ping", {}))
     reader = Decoder()
     assert reader.feed(data[:4]) == []
@@ -127,7 +123,6 @@ def test_no_params_come_in_three_shapes(params):
 
 @pytest.mark.parametrize("params", [{}, {"query": "x"}, ["x"], [{}, {}], [["x"]], [None, {}], None, "x", 1])
 def test_params_of_another_shape_are_answered_with_an_example(params):
-    """The one map goes into an array, and the error shows it."""
     assert '[{"query": "…"}]' in refusal(params)
 
 
@@ -165,7 +160,6 @@ def test_params_nest_only_so_deep():
 
 @pytest.mark.parametrize("method", ["", "x" * 65, "sëarch", "a\nb", b"search", 1, None])
 def test_a_method_is_a_short_ascii_name(method):
-    """Anything else is answered, not executed."""
     assert isinstance(read(frame(0, 1, method, [])), Invalid)
 
 
@@ -211,7 +205,6 @@ def test_bytes_that_mean_nothing_or_ask_too_much_end_the_connection(data):
     "head", [b"\xdb\xff\xff\xff\xff", b"\xc6\xff\xff\xff\xff", b"\xc9\xff\xff\xff\xff\x01"]
 )
 def test_an_announced_text_of_4_gib_takes_no_memory_and_ends_at_the_limit(head):
-    """Text, binary or extension: nothing is set aside for it, and past 1 MiB nobody waits for more."""
     reader = Decoder()
     tracemalloc.start()
     with suppress(ProtocolError):
@@ -262,7 +255,6 @@ def test_many_whole_frames_in_one_read_are_not_too_long():
     ],
 )
 def test_a_bomb_stays_small(bomb):
-    """A megabyte that would unpack to a hundred is dropped on the way."""
     tracemalloc.start()
     with suppress(ProtocolError):
         Decoder().feed(bomb)
@@ -287,7 +279,6 @@ def test_frames_are_exactly_those_of_messagepack_rpc():
 
 
 def test_what_the_receiver_would_drop_is_not_packed():
-    """A request over 1 MiB and an answer over 8 MiB are errors of the sender."""
     with pytest.raises(FrameTooLargeError, match="1,048,576"):
         pack(Request(1, "add", {"content": "x" * protocol.MAX_REQUEST_BYTES}))
     with pytest.raises(FrameTooLargeError, match="8,388,608"):
@@ -313,7 +304,6 @@ def test_notifications_of_any_arguments_are_read():
 
 @pytest.mark.parametrize("at_once", [1 << 16, 1 << 21])
 def test_the_longest_frame_is_as_long_as_the_page_says(at_once):
-    """A request of 1,048,576 bytes is taken, one of a byte more is not, however it arrives."""
     empty = len(frame(0, 1, "x", [{"c": "y" * 70_000}])) - 70_000
     longest = frame(0, 1, "x", [{"c": "y" * (protocol.MAX_REQUEST_BYTES - empty)}])
     over = frame(0, 1, "x", [{"c": "y" * (protocol.MAX_REQUEST_BYTES - empty + 1)}])

@@ -49,13 +49,11 @@ def root(tmp_path, monkeypatch):
     ],
 )
 def test_a_glob_counts_from_the_current_folder(root, monkeypatch, cwd, typed, sent):
-    """Below the root, in it and above it; a name that is there is that name, whatever signs it has."""
     monkeypatch.chdir(root / cwd)
     assert relative_path.globs([typed], str(root)) == sent
 
 
 def test_absolute_globs_and_links_to_the_workspace_are_taken(root, tmp_path, monkeypatch):
-    """They are made relative to the root; the home folder needs no shell."""
     (tmp_path / "link").symlink_to(root)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
@@ -71,20 +69,17 @@ def test_a_folder_around_the_workspace_has_all_of_its_notes(root):
 
 @pytest.mark.parametrize("typed", ["../*.md", "/etc", "/etc/*.conf", "../notes2/*.md", "../notes2", ""])
 def test_a_glob_outside_of_the_workspace_is_refused(root, typed):
-    """Exit code 2, and the way to say it from the root."""
     with pytest.raises(CommandError, match=r"is outside the workspace .*/notes\. |is missing") as refused:
         relative_path.globs([typed], str(root))
     assert refused.value.status == exits.USAGE
 
 
 def test_of_several_globs_any_is_sent(root):
-    """Each once; all of the workspace beside another is all of it."""
     assert relative_path.globs(["daily", "*.md", "daily"], str(root)) == ["daily", "*.md"]
     assert relative_path.globs(["daily", "."], str(root)) == []
 
 
 def test_of_several_workspaces_those_without_the_path_are_not_asked(root, tmp_path):
-    """None for those; an error where no one has it; everything where nothing was typed."""
     other = tmp_path / "log"
     (other / "memory").mkdir(parents=True)
     (other / "memory" / "config.toml").write_text("")
@@ -110,7 +105,6 @@ def test_a_glob_and_what_is_left_of_it_match_the_same_paths(above, below, root, 
 
 
 def test_a_pattern_that_the_shell_expanded_is_noticed(root, monkeypatch):
-    """Its other files stand among the words; words that are no such files are words."""
     assert relative_path.expanded_by_the_shell(["daily/a.md"], ["daily/b.md", "x"]) == "daily/*.md"
     assert relative_path.expanded_by_the_shell(["daily/a.md"], ["daily/c.md", "e.md", "memory"]) is None
     assert relative_path.expanded_by_the_shell(["daily"], ["memory"]) is None

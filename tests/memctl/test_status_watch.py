@@ -155,7 +155,6 @@ def test_each_look_is_drawn_over_the_one_before(peer, terminal):
 
 
 def test_ctrl_c_leaves_the_page_and_a_free_line(peer, terminal):
-    """Exit code 130 as of any command, no traceback, and the prompt has a line for itself."""
     peer(status=counting())
     watching = terminal("0.05")
     watching.until("998 files")
@@ -197,7 +196,6 @@ def test_after_ctrl_z_the_page_goes_below_what_the_shell_wrote(peer, terminal):
 
 
 def test_a_dumb_terminal_gets_blocks(peer, terminal):
-    """Without a single escape sequence."""
     peer(status=counting())
     watching = terminal("0.05", rows=100, TERM="dumb")
     watching.until("1,000 files", "999 files")
@@ -205,7 +203,6 @@ def test_a_dumb_terminal_gets_blocks(peer, terminal):
 
 
 def test_a_daemon_that_goes_and_comes_back_is_said(root, terminal):
-    """Since when nobody answers, then that it is back; the watch goes on."""
     first = Peer(root / "s", {"status": lambda _: status(known())})
     watching = terminal("0.05")
     watching.until("/home/ada/work")
@@ -225,7 +222,6 @@ def test_a_daemon_that_goes_and_comes_back_is_said(root, terminal):
 
 
 def test_json_is_an_object_a_line_as_it_happens(peer, piped):
-    """The same object that `status --json` prints; Ctrl-C ends it with 130 and without a word."""
     peer(status=counting())
     watching = piped("status", "--json", "--watch", "0.05")
     first, second = (json.loads(watching.stdout.readline()) for _ in range(2))
@@ -245,7 +241,6 @@ def test_a_pipe_has_each_look_at_once(peer, piped, form):
 
 
 def test_json_says_that_nobody_is_there_and_goes_on(root, piped):
-    """A daemon that is started later is seen; none is started."""
     watching = piped("status", "--json", "--watch", "0.05")
     assert json.loads(watching.stdout.readline()) == {"server": {"state": "dead"}, "workspaces": []}
     assert not (root / "s").exists()
@@ -258,7 +253,6 @@ def test_json_says_that_nobody_is_there_and_goes_on(root, piped):
 
 
 def test_without_a_terminal_each_look_is_a_block(peer, piped):
-    """With its time on top and an empty line below; no escape sequence."""
     peer(status=counting())
     watching = piped("status", "--watch", "0.05")
     lines = [watching.stdout.readline().decode().rstrip("\n") for _ in range(40)]
@@ -284,7 +278,6 @@ def test_a_daemon_on_its_way_down_does_not_end_the_watch(peer, piped):
 
 
 def test_a_reader_that_leaves_ends_the_watch(peer, piped):
-    """As `status --watch | head -1` needs it."""
     peer(status=counting())
     watching = piped("status", "--json", "--watch", "0.05")
     watching.stdout.readline()
@@ -295,7 +288,6 @@ def test_a_reader_that_leaves_ends_the_watch(peer, piped):
 
 @pytest.mark.parametrize("wrong", ["0", "-1", "often"])
 def test_the_time_between_must_be_one(root, capsys, wrong):
-    """Exit code 2, and nothing is asked."""
     assert main(["status", "--watch", wrong]) == exits.USAGE
     assert "seconds" in capsys.readouterr().err
 
@@ -314,7 +306,6 @@ def test_sightings_say_nothing_of_a_daemon_that_is_there():
 
 
 def test_sightings_keep_since_when_and_until_when():
-    """The first moment without an answer counts, and stays on the page after it is over."""
     sightings = Sightings()
     sightings.after(answered("a"), NOON)
     first = sightings.after(answered(""), NOON + 10)

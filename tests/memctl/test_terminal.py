@@ -65,7 +65,6 @@ def seen(tmp_path, answers):
 
 
 def test_hits_are_coloured_and_linked(answers, seen):
-    """Matched words in red, the path a link, the score faint."""
     answers["search"] = lambda _: found(hit())
     status_code, drawn = seen("search", "brca1")
     assert status_code == exits.OK
@@ -75,7 +74,6 @@ def test_hits_are_coloured_and_linked(answers, seen):
 
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
 def test_colours_can_be_refused(answers, seen, environment):
-    """NO_COLOR and a dumb terminal get plain text, from search and from status."""
     answers["search"] = lambda _: found(hit())
     answers["status"] = lambda _: status(known())
     for argv in (("search", "brca1"), ("status",)):
@@ -89,7 +87,6 @@ def test_color_always_wins_over_no_color(answers, seen):
 
 
 def test_a_notes_escapes_reach_no_terminal(answers, seen):
-    """A hostile note in get, search and recall draws pictures of control characters."""
     hostile = "\x1b]52;c;cm0gLXJm\x07\x1b[2J"
     answers["search"] = lambda _: found(hit(snippet=hostile, heading=hostile, path=f"{hostile}.md"))
     answers["get"] = lambda _: {"path": "a.md", "text": hostile, "start_line": 1, "end_line": 1}
@@ -109,7 +106,6 @@ def test_a_notes_escapes_reach_no_terminal(answers, seen):
 
 
 def test_status_health_and_workspaces_are_tables(answers, seen):
-    """They fit the terminal and name what the plain pages name."""
     answers["status"] = lambda _: status(known(), known(root="/b"))
     answers["health"] = lambda _: {"ok": True, "checks": [{"name": "search", "ok": True, "detail": "1 hit"}]}
     listed = {"workspaces": [{"root": "/a", "state": "ready", "sources": 1, "chunks": 2}]}
@@ -125,7 +121,6 @@ def test_status_health_and_workspaces_are_tables(answers, seen):
 
 
 def test_status_of_several_workspaces_is_a_table_with_what_is_beyond_it_below(answers, seen):
-    """A row for each workspace, then a section for each with the facts that a row lacks."""
     fine = known(root="/fine", provider="onnx")
     busy = known(root="/busy", state="busy", pending=5, pending_files=2, pending_vectors=3)
     busy |= {"model_id": "ollama:nomic-embed-text@0123456789abcdef", "errors": ["the disk is full"]}

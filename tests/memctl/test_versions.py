@@ -25,7 +25,6 @@ def another(tmp_path, monkeypatch):
 
 
 def test_health_names_it_on_stderr(another, peer, capsys):
-    """With what to do; the verdict is the daemon's."""
     peer(health=HEALTHY)
     assert main(["health", "--json"]) == exits.OK
     out, err = capsys.readouterr()

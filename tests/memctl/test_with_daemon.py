@@ -67,7 +67,6 @@ def running(tmp_path_factory):
 
 
 def test_a_first_session_from_init_to_uninstall(home):
-    """What a new user types, in order: each step answers and says what to do next."""
     assert home("search", "x").returncode == exits.WORKSPACE
     assert home("status").returncode == exits.UNREACHABLE
 
@@ -111,7 +110,6 @@ def test_a_purge_names_what_a_teams_store_still_has(home):
 
 
 def test_what_search_prints_can_be_opened(running):
-    """Places of --vimgrep and paths of --files are real from where the user stands, and get takes them."""
     below = running.notes / "daily"
     line = running("search", "--vimgrep", "kettle", cwd=below).stdout.decode().splitlines()[0]
     path, number, column, text = line.split(":", 3)
@@ -151,7 +149,6 @@ def test_an_entry_can_be_found_as_soon_as_it_is_added(running):
 
 
 def test_a_secret_is_refused_and_a_hostile_topic_stays_inside(running):
-    """Exit code 7 with the kind named, unless it is meant; nothing appears outside of memory/."""
     token = "ghp_" + "aB3dE5fG7hJ9" * 3
     refused = running("add", "--topic", "t", "--title", "T", stdin=f"token {token}".encode())
     assert refused.returncode == exits.REFUSED
@@ -164,7 +161,6 @@ def test_a_secret_is_refused_and_a_hostile_topic_stays_inside(running):
 
 
 def test_the_daemon_comes_and_goes_as_told(home):
-    """start, restart, stop and ping agree with each other."""
     assert home("ping", "--no-start").returncode == exits.UNREACHABLE
     assert b"started" in home("start").stdout
     assert b"runs already" in home("start").stdout
@@ -177,7 +173,6 @@ def test_the_daemon_comes_and_goes_as_told(home):
 
 
 def test_the_log_of_a_daemon_that_memctl_started_is_there(home):
-    """None before it, then its first words, in the order it wrote them; nothing of a note or a query."""
     assert home("log").returncode == exits.NOT_FOUND
     home("init")
     home("search", "kettle")
@@ -190,7 +185,6 @@ def test_the_log_of_a_daemon_that_memctl_started_is_there(home):
 
 
 def test_status_tells_how_late_the_daemon_comes(home):
-    """A number for programs and a line for people; a watch sees the daemon stop and start."""
     home("init")
     assert 0 <= json.loads(home("status", "--json").stdout)["server"]["loop_lag_ms"] < 1000 * PATIENCE
     assert b"loop lag" in home("status").stdout
@@ -211,7 +205,6 @@ def test_status_tells_how_late_the_daemon_comes(home):
 
 
 def test_an_agent_stores_a_fact_and_finds_it_by_meaning_in_its_next_call(running):
-    """Through the SDK's own client, over stdio, on a real index."""
     server = StdioServerParameters(
         command=sys.executable, args=["-m", "memctl", "mcp"], env=running.environment, cwd=running.notes
     )

@@ -24,14 +24,12 @@ def root(tmp_path, monkeypatch):
 
 
 def test_the_nearest_folder_above_that_was_initialised_is_the_workspace(root, monkeypatch):
-    """From a folder below, also from memory/ itself, the root is found."""
     for below in (root, root / "daily", root / "memory"):
         monkeypatch.chdir(below)
         assert workspaces.find(None) == str(root)
 
 
 def test_an_inner_workspace_wins_over_an_outer_one(root, monkeypatch):
-    """As git does with a repository inside of another."""
     inner = root / "daily" / "project"
     (inner / "memory").mkdir(parents=True)
     (inner / "memory" / "config.toml").write_text("")
@@ -59,7 +57,6 @@ def test_a_tilde_that_no_shell_expanded_is_the_home_folder(monkeypatch, tmp_path
 
 
 def test_without_a_workspace_the_error_says_how_to_make_one(tmp_path, monkeypatch):
-    """Exit code 4, with the command to paste, quoted for the shell."""
     monkeypatch.delenv("MEMD_WORKSPACE", raising=False)
     folder = tmp_path / "my notes"
     folder.mkdir()
@@ -75,7 +72,6 @@ def test_a_folder_named_memory_config_toml_is_no_workspace(tmp_path):
 
 
 def test_a_deleted_current_folder_is_told_as_such(tmp_path, monkeypatch):
-    """No traceback where the shell stands in a folder that is gone."""
     monkeypatch.delenv("MEMD_WORKSPACE", raising=False)
     gone = tmp_path / "gone"
     gone.mkdir()

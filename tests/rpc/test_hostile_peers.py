@@ -83,7 +83,6 @@ def test_a_bomb_ends_its_connection_at_once(tmp_path, name):
 
 
 def test_noise_does_no_harm(tmp_path):
-    """500 connections of random bytes, some cut off: each ends or waits, none raises."""
     noise = random.Random(1)
 
     async def scenario(server, connect):
@@ -169,8 +168,6 @@ def test_nothing_more_is_read_from_a_peer_that_does_not_read(tmp_path):
 
 
 def test_a_peer_that_reads_slowly_but_reads_gets_everything(tmp_path):
-    """16 megabytes through a pause in reading: every answer arrives whole."""
-
     async def scenario(server, connect):
         peer = await connect()
         await peer.send(*(Request(id_, "large", {}) for id_ in range(16)))
@@ -184,8 +181,6 @@ def test_a_peer_that_reads_slowly_but_reads_gets_everything(tmp_path):
 
 
 def test_a_flood_is_refused_request_by_request(tmp_path):
-    """20,000 requests at once to one connection: each has its one answer, most of them MEMD_BUSY."""
-
     async def scenario(server, connect):
         peer = await connect()
         flood = b"".join(pack(Request(id_, "late" if id_ < 16 else "ping", {})) for id_ in range(20_000))
@@ -224,8 +219,6 @@ def test_every_connection_past_the_limit_is_told_so(tmp_path):
 
 
 def test_who_waits_is_served_once_others_leave(tmp_path):
-    """Nobody has to connect again: who has not asked yet, or is not taken yet, is served then."""
-
     async def scenario(server, connect):
         first = await connect()
         await first.send(Request(1, "late", {}))
@@ -305,8 +298,6 @@ def test_a_client_that_shuts_its_writing_side_gets_its_answers(tmp_path, method)
 
 @pytest.mark.parametrize("how", ["close", "reset", "half a frame"])
 def test_a_peer_that_leaves_mid_request_leaves_nothing_behind(tmp_path, how):
-    """Its work is cancelled, its place is free."""
-
     async def scenario(server, connect):
         peer = await connect()
         await peer.send(Request(1, "late", {}))
@@ -323,8 +314,6 @@ def test_a_peer_that_leaves_mid_request_leaves_nothing_behind(tmp_path, how):
 
 
 def test_notifications_and_connects_without_end_starve_nobody(tmp_path):
-    """While one client floods with notifications and another connects and leaves, a third is served."""
-
     async def scenario(server, connect):
         flooding = await connect()
         flood = pack(Notification("nvim_error_event", {})) * 2000

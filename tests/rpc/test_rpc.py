@@ -39,8 +39,6 @@ def test_a_request_gets_its_reply(tmp_path):
 
 
 def test_replies_leave_as_they_are_finished(tmp_path):
-    """A slow request holds up no other one of its connection."""
-
     async def handle(method, params, call):
         await asyncio.sleep(params["s"])
         return params["s"]
@@ -84,7 +82,6 @@ def test_one_connection_has_a_few_requests_worked_on_at_once(tmp_path):
 
 
 def test_a_request_that_waits_for_its_turn_keeps_its_deadline(tmp_path):
-    """It is answered MEMD_TIMEOUT in time, and never begun."""
     begun = []
 
     async def handle(method, params, call):
@@ -170,7 +167,6 @@ def test_an_answer_over_eight_megabytes_is_an_error_that_says_so(tmp_path):
 
 
 def test_an_invalid_request_is_answered_and_never_handled(tmp_path):
-    """Its id is known, so the caller hears what is wrong, and the next request is served."""
     asked = []
 
     async def handle(method, params, call):
@@ -231,7 +227,6 @@ def test_what_can_have_no_single_reply_ends_the_connection(tmp_path, frames):
 
 @pytest.mark.parametrize(("own_s", "asked_ms"), [(0.1, None), (5, 100), (None, 100), (0.1, 60_000)])
 def test_the_nearer_deadline_counts(tmp_path, own_s, asked_ms):
-    """A method's own or the caller's lower one; the work is cancelled."""
     seen = {}
 
     async def handle(method, params, call):
@@ -463,7 +458,6 @@ def test_another_users_process_is_cut_off_before_it_is_read(tmp_path):
 
 
 def test_requests_past_the_limits_are_told_so_at_once(tmp_path):
-    """Those of one connection, those of all together; the ones before are served."""
     go = asyncio.Event()
 
     async def handle(method, params, call):
@@ -488,7 +482,6 @@ def test_requests_past_the_limits_are_told_so_at_once(tmp_path):
 
 
 def test_what_is_known_is_told_however_much_there_is_to_do(tmp_path):
-    """A ping is answered where a search is told to come again."""
     go = asyncio.Event()
 
     async def handle(method, params, call):
@@ -526,8 +519,6 @@ def test_close_ends_idle_clients_at_once(tmp_path):
 
 
 def test_close_lets_short_work_finish_and_tells_the_rest(tmp_path):
-    """Who is nearly done gets the answer, who is not gets MEMD_STOPPING, new requests too."""
-
     async def handle(method, params, call):
         await asyncio.sleep(params["s"])
         return "done"
@@ -550,8 +541,6 @@ def test_close_lets_short_work_finish_and_tells_the_rest(tmp_path):
 
 
 def test_close_waits_for_nobody_who_does_not_read(tmp_path):
-    """Neither full buffers nor methods that ignore their end hold it up past its time."""
-
     async def handle(method, params, call):
         if method == "big":
             return "x" * 2_000_000
@@ -582,8 +571,6 @@ def test_close_leaves_the_socket_file_alone(tmp_path):
 
 
 def test_the_log_has_methods_and_sizes_and_no_words(tmp_path):
-    """A whole session's log holds neither params nor results."""
-
     async def scenario():
         async with serving(tmp_path, echo) as (_, connect):
             peer = await connect()

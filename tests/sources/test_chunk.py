@@ -139,8 +139,6 @@ def documents(draw):
 @pytest.mark.parametrize("name", TOKENIZERS)
 @pytest.mark.parametrize("limits", [SMALL, LIMITS], ids=["small", "default"])
 def test_chunks_cover_any_document_within_the_limits(name, limits):
-    """Whatever the Markdown, every non-blank line is in a chunk that names it, and no chunk is too long."""
-
     @settings(max_examples=many(150), deadline=None, suppress_health_check=list(HealthCheck))
     @given(documents())
     def holds(text):
@@ -152,7 +150,6 @@ def test_chunks_cover_any_document_within_the_limits(name, limits):
 @settings(max_examples=many(200), deadline=None)
 @given(st.text(max_size=300), st.integers(1, 40), st.integers(0, 20), st.integers(4, 60))
 def test_chunks_cover_any_text_under_any_limits(text, size, overlap, pieces):
-    """Text of any characters, under limits of any size, is covered too."""
     text = text.encode("utf-8", "ignore").decode()
     check(text, ChunkLimits(size, overlap, pieces))
 
@@ -179,7 +176,6 @@ def test_chunks_cover_any_text_under_any_limits(text, size, overlap, pieces):
     ids=range(15),
 )
 def test_huge_texts_are_cut_within_the_limits(text):
-    """A line of 1 MB, with or without white space, and other giants are covered in no great time."""
     check(text, LIMITS)
 
 
@@ -205,7 +201,6 @@ def test_pieces_that_do_not_add_up_are_counted_in_the_end():
 
 @pytest.mark.parametrize("path", sorted(SAMPLE.rglob("*.md")), ids=lambda path: path.name)
 def test_chunks_of_real_notes_are_found_at_their_lines(path):
-    """Each chunk of the sample workspace stands in its file where it says."""
     check(path.read_bytes().decode(), LIMITS, "model")
 
 
@@ -219,12 +214,10 @@ def test_a_note_of_one_line_is_one_chunk():
 
 @pytest.mark.parametrize("text", ["", "\n\n \t\n", "\u00a0\n\u3000", "---\n---\n"])
 def test_a_note_without_text_has_no_chunk(text):
-    """Nothing but white space, or an empty front matter, gives nothing to find."""
     assert chunked(text).chunks == ()
 
 
 def test_front_matter_alone_is_found_by_its_title():
-    """A note of nothing but a title and tags has one chunk that says them."""
     (chunk,) = chunked("---\ntitle: Tea\ntags: green\n---\n").chunks
     assert (chunk.start_line, chunk.end_line) == (1, 4)
     assert "Tea" in chunk.embed_text
@@ -232,7 +225,6 @@ def test_front_matter_alone_is_found_by_its_title():
 
 
 def test_the_title_goes_with_each_chunk_and_tags_with_the_first():
-    """The model reads them in front of the text."""
     head = "---\ntitle: Tea ceremony\ntags: [green, calm]\n---\n"
     text = f"{head}# One\n\n{words(150)}\n\n# Two\n\n{words(150)}\n"
     first, second = chunked(text).chunks
@@ -284,7 +276,6 @@ def test_the_first_heading_of_level_1_is_the_title_without_front_matter():
 
 
 def test_a_chunk_knows_the_headings_above_it():
-    """The heading path is outermost first, and the model reads the part that the text does not show."""
     text = f"# A\n\n{words(120)}\n\n## B\n\n{words(120)}\n\n### C\n\n{words(120)}\n\n## D\n\n{words(120)}\n"
     chunks = chunked(text).chunks
     assert [chunk.heading for chunk in chunks] == ["A", "A > B", "A > B > C", "A > D"]
@@ -292,7 +283,6 @@ def test_a_chunk_knows_the_headings_above_it():
 
 
 def test_later_chunks_of_a_section_carry_its_heading():
-    """Where a section is cut, each of its chunks says what it is about."""
     text = "# A\n\n## B\n\n" + "\n\n".join(words(60, word) for word in "klmnop")
     chunks = chunked(text).chunks
     assert len(chunks) > 1
@@ -339,13 +329,11 @@ def test_small_sections_of_one_parent_are_joined():
 
 
 def test_sections_of_other_parents_are_not_joined():
-    """A small section never shares a chunk with the next chapter's."""
     text = f"# One\n\n{words(196)}\n\n## Small\n\nfew words\n\n# Two\n\nmore words\n"
     assert not any("few" in chunk.text and "more" in chunk.text for chunk in chunked(text).chunks)
 
 
 def test_long_sections_keep_chunks_of_their_own():
-    """Two sections that each say enough are two chunks, even if both would fit into one."""
     assert len(chunked(f"# A\n\n{words(70)}\n\n# B\n\n{words(70)}\n").chunks) == 2
 
 
@@ -382,7 +370,6 @@ def test_a_hash_in_a_fence_is_no_heading():
 
 
 def test_about_50_words_are_repeated_where_a_section_is_cut():
-    """Each later chunk of a section begins with the last lines of the one before."""
     text = "# A\n\n" + "\n".join(words(10, "abcdefghijklmnop"[n % 16]) for n in range(60))
     chunks = check(text, LIMITS, "short pieces").chunks
     for before, after in pairwise(chunks):
@@ -402,14 +389,12 @@ def test_a_long_line_is_cut_behind_sentences():
 
 @pytest.mark.parametrize("count", [2, 7])
 def test_very_long_heading_paths_are_cut(count):
-    """Headings never crowd out the text, and the innermost one stays."""
     text = "".join(f"{'#' * level} Heading {level} {words(60)}\n\n" for level in range(1, count)) + words(300)
     for chunk in check(text, LIMITS, "short pieces").chunks[1:]:
         assert ShortPieces().count(chunk.context) <= LIMITS.max_tokens // 2
 
 
 def test_crlf_and_lf_are_cut_alike():
-    """Line breaks change neither chunks nor lines."""
     text = "---\ntitle: T\n---\n# A\n\n" + "\n\n".join(words(60) for _ in range(8)) + "\n```\na\n\nb\n```\n"
     unix, dos = chunked(text).chunks, chunked(text.replace("\n", "\r\n")).chunks
     assert [(c.start_line, c.end_line, c.text) for c in unix] == [
@@ -418,7 +403,6 @@ def test_crlf_and_lf_are_cut_alike():
 
 
 def test_nfd_text_stays_and_the_model_reads_nfc():
-    """The chunk's text is the file's, byte for byte; what is embedded is composed."""
     text = unicodedata.normalize("NFD", "# Café\n\nÜberraschung й 한글\n")
     (chunk,) = chunked(text).chunks
     assert chunk.text == text.strip()

@@ -13,7 +13,6 @@ def read(text):
 
 
 def test_every_key_is_kept_as_text():
-    """Dates, numbers and booleans stay what the note says, unknown keys and nesting included."""
     front = read(
         "---\ntitle: On  Tea\ncreated: 2026-05-01\nno: no\nsource:\n  client: vim\nx: [1, 2.0]\n---\nText"
     )
@@ -32,13 +31,11 @@ def test_every_key_is_kept_as_text():
     "tags", ["[red tea, '#green']", "red tea, green,,", "\n  - red tea\n  - green\n  - green\n  - {a: b}"]
 )
 def test_tags_are_a_list_or_a_comma_separated_text(tags):
-    """Both ways give the same tags, each once, without a leading hash."""
     assert read(f"---\ntags: {tags}\n---\n").tags == ("red tea", "green")
 
 
 @pytest.mark.parametrize("end", ["---", "...", "---  ", "---\r"])
 def test_front_matter_ends_at_three_dashes_or_dots(end):
-    """Both endings of a YAML document close it, white space behind them or not."""
     assert read(f"---\ntitle: A\n{end}\nText").lines == 3
 
 
@@ -132,7 +129,6 @@ def test_keys_in_the_singular_and_in_capitals(key):
 
 
 def test_more_than_64_kib_is_text():
-    """A front matter past the limit is not parsed."""
     front = read("---\n" + "key: value\n" * 7_000 + "---\n")
     assert front.is_text
     assert front.values == {}
@@ -148,7 +144,6 @@ def test_a_note_that_opens_with_a_thematic_break_has_no_front_matter(text):
 
 
 def test_empty_front_matter_is_front_matter():
-    """Two fences with nothing between them are not text."""
     assert read("---\n---\nText").lines == 2
 
 
@@ -159,7 +154,6 @@ def test_broken_yaml_with_blank_lines_is_markdown():
 
 
 def test_escapes_cannot_make_what_no_file_can_hold():
-    r"""A lone surrogate or NUL out of a YAML escape is replaced."""
     front = read('---\ntitle: "a\\ud800b\\0c"\n"k\\udc00": 1\n---\n')
     assert front.title == "a\ufffdb\ufffdc"
     assert "k\ufffd" in front.values

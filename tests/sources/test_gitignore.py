@@ -117,7 +117,6 @@ def ignored_by_git(root: Path, paths: list[str]) -> set[str]:
 
 @pytest.mark.parametrize("seed", [SEED, SEED + 1])
 def test_git_and_memd_ignore_the_same_paths(tmp_path, seed):
-    """Negations, classes, escapes, `**`, folders only, spaces, bytes: many ignore files below one."""
     chance = random.Random(seed)
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
     (tmp_path / ".gitignore").write_text("b\n!ab\n*c/\n", newline="")

@@ -26,14 +26,12 @@ def parsed(note: str, **settings):
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_no_shape_loses_a_line(name):
-    """Of each pathological shape every line that is not blank is in a chunk."""
     note = text(name, 3_000)
     assert fuzz_notes.lost_lines(note, parsed(note)) == []
 
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_the_work_of_a_shape_grows_with_its_size_alone(name, monkeypatch):
-    """No shape makes more tokens than two for each of its characters."""
     made = Counter()
     real = markdown._State.push
 
@@ -49,7 +47,6 @@ def test_the_work_of_a_shape_grows_with_its_size_alone(name, monkeypatch):
 
 @given(st.integers(0, 10**9), st.integers(1, 3_000))
 def test_no_document_at_random_loses_a_line(seed, size):
-    """Whatever is put together of what parsers stumble over, read as Markdown or as plain text."""
     note = fuzz_notes.made(random.Random(seed), size)
     assert fuzz_notes.lost_lines(note, parsed(note)) == []
     assert fuzz_notes.lost_lines(note, parsed(note, plain=True)) == []
@@ -80,7 +77,6 @@ def test_tables_are_those_of_the_library(seed, size):
 
 
 def test_beyond_its_budget_the_rest_is_plain_text(monkeypatch):
-    """What was read before stays Markdown, all words are kept, and the warning names the line."""
     monkeypatch.setattr(markdown, "WORK", 20_000)
     monkeypatch.setattr(markdown, "SLICE_LINES", 100)
     note = "# Title\n\ncalm words\n" + "\ncalm\n" * 60 + text("lazy quotes", 20_000) + "\n\nzebra\n"

@@ -70,7 +70,6 @@ def rules(root, files=None, patterns=DEFAULT, ignore=()):
     ],
 )
 def test_default_patterns_select_markdown_outside_of_machinery(tmp_path, path, selected):
-    """Hidden folders, packages and build output are left out, though topics may have their names."""
     assert rules(tmp_path).selects(path) is selected
 
 
@@ -78,7 +77,6 @@ def test_default_patterns_select_markdown_outside_of_machinery(tmp_path, path, s
     "name", [".env", ".env.local", "4913", ".#a.md", "a.md~", ".a.md.swp", "a.md.tmp", "k.pem"]
 )
 def test_temporary_and_secret_files_are_never_selected(tmp_path, name):
-    """Even a pattern for everything leaves editors' copies and secrets alone."""
     assert not rules(tmp_path, patterns=["**/*"]).selects(name)
     assert rules(tmp_path, patterns=["**/*"]).selects("notes.txt")
 
@@ -99,7 +97,6 @@ def test_a_hidden_root_is_searched(tmp_path):
 
 
 def test_gitignore_files_speak_for_their_folder(tmp_path):
-    """A .gitignore is read at every level, the nearest one wins, and excluded folders stay closed."""
     found = rules(
         tmp_path,
         {
@@ -118,7 +115,6 @@ def test_gitignore_files_speak_for_their_folder(tmp_path):
 
 
 def test_memory_is_searched_even_where_gitignore_names_it(tmp_path):
-    """Neither a .gitignore above nor one in memory/ hides what agents wrote."""
     found = rules(tmp_path, {".gitignore": "memory/\n*.md\n", "memory/.gitignore": "*\n"})
     assert found.selects("memory/tea/green.md")
     assert found.selects("memory/green.md")
@@ -167,7 +163,6 @@ def test_memdignore_and_config_are_relative_to_the_root_and_win(tmp_path):
 
 
 def test_source_patterns_may_take_back(tmp_path):
-    """Patterns are read in order, a later one with "!" takes files out."""
     found = rules(tmp_path, patterns=["**/*.md", "!archive/**"])
     assert found.selects("a.md")
     assert not found.selects("archive/a.md")
@@ -188,7 +183,6 @@ def test_virtual_environments_and_nested_workspaces_are_left_out(tmp_path):
 
 @pytest.mark.parametrize("pattern", ["!", "[z", "*a" * MAX_PATTERN_BYTES])
 def test_a_config_pattern_that_cannot_be_used_is_named(tmp_path, pattern):
-    """The error says which key and pattern; nothing is ignored in silence."""
     with pytest.raises(ConfigError, match="ignore:"):
         rules(tmp_path, ignore=[pattern])
     with pytest.raises(ConfigError, match="sources:"):
@@ -290,12 +284,10 @@ def test_the_folder_of_templates_of_a_vault_is_left_out(tmp_path):
      '{"folder": "Meta"}' + " " * MAX_RULE_BYTES],
 )  # fmt: skip
 def test_settings_of_a_vault_that_name_no_folder_leave_nothing_out(tmp_path, settings):
-    """Broken, hostile, too large, or the vault itself."""
     assert rules(tmp_path, VAULT | {".obsidian/templates.json": settings}).selects("Meta/b.md")
 
 
 def test_nothing_else_of_a_vault_is_read(tmp_path):
-    """No settings behind a link, and no other file."""
     rules(tmp_path, VAULT | {".obsidian/app.json": '{"folder": "Meta"}'})
     settings = tmp_path / ".obsidian" / "templates.json"
     settings.unlink()
@@ -333,8 +325,6 @@ def test_a_worktree_of_a_repository_that_is_here_is_no_source(tmp_path, gitdir, 
 
 
 def test_what_fades_is_named_by_the_configuration_and_by_the_vault(tmp_path):
-    """Patterns as of other settings, and the folder of Obsidian's daily notes; a wrong pattern is refused."""
-
     def why(path, *patterns):
         source = Source(1, path, "", (), date(2026, 5, 1), "name", "human")
         return diaries(tmp_path, patterns).why(source)

@@ -21,18 +21,15 @@ def test_a_line_break_at_the_end_opens_no_line():
 
 
 def test_crlf_is_one_line_break():
-    """A line of a CRLF file has no carriage return at its end."""
     assert lines_of("a\r\n\r\nb\r\n") == ["a", "", "b"]
 
 
 def test_only_line_feeds_end_lines():
-    """Form feeds, vertical tabs, U+2028, U+0085 and lone carriage returns stay within their line."""
     assert lines_of("a\fb\vc\u2028d\x85e\rf\n") == ["a\fb\vc\u2028d\x85e\rf"]
 
 
 @given(st.text(st.sampled_from("ab\r\n\u2028")))
 def test_lines_and_their_breaks_are_the_whole_text(text):
-    """Every character is in a line or in the line break behind it."""
     lines = split_lines(text)
     expected = [
         line.removesuffix("\r\n").removesuffix("\n") for line in re.findall(r".*?\n|.+", text, re.DOTALL)

@@ -44,12 +44,10 @@ def test_tags_are_read_from_the_text(text, tags):
 
 
 def test_a_note_that_is_too_complex_has_the_tags_of_no_text():
-    """What is indexed as plain text is taken for nothing else."""
     assert parse("#alpha", plain=True).tags == ()
 
 
 def test_so_many_tags_are_read_and_no_more():
-    """A page of them costs little, and is cut."""
     many = " ".join(f"#tag{number}" for number in range(5_000))
     assert len(parse(many).tags) == 1_000
     assert parse("`" * 20_000 + " #a " + "` `` ``` " * 5_000).tags is not None
@@ -58,7 +56,6 @@ def test_so_many_tags_are_read_and_no_more():
 @pytest.mark.parametrize("aliases", ["[Grey Bird, Ardea]", "Grey Bird, Ardea", "\n  - Grey Bird\n  - Ardea"])
 @pytest.mark.parametrize("text", ["It waits in the reeds.\n", ""])
 def test_aliases_are_read_with_the_first_chunk(aliases, text):
-    """As the title and the tags are; also of a note that is nothing else."""
     document = parse(f"---\naliases: {aliases}\ntags: [bird]\n---\n{text}")
     assert document.chunks[0].context.startswith("Grey Bird, Ardea, bird")
     assert document.tags == ("bird",)
@@ -66,5 +63,4 @@ def test_aliases_are_read_with_the_first_chunk(aliases, text):
 
 @given(st.text(alphabet="#`a1/ \n>-f|", max_size=60))
 def test_any_text_has_tags(text):
-    """No error, no empty tag, none with a space in it."""
     assert all(tag and not tag.isspace() and " " not in tag for tag in parse(text).tags)

@@ -148,14 +148,12 @@ OPEN = [
 
 @pytest.mark.parametrize("text", PRIVATE)
 def test_a_note_that_says_so_is_private(text):
-    """Also where its front matter is broken, unfinished or unclear."""
     assert is_private(text)
 
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("head", [*SPELLED, *BROKEN])
 def test_a_head_says_it_in_any_spelling(head, line_end):
-    """Whatever ends its lines, whether anybody closed it or not."""
     text = f"---\n{head}\n---\n\nSome text.\n".replace("\n", line_end)
     assert is_private(text)
     assert is_private(f"---\n{head}\n".replace("\n", line_end))
@@ -178,12 +176,10 @@ def test_the_front_matter_of_other_programs_says_it_too():
 
 @pytest.mark.parametrize("text", OPEN)
 def test_a_note_that_does_not_say_so_is_not(text):
-    """What stands in the text, under another key or inside of a map says nothing."""
     assert not is_private(text)
 
 
 def test_what_the_reader_of_front_matter_sees_is_private():
-    """Of thousands of heads put together at random, none whose `private` memd itself reads is open."""
     chance = random.Random(6)
     pieces = [*"\n\n\r\t {}[]'\"a", "private", "true", "false", ": ", ":", "\n  ", "\r\n", "? ", "- ", ", "]
     pieces += ["!!str ", "&a ", "*a", "|\n", "# ", "\\u0061", "\u2028", "---", "...", "\n---\n", "title: x\n"]
@@ -212,7 +208,6 @@ def test_front_matter_that_is_too_long_is_read_up_to_its_limit():
 
 
 def test_a_hostile_head_takes_no_minutes():
-    """Brackets without end, keys, escapes: each is read within seconds."""
     for piece, around in itertools.product(
         ["[", "? ", "!a ", "{, ", "\\\n", "'-", "<!--"],
         ["---\nprivate: no\n{}\n---\n", "---\n{}private", "+++\nprivate = 0\n{}\n+++\n"],

@@ -105,7 +105,6 @@ def test_what_a_link_writes_has_a_place():
 
 
 def test_a_link_knows_its_line():
-    """Also behind front matter, behind base64, and behind a code span that goes over lines."""
     text = "---\ntitle: x\n---\nfirst [[a]]\n\n- item `with\n  [[code]]` and\n  [[b]]\n\n[[a]] again\n"
     assert links(text) == (Link("text", "a", 4, 7), Link("text", "b", 8, 3), Link("text", "a", 10, 1))
     blob = "data:image/png;base64," + "iVBORw0KGgo" * 100
@@ -131,7 +130,6 @@ def test_a_link_knows_its_line():
 )
 @pytest.mark.parametrize("key", ["supersedes", "related"])
 def test_keys_of_the_front_matter_name_other_notes(front, targets, key):
-    """As a text, as a list, and as Obsidian writes links there, with quotes or without."""
     text = f"---\n{front.replace('supersedes', key)}\n---\nThe text.\n"
     assert links(text) == tuple(Link(key, target, None) for target in targets)
 
@@ -142,7 +140,6 @@ def test_what_is_plain_text_links_nothing():
 
 
 def test_so_many_links_are_read_and_no_more():
-    """A page of them costs little, and is cut."""
     assert len(links(" ".join(f"[[note {number}]]" for number in range(5_000)))) == 5_000
     assert len(links("\n\n".join(f"[[note {number}]]" for number in range(21_000)))) == MAX_LINKS
 

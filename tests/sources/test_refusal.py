@@ -44,7 +44,6 @@ def write(root, files):
     ],
 )
 def test_each_reason_names_what_is_refused(tmp_path, path, reason, place):
-    """The file itself, or the folder above it that is not searched."""
     write(tmp_path, {
         "env/pyvenv.cfg": "", "other/memory/config.toml": "", "p/package.json": "", "memory/config.toml": "",
         "big.md": "x" * (MAX_SOURCE_BYTES + 1), "latin1.md": b"\xff\xfec\0", "binary.md": b"a\0b",
@@ -82,7 +81,6 @@ def test_an_ignored_file_names_the_pattern_and_where_it_stands(tmp_path, path, r
 
 
 def test_a_pattern_that_takes_back_is_no_refusal(tmp_path):
-    """The last pattern that matches decides, and ours come before git's."""
     write(tmp_path, {".gitignore": "*.md\n", "memory/.memdignore": "!keep.md\n", "keep.md": "x", "b.md": "x"})
     assert isinstance(looked(tmp_path, "keep.md"), SourceText)
     assert looked(tmp_path, "b.md").rule == ".gitignore:1: *.md"
@@ -117,7 +115,6 @@ def test_a_pipe_is_no_source_and_blocks_nobody(tmp_path):
 
 
 def test_what_is_refused_is_what_a_scan_leaves_out(tmp_path):
-    """Every file of a mixed tree: a source exactly where the walk finds one."""
     write(tmp_path, {
         ".gitignore": "drafts/\n*.tmp.md\n", "a/.gitignore": "!keep.tmp.md\n", "Makefile": "",
         "memory/.memdignore": "/b/\n!build/\n", "bad.md": b"\xff\xfe",
@@ -136,7 +133,6 @@ def test_what_is_refused_is_what_a_scan_leaves_out(tmp_path):
 
 
 def test_every_reason_has_its_words():
-    """Nothing can be refused for a reason that nobody could be told."""
     assert all(
         text.startswith(("is ", "has ", "holds ", "links ", "its ", "cannot ", "memd "))
         for text in WHY_NOT.values()

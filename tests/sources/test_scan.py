@@ -61,7 +61,6 @@ def test_a_walk_finds_all_sources_in_a_stable_order(tmp_path):
 
 
 def test_a_walk_may_begin_below(tmp_path):
-    """A new folder is searched alone, under the same rules."""
     write(tmp_path, "a.md")
     write(tmp_path, "new/deep/b.md")
     write(tmp_path, "node_modules/c.md")
@@ -101,7 +100,6 @@ def test_text_stays_as_it_is_in_the_file(tmp_path, content, text):
     "name", ["new\nline.md", "\u202egnp.md", "Cafe\u0301.md", "Caf\u00e9.md", "x" * 252 + ".md", "a b\t.md"]
 )
 def test_odd_names_are_names(tmp_path, name):
-    """Line breaks, direction marks, both normal forms and 255 bytes are listed and read."""
     write(tmp_path, name)
     assert list(scan(tmp_path)) == [name]
     assert read(tmp_path, name).path == name
@@ -135,14 +133,12 @@ def test_what_is_not_utf8_text_is_skipped(tmp_path, content, reason):
     ],
 )
 def test_a_bad_byte_costs_no_other_word(tmp_path, content, text):
-    """What is not UTF-8 is replaced, and a warning names its first line."""
     write(tmp_path, "a.md", content)
     found = read(tmp_path, "a.md")
     assert (found.text, found.warnings) == (text, ("not UTF-8 from line 2 on: iconv -t UTF-8",))
 
 
 def test_more_than_4_mib_is_skipped_unread(tmp_path):
-    """A sparse file of 4 GB costs a stat and nothing else."""
     with write(tmp_path, "a.md").open("wb") as stream:
         stream.truncate(MAX_SOURCE_BYTES + 1)
     skipped(tmp_path, "a.md", "too-large")
@@ -151,14 +147,12 @@ def test_more_than_4_mib_is_skipped_unread(tmp_path):
 
 
 def test_a_folder_named_like_a_source_is_skipped_and_searched(tmp_path):
-    """The folder itself is named in status, its files are sources."""
     write(tmp_path, "x.md/inner.md")
     skipped(tmp_path, "x.md", "directory")
     assert "x.md/inner.md" in scan(tmp_path)
 
 
 def test_a_fifo_does_not_block(tmp_path):
-    """A pipe that nobody writes to is skipped at once."""
     os.mkfifo(tmp_path / "pipe.md")
     skipped(tmp_path, "pipe.md", "not-a-file")
 
@@ -172,14 +166,12 @@ def test_a_socket_is_skipped(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("target", ["nowhere.md", "link.md"], ids=["dangling", "loop"])
 def test_a_link_to_nothing_is_skipped(tmp_path, target):
-    """A dangling link, and one that leads to itself, are named in status."""
     (tmp_path / "link.md").symlink_to(target)
     skipped(tmp_path, "link.md", "link-dangling")
 
 
 @pytest.mark.parametrize("relative", [False, True])
 def test_a_link_out_of_the_root_is_skipped(tmp_path, relative):
-    """Nothing outside is read, however the link is written."""
     write(tmp_path, "outside.md", "secret")
     root = tmp_path / "root"
     root.mkdir()
@@ -198,7 +190,6 @@ def test_a_root_whose_name_begins_like_another_is_not_inside_it(tmp_path):
 
 
 def test_a_link_within_the_root_is_read(tmp_path):
-    """A linked file has its target's text and stamp, also through a linked root."""
     write(tmp_path, "real/a.md", "inside")
     (tmp_path / "real" / "link.md").symlink_to("a.md")
     (tmp_path / "root").symlink_to("real")
@@ -216,7 +207,6 @@ def test_a_link_to_a_hidden_file_is_skipped(tmp_path, target):
 
 
 def test_a_link_to_a_folder_is_not_followed(tmp_path):
-    """Neither a linked folder nor a source behind one is read, inside or outside; loops end."""
     write(tmp_path, "outside/a.md", "secret")
     root = tmp_path / "root"
     write(root, "real/b.md")
@@ -232,7 +222,6 @@ def test_a_link_to_a_folder_is_not_followed(tmp_path):
     "path", ["../a.md", "/etc/passwd", "x/../../a.md", "a\0.md", "", "./a.md", "x//a.md", "a" * 300]
 )
 def test_a_path_that_is_none_names_no_source(tmp_path, path):
-    """Whatever a caller passes as a path, nothing outside is opened."""
     write(tmp_path, "a.md", "secret")
     (tmp_path / "root" / "x").mkdir(parents=True)
     write(tmp_path, "root/a.md")
@@ -240,7 +229,6 @@ def test_a_path_that_is_none_names_no_source(tmp_path, path):
 
 
 def test_a_name_that_is_not_utf8_is_skipped_in_print(tmp_path):
-    """The reported path can be encoded and shows the bytes; a folder's name counts as well."""
     for name in (b"caf\xe9.md", b"d\xff/a.md"):
         write(tmp_path, os.fsdecode(name))
     assert scan(tmp_path) == {"caf\\xe9.md": "name-not-utf8", "d\\xff/a.md": "name-not-utf8"}
@@ -248,7 +236,6 @@ def test_a_name_that_is_not_utf8_is_skipped_in_print(tmp_path):
 
 
 def test_what_may_not_be_read_is_skipped():
-    """A file or folder without permission is named in status, the rest is found."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         root.chmod(0o755)
@@ -330,7 +317,6 @@ def test_a_folder_that_becomes_a_link_is_never_followed(tmp_path):
 
 
 def test_changes_are_gone_new_and_differing_paths():
-    """Equal stamps mean unchanged; any difference in a stamp does not. What was changed last comes last."""
     stamp = FileStamp(1, 1, 1, 1)
     known = {"same": stamp, "gone": stamp, "m": stamp, "c": stamp, "s": stamp, "i": stamp}
     found = {

@@ -76,7 +76,6 @@ def test_memdignore_has_the_last_word(tmp_path):
 
 
 def test_no_index_is_trusted(tmp_path):
-    """Cut off anywhere, too large, or something else: nothing is tracked, or what stands before the end."""
     repository(tmp_path)
     index = tmp_path / ".git/index"
     whole = index.read_bytes()

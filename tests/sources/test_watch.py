@@ -32,8 +32,6 @@ def test_the_first_hint_is_to_look_through_everything(root):
 
 
 def test_saved_renamed_and_deleted_files_are_named(root):
-    """Every path that a change touches is named, absolute."""
-
     async def scenario():
         async with armed(root) as watched:
             one, two = root / "one.md", root / "two.md"
@@ -49,8 +47,6 @@ def test_saved_renamed_and_deleted_files_are_named(root):
 
 
 def test_a_new_tree_is_named_as_a_folder(root):
-    """Whatever is made in folders that are just made is covered by a folder that is named."""
-
     async def scenario():
         async with armed(root) as watched:
             note = root / "a" / "b" / "c" / "f.md"
@@ -81,7 +77,6 @@ def test_a_tree_that_is_moved_in_is_named_as_a_folder(root, tmp_path):
 
 
 def test_a_folder_that_left_is_named(root, tmp_path):
-    """A folder that is moved out or deleted is named: its notes are gone with it."""
     for name in ("one", "two"):
         (root / name).mkdir()
         (root / name / "a.md").write_text("text")
@@ -97,8 +92,6 @@ def test_a_folder_that_left_is_named(root, tmp_path):
 
 
 def test_a_root_that_comes_back_is_watched_again(root):
-    """A deleted and recreated root is reported as trouble, then as a rescan, then as usual."""
-
     async def scenario():
         async with armed(root) as watched:
             shutil.rmtree(root)
@@ -112,8 +105,6 @@ def test_a_root_that_comes_back_is_watched_again(root):
 
 
 def test_a_root_that_is_recreated_at_once_is_watched_again(root):
-    """There is another root before anybody looks: the new one is watched, after a rescan."""
-
     async def scenario():
         async with armed(root) as watched:
             shutil.rmtree(root)
@@ -126,7 +117,6 @@ def test_a_root_that_is_recreated_at_once_is_watched_again(root):
 
 
 def test_a_root_that_is_replaced_is_watched_again(root, tmp_path):
-    """Another folder under the same name is noticed, though a root is there all the time."""
     (tmp_path / "other").mkdir()
     (root / "deep").mkdir()
 
@@ -164,7 +154,6 @@ def test_a_root_whose_parent_is_moved_is_missing(tmp_path):
 
 
 def test_what_is_not_searched_is_not_named(root):
-    """Folders that are not entered may change all day."""
     (root / "kept").mkdir()
     (root / "skipped" / "deep").mkdir(parents=True)
 
@@ -182,7 +171,6 @@ def test_what_is_not_searched_is_not_named(root):
 
 
 def test_folders_behind_links_are_not_watched(root, tmp_path):
-    """A link to a folder is named when it is made; what changes behind it is not, in or out of the root."""
     outside = tmp_path / "outside"
     outside.mkdir()
     (root / "before").symlink_to(outside, target_is_directory=True)
@@ -235,8 +223,6 @@ def test_too_many_unread_paths_become_a_rescan(root, monkeypatch):
 
 @pytest.mark.parametrize("there", [True, False])
 def test_a_watch_ends_when_it_is_told(root, there):
-    """Stopping takes a moment, with a root and without one, and leaves no thread."""
-
     async def scenario():
         took_s = []
         for _ in range(5):
@@ -254,8 +240,6 @@ def test_a_watch_ends_when_it_is_told(root, there):
 
 
 def test_a_cancelled_watch_ends_its_thread(root):
-    """Cancelling the task that listens is another way to stop."""
-
     async def scenario():
         watched = Watched(root)
         await watched.until(lambda seen: seen)
@@ -291,8 +275,6 @@ def test_many_roots_are_looked_at_less_often_and_their_changes_are_named(tmp_pat
 
 
 def test_a_watch_leaves_no_open_file(root):
-    """A watch that is stopped gives back every descriptor."""
-
     async def scenario():
         watched = Watched(root)
         await watched.until(lambda seen: seen)

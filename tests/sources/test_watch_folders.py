@@ -31,7 +31,6 @@ def exchange(one, other):
 
 
 def test_a_renamed_folder_is_watched_under_its_new_name(root):
-    """Saves in it, at any depth, are named by the new path and never by the old one."""
     (root / "old" / "deep").mkdir(parents=True)
 
     async def steps(watched):
@@ -65,7 +64,6 @@ def test_a_folder_that_moves_into_another_is_watched_there(root):
 
 
 def test_a_folder_that_is_moved_out_is_not_watched_any_more(root, tmp_path):
-    """What happens outside is nobody's business, at any depth; a new folder of its name is watched."""
     (root / "gone" / "deep").mkdir(parents=True)
 
     async def steps(watched):
@@ -119,8 +117,6 @@ def test_a_folder_that_leaves_a_link_behind_is_watched_under_its_new_name(root):
 
 
 def test_a_folder_that_is_recreated_at_once_is_watched(root):
-    """A folder that is deleted and made again before anybody looks is another folder."""
-
     async def steps(watched):
         for _ in range(many(100)):
             (root / "a" / "b").mkdir(parents=True)
@@ -138,7 +134,6 @@ def test_a_folder_that_is_recreated_at_once_is_watched(root):
 
 
 def test_folders_that_move_all_the_time_are_watched_in_the_end(root):
-    """A thread renames without pause while the watch looks; then every folder is watched by its name."""
     for number in range(10):
         (root / str(number) / "deep").mkdir(parents=True)
 

@@ -33,7 +33,6 @@ def test_lost_events_ask_for_a_rescan(root):
 
 @needs_users
 def test_more_folders_than_may_be_watched_are_polled(root):
-    """It says what to do about it at once, and the events of those that are watched still come."""
     for number in range(60):
         (root / f"folder-{number}").mkdir()
     with child(root, prefix=USER, before=limit("max_inotify_watches", 40)) as watching:
@@ -53,7 +52,6 @@ def test_more_folders_than_may_be_watched_are_polled(root):
 
 @needs_users
 def test_a_raised_limit_makes_the_watch_exact_again(root):
-    """It is tried again now and then, without anybody asking."""
     for number in range(60):
         (root / f"folder-{number}").mkdir()
     tight = limit("max_inotify_watches", 40)
@@ -69,7 +67,6 @@ def test_a_raised_limit_makes_the_watch_exact_again(root):
 
 @needs_users
 def test_a_folder_over_the_limit_that_is_made_later_is_polled(root):
-    """The watch was exact when it was armed, and says at once that it is no more."""
     with child(root, prefix=USER, before=limit("max_inotify_watches", 40)) as watching:
         watching.until(is_back)
         for number in range(60):
@@ -115,7 +112,6 @@ def test_an_unmounted_root_is_looked_through_again_and_watched(root):
 
 @needs_mounts
 def test_a_root_that_is_unmounted_with_its_folder_is_missing(root):
-    """The root is a folder of a disk that goes: it is missing until the disk is back."""
     inner = root / "notes"
     mount = f"mount -t tmpfs none {root} && mkdir {inner}"
     with child(inner, prefix=USER_AND_MOUNTS, before=mount) as watching:
@@ -148,7 +144,6 @@ def test_a_disk_that_comes_and_goes_inside_of_the_root_is_watched(root):
 
 
 def test_a_stopped_process_loses_no_folder(root):
-    """Folders that moved several times while nobody looked are found by their last names."""
     for number in range(10):
         (root / f"{number}" / "deep").mkdir(parents=True)
     with child(root) as watching:

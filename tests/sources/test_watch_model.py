@@ -213,7 +213,6 @@ def test_whoever_follows_the_hints_knows_the_folder(root, tmp_path, seed):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_changes_without_pause_by_many_are_followed(root, tmp_path, seed):
-    """Two threads change the same places while the watch looks at them."""
     outside = tmp_path / "outside"
     outside.mkdir()
     follower = Follower(root)
@@ -235,7 +234,6 @@ def test_changes_without_pause_by_many_are_followed(root, tmp_path, seed):
 
 
 def test_whoever_follows_the_hints_knows_a_folder_that_another_process_fills(root):
-    """Trees are made, moved and removed by real tools, while the watch runs after them."""
     follower = Follower(root)
     script = """
         set -e; cd "$1"

@@ -37,7 +37,6 @@ NAMES = {
 
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
 def test_any_name_is_named_as_it_is(root, name):
-    """A name is bytes: in a file, in a folder and below one it comes back byte for byte."""
     place = os.fsencode(root)
     os.mkdir(place + b"/old-" + name[-200:])  # noqa: PTH102 - bytes are no Path
 
@@ -51,7 +50,6 @@ def test_any_name_is_named_as_it_is(root, name):
 
 
 def test_names_that_look_the_same_are_two_names(root):
-    """NFC and NFD are two files to Linux, and each is named alone."""
     (root / "\u00c4.md").write_text("text")
 
     assert watched_during(root, lambda: (root / "A\u0308.md").write_text("text")) == {"A\u0308.md"}
@@ -126,7 +124,6 @@ def by_vim(note):
     ids=lambda f: f.__name__,
 )
 def test_each_way_to_save_names_the_note(root, save):
-    """After a save by any program the note is named, and what it holds then is the new text."""
     note = root / "note.md"
     note.write_text("old")
 
@@ -174,7 +171,6 @@ def test_a_nameless_file_that_gets_a_name_is_named_at_once(root):
 
 
 def test_links_and_what_is_no_file_are_named_at_once(root):
-    """Symbolic links, also dangling ones, and pipes have nothing to wait for."""
     (root / "a.md").write_text("text")
 
     def change():
@@ -198,7 +194,6 @@ def test_a_touched_or_protected_file_is_named(root):
 
 
 def test_reading_names_nothing(root):
-    """Searching and editing without saving wake nobody."""
     (root / "a.md").write_text("text")
 
     def change():

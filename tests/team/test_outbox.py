@@ -41,7 +41,6 @@ def test_a_workspace_that_is_not_published_has_no_row(notes):
 
 
 def test_a_commit_notes_its_sources_once_each(notes):
-    """A row a source, however often it is saved, with a higher revision each time."""
     publish(notes)
     notes.save({"a.md": "one"}, embed=False)
     [first] = due(notes)
@@ -104,7 +103,6 @@ def test_a_note_that_comes_back_is_sent_again(notes):
 
 
 def test_vectors_follow_when_a_source_has_all_of_them(notes):
-    """Its words do not wait for them, and half of its vectors are not sent."""
     publish(notes)
     notes.save({"a.md": "# One\n\n" + "first " * 300 + "\n\n# Two\n\n" + "second " * 300}, embed=False)
     acknowledge(notes)
@@ -142,7 +140,6 @@ def test_an_acknowledgement_of_an_older_state_leaves_the_newer_one_due(notes):
 
 
 def test_the_outbox_survives_a_crash(notes, tmp_path):
-    """What was committed is to be sent, and revisions go on growing."""
     publish(notes)
     notes.save({"a.md": "one"}, embed=False)
     [before] = due(notes)

@@ -104,7 +104,6 @@ def test_of_a_word_and_its_forms_the_larger_counts():
 
 
 def test_a_source_becomes_rows(notes):
-    """All that an answer shows, and numbers for what filters ask."""
     front = "---\ntags: [Birds/Water, marsh]\nstatus: Draft\nvalid_until: 2026-07-01\n---\n"
     notes.save({"of/birds/2026-05-01 heron.md": f"{front}# Heron\n\nIt nests.\n"})
     [row] = published(notes)["of/birds/2026-05-01 heron.md"]
@@ -132,7 +131,6 @@ def test_a_source_becomes_rows(notes):
 
 
 def test_a_secret_is_in_no_row(notes):
-    """Neither in a text nor folded in a tag, a title, a key or a word; vectors are of the masked text."""
     front = f"---\ntitle: {TOKEN}\ntags: [{TOKEN}]\n{TOKEN}: x\naliases: [{TOKEN}]\n"
     front += "password: Xk29fLq8Zr4Tn6Wm1Bv7\n---\n"
     notes.save({"a.md": f"{front}# The {TOKEN}\n\nIt is {TOKEN}.\n", "b.md": "# Bittern\n\nIt booms.\n"})

@@ -45,7 +45,6 @@ def load(tmp_path, text):
 
 
 def test_a_team_that_is_configured_right(tmp_path):
-    """Every key, every kind of address, and no team without the table."""
     ca = tmp_path / "ca.pem"
     ca.write_text("")
     given = {"token_file": "~/t", "ca": str(ca), "database": "d", "collection": "c", "name": "n"}
@@ -85,7 +84,6 @@ def test_a_team_that_is_configured_right(tmp_path):
     ],
 )
 def test_a_fault_is_told_in_one_line(tmp_path, text, told):
-    """With the key and its value, and never with a password; nothing else is affected by it."""
     with pytest.raises(ConfigError, match=told) as error:
         load(tmp_path, text)
     assert "\n" not in str(error.value)
@@ -213,7 +211,6 @@ def test_without_a_team_each_action_says_what_to_do(tmp_path):
 
 
 def test_a_store_that_does_not_answer_is_told_within_two_seconds(member, tmp_path):
-    """No folder, a closed port, a wrong name: one line each, and the exit code."""
     ada = member()
     for uri, told in (
         ("http://127.0.0.1:9", "Connection refused"),
@@ -231,7 +228,6 @@ def test_a_store_that_does_not_answer_is_told_within_two_seconds(member, tmp_pat
 
 
 def test_a_search_without_its_store_answers_from_the_own_workspace(member):
-    """And says so; saves go on, and nothing of the store is remembered, for it never took anything."""
     ada = member()
     root = ada.folder("marsh", {"bittern.md": "# Bittern\n\nThe bittern booms."})
     published = ada.daemon.memctl("team", "publish", str(root), "--yes")
@@ -264,7 +260,6 @@ def test_a_wrong_team_ends_as_a_wrong_configuration(member):
 
 
 def test_what_is_no_workspace_is_not_published(member):
-    """Neither a folder inside of one, nor one that is not registered; nor is it removed."""
     ada = member()
     root = ada.folder("notes", {"sub/a.md": "The heron."})
     for folder in (root / "sub", ada.daemon.home):

@@ -2,7 +2,6 @@ from memd.workspace.backlog import BULK_PATHS, Backlog
 
 
 def test_a_save_overtakes_what_a_scan_found():
-    """Hints come first, however long the list of a scan is."""
     backlog = Backlog()
     backlog.found(["a.md", "b.md"], 1.0)
     backlog.hint(["saved.md"], 2.0)
@@ -22,7 +21,6 @@ def test_a_path_that_is_saved_while_it_is_in_hand_comes_again():
 
 
 def test_what_was_not_handled_waits_again_with_its_age():
-    """Nothing is lost by a slice that ended early, and its age goes on."""
     backlog = Backlog()
     backlog.found(["a.md", "b.md", "c.md"], 5.0)
     backlog.take(3)
@@ -33,7 +31,6 @@ def test_what_was_not_handled_waits_again_with_its_age():
 
 
 def test_its_age_is_that_of_the_oldest_that_is_left():
-    """Of all three kinds; when the oldest is through, the next one counts."""
     backlog = Backlog()
     backlog.found(["a.md"], 3.0)
     backlog.found(["b.md"], 2.0)
@@ -54,7 +51,6 @@ def test_an_empty_backlog_says_so():
 
 
 def test_of_the_saves_the_newest_is_first():
-    """Who just saved waits for their own note, not for what others saved before."""
     backlog = Backlog()
     backlog.hint(["old.md"], 1.0)
     backlog.hint(["new.md"], 2.0)
@@ -76,7 +72,6 @@ def test_a_bulk_of_hints_waits_behind_a_save():
 
 
 def test_hints_that_were_not_handled_stay_in_their_order():
-    """The next slice goes on where the last one ended."""
     backlog = Backlog()
     for number in range(4):
         backlog.hint([f"{number}.md"], float(number))
@@ -93,7 +88,6 @@ def test_what_a_scan_finds_is_as_old_as_the_scan_that_was_owed():
 
 
 def test_what_was_saved_meanwhile_goes_before_what_waits_again():
-    """A slice that ended early does not push the newest save back behind its rest."""
     backlog = Backlog()
     for number in range(4):
         backlog.hint([f"{number}.md"], float(number))
@@ -115,7 +109,6 @@ def test_what_a_slice_did_not_reach_is_next():
 
 
 def test_large_files_wait_apart_and_count():
-    """What is put off keeps its age, is no part of a slice, and is known to wait until it is through."""
     backlog = Backlog()
     backlog.found(["a.md", "large.md"], 1.0)
     assert backlog.take(10) == ["a.md", "large.md"]
@@ -131,7 +124,6 @@ def test_large_files_wait_apart_and_count():
 
 
 def test_a_large_file_that_is_saved_while_it_is_in_hand_comes_again():
-    """The second save is read after the first."""
     backlog = Backlog()
     backlog.put_off(["a.md"], 1.0)
     assert backlog.take_large() == "a.md"
@@ -145,7 +137,6 @@ def test_a_large_file_that_is_saved_while_it_is_in_hand_comes_again():
 
 
 def test_suspects_come_last():
-    """What may have ended the daemon waits for all others."""
     backlog = Backlog()
     backlog.put_off(["suspect.md", "a.md", "b.md"], 1.0)
     taken = []

@@ -74,7 +74,6 @@ def texts(count: int, first: int = 0) -> dict[str, str]:
 
 
 def test_codes_are_made_in_the_background(notes, keeper):
-    """When there are enough rows, and again when enough came since."""
     notes.save(texts(39))
     keeper.look_around()
     assert notes.index.snapshot.codes is None
@@ -131,7 +130,6 @@ def test_a_file_that_cannot_be_read_is_made_again(notes, monkeypatch):
 
 
 def test_a_full_disk_is_tried_again_later(notes, keeper, monkeypatch):
-    """Not every minute; searches go on without."""
     notes.save(texts(60))
     tried = []
 
@@ -149,7 +147,6 @@ def test_a_full_disk_is_tried_again_later(notes, keeper, monkeypatch):
 
 @pytest.mark.parametrize("missing", [True, False])
 def test_a_library_that_is_missing_or_broken_costs_nothing(notes, keeper, monkeypatch, missing):
-    """It is an optional part; one that does not load is not loaded again and again."""
     notes.save(texts(60))
     if missing:
         monkeypatch.setitem(sys.modules, "faiss", None)

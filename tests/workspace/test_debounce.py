@@ -8,7 +8,6 @@ START = 1000.0
 
 
 def test_a_save_is_read_at_once():
-    """Nobody waits for a note that was saved once; other notes do not hold it."""
     debounce = Debounce()
     assert debounce.named(["a.md", "b.md"], START) == ["a.md", "b.md"]
     assert debounce.named(["c.md"], START + 0.01) == ["c.md"]
@@ -16,7 +15,6 @@ def test_a_save_is_read_at_once():
 
 
 def test_a_file_that_moves_is_read_when_it_is_still():
-    """Each change begins the wait again; the last one is followed by one reading."""
     debounce = Debounce()
     debounce.named(["a.md"], START)
     for number in range(1, 11):
@@ -41,7 +39,6 @@ def _reads(debounce: Debounce, now: float) -> bool:
 
 
 def test_after_a_while_a_save_is_read_at_once_again():
-    """Two saves of a person are two readings without a wait."""
     debounce = Debounce()
     debounce.named(["a.md"], START)
     assert debounce.named(["a.md"], START + AGAIN_S) == ["a.md"]

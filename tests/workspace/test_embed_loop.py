@@ -69,8 +69,6 @@ def test_what_the_model_does_not_read_does_not_wait(notes):
 
 
 def test_a_text_that_the_model_refuses_keeps_no_other_out(notes):
-    """It alone goes without a vector, and nobody waits for it."""
-
     class Picky:
         def __getattr__(self, name):
             return getattr(notes.embedder, name)
@@ -91,7 +89,6 @@ def test_a_text_that_the_model_refuses_keeps_no_other_out(notes):
 
 
 def test_where_the_model_takes_no_text_none_is_at_fault(notes):
-    """It says so and ends; once the model takes texts again, each gets its vector."""
     faults = [EmbedderError("no")] * 40
 
     class Moody:
@@ -182,7 +179,6 @@ def test_with_nothing_to_do_it_sleeps(notes):
 
 
 def test_without_a_model_nothing_waits(notes):
-    """With provider = "none" no chunk is counted as pending."""
     notes.save({"a.md": "word\n"}, embed=False)
     task = of(notes, None)
     asyncio.run(task.count())
@@ -224,7 +220,6 @@ class Unknown(OnnxEmbedder):
 
 
 def test_a_model_that_does_not_state_its_cosines_is_measured_once(notes):
-    """Its measurement is kept in the index, and makes scores of its cosines."""
     notes.save({"a.md": "heron at the pond\n", "b.md": "taxes and forms\n"}, embed=False)
     embedder = Unknown()
     task, queue = vectorizing(notes, embedder)

@@ -73,21 +73,18 @@ def test_what_is_gone_for_a_day_leaves_the_disk_and_the_rest_stays(notes, done):
 
 
 def test_nothing_is_done_while_there_is_work(notes, done):
-    """Saves come first, however old a deletion is."""
     delete(notes, write_notes(notes, 10)[:1], DAY_OLD)
     assert done(idle=False) == []
     assert notes.index.writer.gone_count() == 1
 
 
 def test_a_mass_deletion_is_not_purged_however_old(notes, done):
-    """More than half of the sources at once: somebody must say that it is meant."""
     delete(notes, write_notes(notes, 30)[:25], DAY_OLD)
     done()
     assert notes.index.writer.gone_count() == 25
 
 
 def test_the_index_is_checked_once_a_day(notes, done):
-    """Not when it was just made; when the last time was a day ago; then the sidecars are looked through."""
     assert done() == []
     with notes.index.writer.transaction():
         notes.index.writer.set("checked_at", int(time.time()) - CHECK_S - 1)
@@ -133,7 +130,6 @@ def test_a_check_that_is_given_up_is_made_later(notes, done, monkeypatch):
 
 
 def test_what_an_older_reader_holds_is_erased_when_it_ends(notes):
-    """A purge says that it is not erased yet, and does not wait for the next look, a minute later."""
     notes.save({"canary.md": "xylophantasm\n", "other.md": "otter\n"})
     context = context_of(notes)
     keeper = Maintenance(context, EmbedLoop(context, Backlog()), is_idle=lambda: False)

@@ -45,8 +45,6 @@ def opened(workspaces) -> set[Path]:
 
 
 def test_the_one_that_is_asked_for_is_the_next(roots):
-    """It waits for the one that is being opened, and for no other."""
-
     async def ask(workspaces):
         for _ in range(5):  # the first one is begun
             await asyncio.sleep(0)
@@ -80,8 +78,6 @@ def test_who_leaves_while_it_is_opened_leaves_it_whole(roots):
 
 
 def test_nothing_is_opened_once_it_stops(roots):
-    """A stop a moment after the start waits for the one that is being opened alone."""
-
     async def stop(workspaces):
         workspaces.let_nobody_wait()
         with pytest.raises(StoppingError):

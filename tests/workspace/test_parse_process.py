@@ -67,7 +67,6 @@ def test_a_note_whose_parsing_somebody_ended_is_not_at_fault(parser, sent):
 
 
 def test_a_process_that_ended_while_it_was_idle_leaves_no_open_pipe(parser):
-    """The next note is parsed by another one, which is started then."""
     first = parser._process
     first.kill()
     first.wait()
@@ -78,7 +77,6 @@ def test_a_process_that_ended_while_it_was_idle_leaves_no_open_pipe(parser):
 
 
 def test_the_process_is_in_a_sandbox(parser):
-    """It says which limits hold, and a note is parsed in it."""
     assert parser.sandbox[0] == "privileges"
     status = Path(f"/proc/{parser.pid}/status").read_text()
     assert "NoNewPrivs:\t1" in status
@@ -100,7 +98,6 @@ class JoiningPieces(WordPieces):
 
 @pytest.mark.parametrize("tokenizer", [PIECES, JoiningPieces(TOKENIZER_FILE)])
 def test_a_note_is_cut_as_the_daemon_would(parser, tokenizer):
-    """By the pieces of the model, which the same process asks for, whatever the model is."""
     before = parser.pid
     text = (
         '---\ntitle: "A \\ud800 heron"\n---\n'
@@ -121,7 +118,6 @@ def test_the_process_holds_no_tokenizer(parser):
 
 
 def test_a_tokenizer_that_cannot_be_read_is_named(parser, tmp_path):
-    """As for a short note; the next note is parsed by another process."""
     broken = JoiningPieces(tmp_path / "tokenizer.json")
     with pytest.raises(UnavailableError, match="not a tokenizer that can be read"):
         parsed(parser, tokenizer=broken)
@@ -129,7 +125,6 @@ def test_a_tokenizer_that_cannot_be_read_is_named(parser, tmp_path):
 
 
 def test_an_interrupted_note_is_named_for_another_try(notes):
-    """It is skipped until then, like one that fails for good."""
     (notes.root / "a.md").write_text("heron\n")
     readings = notes.indexer.read(["a.md"], large_too=True)
     notes.indexer.sift(readings)

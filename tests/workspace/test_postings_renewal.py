@@ -65,7 +65,6 @@ def texts(count: int) -> dict[str, str]:
 
 
 def test_the_table_is_filled_in_the_background(notes, keeper):
-    """When there are enough chunks; it says what FTS5 says."""
     notes.save(texts(9))
     keeper.look_around()
     assert keys(notes) == {}
@@ -97,7 +96,6 @@ def test_nothing_of_a_purged_note_stays_in_the_table(notes, keeper):
 
 
 def test_a_table_that_cannot_be_cleaned_is_emptied(notes, keeper, monkeypatch):
-    """A pass that fails does not keep a word that must go."""
     notes.save(texts(12) | {f"secret{number}.md": "canaryword zebra\n" for number in range(2)}, embed=False)
     assert made(notes)
     notes.remove("secret0.md", "secret1.md")
@@ -132,7 +130,6 @@ def test_after_a_failure_it_is_left_alone_for_a_while(notes, keeper, monkeypatch
 
 
 def test_housekeeping_that_ends_does_not_finish_the_pass(notes, keeper, monkeypatch):
-    """Whoever stops the daemon does not wait for it; the next one goes on with the rows that are there."""
     notes.save(texts(12))
     begun = asyncio.Event()
     real = PostingsPass._frequent

@@ -19,7 +19,6 @@ def test_the_first_scan_is_due_at_once_and_owed_since_the_start():
 
 
 def test_without_events_the_next_scan_is_the_timer_s_and_nobody_waits_for_it():
-    """It is due after the pause, and owed since never."""
     schedule = Schedule(START)
     scanned(schedule, START, took_s=0.5)
     assert schedule.due(pace_s=PACE_S) == START + 0.5 + PACE_S
@@ -48,7 +47,6 @@ def test_a_scan_that_somebody_asks_for_during_another_one_follows_it_at_once():
 
 
 def test_scans_of_a_storm_keep_ten_seconds_apart_and_double_while_it_lasts():
-    """At most one in 10, then 20, then 40 seconds, five minutes in the end."""
     schedule = Schedule(START)
     now, gaps = START, []
     for _ in range(8):
@@ -86,7 +84,6 @@ def test_scans_that_events_ask_for_leave_most_of_the_time_to_others():
 
 
 def test_without_events_the_folder_is_asked_as_often_as_a_hundredth_of_a_core_allows():
-    """Every two seconds for a small folder, every half minute for a large one."""
     schedule = Schedule(START)
     for took_s, expected in ((0.001, POLLED_S[0]), (0.1, 10.0), (5.0, POLLED_S[1])):
         scanned(schedule, START, took_s)
@@ -94,7 +91,6 @@ def test_without_events_the_folder_is_asked_as_often_as_a_hundredth_of_a_core_al
 
 
 def test_with_events_the_folder_is_asked_as_often_as_a_thousandth_of_a_core_allows():
-    """Every minute for a small folder, every hour for a huge one; more workspaces share that thousandth."""
     schedule = Schedule(START)
     least, most = TIMER_S
     for cost_s, roots, expected in ((0.01, 1, least), (0.1, 1, 100.0), (0.1, 10, 1_000.0), (10.0, 1, most)):

@@ -10,7 +10,6 @@ from memd.workspace import supervisor
 
 @pytest.mark.parametrize("error", [StorageError("disk"), OSError("disk"), ValueError("a bug of ours")])
 def test_a_loop_that_fails_is_noted_and_started_again(monkeypatch, error):
-    """Whatever it raised; stop ends it."""
     monkeypatch.setattr(supervisor, "log", structlog.wrap_logger(None, processors=[_drop]))
     noted = []
     stop = asyncio.Event()
@@ -30,7 +29,6 @@ def again(loop, stop, at_once, noted, pauses_s):
 
 
 def test_who_waits_can_have_it_tried_at_once():
-    """The pause after a failure ends when somebody asks, however long it is."""
     noted = []
     stop, at_once = asyncio.Event(), asyncio.Event()
 

@@ -6,7 +6,6 @@ from memd.workspace.backlog import Count, Throughput
 
 @given(st.lists(st.integers(0, 50)))
 def test_a_count_and_its_total_only_grow(left):
-    """However much arrives in between; in the end it is all of it."""
     count, seen = Count(), [(0, 0)]
     for one in [*left, 0]:
         total = count.note(one)
@@ -17,7 +16,6 @@ def test_a_count_and_its_total_only_grow(left):
 
 
 def test_what_is_left_is_estimated_by_what_was_done_lately():
-    """Nothing is known at first; old looks fade."""
     throughput = Throughput()
     assert (throughput.left_s(10), throughput.left_s(0)) == (None, 0.0)
     throughput.note(100, 1.0)

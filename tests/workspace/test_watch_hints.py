@@ -41,5 +41,4 @@ def guess(tmp_path):
     ],
 )
 def test_a_changed_path_means_a_look_a_scan_new_rules_or_nothing(guess, path, expected):
-    """Sources are looked at, folders scanned, rule files read, machinery ignored."""
     assert guess(path) is expected

@@ -20,7 +20,6 @@ PLUGIN = Path(__file__).parents[3] / "memctl/editors/nvim"
 
 
 def test_a_search_starts_the_daemon_and_the_editor_goes_on(own_house, editor):
-    """Nobody listens: memctl starts one; the command returns before there is an answer."""
     own_house[0].stop()
     out = editor(
         own_house,
@@ -51,7 +50,6 @@ def test_a_daemon_of_another_runtime_directory_answers_the_editor(house, editor,
 
 
 def test_without_a_daemon_that_can_be_started_it_says_so(own_house, editor):
-    """No such memctl; a memctl that fails, in its own words; start = false."""
     own_house[0].stop()
     own_house[0].state.chmod(0o755)
     out = editor(
@@ -77,7 +75,6 @@ def test_without_a_daemon_that_can_be_started_it_says_so(own_house, editor):
 
 
 def test_a_daemon_that_dies_during_a_search_costs_no_search(own_house, editor):
-    """Another one is started and asked again; where none may be started, the user is told."""
     out = editor(
         own_house,
         f"""
@@ -105,7 +102,6 @@ def test_a_daemon_that_dies_during_a_search_costs_no_search(own_house, editor):
 
 
 def test_what_writes_is_not_asked_twice(own_house, editor):
-    """The connection breaks while an entry is written: an error, and no second one."""
     out = editor(
         own_house,
         f"""
@@ -123,7 +119,6 @@ def test_what_writes_is_not_asked_twice(own_house, editor):
 
 
 def test_an_error_in_a_callback_is_its_own(own_house, editor):
-    """When the connection breaks, all who wait for an answer are told, whatever the others do."""
     out = editor(
         own_house,
         f"""
@@ -146,7 +141,6 @@ def test_an_error_in_a_callback_is_its_own(own_house, editor):
 
 
 def test_a_daemon_that_was_restarted_is_found_again(own_house, editor):
-    """No error, no word: the second search connects anew."""
     out = editor(
         own_house,
         """
@@ -160,7 +154,6 @@ def test_a_daemon_that_was_restarted_is_found_again(own_house, editor):
 
 
 def test_a_daemon_that_hangs_does_not_hang_the_editor(own_house, editor):
-    """The command returns, other work goes on, a message comes; the late answer harms nothing."""
     out = editor(
         own_house,
         """
@@ -186,7 +179,6 @@ def test_a_daemon_that_hangs_does_not_hang_the_editor(own_house, editor):
 
 
 def test_the_editor_ends_with_a_question_open(own_house, editor):
-    """:qall does not wait for a daemon that hangs; its exit code is 0."""
     out = editor(
         own_house,
         """
@@ -203,7 +195,6 @@ def test_the_editor_ends_with_a_question_open(own_house, editor):
 
 @pytest.mark.parametrize("said", [b"HTTP/1.1 400 Bad Request\r\n", b"\xc1", b"\x94\x00\x01\xa4ping\x90", b""])
 def test_what_is_no_memd_is_told(house, editor, said):
-    """Somebody else listens and answers in another language, with a question, or not at all."""
     folder = Path(tempfile.mkdtemp(prefix="memd-test-"))
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(folder / "s"))
@@ -228,7 +219,6 @@ def test_what_is_no_memd_is_told(house, editor, said):
 
 
 def test_the_list_says_what_an_answer_lacks(own_house, editor):
-    """The folder was moved away: the hits are those of the index, and the title says so."""
     Path(own_house[1]).rename(f"{own_house[1]} elsewhere")
     out = editor(
         own_house,
@@ -263,7 +253,6 @@ def test_a_folder_that_others_may_enter_is_not_trusted(house, editor, tmp_path):
 
 
 def test_the_status_follows_what_happens(own_house, editor):
-    """A note that is saved, a restart of the daemon: the buffer tells, unasked."""
     out = editor(
         own_house,
         """
@@ -289,7 +278,6 @@ def test_the_status_follows_what_happens(own_house, editor):
 
 
 def test_a_statusline_says_how_it_stands(own_house, editor):
-    """Off and asked for by nobody, ready after somebody else has started it, stuck when it hangs."""
     daemon = own_house[0]
     daemon.stop()
     out = editor(
@@ -378,7 +366,6 @@ def test_a_key_is_handled_at_once_while_the_daemon_hangs(own_house, editor):
 
 
 def test_a_status_that_was_closed_stays_closed(house, editor):
-    """Looks go on; the buffer that was wiped out is not made again."""
     out = editor(
         house,
         """
@@ -405,7 +392,6 @@ def test_nothing_is_loaded_before_it_is_used(house, editor):
 
 
 def test_a_setting_that_does_not_exist_is_refused(house, editor):
-    """So is one of another type; what was set before stays."""
     out = editor(
         house,
         """
@@ -422,7 +408,6 @@ def test_a_setting_that_does_not_exist_is_refused(house, editor):
 
 
 def test_the_help_page_is_found(house, editor, tmp_path):
-    """:help memd and :help :MemSearch; the list of tags that is shipped is the one that the page gives."""
     out = editor(
         house,
         """

@@ -11,7 +11,6 @@ from memd.search.filters import FILTER_KEYS
 
 
 def test_hits_come_into_the_quickfix_list(house, editor):
-    """Path, line, column in bytes, score and text of each; the list is opened, and says what was asked."""
     out = editor(
         house,
         """
@@ -50,7 +49,6 @@ def test_a_bang_goes_to_the_best_hit(house, editor):
     "query", ['heron | "the weir" -owl', "heron % # <cword> \\", "heron'; !rm", "白鷺 heron ü"]
 )
 def test_any_text_is_a_query(house, editor, query):
-    """Bars, quotes, wildcards of the command line: they arrive as typed, whatever they find."""
     out = editor(
         house,
         f"""
@@ -64,7 +62,6 @@ def test_any_text_is_a_query(house, editor, query):
 
 
 def test_no_hits_are_told_and_the_old_list_stays(house, editor):
-    """What was found before is not lost to a typing mistake."""
     out = editor(
         house,
         """
@@ -79,7 +76,6 @@ def test_no_hits_are_told_and_the_old_list_stays(house, editor):
 
 
 def test_a_recall_comes_into_a_scratch_buffer(house, editor):
-    """Markdown that is no file; gf opens a source; a second one takes the place of the first."""
     out = editor(
         house,
         """
@@ -104,7 +100,6 @@ def test_a_recall_comes_into_a_scratch_buffer(house, editor):
 
 
 def test_names_of_any_kind_are_opened(editor, new_workspace, daemon, tmp_path):
-    """Spaces, signs that Vim expands, other scripts."""
     names = ["two words", "a%b#c", "[x]", "$HOME", "日誌", "o'hare", "semi;colon", "co:lon"]
     notes = {name: f"kettleword {number}\n" for number, name in enumerate(names)}
     root = new_workspace(daemon, tmp_path / "odd", **notes)
@@ -123,7 +118,6 @@ def test_names_of_any_kind_are_opened(editor, new_workspace, daemon, tmp_path):
 
 
 def test_filters_and_folders_complete(house, editor):
-    """<Tab> offers the filters; behind path: what is in the workspace; hidden folders are left out."""
     Path(house[1], ".hidden").mkdir(exist_ok=True)
     out = editor(
         house,
@@ -145,7 +139,6 @@ def test_filters_and_folders_complete(house, editor):
 
 
 def test_the_workspace_is_the_one_that_is_meant(house, editor):
-    """The buffer's variable, the quickfix window's own, setup, the file's folder, the current directory."""
     out = editor(
         house,
         """
@@ -178,7 +171,6 @@ def test_the_workspace_is_the_one_that_is_meant(house, editor):
 
 
 def test_the_environment_names_the_workspace_as_it_does_for_memctl(house, editor):
-    """MEMD_WORKSPACE wins over the folder of the file."""
     out = editor(
         house,
         """
@@ -191,7 +183,6 @@ def test_the_environment_names_the_workspace_as_it_does_for_memctl(house, editor
 
 
 def test_an_error_is_told_in_the_words_of_memd(house, editor):
-    """Where no workspace is meant and memd has two, its text names both and the call to make."""
     out = editor(
         house,
         """
@@ -214,7 +205,6 @@ def test_an_error_is_told_in_the_words_of_memd(house, editor):
 
 @pytest.mark.parametrize("elsewhere", ["new", "normal! v", "edit other.md"])
 def test_whoever_went_on_is_not_interrupted(house, editor, elsewhere):
-    """In another window, file or mode: nothing opens; the list is there, and a word says so."""
     out = editor(
         house,
         f"""
@@ -235,7 +225,6 @@ def test_whoever_went_on_is_not_interrupted(house, editor, elsewhere):
 
 
 def test_the_newest_search_is_the_one_that_is_shown(house, editor):
-    """Of three in a row one list remains, and one window."""
     out = editor(
         house,
         """
@@ -251,7 +240,6 @@ def test_the_newest_search_is_the_one_that_is_shown(house, editor):
 
 
 def test_many_questions_at_once_get_their_own_answers(house, editor):
-    """Sixteen open requests: each callback is called once, with what it asked for."""
     out = editor(
         house,
         """
@@ -293,7 +281,6 @@ def test_more_questions_at_once_than_it_takes_are_answered(house, editor):
 
 
 def test_a_big_answer_comes_whole(editor, new_workspace, daemon, tmp_path):
-    """Three hundred kilobytes in pieces, and a small answer behind it."""
     # Each word is one token: long ones are none that the model knows.
     lines = "\n".join(f"{number} {'ä' * 300}" for number in range(500))
     root = new_workspace(daemon, tmp_path / "big", big="kettleword\n")
@@ -310,7 +297,6 @@ def test_a_big_answer_comes_whole(editor, new_workspace, daemon, tmp_path):
 
 
 def test_what_cannot_be_sent_is_an_error_and_no_more(house, editor):
-    """More than memd would read, a value that has no form on the wire, bytes that are no text."""
     out = editor(
         house,
         """
