@@ -127,7 +127,7 @@ def look_ups(built: Indexed, questions: Sequence[str]) -> dict[str, object]:
         started = perf_counter()
         view.vocabulary.read(view.reader, view.snapshot.columns.count, None)
         read_ms = 1000 * (perf_counter() - started)
-        own = view.vocabulary.words(range(100))
+        own = view.vocabulary.words()
         by_letters = view.vocabulary._words  # noqa: SLF001 - no notes have that many words
         count = len(own)
         while count < TERMS:
@@ -148,7 +148,7 @@ def look_ups(built: Indexed, questions: Sequence[str]) -> dict[str, object]:
         started = perf_counter()
         spelling(view, known, built.embedder.tokenizer, lambda: False)
         known_ms = 1000 * (perf_counter() - started)
-        terms = len(view.vocabulary.words(range(100)))
+        terms = len(view.vocabulary.words())
     return {
         "own terms": len(own),
         "read ms": read_ms,

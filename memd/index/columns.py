@@ -281,6 +281,14 @@ def take(values: NDArray[Any], ids: Sequence[int] | Ids) -> list[Any]:
     return taken
 
 
+def bits_set(words: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the number of bits set in each row."""
+    is_counted = hasattr(np, "bitwise_count")  # since numpy 2
+    bits = np.bitwise_count(words) if is_counted else np.unpackbits(words.view(np.uint8), axis=1)
+    counts: NDArray[np.int64] = bits.sum(axis=1, dtype=np.int64)
+    return counts
+
+
 def stretches(columns: Columns, ids: Sequence[int] | Ids) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return, for each id, the first id and the end of the range of its source's chunks."""
     starts = columns.starts()

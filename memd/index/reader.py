@@ -11,11 +11,10 @@ from array import array
 from collections.abc import Callable, Collection, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from collections.abc import Set as AbstractSet
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
 from datetime import date
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 from memd.errors import DeadlineError, IndexClosedError
 from memd.index.database import FRONT, Match, damaged, decoded, open_reader, terms_of, translated
@@ -71,6 +70,13 @@ KEYED = """
 SEARCHED = f"""
     SELECT chunks.id, path, context, text, {FRONT}
     FROM chunks CROSS JOIN sources ON sources.id = source WHERE chunks.id IN (SELECT value FROM json_each(?))
+"""
+FENCED = f"""
+    SELECT {CHUNK_COLUMNS} FROM chunks WHERE id IN (
+        SELECT before.id FROM json_each(?) AS asked CROSS JOIN chunks AS own ON own.id = asked.value
+        CROSS JOIN chunks AS before ON before.id BETWEEN own.id - ? AND own.id - 1
+        WHERE before.source = own.source
+    ) AND hidden_from != ? AND (instr(text, '```') OR instr(text, '~~~')) ORDER BY id
 """
 # Number of chunks, and of those with a vector.
 SIZES = """
@@ -131,8 +137,7 @@ Row: TypeAlias = tuple[Any, ...]  # of SOURCE_COLUMNS
 _day = cache(date.fromisoformat)  # there are few distinct days
 
 
-@dataclass(frozen=True, slots=True)
-class StoredChunk:
+class StoredChunk(NamedTuple):
     """A chunk with the fields that answers show."""
 
     id: int
@@ -239,14 +244,10 @@ class Reader:
             )
             return {row[0]: _stored(row) for row in found}
 
-    def fenced(self, chunk: StoredChunk, most: int) -> list[StoredChunk]:
-        """Return those of the *most* chunks before a chunk of its source in which a fence may stand."""
+    def fenced(self, ids: Sequence[int], most: int) -> list[StoredChunk]:
+        """Return those of the *most* chunks before some, of their sources, in which a fence may stand."""
         with decoded(self._path):
-            found = self._db.execute(
-                f"SELECT {CHUNK_COLUMNS} FROM chunks WHERE id BETWEEN ? AND ? AND source = ?"
-                " AND hidden_from != ? AND (instr(text, '```') OR instr(text, '~~~')) ORDER BY id",
-                (chunk.id - most, chunk.id - 1, chunk.source, self._not_for),
-            )
+            found = self._db.execute(FENCED, (json.dumps(list(ids)), most, self._not_for))
             return [_stored(row) for row in found]
 
     def headings(self, ids: Sequence[int]) -> dict[int, str]:

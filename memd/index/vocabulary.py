@@ -9,22 +9,31 @@ kept in memory, 0.1 kB each. For newer chunks the texts are read instead.
 It may contain terms of dead chunks only: users check the postings of a term.
 """
 
+from __future__ import annotations
+
 import threading
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, suppress
 from heapq import heapify, heappop
 from itertools import chain, takewhile
+from typing import TYPE_CHECKING
 
 import structlog
 
 from memd.errors import MemdError
+from memd.index.columns import bits_set
 from memd.index.database import FRONT
 from memd.index.reader import Reader
 from memd.index.source_rows import NO_FRONT, searchable
 from memd.languages import Language, stems
 from memd.lru import LruCache
 from memd.text import paired
+
+with suppress(ImportError):  # then search.fallback answers, and no word is corrected
+    import numpy as np
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 log = structlog.get_logger()
 
@@ -66,6 +75,8 @@ class Vocabulary:
         self._apart = apart
         self._lock = threading.Lock()
         self._words: dict[int, dict[str, int]] = {}  # length → term → document frequency
+        # length → its terms, and the letters of each as bits
+        self._letters: dict[int, tuple[list[str], NDArray[np.uint32]]] = {}
         self._ordered: list[str] | None = None  # all terms, sorted; made for the first completion
         # (language, word) → number of terms examined, and the forms among them
         self._forms: LruCache[tuple[Language, str], tuple[int, tuple[str, ...]]] = LruCache(FORMS_KEPT)
@@ -92,7 +103,7 @@ class Vocabulary:
             unread = last - self._last
             if unread > FEW_NEW_CHUNKS and chunks <= FEW_CHUNKS:
                 self._words, self._last = _all(reader)
-                self._ordered = None
+                self._ordered, self._letters = None, {}
                 self._forms = LruCache(FORMS_KEPT)
             elif unread > FEW_NEW_CHUNKS + UNREAD_SHARE * chunks:
                 # Start the background thread, unless it runs.
@@ -111,10 +122,30 @@ class Vocabulary:
         self._complete_at = reader.generation
         return True
 
-    def words(self, letters: Iterable[int]) -> list[str]:
-        """Return the terms with one of these lengths, as far as they were read."""
+    def words(self) -> list[str]:
+        """Return the terms, as far as they were read."""
         with self._lock:
-            return list(chain.from_iterable(self._words.get(number, ()) for number in letters))
+            return list(chain.from_iterable(self._words.values()))
+
+    def near(self, term: str, edits: int) -> list[str]:
+        """Return the terms, as far as they were read, that may be within so many edits of *term*.
+
+        By their lengths and by the set of their letters, of which an edit changes at most two: that leaves
+        out nearly all words, in a tenth of the time that counting edits takes.
+        """
+        found: list[str] = []
+        wanted = _letters_of([term])
+        with self._lock:
+            for length in range(len(term) - edits, len(term) + edits + 1):
+                words = self._words.get(length, {})
+                terms, letters = self._letters.get(length, ([], wanted[:0]))
+                if len(terms) < len(words):  # terms are never removed
+                    terms = list(words)
+                    letters = _letters_of(terms)
+                    self._letters[length] = terms, letters
+                near = np.flatnonzero(bits_set((letters ^ wanted)[:, None]) <= 2 * edits)
+                found += [terms[place] for place in near.tolist()]
+        return found
 
     def beginning_with(self, start: str) -> Iterator[str]:
         """Yield the longer terms with this prefix, as far as they were read, the most frequent first."""
@@ -171,7 +202,7 @@ class Vocabulary:
             # Sorted here rather than by the first query that needs it: 60 ms for 100,000 chunks.
             ordered = sorted(chain.from_iterable(words.values()))
             with self._lock:
-                self._words, self._last, self._ordered = words, last, ordered
+                self._words, self._last, self._ordered, self._letters = words, last, ordered, {}
                 self._complete_at = -2
                 self._forms = LruCache(FORMS_KEPT)
         except MemdError as error:  # it is closed, or the database cannot be read: queries will say so
@@ -203,6 +234,13 @@ def _all(reader: Reader) -> tuple[dict[int, dict[str, int]], int]:
                 words.setdefault(len(text), {})[text] = frequency
         term = found[-1][0]
     return words, last
+
+
+def _letters_of(terms: Sequence[str]) -> NDArray[np.uint32]:
+    """Return the letters of each of some terms of one length as bits, some of which several letters share."""
+    codes = np.frombuffer("".join(terms).encode("utf-32-le"), np.uint32).reshape(len(terms), -1)
+    letters: NDArray[np.uint32] = np.bitwise_or.reduce(np.left_shift(np.uint32(1), codes & 31), axis=1)
+    return letters
 
 
 def _is_word(term: str) -> bool:

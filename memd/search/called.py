@@ -59,6 +59,7 @@ class _Asked:
     words: Words
     numbers: tuple[tuple[str, str], ...]  # (word, number)
     idf: Mapping[str, float]
+    each: frozenset[str]
 
     def mass(self, words: Words) -> float:
         return sum(self.idf.get(word, 0.0) for word in set(words))
@@ -172,19 +173,20 @@ def by_titles(
     asked = words_of(text)
     if not 0 < len(asked) <= MOST_WORDS:
         return {}
-    query = _Asked(asked, tuple(numbered(asked)), {term.text.casefold(): term.idf for term in terms})
-    found: dict[int, Called] = {}
-    seen: set[int] = set()
+    query = _Asked(
+        asked, tuple(numbered(asked)), {term.text.casefold(): term.idf for term in terms}, frozenset(asked)
+    )
+    first: dict[int, int] = {}  # source → its best chunk
     for one in candidates:
-        if one.source in seen:
-            continue
-        seen.add(one.source)
-        source = sources[one.source]
+        first.setdefault(one.source, one.id)
+    found: dict[int, Called] = {}
+    for number, chunk in first.items():
+        source = sources[number]
         how = _name(names_of(source.title, source.path), source.title, query)
-        if named.get(one.source) and (how is None or how.added < WHOLE):
+        if number in named and named[number] and (how is None or how.added < WHOLE):
             how = Called(text, "whole", WHOLE)
         if how:
-            found[one.id] = how
+            found[chunk] = how
     return found
 
 
@@ -204,7 +206,7 @@ def _name(names: Names, title: str, query: _Asked) -> Called | None:
         if is_in_it or (number in names.stem[:1] and not names.around.isdisjoint((word, f"{word}s"))):
             return Called(f"{word} {number}", "number", NUMBER)
     for one in (names.title, names.stem):
-        is_shorter = 1 < len(one) < len(asked) and one[0] in asked
+        is_shorter = 1 < len(one) < len(asked) and one[0] in query.each
         if is_shorter and 0 < query.half <= query.mass(one) and _in_a_row(one, asked):
             return Called(title, "part", PART + len(one) / len(asked) / 2)
     return None

@@ -18,6 +18,7 @@ from datetime import date
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from memd.index.columns import bits_set
 from memd.index.reader import StoredChunk
 from memd.index.snapshot import View
 from memd.index.source_rows import BITS, MIN_JACCARD, MOST_DIFFERING, SHINGLE, compared_words
@@ -200,7 +201,7 @@ class Likeness:
         one, rest = table[0], table[1:]
         possible = (rest["numbers"] == one["numbers"]) & (rest["triples"] > 0)
         triples = rest["triples"].astype(np.float64) + one["triples"]
-        possible &= _set_bits(rest["bitmap"] ^ one["bitmap"]) <= MOST_DIFFERING * triples
+        possible &= bits_set(rest["bitmap"] ^ one["bitmap"]) <= MOST_DIFFERING * triples
         equal = (rest["text"] == one["text"])[possible].tolist()
         for at, is_equal in zip(np.flatnonzero(possible).tolist(), equal, strict=True):
             yield different[at], "alike" if is_equal else "open"
@@ -276,14 +277,6 @@ class _Facts:
         alike &= self.source != self.source[block, None]
         table: NDArray[np.bool_] = alike
         return table
-
-
-def _set_bits(words: NDArray[np.uint64]) -> Ids:
-    """Return the number of bits set in each row."""
-    is_counted = hasattr(np, "bitwise_count")  # since numpy 2
-    bits = np.bitwise_count(words) if is_counted else np.unpackbits(words.view(np.uint8), axis=1)
-    counts: Ids = bits.sum(axis=1, dtype=np.int64)
-    return counts
 
 
 class _Text:

@@ -66,7 +66,7 @@ class Place:
     end_line: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Hit:
     """One hit of an answer: a chunk, and the lines shown of it and its neighbours."""
 
@@ -178,10 +178,8 @@ def search(view: View, prepared: PreparedQuery, words: Judgement | None = None) 
         shown_first = [hit.candidate for hit in hits]
         compared_ones = [*candidates[:FIRST], *shown_first]
         later = later_statements(view, shown_first, candidates, lambda: source_days(view, compared_ones))
-        hits = [
-            replace(hit, later=later[hit.candidate.id][1]) if hit.candidate.id in later else hit
-            for hit in hits
-        ]
+        for hit in hits:
+            hit.later = later[hit.candidate.id][1] if hit.candidate.id in later else None
     timer.lap("load")
 
     return Answer(
@@ -249,7 +247,8 @@ def _load(view: View, found: Dedup, wanted_words: Wanted, today: date) -> list[H
     chunks = view.chunks([number for kept in beside for number in (kept, *beside[kept])])
     places = _places(view, [number for many in found.folded.values() for number in many])
     shown: dict[int, set[Line]] = {}  # by source: the lines of better hits
-    hits = []
+    hits: list[Hit] = []
+    shown_of: list[StoredChunk] = []  # the chunk that the snippet of each hit is of
     for candidate in found.kept:
         source, better = candidate.source, shown.setdefault(candidate.source, set())
         chunk, *others = (chunks[number] for number in (candidate.id, *beside[candidate.id]))
@@ -271,7 +270,7 @@ def _load(view: View, found: Dedup, wanted_words: Wanted, today: date) -> list[H
         ]
         best, of = max(snippets, key=lambda made: made[0].weight)
         heading, named = heading_at(view, of, best, wanted_words)
-        named = with_fence(of, view.reader.fenced(of, CODE_CHUNKS) if in_section(of) else (), named)
+        shown_of.append(of)
         same, record = found.folded.get(chunk.id), view.source(source)
         hits.append(
             Hit(
@@ -289,6 +288,11 @@ def _load(view: View, found: Dedup, wanted_words: Wanted, today: date) -> list[H
             )
         )
         better.update(*(part.lines for part in parts))
+    within = [of.id for of in shown_of if in_section(of)]
+    fences = view.reader.fenced(within, CODE_CHUNKS) if within else []
+    for hit, of in zip(hits, shown_of, strict=True):
+        before = [one for one in fences if one.source == of.source and of.id - CODE_CHUNKS <= one.id < of.id]
+        hit.snippet = with_fence(of, before if in_section(of) else (), hit.snippet)
     return hits
 
 

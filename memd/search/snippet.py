@@ -52,7 +52,7 @@ _TURN = re.compile(r"#{1,6} .+ · ")  # a heading between a question and its ans
 _CODE = re.compile(r"^[ \t]*(?P<fence>`{3,}|~{3,}).*\n(?:(?![ \t]*(?P=fence)).*\n?){1,4}", re.MULTILINE)
 _FENCED = re.compile(r"^[ \t]*(?:`{3,}|~{3,})", re.MULTILINE)
 _GAP = re.compile(r"\n[ \t]*\n")
-_MAYBE_QUIET = re.compile(r"://|www\.|\]|<|```|~~~")
+_MAYBE_QUIET = ("```", "]", "<", "://", "www.", "~~~")  # a text with none of them has nothing quiet
 # A stretch of the raw text that contains whole words.
 _STRETCH = re.compile(f"[{SPACELESS}]+|[^\\s\\x00-/:-@\\[-`{{-\\x7f{SPACELESS}]+")
 
@@ -123,7 +123,9 @@ def wanted(query: Query, weights: Mapping[str, float]) -> Wanted:
     every = sum(weighed.values())
     # Quoted phrases have the weight of all words: a chunk is a hit only because it has each of them.
     phrases = [_phrase(typed, weighed, every) for typed in query.phrases]
-    phrases += [_phrase(typed, weighed, 0.0) for typed in dict.fromkeys(query.words)]
+    # A word of plain letters is no phrase.
+    signed = (typed for typed in dict.fromkeys(query.words) if not (typed.isascii() and typed.isalnum()))
+    phrases += [_phrase(typed, weighed, 0.0) for typed in signed]
     some = tuple(phrase for phrase in phrases if len(phrase.words) > 1)
     in_phrases = {word for phrase in some for word in phrase.words}
     content = {word for word in words if weighed[word] != STOP_WORD_WEIGHT or word in in_phrases} - {""}
@@ -202,10 +204,15 @@ def _marks(text: str, query: Wanted) -> list[_Mark]:
         for at, word in places
     ]
     more = [mark for phrase in query.phrases for mark in _phrase_marks(text, marks, phrase)]
-    found = sorted([*marks, *more])
-    if not found or not _MAYBE_QUIET.search(text):
+    found = sorted([*marks, *more]) if more else marks
+    if not found or not any(sign in text for sign in _MAYBE_QUIET):
         return found
-    quiet = [match.span() for match in _QUIET.finditer(text)]
+    quiet: list[tuple[int, int]] = []
+    end = -1
+    for mark in found:
+        if mark.start > end:  # another line
+            start, end = text.rfind("\n", 0, mark.start) + 1, _end_of_line(text, mark.start)
+            quiet += [match.span() for match in _QUIET.finditer(text, start, end)]
     # An address that is asked for is found in addresses only.
     return [mark for mark in found if "/" in mark.what or not _is_within(mark.start, quiet)] or found
 
@@ -281,13 +288,15 @@ def _inner_marks(text: str, words: Iterable[str]) -> list[tuple[int, str]]:
     if text.isascii():  # then no word beyond ASCII is in it, and a search without expressions does the same
         lower = text.lower()
         return [(at, word) for word in words if (at := lower.find(word)) >= 0]
-    found = []
+    found, lower = [], text.lower()
+    if len(lower) != len(text):
+        lower = "".join(low if len(low := one.lower()) == 1 else one for one in text)
+    others = [(run, _plain(searched_text(run[0]))) for run in _STRETCH.finditer(text) if not run[0].isascii()]
     for word in words:
-        if place := re.search(re.escape(word), text, re.IGNORECASE):
-            found.append((place.start(), word))
+        if (at := lower.find(word)) >= 0:
+            found.append((at, word))
         else:
-            others = (run for run in _STRETCH.finditer(text) if not run[0].isascii())
-            within = (run for run in others if word in _plain(searched_text(run[0])))
+            within = (run for run, plain in others if word in plain)
             found += [(run.start() + _place(run[0], word), word) for run in islice(within, 1)]
     return found
 
@@ -438,10 +447,10 @@ def lines_of(chunk: StoredChunk, without: Container[Line] = ()) -> dict[Line, st
     return {line: text for line, text in found.items() if line not in without} if without else found
 
 
-def passage(parts: Iterable[Part]) -> Passage | None:
+def passage(parts: Sequence[Part]) -> Passage | None:
     """Return parts of a source as a passage, without blank lines at its ends; None if nothing is left."""
     lines = {line: text for part in parts for line, text in part.lines.items()}
-    places = sorted(lines)
+    places = sorted(lines) if len(parts) > 1 else list(lines)
     while places and not lines[places[-1]].strip():
         places.pop()
     start = next((place for place, line in enumerate(places) if lines[line].strip()), 0)
@@ -449,7 +458,8 @@ def passage(parts: Iterable[Part]) -> Passage | None:
     if not places:
         return None
     first, last = places[0], places[-1]
-    if last[0] - first[0] == len(places) - 1 and not any(byte for _, byte in places[1:]):
+    is_whole = len(parts) == 1 or not any(byte for _, byte in places[1:])  # a chunk's other lines are whole
+    if is_whole and last[0] - first[0] == len(places) - 1:
         return Passage(first[0], last[0], first[1], "\n".join([lines[line] for line in places]))
     text, last, end = "", first, first
     for line in places:
@@ -503,7 +513,7 @@ def with_fence(chunk: StoredChunk, before: Sequence[StoredChunk], named: Snippet
     lines = {line: text for one in (*before, chunk) for line, text in lines_of(one).items()}
     opened = ""
     for text in (lines[place] for place in sorted(lines) if place[0] < named.start):
-        if fence := _FENCE.fullmatch(text):
+        if ("```" in text or "~~~" in text) and (fence := _FENCE.fullmatch(text)):
             if not opened:
                 opened = fence[1] + fence[2]
             elif opened.startswith(fence[1]) and not fence[2]:

@@ -188,7 +188,7 @@ def words_within(vocabulary: Vocabulary, term: str, edits: int) -> list[str]:
     """Return the terms of a vocabulary that are within *edits* edits of *term*, the most frequent first."""
     near = process.extract(
         term,
-        vocabulary.words(range(len(term) - edits, len(term) + edits + 1)),
+        vocabulary.near(term, edits),
         scorer=OSA.distance,
         score_cutoff=edits,
         limit=None,

@@ -24,7 +24,7 @@ def words(notes: Notes, *, timeout_s: float | None = None) -> tuple[bool, dict[s
     """Return whether all terms were read, and the terms with their document frequencies."""
     with notes.index.view() as view:
         done = view.vocabulary.read(view.reader, view.snapshot.columns.count, timeout_s)
-        found = view.vocabulary.words(range(40))
+        found = view.vocabulary.words()
         return done, {term: view.vocabulary.document_frequency(term) for term in sorted(found)}
 
 
