@@ -42,6 +42,9 @@ def arguments(parser: ArgumentParser) -> None:
         "--with-tools", action="store_true", help="keep tool calls, their results, and thinking"
     )
     parser.add_argument(
+        "--subagents", action="store_true", help="also the sessions of sub-agents, each as a page of its own"
+    )
+    parser.add_argument(
         "--memory", action="store_true",
         help="the notes that the client keeps for itself, instead of its sessions",
     )  # fmt: skip
@@ -116,8 +119,8 @@ def _check(args: Namespace) -> None:
     if args.memory:
         if args.client not in MEMORIES:
             raise CommandError(f"--memory is for {', '.join(MEMORIES)}; of {args.client} leave it out")
-        if args.with_tools:
-            raise CommandError("--with-tools is for sessions: notes have no tool calls")
+        if args.with_tools or args.subagents:
+            raise CommandError("--with-tools and --subagents are for sessions: notes have neither")
         if args.follow and args.dry_run:
             raise CommandError(
                 "--follow and --dry-run do not go together: nothing would be written, for ever"
@@ -137,6 +140,8 @@ def _check(args: Namespace) -> None:
         raise CommandError(f"which export? memctl import {args.client} FILE.zip (or JSON, or a folder)")
     if args.follow and (args.client not in FOLLOWED or args.dry_run):
         raise CommandError("--follow is for files that grow: " + ", ".join(sorted(FOLLOWED)))
+    if args.subagents and args.client not in WITH_PROJECTS:
+        raise CommandError("--subagents is for agents that have some: " + ", ".join(sorted(WITH_PROJECTS)))
     if args.project and args.client not in WITH_PROJECTS:
         raise CommandError("--project is for agents with projects: " + ", ".join(sorted(WITH_PROJECTS)))
 
@@ -144,7 +149,7 @@ def _check(args: Namespace) -> None:
 def _command(args: Namespace, workspace: str) -> list[str]:
     flags = [
         f"--{name}"
-        for name in ("with-tools", "again", "dry-run", "follow", "memory", "all-projects")
+        for name in ("with-tools", "subagents", "again", "dry-run", "follow", "memory", "all-projects")
         if getattr(args, name.replace("-", "_"))
     ]
     if args.project:

@@ -35,7 +35,15 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("client")
     parser.add_argument("paths", type=Path, nargs="*")
     parser.add_argument("--project", type=Path)
-    for name in ("--with-tools", "--again", "--dry-run", "--follow", "--memory", "--all-projects"):
+    for name in (
+        "--with-tools",
+        "--again",
+        "--dry-run",
+        "--follow",
+        "--memory",
+        "--all-projects",
+        "--subagents",
+    ):
         parser.add_argument(name, action="store_true")
     return parser.parse_args()
 
@@ -57,6 +65,7 @@ def _import(args: argparse.Namespace, send: Send) -> None:
             all_projects=args.all_projects,
             workspaces=tuple(roots),
             with_tools=args.with_tools,
+            subagents=args.subagents,
             again=args.again,
             dry_run=args.dry_run,
         )

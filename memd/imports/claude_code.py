@@ -4,8 +4,9 @@ A record is a part of a message ("user", "assistant"), a text that the program a
 ("attachment", "isMeta"), or a property of the session ("custom-title", "ai-title", "summary"). Turns are the
 words of people and the answers of the model; everything else is skipped. Records form a tree by parentUuid;
 all branches are kept, in the order in which they were written, and a record that a branch repeats is read
-once. Files of subagents (isSidechain) contain no words of people, and their results are in the session that
-started them.
+once. A branch that begins with a person's words, and that the last turn does not come from, is abandoned.
+Files of subagents (isSidechain) contain no words of people, and their results are in the session that started
+them: they are read only if the user wants it.
 
 A session that is sent to the background goes on in a new file, which begins with the records of the old one;
 only their session's id is new, and a mark is added, `sessionKind` (kenn-io/agentsview#1370). They are left
@@ -16,11 +17,13 @@ import json
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from functools import cache
 from pathlib import Path
 
 from memd.imports.conversation import (
+    AGENT,
     ASSISTANT,
     SUBAGENT,
     USER,
@@ -63,14 +66,15 @@ def files(path: Path) -> Iterator[Path]:
 
 
 def conversations(
-    path: Path, problems: Problems, read: Read, folder: Path | None = None
+    path: Path, problems: Problems, read: Read, folder: Path | None = None, *, subagents: bool = False
 ) -> Iterator[Conversation]:
     """Yield the session of a file; its turns are read lazily."""
-    if path.stem.startswith("agent-"):
+    is_subagent = path.stem.startswith("agent-")
+    if is_subagent and not subagents:
         problems.add(str(path), SUBAGENT)
         return
-    session = Conversation(id="", turns=iter(()), former_id=path.stem)
-    session.turns = _turns(session, path, objects(path, problems, read, folder))
+    session = Conversation(id="", turns=iter(()), former_id="" if is_subagent else path.stem)
+    session.turns = _turns(session, path, objects(path, problems, read, folder), is_subagent=is_subagent)
     yield session
 
 
@@ -81,13 +85,21 @@ def siblings(path: Path) -> list[Path]:
     return [one for one in sorted(path.parent.glob("*.jsonl")) if is_session_id(one.stem) and one != path]
 
 
-def _turns(session: Conversation, path: Path, records: Iterator[dict[str, object]]) -> Iterator[Turn]:
+def _turns(
+    session: Conversation, path: Path, records: Iterator[dict[str, object]], *, is_subagent: bool
+) -> Iterator[Turn]:
     is_named = False
     recorded = ""
     known: set[str] = set()  # records that are read already, or that another session has
+    parents: dict[str, str] = {}
+    said: dict[str, bool] = {}  # each record of turns, and whether a person said something in it
     for record in records:
         kind = text(record.get("type"))
-        if uuid := text(record.get("uuid")):
+        uuid = text(record.get("uuid"))
+        if uuid:
+            # Where a conversation was compacted, the parent is only a logical one.
+            parent = text(record.get("parentUuid")) or text(record.get("logicalParentUuid"))
+            parents.setdefault(uuid, parent)
             if not known and record.get("sessionKind") == _BACKGROUND:
                 known.update(_copied(path))
             if uuid in known:
@@ -99,10 +111,54 @@ def _turns(session: Conversation, path: Path, records: Iterator[dict[str, object
             session.title, is_named = text(record.get("customTitle")), True
         elif kind in {"ai-title", "summary"} and not is_named:
             session.title = text(record.get("aiTitle")) or text(record.get("summary")) or session.title
-        elif not (record.get("isSidechain") or record.get("isMeta") or record.get("isCompactSummary")):
+        elif record.get("isSidechain") and not is_subagent:
+            continue
+        elif not (record.get("isMeta") or record.get("isCompactSummary")):
             for turn in _of_record(record):
                 session.id = session.id or session_id(path, path.stem, recorded)
-                yield turn
+                if is_subagent:
+                    session.title = session.title or turn.text
+                    yield replace(turn, speaker=AGENT) if turn.speaker == USER else turn
+                    continue
+                is_new = uuid not in said
+                forks = is_new and turn.speaker == USER and _forks(uuid, parents, said)
+                said[uuid] = said.get(uuid, False) or turn.speaker == USER
+                yield replace(turn, record=uuid, forks=forks)
+    if not is_subagent:
+        session.abandoned = _abandoned(said, parents)
+
+
+def _forks(uuid: str, parents: dict[str, str], said: dict[str, bool]) -> bool:
+    """Return whether a record goes on from an earlier turn than the last one."""
+    seen = {uuid}
+    while (one := parents.get(uuid, "")) not in said and one not in seen:
+        seen.add(one)
+        uuid = one
+    return one in said and one != next(reversed(said))
+
+
+def _abandoned(said: dict[str, bool], parents: dict[str, str]) -> set[str]:
+    """Return the records of branches that the last turn does not come from."""
+    # Nothing is known about a branch whose parents end before it joins. Results of tools that ran side by
+    # side are branches, too, in which nobody spoke: they belong to the one that they join.
+    joined: set[str] = set()
+    abandoned: set[str] = set()
+    unknown: set[str] = {""}
+    for uuid in [*list(said)[-1:], *said]:
+        path: set[str] = set()
+        one = uuid
+        while one not in joined and one not in abandoned and one not in unknown and one not in path:
+            path.add(one)
+            one = parents.get(one, "")
+        if not joined:
+            joined |= path
+        elif one in abandoned or (one in joined and any(said.get(part) for part in path)):
+            abandoned |= path
+        elif one in joined:
+            joined |= path
+        else:
+            unknown |= path
+    return abandoned
 
 
 def _copied(path: Path) -> list[str]:

@@ -59,24 +59,27 @@ def files(path: Path) -> Iterator[Path]:
 
 
 def conversations(
-    path: Path, problems: Problems, read: Read, folder: Path | None = None
+    path: Path, problems: Problems, read: Read, folder: Path | None = None, *, subagents: bool = False
 ) -> Iterator[Conversation]:
     """Yield the session of a file; its turns are read lazily."""
     named = _NAMED.search(path.stem)
     session = Conversation(id="", turns=iter(()), former_id=named[0] if named else path.stem)
-    session.turns = _turns(session, path, objects(path, problems, read, folder), problems)
+    session.turns = _turns(
+        session, path, objects(path, problems, read, folder), None if subagents else problems
+    )
     yield session
 
 
 def _turns(
-    session: Conversation, path: Path, records: Iterator[dict[str, object]], problems: Problems
+    session: Conversation, path: Path, records: Iterator[dict[str, object]], problems: Problems | None
 ) -> Iterator[Turn]:
+    """Yield the turns of a session; with *problems*, a subagent's has none."""
     recorded = ""
     for record in records:
         payload = fields(record.get("payload"))
         match record.get("type"):
             case "session_meta":
-                if payload.get("thread_source") == "subagent":
+                if problems and payload.get("thread_source") == "subagent":
                     problems.add(str(path), SUBAGENT)
                     return
                 recorded = recorded or text(payload.get("id"))

@@ -18,7 +18,10 @@ from memd.sources.markdown import read_blocks, split_lines
 
 USER = "User"
 ASSISTANT = "Assistant"
-SUBAGENT = "is a subagent's: its result is in the session that started it"  # why a session file is skipped
+AGENT = "Agent"  # who asks a sub-agent
+SUBAGENT = (  # why a session file is skipped
+    "is a subagent's: its result is in the session that started it (--subagents makes a page of it)"
+)
 
 SESSION_ID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 
@@ -53,6 +56,8 @@ class Turn:
     text: str
     at: datetime | None = None  # with a time zone
     kind: Kind = "said"
+    record: str = ""  # the client's id of it, for `Conversation.abandoned`
+    forks: bool = False  # it does not go on from the turn before
 
 
 @dataclass(slots=True)
@@ -67,6 +72,7 @@ class Conversation:
     project: str = ""  # the folder in which an agent worked
     started: datetime | None = None  # for turns that have no time
     written_by: Literal["agent", "human"] = "agent"
+    abandoned: set[str] = field(default_factory=set)  # records of branches that were left; known at the end
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,7 +133,7 @@ def pages(
         if part.blocks and _is_full(part, len(turn.text), turns[len(found) :]):
             found.append(_page(of, part, len(found) + 1, settings, slot))
             part = _Part()
-        part.add(turn, f"{_heading(turn, part.last)}\n\n{turn.text}\n")
+        part.add(turn, f"{_heading(turn, part.last, of.of.abandoned)}\n\n{turn.text}\n")
     if part.blocks:
         found.append(_page(of, part, len(found) + 1, settings, slot))
     return found
@@ -237,14 +237,16 @@ def _goes_on(open_turn: Turn, until: datetime | None, turn: Turn) -> bool:
     return (
         turn.speaker == open_turn.speaker
         and turn.kind == open_turn.kind != "tool"
+        and not turn.forks
         and len(open_turn.text) + len(turn.text) <= MAX_TURN_CHARS
         and (until is None or turn.at is None or turn.at - until <= SAME_TURN)
     )
 
 
-def _heading(turn: Turn, before: datetime | None) -> str:
+def _heading(turn: Turn, before: datetime | None, abandoned: Collection[str]) -> str:
     """Return a turn's heading: speaker and time, with the date if it differs from the turn before."""
     name = turn.speaker + (" (thinking)" if turn.kind == "thinking" else "")
+    name += " (abandoned)" if turn.record in abandoned else ""
     if turn.at is None:
         return f"{'#' * RANK} {name}"
     is_same_day = before is not None and before.date() == turn.at.date()

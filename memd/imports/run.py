@@ -11,8 +11,9 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
@@ -53,6 +54,7 @@ class Order:
     all_projects: bool = False  # of these notes; otherwise only those of *project*, or of the workspace
     workspaces: tuple[Path, ...] = ()  # all roots: those below the folder get their own notes
     with_tools: bool = False
+    subagents: bool = False  # also their sessions, which have no words of people
     again: bool = False
     dry_run: bool = False
 
@@ -136,6 +138,12 @@ CLIENTS: Final[Mapping[str, ClientReader]] = {
 }
 
 
+WITH_SUBAGENTS: Final[Mapping[str, FileReader]] = {
+    "claude-code": partial(claude_code.conversations, subagents=True),
+    "codex": partial(codex.conversations, subagents=True),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Memory:
     """The notes that a client keeps for itself."""
@@ -163,7 +171,8 @@ MEMORIES: Final[Mapping[str, Memory]] = {
 
 def _reader(order: Order) -> ClientReader:
     if not order.memory:
-        return CLIENTS[order.client]
+        client = CLIENTS[order.client]
+        return replace(client, read=WITH_SUBAGENTS[order.client]) if order.subagents else client
     memory = MEMORIES[order.client]
     return ClientReader(
         memory.files, memory.reader(order.about), lambda: memory.default_folders(order.about), follow=True

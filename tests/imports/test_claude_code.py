@@ -132,7 +132,70 @@ def test_a_subagents_file_is_named_and_left_out(workspace):
     path = workspace.session(typed("do this"), name="agent-a1b2c3.jsonl")
     found = workspace.imports("claude-code", path)
     assert found["new"] == []
-    assert "subagent" in found["skipped"][0]["why"]
+    assert "--subagents makes a page of it" in found["skipped"][0]["why"]
+
+
+def test_a_subagents_work_is_a_page_of_its_own_where_it_is_wanted(workspace):
+    """Its session is that which started it, and who asked is no person."""
+    session = "5e55105e-0000-4000-8000-000000000001"
+    own = {"isSidechain": True, "agentId": "a1b2c3", "sessionId": session}
+    workspace.session(typed("look into it", sessionId=session), answered("An agent does."))
+    workspace.session(
+        typed("Find the queue", **own),
+        answered("It is in jobs.py.", **own),
+        name=f"{session}/subagents/agent-a1b2c3.jsonl",
+    )
+    workspace.imports("claude-code", workspace.home / "claude-code", subagents=True)
+    page, of_agent = sorted(workspace.pages().values(), key=lambda text: "agent-a1b2c3" in text)
+    assert "jobs.py" not in page
+    assert f"session: {session}/agent-a1b2c3\n" in of_agent
+    assert "title: Find the queue\n" in of_agent
+    assert "## Agent · 2026-05-01 10:00\n\nFind the queue\n" in of_agent
+    assert "User" not in of_agent
+
+
+def linked(*records):
+    """Link records as (id, parent, record)."""
+    return [record | {"uuid": uuid, "parentUuid": parent} for uuid, parent, record in records]
+
+
+def headings(workspace):
+    return [line[3:].split(" · ")[0] for line in workspace.body().splitlines() if line.startswith("## ")]
+
+
+def test_a_branch_that_was_abandoned_is_marked(workspace):
+    """As by a rewind: its turns stay, and say so; the page is the same one, whose turns it had before."""
+    begin = [("1", None, typed("Which queue?")), ("2", "1", answered("RabbitMQ."))]
+    left = [
+        ("3", "2", typed("Why that?")),
+        ("4", "3", answered("It was there.")),
+        ("7", "4", typed("Is it?")),
+    ]
+    later = [("5", "2", typed("And Postgres?")), ("6", "5", answered("It can do it."))]
+    path = workspace.session(*linked(*begin, *left))
+    workspace.imports("claude-code", path)
+    assert "abandoned" not in workspace.body()
+    workspace.session(*linked(*begin, *left, *later))
+    workspace.imports("claude-code", path)
+    gone = ["User (abandoned)", "Assistant (abandoned)", "User (abandoned)"]
+    assert headings(workspace) == ["User", "Assistant", *gone, "User", "Assistant"]
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        [("1", None, typed("a")), ("2", "1", answered("b")), ("3", None, typed("c"))],  # compacted
+        [("1", None, typed("a")), ("2", "1", answered("b")), ("3", "x", typed("c"))],  # a lost parent
+        [("1", "2", typed("a")), ("2", "1", answered("b")), ("3", "2", typed("c"))],  # in a circle
+        [("1", "2", {"type": "system"}), ("2", "1", {"type": "system"}), ("3", "2", typed("c"))],  # the same
+        [("1", None, typed("a")), ("2", "1", answered([{"type": "tool_use", "name": "Bash", "input": {}}])),
+         ("3", "2", answered("both")), ("4", "2", typed([{"type": "tool_result", "content": "x"}])),
+         ("5", "3", answered("c"))],  # tools side by side
+    ],
+)  # fmt: skip
+def test_what_is_no_branch_of_a_persons_is_not_abandoned(workspace, records):
+    workspace.imports("claude-code", workspace.session(*linked(*records)), with_tools=True)
+    assert "abandoned" not in workspace.body()
 
 
 def test_sessions_of_another_project_are_left_out_when_one_is_named(workspace, tmp_path):

@@ -74,3 +74,4 @@ def test_a_subagents_session_is_named_and_left_out(workspace):
     found = workspace.imports("codex", workspace.session(meta, item("user", "x"), client="codex", name=NAME))
     assert found["new"] == []
     assert "subagent" in found["skipped"][0]["why"]
+    assert workspace.imports("codex", workspace.home / "codex", subagents=True)["new"]

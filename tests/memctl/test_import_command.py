@@ -148,7 +148,7 @@ def test_two_sessions_of_one_name_have_a_page_each_and_a_link_leads_nowhere(daem
         (["gemini"], exits.USAGE, "memctl import gemini --memory"),
         (["openclaw", "--memory"], exits.USAGE, "of openclaw leave it out"),
         (["codex", "--all-projects"], exits.USAGE, "goes with --memory"),
-        (["codex", "--memory", "--with-tools"], exits.USAGE, "notes have no tool calls"),
+        (["codex", "--memory", "--with-tools"], exits.USAGE, "notes have neither"),
         (["codex", "--memory", "--all-projects", "--project", "."], exits.USAGE, "not both"),
         (["cursor", "--memory", "--all-projects"], exits.USAGE, "--project DIR"),
         (["codex", "--memory", "--follow", "--dry-run"], exits.USAGE, "nothing would be written"),
