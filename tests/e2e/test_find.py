@@ -6,6 +6,8 @@ import signal
 import pytest
 from daemon_process import until
 
+pytestmark = pytest.mark.usefixtures("shared_daemon")
+
 HOSTILE = (
     "# Zebra \x1b]0;owned\x07\x1b[31mred\x1b[0m\n\nzebra \x1b[2J \x9b31m \u202eesrever [bold]markup[/bold]\n"
 )

@@ -8,6 +8,8 @@ from agent_session import in_a_session
 
 from memctl import exits
 
+pytestmark = pytest.mark.usefixtures("shared_daemon")
+
 LINES = [
     f"The heron stood at weir {part} and waited for fish in its pond until line {part}." for part in range(90)
 ]

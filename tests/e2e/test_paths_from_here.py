@@ -10,6 +10,8 @@ from daemon_process import Daemon
 
 from memctl import exits
 
+pytestmark = pytest.mark.usefixtures("shared_daemon")
+
 REPOSITORY = str(Path(exits.__file__).parents[1])
 
 

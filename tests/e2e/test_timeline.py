@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("shared_daemon")
+
 DAYS = ("2026-03-01", "2026-01-10", "2025-05-05")
 
 

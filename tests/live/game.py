@@ -27,10 +27,12 @@ class Game:
     """One workspace, and what is done to it."""
 
     def __init__(
-        self, home: Path, *, under: Sequence[str] = (), provider: str = "none", add: bool = True
-    ) -> None:
+        self, home: Path, *, under: Sequence[str] = (), provider: str = "none", add: bool = True,
+        daemon: Daemon | None = None,
+    ) -> None:  # fmt: skip
         self.root = home / "notes"
-        self.daemon = Daemon(home)
+        self.daemon = daemon or Daemon(home)
+        self._is_shared = daemon is not None
         self._elsewhere = home / "elsewhere"  # the root, while it is away
         self._under = [*(UNPRIVILEGED if os.geteuid() == 0 else ()), *under]
         (self.root / "memory").mkdir(parents=True)
@@ -41,7 +43,8 @@ class Game:
             "kill": self.kill, "rebuild": self.rebuild, "purge": self.purge, "away": self.away,
             "back": self.back,
         }  # fmt: skip
-        self.daemon.start(under=self._under)
+        if not self.daemon.listens():
+            self.daemon.start(under=self._under)
         if add:
             self.daemon.add(self.root)
         self._answers = Answers(self.daemon, self.root)
@@ -60,10 +63,13 @@ class Game:
             time.sleep(step.pause_ms / 1000)
 
     def close(self) -> None:
-        """End the daemon."""
+        """End the daemon; of one that other games share, only this workspace."""
         self._hands.let_go()
+        if self._is_shared:
+            self.daemon.call("workspace.remove", path=str(self.root))
         self._answers.close()
-        self.daemon.close()
+        if not self._is_shared:
+            self.daemon.close()
         give_back(self.root.parent)
 
     def check(self) -> None:

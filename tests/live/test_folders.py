@@ -4,14 +4,29 @@ import os
 import time
 
 import pytest
+from daemon_process import Daemon
 
-from live.game import Game
+from live.game import Game, game
 
 RACY_S = 2.1  # a file that was read sooner after its change is read again by the next scan
 
 
-def note(game: Game, path: str, text: str) -> None:
-    place = game.root / path
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory):
+    """One for all games here: each is about what happens in a folder, and none about the daemon."""
+    daemon = Daemon(tmp_path_factory.mktemp("home"))
+    yield daemon
+    daemon.close()
+
+
+@pytest.fixture
+def played(daemon):
+    with game(daemon=daemon) as begun:
+        yield begun
+
+
+def note(played: Game, path: str, text: str) -> None:
+    place = played.root / path
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text(text)
 
