@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from tests_support import WordTokenizer, many
 
 from memd import daily, fsio
-from memd.entries import append_entry, daily_identity, day_file, find_daily_entry, remove_entry
+from memd.entries import EntryText, append_entry, daily_identity, day_file, find_daily_entry, remove_entry
 from memd.errors import ChangedError, InvalidError, NoSpaceError, NotFoundError, SecretError, UnsafeError
 from memd.records import ChunkLimits
 from memd.sources.daily import parse_daily
@@ -32,10 +32,10 @@ APPENDER = """
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from memd.entries import append_entry
+from memd.entries import EntryText, append_entry
 while True:
-    done = append_entry(Path(sys.argv[1]), title="t", content=sys.argv[2] * int(sys.argv[3]), origin={},
-                        now=datetime(2026, 5, 1, 9, 30, tzinfo=UTC))
+    text = EntryText(sys.argv[2] * int(sys.argv[3]), {}, datetime(2026, 5, 1, 9, 30, tzinfo=UTC), title="t")
+    done = append_entry(Path(sys.argv[1]), text)
     print(done.id, flush=True)
 """
 
@@ -49,9 +49,9 @@ def root(tmp_path):
 
 def append(root, content="It is 5433.", **more):
     """Append one entry; what a test is not about has a plain value."""
-    return append_entry(
-        root, content=content, **{"title": "Database port", "origin": AGENT, "now": NOW, **more}
-    )
+    new_id = {"new_id": more.pop("new_id")} if "new_id" in more else {}
+    given = {"title": "Database port", "origin": AGENT, "now": NOW, **more}
+    return append_entry(root, EntryText(content, **given), **new_id)
 
 
 def blocks(root):

@@ -21,7 +21,15 @@ from hypothesis import strategies as st
 from patience import PATIENCE
 from tests_support import many
 
-from memd.entries import MAX_CONTENT_BYTES, clear_leftovers, delete_entry, leftovers, slug, write_entry
+from memd.entries import (
+    MAX_CONTENT_BYTES,
+    EntryText,
+    clear_leftovers,
+    delete_entry,
+    leftovers,
+    slug,
+    write_entry,
+)
 from memd.errors import (
     ChangedError,
     InvalidError,
@@ -47,9 +55,9 @@ def root(tmp_path):
 
 def write(root, topic="infra", title="Database port", content="It is 5433.", **more):
     """Write one entry; what a test is not about has a plain value."""
-    return write_entry(
-        root, topic=topic, title=title, content=content, **{"origin": AGENT, "now": NOW, **more}
-    )
+    new_id = {"new_id": more.pop("new_id")} if "new_id" in more else {}
+    given = {"topic": topic, "title": title, "origin": AGENT, "now": NOW, **more}
+    return write_entry(root, EntryText(content, **given), **new_id)
 
 
 def front_and_body(path):
@@ -589,10 +597,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 sys.path[:0] = {sys.path!r}
 from memd.errors import NoSpaceError
-from memd.entries import write_entry
+from memd.entries import EntryText, write_entry
 root = Path(sys.argv[1])
 def write(content):
-    write_entry(root, topic="infra", title="port", content=content, origin={{}}, now=datetime.now(UTC))
+    write_entry(root, EntryText(content, {{}}, datetime.now(UTC), topic="infra", title="port"))
 """
 
 ON_A_SMALL_DISK = """

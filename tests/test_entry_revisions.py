@@ -13,7 +13,7 @@ import yaml
 
 from memd import fsio
 from memd.entries import (
-    Revision,
+    EntryText,
     clear_leftovers,
     delete_entry,
     find_entry,
@@ -38,17 +38,16 @@ def root(tmp_path):
 
 
 def write(root, content="It is 5433.", **more):
-    return write_entry(
-        root, topic="infra", title="Database port", content=content,
-        **{"tags": ["db"], "origin": AGENT, "now": NOW, **more},
-    )  # fmt: skip
+    new_id = {"new_id": more.pop("new_id")} if "new_id" in more else {}
+    given = {"topic": "infra", "title": "Database port", "tags": ["db"], "origin": AGENT, "now": NOW, **more}
+    return write_entry(root, EntryText(content, **given), **new_id)
 
 
 def revise(root, path, content="It is 5434 now.", *, seen="", **more):
     return revise_entry(
         root,
         path,
-        Revision(content, **{"origin": {"client": "other"}, "now": LATER, **more}),
+        EntryText(content, **{"origin": {"client": "other"}, "now": LATER, **more}),
         expected_hash=seen,
     )
 
@@ -205,9 +204,7 @@ def test_an_entry_is_found_by_its_id(root):
     assert find_entry(root, "abcdef0123456789") == find_entry(root, "abcdef01") == first.path
     (root / first.path).write_text((root / first.path).read_text() + "mine\n")
     assert find_entry(root, "abcdef") == first.path
-    second = write_entry(
-        root, topic="other", title="x", content="y", origin=AGENT, now=NOW, new_id=lambda: "abcdef9999999999"
-    )
+    second = write(root, "y", topic="other", title="x", new_id=lambda: "abcdef9999999999")
     assert find_entry(root, "abcdef9") == second.path
     with pytest.raises(InvalidError, match="the whole id"):
         find_entry(root, "abcdef")

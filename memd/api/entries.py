@@ -10,7 +10,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import Self, TypeVar
@@ -24,7 +24,7 @@ from memd.api.results import ExtractMemoryResult, ForgetResult, Location, Simila
 from memd.api.search import ANSWER_S
 from memd.api.similar import similar_to_entry
 from memd.entries import (
-    Revision,
+    EntryText,
     Written,
     append_entry,
     daily_identity,
@@ -156,57 +156,30 @@ def _written(
 ) -> tuple[Written, Sequence[str]]:
     """Write or revise the entry; also return the paths that it supersedes. Runs in the folder's thread."""
     root, agent = opened.workspace.root, params.agent
-    now = datetime.now().astimezone()
+    text = EntryText(
+        content=params.content,
+        origin=origin,
+        now=datetime.now().astimezone(),
+        topic=params.topic,
+        title=params.title,
+        tags=params.tags,
+        derived_from=params.derived_from or "",
+        force=params.force,
+    )
     if params.daily:
-        assert params.title is not None
-        written = append_entry(
-            root,
-            title=params.title,
-            content=params.content,
-            topic=params.topic or "",
-            tags=params.tags or (),
-            origin=origin,
-            now=now,
-            force=params.force,
-        )
-        return written, ()
+        return append_entry(root, text), ()
     revised = params.update and _noted(opened, params.update, "$.update", agent=agent)
     named: dict[str, list[str] | None] = {}
     for key, given in (("supersedes", params.supersedes), ("related", params.related)):
         names = [given] if isinstance(given, str) else given  # one may be given alone, as in front matter
         named[key] = names and [_noted(opened, name, f"$.{key}", agent=agent) for name in names]
-    if revised and revised in (named["supersedes"] or ()):
+    superseded = named["supersedes"] or ()
+    if revised and revised in superseded:
         raise InvalidError(f"$.supersedes: {revised} is the entry itself")
+    text = replace(text, supersedes=named["supersedes"], related=named["related"])
     if revised:
-        revision = Revision(
-            content=params.content,
-            origin=origin,
-            now=now,
-            topic=params.topic,
-            title=params.title,
-            tags=params.tags,
-            derived_from=params.derived_from or "",
-            force=params.force,
-            **named,
-        )
-        written = revise_entry(root, revised, revision, expected_hash=params.hash or "")
-        return written, named["supersedes"] or ()
-    assert params.topic is not None
-    assert params.title is not None
-    written = write_entry(
-        root,
-        topic=params.topic,
-        title=params.title,
-        content=params.content,
-        tags=params.tags or (),
-        supersedes=named["supersedes"] or (),
-        related=named["related"] or (),
-        derived_from=params.derived_from or "",
-        origin=origin,
-        now=now,
-        force=params.force,
-    )
-    return written, named["supersedes"] or ()
+        return revise_entry(root, revised, text, expected_hash=params.hash or ""), superseded
+    return write_entry(root, text), superseded
 
 
 def _noted(opened: OpenWorkspace, named: str, place: str, *, agent: bool) -> str:

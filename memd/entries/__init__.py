@@ -4,7 +4,7 @@ from memd.entries import journal
 from memd.entries.day_file import append_entry, daily_identity, find_daily_entry, remove_entry
 from memd.entries.entry import (
     MAX_CONTENT_BYTES,
-    Revision,
+    EntryText,
     Written,
     clear_leftovers,
     delete_entry,
@@ -19,7 +19,7 @@ from memd.entries.entry import (
 
 __all__ = [
     "MAX_CONTENT_BYTES",
-    "Revision",
+    "EntryText",
     "Written",
     "append_entry",
     "clear_leftovers",

@@ -5,22 +5,18 @@ programs append to it, too: agents, editors, shells, a second machine's sync. Wh
 kept:
 
 - An append is one write(2) of a whole block to a file opened with O_APPEND: the kernel finds the end and
-writes
-  there in one atomic step for all processes. The block begins with a line break, which ends the torn last
-  line of a writer that was killed.
+  writes there in one atomic step for all processes. The block begins with a line break, which ends the torn
+  last line of a writer that was killed.
 - A removal overwrites only the bytes of the block, with spaces. The file keeps its length and its inode, so
-that
-  a concurrent append, even by an old handle, goes to the end as before. Rejected alternatives: replacing the
-  file by a new one (by rename, or by RENAME_EXCHANGE and a check for appended data) loses what is written at
-  any time through handles of the old file; moving up the rest, or truncating the end, loses what is appended
-  between the check and the truncation.
+  that a concurrent append, even by an old handle, goes to the end as before. Rejected alternatives: replacing
+  the file by a new one (by rename, or by RENAME_EXCHANGE and a check for appended data) loses what is written
+  at any time through handles of the old file; moving up the rest, or truncating the end, loses what is
+  appended between the check and the truncation.
 - Because some editors truncate and rewrite the file, the bytes are compared right before they are
-overwritten,
-  under a write lease where Linux grants one: no other process has the file open then, and one that opens it
-  waits for the few microseconds.
+  overwritten, under a write lease where Linux grants one: no other process has the file open then, and one
+  that opens it waits for the few microseconds.
 - An editor that saves by rename may replace the file while a block goes to the old one. So after each write
-the
-  file that has the name now is checked, and the write is repeated if the block is missing.
+  the file that has the name now is checked, and the write is repeated if the block is missing.
 
 Must not know the index: the caller tells the index. One caller at a time per root in this process; other
 processes may write at the same time.
@@ -36,12 +32,11 @@ import signal
 import stat
 import time
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from memd import daily, fsio
-from memd.entries.entry import Written, checked_source, hash_of, one_line, tags_of
+from memd.entries.entry import EntryText, Written, checked_source, hash_of, one_line, tags_of
 from memd.entries.place import memory_folder
 from memd.errors import ChangedError, InvalidError, NotFoundError, StorageError, UnsafeError, storage_error
 
@@ -60,20 +55,11 @@ Find = Callable[[bytes], list[tuple[int, int]]]
 
 
 def append_entry(
-    root: Path,
-    *,
-    title: str,
-    content: str,
-    topic: str = "",
-    tags: Sequence[str] = (),
-    origin: Mapping[str, str],
-    now: datetime,
-    force: bool = False,
-    new_id: Callable[[], str] = lambda: secrets.token_hex(8),
+    root: Path, text: EntryText, *, new_id: Callable[[], str] = lambda: secrets.token_hex(8)
 ) -> Written:
-    """Append one fact to memory/<day of *now*>.md; the data is on the disk when this returns.
+    """Append one fact to memory/<its day>.md; the data is on the disk when this returns.
 
-    The arguments are those of `write_entry`; the topic is optional, and becomes the first tag.
+    The topic is optional, and becomes the first tag. A daily entry names no other notes.
 
     Raises:
         InvalidError: as `write_entry`; or the content has a line that looks like a mark, or the file would be
@@ -81,19 +67,20 @@ def append_entry(
         SecretError: as `write_entry`.
         UnsafeError, WorkspaceError, NoSpaceError, StorageError: as `append`.
     """
-    about = tags_of([one_line(topic, "topic"), *tags] if topic else tags)
-    source = checked_source(origin, content, title=title, topic=topic, tags=tags, force=force)
+    tags, content = text.tags or (), text.content
+    about = tags_of([one_line(text.topic, "topic"), *tags] if text.topic else tags)
+    source = checked_source(text)
     if daily.has_mark(content):
         raise InvalidError(
             "content has a line that begins a daily entry. Indent that line, or write a separate entry"
         )
     entry_id, end = new_id(), "" if content.endswith("\n") else "\n"
     labels = " ".join(f"#{label}" for label in map(_label, about) if label)
-    head = "\n".join(filter(None, [f"## {now:%H:%M} {one_line(title, 'title')}", labels]))
-    path = daily.path_of(now.date())
-    block = daily.marked(entry_id, f"{head}\n\n{content}{end}", origin=source, at=now)
+    head = "\n".join(filter(None, [f"## {text.now:%H:%M} {one_line(text.title or '', 'title')}", labels]))
+    path = daily.path_of(text.now.date())
+    block = daily.marked(entry_id, f"{head}\n\n{content}{end}", origin=source, at=text.now)
     append(root, _name(path), block)
-    created = now.isoformat(timespec="seconds")
+    created = text.now.isoformat(timespec="seconds")
     return Written(path=path, id=entry_id, created=created, hash=hash_of(block))
 
 

@@ -72,69 +72,45 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class Revision:
-    """The new values of an entry; a field that is None stays unchanged."""
+class EntryText:
+    """What an entry shall say, and who says it; in a revision, what is None stays unchanged."""
 
-    content: str
-    origin: Mapping[str, str]  # the author of the revision
-    now: datetime
-    topic: str | None = None  # the path of the file does not change
-    title: str | None = None
-    tags: Sequence[str] | None = None
-    supersedes: Sequence[str] | None = None
-    related: Sequence[str] | None = None
-    derived_from: str = (
-        ""  # as in `write_entry`; "": unchanged, since a revision never makes it the user's word
-    )
+    content: str  # Markdown, at most 256 KiB; becomes the file's body
+    origin: Mapping[str, str]  # "origin" is "agent" or "human", "client" and "session" are optional
+    now: datetime  # the time of writing, with its zone
+    topic: str | None = None  # words to name the folder by, which a revision does not change
+    title: str | None = None  # words to name the file by, with white space normalized; as the topic
+    tags: Sequence[str] | None = None  # labels; a leading "#" and repetitions are dropped
+    supersedes: Sequence[str] | None = None  # paths of the notes that it replaces
+    related: Sequence[str] | None = None  # paths of notes that it links to
+    # "external" if it comes from outside, as from the web; a revision never makes it the user's own word.
+    derived_from: str = ""
     force: bool = False  # a person confirms: despite a secret, or a missing checksum of an older memd
 
 
 def write_entry(
-    root: Path,
-    *,
-    topic: str,
-    title: str,
-    content: str,
-    tags: Sequence[str] = (),
-    supersedes: Sequence[str] = (),
-    related: Sequence[str] = (),
-    derived_from: str = "",
-    origin: Mapping[str, str],
-    now: datetime,
-    force: bool = False,
-    new_id: Callable[[], str] = lambda: secrets.token_hex(8),
+    root: Path, text: EntryText, *, new_id: Callable[[], str] = lambda: secrets.token_hex(8)
 ) -> Written:
     """Write one fact to memory/<topic>/<title>-<6 hex>.md; the data is on the disk when this returns.
 
-    Args:
-        root: the workspace; must have a folder memory/.
-        topic: words to name the folder by.
-        title: words to name the file by; the title of the entry, with its white space normalized.
-        content: Markdown, at most 256 KiB; becomes the file's body.
-        tags: labels; a leading "#" and repetitions are dropped.
-        supersedes: paths of the notes that it replaces, relative to the workspace.
-        related: paths of notes that it links to.
-        derived_from: "external" if the fact comes from outside, as from the web; "" otherwise.
-        origin: the author; "origin" is "agent" or "human", "client" and "session" are optional.
-        now: the time of writing, with its zone.
-        force: a person confirms that it is written despite a secret.
-        new_id: makes the entry's id; called again while the name is taken.
+    *new_id* is called again while the name is taken.
 
     Raises:
-        InvalidError: a value is empty, too long, reserved, a path, or not text.
+        InvalidError: a value is missing, empty, too long, reserved, a path, or not text.
         SecretError: a value contains a secret of a known shape, without *force*.
         UnsafeError, WorkspaceError, NoSpaceError, StorageError: as in memd.entries.place.
     """
+    topic, title = text.topic or "", text.title or ""
     folder = slug(topic, kind="topic")
     front: dict[str, object] = {
         "title": one_line(title, "title"),
         "topic": one_line(topic, "topic"),
-        "tags": tags_of(tags),
-        "created": now.isoformat(timespec="seconds"),
-        **_named(supersedes=supersedes, related=related),
-        **_derived(derived_from),
+        "tags": tags_of(text.tags or ()),
+        "created": text.now.isoformat(timespec="seconds"),
+        **_named(supersedes=text.supersedes or (), related=text.related or ()),
+        **_derived(text.derived_from),
     }
-    source = checked_source(origin, content, title=title, topic=topic, tags=tags, force=force)
+    source = checked_source(text)
     for _ in range(_ATTEMPTS):
         entry_id = new_id()
         # The file name of an entry; the id distinguishes entries with the same title.
@@ -142,21 +118,17 @@ def write_entry(
         if _DAY.match(stem):
             stem = f"on-{stem}"
         name = f"{stem}-{entry_id[:ID_IN_NAME]}.md"
-        body = _render({**front, "source": source, "id": entry_id}, content)
+        body = _render({**front, "source": source, "id": entry_id}, text.content)
         if place.place(root, folder, name, body):
             created = str(front["created"])
             return Written(path=f"memory/{folder}/{name}", id=entry_id, created=created, hash=hash_of(body))
     raise StorageError(f"memory/{folder}/{name} is taken, and so were {_ATTEMPTS - 1} other names: try again")
 
 
-def revise_entry(root: Path, path: str, revision: Revision, *, expected_hash: str = "") -> Written:
-    """Replace the text of an entry, which keeps its path, id and time; on the disk when this returns.
+def revise_entry(root: Path, path: str, text: EntryText, *, expected_hash: str = "") -> Written:
+    """Replace the text of the entry at *path*, which keeps its path, id and time; on the disk on return.
 
-    Args:
-        root: the workspace.
-        path: memory/<topic>/<name>.md.
-        revision: the new values.
-        expected_hash: hash of the file as the caller knows it; "" for the file as memd last wrote it.
+    *expected_hash*: of the file as the caller knows it; "" for the file as memd last wrote it.
 
     Raises:
         InvalidError: *path* cannot be an entry, a value is invalid for `write_entry`, or an agent would
@@ -166,18 +138,11 @@ def revise_entry(root: Path, path: str, revision: Revision, *, expected_hash: st
         NotFoundError, UnsafeError, WorkspaceError, NoSpaceError, StorageError: as in memd.entries.place.
     """
     folder, name = _place_of(path, "Edit the file yourself, or write a new entry that supersedes it")
-    source = checked_source(
-        revision.origin,
-        revision.content,
-        title=revision.title,
-        topic=revision.topic,
-        tags=revision.tags,
-        force=revision.force,
-    )
+    source = checked_source(text)
     kept: dict[str, object] = {}
 
     def revised(raw: bytes) -> bytes:
-        if is_older(raw, name) and not (source["origin"] == "human" and (expected_hash or revision.force)):
+        if is_older(raw, name) and not (source["origin"] == "human" and (expected_hash or text.force)):
             raise ChangedError(
                 f"{path} was not revised: {BY_OLDER}. An agent writes a new entry that supersedes it; a "
                 "person can check it and confirm: memctl add --update --force"
@@ -194,8 +159,7 @@ def revise_entry(root: Path, path: str, revision: Revision, *, expected_hash: st
                 f"$.update: a person wrote {path}, and an agent must not change it: write a new entry that "
                 "supersedes it"
             )
-        front = {**_revised(kept, revision), "source": source, "id": id_of(raw)}
-        return _render(front, revision.content)
+        return _render({**_revised(kept, text), "source": source, "id": id_of(raw)}, text.content)
 
     body = place.replace(root, folder, name, revised)
     return Written(
@@ -203,7 +167,7 @@ def revise_entry(root: Path, path: str, revision: Revision, *, expected_hash: st
         id=id_of(body),
         created=str(kept.get("created", "")),
         hash=hash_of(body),
-        updated=revision.now.isoformat(timespec="seconds"),
+        updated=text.now.isoformat(timespec="seconds"),
     )
 
 
@@ -291,28 +255,21 @@ def tags_of(tags: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(line for line in lines if line))
 
 
-def checked_source(
-    origin: Mapping[str, str],
-    content: str,
-    *,
-    title: str | None,
-    topic: str | None,
-    tags: Sequence[str] | None,
-    force: bool,
-) -> dict[str, str]:
+def checked_source(text: EntryText) -> dict[str, str]:
     """Check an entry's text and author; return the author as stored in the entry.
 
     Raises:
-        InvalidError: the text cannot be an entry's, or a value of *origin* is not a single line.
+        InvalidError: the text cannot be an entry's, or a value of its origin is not a single line.
         SecretError: a value contains a secret of a known shape, without *force*.
     """
+    origin = text.origin
     given = {key: one_line(origin[key], f"source.{key}") for key in ("client", "session") if origin.get(key)}
     source = {"origin": origin.get("origin", "agent"), **given}
-    _check_content(content)
-    if not force:
-        lines = {"title": title, "topic": topic}
-        named = {what: [text] for what, text in lines.items() if text is not None}
-        _refuse_secrets({"content": [content], **named, "tags": tags or (), "source": source.values()})
+    _check_content(text.content)
+    if not text.force:
+        lines = {"content": text.content, "title": text.title, "topic": text.topic}
+        named = {what: [line] for what, line in lines.items() if line is not None}
+        _refuse_secrets({**named, "tags": text.tags or (), "source": source.values()})
     return source
 
 
@@ -461,20 +418,20 @@ def _front_of(raw: bytes, path: str) -> dict[str, object]:
     return {key: value for key, value in front.items() if key != "sha256"}
 
 
-def _revised(kept: Mapping[str, object], revision: Revision) -> dict[str, object]:
+def _revised(kept: Mapping[str, object], text: EntryText) -> dict[str, object]:
     """Return front matter with the new values; an empty list of notes removes its key."""
     given: dict[str, object] = {}
-    if revision.title is not None:
-        given["title"] = one_line(revision.title, "title")
-    if revision.topic is not None:
-        given["topic"] = one_line(revision.topic, "topic")
-    if revision.tags is not None:
-        given["tags"] = tags_of(revision.tags)
-    named = {"supersedes": revision.supersedes, "related": revision.related}
+    if text.title is not None:
+        given["title"] = one_line(text.title, "title")
+    if text.topic is not None:
+        given["topic"] = one_line(text.topic, "topic")
+    if text.tags is not None:
+        given["tags"] = tags_of(text.tags)
+    named = {"supersedes": text.supersedes, "related": text.related}
     given |= _named(**{key: paths for key, paths in named.items() if paths})
-    given |= _derived(revision.derived_from)
+    given |= _derived(text.derived_from)
     front = {key: value for key, value in kept.items() if named.get(key) != []}
-    return {**front, **given, "updated": revision.now.isoformat(timespec="seconds")}
+    return {**front, **given, "updated": text.now.isoformat(timespec="seconds")}
 
 
 def _check_untouched(raw: bytes, name: str, path: str) -> None:
