@@ -227,22 +227,15 @@ class Reader:
 
     def searched(self, ids: Sequence[int]) -> dict[int, str]:
         """Return the searched text of the chunks that exist, as it was indexed."""
-        with decoded(self._path):
-            found = self._db.execute(SEARCHED, (json.dumps(list(ids)),))
-            return {
-                number: searchable(read_by_model(context, text), path, front)
-                for number, path, context, text, front in found
-            }
+        return {
+            number: searchable(read_by_model(context, text), path, front)
+            for number, path, context, text, front in self.each(SEARCHED, (json.dumps(list(ids)),))
+        }
 
     def chunks(self, ids: Sequence[int]) -> dict[int, StoredChunk]:
         """Return the chunks among *ids* that exist."""
-        marks = ",".join("?" * len(ids))
-        with decoded(self._path):
-            found = self._db.execute(
-                f"SELECT {CHUNK_COLUMNS} FROM chunks WHERE id IN ({marks}) AND hidden_from != ?",
-                (*ids, self._not_for),
-            )
-            return {row[0]: _stored(row) for row in found}
+        found = self._chunks(f"id IN ({','.join('?' * len(ids))})", (*ids,))
+        return {chunk.id: chunk for chunk in found}
 
     def fenced(self, ids: Sequence[int], most: int) -> list[StoredChunk]:
         """Return those of the *most* chunks before some, of their sources, in which a fence may stand."""
@@ -299,9 +292,7 @@ class Reader:
     def source_ids(self, paths: Sequence[str]) -> dict[str, int]:
         """Return path → id of the sources at *paths*, including gone ones."""
         marks = ",".join("?" * len(paths))
-        with decoded(self._path):
-            found = self._db.execute(f"SELECT path, id FROM sources WHERE path IN ({marks})", tuple(paths))
-            return {str(path): number for path, number in found}
+        return dict(self.each(f"SELECT path, id FROM sources WHERE path IN ({marks})", tuple(paths)))
 
     def identity(self, path: str) -> tuple[str, bytes] | None:
         """Return (entry id or "", hash) of the source at *path*, None if it is unknown.
@@ -317,15 +308,7 @@ class Reader:
 
     def chunks_of(self, source: int, limit: int = -1) -> list[StoredChunk]:
         """Return up to *limit* chunks of a source in line order; -1: all."""
-        with decoded(self._path):
-            found = self._db.execute(
-                f"""
-                SELECT {CHUNK_COLUMNS} FROM chunks WHERE source = ? AND hidden_from != ?
-                ORDER BY id LIMIT ?
-                """,
-                (source, self._not_for, limit),
-            )
-            return [_stored(row) for row in found]
+        return self._chunks("source = ?", (source,), limit)
 
     def entries(self, ids: Collection[str]) -> list[tuple[str, int]]:
         """Return (entry id, source) of the sources whose entry id is among *ids*."""
@@ -491,6 +474,14 @@ class Reader:
     def assistants(self, chunk_ids: Sequence[int]) -> dict[int, float]:
         """Return chunk → the share of its lines that an assistant said, where it said any."""
         return dict(self.all(SAID, (json.dumps(list(chunk_ids)),)))
+
+    def _chunks(self, which: str, values: Sequence[int], limit: int = -1) -> list[StoredChunk]:
+        """Return up to *limit* of the chunks that a condition selects, by id; -1: all."""
+        statement = (
+            f"SELECT {CHUNK_COLUMNS} FROM chunks WHERE {which} AND hidden_from != ? ORDER BY id LIMIT ?"
+        )
+        with decoded(self._path):
+            return [_stored(row) for row in self._db.execute(statement, (*values, self._not_for, limit))]
 
     def all(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of any statement: faster than `each`, and all in memory."""
