@@ -275,7 +275,7 @@ def fill(place: Home) -> None:
     while waiting := index.pending(1000):
         rows = dict(zip(waiting, vectors, strict=False))
         indexer.embed(rows, model_id=embedder.model_id)
-    index.note_complete()
+    index.writer.store("complete", 1)
     index.close()
     embedder.close()
 

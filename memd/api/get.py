@@ -128,11 +128,7 @@ def found_source(view: View, root: Path, name: str) -> Source | None:
 
 
 def named_source(view: View, root: Path, name: str, *, agent: bool) -> Source:
-    """Return the same.
-
-    Raises:
-        NotFoundError: there is none.
-    """
+    """Return the same. Raises NotFoundError: there is none."""
     if source := found_source(view, root, name):
         return source
     try:
@@ -181,11 +177,7 @@ def place_written(view: View, root: Path, written: str) -> tuple[str, int, int |
 
 
 def chunk_of(view: View, chunk_id: int) -> StoredChunk:
-    """Return a chunk of a live source by its id.
-
-    Raises:
-        NotFoundError: there is none (any more).
-    """
+    """Return a chunk of a live source by its id. Raises NotFoundError: there is none (any more)."""
     chunk = view.reader.chunks([chunk_id]).get(chunk_id)
     if chunk is None or chunk.source not in view.snapshot.sources:
         raise unknown_chunk(chunk_id)
@@ -198,11 +190,7 @@ def unknown_chunk(chunk_id: int) -> NotFoundError:
 
 
 def source_of(view: View, root: Path, path: str) -> Source:
-    """Return a live source by its path, as `below` takes it.
-
-    Raises:
-        NotFoundError: there is none.
-    """
+    """Return a live source by its path, as `below` takes it. Raises NotFoundError: there is none."""
     wanted = below(root, path)
     source = view.snapshot.source_at(wanted)
     if source is None:

@@ -330,9 +330,8 @@ class CodesKeeper:
         return is_of_matrix and 0 < found.covered <= rows.count
 
     def _name(self, found: CodesFile | None) -> None:
-        with self._writer.transaction():
-            named = None if found is None else json.dumps(asdict(found) | {"path": found.path.name})
-            self._writer.set(NAMED, named)
+        named = None if found is None else json.dumps(asdict(found) | {"path": found.path.name})
+        self._writer.store(NAMED, named)
 
     def _change(self, found: CodesFile | None, codes: Codes | None) -> None:
         old, self.current, self.usable = self.current, found, codes

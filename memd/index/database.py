@@ -337,6 +337,11 @@ class Database:
             (key, value),
         )
 
+    def store(self, key: str, value: int | str | None) -> None:
+        """Set a value of the meta table in a transaction of its own."""
+        with self.transaction():
+            self.set(key, value)
+
     def count_generation_up(self, *, is_seen: bool = True) -> None:
         """Increment the generation, inside a transaction: readers must use another snapshot.
 
@@ -362,8 +367,7 @@ class Database:
         try:
             if self.failure.error is None:
                 with suppress(NoSpaceError):
-                    with self.transaction():
-                        self.set("open", None)
+                    self.store("open", None)
                     self.checkpoint()
         finally:
             self._db.close()

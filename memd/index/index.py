@@ -11,7 +11,6 @@ from collections.abc import Set as AbstractSet
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
 
 from memd.entries.secrets import mask
 from memd.errors import DeadlineError, StorageError, storage_error
@@ -72,13 +71,6 @@ LONG_LOG_BYTES = 48 * 1024 * 1024
 PUBLISH_TIMEOUT_S = 5.0  # a commit is visible some microseconds before its snapshot; far more than that
 
 
-class Hides(Protocol):
-    """Decides what is kept from agents."""
-
-    def __call__(self, path: str, *, is_private: bool) -> bool:
-        """Return whether a source is kept from agents."""
-
-
 class Index:
     """The index of one workspace. The methods are grouped by thread: any thread, or the writing one."""
 
@@ -95,7 +87,7 @@ class Index:
         self._compaction: Compaction | None = None
         # Called, from any thread, after a query met damaged rows.
         self.tell_damaged: Callable[[], None] = lambda: None
-        self._hides: Hides = lambda _path, *, is_private: is_private
+        self._visible = Visibility()
         self._garbage: tuple[int, tuple[int, int]] = (-1, (0, 0))  # `changes_made`, garbage then
         self.snapshot: Snapshot  # the newest, for counts; a query uses `view`. For any thread
         try:
@@ -186,9 +178,9 @@ class Index:
 
     # For the writing thread
 
-    def keep_from_agents(self, hides: Hides, rules: str) -> None:
+    def keep_from_agents(self, visible: Visibility, rules: str) -> None:
         """Set what is kept from agents; other *rules* than before are a change that they see."""
-        self._hides = hides
+        self._visible = visible
         if (self.writer.get("agents_ignore") or "") != rules:
             with self.writer.transaction():
                 self.writer.set("agents_ignore", rules)
@@ -206,7 +198,7 @@ class Index:
             )
             if changes.visible:
                 is_seen = any(
-                    not self._hides(path, is_private=own) for path, own in changes.changed_sources()
+                    not self._visible.hides(path, is_private=own) for path, own in changes.changed_sources()
                 )
                 self.writer.count_generation_up(is_seen=is_seen)
         if changes.visible:
@@ -355,11 +347,6 @@ class Index:
         except MisplacedError:
             self.matrices.look_through()
             self.snapshot = self._load()
-
-    def note_complete(self) -> None:
-        """Record that the whole workspace has been searchable once."""
-        with self.writer.transaction():
-            self.writer.set("complete", 1)
 
     def close(self) -> None:
         """Close every part; waits for open views, later ones raise IndexClosedError."""

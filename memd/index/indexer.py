@@ -42,31 +42,23 @@ ORDERS_KEPT = 50_000
 Prepare = Callable[[SourceText, FileStamp], NewSource]
 
 
-class StampCache:
+class StampCache(LruCache[str, tuple[FileStamp, bytes]]):
     """Cache of path → stamp and content hash, with the least recently used dropped; the store has all."""
 
     def __init__(self, index: Index, limit: int = CACHED_STAMPS) -> None:
+        super().__init__(limit)
         self._index = index
         self._forgotten = 0  # as the writer counts
-        self._entries: LruCache[str, tuple[FileStamp, bytes]] = LruCache(limit)
 
     def get(self, path: str) -> tuple[FileStamp, bytes] | None:
         """Return the stamp and hash of *path*, None if it is not indexed."""
         if self._forgotten != self._index.writer.forgotten:
             self._forgotten = self._index.writer.forgotten
-            self._entries.clear()
-        entry = self._entries.get(path) or self._index.writer.stamp(path)
+            self.clear()
+        entry = super().get(path) or self._index.writer.stamp(path)
         if entry is not None:
-            self.put(path, *entry)
+            self.put(path, entry)
         return entry
-
-    def put(self, path: str, stamp: FileStamp, digest: bytes) -> None:
-        """Remember one path."""
-        self._entries.put(path, (stamp, digest))
-
-    def drop(self, path: str) -> None:
-        """Forget one path."""
-        self._entries.drop(path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -397,7 +389,7 @@ class Indexer:
             return
         if not found.settled:
             done.unsettled.append(path)
-        self.stamps.put(path, stamp, found.hash)
+        self.stamps.put(path, (stamp, found.hash))
 
     def _let_go(self, readings: list[Reading]) -> None:
         for reading in readings:

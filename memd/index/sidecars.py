@@ -45,6 +45,7 @@ from memd.fsio import RACY_NS
 from memd.index.index import Index
 from memd.index.matrices import Held
 from memd.index.vectors import FLOAT_BYTES
+from memd.index.writer import COMPLETE
 
 # Waiting chunks fetched per source that may be adopted: a note has a few.
 LOOK_AHEAD = 4
@@ -188,7 +189,7 @@ def needed_keys(index: Index, *, model_id: str, dim: int) -> set[str] | None:
     None before all of the folder has been indexed once: what is not known yet would look as if nobody needed
     it.
     """
-    if not index.writer.get("complete"):
+    if not index.writer.get(COMPLETE):
         return None
     target = index.matrices.target
     chunks = index.matrices.vectors.chunk_hashes(target.number if target else None)

@@ -165,11 +165,7 @@ class View:
         return {number: count for number, count in counts.items() if count}
 
     def chunks(self, ids: Sequence[int]) -> dict[int, StoredChunk]:
-        """Return live chunks by id.
-
-        Raises:
-            IndexDamagedError: one of them is missing.
-        """
+        """Return live chunks by id. Raises IndexDamagedError: one of them is missing."""
         return _all_of(ids, self.reader.chunks(ids))
 
     def entries(self, ids: Collection[str]) -> dict[str, Source]:

@@ -20,13 +20,14 @@ from memd.sources.privacy import is_private
 
 PRIVATE = "SELECT id FROM sources WHERE private"
 TOLD = "SELECT id, told FROM sources WHERE told != ''"
+NO_PATTERNS = Patterns(())
 PATHS_KEPT = 1_000_000  # for which the match with a pattern is cached: 100 bytes each
 
 
 class Visibility:
     """What the agents of one workspace may see."""
 
-    def __init__(self, patterns: Patterns) -> None:
+    def __init__(self, patterns: Patterns = NO_PATTERNS) -> None:
         """Take the patterns of `agents_ignore`."""
         self._patterns = patterns
         self._named: LruCache[str, bool] = LruCache(PATHS_KEPT)
@@ -51,7 +52,10 @@ class Visibility:
             return self._last[1]
 
     def _visible(self, snapshot: Snapshot, reader: Reader) -> Snapshot:
-        kept = self._hidden_ids(snapshot, reader)
+        kept = {number for [number] in reader.each(PRIVATE)}
+        if len(self._patterns):
+            kept |= {number for number, path in snapshot.sources.paths() if self._is_named(path)}
+        kept &= snapshot.sources.keys()
         chunks, told = reader.all(TWOFOLD), dict(reader.all(TOLD))
         if not (kept or chunks or told):
             is_newest = snapshot.seen == snapshot.generation
@@ -60,13 +64,6 @@ class Visibility:
         if kept and found.names:  # names of hidden notes may also belong to others
             found = supersession(reader.each, lambda source: source not in kept)
         return snapshot.for_agents(kept, found, chunks, told)
-
-    def _hidden_ids(self, snapshot: Snapshot, reader: Reader) -> set[int]:
-        """Return the ids of the sources that are kept from agents."""
-        kept = {number for [number] in reader.each(PRIVATE)}
-        if len(self._patterns):
-            kept |= {number for number, path in snapshot.sources.paths() if self._is_named(path)}
-        return kept & snapshot.sources.keys()
 
     def _is_named(self, path: str) -> bool:
         named = self._named.get(path)

@@ -17,6 +17,8 @@ from memd.records import FileStamp, Source
 STAMP_COLUMNS = "mtime_ns, ctime_ns, size_bytes, inode"
 FORGOTTEN = "mtime_ns = 0, ctime_ns = 0, hash = x''"
 COVERED = "postings_covered"  # key in meta: the rows of `postings` have the chunks up to this id
+COMPLETE = "complete"  # key in meta: the whole workspace has been searchable once
+CHECKED_AT = "checked_at"  # key in meta: unix seconds of the last check; at first, of the making
 PURGED = "postings_purged"  # key in meta: rows of `postings` name chunks that were purged since
 NAMES_PURGED = (
     "names_purged"  # key in meta: of changes before this generation, removals are not known any more

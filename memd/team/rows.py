@@ -132,11 +132,7 @@ class WorkspaceRow(Struct, frozen=True):
 
 
 def checked(work: Callable[[], T]) -> T:
-    """Run *work* on what a store has sent.
-
-    Raises:
-        StoreError: something in it does not fit.
-    """
+    """Run *work* on what a store has sent. Raises StoreError: something in it does not fit."""
     try:
         return work()
     except (msgspec.MsgspecError, ValueError, TypeError, KeyError, OverflowError, AttributeError) as error:

@@ -138,11 +138,7 @@ class Team:
             self.publisher.withdraw(publication)
 
     def shared(self, root: Path) -> SharedWorkspace:
-        """Return a workspace that is published.
-
-        Raises:
-            StoreError: it is not, or it is not open.
-        """
+        """Return a workspace that is published. Raises StoreError: it is not, or it is not open."""
         found = next((one for one in self.publisher.shared if one.root == root), None)
         if found is None:
             raise StoreError(

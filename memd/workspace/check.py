@@ -13,6 +13,7 @@ from memd.entries import clear_leftovers, leftovers
 from memd.errors import DeadlineError, MemdError
 from memd.index import check
 from memd.index.check import Finding, Repair
+from memd.index.writer import CHECKED_AT
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.supervisor import ReopenReason
 from memd.workspace.threads import FolderWriter, Run
@@ -62,7 +63,7 @@ class WorkspaceCheck:
         left = [finding for finding in found if finding not in repaired]
         detail = "; ".join(finding.text for finding in left[:3])
         self._opened.last_check = {"ok": not left, "at": time.time(), "detail": detail}
-        await self._write(self._note_checked)
+        await self._write(self._sync.index.writer.store, CHECKED_AT, int(time.time()))
         return {
             "ok": not left,
             "findings": [
@@ -143,8 +144,3 @@ class WorkspaceCheck:
         if repair.mended:
             log.warning("index_mended", findings=len(repair.mended))
         return repair.mended
-
-    def _note_checked(self) -> None:
-        writer = self._sync.index.writer
-        with writer.transaction():
-            writer.set("checked_at", int(time.time()))

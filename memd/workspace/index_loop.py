@@ -106,33 +106,33 @@ class IndexLoop:
     async def _index(self, paths: list[str]) -> None:
         handled, began = 0, time.monotonic()
         try:
-            done = await self._through(paths, self._lanes.small)
-            self.fault = None
-            await self._record(done, saved=self._backlog.urgent)
-            handled = done.handled
-            self.throughput.note(handled, time.monotonic() - began)
-        except Exception as error:
-            # The folder may have gone away meanwhile, which is not a failure.
-            if not isinstance(error, MemdError) or await self._context.disk.look():
-                self.fault = fault_of(error)
-                raise
+            if handled := await self._taken(paths, self._lanes.small, saved=self._backlog.urgent):
+                self.throughput.note(handled, time.monotonic() - began)
         finally:
             self._backlog.done(handled)
 
     async def _index_large(self, path: str) -> None:
         through = False
         try:
-            done = await self._through([path], self._lanes.large)
+            through = await self._taken([path], self._lanes.large, saved=False) > 0
+            if through:
+                self._indexer.suspects -= {path}
+        finally:
+            self._backlog.done_large(through=through)
+
+    async def _taken(self, paths: list[str], lane: Lane, *, saved: bool) -> int:
+        """Index paths, and record the result; return how many were handled."""
+        try:
+            done = await self._through(paths, lane)
             self.fault = None
-            await self._record(done, saved=False)
-            self._indexer.suspects -= {path}
-            through = True
+            await self._record(done, saved=saved)
         except Exception as error:
+            # The folder may have gone away meanwhile, which is not a failure.
             if not isinstance(error, MemdError) or await self._context.disk.look():
                 self.fault = fault_of(error)
                 raise
-        finally:
-            self._backlog.done_large(through=through)
+            return 0
+        return done.handled
 
     async def _through(self, paths: list[str], lane: Lane) -> Applied:
         """Take paths through all steps, each in its thread."""

@@ -19,6 +19,7 @@ from memd.errors import DeadlineError, MemdError
 from memd.index.check import Scrub
 from memd.index.codes import UNUSABLE, UnderivableError, can_code
 from memd.index.matrices import is_worth_it
+from memd.index.writer import CHECKED_AT
 from memd.workspace.context import WorkspaceContext
 from memd.workspace.embed_loop import EmbedLoop
 
@@ -183,7 +184,9 @@ class Maintenance:
     async def run(self) -> None:
         """Do the work that is due whenever the workspace is idle, for ever."""
         purge_at = 0.0
-        await self._context.write(self._begin_to_count)
+        writer = self._index.writer
+        if await self._context.write(writer.get, CHECKED_AT) is None:  # a new index is correct
+            await self._context.write(writer.store, CHECKED_AT, int(time.time()))
         await self._codes.load()
         while True:
             await asyncio.sleep(LOOK_S)
@@ -199,17 +202,11 @@ class Maintenance:
                     self._log_is_due.set()
             if is_worth_it(*await self._context.write(self._index.garbage)):
                 await self._compact()
-            await self._context.write(self._index.writer.checkpoint)
-            if time.time() - await self._context.write(self._index.writer.get, "checked_at") > CHECK_S:
+            await self._context.write(writer.checkpoint)
+            if time.time() - await self._context.write(writer.get, CHECKED_AT) > CHECK_S:
                 with suppress(DeadlineError):  # too much is being saved
                     await self._context.owner.check(self._context.place.root)
                 await self._vectors.prune(time.time())
-
-    def _begin_to_count(self) -> None:
-        """Start the day until the first check when the index is created; a new index is correct."""
-        if self._index.writer.get("checked_at") is None:
-            with self._index.writer.transaction():
-                self._index.writer.set("checked_at", int(time.time()))
 
     async def keep_erasing(self) -> None:
         """Empty SQLite's log after each purge, as soon as nobody reads what was purged, for ever."""

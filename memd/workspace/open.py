@@ -144,7 +144,7 @@ async def _open_with(
             fading = await daemon.disks.of(place.root).run(_remembered, place, config)
         limits = ChunkLimits(config.chunk_words, config.chunk_overlap, max_tokens)
         indexer = Indexer(index, place.root, tokenizer=tokenizer, limits=limits)
-        await write(index.keep_from_agents, visibility.hides, "\n".join(config.agents_ignore))
+        await write(index.keep_from_agents, visibility, "\n".join(config.agents_ignore))
         await write(indexer.begin)
         sync = WorkspaceSync(
             WorkspaceContext(
@@ -210,18 +210,13 @@ def _remembered(place: Workspace, config: WorkspaceConfig) -> Diaries:
 
     With it, the index can be searched while the disk is missing.
     """
-    _remember_config(place)
-    return diaries(place.root, config.decay)
-
-
-def _remember_config(place: Workspace) -> None:
     try:
-        raw = place.config_path.read_bytes()
+        fsio.replace_own(_copy_of_config(place), place.config_path.read_bytes())
     except FileNotFoundError:
-        return  # the folder went since it was read: the last copy stays
+        pass  # the folder went since it was read: the last copy stays
     except OSError as error:
         raise storage_error(f"{place.config_path} cannot be read", error) from error
-    fsio.replace_own(_copy_of_config(place), raw)
+    return diaries(place.root, config.decay)
 
 
 def _copy_of_config(place: Workspace) -> Path:

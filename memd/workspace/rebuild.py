@@ -14,6 +14,7 @@ from typing import Any
 from memd import fsio
 from memd.errors import BusyError, EmbedderError, MemdError, StorageError, WorkspaceError, storage_error
 from memd.events import EventBus
+from memd.index.writer import COMPLETE
 from memd.registry import Workspace
 from memd.workspace.context import DaemonContext
 from memd.workspace.disk import DEADLINE_S
@@ -71,7 +72,7 @@ class Rebuild:
             if opened.sync.vectors.pending and vectors_before():
                 raise EmbedderError(f"the model gives no vectors, and a new index would have none. {STAYS}")
             opened.sync.end_first()  # its tasks may be stopped before they notice
-            await self._daemon.threads.write(opened.index.note_complete)
+            await self._daemon.threads.write(opened.index.writer.store, COMPLETE, 1)
         finally:
             await opened.sync.stop()
             await self._daemon.threads.write(opened.index.close)

@@ -47,11 +47,7 @@ class SetAside:
         self.folders = [folder for reason in get_args(Reason) for folder in _kept(self._index_dir, reason)]
 
     def delete(self, folders: list[Path] | None = None) -> None:
-        """Delete *folders*, or all of them.
-
-        Raises:
-            StorageError: one cannot be deleted.
-        """
+        """Delete *folders*, or all of them. Raises StorageError: one cannot be deleted."""
         try:
             for folder in self.folders if folders is None else folders:
                 delete_index(folder)

@@ -8,6 +8,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from math import floor
 from typing import Any
 
@@ -15,6 +16,7 @@ import structlog
 
 from memd.errors import DeadlineError, IndexClosedError, NoSpaceError, StorageError
 from memd.index.index import Index
+from memd.index.writer import COMPLETE
 from memd.records import Renewal, State, SyncState
 from memd.registry import Workspace
 from memd.workspace.backlog import Backlog, Count
@@ -192,7 +194,7 @@ class WorkspaceSync:
 
     async def start(self) -> None:
         """Load the state of the index, and start the tasks."""
-        self.first = self.first_words = not await self.context.write(self.index.writer.get, "complete")
+        self.first = self.first_words = not await self.context.write(self.index.writer.get, COMPLETE)
         if self.first:
             self.renewed = self.context.aside.why
         else:
@@ -207,7 +209,7 @@ class WorkspaceSync:
         loops += [self._damaged_rows.run, self._look_at_progress]
         pauses_s: dict[Callable[[], Awaitable[None]], Sequence[float]] = dict.fromkeys(loops, RETRY_S)
         if self.vectors.wanted:
-            pauses_s[self._keep_embedding] = EMBED_RETRY_S
+            pauses_s[partial(self.vectors.run, self._note_if_complete)] = EMBED_RETRY_S
         self._tasks = [
             asyncio.create_task(
                 again_and_again(
@@ -340,9 +342,6 @@ class WorkspaceSync:
             await asyncio.to_thread(self.index.read_vocabulary)
         await self._note_if_complete()
 
-    async def _keep_embedding(self) -> None:
-        await self.vectors.run(self._note_if_complete)
-
     async def _note_if_complete(self) -> None:
         if self._open_work or self.scanner.running or self.scanner.last is None or self.vectors.pending:
             return
@@ -352,7 +351,7 @@ class WorkspaceSync:
         self._tell_state()
         if self.first:
             self.end_first()
-            await self.context.write(self.index.note_complete)
+            await self.context.write(self.index.writer.store, COMPLETE, 1)
             await self._drop_old()
 
     def end_first(self) -> None:

@@ -56,7 +56,7 @@ def test_after_a_failed_sync_nothing_is_written_any_more(notes, monkeypatch):
         lambda: notes.indexer.apply(["n1.md", "b.md"]),
         lambda: notes.index.purge(None, 5),
         lambda: notes.index.compact(1),
-        notes.index.note_complete,
+        lambda: notes.index.writer.store("complete", 1),
         notes.index.writer.checkpoint,
     ):
         with pytest.raises(StorageError, match="until the index is opened again"):

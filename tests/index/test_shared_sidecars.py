@@ -258,7 +258,7 @@ def test_sidecars_that_nobody_needs_are_pruned(first):
     notes.indexer.apply(["1.md"], budget_s=60)
     later = time.time() + KEPT_S + 60
     assert first.prune(later) is None  # not complete yet
-    notes.index.note_complete()
+    notes.index.writer.store("complete", 1)
     assert first.prune(time.time()) == 0
     assert first.prune(later) == 1
     assert notes.index.purge(None, 10) == 1
@@ -270,7 +270,7 @@ def test_sidecars_that_nobody_needs_are_pruned(first):
 def test_what_was_forgotten_leaves_no_sidecar(first):
     """After a requested purge its vectors are deleted at once, however new they are."""
     notes = first.notes
-    notes.index.note_complete()
+    notes.index.writer.store("complete", 1)
     (notes.root / "1.md").unlink()
     notes.indexer.apply(["1.md"], budget_s=60)
     notes.index.purge(None, 10)
