@@ -52,7 +52,7 @@ async def status(workspaces: Workspaces, _params: NoParams, _call: Call) -> Team
     if (
         team is not None
         and not team.publisher.error
-        and (team.outcome.error or team.outcome.is_reachable is None)
+        and (team.publisher.outcome.error or team.publisher.outcome.is_reachable is None)
     ):
         with suppress(StoreError, TimeoutError):  # the answer tells it
             async with asyncio.timeout(STATUS_S):
@@ -78,7 +78,7 @@ async def rebuild(workspaces: Workspaces, params: TeamRebuildParams, call: Call)
     team = await _followed(workspaces)
     call.outlives(GOES_ON)
     chosen = _chosen(team, params.path)
-    waiting = sum([await team.publish_again(shared) for shared in chosen])
+    waiting = sum([await team.do(partial(team.publisher.publish_again, shared)) for shared in chosen])
     return TeamRebuildResult(roots=[str(shared.root) for shared in chosen], waiting=waiting)
 
 
@@ -92,8 +92,8 @@ async def check(workspaces: Workspaces, params: TeamCheckParams, call: Call) -> 
     if not chosen:  # that nothing differs is said by a store that answers
         await team.probe()
     for shared in chosen:
-        differences = await team.compare(shared, repair=params.repair)
-        found += [TeamDifference(root=str(shared.root), path=one.path, kind=one.kind) for one in differences]
+        differences = await team.do(partial(team.publisher.compare, shared, repair=params.repair))
+        found += [TeamDifference(root=str(shared.root), path=path, kind=kind) for path, kind in differences]
         checked += (await team.counts(shared))[0]
     return TeamCheckResult(
         ok=not found or params.repair,
@@ -112,7 +112,7 @@ async def described(workspaces: Workspaces) -> TeamStatus:
             address="", collection="", reachable=None, error=fault, last_error=fault,
             last_acknowledged=None, waiting=0, workspaces=[],
         )  # fmt: skip
-    publisher, outcome = team.publisher, team.outcome
+    publisher, outcome = team.publisher, team.publisher.outcome
     known = {shared.root: await _published(team, shared) for shared in publisher.shared}
     for root in team.shared_roots - known.keys():
         known[root] = TeamWorkspace(root=str(root), stage="closed" if root in workspaces.roots else "unknown")

@@ -70,7 +70,7 @@ async def _or_own(
     call: Call,
 ) -> Packed[Any]:
     """Run *work* with the team; *instead* if its store is away."""
-    if workspaces.team is None or workspaces.team.outcome.error:
+    if workspaces.team is None or workspaces.team.publisher.outcome.error:
         await workspaces.follow_team()  # [team] or the token may have been mended a moment ago
     if workspaces.team_fault is not None:
         raise workspaces.team_fault

@@ -41,7 +41,7 @@ from memd.index.visibility import Visibility
 from memd.team.filters import among
 from memd.team.identity import Identity, Publication
 from memd.team.milvus import Milvus, Row
-from memd.team.rows import Average, chunk_rows, documents, frequencies, number
+from memd.team.rows import Average, chunk_rows, frequencies, number, outgoing
 
 log = structlog.get_logger()
 T = TypeVar("T")
@@ -64,7 +64,7 @@ COUNTED_CHUNKS = 50_000  # at most: 7 s in this thread. Of a larger workspace a 
 LONGEST_COUNTING_PAUSE_S = 600.0
 NO_MODEL_DIMENSIONS = 384  # of a collection that somebody without vectors makes: those of the shipped model
 
-Kind = Literal["missing", "other", "unknown"]
+Kind = Literal["missing", "other", "unknown"]  # unknown: at home
 Write = Callable[[Callable[[], Any]], Any]  # runs work in the writing thread, and waits for it
 
 
@@ -77,13 +77,6 @@ class Terms(Struct, frozen=True):
     model_id: str  # of the vectors that are sent; "": only words
     chunks: int  # when the average was taken
     length: float  # average of a chunk, in terms: in all rows alike
-
-
-class Difference(Struct, frozen=True):
-    """A source of which the store has something else than the outbox says."""
-
-    path: str
-    kind: Kind  # unknown: at home
 
 
 class StoreOutcome:
@@ -235,8 +228,11 @@ class Publisher:
         self._wake.set()
         return done
 
-    def compare(self, shared: SharedWorkspace, *, repair: bool) -> list[Difference]:
-        """Return how the store's copy differs; with *repair* it is made equal. For `do`."""
+    def compare(self, shared: SharedWorkspace, *, repair: bool) -> list[tuple[str, Kind]]:
+        """Return the paths of which the store has something else than the outbox says. For `do`.
+
+        With *repair* its copy is made equal.
+        """
         self._expect_open(shared)
         self._settle(shared)
         found, unknown = self._differences(shared)
@@ -245,10 +241,9 @@ class Publisher:
             again, still = self._differences(shared)
             found = {path: kind for path, kind in found.items() if again.get(path) == kind}
             unknown = [one for one in unknown if one in still]
-        told = [Difference(path, kind) for path, kind in sorted(found.items())]
-        told += (
-            [Difference(path, "unknown") for path in self._milvus.paths(unknown, CALL_S)] if unknown else []
-        )
+        told = sorted(found.items())
+        if unknown:
+            told += [(path, "unknown") for path in self._milvus.paths(unknown, CALL_S)]
         if repair:
             self._repair(shared, found, unknown)
         return told
@@ -527,9 +522,9 @@ class Publisher:
                     continue
                 holders = snapshot.superseded_by(source.id)
                 try:
-                    [document] = documents(view, [source], has_vectors=has_vectors)
                     made = chunk_rows(
-                        document, shared.id, sent.revision, average=average, superseded_by=holders,
+                        outgoing(view, source, has_vectors=has_vectors), shared.id, sent.revision,
+                        average=average, superseded_by=holders,
                         dimensions=self._milvus.dimensions, fades=shared.fading.why(source) is not None,
                     )  # fmt: skip
                 except StoreRefusedError as error:
@@ -579,7 +574,7 @@ class Publisher:
                     if self._stopping or not shared.is_open:
                         raise IndexClosedError(f"the workspace {shared.root} is being closed")
                     with suppress(StoreRefusedError):
-                        yield from documents(view, [source], has_vectors=False)
+                        yield outgoing(view, source, has_vectors=False)
 
             found = frequencies(each(), step)
         row = {

@@ -16,7 +16,7 @@ import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property, lru_cache
@@ -187,32 +187,24 @@ class OutgoingSource:
         return tuple(sorted(fields_of(self.front)))
 
 
-def documents(view: View, sources: Sequence[Source], *, has_vectors: bool = True) -> Iterator[OutgoingSource]:
-    """Yield sources of an agent's *view*, which has no secrets.
+def outgoing(view: View, source: Source, *, has_vectors: bool = True) -> OutgoingSource:
+    """Return a source of an agent's *view*, which has no secrets.
 
-    Raises:
-        StoreRefusedError: of the first source whose path has a secret.
+    Raises StoreRefusedError if its path has one.
     """
-    asked = [source.id for source in sources]
-    contexts, fronts = view.reader.contexts(asked), dict(view.reader.front_matters(asked))
-    for source in sources:
-        if mask(source.path) != source.path:
-            raise StoreRefusedError("its path has a secret")
-        front = fronts.get(source.id, NO_FRONT)
-        stored = view.reader.chunks_of(source.id)
-        words = []
-        for place, chunk in enumerate(stored):
-            read = read_by_model(contexts.get(chunk.id, ""), chunk.text)
-            text = paired(searchable(read, source.path, None if place else front))
-            words.append(view.reader.indexed_terms(text))
-        ids = [chunk.id for chunk in stored]
-        yield OutgoingSource(
-            view.source(source.id),
-            json.loads(front),
-            stored,
-            words,
-            _vectors(view, ids) if has_vectors else [None] * len(ids),
-        )
+    if mask(source.path) != source.path:
+        raise StoreRefusedError("its path has a secret")
+    contexts = view.reader.contexts([source.id])
+    front = dict(view.reader.front_matters([source.id])).get(source.id, NO_FRONT)
+    stored = view.reader.chunks_of(source.id)
+    words = []
+    for place, chunk in enumerate(stored):
+        read = read_by_model(contexts.get(chunk.id, ""), chunk.text)
+        text = paired(searchable(read, source.path, None if place else front))
+        words.append(view.reader.indexed_terms(text))
+    ids = [chunk.id for chunk in stored]
+    vectors = _vectors(view, ids if has_vectors else [])
+    return OutgoingSource(source, json.loads(front), stored, words, vectors or [None] * len(ids))
 
 
 def _vectors(view: View, ids: Sequence[int]) -> list[NDArray[np.float32] | None]:
@@ -374,10 +366,10 @@ def chunk_of(shown: Shown, chunk: int, source: int) -> StoredChunk:
     )  # fmt: skip
 
 
-def frequencies(documents_: Iterable[OutgoingSource], times: float = 1.0) -> dict[int, float]:
+def frequencies(documents: Iterable[OutgoingSource], times: float = 1.0) -> dict[int, float]:
     """Return the document frequencies of terms: dimension → chunks."""
     counts: Counter[int] = Counter()
-    for document in documents_:
+    for document in documents:
         for words in document.words:
             counts.update(map(dimension, set(words)))
     return {place: float(count * times) for place, count in counts.items()} or {NOTHING: 1.0}

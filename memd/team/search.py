@@ -13,10 +13,10 @@ For any thread.
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from memd.index.snapshot import View
 from memd.records import Mode, Source, Tokenizer
 from memd.search import ranking, runs
 from memd.search.called import by_titles
-from memd.search.dedup import MIN_TERMS, Fingerprint, fingerprint, fold, is_near
+from memd.search.dedup import MIN_TERMS, fingerprint, fold, is_near
 from memd.search.explanation import Term, Word
 from memd.search.identifiers import FEW, NAMING_SHARE, NAMING_SHARE_UNREAD, share_read
 from memd.search.keyword import CORRECTED_SHARE, FORMS_TIMES, FREQUENT_SHARE, POOL, idf, query_terms
@@ -41,7 +41,7 @@ from memd.search.snippet import Line, Part, Wanted, lines_of, passage, snippet, 
 from memd.search.spelling import corrected, spelling
 from memd.search.word_forms import with_forms
 from memd.team.filters import among, expression, passes
-from memd.team.milvus import Milvus
+from memd.team.milvus import ListHit, Milvus
 from memd.team.rows import (
     HitRow,
     Shown,
@@ -122,9 +122,11 @@ def search(  # noqa: PLR0917 - the same of each search, then the query
     if kept != near.corrected:
         respelled, _ = with_forms(view, corrected(plain.query, kept), plain.languages)
         prepared = replace(prepared, corrected_vec=prepared.corrected_vec if kept else None)
-    prepared = replace(prepared, query=_present(respelled, known_in_team))
+    # Of the forms of its words those that the team has.
+    forms = {word: tuple(filter(known_in_team.get, its)) for word, its in respelled.forms.items()}
+    query = replace(respelled, forms={word: its for word, its in forms.items() if its})
+    prepared = replace(prepared, query=query)
     timer.lap("statistics")
-    query = prepared.query
     terms = _terms(view, query, known_in_team, count)
     timer.lap("keyword")
 
@@ -180,14 +182,10 @@ def search(  # noqa: PLR0917 - the same of each search, then the query
     )  # fmt: skip
     knows = any(one.keyword for one in candidates.values()) or any(term.document_frequency for term in terms)
     mode: Mode = prepared.mode if vectors else "keyword"
+    words = wanted(query, {t.text: t.idf * t.share for t in terms if not t.forms})
     answer = Answer(
         prepared,
-        here.hits(
-            found.kept,
-            found.folded,
-            wanted(query, {t.text: t.idf * t.share for t in terms if not t.forms}),
-            prepared,
-        ),
+        here.hits(found.kept, found.folded, words, prepared),
         mode,
         0,
         sureness(view, prepared, ranked, lambda _: True, found, here.sources, knows=knows),
@@ -225,12 +223,6 @@ def _frequencies(milvus: Milvus, terms: Sequence[str], chunks: int) -> Counter[s
         for term, hits in zip(some, lists, strict=True):
             found[term] = min(sum(as_frequency(hit.score, chunks) for hit in hits), chunks)
     return found
-
-
-def _present(query: Query, frequencies: Mapping[str, int]) -> Query:
-    """Return *query* with those forms of its words that the team has."""
-    forms = {word: tuple(filter(frequencies.get, its)) for word, its in query.forms.items()}
-    return replace(query, forms={word: its for word, its in forms.items() if its})
 
 
 def _terms(view: View, query: Query, frequencies: Mapping[str, int], chunks: int) -> list[Term]:
@@ -272,17 +264,25 @@ def _candidates(
     where = expression(prepared.query)
     fields, most = HitRow.__struct_fields__, max(OF_SOURCE, prepared.per_source)
     found: dict[int, _Scored] = {}
+
+    def few_of_each(hits: Sequence[ListHit], limit: int) -> Iterator[tuple[ListHit, HitRow]]:
+        """Yield up to *limit* rows of a list, at most some of each source."""
+        of_source: Counter[int] = Counter()
+        for hit in hits:
+            row = as_struct(hit.row, HitRow)
+            of_source[row.source] += 1
+            if of_source[row.source] <= most and limit:
+                limit -= 1
+                yield hit, row
+
     if vectors:
         has_vector = f"has_u == true and {where}" if where else "has_u == true"
         lists = milvus.search(
             milvus.chunks, vectors, LIST, CALL_S, where=has_vector, fields=fields, sparse=False
         )
         for hits in lists:
-            of_source: Counter[int] = Counter()
-            for hit in hits:
-                row = as_struct(hit.row, HitRow)
-                of_source[row.source] += 1
-                if of_source[row.source] <= most and hit.score > 0 and sum(of_source.values()) <= LIST:
+            for hit, row in few_of_each(hits, LIST):
+                if hit.score > 0:
                     one = found.setdefault(hit.key, _Scored(row))
                     one.vector = max(hit.score, one.vector or 0.0)
     if prepared.mode == "vector" and vectors:
@@ -295,14 +295,8 @@ def _candidates(
     asked = {place: weight for place, weight in asked.items() if weight > 0}
     if asked:
         [hits] = milvus.search(milvus.chunks, [asked], LIST, CALL_S, where=where, fields=fields, sparse=True)
-        of_source = Counter()
-        taken = 0
-        for hit in hits:
-            row = as_struct(hit.row, HitRow)
-            of_source[row.source] += 1
-            if of_source[row.source] <= most and taken < POOL:
-                taken += 1
-                best.setdefault(hit.key, found.get(hit.key) or _Scored(row)).words = {-1: hit.score}
+        for hit, row in few_of_each(hits, POOL):
+            best.setdefault(hit.key, found.get(hit.key) or _Scored(row))
     return best
 
 
@@ -336,14 +330,9 @@ def _score(
         if one.vector is not None:
             one.vector = min(max(view.snapshot.cosines.score(one.vector), 0.0), 1.0)
     places = sorted({dimension(text) for term in terms for text in (term.forms or (term.text,))})
-    lists = milvus.search(
-        milvus.chunks,
-        [{place: 1.0} for place in places],
-        len(keys),
-        CALL_S,
-        where=among("key", keys),
-        sparse=True,
-    )
+    asked = [{place: 1.0} for place in places]
+    where = among("key", keys)
+    lists = milvus.search(milvus.chunks, asked, len(keys), CALL_S, where=where, sparse=True)
     for place, hits in zip(places, lists, strict=True):
         for hit in hits:
             if one := candidates.get(hit.key):
@@ -573,7 +562,7 @@ class _ReadTexts:
     def __init__(self, here: _Here, ids: Sequence[int]) -> None:
         self._here, self._ids = here, ids
         self._kept: list[int] = []
-        self._prints: dict[int, Fingerprint] = {}
+        self._print = cache(lambda place: fingerprint(here.text(ids[place])))
 
     def keep(self, place: int) -> None:
         """Note that a candidate is shown."""
@@ -581,25 +570,15 @@ class _ReadTexts:
 
     def first_like(self, other: int) -> int | None:
         """Return the best shown candidate of another source with nearly the same text."""
-        return next(
-            (place for place in sorted(self._kept) if place < other and self._is_like(place, other)), None
-        )
+        return next((one for one in sorted(self._kept) if one < other and self._is_like(one, other)), None)
 
     def _is_like(self, place: int, other: int) -> bool:
-        one, two = (self._here.chunks[self._ids[at]] for at in (place, other))
-        if one.source == two.source or self._day(one.source) != self._day(two.source):
+        one, two = (self._here.sources[self._here.chunks[self._ids[at]].source] for at in (place, other))
+        days = [source.day if source.dated else None for source in (one, two)]
+        if one.id == two.id or days[0] != days[1]:
             return False
-        first, second = self._print(place), self._print(other)
-        return len(first.shingles) >= MIN_TERMS and is_near(first, second)
-
-    def _print(self, place: int) -> Fingerprint:
-        if place not in self._prints:
-            self._prints[place] = fingerprint(self._here.text(self._ids[place]))
-        return self._prints[place]
-
-    def _day(self, source: int) -> int:
-        found = self._here.sources[source]
-        return found.day.toordinal() if found.dated else 0
+        first = self._print(place)
+        return len(first.shingles) >= MIN_TERMS and is_near(first, self._print(other))
 
 
 def _key(whole: Whole) -> str:

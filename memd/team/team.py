@@ -7,10 +7,11 @@ nothing in a workspace does, since it may come with a git clone.
 import asyncio
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import structlog
 
@@ -26,13 +27,14 @@ from memd.records import Tokenizer
 from memd.search.score import PreparedQuery
 from memd.team.identity import Identity, Publication
 from memd.team.milvus import Milvus
-from memd.team.publisher import Difference, Publisher, SharedWorkspace, StoreOutcome
+from memd.team.publisher import Publisher, SharedWorkspace, StoreOutcome
 from memd.team.rows import WorkspaceRow
 
 if TYPE_CHECKING:
     from memd.team.search import TeamAnswer
 
 log = structlog.get_logger()
+T = TypeVar("T")
 
 PROBE_S = 1.5  # for a call that looks whether the store answers
 STORED_POLL_S = 0.02  # between two looks at an outbox while a request waits
@@ -58,18 +60,16 @@ class Team:
         self._confirmed: set[Path] = set()  # roots that the user has just published
         loop = asyncio.get_running_loop()
 
+        async def awaited(work: Callable[[], Any]) -> Any:
+            return await write(work)
+
         def write_from_outside(work: Callable[[], Any]) -> Any:
-            return asyncio.run_coroutine_threadsafe(_awaited(write, work), loop).result()
+            return asyncio.run_coroutine_threadsafe(awaited(work), loop).result()
 
         self._address = f"{config.uri} {config.database} {config.collection}"
         self.publisher = Publisher(self.milvus, self._address, self.identity, write_from_outside)
         self.reader = TeamReader(self.milvus, self.publisher.outcome)
         self._unlisten = feed.listen(self._note_event)
-
-    @property
-    def outcome(self) -> StoreOutcome:
-        """What the last call of the store came to."""
-        return self.publisher.outcome
 
     def start(self, roots: Iterable[Path] | None) -> None:
         """Begin to publish; withdraw what was published of workspaces that are not shared any more.
@@ -102,15 +102,6 @@ class Team:
             self.publisher.attach(publication, index, visibility, rules, fading)
         elif index.writer.outbox.is_open:
             await self._write(_close_outbox, index)
-
-    def note_closing(self, root: Path) -> None:
-        """Send nothing of a workspace, whose index is about to be closed."""
-        self.publisher.detach(root)
-
-    def note_removed(self, root: Path) -> None:
-        """Withdraw a workspace that is not registered any more."""
-        for publication in self._of(root):
-            self.publisher.withdraw(publication)
 
     @property
     def elsewhere(self) -> list[tuple[str, str]]:
@@ -179,14 +170,9 @@ class Team:
 
         return await asyncio.to_thread(counted)
 
-    async def compare(self, shared: SharedWorkspace, *, repair: bool) -> list[Difference]:
-        """Compare the store's copy of a workspace with the index. Raises StoreError."""
-        work = self.publisher.do(lambda: self.publisher.compare(shared, repair=repair))
-        return await asyncio.wrap_future(work)
-
-    async def publish_again(self, shared: SharedWorkspace) -> int:
-        """Send all of a workspace again; return how many sources that are. Raises StoreError."""
-        return await asyncio.wrap_future(self.publisher.do(lambda: self.publisher.publish_again(shared)))
+    async def do(self, work: Callable[[], T]) -> T:
+        """Run *work* of the publisher between two batches. Raises StoreError."""
+        return await asyncio.wrap_future(self.publisher.do(work))
 
     async def probe(self) -> float:
         """Ask the store once; return how many milliseconds it took. Raises StoreError, and notes it."""
@@ -246,34 +232,16 @@ class TeamReader:
                 raise StoreError("the team's store did not answer a moment ago: ask again in some seconds")
             if self._closed_until:
                 self._closed_until = now + RETRY_S
-        try:
+        with self._noted():
             workspaces = {one.ws: one for one in self._workspaces(PROBE_S)}
-            answer = search(
-                self._milvus,
-                workspaces,
-                view,
-                plain,
-                embed,
-                tokenizer=tokenizer,
-                beside=self._beside,
-                known=known,
-            )
-        except StoreError as error:
-            self._note(error)
-            raise
-        self._note(None)
-        return answer
+            return search(self._milvus, workspaces, view, plain, embed, tokenizer, self._beside, known)
 
     def probe(self) -> float:
         """Ask the store who publishes; return how many milliseconds it took. Raises StoreError."""
         began = time.perf_counter()
-        try:
+        with self._noted():
             self._listed_at = -WORKSPACES_S
             self._workspaces(PROBE_S)
-        except StoreError as error:
-            self._note(error)
-            raise
-        self._note(None)
         return (time.perf_counter() - began) * 1000
 
     def close(self) -> None:
@@ -287,19 +255,21 @@ class TeamReader:
             self._listed_at = time.monotonic() if self.listed else -WORKSPACES_S
         return self.listed
 
-    def _note(self, error: StoreError | None) -> None:
-        if error is None:
-            self._outcome.note_answer()
-        else:
+    @contextmanager
+    def _noted(self) -> Iterator[None]:
+        """Note what the calls of the block come to."""
+        try:
+            yield
+        except StoreError as error:
             self._outcome.note_failure(error)
+            with self._lock:
+                self._closed_until = time.monotonic() + RETRY_S
+            raise
+        self._outcome.note_answer()
         with self._lock:
-            self._closed_until = 0.0 if error is None else time.monotonic() + RETRY_S
+            self._closed_until = 0.0
 
 
 def _close_outbox(index: Index) -> None:
     with index.writer.transaction():
         index.writer.outbox.close()
-
-
-async def _awaited(write: Callable[..., Awaitable[Any]], work: Callable[[], Any]) -> Any:
-    return await write(work)

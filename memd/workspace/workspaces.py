@@ -383,7 +383,7 @@ class Workspaces:
             if root not in self._roots:  # another request was faster
                 raise WorkspaceError(f"{root} is not registered any more")
             if self.team is not None:
-                self.team.note_removed(root)
+                self.team.withdraw(root)
             await self._close(root)
             async with self._registering:
                 others = [other for other in self._roots if other != root]
@@ -535,7 +535,7 @@ class Workspaces:
         if opened is None:
             return
         if self.team is not None:
-            self.team.note_closing(root)
+            self.team.publisher.detach(root)
         await opened.sync.stop()
         await self.write(opened.index.close)
         await give_back(self._providers, opened.embedding)

@@ -29,10 +29,10 @@ from memd.team.rows import (
     as_struct,
     chunk_rows,
     dimension,
-    documents,
     frequencies,
     marks,
     number,
+    outgoing,
     source_of,
 )
 from memd.team.search import keyword_score
@@ -59,7 +59,7 @@ def published(notes, *patterns, superseded_by=()):
                 dimensions=view.snapshot.rows.dim,
                 fades=Diaries().why(document.source) is not None,
             )
-            for document in documents(view, list(view.snapshot.sources.values()))
+            for document in (outgoing(view, one) for one in view.snapshot.sources.values())
         }
 
 
@@ -164,7 +164,7 @@ def test_frequencies_are_those_of_the_index(notes):
     notes.save({"a.md": "heron heron weir", "b.md": "heron", "p.md": "---\nprivate: true\n---\nheron"})
     with notes.index.view() as whole:
         view = visible(whole, Visibility(Patterns((), below=True)))
-        found = frequencies(documents(view, list(view.snapshot.sources.values())))
+        found = frequencies(outgoing(view, one) for one in view.snapshot.sources.values())
     assert (found[dimension("heron")], found[dimension("weir")]) == (2.0, 1.0)
 
 
