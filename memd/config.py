@@ -4,6 +4,7 @@ There are two files: a workspace's ``memory/config.toml``, which may come with a
 hardly trusted, and the user's own ``config.toml``, which alone may allow model folders and addresses.
 """
 
+import errno
 import json
 import os
 import shlex
@@ -333,17 +334,10 @@ def _is_loopback(address: str) -> bool:
 
 def _table(path: Path) -> dict[str, Any]:
     try:
-        # Non-blocking, because opening a FIFO would wait for a writer.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        try:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise ConfigError(f"{path}: not a regular file. Move it away")
-            with os.fdopen(descriptor, "rb", closefd=False) as stream:
-                raw = stream.read(MAX_CONFIG_BYTES + 1)
-        finally:
-            os.close(descriptor)
+        raw = fsio.read_regular(path, MAX_CONFIG_BYTES + 1)
     except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
+        cure = ". Move it away" if error.errno == errno.EINVAL else ""
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}{cure}") from error
     if len(raw) > MAX_CONFIG_BYTES:
         raise ConfigError(f"{path}: larger than {MAX_CONFIG_BYTES} bytes: not a configuration")
     try:

@@ -173,6 +173,14 @@ def open_existing(path: Path) -> int:
     return descriptor
 
 
+def read_regular(path: Path, most_bytes: int = -1) -> bytes:
+    """Return up to *most_bytes* of a regular file; EINVAL for any other: a pipe waits for its writer."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:
+        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file")
+        return stream.read(most_bytes)
+
+
 def size(descriptor: int) -> int:
     """Return the size of a file in bytes."""
     return os.fstat(descriptor).st_size

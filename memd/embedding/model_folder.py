@@ -4,16 +4,14 @@ Reads the files that sentence-transformers writes next to an ONNX export. Starts
 numpy. Ignores normalization settings: a stored vector always has length 1.
 """
 
-import errno
 import hashlib
 import json
 import math
-import os
-import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
+from memd import fsio
 from memd.embedding import MODEL_FAILED, UnavailableError
 from memd.embedding.model import FOLDER, MAX_SEQUENCE, MODEL_FILE, SCRIPTS, TOKENIZER_FILE
 from memd.records import SHIPPED_COSINES, CosineScale
@@ -197,11 +195,7 @@ def _max_sequence(folder: Path, settings: dict[str, Any]) -> int:
 def _json(path: Path, default: Any) -> Any:
     """Return the content of *path*, of the same type as *default*, or *default* if there is no file."""
     try:
-        # Non-blocking, because opening a FIFO would wait for a writer, and everything for that.
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), encoding="utf-8") as opened:
-            if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
-                raise OSError(errno.EINVAL, "it is not a regular file")  # noqa: TRY301
-            content = json.load(opened)
+        content = json.loads(fsio.read_regular(path))
     except FileNotFoundError:
         return default
     except (OSError, ValueError) as error:
