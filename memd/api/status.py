@@ -57,7 +57,7 @@ FEATURES = (
     "sync", "subscribe", "check", "purge", "explain", "why", "similar", "forget", "debug", "pause",
     "history", "update", "team",
 )  # fmt: skip
-LAG_PROBE_S = 0.01  # a single probe of the kind that `debug` repeats, because status must answer at once
+LAG_PROBE_S = 0.01  # of one probe of the loop's lag; `debug` repeats it, `status` must answer at once
 SHOWN = 100  # files named one by one; `skipped_total` and `warnings_total` count all
 STARTED = time.monotonic()
 
@@ -170,7 +170,8 @@ def _workspace(workspaces: Workspaces, opened: OpenWorkspace, *, size_bytes: int
     skipped = sorted(sync.scanner.skipped.items())
     warnings = sorted(sync.index_loop.warnings.items())
     failures = sync.index_loop.failures
-    trouble_of_watch = sync.watcher.trouble
+    trouble_of_watch, seen = sync.watcher.trouble, opened.workspace.seen
+    slow = f"the disk of {opened.workspace.root} is slow, or hangs" if seen and seen.is_slow else ""
     rebuilding = workspaces.rebuilding(opened.workspace.root)
     sources = opened.index.snapshot.sources
     copies = sorted(map(sources.path, sources.copies))
@@ -206,19 +207,13 @@ def _workspace(workspaces: Workspaces, opened: OpenWorkspace, *, size_bytes: int
         sidecars=_sidecars(sync),
         errors=[
             *sync.troubles.newest,
-            *filter(None, (trouble_of_watch, sync.stalled, _slow(opened), _other(opened))),
+            *filter(None, (trouble_of_watch, sync.stalled, slow, _other(opened))),
         ],
         damaged_rows=opened.index.matrices.damaged_rows,
         size_bytes=size_bytes,
         set_aside=[str(folder) for folder in opened.aside.folders],
         degraded=_degraded(opened),
     )
-
-
-def _slow(opened: OpenWorkspace) -> str:
-    """Return that the disk does not answer at once; "" if it does."""
-    seen = opened.workspace.seen
-    return f"the disk of {opened.workspace.root} is slow, or hangs" if seen and seen.is_slow else ""
 
 
 def _other(opened: OpenWorkspace) -> str:
@@ -289,9 +284,6 @@ def _trouble(queue: EmbeddingQueue) -> str | None:
     return {"ready": None, "loading": "model-loading"}.get(queue.state, queue.reason)
 
 
-PROBE_S = 0.01  # between two measurements of the loop's lag
-
-
 async def debug(workspaces: Workspaces, params: DebugParams, _: Call) -> DebugResult:
     """``debug``: facts for debugging, without text of notes.
 
@@ -300,9 +292,8 @@ async def debug(workspaces: Workspaces, params: DebugParams, _: Call) -> DebugRe
     root = str(await workspaces.root_of(params.workspace)) if params.workspace else None
     lags_ms = [0.0]  # of the event loop, ascending
     stop = time.perf_counter() + params.lag_s
-    while (began := time.perf_counter()) < stop:
-        await asyncio.sleep(PROBE_S)
-        lags_ms.append(round(max(0.0, time.perf_counter() - began - PROBE_S) * 1000, 2))
+    while time.perf_counter() < stop:
+        lags_ms.append(await _loop_lag_ms())
     lags_ms.sort()
     return DebugResult(
         version=__version__,
@@ -316,15 +307,13 @@ async def debug(workspaces: Workspaces, params: DebugParams, _: Call) -> DebugRe
         descriptors=_descriptors(),
         loop_lag_ms=LoopLag(p50=_share(lags_ms, 0.5), p99=_share(lags_ms, 0.99), max=lags_ms[-1]),
         requests=[RecentRequest(**request) for request in diagnostics.REQUESTS],
-        watched=[WatchedBatch(**batch) for batch in _watched(root)],
+        # Those of one workspace, or of all without paths.
+        watched=[
+            WatchedBatch(**{key: fact for key, fact in batch.items() if key != "paths" or root})
+            for batch in diagnostics.WATCHED
+            if root in {None, batch["workspace"]}
+        ],
     )
-
-
-def _watched(root: str | None) -> list[Fields]:
-    """Return the watcher's batches of one workspace, or of all workspaces without paths."""
-    if root is not None:
-        return [batch for batch in diagnostics.WATCHED if batch["workspace"] == root]
-    return [{key: fact for key, fact in batch.items() if key != "paths"} for batch in diagnostics.WATCHED]
 
 
 def _share(ordered: list[float], share: float) -> float:
@@ -361,7 +350,6 @@ async def health(workspaces: Workspaces, params: NoParams, call: Call) -> Health
 
 async def _health_of(workspaces: Workspaces, root: str, call: Call) -> HealthCheck:
     async def probed(opened: OpenWorkspace) -> HealthCheck:
-        await workspaces.read(_rank_all, opened)
         probe = SearchParams(query="memory health", mode="hybrid", limit=1)
         fresh = await wait_for(opened, probe, call)
         made = await workspaces.read(_probed, opened, probe, call, fresh)
@@ -381,10 +369,6 @@ async def _health_of(workspaces: Workspaces, root: str, call: Call) -> HealthChe
 
 def _probed(opened: OpenWorkspace, probe: SearchParams, call: Call, fresh: Freshness) -> Frame:
     with opened.view(call.is_over, agent=False) as view:
+        rank_all(view)
         answer = answered(view, opened, probe, call)
     return frame(opened, answer, fresh)
-
-
-def _rank_all(opened: OpenWorkspace) -> None:
-    with opened.index.view() as view:
-        rank_all(view)

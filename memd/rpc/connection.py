@@ -113,27 +113,12 @@ def peer_of(connected: HasOptions) -> Peer:
     return Peer(uid, pid)
 
 
-def executable_of(pid: int) -> str:
-    """Return the executable of a process for a log line; "" if the system does not tell it."""
-    with suppress(OSError):
-        return str(Path(f"/proc/{pid}/exe").readlink())
-    return ""
+def polled(descriptor: int) -> int:
+    """Return what a peer has done that is not read yet: 0 if it has neither sent anything nor ended.
 
-
-def has_unread(descriptor: int) -> bool:
-    """Return whether the peer has sent unread data, or has ended the connection."""
-    return bool(_polled(descriptor))
-
-
-def is_gone(descriptor: int) -> bool:
-    """Return whether the peer no longer reads; on Linux, a peer that only shut down its writing side does.
-
+    One that no longer reads is gone; on Linux, one that only shut down its writing side still reads, and
     macOS reports both in the same way.
     """
-    return bool(_polled(descriptor) & (select.POLLHUP | select.POLLERR))
-
-
-def _polled(descriptor: int) -> int:
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
     return next((event for _, event in poll.poll(0)), 0)
@@ -290,7 +275,10 @@ class Connection(asyncio.Protocol):
         transport.set_write_buffer_limits(high=self._shared.limits.write_high_water_bytes)
         if self.over_limit:
             self._time_frame()  # a silent client must not keep its place
-        log.debug("connected", pid=peer.pid, exe=executable_of(peer.pid))
+        exe = ""  # as far as the system tells it
+        with suppress(OSError):
+            exe = str(Path(f"/proc/{peer.pid}/exe").readlink())
+        log.debug("connected", pid=peer.pid, exe=exe)
 
     def data_received(self, data: bytes) -> None:
         """Start the requests in *data*."""
@@ -309,7 +297,8 @@ class Connection(asyncio.Protocol):
 
     def eof_received(self) -> bool:
         """Keep answering open requests of a client that still reads; drop one that is gone."""
-        self._asks_no_more = self._is_owed() and not is_gone(self._descriptor)
+        is_gone = polled(self._descriptor) & (select.POLLHUP | select.POLLERR)
+        self._asks_no_more = self._is_owed() and not is_gone
         return self._asks_no_more
 
     def pause_writing(self) -> None:
@@ -372,7 +361,7 @@ class Connection(asyncio.Protocol):
 
     def give_way(self) -> bool:
         """Close an idle connection in favour of another; False if its client has just sent a request."""
-        if has_unread(self._descriptor):
+        if polled(self._descriptor):
             return False
         log.debug("idle connection closed: there were too many", pid=self._client.get("pid"))
         self._shared.connections.discard(self)
