@@ -175,10 +175,14 @@ def open_existing(path: Path) -> int:
 
 def read_regular(path: Path, most_bytes: int = -1) -> bytes:
     """Return up to *most_bytes* of a regular file; EINVAL for any other: a pipe waits for its writer."""
-    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:
-        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file")
-        return stream.read(most_bytes)
+        with os.fdopen(descriptor, "rb", closefd=False) as stream:
+            return stream.read(most_bytes)
+    finally:
+        os.close(descriptor)
 
 
 def size(descriptor: int) -> int:
