@@ -10,7 +10,7 @@ import calendar
 import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from functools import lru_cache
 from typing import Final
@@ -37,6 +37,8 @@ _TABLE = """
     english: january/jan. february/feb. march/mar. april/apr. may june/jun. july/jul. august/aug.
         september/sep./sept. october/oct. november/nov. december/dec.; monday tuesday wednesday thursday
         friday saturday sunday; in on during since; last
+    arabic: يناير فبراير مارس أبريل مايو يونيو يوليو أغسطس سبتمبر أكتوبر نوفمبر ديسمبر; الاثنين الثلاثاء
+        الأربعاء الخميس الجمعة السبت الأحد; في منذ يوم شهر; الماضي
     catalan: gener febrer març abril maig juny juliol agost setembre octubre novembre desembre; dilluns
         dimarts dimecres dijous divendres dissabte diumenge; el al en de del des durant; passat
     czech: leden/ledna/lednu únor/února/únoru březen/března/březnu duben/dubna/dubnu
@@ -49,6 +51,11 @@ _TABLE = """
     dutch: januari/jan. februari/feb. maart april/apr. mei juni juli augustus/aug. september/sep./sept.
         oktober/okt. november/nov. december/dec.; maandag dinsdag woensdag donderdag vrijdag zaterdag
         zondag; in op sinds tijdens; afgelopen vorige
+    greek: ιανουάριος/ιανουαρίου/ιανουάριο φεβρουάριος/φεβρουαρίου/φεβρουάριο μάρτιος/μαρτίου/μάρτιο
+        απρίλιος/απριλίου/απρίλιο μάιος/μαΐου/μάιο ιούνιος/ιουνίου/ιούνιο ιούλιος/ιουλίου/ιούλιο
+        αύγουστος/αυγούστου/αύγουστο σεπτέμβριος/σεπτεμβρίου/σεπτέμβριο οκτώβριος/οκτωβρίου/οκτώβριο
+        νοέμβριος/νοεμβρίου/νοέμβριο δεκέμβριος/δεκεμβρίου/δεκέμβριο; δευτέρα τρίτη τετάρτη πέμπτη
+        παρασκευή σάββατο κυριακή; τον του τη την το στις από κατά; περασμένο περασμένη
     french: janvier/janv. février/févr. mars avril/avr. mai juin juillet/juil. août septembre/sept.
         octobre/oct. novembre/nov. décembre/déc.; lundi mardi mercredi jeudi vendredi samedi dimanche; en de
         depuis le du au; dernier
@@ -78,6 +85,10 @@ _TABLE = """
         октябрь/октября/октябре ноябрь/ноября/ноябре декабрь/декабря/декабре; понедельник вторник
         среда/среду четверг пятница/пятницу суббота/субботу воскресенье; в во с со; прошлый прошлую прошлое
         прошлом
+    serbian: januar/januara/januaru februar/februara/februaru mart/marta/martu april/aprila/aprilu
+        maj/maja/maju jun/juna/junu jul/jula/julu avgust/avgusta/avgustu septembar/septembra/septembru
+        oktobar/oktobra/oktobru novembar/novembra/novembru decembar/decembra/decembru; ponedeljak utorak
+        sreda/sredu četvrtak petak subota/subotu nedelja/nedelju; u od tokom; prošli prošlu prošlog
     spanish: enero febrero marzo abril mayo junio julio agosto septiembre/setiembre octubre noviembre
         diciembre; lunes martes miércoles jueves viernes sábado domingo; en el de del desde durante; pasado
     swedish: januari/jan. februari/feb. mars april/apr. maj juni juli augusti/aug. september/sep./sept.
@@ -85,7 +96,7 @@ _TABLE = """
         sedan; förra
     turkish: ocak şubat mart nisan mayıs haziran temmuz ağustos eylül ekim kasım aralık; pazartesi salı
         çarşamba perşembe cuma cumartesi pazar; geçen; geçen
-"""  # noqa: RUF001 - Cyrillic and Turkish are meant
+"""  # noqa: RUF001 - Cyrillic, Greek and Turkish are meant
 _NAMES: Final = {
     language: [part.split() for part in names.split(";")]
     for row in re.split(r"\n {4}(?! )", _TABLE.strip("\n")[4:])
@@ -94,22 +105,32 @@ _NAMES: Final = {
 _SEASONS: Final = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}  # their first months
 _SEASON_MONTHS: Final = 3
 _QUARTERS: Final = {"first": 1, "second": 2, "third": 3, "fourth": 4}
-_COUNTS: Final = {"a": 1, "an": 1} | {
-    word: number
+_COUNTS: Final = {"a": 1.0, "an": 1.0, "half a": 0.5} | {
+    word: float(number)
     for number, word in enumerate("one two three four five six seven eight nine ten eleven twelve".split(), 1)  # noqa: SIM905 - readable as words
 }
+_VAGUE: Final = {"couple of": 2.0, "a couple of": 2.0, "few": 3.0, "a few": 3.0, "several": 3.0}
 # Days of a unit, and the days on each side that so many units ago may mean.
-_UNITS: Final = {"day": (1.0, 0), "week": (7.0, 3), "month": (30.44, 15), "year": (365.25, 90)}
+_UNITS: Final = {
+    "day": (1.0, 0), "week": (7.0, 3), "month": (30.44, 15), "quarter": (91.3, 45), "year": (365.25, 90)
+}  # fmt: skip
+_BACK: Final = {"yesterday": 1, "last night": 1, "day before yesterday": 2}  # days; other such words: today
 _HINTS: Final = frozenset(
-    {"yesterday", "today", "quarter", *_UNITS, *(f"{unit}s" for unit in _UNITS), *_SEASONS}
+    {"yesterday", "today", "tonight", "weekend", *_SEASONS}
+    | {"last night", "this morning", "this afternoon", "this evening"}
+    | {*_UNITS, *(f"{unit}s" for unit in _UNITS)}
 )
-_HINT: Final = re.compile(r"q[1-4]|[^\W\d_]+|\d{4}")
+_SINCE: Final = frozenset({"since", "seit", "depuis", "desde", "sinds", "siden", "sedan", "sejak", "od"})
+_BEFORE: Final = frozenset({"before", "until", "till", "by"})  # what follows is not meant itself
+_TO: Final = re.compile("[\\s,]*(?:[-\u2013]|to|through|until|till|(and))\\s*")
+_VERB: Final = re.compile(r"(?:\d+\s+)?(?:may|march)(?:\s+\d+)?")  # "what may 8 people do"
+_HINT: Final = re.compile(r"q[1-4]|(?:last night|this (?:morning|afternoon|evening))(?!\w)|[^\W\d_]+|\d{4}")
 _MARK: Final = re.compile("\\d ?[\u5e74\u6708\ub144\uc6d4]")  # year and month in Chinese, Japanese, Korean
 _BEGINS: Final = re.compile(r"(?:^|[.!?:\n])[\W_]*$")
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class Time:
     """A time that a query names."""
 
     first: date
@@ -135,6 +156,7 @@ class _Known:
     months: dict[str, int]
     weekdays: dict[str, int]
     short: frozenset[str]  # names that count beside a number only
+    before: frozenset[str]
     last: frozenset[str]
     hints: frozenset[str]  # words without which no day is named
     form: re.Pattern[str]
@@ -142,7 +164,7 @@ class _Known:
 
 def named_days(
     text: str, today: date, languages: Sequence[Language] = (), *, southern: bool = False
-) -> tuple[Named, ...]:
+) -> tuple[Time, ...]:
     """Return the times that a query names.
 
     Args:
@@ -159,25 +181,44 @@ def named_days(
     if known.hints.isdisjoint(hints) and not any(hint[-1].isdigit() for hint in hints):  # noqa: SIM102
         if plain.isascii() or not _MARK.search(plain):
             return ()
-    found: dict[Named, None] = {}
+    found: list[Time] = []
+    begin = end = 0  # of the last match
     for match in known.form.finditer(lower):
         with suppress(ValueError, OverflowError):  # 31 June; outside of the calendar
-            found |= dict.fromkeys(_named(match, known, plain, today, southern=southern))
-    return tuple(found) if len(found) <= MOST_NAMED else ()
+            its = list(_named(match, known, plain, today, southern=southern))
+            to = _TO.fullmatch(lower, end, match.start())
+            if found and len(its) == 1 and to and (not to[1] or lower[:begin].endswith("between ")):
+                its = [_joined(found[-1], its[0])]
+                found.pop()
+            else:
+                said = lower[: match.start()].split()[-2:]
+                if not _SINCE.isdisjoint({*said, *match.group().split()[:1]} & known.before):
+                    its = [replace(one, last=max(one.last, today), is_yearly=False) for one in its]
+                elif not _BEFORE.isdisjoint(said[-1:]):
+                    its = []
+            if its:
+                found += its
+                begin, end = match.span()
+    return tuple(dict.fromkeys(found)) if len(set(found)) <= MOST_NAMED else ()
 
 
 def _named(  # noqa: PLR0911 - a line for each form
     match: re.Match[str], known: _Known, text: str, today: date, *, southern: bool
-) -> Sequence[Named]:
+) -> Sequence[Time]:
     """Return the times of one match in *text*."""
     said = {name.rstrip("0123456789"): one for name, one in match.groupdict().items() if one}
     year, day = int(said.get("year", 0)), int(said.get("day", 0))
     is_last = said.get("before") in known.last or "after" in said
     if word := said.get("word"):
-        return [_single(today - timedelta(days=("today", "yesterday").index(word) if " " not in word else 2))]
+        return [_single(today - timedelta(days=_BACK.get(" ".join(word.split()), 0)))]
+    if week := said.get("week"):
+        monday = date.fromisocalendar(year, int(week), 1)
+        return [Time(monday, monday + timedelta(days=6))]
     if unit := said.get("unit"):
         return [_counted(said, unit, today)]
     if quarter := said.get("quarter"):
+        if not (quarter.isdigit() or year or "before" in said):
+            return []
         number = int(quarter) if quarter.isdigit() else _QUARTERS[quarter]
         return [_period(3 * number - 2, 3, 0, year, today)]
     if season := said.get("season"):
@@ -186,66 +227,92 @@ def _named(  # noqa: PLR0911 - a line for each form
         month = (_SEASONS[season] - 1 + _SOUTHERN * southern) % 12 + 1
         # The winter of 2023 began or ended then.
         years = (year, year - 1) if year and month + _SEASON_MONTHS > 13 else (year,)  # noqa: PLR2004 - December
-        return [_period(month, _SEASON_MONTHS, 0, one, today, is_last=is_last) for one in years]
+        found = [_period(month, _SEASON_MONTHS, 0, one, today, is_last=is_last) for one in years]
+        return [replace(one, is_yearly=False) for one in found] if said.get("before") == "this" else found
     if name := said.get("name"):
-        if not (year or day) and not _stands_alone(match, said, known, text):
+        if not _is_meant(match, said, known, text):
             return []
         if name in known.weekdays:
             back = (today.weekday() - known.weekdays[name] - 1) % 7 + 1
             return [_single(today - timedelta(days=back))]
-        return [_period(known.months[name], 1, day, year, today, is_last=is_last)]
+        one = _period(known.months[name], 1, day, year, today, is_last=is_last)
+        first, last = (int(said.get(end, day)) for end in ("from", "until"))
+        return [
+            replace(one, first=one.first.replace(day=first), last=one.last.replace(day=last)) if day else one
+        ]
     if month := int(said.get("month", 0)):
         return [_period(month, 1, day, year, today)]
     before = text[: match.start()].split()[-1:]
     if not FIRST_YEAR <= year <= today.year + 1 or any(len(one) > 1 and one.isupper() for one in before):
         return []  # "RFC 2026"
-    return [Named(date(year, 1, 1), date(year, 12, 31), YEAR_SHARE)]
+    return [Time(date(year, 1, 1), date(year, 12, 31), YEAR_SHARE)]
 
 
-def _stands_alone(match: re.Match[str], said: dict[str, str], known: _Known, text: str) -> bool:
-    """Return whether the name of a month or weekday without a number is meant as one."""
-    if said["name"] in known.short or said.get("before") == "next":
+def _is_meant(match: re.Match[str], said: dict[str, str], known: _Known, text: str) -> bool:
+    """Return whether the name of a month or weekday is meant as one."""
+    if "year" in said:
+        return True
+    if "day" in said:
+        is_verb = _VERB.fullmatch(text, *match.span()) and text[match.end() :].strip("?!. ")
+        return not is_verb or not known.before.isdisjoint(text[: match.start()].lower().split()[-1:])
+    if said.get("before") == "next":
         return False
+    if said["name"] in known.short:  # French "le sept" is the seventh
+        return said.get("before") in {*_NAMES["english"][2], "last"}
     if "before" in said or "after" in said:
         return True
     at = next(match.start(group) for group, one in match.groupdict().items() if one and "name" in group)
-    return text[at : at + 1].isupper() and not _BEGINS.search(text[:at])
+    is_first = _BEGINS.search(text[:at]) and said["name"] in known.months  # "May I ask"
+    return text[at : at + 1].isupper() and not is_first
 
 
-def _counted(said: dict[str, str], unit: str, today: date) -> Named:
+def _joined(first: Time, last: Time) -> Time:
+    """Return the time from one to the other, across a year's end where the months say so."""
+    begin, end = first.first, last.last
+    if first.is_yearly:
+        begin = _moved(begin, end.year - begin.year - ((begin.month, begin.day) > (end.month, end.day)))
+    elif last.is_yearly:
+        end = _moved(end, begin.year - end.year + ((begin.month, begin.day) > (end.month, end.day)))
+    if begin > end:
+        raise ValueError(begin)
+    return Time(begin, end, min(first.share, last.share), first.is_yearly and last.is_yearly)
+
+
+def _counted(said: dict[str, str], unit: str, today: date) -> Time:
     """Return the time of "three weeks ago", "the last three weeks", "last week" or "this week"."""
     if which := said.get("which"):
         is_last = which != "this"
-        if unit == "week":
-            first = today - timedelta(days=today.weekday() + 7 * is_last)
-            return Named(first, first + timedelta(days=6))
+        if unit in {"week", "weekend"}:
+            monday = today - timedelta(days=today.weekday() + 7 * is_last)
+            return Time(monday + timedelta(days=5 * (unit == "weekend")), monday + timedelta(days=6))
         if unit == "year":
             year = today.year - is_last
-            return Named(date(year, 1, 1), date(year, 12, 31), YEAR_SHARE)
+            return Time(date(year, 1, 1), date(year, 12, 31), YEAR_SHARE)
         months = 3 if unit == "quarter" else 1
         number = today.year * 12 + (today.month - 1) // months * months - months * is_last
         return _period(number % 12 + 1, months, 0, number // 12, today)
     days, around = _UNITS[unit]
     count = said.get("ago") or said["past"]
-    back = timedelta(days=round((_COUNTS.get(count) or int(count)) * days))
+    amount = (_COUNTS | _VAGUE).get(count) or float(count)
+    back, around = timedelta(days=round(amount * days)), around + round(days) * (count in _VAGUE)
     if "past" in said:
-        return Named(today - back, today)
-    return Named(today - back - timedelta(days=around), today - back + timedelta(days=around))
+        return Time(today - back, today)
+    return Time(today - back - timedelta(days=around), today - back + timedelta(days=around))
 
 
-def _single(day: date) -> Named:
-    return Named(day, day)
+def _single(day: date) -> Time:
+    return Time(day, day)
 
 
-def _period(month: int, months: int, day: int, year: int, today: date, *, is_last: bool = False) -> Named:
+def _period(month: int, months: int, day: int, year: int, today: date, *, is_last: bool = False) -> Time:
     """Return a day or some months; of the last year that has them before *today* if *year* is 0."""
     if year:
-        return Named(*_stretch(month, months, day, year))
+        return Time(*_stretch(month, months, day, year))
     for back in range(9):  # a 29 February is at most eight years ago
         with suppress(ValueError):
             first, last = _stretch(month, months, day, today.year - back)
             if (last < today) if is_last else (first <= today):
-                return Named(first, last, is_yearly=not is_last)
+                return Time(first, last, is_yearly=not is_last)
     raise ValueError(day)
 
 
@@ -290,7 +357,7 @@ def _known(languages: tuple[Language, ...]) -> _Known:
     months = {name.rstrip("."): number for name, number in months.items()}
     hints = frozenset({*months, *weekdays, *_HINTS, *(word for name in weekdays for word in name.split("-"))})
     form = _form(months, weekdays, before, last)
-    return _Known(months, weekdays, frozenset(short), frozenset(last), hints, form)
+    return _Known(months, weekdays, frozenset(short), frozenset(before), frozenset(last), hints, form)
 
 
 def _form(
@@ -303,35 +370,51 @@ def _form(
     year = r"(?P<year{}>(?:19|20)\d\d)(?!\d)"
     day = r"(?P<day{}>3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th|er|\.|o)?(?![\w:])"
     of = r"(?:(?:of|de|del|di)\s+)?"
-    counts, units = any_of(_COUNTS), "(?P<unit{}>day|week|month|year)"
+    counts, units = any_of(_COUNTS | _VAGUE), f"(?P<unit{{}}>{any_of(_UNITS)})"
+    number = r"(?P<{}>3[01]|[12]\d|0?[1-9])"
     then = r"(?:early\s+|late\s+|mid[-\s]\s*)?"
-    season = (
-        rf"(?:(?P<before10>in|during|since|last|next)\s+(?:the\s+)?{then})?(?P<season10>{any_of(_SEASONS)})"
-    )
+    before_season = rf"(?:(?P<before10>in|during|since|last|this|next)\s+(?:the\s+)?{then})?"
     alone = rf"(?:(?P<before15>{any_of({*before, *last, 'next'})})\s+{then})?(?P<name15>{names})"
     forms = [
-        rf"(?<![./-]){year.format(1)}(?P<mark1>[-/.])(?P<month1>\d\d?)(?P=mark1)(?P<day1>\d\d?)(?![\w/-])",
+        (
+            rf"(?<![./-]){year.format(1)}(?P<mark1>[-/.])(?P<month1>\d\d?)(?P=mark1)(?P<day1>\d\d?)"
+            r"(?:t\d[\d:]*z?)?(?![\w/-])"
+        ),
+        r"(?<![./-])(?P<year18>(?:19|20)\d\d)(?P<month18>0[1-9]|1[0-2])(?P<day18>[012]\d|3[01])(?![\w/-])",
+        rf"(?<![./-]){year.format(19)}-?w(?P<week19>\d\d)(?![\w/-])",
+        rf"{year.format(20)}[.,]?\s+(?P<name20>{month})\.?\s+{day.format(20)}",
         rf"(?<![./-]){year.format(2)}-(?P<month2>\d\d)(?![\w/-])",
         rf"(?P<day3>\d\d?)\.\s?(?P<month3>\d\d?)\.\s?{year.format(3)}",
-        rf"{day.format(4)}\s+{of}(?P<name4>{month})\.?(?:,?\s+{of}{year.format(4)})?",
-        rf"(?P<name5>{month})\.?\s+(?:the\s+)?{day.format(5)}(?:,?\s+{year.format(5)})?",
+        (
+            rf"(?:{number.format('from4')}\.?\s?(?:[-\u2013]|to)\s?)?{day.format(4)}\s+{of}"
+            rf"(?P<name4>{month})\.?(?:,?\s+{of}{year.format(4)})?"
+        ),
+        (
+            rf"(?P<name5>{month})\.?\s+(?:the\s+)?{day.format(5)}"
+            rf"(?:\s?[-\u2013]\s?{number.format('until5')}(?![\w:]))?(?:,?\s+{year.format(5)})?"
+        ),
         rf"(?P<name6>{month})\.?,?\s+{of}{year.format(6)}",
         rf"q(?P<quarter7>[1-4])(?:\s+{of}{year.format(7)})?",
         rf"{year.format(8)}\s?-?q(?P<quarter8>[1-4])",
-        rf"(?P<quarter9>{any_of(_QUARTERS)})\s+quarter\s+{of}{year.format(9)}",
-        rf"{season}(?:\s+{of}{year.format(10)}|(?!\s+of\b))",
+        (
+            rf"(?:(?P<before9>in|during|since)\s+(?:the\s+)?)?(?P<quarter9>{any_of(_QUARTERS)})\s+quarter"
+            rf"(?:\s+{of}{year.format(9)}|(?!\s+of\b))"
+        ),
+        rf"{before_season}(?P<season10>{any_of(_SEASONS)})(?:\s+{of}{year.format(10)}|(?!\s+of\b))",
         rf"(?P<ago11>\d{{1,3}}|{counts})\s+{units.format(11)}s?\s+ago",
         rf"(?:last|past)\s+(?P<past12>\d{{1,3}}|{counts})\s+{units.format(12)}s?",
-        r"(?P<which13>last|this|past)\s+(?P<unit13>week|month|quarter|year)",
-        r"(?P<word14>day\s+before\s+yesterday|yesterday|today)",
+        r"(?P<which13>last|this|past|previous)\s+(?P<unit13>week(?:end)?|month|quarter|year)",
+        (
+            r"(?P<word14>day\s+before\s+yesterday|last\s+night|this\s+(?:morning|afternoon|evening)"
+            r"|yesterday|today|tonight)"
+        ),
         rf"{alone}(?!\.?,?\s+{of}(?:the\s+)?\d)(?:\s+(?P<after15>{any_of(last)}))?",
         rf"(?<![.,:/#$\u20ac\u00a3+-]){year.format(16)}(?![\w/:%-]|[.,]\d)",
     ]
     # Year, month and day in Chinese, Japanese and Korean.
     y, m, d = "[\u5e74\ub144]", "[\u6708\uc6d4]", "[\u65e5\u53f7\u865f\uc77c]"
-    number = r"(?P<{}17>3[01]|[12]\d|0?[1-9])\s?"
     spaceless = (
-        rf"(?:{year.format(17)}\s?{y}\s?)?(?<!\d){number.format('month')}{m}(?:\s?{number.format('day')}{d})?"
-        rf"|{year.format(18)}\s?{y}"
+        rf"(?:{year.format(17)}\s?{y}\s?)?(?<!\d){number.format('month17')}\s?{m}"
+        rf"(?:\s?{number.format('day17')}\s?{d})?|{year.format(22)}\s?{y}"
     )
     return re.compile(rf"(?<!\w)(?:{'|'.join(forms)})(?!\w)|{spaceless}")

@@ -24,22 +24,25 @@ with suppress(ImportError):  # then search.fallback answers, and nothing here is
 NEARLY: Final = 0.9
 _TABLE: Final[dict[Language, str]] = {
     "english": "now current currently still latest today nowadays anymore presently",
+    "arabic": "الان الحالي حاليا اليوم احدث",
     "catalan": "ara actual actualment encara avui",
     "czech": "nyni ted aktualni aktualne stale dnes",
     "danish": "nu aktuel aktuelle aktuelt stadig nuvaerende",
     "dutch": "nu huidige momenteel actueel actuele nog vandaag",
+    "greek": "τωρα τρεχον τρεχουσα ακομα ακομη σημερα",
     "french": "maintenant actuel actuelle actuellement encore toujours",
     "german": "jetzt aktuell aktuelle aktuellen aktueller momentan derzeit noch heute",
-    "indonesian": "sekarang terkini saat masih terbaru",
-    "italian": "ora adesso attuale attualmente ancora oggi",
+    "indonesian": "sekarang terkini masih terbaru",
+    "italian": "adesso attuale attualmente ancora oggi",
     "norwegian": "na gjeldende fortsatt fremdeles",
     "polish": "teraz obecnie obecny obecna aktualny aktualnie nadal dzis",
     "portuguese": "agora atual atualmente ainda hoje",
     "romanian": "acum actual actuala inca astazi",
     "russian": "сейчас теперь текущии текущая актуальныи еще сегодня",
+    "serbian": "sada trenutno trenutni jos danas najnoviji",
     "spanish": "ahora actual actualmente todavia aun hoy",
     "swedish": "nu nuvarande aktuell fortfarande",
-    "turkish": "simdi guncel su hala bugun",
+    "turkish": "simdi guncel hala bugun",
 }
 _NOW: Final = {language: frozenset(words.split()) for language, words in _TABLE.items()}
 

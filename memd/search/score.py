@@ -35,8 +35,7 @@ from memd.search.explanation import Called, DayNamed, Run, Said, Word
 from memd.search.identifiers import NOTHING, Named, named
 from memd.search.keyword import KeywordArm, Matched, keyword_arm, knows_a_word, phrase_expression
 from memd.search.later import later_statements
-from memd.search.named_days import BONUS, named_days
-from memd.search.named_days import Named as Time
+from memd.search.named_days import BONUS, Time, named_days
 from memd.search.newest import newest, now_words
 from memd.search.query import Query
 from memd.search.ranking import RRF_K, Candidate

@@ -69,6 +69,7 @@ def test_among_nearly_equal_hits_the_newest_is_first_if_it_has_the_same_words(no
     ("text", "languages", "found"),
     [
         ("who leads it now", (), {"now"}), ("the current rent", (), {"current"}), ("who led it", (), set()),
+        ("a che ora parte", ("italian",), set()), ("su faturası", ("turkish",), set()),
         ("wer leitet das jetzt", ("german",), {"jetzt"}), ("wer leitet das jetzt", (), set()),
     ],
 )  # fmt: skip
