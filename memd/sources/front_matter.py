@@ -30,8 +30,13 @@ _USUAL_KEYS = frozenset({"title", "tags", "tag", "aliases", "alias", "created", 
 _OPENING = re.compile(r"---[ \t]*")
 _CLOSING = re.compile(r"(?:---|\.\.\.)[ \t]*")
 _TOML_FENCE = re.compile(r"\+\+\+[ \t]*")
-# YAML has no tab behind a colon, but people do.
+# YAML has no tab behind a colon or at the beginning of a line, but people do.
 _TABBED = re.compile(r"^([ ]*(?:- +){0,3}[^\s#:][^:\n]*:)\t+", re.MULTILINE)
+_INDENTED = re.compile(r"^\t+", re.MULTILINE)
+# Of what can be said once the last one counts, as for most parsers of YAML.
+_SAID_ONCE = frozenset(
+    "title id date day created published updated lastmod valid_until evergreen derived_from private".split()  # noqa: SIM905
+)
 _KEY_AND_VALUE = re.compile(r"""([ ]*(?:- +){0,3}(?:[^\s#:'"{\[][^:]*:[ ]+|(?<=- )))([^\s|>-].*?)\s*""")
 _PROPERTY = re.compile(r"\s*(?:- )?([^\W\d_][\w./-]*)::(?:[ \t]+(.*))?")
 _SURROGATE_OR_NUL = re.compile("[\0\ud800-\udfff]")
@@ -131,7 +136,7 @@ def _read_yaml(lines: Lines) -> FrontMatter:
 
 def _loaded(inside: str) -> tuple[object, list[int]]:
     """Return what a YAML document says, and its lines that are valid only with their value in quotes."""
-    rows = _TABBED.sub(r"\1 ", inside).split("\n")
+    rows = _TABBED.sub(r"\1 ", _INDENTED.sub(lambda tabs: "  " * len(tabs[0]), inside)).split("\n")
     quoted: list[int] = []
     while True:
         try:
@@ -264,7 +269,22 @@ def _without_traps(value: object) -> object:
 
 
 class _Loader(yaml.BaseLoader):
-    """A loader that keeps scalars as text and refuses aliases: 271 bytes of them can grow to megabytes."""
+    """A loader that keeps scalars as text and refuses aliases: 271 bytes of them can grow to megabytes.
+
+    A key that is written again adds to its values.
+    """
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002 - PyYAML's
+        found: dict[Any, Any] = super().construct_mapping(node, deep)
+        if len(found) < len(node.value):
+            each: dict[Any, list[Any]] = {}
+            for key, value in node.value:
+                one = self.construct_object(value, deep=deep)
+                each.setdefault(key.value, []).extend(one if isinstance(one, list) else [one])
+            for key, values in each.items():
+                if key.casefold() not in _SAID_ONCE and not any(isinstance(one, dict) for one in values):
+                    found[key] = values if len(values) > 1 else found[key]
+        return found
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]

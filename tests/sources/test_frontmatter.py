@@ -85,8 +85,18 @@ def test_a_value_that_lacks_quotes_costs_no_other_key(yaml, values, where):
     assert not values or (front.lines == yaml.count("\n") + 2 and f"at line {where};" in front.warnings[0])
 
 
-def test_a_tab_behind_a_colon_is_a_space():
-    assert read("---\ntitle:\tTea\ntags:\n  - a:\t1\n---\n").values == {"title": "Tea", "tags": [{"a": "1"}]}
+def test_tabs_of_yaml_are_spaces():
+    for indent in ("  ", "\t"):
+        front = read(f"---\ntitle:\tTea\ntags:\n{indent}- a:\t1\n---\n")
+        assert front.values == {"title": "Tea", "tags": [{"a": "1"}]}
+
+
+def test_a_key_that_is_written_again_adds_its_values():
+    """But to a title, a day and the like, of which the last one counts, and to a map."""
+    front = read(
+        "---\ntags: [a]\nby: Ann\ntitle: One\nm: {x: 1}\ntags:\n- b\nby: Bob\ntitle: Two\nm: {y: 2}\n---\n"
+    )
+    assert front.values == {"tags": ["a", "b"], "by": ["Ann", "Bob"], "title": "Two", "m": {"y": "2"}}
 
 
 @pytest.mark.parametrize(
