@@ -221,6 +221,7 @@ _NO_PROSE = frozenset({"fence", "code_block", "html_block"})
 _INLINE = MarkdownIt("commonmark")
 _FENCE = re.compile(r" {0,3}(```|~~~)")
 _MARKUP = re.compile(r"[\\`*_\[\]<&!]")
+_WIKI_LINK = re.compile(r"\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -498,7 +499,8 @@ def plain_title(content: str) -> str:
     title = " ".join(content.split())
     cut = title[: 2 * MAX_TITLE_CHARS]  # inline rules are quadratic on hostile text
     if _MARKUP.search(cut) and cut.count("[") <= MAX_TITLE_BRACKETS:
-        children = _INLINE.parseInline(cut)[0].children or []
+        shown = cut if "`" in cut else _WIKI_LINK.sub(r"\1", cut)
+        children = _INLINE.parseInline(shown)[0].children or []
         cut = " ".join("".join(_visible(child) for child in children).split())
     return cut if len(cut) <= MAX_TITLE_CHARS else cut[: MAX_TITLE_CHARS - 1] + "…"
 

@@ -119,6 +119,7 @@ def test_a_heading_of_brackets_keeps_its_markup():
     assert plain_title("[`a`](b) " * 13).startswith("[`a`](b)")
     assert plain_title("[`a`](b) " * 12).startswith("a a")
     assert plain_title("See [the **manual**](a) and [b](c)") == "See the manual and b"
+    assert plain_title("See [[note|the manual]] and [[b]]") == "See the manual and b"
 
 
 class CountingTokenizer(WordTokenizer):
