@@ -238,6 +238,11 @@ def pieces_of(text: str) -> list[str]:
     return text.translate(_ASCII_SIGNS).split() if text.isascii() else _PIECE.findall(text)
 
 
+def name_key(name: str) -> str:
+    """Return the words of a name without case, accents and punctuation: "Kaffee-Ecke" is "kaffee ecke"."""
+    return " ".join(pieces_of(bare(searched_text(name))))
+
+
 def is_spaceless(piece: str) -> bool:
     """Return whether a piece is a run of a script without spaces."""
     return _RUN.match(piece) is not None

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from memd.entries.secrets import MASK
 from memd.records import LinkKind, Why
-from memd.text import normalized
+from memd.text import name_key, normalized
 
 SUFFIXES = (".md", ".markdown")  # omitted in links
 MAX_MEANT = 100_000  # links that one state keeps resolved; arbitrary: some 30 MB
@@ -44,6 +44,7 @@ _COPY = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 FILE, ALIAS, ENTRY_ID = "file", "alias", "id"  # kinds of names
+TYPED = "typed"  # an alias as its words: a search knows it so, a link does not
 URLS = frozenset({"markdown", "image", "definition"})  # kinds of links whose target is a path
 # What Obsidian shows that is no note: a name of it is not missing among the notes.
 _ATTACHMENT = re.compile(
@@ -293,6 +294,7 @@ def key_of(target: str) -> str:
 def names_of(path: str, aliases: Iterable[str], entry_id: str) -> tuple[Name, ...]:
     """Return the names of a source without duplicates; none with a masked secret, which others have, too."""
     found = [Name(FILE, key_of(path)), *(Name(ALIAS, key_of(alias)) for alias in aliases)]
+    found += [Name(TYPED, key) for alias in aliases if (key := name_key(alias)) != key_of(alias)]
     if entry_id:
         found.append(Name(ENTRY_ID, key_of(entry_id)))
     return tuple(

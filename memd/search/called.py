@@ -14,14 +14,14 @@ from types import MappingProxyType
 
 from memctl.stop_words import STOP_WORDS
 from memd.index.links import WHO, key_of
-from memd.index.reader import StoredChunk
+from memd.index.reader import NUMBERED, StoredChunk
 from memd.index.snapshot import View
 from memd.index.source_rows import NAME_DAY
 from memd.records import Source
 from memd.search import runs
 from memd.search.explanation import Called, Term
 from memd.search.ranking import Candidate
-from memd.text import fold, pieces_of
+from memd.text import bare, name_key, pieces_of, searched_text
 
 # Added to the sort key: above what the words of a query add that only a few chunks have.
 WHOLE, SECTION, NUMBER, PART = 4.0, 3.0, 2.0, 1.5
@@ -32,13 +32,16 @@ NAME_SHARE = 0.5
 HEADING_WORDS = 12  # of a query that may be a heading, or have a name with its signs: then texts are read
 MOST_WORDS = 24  # of a query that may hold a name; a longer one is a text
 _VERSION = re.compile(r"(?<![\d.])(\d+(?:\.\d+)+)(?!\d)")
+_APOSTROPHE = re.compile("(?<=\\w)['\u2019](?=\\w)")  # often left out: "whats new"
+_V = re.compile(r"\bv(?=\d)")  # of a version
+_ISSUE = re.compile(r"#(\d{1,4})")
 _JOINED = re.compile(r"([^\W\d_]+)(\d+)")
 _NUMBER = re.compile(r"\d{1,4}|\d+(?:\.\d+)+")
 
 # A name as in code, whose signs the index does not know: `--pre`, `restart_policy`, `Get-Process`.
 _SIGNED = re.compile(r"-{1,2}[A-Za-z]\w[\w-]*|[A-Za-z]\w*(?:[_.:/@]\w+)+|[A-Z][a-z]+-[A-Z]\w+")
 _AROUND = ".,;:!?()[]{}'\"`"
-_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.*)$", re.MULTILINE)
+_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.*)$|^(\S.*)\n(?:=+|-+)[ \t]*$", re.MULTILINE)
 _JOINTS = ("", " ", "-", "_")
 
 Words = tuple[str, ...]
@@ -49,15 +52,17 @@ class Names:
     """The names of one source, as words."""
 
     whole: frozenset[Words]  # title, file name, and both without day and number
-    title: Words
+    title: Words  # without the signs beside its words
     stem: Words
+    day: str  # in ISO form; "": the file's name begins with none
     around: frozenset[str]  # words of the title and the folders
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
     words: Words
-    numbers: tuple[tuple[str, str], ...]  # (word, number)
+    numbers: tuple[tuple[str, str], ...]  # (word, number); ("", "118") of "#118"
+    day: str  # that the query is, in ISO form; "": none
     idf: Mapping[str, float]
     each: frozenset[str]
 
@@ -73,10 +78,12 @@ class _Asked:
 def words_of(text: str) -> Words:
     """Return the words of a name: versions whole, numbers apart from letters and without leading zeros.
 
-    The sign of a paragraph is none for the index, and a word here.
+    Without case, accents and the v of a version. The sign of a paragraph is none for the index, and a word
+    here.
     """
     found: list[str] = []
-    for number, part in enumerate(_VERSION.split(fold(text.replace("\u00a7", " paragraph ")))):
+    folded = _V.sub("", bare(searched_text(text.replace("\u00a7", " paragraph "))))
+    for number, part in enumerate(_VERSION.split(folded)):
         if number % 2:
             found.append(part)
             continue
@@ -94,20 +101,34 @@ def names_of(title: str, path: str) -> Names:
     day = NAME_DAY.match(place.stem)
     shown = words_of(place.stem[day.end() :]) if day else stem
     numberless = shown[1:] if shown[:1] and shown[0].isdecimal() else shown
-    whole = {words_of(title), stem, words_of(place.name), words_of(path), shown, numberless}
-    around = frozenset(words_of(title)).union(*map(words_of, place.parts[:-1]))
-    return Names(frozenset(whole - {()}), words_of(title), stem, around)
+    titled = words_of(title)
+    said = tuple(word for word in titled if any(map(str.isalnum, word))) or titled
+    whole = {
+        titled,
+        said,
+        words_of(_APOSTROPHE.sub("", title)),
+        stem,
+        words_of(place.name),
+        words_of(path),
+        shown,
+        numberless,
+    }
+    around = frozenset(titled).union(*map(words_of, place.parts[:-1]))
+    return Names(frozenset(whole - {()}), said, stem, "-".join(day.group(1, 3, 4)) if day else "", around)
 
 
-def numbered(asked: Words) -> Iterator[tuple[str, str]]:
+def numbered(text: str) -> Iterator[tuple[str, str]]:
     """Yield each (word, number) that a query has in a row."""
+    if issue := _ISSUE.fullmatch(text.strip()):
+        yield "", issue[1].lstrip("0")
+    asked = words_of(text)
     for word, number in pairwise(asked):
         if not word.isdecimal() and word not in STOP_WORDS and _NUMBER.fullmatch(number):
             yield word, number
 
 
 def aliased(view: View, text: str, day: str = "") -> dict[int, bool]:
-    """Return source → whether *text* is a name of it; else a word and number in the text may be one.
+    """Return source → whether *text* is a name of it; else a day, or word and number, in it may be one.
 
     *day*: the day in ISO form that the text is.
 
@@ -121,13 +142,16 @@ def aliased(view: View, text: str, day: str = "") -> dict[int, bool]:
         return (source for source, _, _ in view.reader.each(WHO, (key,)))
 
     found: dict[int, bool] = {}
-    for word, number in numbered(asked):
+    for word, number in numbered(text):
         for key in {f"{word}{joint}{one}" for joint in _JOINTS for one in (number, number.zfill(4))}:
             found |= dict.fromkeys(named(key), False)
         if number.isdecimal():
             widths = {number.zfill(width) for width in (1, 2, 3, 4)}
             found |= dict.fromkeys(view.reader.numbered(widths), False)
-    for whole in filter(None, (key_of(text), day)):
+    days = [day.replace("-", joint) for joint in ("-", "_", ".", "")] if day else []
+    for one in days[:3]:  # of names that go on behind it
+        found |= dict.fromkeys((source for (source,) in view.reader.each(NUMBERED, (one, f"{one}~"))), False)
+    for whole in filter(None, {key_of(text), name_key(text), *days}):
         found |= dict.fromkeys(named(whole), True)
     return {source: is_whole for source, is_whole in found.items() if source in view.snapshot.sources}
 
@@ -138,7 +162,13 @@ def firsts(view: View, sources: Iterable[int]) -> list[int]:
 
 
 def called(
-    view: View, text: str, terms: Sequence[Term], candidates: Sequence[Candidate], named: Mapping[int, bool]
+    view: View,
+    text: str,
+    terms: Sequence[Term],
+    candidates: Sequence[Candidate],
+    named: Mapping[int, bool],
+    *,
+    day: str = "",
 ) -> Mapping[int, Called]:
     """Return chunk → the name by which a query calls it, for the best chunk of each source so called.
 
@@ -148,13 +178,14 @@ def called(
         terms: the query's words in the index.
         candidates: best first.
         named: what `aliased` found.
+        day: the day in ISO form that the query is.
     """
-    found = by_titles(text, terms, candidates, view.snapshot.sources, named)
+    found = by_titles(text, terms, candidates, view.snapshot.sources, named, day=day)
     asked = words_of(text)
     if not 0 < len(asked) <= HEADING_WORDS:
         return found
     chunks = view.reader.chunks([one.id for one in candidates[: runs.FIRST]])
-    for number in _headed(chunks, asked):
+    for number in _headed(chunks, text):
         if number not in found or found[number].added < SECTION:
             found[number] = Called(text, "heading", SECTION)
     for number, word in _typed(chunks, text):
@@ -168,14 +199,15 @@ def by_titles(
     candidates: Iterable[Candidate],
     sources: Mapping[int, Source],
     named: Mapping[int, bool] = MappingProxyType({}),
+    *,
+    day: str = "",
 ) -> dict[int, Called]:
     """Return chunk → the name of its source, as `called`; this reads no index."""
     asked = words_of(text)
     if not 0 < len(asked) <= MOST_WORDS:
         return {}
-    query = _Asked(
-        asked, tuple(numbered(asked)), {term.text.casefold(): term.idf for term in terms}, frozenset(asked)
-    )
+    idf = {term.text.casefold(): term.idf for term in terms}
+    query = _Asked(asked, tuple(numbered(text)), day, idf, frozenset(asked))
     first: dict[int, int] = {}  # source → its best chunk
     for one in candidates:
         first.setdefault(one.source, one.id)
@@ -203,8 +235,11 @@ def _name(names: Names, title: str, query: _Asked) -> Called | None:
     for word, number in query.numbers:
         is_in_it = any((word, number) in pairwise(one) for one in (names.title, names.stem))
         # "ADR 17" is 0017-….md in the folder adr or adrs.
-        if is_in_it or (number in names.stem[:1] and not names.around.isdisjoint((word, f"{word}s"))):
-            return Called(f"{word} {number}", "number", NUMBER)
+        is_around = not word or not names.around.isdisjoint((word, f"{word}s"))
+        if is_in_it or (number in names.stem[:1] and is_around):
+            return Called(f"{word or '#'} {number}", "number", NUMBER)
+    if query.day and query.day == names.day:
+        return Called(query.day, "number", NUMBER)
     for one in (names.title, names.stem):
         is_shorter = 1 < len(one) < len(asked) and one[0] in query.each
         if is_shorter and 0 < query.half <= query.mass(one) and _in_a_row(one, asked):
@@ -216,18 +251,33 @@ def _in_a_row(some: Words, words: Words) -> bool:
     return any(words[at : at + len(some)] == some for at in range(len(words) - len(some) + 1))
 
 
-def _headed(chunks: Mapping[int, StoredChunk], asked: Words) -> list[int]:
+def line_called(text: str, query: str) -> int | None:
+    """Return the line, counted from 0, of the first heading in *text* that is the query, if there is one."""
+    asked = words_of(query)
+    is_number = asked in set(numbered(query))
+    for heading in _HEADING.finditer(text):
+        if _is_called(heading[1] or heading[2], asked, is_number=is_number):
+            return text.count("\n", 0, heading.start())
+    return None
+
+
+def _is_called(heading: str, asked: Words, *, is_number: bool) -> bool:
+    words = words_of(heading)
+    return words != () and (words[:2] if is_number else words) == asked
+
+
+def _headed(chunks: Mapping[int, StoredChunk], query: str) -> list[int]:
     """Return of each source the first chunk under a heading that is the query, or begins with its number.
 
     Short sections share a chunk, whose stored heading is that of the first.
     """
-    is_number = asked in set(numbered(asked))
+    asked = words_of(query)
+    is_number = asked in set(numbered(query))
     found: dict[int, int] = {}
     for number, one in sorted(chunks.items()):
-        for heading in (one.heading.rpartition(" > ")[2], *_HEADING.findall(one.text)):
-            words = words_of(heading)
-            if words and (words[:2] if is_number else words) == asked:
-                found.setdefault(one.source, number)
+        last = one.heading.rpartition(" > ")[2]
+        if _is_called(last, asked, is_number=is_number) or line_called(one.text, query) is not None:
+            found.setdefault(one.source, number)
     return list(found.values())
 
 

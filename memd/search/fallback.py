@@ -21,7 +21,14 @@ from memd.search.called import aliased, called
 from memd.search.keyword import POOL, phrase_expression
 from memd.search.query import Query, content_words
 from memd.search.ranking import Candidate
-from memd.search.score import PreparedQuery, is_newest_asked, newest_candidates, raised
+from memd.search.score import (
+    PreparedQuery,
+    day_asked,
+    days_asked,
+    is_newest_asked,
+    newest_candidates,
+    raised,
+)
 from memd.search.source_scores import PLACES, SOURCE_SHARE
 
 LOOK_EVERY = 256  # rows between two checks of the deadline: about 5 ms
@@ -74,8 +81,10 @@ def candidates(view: View, request: PreparedQuery) -> tuple[list[Candidate], boo
             )
         )  # fmt: skip
     found = ranking.ordered(found)
-    names = called(view, request.query.text, (), found, aliased(view, request.query.text)) if words else {}
-    return raised(found, names), has_vectors
+    if words:
+        text, day = request.query.text, day_asked(request, days_asked(request))
+        found = raised(found, called(view, text, (), found, aliased(view, text, day), day=day))
+    return found, has_vectors
 
 
 def knows_a_word(view: View, query: Query) -> bool:

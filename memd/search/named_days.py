@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from functools import lru_cache
-from typing import Final
+from typing import Final, cast
 from unicodedata import combining, normalize
 
 from memd.languages import Language
@@ -109,6 +109,7 @@ _COUNTS: Final = {"a": 1.0, "an": 1.0, "half a": 0.5} | {
     word: float(number)
     for number, word in enumerate("one two three four five six seven eight nine ten eleven twelve".split(), 1)  # noqa: SIM905 - readable as words
 }
+ALL_LANGUAGES: Final = cast("tuple[Language, ...]", tuple(_NAMES))
 _VAGUE: Final = {"couple of": 2.0, "a couple of": 2.0, "few": 3.0, "a few": 3.0, "several": 3.0}
 # Days of a unit, and the days on each side that so many units ago may mean.
 _UNITS: Final = {

@@ -65,6 +65,7 @@ def parse(raw: str, today: date | None = None, excludes: Callable[[str], bool] =
             the word or phrase is searched. Not called for flags.
     """
     words: list[str] = []
+    said: list[str] = []  # words and phrases as they stand
     phrases: list[str] = []
     excluded: list[str] = []
     given: dict[str, list[Any]] = {}  # name of a filter → its values
@@ -76,11 +77,14 @@ def parse(raw: str, today: date | None = None, excludes: Callable[[str], bool] =
         if token["key"] and (value := _value(token["key"], token["value"].strip('"'), day)) is not None:
             given.setdefault(BY_KEY[token["key"]].name, []).append(value)
         elif token["phrase"]:
-            (excluded if token["minus"] and excludes(token[0]) else phrases).append(token["phrase"])
+            is_excluded = token["minus"] and excludes(token[0])
+            (excluded if is_excluded else phrases).append(token["phrase"])
+            said += [] if is_excluded else [token["phrase"]]
         elif token["excluded"] and not _FLAG.fullmatch(token["excluded"]) and excludes(token[0]):
             excluded.append(token["excluded"])
         else:
             words.append(token[0].strip('"'))
+            said.append(words[-1])
             if token["key"] or token[0] in OPERATORS or token[0] in _BARE_KEYS:
                 as_words.append(token[0])
     if len(words) <= len(as_words) and not given:  # "NOT" alone is what is looked for
@@ -88,10 +92,10 @@ def parse(raw: str, today: date | None = None, excludes: Callable[[str], bool] =
     # With nothing to search for or to list, the minus was not an operator.
     only_excluded = bool(excluded) and not (words or phrases or given)
     if only_excluded:
-        words, excluded = excluded, []
+        words, said, excluded = excluded, excluded, []
     phrases = [phrase for phrase in phrases if pieces_of(phrase)]
     excluded = [word for word in excluded if pieces_of(word)]
-    text = " ".join([*words, *phrases])
+    text = " ".join(said)
     return Query(
         text,
         tuple(pieces_of(text)),

@@ -13,6 +13,7 @@ of the older note leads to the newer one, and no answer loses its best match.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -35,7 +36,7 @@ from memd.search.explanation import Called, DayNamed, Run, Said, Word
 from memd.search.identifiers import NOTHING, Named, named
 from memd.search.keyword import KeywordArm, Matched, keyword_arm, knows_a_word, phrase_expression
 from memd.search.later import later_statements
-from memd.search.named_days import BONUS, Time, named_days
+from memd.search.named_days import ALL_LANGUAGES, BONUS, Time, named_days
 from memd.search.newest import newest, now_words
 from memd.search.query import Query
 from memd.search.ranking import RRF_K, Candidate
@@ -125,6 +126,8 @@ class PreparedQuery:
 
 NO_WEIGHTS = Weights()
 DAY_WORDS = 5  # of a query that is a day: "4 de mayo de 2021"
+_COMPACT_DAY = re.compile(r"((?:19|20)\d\d)(\d\d)(\d\d)")
+_DAY_AND_YEAR = re.compile(r"\d{1,2}\W.*\W(?:19|20)\d\d")
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +227,8 @@ def _judged(view: View, request: PreparedQuery, words: Judgement, lap: Lap) -> J
         else NOTHING
     )
     asked_days = days_asked(request)
-    by_name = aliased(view, request.query.text, _day_of(request, asked_days)) if keyword else {}
+    day = day_asked(request, asked_days) if keyword else ""
+    by_name = aliased(view, request.query.text, day) if keyword else {}
     also = [number for number in firsts(view, by_name) if mask[number]]
     pools = [arm.pool for arm in (vector, keyword) if arm is not None]
     ids = np.unique(np.concatenate([np.array([*names.words, *also], np.int64), *pools]))
@@ -239,7 +243,9 @@ def _judged(view: View, request: PreparedQuery, words: Judgement, lap: Lap) -> J
     unread = _unread(view, keyword) if vector and keyword else frozenset()
     candidates = fused(view.snapshot, request, vector, keyword, names, weights, ids, unread)
     by_run = _runs(view, request, has, candidates[: runs.FIRST]) if has is not None else {}
-    names_asked = called(view, request.query.text, keyword.words, candidates, by_name) if keyword else {}
+    names_asked = (
+        called(view, request.query.text, keyword.words, candidates, by_name, day=day) if keyword else {}
+    )
     days = days_named(view, request, candidates, asked_days)
     said = said_by_assistants(view, candidates)
     for more in (by_run, names_asked, days, said):
@@ -268,7 +274,7 @@ def _judged(view: View, request: PreparedQuery, words: Judgement, lap: Lap) -> J
         weights,
         matched,
         names,
-        knows,
+        knows or any(by_name.values()),
         by_run,
         names_asked,
         is_exact(request.query.text, names_asked.values()),
@@ -354,12 +360,27 @@ def source_days(view: View, candidates: Iterable[Candidate]) -> dict[int, date]:
     }
 
 
-def _day_of(request: PreparedQuery, asked: Sequence[Time]) -> str:
-    """Return the day that a query is: "3 June 2021" asks for the note that is called by it."""
+def day_asked(request: PreparedQuery, asked: Sequence[Time]) -> str:
+    """Return the day that a query is: "3 June 2021" asks for the note that is called by it.
+
+    A day with its year is read in every language that has a table.
+
+    *asked*: what `days_asked` found.
+    """
     text = request.query.text
-    one = asked[0] if len(asked) == 1 and len(text.split()) <= DAY_WORDS else None
-    is_day = one and one.first == one.last and not one.is_yearly and str(one.first.year) in text
-    return str(one.first) if one and is_day else ""
+    if len(text.split()) > DAY_WORDS:
+        return ""
+
+    def day(found: Sequence[Time]) -> str:
+        one = found[0] if len(found) == 1 else None
+        is_day = one and one.first == one.last and not one.is_yearly and str(one.first.year) in text
+        return str(one.first) if one and is_day else ""
+
+    if compact := _COMPACT_DAY.fullmatch(text):
+        asked = named_days("-".join(compact.groups()), request.today)
+    elif not day(asked) and _DAY_AND_YEAR.fullmatch(text):
+        asked = named_days(text, request.today, ALL_LANGUAGES)
+    return day(asked)
 
 
 def raised(

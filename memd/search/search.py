@@ -2,7 +2,7 @@
 
 import functools
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 
@@ -12,7 +12,7 @@ from memd.index.reader import StoredChunk
 from memd.index.snapshot import View
 from memd.records import SHIPPED_COSINES, Confidence, CosineScale, Mode, Source, Tokenizer
 from memd.search import fallback
-from memd.search.called import names_of, words_of
+from memd.search.called import line_called, names_of, words_of
 from memd.search.confidence import Sureness, confidence, led, of_hit
 from memd.search.dedup import Comparison, Dedup, Likeness, fold
 from memd.search.identifiers import reading
@@ -173,7 +173,8 @@ def search(view: View, prepared: PreparedQuery, words: Judgement | None = None) 
     prepared.expect([one.path for one in kept[: 2 * prepared.limit]])
     alive = functools.cache(prepared.alive)
     shown = fold(view, kept, prepared.limit, prepared.per_source, alive, compared=compared)
-    hits = _load(view, shown, wanted(prepared.query, weights), prepared.today)
+    headed = {number for number, name in judged.called.items() if name.how == "heading"} if judged else set()
+    hits = _load(view, shown, prepared, wanted(prepared.query, weights), headed)
     if judged:
         shown_first = [hit.candidate for hit in hits]
         compared_ones = [*candidates[:FIRST], *shown_first]
@@ -241,8 +242,10 @@ def why_off(prepared: PreparedQuery, mode: str, missing: tuple[str, ...] = ()) -
     return "other-model" if mode == "keyword" else ""
 
 
-def _load(view: View, found: Dedup, wanted_words: Wanted, today: date) -> list[Hit]:
-    """Load the shown texts, and the locations of folded chunks."""
+def _load(
+    view: View, found: Dedup, prepared: PreparedQuery, wanted_words: Wanted, headed: Container[int]
+) -> list[Hit]:
+    """Load the shown texts, and the locations of folded chunks; *headed*: chunks with a heading so called."""
     beside = {candidate.id: found.beside(candidate.id) for candidate in found.kept}
     chunks = view.chunks([number for kept in beside for number in (kept, *beside[kept])])
     places = _places(view, [number for many in found.folded.values() for number in many])
@@ -269,6 +272,9 @@ def _load(view: View, found: Dedup, wanted_words: Wanted, today: date) -> list[H
             if one
         ]
         best, of = max(snippets, key=lambda made: made[0].weight)
+        if chunk.id in headed and (at := line_called(chunk.text, prepared.query.text)) is not None:
+            below, byte = chunk.text.split("\n", at)[at], 0 if at else chunk.start_byte
+            best, of = snippet(below, chunk.start_line + at, wanted_words, start_byte=byte), chunk
         heading, named = heading_at(view, of, best, wanted_words)
         shown_of.append(of)
         same, record = found.folded.get(chunk.id), view.source(source)
@@ -283,7 +289,7 @@ def _load(view: View, found: Dedup, wanted_words: Wanted, today: date) -> list[H
                 heading,
                 _joined([places[number] for number in same]) if same else (),
                 view.snapshot.superseded_by(source),
-                record.expired(today),
+                record.expired(prepared.today),
                 view.entries_from(record),
             )
         )

@@ -21,6 +21,18 @@ NOTES = TALK | {
     "kettle.md": "# Kettles\n\nThe copper kettle, a copper kettle of copper: kettle.\n",
     "node.md": "# Node 18.4.1\n\nReleased.\n",
     "node2.md": "# Node 18.4\n\nNode 18.4.1 follows, Node 18.4.1.\n",
+    "issues/0118-login.md": "# The login fails\n\nText.\n",
+    "issues/0119-slow.md": "# Slow\n\nAs 118, 118.\n",
+    "journals/2023_02_14.md": "- Snow.\n",
+    "2023-05-11 budget.md": "Money.\n",
+    "days.md": "# Days\n\n2023-05-11, 14 February 2023, February 14, 29. Februar 2024, 20240229.\n",
+    "river.md": "# La rivière bleue\n\nOf water.\n",
+    "launch.md": "# 🚀 Launch plan\n\nIn May.\n",
+    "corner.md": "---\naliases: Kaffee-Ecke\n---\n\n# Break\n\nText.\n",
+    "leaves.md": '# "Green" leaves\n\nOf trees.\n',
+    "new.md": "# What's new?\n\nLittle.\n",
+    "told.md": "# Told\n\nLa rivière bleue, la rivière bleue; my launch plan, launch plan; kaffee ecke, "
+    "Kaffee Ecke; \"green\" leaves, 'green' leaves. Whats new? Whats new?\n",
     "law.md": "# Book 2\n\nOf sales.\n\n## § 433 Duties of the seller\n\nHe hands over.\n\n"
     "## Article 12\n\nText.\n",
     "law2.md": "# Comments\n\n§ 433, § 433 and article 12, article 12 of it: § 433.\n",
@@ -34,7 +46,7 @@ NOTES = TALK | {
     ("text", "words"),
     [
         ("RFC 1071", ("rfc", "1071")), ("rfc0017", ("rfc", "17")), ("Node 18.4.1", ("node", "18.4.1")),
-        ("v2.1 of it", ("v", "2.1", "of", "it")),
+        ("v2.1 of API v2", ("2.1", "of", "api", "2")), ("L'Été ÄÖ", ("l", "ete", "ao")),
         ("0017-use_sqlite", ("17", "use", "sqlite")), ("000", ("0",)),
     ],
 )  # fmt: skip
@@ -54,7 +66,12 @@ def test_numbers_are_words_of_a_name(text, words):
         ("velvet harbour", "harbour.md"),
         ("where is the velvet harbour", "harbour.md"), ("copper kettle", "alias.md"),
         ("Node 18.4.1", "node.md"),
-        ("Node 18.4", "node2.md"), ("start_at", "long.md"), ("§ 433", "law.md"), ("article 12", "law.md"),
+        ("Node v18.4", "node2.md"), ("start_at", "long.md"), ("#118", "issues/0118-login.md"),
+        ("29. Februar 2024", "2024-02-29.md"), ("20240229", "2024-02-29.md"),
+        ("14 February 2023", "journals/2023_02_14.md"), ("2023-05-11", "2023-05-11 budget.md"),
+        ("la riviere bleue", "river.md"), ("where is my launch plan", "launch.md"),
+        ("kaffee ecke", "corner.md"), ("whats new", "new.md"), ('"Green" leaves', "leaves.md"),
+ ("§ 433", "law.md"), ("article 12", "law.md"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("fusion", ["weighted", "rrf"])
@@ -154,3 +171,11 @@ def test_of_two_copies_the_one_that_is_named_is_shown(notes):
         "tide list": "b/tide list.md",
     }.items():
         assert notes.found(query, mode="hybrid")[0] == path
+
+
+def test_the_heading_that_is_called_so_is_named_among_short_sections(notes):
+    text = "# Keys\n\nSee restart_policy.\n\n## restart_policy\n\nAlways.\n\nstop_at\n-------\n\nNever.\n"
+    notes.save({"keys.md": text})
+    for name, line in {"restart_policy": 5, "stop_at": 9}.items():
+        (hit,) = notes.search(name, mode="keyword").hits
+        assert (hit.snippet.match_line, hit.heading) == (line, f"Keys > {name}")

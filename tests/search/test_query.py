@@ -16,7 +16,7 @@ def test_a_quoted_phrase_is_required_and_read():
     """The phrase filters, and the model reads its words too."""
     query = parse('notes "status code" page')
     assert query.phrases == ("status code",)
-    assert query.text == "notes page status code"
+    assert query.text == "notes status code page"
 
 
 def test_a_minus_excludes_a_word_or_a_phrase():
