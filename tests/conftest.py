@@ -27,7 +27,7 @@ IN_MEMORY = {"api", "eval", "faults", "imports", "index", "search", "team", "wor
 MEMORY_BYTES = 2 << 30
 # Files of tests that take longest, the longest first, and folders of tests that wait for daemons and timers.
 LONGEST = (
-    *("test_older_daemons", "test_nvim_daemon", "test_eval_command", "test_publishing", "test_life"),
+    *("test_older_daemons", "test_eval_command", "test_publishing", "test_life"),
     *("test_import_command", "test_hostile_patterns", "test_model_changes", "test_storms"),
     *("test_entry_promises", "test_killing", "test_find", "test_full", "test_surgery", "test_units"),
 )

@@ -78,7 +78,6 @@ def generated() -> dict[Path, str]:
         Path("memctl/methods.py"): _methods(),
         Path("memctl/filter_keys.py"): _filter_keys(),
         Path("memctl/mcp/tools.json"): tools_json(),
-        Path("memctl/editors/nvim/lua/memd/filters.lua"): _filters_lua(),
     }
 
 
@@ -309,12 +308,6 @@ def _filter_keys() -> str:
     return (
         f"{_HEAD.format('The filter keys of a query')}{_FILTER_KEYS_HEAD}FILTER_KEYS = (\n{keys})\n{options}"
     )
-
-
-def _filters_lua() -> str:
-    keys = "".join(f"  {{ key = '{one.key}', completes = '{one.completes}' }},\n" for one in FILTER_KEYS)
-    said = "The filters of a query, and what completes behind each"
-    return f"-- {said}. Made by `python -m tools.generate`: do not edit.\n\nreturn {{\n{keys}}}\n"
 
 
 if __name__ == "__main__":

@@ -49,7 +49,6 @@ class FilterKey(Generic[V]):
     value: str  # the kind of value, as shown in help
     help: str  # which notes may answer
     option: bool = True  # also a parameter of a request: --KEY, and an argument of the MCP tools
-    completes: Literal["", "paths"] = ""  # what is offered after the colon
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +213,7 @@ _DATE = "DATE"
 # One line per key, in the order of help and completion.
 FILTER_KEYS: Final[tuple[FilterKey[Any], ...]] = (
     FilterKey("path", "path", _as_it_is, _by_path, "any", "its path does not match {value!r}", "GLOB",
-              "only notes whose path matches, such as daily/*.md", completes="paths"),
+              "only notes whose path matches, such as daily/*.md"),
     FilterKey("tag", "tag", _as_it_is, _by_tag, "all", "it does not have the tag {value!r}", "TAG",
               "only notes with this tag"),
     FilterKey(FIELD, FIELD, _field, _by_field, "all", "its front matter does not meet {value!r}", "KEY=VALUE",
@@ -228,7 +227,7 @@ FILTER_KEYS: Final[tuple[FilterKey[Any], ...]] = (
     FilterKey("before", "until", _before, _to_day, "earliest", _LATE, _DATE,
               "only notes from an earlier day", option=False),
     FilterKey("-path", "-path", _as_it_is, _not(_by_path), "all", "its path matches {value!r}", "GLOB",
-              "no notes whose path matches", option=False, completes="paths"),
+              "no notes whose path matches", option=False),
     FilterKey("-tag", "-tag", _as_it_is, _not(_by_tag), "all", "it has the tag {value!r}", "TAG",
               "no notes with this tag", option=False),
     FilterKey(f"-{FIELD}", f"-{FIELD}", _field, _not(_by_field), "all", "its front matter meets {value!r}",

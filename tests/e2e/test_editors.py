@@ -102,7 +102,7 @@ def test_the_two_lines_install_the_plugin(run, tmp_path):
     for _ in range(2):
         run("sh", "-e", "-c", block("sh", "memctl editors nvim"), HOME=str(tmp_path))
     kept = tmp_path / "kept"
-    keep = f"call writefile([expand('%:p'), exists(':MemSearch')], '{kept}')"
+    keep = f"call writefile([expand('%:p'), exists(':MemRelated')], '{kept}')"
     run("nvim", "--headless", "-n", "-c", "help memd", "-c", keep, "-c", "qall!", HOME=str(tmp_path))
     path, defined = kept.read_text().splitlines()
     assert Path(path).resolve() == REPOSITORY / "memctl/editors/nvim/doc/memd.txt"

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -99,18 +98,6 @@ def test_neovim_0_11_follows_shows_lists_and_renames_by_its_own_keys(started, ro
     nvim.until("vim.fn.mode() ~= 'n' or vim.fn.bufnr('Nobody.md') > 0")
     nvim.type("1<CR>")
     nvim.until("vim.fn.bufnr('Nobody.md') > 0")
-
-
-def test_the_plugin_names_the_command_of_the_server(started, tmp_path):
-    plugin = Path(__file__).parents[2] / "memctl/editors/nvim"
-    memctl = tmp_path / "memctl"
-    memctl.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m memctl "$@"\n')
-    memctl.chmod(0o755)
-    started(
-        new_nvim(),
-        f"vim.opt.runtimepath:append({json.dumps(str(plugin))})\n"
-        f"require('memd').setup({{memctl = {json.dumps(str(memctl))}}})\nvim.lsp.enable('memd')",
-    )
 
 
 def test_neovim_0_11_searches_by_workspace_symbols(started):

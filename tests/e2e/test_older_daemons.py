@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 from daemon_process import Daemon, until
-from headless_nvim import run_lua
 from patience import PATIENCE
 
 import memctl
@@ -203,44 +202,6 @@ def test_an_mcp_server_that_runs_during_an_update_goes_on(home, tmp_path):
         assert found() == ["port.md"]
         server.stdin.close()
         assert server.wait(60 * PATIENCE) == 0
-
-
-def test_an_editor_that_is_open_during_an_update_goes_on(home, tmp_path):
-    installed = Installation(home, tmp_path / "installed", API_LEVEL - 1)
-    root = installed.workspace(tmp_path / "notes")
-    before = pid_of(home)
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    changed = tmp_path / "installed/memctl/protocol.py"
-    for name, line in {
-        "memctl": f'exec {sys.executable} -P -m memctl "$@"',
-        "update": f"sed -i 's/^API_LEVEL = .*/API_LEVEL = {API_LEVEL}/' {changed}",
-    }.items():
-        (programs / name).write_text(f"#!/bin/sh\n{line}\n")
-        (programs / name).chmod(0o755)
-    script = """
-    local said = {}
-    vim.notify = function(text) said[#said + 1] = text end
-    local function found()
-      vim.fn.setqflist({}, 'r')
-      vim.cmd('MemSearch staging database port')
-      eventually(function() return #vim.fn.getqflist() > 0 or #said > 0 end)
-      return #vim.fn.getqflist()
-    end
-    local first = found()
-    vim.fn.system('update && memctl ping')
-    local status = vim.v.shell_error
-    finish({before = first, status = status, after = found(), said = said})
-    """
-    plugin = tmp_path / "installed/memctl/editors/nvim"
-    environment = home.environment | installed.environment
-    environment["PATH"] = f"{programs}:{environment['PATH']}"
-    out = run_lua(
-        script, environment=environment, folder=tmp_path, cwd=root,
-        options=["--clean", "--cmd", f"set rtp+={plugin}", "-c", "runtime plugin/memd.lua"],
-    )  # fmt: skip
-    assert out == {"before": 1, "status": 0, "after": 1, "said": []}
-    assert pid_of(home) != before
 
 
 def test_what_an_older_daemon_does_not_know_is_said_in_one_line(home, tmp_path, monkeypatch):

@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 
 import pytest
-from headless_nvim import run_lua
 from test_readme import block
 
 
@@ -25,33 +24,6 @@ def test_the_task_for_vs_code_matches_every_line_of_its_command(sample):
     assert found[0][pattern["message"]] == "BRCA1 mutation analysis"
 
 
-def test_the_entries_for_telescope_name_file_line_and_column(sample, tmp_path):
-    daemon, root = sample
-    lua = block("lua", "telescope")
-    command = re.search(r"return words ~= '' and \{ 'memctl', (.*?), words \}", " ".join(lua.split()))
-    assert command is not None
-    words = [word.strip("' ") for word in command[1].split(",")]
-    lines = daemon.memctl(*words, "breast cancer gene").stdout.splitlines()
-    assert lines
-    (tmp_path / "hits").write_text("\n".join([*lines, "no hit", "[]"]) + "\n")
-    (tmp_path / "recipe.lua").write_text(lua)
-    entries = run_lua(
-        f"""
-        local recipe = dofile('{tmp_path}/recipe.lua')
-        local entries = {{}}
-        for line in io.lines('{tmp_path}/hits') do
-          table.insert(entries, recipe.entry(line))
-        end
-        finish(entries)
-        """,
-        environment=daemon.environment, folder=tmp_path, cwd=root, options=["--clean"],
-    )  # fmt: skip
-    assert len(entries) == len(lines)
-    first = entries[0]
-    assert (first["filename"], first["lnum"], first["col"]) == (f"{root}/research/brca1.md", 1, 1)
-    assert first["display"] == "research/brca1.md:1  BRCA1 mutation analysis"
-
-
 def test_a_line_of_one_workspace_names_its_file_from_any_folder(sample, tmp_path):
     daemon, root = sample
     done = daemon.memctl("search", "-w", root, "--jsonl", "breast cancer gene", cwd=tmp_path)
@@ -61,7 +33,7 @@ def test_a_line_of_one_workspace_names_its_file_from_any_folder(sample, tmp_path
 
 
 @pytest.mark.parametrize(
-    "untried", ["not tried in", "was tried by hand in Neovim 0.7.2", "documentation and not tried"]
+    "untried", ["not tried in", "the pickers were not run", "documentation and not tried"]
 )
 def test_the_page_says_what_was_not_tried(untried):
     page = (Path(__file__).parents[2] / "docs/editors.md").read_text(encoding="utf-8")

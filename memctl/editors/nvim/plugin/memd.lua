@@ -1,4 +1,4 @@
--- The plugin's commands. Each loads its modules when it is first used.
+-- The plugin's commands, and the language server for the Markdown files of workspaces.
 
 if vim.g.loaded_memd or vim.fn.has('nvim-0.7') == 0 then
   return
@@ -7,22 +7,25 @@ vim.g.loaded_memd = true
 
 local command = vim.api.nvim_create_user_command
 
-local function complete(typed)
-  return require('memd.complete').words(typed)
-end
+command('Mem', function(call)
+  require('memd.picker').open(call.args)
+end, { nargs = '*', desc = 'Search the notes while you type' })
 
-command('MemSearch', function(call)
-  require('memd').search(call.args, { jump = call.bang })
-end, { nargs = '+', bang = true, complete = complete, desc = 'Search the notes, hits in the quickfix list' })
+command('MemRelated', function()
+  require('memd.related').toggle()
+end, { desc = 'Show or close the window of related notes' })
 
-command('MemNearest', function(call)
-  require('memd').search(call.args, { nearest = true })
-end, { nargs = '+', complete = complete, desc = 'Search the notes, even if none is a good match' })
+command('MemAdd', function(call)
+  require('memd').add(vim.api.nvim_buf_get_lines(0, call.line1 - 1, call.line2, false), call.args)
+end, { nargs = '*', range = true, desc = 'Add lines to the memory, as an entry with this title' })
 
-command('MemRecall', function(call)
-  require('memd').recall(call.args)
-end, { nargs = '+', complete = complete, desc = 'Recall notes on a subject, in a scratch buffer' })
-
-command('MemStatus', function()
-  require('memd').status()
-end, { desc = 'Show the status of memd, live' })
+vim.api.nvim_create_autocmd('FileType', {
+  pattern = 'markdown',
+  callback = function(event)
+    -- Nothing is loaded for Markdown outside of workspaces.
+    local folder = vim.fn.fnamemodify(event.file, ':p:h')
+    if vim.bo[event.buf].buftype == '' and vim.fn.findfile('memory/config.toml', vim.fn.fnameescape(folder) .. ';') ~= '' then
+      require('memd').attach(event.buf)
+    end
+  end,
+})

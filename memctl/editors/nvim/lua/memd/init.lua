@@ -1,102 +1,121 @@
--- The plugin's interface for the user's configuration and the commands.
+-- One `memctl lsp` for all buffers, and requests to it. Nothing here blocks.
 
 local M = {}
 
-local newest = {} -- method → number of its latest request
+local uv = vim.uv or vim.loop
+local is_new = vim.fn.has('nvim-0.11') == 1 -- where the functions of before are deprecated
 
-local function notify(text, ...)
-  vim.notify(('memd: ' .. text):format(...), vim.log.levels.INFO, { title = 'memd' })
-end
+local options = { settings = {} }
+local id -- of the client
+local waiting = {} -- what is asked before the server is ready; nil: it is
 
--- Return a function that tells whether the user is still in this window, in Normal mode: a window that opened while
--- they type elsewhere would receive their keys.
-local function place()
-  local window, buffer = vim.api.nvim_get_current_win(), vim.api.nvim_get_current_buf()
-  return function()
-    return vim.fn.mode(1) == 'n'
-      and vim.fn.getcmdwintype() == ''
-      and vim.api.nvim_get_current_win() == window
-      and vim.api.nvim_get_current_buf() == buffer
-  end
-end
-
--- Send a request, and call take(answer, is_nearest, still_here) with the answer to the latest one; is_nearest: there is no
--- good match, and options.nearest was not set.
-local function ask(method, query, params, options, take)
-  local still_here, number = place(), (newest[method] or 0) + 1
-  newest[method] = number
-  params.query, params.workspace = query, require('memd.workspace').of_buffer()
-  M.request(method, params, function(err, answer)
-    if number ~= newest[method] then
-      return
-    end
-    if err then
-      return vim.notify(err, vim.log.levels.ERROR, { title = 'memd' })
-    end
-    take(answer, answer.confidence == 'none' and not (options or {}).nearest, still_here)
-  end)
+--- Say something to the user.
+function M.notify(text, level)
+  vim.notify('memd: ' .. text, level or vim.log.levels.INFO, { title = 'memd' })
 end
 
 --- Change the settings; see :help memd-options.
-function M.setup(options)
-  require('memd.config').set(options)
+function M.setup(given)
+  for name, value in pairs(given or {}) do
+    local kind = ({ memctl = 'string', workspace = 'string', settings = 'table' })[name]
+    if type(value) ~= kind then
+      local fault = kind and ('%s must be a %s'):format(name, kind) or ("there is no option '%s'"):format(name)
+      error(('memd: %s; there are memctl, workspace, settings'):format(fault), 0)
+    end
+    options[name] = value
+  end
 end
 
---- Call any method of memd without blocking: on_done(err, answer) is called in the main loop.
+--- Return the memctl of the installation that this file is part of, or the one on the PATH.
+function M.program()
+  if options.memctl then
+    return vim.fn.expand(options.memctl)
+  end
+  local here = debug.getinfo(1, 'S').source:sub(2)
+  local prefix = (uv.fs_realpath(here) or here):match('^(.*)/lib/python[^/]*/%a+%-packages/memctl/')
+  local script = prefix and prefix .. '/bin/memctl'
+  return script and vim.fn.executable(script) == 1 and script or 'memctl'
+end
+
+local function attached(client, buffer)
+  if vim.lsp.completion and client:supports_method('textDocument/completion') then
+    vim.lsp.completion.enable(true, client.id, buffer, { autotrigger = true })
+  elseif vim.fn.has('nvim-0.8') == 0 then -- which sets it by itself
+    vim.bo[buffer].omnifunc = 'v:lua.vim.lsp.omnifunc'
+  end
+end
+
+-- Return the client, which is started if none runs.
+local function client()
+  if id and vim.lsp.get_client_by_id(id) then
+    return vim.lsp.get_client_by_id(id)
+  end
+  if vim.fn.executable(M.program()) == 0 then
+    return M.notify(("'%s' can't be run: see :help memd-memctl"):format(M.program()), vim.log.levels.ERROR)
+  end
+  waiting = {}
+  local config = {
+    name = 'memd',
+    cmd = { M.program(), 'lsp' },
+    root_dir = options.workspace and vim.fn.fnamemodify(vim.fn.expand(options.workspace), ':p') or uv.cwd(),
+    init_options = options.settings,
+    on_attach = attached,
+    on_init = function()
+      local asked = waiting
+      waiting = nil
+      for _, ask in ipairs(asked) do
+        ask()
+      end
+    end,
+    on_exit = function()
+      id = nil
+    end,
+  }
+  id = is_new and vim.lsp.start(config, { attach = false }) or vim.lsp.start_client(config)
+  return id and vim.lsp.get_client_by_id(id)
+end
+
+--- Attach the server to a buffer.
+function M.attach(buffer)
+  if client() then
+    vim.lsp.buf_attach_client(buffer, id)
+  end
+end
+
+--- Send a request; on_done(answer) is called in the main loop, and not for an error, which is told.
 function M.request(method, params, on_done)
-  require('memd.client').request(method, params, on_done)
+  local asked = client()
+  local function ask()
+    local function done(fault, answer)
+      if fault then
+        M.notify(fault.message, vim.log.levels.ERROR)
+      elseif answer then
+        on_done(answer)
+      end
+    end
+    if is_new then
+      asked:request(method, params, done)
+    else
+      asked.request(method, params, done, 0)
+    end
+  end
+  if asked and waiting then
+    waiting[#waiting + 1] = ask
+  elseif asked then
+    ask()
+  end
 end
 
---- Search, and show the hits in the quickfix list.
----
---- options.jump: go to the best hit instead; options.nearest: even if no hit is a good match.
-function M.search(query, options)
-  local values, quickfix = require('memd.config').values, require('memd.quickfix')
-  ask('search', query, { limit = values.limit }, options, function(answer, is_nearest, still_here)
-    if #answer.hits == 0 then
-      return notify('no hits for %s%s', query, quickfix.caveats(answer))
-    end
-    if is_nearest then
-      return notify('no good match for %s (:MemNearest shows the closest hits)', query)
-    end
-    quickfix.fill(answer, query)
-    if not still_here() then
-      return notify('%d found for %s, see the quickfix list (:copen)', #answer.hits, query)
-    end
-    local opened, reason = pcall(vim.cmd, options and options.jump and 'cfirst' or values.open)
-    if not opened then -- for example, the buffer has changes and 'hidden' is off
-      vim.notify('memd: ' .. reason, vim.log.levels.ERROR, { title = 'memd' })
-    end
-  end)
+--- Call a command of the server, such as memd.recall; see docs/editors.md.
+function M.command(name, given, on_done)
+  M.request('workspace/executeCommand', { command = name, arguments = { given } }, on_done or function() end)
 end
 
---- Show notes on a subject, as recalled for a prompt, in a scratch buffer.
----
---- options.nearest: even if no note is a good match.
-function M.recall(query, options)
-  local params = { budget_tokens = require('memd.config').values.budget_tokens }
-  ask('recall', query, params, options, function(answer, is_nearest, still_here)
-    if answer.text == '' then
-      return notify('nothing is known about %s', query)
-    end
-    if is_nearest and #answer.sources > 0 then
-      return notify('nothing is known about %s: no note is a good match', query)
-    end
-    local scratch = require('memd.scratch')
-    local buffer = scratch.buffer('memd://recall', 'markdown')
-    scratch.write(buffer, vim.split(answer.text, '\n', { plain = true }))
-    vim.b[buffer].memd_workspace = answer.workspace
-    vim.bo[buffer].path = vim.fn.escape(answer.workspace, ' ,\\') -- gf on a source finds it
-    if not still_here() then
-      return notify('what is known about %s is in the buffer memd://recall', query)
-    end
-    scratch.show(buffer)
-  end)
-end
-
---- Show the status of memd in a scratch buffer that is kept up to date.
-function M.status()
-  require('memd.status').open()
+--- Add lines to the memory.
+function M.add(lines, title)
+  local given = { text = table.concat(lines, '\n'), uri = vim.uri_from_bufnr(0) }
+  given.title = title ~= '' and title or nil
+  M.command('memd.add', given) -- the server says what it has added
 end
 
 --- Return a few words about memd for a statusline, without waiting.
