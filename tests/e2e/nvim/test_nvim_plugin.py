@@ -31,6 +31,8 @@ def test_a_search_is_live_with_the_note_beside_it_and_opens_the_hit(editor, prog
     nvim.until(has("# Profile"))  # the note itself
     nvim.type("<C-u>mutation")
     nvim.until(has("genes.md:3  Mutations"))
+    nvim.type("<Esc>:Mem mutation<CR>")  # one question: the order of the hits stays
+    nvim.until(has("genes.md:3  Mutations"))
     nvim.until(has("log.md:5  The risk"))
     shown = "(function() for _, one in ipairs(vim.api.nvim_list_wins()) do if vim.wo[one].cursorline then "
     shown += "return vim.api.nvim_buf_get_lines(vim.api.nvim_win_get_buf(one), 0, -1, false) end end end)()"
