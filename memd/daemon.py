@@ -168,10 +168,8 @@ STOP_HARD_S = 10.0  # after that the process ends whatever still runs; the store
 def run(tell_starter: Callable[[str], None], *, by_memctl: bool = False, dropped: Sequence[str] = ()) -> int:
     """Run the daemon; return the exit code.
 
-    Args:
-        tell_starter: receives "READY", or the reason why there is no daemon.
-        by_memctl: started by memctl, which may restart it after an update.
-        dropped: names of the variables that were not taken over, for the log.
+    *tell_starter* receives "READY", or the reason why there is no daemon. memctl may restart one that it has
+    started itself. *dropped*: names of the variables that were not taken over, for the log.
     """
     os.umask(0o077)
     sys.setswitchinterval(SWITCH_S)

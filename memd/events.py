@@ -30,15 +30,10 @@ class EventBus:
                 listener(event)
 
     def listen(self, listener: Listener, root: str | None = None) -> Unlisten:
-        """
-        Call *listener* with every event from now on; it must not raise.
+        """Call *listener*, which must not raise, with every event of *root*, or of all, from now on.
 
-        Args:
-            listener: called on the event loop's thread, with a dict that all listeners share.
-            root: only events of this workspace; None: of all.
-
-        Returns:
-            A function that ends the subscription; a second call does nothing.
+        It is called on the event loop's thread, with a dict that all listeners share. Returns a function that
+        ends the subscription; a second call does nothing.
         """
         key = object()
         self._listeners[key] = (listener, root)

@@ -230,15 +230,9 @@ def choose(path: str | None, roots: Iterable[Path]) -> Path:
 def exactly(
     path: str, roots: Iterable[Path], *, cure: str = "To unregister all of that: memctl workspaces remove"
 ) -> Path:
-    """Return the root that equals *path*, also if the folder is gone or has become a link.
+    """Return the root that equals *path* as typed, also if the folder is gone or has become a link.
 
-    Args:
-        path: the root, as typed.
-        roots: of all workspaces.
-        cure: what to do with the root that contains *path*; the root is appended.
-
-    Raises:
-        WorkspaceError: *path* is not a root; the message names the root that contains it.
+    Raises WorkspaceError if it is no root, with the root that contains it, and with the *cure* for that one.
     """
     known = list(roots)
     if Path(path) in known:

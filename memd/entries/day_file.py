@@ -130,12 +130,9 @@ def find_daily_entry(root: Path, entry_id: str) -> str | None:
 
 
 def append(root: Path, name: str, block: bytes) -> None:
-    """Append *block* to memory/*name*; the data is on the disk when this returns.
+    """Append *block*, which ends with a line break, to memory/*name*; it is on the disk when this returns.
 
-    Args:
-        root: the workspace; must have a folder memory/.
-        name: one path component; the file is created if it is missing.
-        block: must end with a line break.
+    The file is created if it is missing.
 
     Raises:
         InvalidError: the file would be too long for a source.
@@ -163,10 +160,7 @@ def append(root: Path, name: str, block: bytes) -> None:
 def blank(root: Path, name: str, find: Find) -> None:
     """Overwrite ranges of memory/*name* with spaces; the change is on the disk when this returns.
 
-    Args:
-        root: the workspace.
-        name: one path component.
-        find: returns the ranges, each with its final line break, given the current content of the file.
+    *find* returns them, each with its final line break, given the current content of the file.
 
     Raises:
         NotFoundError: there is no such file.

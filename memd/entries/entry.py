@@ -196,10 +196,7 @@ def find_entry(root: Path, entry_id: str, among: Callable[[str], bool] = bool) -
 def delete_entry(root: Path, path: str, *, force: bool) -> None:
     """Delete the entry at *path*, relative to *root*; it is off the disk when this returns.
 
-    Args:
-        root: the workspace.
-        path: memory/<topic>/<name>.md.
-        force: a person confirms the deletion whatever the file contains now.
+    *force*: a person confirms the deletion whatever the file contains now.
 
     Raises:
         InvalidError: *path* cannot be an entry.

@@ -45,12 +45,10 @@ def hold_out(texts: Mapping[str, Sequence[str]], choices: Iterable[Choice]) -> d
 
 
 def neutral_names(renamed: Iterable[str], taken: Iterable[str]) -> dict[str, str]:
-    """
-    Return new names for the asked notes: path → path in the same folder.
+    """Return new names for the asked notes: path → an unused path in the same folder.
 
-    Args:
-        renamed: paths to rename; a date at the start of a name and its suffix are kept.
-        taken: all existing paths; the new names differ from them even when case is ignored.
+    A date at the start of a name and its suffix are kept; the new names differ from those *taken* even when
+    case is ignored.
     """
     used = {path.casefold() for path in taken}
     names: dict[str, str] = {}

@@ -132,12 +132,9 @@ class TemporaryIndex:
         return embedded(self, prepared, typed=plain.query.text), words
 
     def update(self, rules: Rules, progress: Progress, announce: Announce) -> None:
-        """Bring words and vectors up to date with the folder.
+        """Bring words and vectors up to date with the folder, whose sources *rules* select.
 
-        Args:
-            rules: select the sources among its files.
-            progress: receives the progress.
-            announce: called before many vectors are computed, with the expected time.
+        *announce* is called before many vectors are computed, with the expected time.
 
         Raises:
             StorageError: the folder cannot be scanned, or the index cannot be written.

@@ -403,11 +403,7 @@ class ColumnTable:
         self._vectors = vectors
 
     def load(self, sources: Collection[int], rows: int) -> Columns:
-        """Return the columns of the committed state.
-
-        Args:
-            sources: ids of the live sources.
-            rows: number of rows of the active matrix.
+        """Return the columns of the committed state; *rows*: how many the active matrix has.
 
         Raises:
             MisplacedError: chunks refer to rows that do not exist.

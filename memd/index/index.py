@@ -127,10 +127,8 @@ class Index:
     ) -> Iterator[View]:
         """Provide one consistent state: a read transaction and the snapshot of the same generation.
 
-        Args:
-            expired: polled while SQLite works; when it returns True, the statement ends with
-                DeadlineError.
-            visible: the part that may be seen; None: all.
+        *expired* is polled while SQLite works; when it returns True, the statement ends with DeadlineError.
+        *visible*: the part that may be seen; None: all.
         """
         with self._pool.borrowed(expired) as reader:
             snapshot = self._same_moment(reader)

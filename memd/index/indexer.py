@@ -235,12 +235,8 @@ class Indexer:
     ) -> None:
         """Parse the marked readings for which there is time, at least one. For any thread.
 
-        The rest is removed from the list as not handled.
-
-        Args:
-            readings: sifted.
-            stop: in monotonic seconds; None: COMMIT_EVERY_S from now.
-            parse: parses a note elsewhere; None: here.
+        The rest is removed from the list as not handled. *stop*: in monotonic seconds; None: COMMIT_EVERY_S
+        from now. *parse* parses a note elsewhere.
         """
         stop = time.monotonic() + COMMIT_EVERY_S if stop is None else stop
         for number, reading in enumerate(readings):

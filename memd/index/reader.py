@@ -200,9 +200,7 @@ class Reader:
     def counted(self, term: Term, after: int = 0) -> Part:
         """Return the postings of a term in chunks with ids above *after*, dead chunks included.
 
-        Args:
-            term: text as returned by `terms`; of a prefix FTS5 reads all positions, 0.2 µs each.
-            after: highest excluded id.
+        Of a prefix FTS5 reads all positions, 0.2 µs each.
         """
         text, is_beginning = term
         del self._noted[:]

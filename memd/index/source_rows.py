@@ -295,17 +295,12 @@ def hash_of(read: str) -> bytes:
 
 
 def searchable(read: str, path: str, front: str | None) -> str:
-    """Return the searchable text of a chunk.
+    """Return the searchable text of a chunk, of which the model reads *read*.
 
-    The first chunk of a source also contains the file name and the values of the front matter, for keyword
-    search only. Phrases are found over what a reader does not see within a sentence: the targets of links
-    come last, and between characters of a script without spaces there is no emphasis. Telephone numbers in
-    groups are also there in one piece.
-
-    Args:
-        read: what the model reads of the chunk.
-        path: of the source.
-        front: its front matter as JSON, for its first chunk; None: it is another chunk.
+    The first chunk of a source also contains the file name and the values of the *front* matter (JSON; None
+    for another chunk), for keyword search only. Phrases are found over what a reader does not see within a
+    sentence: the targets of links come last, and between characters of a script without spaces there is no
+    emphasis. Telephone numbers in groups are also there in one piece.
     """
     text = read
     if any(sign in text for sign in ("](", "][", "[[", "[^", "<")):

@@ -86,15 +86,10 @@ class Vocabulary:
         self._closed = False
 
     def read(self, reader: Reader, chunks: int, timeout_s: float | None) -> bool:
-        """Read unread chunks; return whether the vocabulary is complete.
+        """Read unread chunks; return whether the vocabulary is complete. Raises DeadlineError.
 
-        Args:
-            reader: of the current query, in its transaction.
-            chunks: number of chunks in the index.
-            timeout_s: how long to wait for the background thread, which continues afterwards; None: no limit.
-
-        Raises:
-            DeadlineError: the query's deadline passed.
+        *reader* is in the transaction of the current query. The background thread is waited for up to
+        *timeout_s*, and continues afterwards; None: no limit.
         """
         if self._complete_at == reader.generation:
             return True

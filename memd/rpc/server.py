@@ -160,11 +160,9 @@ class RpcServer:
         self._accepting.stop()
 
     async def close(self, *, grace_s: float = 1.0) -> None:
-        """
-        End all connections; returns after grace_s plus one second at the latest, whatever clients do.
+        """End all connections, whatever clients do; open requests may continue for *grace_s*.
 
-        Args:
-            grace_s: how long open requests may continue before they are cancelled with MEMD_STOPPING.
+        Then they are cancelled with MEMD_STOPPING; this returns a second later at the latest.
         """
         self.stop_accepting()
         await self._accepting.begun()
