@@ -64,7 +64,7 @@ def record_of(name: str) -> dict[str, Any]:
 
 
 def installed() -> dict[str, dict[str, Any]]:
-    """Return name → record for each model that is installed as a package; see `memd.embedding.installed`."""
+    """Return name → record for each model that is installed as a package; see `memd.embedding.provider`."""
     from importlib.metadata import entry_points  # takes 20 ms
     from importlib.util import find_spec
 

@@ -6,13 +6,14 @@ from pathlib import Path
 
 from memctl import paths
 from memd.config import BUILTIN_MODEL, SERVED, OpenAIServer, UserConfig, WorkspaceConfig, is_installed_name
-from memd.embedding import Embedder, UnavailableError
+from memd.embedding import MODEL_FAILED, Embedder, UnavailableError
 from memd.embedding.model import MAX_SEQUENCE, SPECIAL_TOKENS
 from memd.embedding.model_folder import SHIPPED, ModelFolder, read_folder
 from memd.embedding.onnx import OnnxEmbedder
 from memd.embedding.queue import EmbeddingQueue
 from memd.embedding.tokenizer import Pieces, Tokenizers
 
+MODELS = "memd.models"  # group of entry points
 SERVER_TIMEOUT_S = 30.0  # of one request; a server that loads a large model first takes that long
 
 
@@ -115,9 +116,27 @@ def _openai_server(config: WorkspaceConfig, user: UserConfig) -> OpenAIServer:
 
 
 def _path(model: str) -> Path:
-    from memd.embedding.installed import folder_of  # noqa: PLC0415 - the shipped model needs no search
+    """Return the folder of a model by its name, or the folder that *model* is. Raises UnavailableError.
 
-    return folder_of(model)
+    A model that is installed as a package names itself by an entry point of the group MODELS: its name is
+    that of the model, its value the package, whose folder has the model's files. No code of the package runs.
+    """
+    if not is_installed_name(model):
+        return Path(model).expanduser()
+    from importlib import invalidate_caches  # noqa: PLC0415 - the shipped model needs no search
+    from importlib.metadata import entry_points  # noqa: PLC0415
+    from importlib.util import find_spec  # noqa: PLC0415
+
+    invalidate_caches()  # it may have been installed since memd started
+    for point in entry_points(group=MODELS, name=model):
+        spec = find_spec(point.module) if point.module.isidentifier() else None
+        if spec is not None and spec.submodule_search_locations:
+            return Path(spec.submodule_search_locations[0])
+    raise UnavailableError(
+        MODEL_FAILED,
+        f"The model {model!r} is not installed with memd. memctl models list names those that are; "
+        "docs/models.md says how to build and install one.",
+    )
 
 
 def _measured(folder: ModelFolder, pieces: Pieces) -> tuple[Pieces, int]:
