@@ -103,10 +103,6 @@ class Identity:
         """Record that a store has nothing of a workspace any more. Durable on return."""
         self._write(tuple(one for one in self._known.published if not _is_same(one, publication)))
 
-    def is_of(self, root: str, publication: Publication) -> bool:
-        """Return whether the folder at *root* is the one that was published."""
-        return publication.token == _token(Path(root))
-
     def _write(self, published: tuple[Publication, ...]) -> None:
         if published != self._known.published:
             found = msgspec.structs.replace(self._known, published=published)

@@ -5,6 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 import structlog
@@ -31,25 +32,15 @@ Fields = dict[str, Any]
 Report = Callable[[Fields], None]
 
 
+@dataclass(slots=True)
 class WorkspaceCheck:
     """Checks one workspace."""
 
-    def __init__(
-        self,
-        opened: OpenWorkspace,
-        *,
-        apart: Run,
-        write: Run,
-        folders: FolderWriter,
-        report: Report | None = None,
-    ) -> None:
-        self._opened = opened
-        self._folders = folders
-        self._sync = opened.sync
-        self._apart = apart
-        self._write = write
-        self._report = report
-        self._counts: Counter[str] = Counter()
+    opened: OpenWorkspace
+    folders: FolderWriter
+    apart: Run  # runs work in a thread that nobody else waits for
+    report: Report | None = None
+    counts: Counter[str] = field(default_factory=Counter)
 
     async def compare(self, *, repair: bool) -> Fields:
         """Return the faults found; with *repair*, they are repaired unless only a new index would help.
@@ -62,15 +53,15 @@ class WorkspaceCheck:
         repaired = await self._mend(found) if repair else set()
         left = [finding for finding in found if finding not in repaired]
         detail = "; ".join(finding.text for finding in left[:3])
-        self._opened.last_check = {"ok": not left, "at": time.time(), "detail": detail}
-        await self._write(self._sync.index.writer.store, CHECKED_AT, int(time.time()))
+        self.opened.last_check = {"ok": not left, "at": time.time(), "detail": detail}
+        await self.opened.threads.write(self.opened.sync.index.writer.store, CHECKED_AT, int(time.time()))
         return {
             "ok": not left,
             "findings": [
                 {"kind": finding.kind, "text": finding.text, "repaired": finding in repaired}
                 for finding in found
             ],
-            "checked": dict(self._counts),
+            "checked": dict(self.counts),
             "took_ms": round((time.perf_counter() - started) * 1000),
         }
 
@@ -86,14 +77,14 @@ class WorkspaceCheck:
         ]
 
     async def _find(self) -> list[Finding]:
-        sync = self._sync
+        sync = self.opened.sync
         if not await sync.synced(SETTLED_S):
             await sync.scanned()
-        reporting = asyncio.create_task(self._keep_reporting()) if self._report else None
-        self._counts.clear()
+        reporting = asyncio.create_task(self._keep_reporting()) if self.report else None
+        self.counts.clear()
         rules = sync.scanner.rules if sync.place.is_there() else None
         try:
-            found: list[Finding] = await self._apart(
+            found: list[Finding] = await self.apart(
                 lambda: list(
                     check.findings(
                         sync.index,
@@ -101,7 +92,7 @@ class WorkspaceCheck:
                         rules=rules,
                         skipped=frozenset(sync.scanner.skipped),
                         expired=sync.index.log_is_long,
-                        counts=self._counts,
+                        counts=self.counts,
                     )
                 )
             )
@@ -112,35 +103,35 @@ class WorkspaceCheck:
         finally:
             if reporting is not None:
                 reporting.cancel()
-        left = await self._apart(leftovers, sync.place.root)
+        left = await self.apart(leftovers, sync.place.root)
         return found + [
             Finding("unfinished", f"{path} is left over from a killed write", (path,)) for path in left
         ]
 
     async def _keep_reporting(self) -> None:
-        snapshot = self._sync.index.snapshot
+        snapshot = self.opened.sync.index.snapshot
         total = snapshot.columns.count + len(snapshot.sources)
         while True:
-            assert self._report is not None
-            done = self._counts["chunks"] + self._counts["files"]
-            self._report({"stage": "check", "done": min(done, total), "total": total})
+            assert self.report is not None
+            done = self.counts["chunks"] + self.counts["files"]
+            self.report({"stage": "check", "done": min(done, total), "total": total})
             await asyncio.sleep(REPORT_EVERY_S)
 
     async def _mend(self, found: list[Finding]) -> set[Finding]:
         if any(finding.kind == "database" for finding in found):
-            self._sync.context.reopen(ReopenReason.DAMAGED)  # replaces everything else in it, too
+            self.opened.sync.context.reopen(ReopenReason.DAMAGED)  # replaces everything else in it, too
             return {finding for finding in found if finding.kind != "foreign"}
         if any(finding.kind == "unfinished" for finding in found):
-            await self._folders.run(self._sync.place.root, clear_leftovers, self._sync.place.root)
-        repair = Repair(self._sync.index, found)
-        while not await self._write(repair.step, REPAIR_BUDGET_S):
-            if self._report is not None:
-                self._report({"stage": "repair", "done": len(repair.mended), "total": len(found)})
-        self._sync.index_loop.hint(repair.paths)
-        await self._sync.vectors.count()
-        self._sync.vectors.wake()
+            await self.folders.run(self.opened.sync.place.root, clear_leftovers, self.opened.sync.place.root)
+        repair = Repair(self.opened.sync.index, found)
+        while not await self.opened.threads.write(repair.step, REPAIR_BUDGET_S):
+            if self.report is not None:
+                self.report({"stage": "repair", "done": len(repair.mended), "total": len(found)})
+        self.opened.sync.index_loop.hint(repair.paths)
+        await self.opened.sync.vectors.count()
+        self.opened.sync.vectors.wake()
         with suppress(MemdError):  # if the model fails now, the embedding is done later
-            await self._sync.caught_up()
+            await self.opened.sync.caught_up()
         if repair.mended:
             log.warning("index_mended", findings=len(repair.mended))
         return repair.mended

@@ -100,9 +100,7 @@ class Disk:
     async def look(self, *, patience_s: float = PATIENCE_S, fresh_s: float = 0.0) -> bool:
         """Look whether the workspace is there; without an answer in time it stays as it was, and is slow.
 
-        Args:
-            patience_s: how long the answer is waited for.
-            fresh_s: a look that was taken so recently need not be repeated.
+        *patience_s*: how long the answer is waited for. A look as recent as *fresh_s* need not be repeated.
         """
         if time.monotonic() - self._looked < fresh_s:
             return self.seen.is_there

@@ -360,7 +360,7 @@ class Workspaces:
     def checker(self, opened: OpenWorkspace, report: Report | None = None) -> WorkspaceCheck:
         """Return what checks a workspace, in a thread for its root: it takes an hour of a large index."""
         apart = partial(self._checking.of(opened.workspace.root).run, deadline_s=None)
-        return WorkspaceCheck(opened, apart=apart, write=self.write, folders=self.folders, report=report)
+        return WorkspaceCheck(opened, self.folders, apart, report)
 
     async def add(self, path: str, *, force: bool) -> tuple[Path, bool]:
         """Make a folder a workspace; return its root, and whether its config.toml is new."""
