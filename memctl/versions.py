@@ -4,6 +4,7 @@ Only done when the cost does not matter: by `status`, `start` and `version`, and
 difference would explain. This module never stops or restarts a daemon: memctl.launch does.
 """
 
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +18,6 @@ DISTRIBUTION = "memd-search"
 # Whether the names of memd's distributions are registered on the public index. Until they are, they may be
 # anybody's there: messages and pages tell to install what lies in a clone.
 PUBLISHED = False
-MILVUS_CLIENT = "pymilvus>=2.6.17,<2.7"  # as in pyproject.toml
 
 
 def installer() -> str:
@@ -42,8 +42,7 @@ def install_line(requirement: str) -> str:
 
 def with_install_line(text: str) -> str:
     """Return a text of memd with `install_line` in place of a line for pip."""
-    of_pip = f"pip install '{MILVUS_CLIENT}'"
-    return text.replace(of_pip, install_line(MILVUS_CLIENT)) if of_pip in text else text
+    return re.sub("pip install '([^']+)'", lambda line: install_line(line[1]), text)
 
 
 def older_line(holder: "Holder") -> str:
