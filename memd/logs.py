@@ -15,7 +15,6 @@ from collections.abc import Callable, MutableMapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TextIO, cast
 
 import structlog
@@ -115,12 +114,9 @@ def catch_the_rest(loop: asyncio.AbstractEventLoop, *, on_no_memory: Callable[[]
     def tell(error: BaseException | None) -> None:
         structlog.get_logger().error("uncaught", exception=type(error).__name__, frames=_places(error))
 
-    def in_main(_: type[BaseException], error: BaseException, __: TracebackType | None) -> None:
-        tell(error)
-
     loop.set_exception_handler(in_loop)
     threading.excepthook = lambda arguments: tell(arguments.exc_value)
-    sys.excepthook = in_main
+    sys.excepthook = lambda _, error, __: tell(error)
     sys.unraisablehook = lambda raised: tell(raised.exc_value)
 
 

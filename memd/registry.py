@@ -299,7 +299,10 @@ class Registry:
             roots, fault = _no_roots("is missing")
         else:
             roots, fault = _parsed(raw) if raw is not None else _no_roots("is not a file")
-        return (list(dict.fromkeys([*roots, *self._roots_of_indexes()])) if fault else roots), fault
+        if fault and self._state_dir.is_dir():  # those of the index folders, each verified by its name
+            found = map(root_of, sorted(self._state_dir.iterdir()))
+            roots = list(dict.fromkeys([*roots, *(root for root in found if root is not None)]))
+        return roots, fault
 
     def _raw(self) -> bytes | None:
         """Return the content of the file, or of a link's target; None if it is not a file."""
@@ -320,11 +323,6 @@ class Registry:
             raise StorageError(f"can't read {self._path}: {reason_and_cure(self._path, error)}") from error
         finally:
             os.close(descriptor)
-
-    def _roots_of_indexes(self) -> list[Path]:
-        """Return the roots of the index folders, each verified by the folder's name."""
-        folders = sorted(self._state_dir.iterdir()) if self._state_dir.is_dir() else []
-        return [root for folder in folders if (root := root_of(folder)) is not None]
 
     def _replace_damaged(self, roots: list[Path], fault: str) -> None:
         kept = ""
