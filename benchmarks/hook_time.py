@@ -1,22 +1,26 @@
 """How many prompts get their note in time, and how long the hook takes, on an idle and on a loaded machine.
 
 The prompts are long words of notes, which get a note where there is no hurry. `--load` processes of a loop
-keep the processors busy; the daemon, the hook and Python's start compete with them, as with a build. Columns:
-answered, of all prompts; ms from the start of the process to its end.
+keep the processors busy; the daemon, the hook and Python's start compete with them, as with a build. In the
+rows "server", a running MCP server is asked (`agents install --warm`). Columns: answered, of all prompts; ms
+from the start of the process, or the question, to the answer.
 """
 
 import json
 import subprocess
 import sys
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import perf_counter, sleep
 
 from benchmarks import report
 from benchmarks.home import Home, home
 from benchmarks.made_notes import notes, write
+from memctl.agents.hooks import TOOL
 from memctl.client import Client
+
+Ask = Callable[[Home, str], tuple[bool, float]]
 
 SETTLE_S = 3.0  # arbitrary: until the load is a load
 BUSY = "while True: pass"
@@ -34,9 +38,11 @@ def main() -> None:
         with place.client() as client:
             place.index(client)
             prompts = _answered_prompts(place, client, options)
-        rows = [_row("idle", place, prompts)]
-        with _load(options.load):
-            rows.append(_row(f"load {options.load}", place, prompts))
+        with _server(place) as asked:
+            rows = [_row("idle", place, prompts), _row("idle, server", place, prompts, asked)]
+            with _load(options.load):
+                name = f"load {options.load}"
+                rows += [_row(name, place, prompts), _row(f"{name}, server", place, prompts, asked)]
     report.show("hook_time", rows, options)
 
 
@@ -51,8 +57,8 @@ def _answered_prompts(place: Home, client: Client, options: Namespace) -> list[s
     return found
 
 
-def _row(name: str, place: Home, prompts: list[str]) -> dict[str, object]:
-    done = [_hook(place, text) for text in prompts]
+def _row(name: str, place: Home, prompts: list[str], ask: Ask | None = None) -> dict[str, object]:
+    done = [(ask or _hook)(place, text) for text in prompts]
     took = [ms for _, ms in done]
     return {
         "machine": name,
@@ -70,6 +76,28 @@ def _hook(place: Home, prompt: str) -> tuple[bool, float]:
     started = perf_counter()
     done = subprocess.run(command, input=told, env=place.environment, capture_output=True, check=True)
     return bool(done.stdout), 1000 * (perf_counter() - started)
+
+
+@contextmanager
+def _server(place: Home) -> Iterator[Ask]:
+    """Run an MCP server; yield what asks it, as a client's hook does."""
+    command = [sys.executable, "-m", "memctl", "mcp"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, env=place.environment, stdin=pipe, stdout=pipe) as server:
+
+        def ask(place: Home, prompt: str) -> tuple[bool, float]:
+            call = {"name": TOOL, "arguments": {"cwd": str(place.notes), "prompt": prompt}}
+            line = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+            assert server.stdin
+            assert server.stdout
+            started = perf_counter()
+            server.stdin.write(f"{json.dumps(line)}\n".encode())
+            server.stdin.flush()
+            answer = server.stdout.readline()
+            return b"additionalContext" in answer, 1000 * (perf_counter() - started)
+
+        yield ask
+        server.terminate()
 
 
 @contextmanager

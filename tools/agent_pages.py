@@ -35,6 +35,10 @@ _FOLDERS = {
     "claude-code": """\
 `CLAUDE_CONFIG_DIR` moves both files.
 
+With `--warm`, the hook at a prompt is of the type `mcp_tool`: the client asks its server, which runs already, instead of starting a
+program ([in time](agents.md#in-time)). Tried with version 2.1.197. A prompt that comes before the server is connected gets nothing;
+an older client may not know the type.
+
 The same comes as a plugin, instead of `install`, not beside it: prompts would ask twice. Its commands find `memctl` on the
 client's PATH. `memctl agents plugin` prints its folder:
 

@@ -8,14 +8,14 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from memctl import launch, paths
 from memctl.agents.edits import Target, WholeFile
-from memctl.agents.hooks import EVENTS
+from memctl.agents.hooks import EVENTS, TOOL
 from memctl.agents.json_file import Edit, Element, Entry, JsonFile
 from memctl.agents.toml_file import TomlFile
 
@@ -44,6 +44,8 @@ class AgentClient:
     next_step: str = ""  # to be done by the user
     # Returns the user's file of instructions for the model, None if the client has none.
     instructions: Callable[[], Path | None] = lambda: None
+    # Returns the same targets, whose hook at a prompt asks the server: no program is started for it.
+    warm: Callable[[Sequence[str], Sequence[str]], list[Target]] | None = None
     project_instructions: str = "AGENTS.md"  # the same of a project, relative to its root; "": none
 
 
@@ -108,6 +110,23 @@ def _claude_code(memctl: Sequence[str], options: Sequence[str]) -> list[Target]:
     server = Entry(("mcpServers", NAME), _server(memctl, options, type="stdio"))
     hooks = _hooks("claude-code", memctl, options)
     return [JsonFile(state / ".claude.json", (server,)), JsonFile(folder / "settings.json", hooks)]
+
+
+def _warm_claude_code(memctl: Sequence[str], options: Sequence[str]) -> list[Target]:
+    server, settings = _claude_code(memctl, options)
+    fields = ("prompt", "cwd", "session_id", "agent_id")
+    asked = {
+        "type": "mcp_tool",
+        "server": NAME,
+        "tool": TOOL,
+        "input": {name: f"${{{name}}}" for name in fields},
+        "timeout": HOOK_TIMEOUT_S,
+    }
+    hooks = tuple(
+        replace(edit, value={"hooks": [asked]}) if edit.path[-1] == "UserPromptSubmit" else edit
+        for edit in _hooks("claude-code", memctl, options)
+    )
+    return [server, JsonFile(settings.path, hooks)]
 
 
 def _codex(memctl: Sequence[str], options: Sequence[str]) -> list[Target]:
@@ -221,6 +240,7 @@ CLIENTS = {
             BOTH,
             "",
             lambda: _home("CLAUDE_CONFIG_DIR", ".claude") / "CLAUDE.md",
+            _warm_claude_code,
             "CLAUDE.md",
         ),
         AgentClient(
@@ -283,7 +303,7 @@ CLIENTS = {
             BOTH,
             "",
             lambda: Path.home() / ".gemini" / "GEMINI.md",
-            "GEMINI.md",
+            project_instructions="GEMINI.md",
         ),
         AgentClient(
             "openclaw", "OpenClaw", _openclaw, "the plugin of its memory slot", project_instructions=""

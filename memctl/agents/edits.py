@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any, Protocol
 
+from memctl.agents.hooks import TOOL
+
 
 class EditError(ValueError):
     """The text of a file cannot be edited; the message has the reason."""
@@ -24,7 +26,9 @@ class ByHandError(EditError):
 
 
 def runs_memctl(value: Any) -> bool:
-    """Return whether a server or hook runs `memctl mcp` or `memctl hook`, and nothing else."""
+    """Return whether a server or hook runs `memctl mcp` or `memctl hook` and no more, or asks that server."""
+    if isinstance(value, dict) and value.get("type") == "mcp_tool":
+        return bool(value.get("tool") == TOOL)
     return _has_memctl(value) and not _is_compound(value)
 
 

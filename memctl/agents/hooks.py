@@ -16,6 +16,9 @@ EVENTS = {
     "copilot": {"SessionStart": "start"},  # Copilot CLI and VS Code; neither takes text at a prompt
 }
 
+# A tool of `memctl mcp` that no list names: a client's hook calls it instead of starting `memctl hook`.
+TOOL = "prompt_notes"
+
 # Set by `memctl agents doctor`: the hook's reason for its silence goes to stderr.
 REASONS = "MEMD_HOOK_REASONS"
 

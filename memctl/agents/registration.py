@@ -14,7 +14,7 @@ from memctl.agents import clients, config_file
 from memctl.agents.clients import AgentClient
 from memctl.agents.config_file import FileChange, backup_of
 from memctl.agents.edits import ByHandError, EditError, Target
-from memctl.agents.hooks import EVENTS
+from memctl.agents.hooks import EVENTS, TOOL
 from memctl.agents.instructions import Instructions
 from memctl.exits import CommandError
 
@@ -22,10 +22,11 @@ State = Literal["installed", "partly", "not installed", "unreadable"]
 Result = TypeVar("Result")
 
 
-def targets(client: AgentClient, workspace: str | None = None) -> list[Target]:
+def targets(client: AgentClient, workspace: str | None = None, *, warm: bool = False) -> list[Target]:
     """Return a client's files with the edits that register memctl."""
     options = ["--workspace", workspaces.absolute(workspace)] if workspace else []
-    return client.targets(clients.command(), options)
+    wanted = client.warm if warm and client.warm else client.targets
+    return wanted(clients.command(), options)
 
 
 def instructions(client: AgentClient, project: Path) -> dict[str, Target]:
@@ -84,7 +85,11 @@ def state(client: AgentClient) -> State:
 
 
 def prompt_command(client: AgentClient) -> str | None:
-    """Return the command, for a shell, that a client runs at each prompt; None if it runs none of memctl."""
+    """
+    Return the command, for a shell, that a client runs at each prompt; None if it runs none of memctl.
+
+    That of the server, where the client's hook asks it.
+    """
     event = next((one for one, kind in EVENTS.get(client.name, {}).items() if kind == "prompt"), None)
     if event is None:
         return None
@@ -93,7 +98,26 @@ def prompt_command(client: AgentClient) -> str | None:
         text = _text(target, config_file.read(target.path)) or ""
         if found := line.search(text):
             return str(json.loads(found[0]))
+        if client.warm and re.search(rf'"tool"\s*:\s*"{TOOL}"', text):
+            return _server_line(client)
     return None
+
+
+def _server_line(client: AgentClient) -> str | None:
+    """Return the command of a client's server, for a shell."""
+    for target in targets(client):
+        raw = config_file.read(target.path)
+        try:
+            server = json.loads(raw or b"{}")["mcpServers"][clients.NAME]
+            return shlex.join([server["command"], *server["args"]])
+        except (ValueError, KeyError, TypeError):
+            continue
+    return None
+
+
+def is_server(command: str) -> bool:
+    """Return whether a command of `prompt_command` starts the server."""
+    return re.search(r"\bmemctl\S* mcp\b", command) is not None
 
 
 def hook_workspace(command: str, folder: str = "/") -> tuple[str | None, str]:

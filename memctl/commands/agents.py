@@ -14,7 +14,7 @@ from memctl.agents import config_file, registration
 from memctl.agents.clients import CLIENTS, PLUGIN, AgentClient
 from memctl.agents.config_file import FileChange, backup_of
 from memctl.agents.edits import ByHandError, Target
-from memctl.agents.hooks import REASONS
+from memctl.agents.hooks import REASONS, TOOL
 from memctl.arguments import workspace_option
 from memctl.commands import common
 from memctl.exits import CommandError
@@ -34,6 +34,11 @@ def arguments(parser: ArgumentParser) -> None:
         "--instructions",
         choices=("user", "project"),
         help="also tell its model when to search and store, in four lines of your or this folder's file",
+    )
+    added.add_argument(
+        "--warm",
+        action="store_true",
+        help="prompts ask the client's server, which runs already (claude-code)",
     )
     removed = actions.add_parser("uninstall", help="remove exactly what install added")
     for action in (added, removed):
@@ -62,9 +67,12 @@ remove by hand are printed, and the exit code is {exits.BY_HAND}.
 def run(args: Namespace) -> int:
     """Run the named action; the default is list."""
     if args.action == "install":
+        client = CLIENTS[args.client]
+        if args.warm and not client.warm:
+            raise CommandError(f"{client.title} has no hook that asks a server: leave out --warm")
         return _changed(
             args,
-            [*registration.targets(CLIENTS[args.client], args.workspace), *_instructions(args)],
+            [*registration.targets(client, args.workspace, warm=args.warm), *_instructions(args)],
             registration.installation,
         )
     if args.action == "uninstall":
@@ -234,6 +242,15 @@ def _doctor(clients: Sequence[AgentClient]) -> int:
     return exits.OK if all(proved) else exits.UNHEALTHY
 
 
+def _of_tool(line: str) -> str:
+    """Return what a hook that asks the server adds to a prompt."""
+    try:
+        answer = json.loads(json.loads(line)["result"]["content"][0]["text"])
+        return str(answer["hookSpecificOutput"]["additionalContext"]) if answer else ""
+    except (ValueError, KeyError):
+        return ""
+
+
 def _proved(client: AgentClient, command: str) -> bool:
     """Run the registered hook with a question about a note, and print what the model would get."""
     import subprocess  # no other command starts a program
@@ -250,15 +267,21 @@ def _proved(client: AgentClient, command: str) -> bool:
     # Long headings first: one of a word or two is seldom a question.
     for title in sorted(titles, key=len, reverse=True)[:QUESTIONS]:
         prompt = f"{title}?"
-        told = json.dumps({"cwd": folder, "prompt": prompt})
+        fields = {"cwd": folder, "prompt": prompt}
+        call = {"name": TOOL, "arguments": fields}
+        is_server = registration.is_server(command)
+        told = json.dumps(
+            {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call} if is_server else fields
+        )
         began_s = time.monotonic()
         # The line of the user's own configuration, as the client runs it.
         done = subprocess.run(  # noqa: S602
-            command, shell=True, input=told.encode(), capture_output=True, timeout=60, check=False,
+            command, shell=True, input=f"{told}\n".encode(), capture_output=True, timeout=60, check=False,
             env=os.environ | {REASONS: "1"},
         )  # fmt: skip
         took_ms = (time.monotonic() - began_s) * 1000
         said = done.stdout.decode("utf-8", "replace")
+        said = _of_tool(said) if is_server else said
         print(f"  asked: {one_line(prompt)}")
         if said:
             print(f"  answered in {took_ms:.0f} ms; the model sees:\n\n{safe(said)}")

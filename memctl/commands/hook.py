@@ -16,10 +16,14 @@ from memctl.agents import hooks
 from memctl.agents.hooks import EVENTS, REASONS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Ask = Callable[[str, dict[str, Any], list[str]], tuple[str, list[str]]]
     from argparse import ArgumentParser, Namespace
 
 DEADLINE_S = 1.0  # from the start of the process to its output; the user waits for it at each prompt
 START_S = 0.6  # of this, for Python on a busy machine; the daemon has the rest, from reading the request
+OUTPUT_S = 0.05  # arbitrary: for reading the answer and writing it
 WARM_S = 5.0  # arbitrary: for the same question again, in the background, so that the next one is in time
 MAX_DEADLINE_MS = 5000  # of MEMD_HOOK_MS; the clients' timeout is 5 s (memctl/agents/clients.py)
 STDIN_BYTES = 16 << 20  # arbitrary: above the size of prompts with pasted files
@@ -118,32 +122,61 @@ def _late(*_: object) -> NoReturn:
     _silent("its time was over")
     if _asked:
         hooks.note_missed(time.time())
-        _in_background(_warm)
+        _in_background(lambda: _warm(_asked))
     os._exit(exits.OK)
 
 
-def _warm() -> None:
+def _warm(asked: dict[str, Any]) -> None:
     from memctl.client import Client
 
     with Client.connect(timeout_s=WARM_S) as memd:
         # `recall` would count its notes as given to an agent.
-        given = {key: _asked[key] for key in ("workspace", "query", "agent")}
+        given = {key: asked[key] for key in ("workspace", "query", "agent")}
         memd.call("search", given | {"limit": 1}, timeout_s=WARM_S)
 
 
 def _answer(client: str, event: str, fields: dict[str, Any], named: str | None) -> None:
-    from memctl import recalled, workspaces
+    from memctl import recalled
 
     kind = EVENTS[client][event]
     if kind == "start" and client in SESSIONS and (own := _around(fields["cwd"])):
         _in_background(lambda: _sweep(client, fields["transcript_path"], own))
+    text, place, keys = _given(client, kind, fields, named, _recalled)
+    text = _as_answer(client, event, text)
+    signal.setitimer(signal.ITIMER_REAL, 0)  # a partly written answer would leave the frame open
+    if text:
+        os.write(1, text.encode("utf-8", "replace"))
+        recalled.keep(place, keys)
+
+
+def for_prompt(fields: dict[str, Any], named: str | None) -> str:
+    """
+    Return what `memctl mcp` answers to a hook of Claude Code's at a prompt; "" if it is nothing.
+
+    The server runs already, so this costs no start of Python. Called from its threads.
+    """
+    from memctl import recalled
+
+    text, place, keys = _given("claude-code", "prompt", fields, named, _recalled_by_server)
+    if text:
+        recalled.keep(place, keys)
+    # Claude Code shows plain text of a tool to the user, not to the model.
+    return _as_answer("gemini", "UserPromptSubmit", text)
+
+
+def _given(
+    client: str, kind: str, fields: dict[str, Any], named: str | None, ask: "Ask"
+) -> tuple[str, str, list[str]]:
+    """Return what a conversation gets, its file in `recalled`, and the keys of all that it then has."""
+    from memctl import recalled, workspaces
+
     root, _ = workspaces.of_conversation(fields["cwd"], named)
     if root is None:
         _silent("no workspace is around its folder, none is named, and not exactly one is registered")
-        return
+        return "", "", []
     source = fields.get("source")
     if source in CONTINUED:  # it still contains the notes recalled at its first start
-        return
+        return "", "", []
     # What Gemini CLI adds to a prompt is gone at the next one.
     session = None if client == "gemini" else fields.get("session_id")
     place = recalled.place(client, session, fields.get("agent_id"))
@@ -153,12 +186,8 @@ def _answer(client: str, event: str, fields: dict[str, Any], named: str | None) 
         recalled.remove_old()
     known = recalled.keys(place)
     asked = _of_prompt(fields["prompt"]) if kind == "prompt" else _of_start(root, fields)
-    text, keys = _recalled(root, asked, known) if asked else ("", [])
-    text = _as_answer(client, event, framed(text))
-    signal.setitimer(signal.ITIMER_REAL, 0)  # a partly written answer would leave the frame open
-    if text:
-        os.write(1, text.encode("utf-8", "replace"))
-        recalled.keep(place, [*known, *keys])
+    text, keys = ask(root, asked, known) if asked else ("", [])
+    return framed(text), place, [*known, *keys]
 
 
 def _named_as_ours(fields: dict[str, Any]) -> dict[str, Any]:
@@ -225,7 +254,8 @@ def _around(folder: str) -> str | None:
 
 def _silent(reason: str) -> None:
     """Tell `memctl agents doctor` why nothing is said; to a client it is nothing."""
-    os.write(2, f"{reason}\n".encode("utf-8", "replace"))
+    if os.environ.get(REASONS):
+        os.write(2, f"{reason}\n".encode("utf-8", "replace"))
 
 
 def _of_prompt(prompt: str) -> dict[str, Any]:
@@ -263,13 +293,7 @@ def _recalled(root: str, asked: dict[str, Any], known: list[str]) -> tuple[str, 
     """
     from memctl.client import Client, NoDaemonError, RpcError, older_daemon
 
-    params: dict[str, Any] = {
-        "workspace": root,
-        "agent": True,
-        "budget_tokens": BUDGET_TOKENS,
-        "wait": False,
-        "known": known,
-    } | asked
+    params = _params(root, asked, known)
     _asked.update(params)
     try:
         connected = Client.connect(timeout_s=_left_s())
@@ -287,6 +311,42 @@ def _recalled(root: str, asked: dict[str, Any], known: list[str]) -> tuple[str, 
         finally:
             if older_daemon(memd.place):
                 _in_background(_start_daemon)  # replaces the older daemon, if that is possible
+    return _of_answer(root, asked, answer)
+
+
+def _recalled_by_server(root: str, asked: dict[str, Any], known: list[str]) -> tuple[str, list[str]]:
+    """Do the same as `_recalled` in a process that goes on."""
+    from threading import Thread
+
+    from memctl.client import Client, NoDaemonError, RpcError
+
+    params = _params(root, asked, known)
+    try:
+        with Client.connect(timeout_s=DEADLINE_S) as memd:
+            return _of_answer(root, asked, memd.call("recall", params, timeout_s=DEADLINE_S))
+    except NoDaemonError:
+        _silent("no daemon was running; it is started for the next prompt")
+        Thread(target=_start_daemon, daemon=True).start()
+    except RpcError as error:
+        if error.code != "MEMD_TIMEOUT":
+            raise
+        _silent("its time was over")
+        hooks.note_missed(time.time())
+        Thread(target=_warm, args=(params,), daemon=True).start()
+    return "", []
+
+
+def _params(root: str, asked: dict[str, Any], known: list[str]) -> dict[str, Any]:
+    return {
+        "workspace": root,
+        "agent": True,
+        "budget_tokens": BUDGET_TOKENS,
+        "wait": False,
+        "known": known,
+    } | asked
+
+
+def _of_answer(root: str, asked: dict[str, Any], answer: dict[str, Any]) -> tuple[str, list[str]]:
     # The daemon answers for an outer workspace if it does not know the inner one.
     if answer["workspace"] != root:
         _silent(f"{root} is not registered (memctl init {root})")
@@ -409,7 +469,8 @@ def _left_s() -> float:
 
 
 def _daemon_s() -> float:
-    return _deadline_s() - min(START_S, START_S * _deadline_s())
+    """Return the daemon's time: at least its share, and what a quick start has left."""
+    return max(_deadline_s() - min(START_S, START_S * _deadline_s()), _left_s() - OUTPUT_S)
 
 
 def _age_s() -> float:

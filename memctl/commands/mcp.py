@@ -2,6 +2,7 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
+from typing import Any
 
 from memctl import exits, workspaces
 from memctl.arguments import workspace_option
@@ -29,5 +30,11 @@ def run(args: Namespace) -> int:
         common.note("this is a server that speaks JSON with an agent on stdin and stdout; Ctrl-C ends it")
     from memctl.mcp.server import serve
 
-    serve(root)
+    serve(root, _for_prompt)
     return exits.OK
+
+
+def _for_prompt(fields: dict[str, Any], named: str | None) -> str:
+    from memctl.commands import hook  # most clients start a program of their own for it
+
+    return hook.for_prompt(fields, named)

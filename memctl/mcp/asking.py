@@ -13,6 +13,8 @@ CALL_TIMEOUT_S = 35.0  # above the daemon's longest deadline, which is for write
 FIRST_INDEX_TIMEOUT_S = 40.0  # below the minute after which clients abandon a tool call
 OUTSIDE = "This server was started outside of any workspace: memctl mcp --workspace DIR sets one"
 
+# What a client's hook adds to a prompt, of its fields and the server's workspace: memctl.commands.hook.
+ForPrompt = Callable[[dict[str, Any], str | None], str]
 Report = Callable[[float, float, str], None]  # progress, total, stage
 
 
@@ -32,10 +34,16 @@ class Asking:
     """Calls the daemon for one request of an agent. Only `cancel` is thread-safe."""
 
     def __init__(
-        self, workspace: str | None, *, client_name: str = "mcp", report: Report | None = None
+        self,
+        workspace: str | None,
+        *,
+        client_name: str = "mcp",
+        report: Report | None = None,
+        for_prompt: ForPrompt = lambda *_: "",
     ) -> None:
         self.client_name = client_name  # the author of entries that are written
-        self._workspace = workspace  # None: the server was started outside of any workspace
+        self.named = workspace  # None: the server was started outside of any workspace
+        self.for_prompt = for_prompt
         self._report = report
         self._lock = threading.Lock()  # protects _client and _cancelled
         self._client: Client | None = None
@@ -104,7 +112,7 @@ class Asking:
     def _root(self) -> str | None:
         """Return the server's workspace, or one created around its folder since the start."""
         try:
-            return self._workspace or workspaces.if_any(None)
+            return self.named or workspaces.if_any(None)
         except CommandError:  # the current directory was deleted
             return None
 

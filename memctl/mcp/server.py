@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 from memctl import jsonrpc, versions
 from memctl.jsonrpc import Id, InvalidLineError, JsonRpcError, JsonRpcNotification, JsonRpcRequest
 from memctl.mcp import prompts, resources, tools
-from memctl.mcp.asking import Asking, CancelledError, DaemonError, Report
+from memctl.mcp.asking import Asking, CancelledError, DaemonError, ForPrompt, Report
 
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 BATCH_VERSION = "2025-03-26"  # the only one in which a line may have several messages
@@ -55,9 +55,9 @@ CACHEABLE_MS = {
 Handler = Callable[[JsonRpcRequest], dict[str, Any]]
 
 
-def serve(workspace: str | None) -> None:
+def serve(workspace: str | None, for_prompt: ForPrompt) -> None:
     """Serve *workspace* on stdin and stdout until stdin closes; None: a workspace found at each call."""
-    McpServer(workspace, sys.stdout.buffer).serve(sys.stdin.buffer)
+    McpServer(workspace, sys.stdout.buffer, for_prompt).serve(sys.stdin.buffer)
 
 
 class _Batch:
@@ -71,8 +71,11 @@ class _Batch:
 class McpServer:
     """Serves one client."""
 
-    def __init__(self, workspace: str | None, output: BinaryIO) -> None:
+    def __init__(
+        self, workspace: str | None, output: BinaryIO, for_prompt: ForPrompt = lambda *_: ""
+    ) -> None:
         self._workspace = workspace
+        self._for_prompt = for_prompt
         self._output = output
         self._client_name = "mcp"
         self._version = ""  # agreed to in a handshake
@@ -168,6 +171,7 @@ class McpServer:
             self._workspace,
             client_name=_name_of(request.meta.get(CLIENT_INFO_KEY)) or self._client_name,
             report=self._reporter(request),
+            for_prompt=self._for_prompt,
         )
         thread = threading.Thread(target=self._work, args=(request, asking), daemon=True)
         with self._lock:

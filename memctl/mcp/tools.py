@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from memctl import jsonrpc, paths, session
+from memctl.agents import hooks
 from memctl.jsonrpc import JsonRpcError
 from memctl.mcp.asking import Asking, DaemonError
 from memctl.output import caveats
@@ -63,6 +64,8 @@ def call(params: dict[str, Any], asking: Asking) -> dict[str, Any]:
         JsonRpcError: there is no such tool, or its arguments are not an object.
     """
     name, arguments = params.get("name"), params.get("arguments") or {}
+    if name == hooks.TOOL:
+        return _of_hook(arguments, asking)
     entry = _table().get(name) if isinstance(name, str) else None
     if entry is None:
         raise JsonRpcError(
@@ -120,6 +123,15 @@ def call(params: dict[str, Any], asking: Asking) -> dict[str, Any]:
     except (DaemonError, ValueError) as error:
         return _failed(str(error))
     return _succeeded(answer, schema, "; ".join(filter(None, [*renamed, lacking, asking.note(answer)])))
+
+
+def _of_hook(arguments: Any, asking: Asking) -> dict[str, Any]:
+    """Answer a client's hook at a prompt, as `memctl hook` does: with nothing if anything is wrong."""
+    text = ""
+    with suppress(Exception):
+        given = {key: one for key, one in arguments.items() if isinstance(one, str) and one}
+        text = asking.for_prompt(given, asking.named)
+    return {"content": [{"type": "text", "text": text or "{}"}], "isError": False}
 
 
 def _named(key: str, arguments: dict[str, Any], known: dict[str, Any]) -> str:

@@ -99,6 +99,47 @@ def test_another_client_gets_its_notes_under_its_own_names_once(daemon, notes, c
         assert answer["hookSpecificOutput"] == {"hookEventName": event, "additionalContext": answer[key]}
 
 
+def asked_of_server(daemon, *calls):
+    """What `memctl mcp` answers to the hook of a client that asks it."""
+    lines = [
+        {"jsonrpc": "2.0", "id": number, "method": "tools/call",
+         "params": {"name": "prompt_notes", "arguments": arguments}}
+        for number, arguments in enumerate(calls)
+    ]  # fmt: skip
+    texts = []
+    for line in lines:  # a server each: a note that was given is known to the next one
+        done = daemon.memctl("mcp", input=f"{json.dumps(line)}\n")
+        texts.append(json.loads(done.stdout)["result"]["content"][0]["text"])
+    return texts
+
+
+def test_a_hook_may_ask_the_server_instead_of_starting_a_program(daemon, notes):
+    """It gets the same notes, once, none that are kept, and nothing where anything is wrong."""
+    told = {"cwd": str(notes), "prompt": QUESTION, "session_id": "warm", "agent_id": ""}
+    first, again, *wrong = asked_of_server(
+        daemon, told, told, told | {"prompt": "yes"}, told | {"cwd": "/"}, {}, {"prompt": 1}, [1]
+    )
+    answer = json.loads(first)["hookSpecificOutput"]
+    assert (answer["hookEventName"], NOTE.strip() in answer["additionalContext"]) == (
+        "UserPromptSubmit",
+        True,
+    )
+    assert answer["additionalContext"].startswith("<memd-recall>")
+    (notes / "port.md").write_text(f"---\nprivate: true\n---\n{NOTE}")
+    daemon.call("sync", workspace=str(notes))
+    [kept] = asked_of_server(daemon, told | {"session_id": "other"})
+    assert {again, kept, *wrong} - {first} == {"{}"}
+
+
+def test_the_doctor_proves_a_hook_that_asks_the_server(daemon, notes):
+    (notes / "weir.md").write_text("# The weir of the northern valley\n\nIt was built in 1911.\n")
+    daemon.call("index", workspace=str(notes))
+    daemon.memctl("agents", "install", "claude-code", "--warm", "--yes", "-w", str(notes))
+    done = daemon.memctl("agents", "doctor", "claude-code")
+    assert "the model sees:" in done.stdout
+    assert "built in 1911" in done.stdout
+
+
 # Stands in for OpenCode 2: a session, two prompts, a compaction and a third prompt; prints what each sends.
 OPENCODE = """
 const { default: plugin } = await import(process.argv[1])

@@ -396,6 +396,28 @@ def test_vscode_and_copilot_share_a_hook(home):
     assert not list((home / ".copilot").rglob("*.json"))
 
 
+def test_a_warm_hook_asks_the_server_and_is_taken_away_like_any_other(home):
+    """Instead of starting a program; a client that has no such hook refuses, and a cold one can come back."""
+    write(home, "claude-code")
+    before = tree(home)
+    done = agents(home, "install", "claude-code", "--warm", "--yes", "-w", "/notes")
+    assert "elsewhere of /notes: the hook's command names it" in done.stdout
+    path = home / ".claude/settings.json"
+    [group] = plain(path)["hooks"]["UserPromptSubmit"]
+    assert (group["hooks"][0]["type"], group["hooks"][0]["server"]) == ("mcp_tool", "memd")
+    assert group["hooks"][0]["input"]["session_id"] == "${session_id}"
+    assert (
+        "already has it" in agents(home, "install", "claude-code", "--warm", "--yes", "-w", "/notes").stdout
+    )
+    agents(home, "install", "claude-code", "--yes")
+    assert len(plain(path)["hooks"]["UserPromptSubmit"]) == 1
+    assert '"mcp_tool"' not in path.read_text()
+    agents(home, "install", "claude-code", "--warm", "--yes")
+    assert agents(home, "uninstall", "claude-code", "--yes").returncode == 0
+    assert tree(home) == before
+    assert "leave out --warm" in agents(home, "install", "codex", "--warm", "--yes").stderr
+
+
 def test_the_plugin_for_claude_code_has_what_install_writes(home):
     """The same hooks and the same server, which are found on the client's PATH."""
     folder = Path(agents(home, "plugin").stdout.strip())

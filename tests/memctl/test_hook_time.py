@@ -65,7 +65,8 @@ def test_a_missed_deadline_is_noted_once_and_the_question_warms_the_daemon(
     connection, request = taken(listener)
     late = Response(request.id, [2, "MEMD_TIMEOUT: recall took longer than 4 s"], None)
     with connection:
-        assert (request.method, request.params["timeout_ms"]) == ("recall", 4400)
+        assert request.method == "recall"
+        assert 4400 <= request.params["timeout_ms"] < 5000
         connection.sendall(pack(late))
         assert (hook.stdout.read(), hook.wait(WAIT_S)) == (b"", 0)
     connection, again = taken(listener)
