@@ -34,9 +34,9 @@ _TERMS: Final = (
     "renamed", "migrated", "upgraded", "changed", "raised", "lowered", "reduced", "took",
 )  # fmt: skip
 _FORMER: Final = re.compile(
-    r"\b(?:no longer|instead of|replaced|replaces|(?:took|taken|takes) over\b.*?\bfrom|"
+    r"\b(?:no longer|instead of|replaced|replaces|(?:took|taken|takes)\b.*?\bover\b.*?\bfrom|"
     r"(?:switched|moved|renamed|migrated|upgraded|changed|raised|lowered|reduced)\b[^.;]*?\bfrom)\s+(.*)"
-    r"|\b(?:not|never)\s+(.*?)\s+any ?more\b",
+    r"|(?:\b(?:not|never)|n['\u2019]t)\s+(.*?)\s+any ?more\b",
     re.IGNORECASE,
 )
 _END: Final = re.compile(r"[,:;.]|\b(?:to|but|since)\b")  # of the former value

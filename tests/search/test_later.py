@@ -18,6 +18,8 @@ OTHER = "---\ndate: 2025-09-10\n---\nThe printer moved from the cellar to the ha
         ("The server runs Debian 11.", "The server runs Debian 12 instead of Debian 11.", 0),
         ("Invoices are due within 30 days.", "Correction: invoices are due within 14 days.", 0),
         ("Lena leads billing.", "Omar took over billing from Lena.", 0),
+        ("Lena leads billing.", "Omar took billing over from Lena.", 0),
+        ("The cat eats chicken food.", "The cat doesn't eat the chicken food anymore.", 0),
         ("The cat eats salmon food.", "The cat does not eat the salmon food anymore.", 0),
         ("The backup goes to the NAS.", "The printer moved from the NAS shelf to the hall.", None),
         ("Standup is in the blue room.", "The projector moved from the blue room to the hall.", None),
