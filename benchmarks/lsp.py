@@ -11,7 +11,8 @@ import shutil
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from time import clock_gettime, perf_counter
@@ -23,7 +24,7 @@ from benchmarks.home import Home, home
 
 KEYS = 200  # changes that are sent at once
 LONG_CHARS = 1_000_000
-WARM_UP = 20
+WARM_UP = 5
 
 
 class Server:
@@ -103,11 +104,15 @@ class Server:
 def main() -> None:
     parser = report.arguments(__doc__)
     parser.add_argument("notes", type=Path, metavar="NOTES", help="folder of Markdown notes with links")
-    parser.add_argument("--times", type=int, default=200, help="of each request (default: 200)")
+    parser.add_argument("--times", type=int, default=50, help="of each request (default: 50)")
     parser.add_argument("--starts", type=int, default=10, help="of the server (default: 10)")
+    parser.add_argument(
+        "--home", type=Path, help="keep the index in this folder, where the next run finds it"
+    )
     options = parser.parse_args()
-    with home() as place:
-        shutil.copytree(options.notes, place.notes, dirs_exist_ok=True)
+    with home() if options.home is None else kept_home(options.home) as place:
+        if not any(place.notes.iterdir()):
+            shutil.copytree(options.notes, place.notes, dirs_exist_ok=True)
         with place.client() as client:
             client.call("workspace.add", {"path": str(place.notes)}, timeout_s=120)
             place.index(client)
@@ -132,9 +137,21 @@ def main() -> None:
         latency.row(what, times) | {"CPU p50": round(median(cpu[what]), 2) if what in cpu else None}
         for what, times in raw.items()
     ]
-    rows.append(latency.figure("memory of the server, MB", memory[0]))
+    rows.append(latency.figure("memory of the server, MB", memory[0]) | {"CPU p50": None})
     print(f"{len(texts):,} notes; milliseconds")
     report.show("lsp", rows, options, notes=len(texts), ms=raw, cpu_ms=cpu, memory_mb=memory[0])
+
+
+@contextmanager
+def kept_home(folder: Path) -> Iterator[Home]:
+    """Yield a home with a running daemon in a folder that stays."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    made = Home(folder.resolve())
+    made.start()
+    try:
+        yield made
+    finally:
+        made.stop()
 
 
 def measured(

@@ -11,13 +11,14 @@ PLUGINS = Path(__file__).resolve().parents[1] / "editors"
 
 def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl editors`."""
-    parser.add_argument("editor", choices=("nvim",), help="the editor")
+    parser.add_argument("editor", choices=("nvim", "vscode"), help="the editor")
     parser.epilog = """\
 Prints a folder of this installation and changes nothing. Neovim loads the plugin at its next start after:
 
   mkdir -p ~/.local/share/nvim/site/pack/memd/start
   ln -sfn "$(memctl editors nvim)" ~/.local/share/nvim/site/pack/memd/start/memd
 
+VS Code takes a copy of its folder: docs/editors.md.
 Delete the link to remove the plugin; make it again after installing memd into another folder.
 Vim and Emacs read `memctl search --vimgrep`: docs/editors.md has the configuration for them.
 """

@@ -21,6 +21,7 @@ SYMBOLS = 50  # of a search; arbitrary
 NAMES = 500  # that an editor narrows by itself; arbitrary
 LINKS_A_REQUEST = 1000  # the most that memd gives
 ABOUT_CHARS = 4_000  # of a document, for what is related to it: more than the model reads at once
+NEARLY_SAME = 0.9  # cosine of a note that was copied and changed a little; arbitrary
 CLOSE = 0.6  # cosine from which memd, too, names a note as similar
 NO_NOTE = {
     "missing": "no such note",
@@ -210,7 +211,7 @@ def _symbol(name: str, path: str, line: int, places: Places) -> dict[str, Any]:
 
 
 def diagnostics(document: Document, workspace: Workspace) -> list[dict[str, Any]]:
-    """Return hints at links to nothing or to several notes, and at a note that a newer one supersedes."""
+    """Return hints at links to nothing or to several notes, and at the note as it was saved last."""
     outline = workspace.outline(document)
     found = []
     for one in outline["links"]:
@@ -226,12 +227,27 @@ def diagnostics(document: Document, workspace: Workspace) -> list[dict[str, Any]
                 "severity": _HINT, "source": "memd", "code": one["why"], "message": text,
             }
         )  # fmt: skip
-    if outline["superseded_by"]:
+    for code, text in _about(document, workspace, outline):
         span = title_span(document, outline)
-        text = f"superseded by {', '.join(outline['superseded_by'])}"
-        found.append(
-            {"range": span, "severity": _HINT, "source": "memd", "code": "superseded", "message": text}
+        found.append({"range": span, "severity": _HINT, "source": "memd", "code": code, "message": text})
+    return found
+
+
+def _about(document: Document, workspace: Workspace, outline: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return code and text of the hints at a whole note: what supersedes it, and what is nearly the same."""
+    if document.about is not None:
+        return document.about
+    found = []
+    if outline["superseded_by"]:
+        found.append(("superseded", f"superseded by {', '.join(outline['superseded_by'])}"))
+    if text := document.sent[:ABOUT_CHARS].strip():
+        answer = workspace.ask(
+            "similar", text=text, path=document.path, min_score=NEARLY_SAME, limit=1, per_source=1, wait=False
         )
+        if answer["mode"] != "vector":  # by words alone, a score is no cosine: the model may come
+            return found
+        found += [("near-duplicate", f"nearly the same as {hit['path']}") for hit in answer["hits"]]
+    document.about = found
     return found
 
 

@@ -243,6 +243,9 @@ class Server:
         self._plan([document.uri], IDLE_S)
 
     def _did_save(self, _: dict[str, Any]) -> None:
+        for uri in self._documents.uris():
+            if (document := self._documents.get(uri)) is not None:
+                document.about = None
         self._plan(self._documents.uris(), SAVED_S)
 
     def _did_close(self, params: dict[str, Any]) -> None:

@@ -1,6 +1,7 @@
 """Workspace symbols, settings, document links and hints of `memctl lsp`, also by the editor's name."""
 
 import time
+from pathlib import Path
 
 import pytest
 from lsp_editor import ABLE, Editor, places
@@ -29,6 +30,20 @@ def editor(daemon, tmp_path):
     yield start
     for one in started:
         assert one.end() == 0
+
+
+def test_a_note_that_is_nearly_another_one_is_hinted_at_when_it_is_opened_or_saved(sample):
+    """Not while it is written, and not of a note that is only related."""
+    daemon, root = sample
+    one = Editor(daemon, root, "utf-16")
+    one.open("copy.md", Path(root, "recipes/kimchi.md").read_text().replace("the", "a", 1))
+    [hint] = one.hints("copy.md")
+    assert (hint["code"], hint["message"]) == ("near-duplicate", "nearly the same as recipes/kimchi.md")
+    one.change("copy.md", 2, {"text": "# Another\n\nCabbage and salt are put into jars.\n"})
+    assert one.hints("copy.md")[0]["code"] == "near-duplicate"
+    one.tell("textDocument/didSave", textDocument={"uri": one.uri("copy.md")})
+    assert one.hints("copy.md") == []
+    assert one.end() == 0
 
 
 def test_workspace_symbols_are_a_live_search_with_operators_best_first(editor):

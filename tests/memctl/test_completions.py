@@ -117,7 +117,7 @@ def test_bash_offers_every_command_and_every_option(offered):
         (["workspaces", "remove", "--j"], ["--json"]),
         (["workspaces", "remove", "-x", "list", ""], []),
         (["service", "install", "st"], []),
-        (["editors", ""], ["nvim"]),
+        (["editors", ""], ["nvim", "vscode"]),
         (["editors", "nvim", ""], []),
         (["completions", ""], ["bash", "zsh", "fish"]),
         (["status", "--watch", "--js"], ["--json"]),
