@@ -72,7 +72,7 @@ def score_lines(explanation: Fields, marker: Marker) -> list[str]:
         )
     if named := explanation.get("day_named"):
         time = f"{named['first']} to {named['last']}" if named["first"] != named["last"] else named["first"]
-        facts.append(("of that day", f"{one_line(time)}: ranked as if it scored {named['added']:.2f} more"))
+        facts.append(("day", f"{one_line(time)}: ranked as if it scored {named['added']:.2f} more"))
     if said := explanation.get("said"):
         text = f"{said['assistant']:.0%} of its lines: ranked as if it scored {-said['added']:.2f} less"
         facts.append(("assistant", text))
