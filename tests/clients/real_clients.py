@@ -256,11 +256,12 @@ def test_codex_gets_a_note_once_until_it_compacts(installed, daemon):
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
-    ("name", "run"), [("claude-code", claude_code), ("codex", codex), ("opencode", opencode)]
+    ("run", "options"), [(claude_code, ()), (claude_code, ("--warm",)), (codex, ()), (opencode, ())]
 )
-def test_a_real_client_recalls_and_calls_the_tools(installed, daemon, api, name, run):
+def test_a_real_client_recalls_and_calls_the_tools(installed, daemon, api, run, options):
     """After `memctl agents install` its model sees the note unasked, and its tools find and store."""
-    assert daemon.memctl("agents", "install", name, "--yes").returncode == 0
+    name = run.__name__.replace("_", "-")
+    assert daemon.memctl("agents", "install", name, "--yes", *options).returncode == 0
     root = daemon.home / "notes"
     converse(installed, daemon, api, *run(daemon, api))
     asked = api.asked()
