@@ -20,6 +20,7 @@ from memd.languages import Language
 
 # On the sort key of a note of a named day. .05 and .2 are within .01 of nDCG@10 on questions with a day.
 BONUS: Final = 0.1
+BEFORE_DAYS: Final = 7  # in "before 8 May", beside that day: "the week before" was mostly told on it
 AFTER_DAYS: Final = 7  # over which the bonus falls to 0: people write about yesterday
 YEAR_SHARE: Final = (
     0.2  # of the bonus, for a year that is named without a month: half of the notes may have it
@@ -122,7 +123,7 @@ _HINTS: Final = frozenset(
     | {*_UNITS, *(f"{unit}s" for unit in _UNITS)}
 )
 _SINCE: Final = frozenset({"since", "seit", "depuis", "desde", "sinds", "siden", "sedan", "sejak", "od"})
-_BEFORE: Final = frozenset({"before", "until", "till", "by"})  # what follows is not meant itself
+_BEFORE: Final = frozenset({"before", "until", "till", "by"})
 _TO: Final = re.compile("[\\s,]*(?:[-\u2013]|to|through|until|till|(and))\\s*")
 _VERB: Final = re.compile(r"(?:\d+\s+)?(?:may|march)(?:\s+\d+)?")  # "what may 8 people do"
 _HINT: Final = re.compile(r"q[1-4]|(?:last night|this (?:morning|afternoon|evening))(?!\w)|[^\W\d_]+|\d{4}")
@@ -196,7 +197,7 @@ def named_days(
                 if not _SINCE.isdisjoint({*said, *match.group().split()[:1]} & known.before):
                     its = [replace(one, last=max(one.last, today), is_yearly=False) for one in its]
                 elif not _BEFORE.isdisjoint(said[-1:]):
-                    its = []
+                    its = [replace(one, first=one.first - timedelta(days=BEFORE_DAYS)) for one in its]
             if its:
                 found += its
                 begin, end = match.span()
