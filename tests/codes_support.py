@@ -30,7 +30,6 @@ def loaded(notes) -> bool:
 
 
 def the_file(notes):
-    """Return the path of the file that counts."""
     [path] = notes.state.glob("codes.*.faiss")
     return path
 

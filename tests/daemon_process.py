@@ -62,7 +62,6 @@ class Daemon:
         raise AssertionError(f"memd did not start: {self.log()}")
 
     def listens(self) -> bool:
-        """Tell whether somebody answers at the socket."""
         try:
             self.client().close()
         except Unreachable:
@@ -70,7 +69,6 @@ class Daemon:
         return True
 
     def client(self) -> Client:
-        """Return a new connection."""
         return Client.connect(self.socket)
 
     def call(self, method: str, /, **params: Any) -> Any:
@@ -93,7 +91,6 @@ class Daemon:
         return self.add(root)
 
     def found(self, query: str, **params: Any) -> list[str]:
-        """Return the paths of a search's hits."""
         return [hit["path"] for hit in self.call("search", query=query, **params)["hits"]]
 
     def untruths(self) -> list[str]:
@@ -117,7 +114,6 @@ class Daemon:
         )  # fmt: skip
 
     def log(self) -> str:
-        """Return all that it has logged."""
         return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
 
     def cpu_s(self) -> float:

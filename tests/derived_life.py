@@ -17,7 +17,6 @@ class IndexLife(RuleBasedStateMachine):
     held: Any  # the context of a query, and its view; None
 
     def live(self, folder: Path) -> None:
-        """Begin with an empty index."""
         self.folder = folder
         self.notes = Notes(folder)
         self.clock = self.crashes = 0
@@ -49,7 +48,6 @@ class IndexLife(RuleBasedStateMachine):
         self.let_go()
 
     def let_go(self) -> None:
-        """End the query."""
         if self.held is not None:
             self.held[0].__exit__(None, None, None)
             self.held = None

@@ -88,7 +88,6 @@ class ModelHub:
         }
 
     def stop(self) -> None:
-        """End it."""
         self._http.shutdown()
         self._thread.join()
         self._http.server_close()

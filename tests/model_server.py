@@ -97,7 +97,6 @@ class ModelServer:
         self._go_on.set()
 
     def stop(self) -> None:
-        """End it."""
         self.answer_again()
         self._http.shutdown()
         self._thread.join()

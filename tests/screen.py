@@ -33,7 +33,6 @@ class Screen:
         raise AssertionError("\n".join(rows))
 
     def rows(self):
-        """Return what is on the screen now."""
         return self._tmux("capture-pane", "-p").splitlines()
 
     def clipboard(self):
@@ -47,7 +46,6 @@ class Screen:
         self.until(lambda rows: f"24 {columns}" in rows)
 
     def close(self):
-        """End the server and what runs in it."""
         self._tmux("kill-server")
 
     def _tmux(self, *arguments):

@@ -42,7 +42,6 @@ while True:
 
 @pytest.fixture
 def root(tmp_path):
-    """Make a workspace with an empty memory/."""
     (tmp_path / "work" / "memory").mkdir(parents=True)
     return tmp_path / "work"
 

@@ -32,7 +32,6 @@ TOKEN = "ghp_" + "aB3dE5fG7hJ9" * 3
 
 @pytest.fixture
 def root(tmp_path):
-    """Make a workspace with an empty memory/."""
     (tmp_path / "work" / "memory").mkdir(parents=True)
     return tmp_path / "work"
 

@@ -163,7 +163,6 @@ class Notes:
         return Notes(folder, embedder=self.embedder)
 
     def switch(self, embedder: WordHashEmbedder) -> None:
-        """Ask for another model."""
         self.embedder = embedder
         self.index.begin_model(embedder.model_id, embedder.dim, embedder.scripts, embedder.cosines)
 

@@ -36,7 +36,6 @@ class Nvim:
         self.lua(setup)
 
     def call(self, method: str, *arguments: Any) -> Any:
-        """Call a function of Neovim's interface."""
         id_ = next(self._ids)
         self._process.stdin.write(msgpack.packb([0, id_, method, arguments]))
         self._process.stdin.flush()
@@ -72,7 +71,6 @@ class Nvim:
         return value
 
     def close(self) -> None:
-        """End it."""
         self._process.stdin.close()
         self._process.wait()
         self._process.stdout.close()

@@ -35,7 +35,6 @@ def test_an_answer_never_claims_more_than_it_read(tmp_path):
                     await asyncio.sleep(0.001)
 
             def left() -> bool:
-                """Let the note be indexed while the search reads; the client stays."""
                 write_on.set()
                 stop = time.monotonic() + 60 * PATIENCE
                 while not len(opened.index.snapshot.sources) and time.monotonic() < stop:

@@ -2,7 +2,6 @@ from benchmarks.beir import Query, export, load
 
 
 def write(folder, **files):
-    """Write the files of a set."""
     for name, text in files.items():
         (folder / name.replace("_", ".")).write_text(text, encoding="utf-8")
 

@@ -33,7 +33,6 @@ def only_installed(names):
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
-    """Clustered vectors, and a text for each row."""
     folder = tmp_path_factory.mktemp("corpus")
     texts = [TEXTS[number] if number < len(TEXTS) else f"filler {number}" for number in range(ROWS)]
     rows = np.load(clusters(folder / "clusters.npy", ROWS, dim=32))

@@ -31,7 +31,6 @@ def busy_writer(daemon: Daemon) -> Iterator[None]:
 
 
 def count(root) -> int:
-    """Return how many entries there are."""
     return len(list((root / "memory").glob("*/*.md")))
 
 

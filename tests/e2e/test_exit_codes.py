@@ -45,7 +45,6 @@ def home(tmp_path):
 
 
 def run(daemon: Daemon) -> "subprocess.CompletedProcess[str]":
-    """Run memd until it ends by itself."""
     return subprocess.run(
         [sys.executable, "-m", "memd"],
         env=daemon.environment, capture_output=True, text=True, timeout=60 * PATIENCE, check=False,

@@ -37,7 +37,6 @@ def birds(tmp_path_factory, module_daemon):
 
 
 def paths(birds, method="search", **params):
-    """Return the paths of an answer, sorted."""
     daemon, root = birds
     params = {"query": "heron", "min_score": 0.0, **params} if method != "sources" else params
     answer = daemon.call(method, workspace=str(root), **params)

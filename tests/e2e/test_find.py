@@ -14,7 +14,6 @@ HOSTILE = (
 
 
 def finds(screen, *arguments, typed=""):
-    """Start find, and type."""
     screen.type(f"clear; memctl {' '.join(arguments or ['find'])}; echo left $?")
     screen.until(lambda rows: any("enter open" in row for row in rows))
     if typed:
@@ -22,7 +21,6 @@ def finds(screen, *arguments, typed=""):
 
 
 def retype(screen, typed):
-    """Type something else."""
     screen.type("", "C-u", typed)
 
 

@@ -17,7 +17,6 @@ NOTES = {
 
 @pytest.fixture
 def vault(daemon, tmp_path):
-    """A workspace of three notes that link to each other."""
     root = tmp_path / "vault"
     for path, text in NOTES.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)

@@ -167,7 +167,6 @@ def allow(home: Path, *servers: Ollama) -> None:
 
 
 def written(root: Path) -> Path:
-    """Make a folder with all notes."""
     (root / "memory").mkdir(parents=True)
     for path, text in NOTES.items():
         (root / path).write_text(text + "\n")

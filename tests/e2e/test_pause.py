@@ -23,7 +23,6 @@ def root(daemon: Daemon, tmp_path: Path) -> Path:
 
 
 def waiting(daemon: Daemon) -> int:
-    """Return how many chunks have no vector yet."""
     return int(daemon.call("status")["workspaces"][0]["pending_vectors"])
 
 

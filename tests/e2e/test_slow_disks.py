@@ -141,7 +141,6 @@ def test_a_disk_that_is_only_slow_is_asked_for_sidecars(unstarted, tmp_path):
 
 
 def _facts(daemon: Daemon, workspace: str, vectors: int) -> dict[str, Any] | None:
-    """Return the status of a workspace with so many vectors."""
     [known] = daemon.call("status", workspace=workspace)["workspaces"]
     return known if known["vectors"] == vectors else None
 

@@ -29,7 +29,6 @@ def knock(daemon: Daemon, opened: ExitStack, method: str = "ping") -> socket.soc
 
 
 def heard(peer: socket.socket) -> str:
-    """Return what one of them was told; "" where its connection was closed without a word."""
     reader = Decoder(ANSWERS)
     while received := peer.recv(1 << 16):
         for message in reader.feed(received):

@@ -55,7 +55,7 @@ def matrices(daemon: Daemon) -> dict[str, int]:
 
 def test_a_search_with_sync_sees_every_file_that_was_closed_before_it(daemon, root):
     workspace = daemon.add(root)
-    for round_ in range(30):
+    for round_ in range(many(60)):
         folder = root / f"new{round_ // 3}" / "deep" if round_ % 3 == 0 else root
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"round{round_}.md").write_text(f"The quokka{round_}x smiles.\n")
@@ -137,7 +137,7 @@ def test_of_a_save_by_rename_no_half_is_ever_seen(daemon, root):
 
 def test_a_sync_reads_what_is_still_being_written(daemon, root):
     workspace = daemon.add(root)
-    for number in range(20):
+    for number in range(many(40)):
         (root / "often.md").write_text(f"The shrike{number}x waits.\n")
         answer = daemon.call(
             "search", query=f"shrike{number}x", workspace=workspace, mode="keyword", sync=True

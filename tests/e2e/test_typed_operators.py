@@ -8,7 +8,6 @@ pytestmark = pytest.mark.usefixtures("shared_daemon")
 
 
 def paths(daemon, root, query, **params):
-    """Return where the hits are, in order."""
     return daemon.found(query, workspace=root, min_score=0.0, limit=50, **params)
 
 

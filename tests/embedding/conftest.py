@@ -9,7 +9,6 @@ from memd.embedding.onnx import OnnxEmbedder
 
 @pytest.fixture(scope="session")
 def shipped() -> Iterator[OnnxEmbedder]:
-    """The shipped model, loaded once."""
     embedder = OnnxEmbedder()
     yield embedder
     embedder.close()

@@ -83,7 +83,6 @@ TEXTS = (
 
 
 def main(weights: str) -> None:
-    """Embed every text by itself, as a query would be, and write the file."""
     import sentence_transformers
     import torch
 

@@ -10,12 +10,10 @@ ROOT = "/home/ada/notes"
 
 
 def parsed(*lines):
-    """Return the questions of these lines."""
     return questions.parse("\n".join(lines), "golden.jsonl", ROOT)
 
 
 def refused(*lines):
-    """Return what is said of these lines."""
     with pytest.raises(InvalidError) as refusal:
         parsed(*lines)
     return str(refusal.value)

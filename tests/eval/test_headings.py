@@ -9,7 +9,6 @@ BODY = "Enough text stands below this heading for an answer to be there at all.\
 
 
 def titles(text):
-    """Return the headings as a reader sees them."""
     return [heading.text for heading in headings(text.split("\n"))]
 
 

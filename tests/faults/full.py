@@ -50,7 +50,6 @@ class Tiny:
         self.recipes: list[str] = []
 
     def start(self) -> None:
-        """Start the daemon where it sees the mount."""
         user = ["-U", "--preserve-credentials"] if ROOT else []
         self.daemon.start(under=["nsenter", "-t", str(self._holder.pid), *user, "-m", f"--wd={Path.cwd()}"])
 
@@ -63,12 +62,10 @@ class Tiny:
         until(self.is_settled, PATIENCE_S)
 
     def check(self) -> list[dict[str, Any]]:
-        """Return what the check finds."""
         found: list[dict[str, Any]] = self.daemon.call("check", workspace=str(self.root))["findings"]
         return found
 
     def close(self) -> None:
-        """End it all."""
         self.daemon.close()
         self._holder.kill()
         self._holder.wait()
@@ -76,14 +73,12 @@ class Tiny:
         self._holder.stdout.close()
 
     def restart(self) -> None:
-        """Kill the daemon, and start it again."""
         assert self.daemon.process is not None
         self.daemon.process.kill()
         self.daemon.process.wait()
         self.start()
 
     def save(self, recipe: str) -> None:
-        """Write a note; its folder has space."""
         put(self.root / f"{recipe}.md", recipe)
         self.recipes.append(recipe)
 
@@ -106,11 +101,9 @@ class Tiny:
             path.unlink()
 
     def make_space(self) -> None:
-        """Take the ballast away."""
         (self._seen / "ballast").unlink(missing_ok=True)
 
     def grow(self, size_bytes: int) -> None:
-        """Make the disk larger."""
         user = ["-U", "--preserve-credentials"] if ROOT else []
         command = [
             "nsenter",
@@ -133,12 +126,10 @@ class Tiny:
         return ""
 
     def found(self, recipe: str) -> list[str]:
-        """Return which notes have the word of a recipe."""
         return self.daemon.found(word_of(recipe), workspace=str(self.root), mode="keyword")
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What `status` says of the workspace."""
         facts: dict[str, Any] = self.daemon.call("status")["workspaces"][0]
         return facts
 

@@ -60,7 +60,6 @@ class Household:
 
     @property
     def index_dir(self) -> Path:
-        """The folder of the index."""
         return self.daemon.state / next(self.kept.glob("*/index.db")).parent.name
 
     @property
@@ -70,7 +69,6 @@ class Household:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What `status` says of the workspace, once it is open."""
         facts: dict[str, Any] = {}
         while "pending_files" not in facts:
             [facts] = self.daemon.call("status")["workspaces"]
@@ -78,11 +76,9 @@ class Household:
         return facts
 
     def answers(self) -> dict[Query, list[Hit]]:
-        """Return what it answers now."""
         return {query: self.ask(query) for query in self.queries}
 
     def configure(self, text: str) -> None:
-        """Write the configuration of the workspace."""
         (self.root / "memory" / "config.toml").write_text(text)
         self.tree = tree_hash(self.root)
 

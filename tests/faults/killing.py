@@ -40,20 +40,17 @@ class Nursery:
             )  # fmt: skip
 
     def start(self, job: dict[str, Any]) -> int:
-        """Start a child; return its process id."""
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(job) + "\n")
         self._process.stdin.flush()
         return self._number()
 
     def kill(self, child: int) -> int:
-        """Kill it; return its exit code."""
         with suppress(ProcessLookupError):  # it has ended by itself, which its exit code says
             os.kill(child, signal.SIGKILL)
         return self._number()
 
     def close(self) -> None:
-        """End the parent of all."""
         with self._process:
             assert self._process.stdin is not None
             self._process.stdin.close()

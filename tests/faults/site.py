@@ -59,7 +59,6 @@ class Site:
         self.open()
 
     def open(self) -> None:
-        """Open the index; the first one gets its model."""
         self.index = Index(self.state)
         self.indexer = Indexer(self.index, self.root, tokenizer=WordHashEmbedder.tokenizer, limits=LIMITS)
         self.indexer.begin()
@@ -68,7 +67,6 @@ class Site:
             self.index.begin_model(FIRST_MODEL, MODELS[FIRST_MODEL].dim)
 
     def close(self) -> None:
-        """Close the index."""
         self.index.close()
 
     def do(self, step: Step) -> None:
@@ -85,7 +83,6 @@ class Site:
         self.indexer.apply(list(step.notes), budget_s=60, at_s=step.number)
 
     def embed(self, limit: int) -> int:
-        """Embed up to so many texts; return how many."""
         model = MODELS[self.model]
         texts = self.index.pending(limit)
         if texts:
@@ -100,7 +97,6 @@ class Site:
 
     @property
     def figures(self) -> Figures:
-        """How far it is now."""
         snapshot = self.index.snapshot
         return Figures(
             snapshot.generation, self.index.unembedded_count(), snapshot.model_id, self.index.building

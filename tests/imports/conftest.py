@@ -23,7 +23,6 @@ class Workspace:
         self.home = folder
 
     def imports(self, client, *paths, **options):
-        """Import, and return what came of it."""
         order = run.Order(self.root, client, tuple(paths), **options)
         return run.report(order, run.run(order, run.sources(order), lambda *_: None))
 
@@ -37,7 +36,6 @@ class Workspace:
         }
 
     def page(self):
-        """Return the text of the only page."""
         [text] = self.pages().values()
         return text
 

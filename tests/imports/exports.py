@@ -98,13 +98,11 @@ DISCORD = channel(
 
 
 def written(path, value):
-    """Write JSON to *path*, and return it."""
     path.write_text(json.dumps(value), encoding="utf-8")
     return path
 
 
 def zipped(path, **files):
-    """Write a zip of files of these names, and return its path."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, value in files.items():
             archive.writestr(name, value if isinstance(value, bytes) else json.dumps(value))

@@ -67,7 +67,6 @@ def way(notes, text: str = "heron weir", mask=None) -> str:
 
 
 def mend(notes) -> None:
-    """Repair what the check finds."""
     repair(notes.index, list(check.findings(notes.index)))
 
 

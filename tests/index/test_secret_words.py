@@ -151,7 +151,8 @@ def test_the_lowest_layer_tells_an_agent_no_part_of_a_secret(both):
         told = {word: asked(agent, word) for word in words}
         assert told == {word: asked(control, word) for word in words}
     with secret.index.view() as person:
-        assert sum(asked(person, word) != told[word] for word in words) > len(words) / 2
+        some = words[::5]
+        assert sum(asked(person, word) != told[word] for word in some) > len(some) / 2
 
 
 def answers(notes, query, mode):

@@ -67,7 +67,6 @@ def uses_table(notes) -> bool:
 
 
 def drop(notes) -> None:
-    """Empty the table."""
     while notes.index.postings.drop_some():
         pass
 

@@ -38,7 +38,6 @@ class Answers:
             self._client = None
 
     def ask(self, method: str, *, timeout_s: float = 30, **params: Any) -> Any:
-        """Ask about the workspace."""
         if self._client is None:
             self._client = self._daemon.client()
         return self._client.call(method, {"workspace": str(self._root), **params}, timeout_s=timeout_s)

@@ -80,11 +80,9 @@ class Game:
         self._answers.compare(lambda: truth(self.root, self._hands.linked))
 
     def status(self) -> dict[str, Any]:
-        """Return what the daemon says of the workspace."""
         return dict(self._answers.ask("status")["workspaces"][0])
 
     def found(self, word: str) -> list[str]:
-        """Return the paths of the notes that have a word."""
         return self.answer(word)[0]
 
     def answer(self, word: str, *, sync: bool | int = False) -> tuple[list[str], bool]:
@@ -97,7 +95,6 @@ class Game:
         self._signal(signal.SIGSTOP)
 
     def go(self) -> None:
-        """Let it go on."""
         self._signal(signal.SIGCONT)
 
     def terminate(self) -> None:
@@ -121,7 +118,6 @@ class Game:
         self._index()
 
     def rebuild(self) -> None:
-        """Index all of it anew."""
         self._index(rebuild=True)
 
     def purge(self) -> None:

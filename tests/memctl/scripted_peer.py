@@ -51,11 +51,9 @@ class Peer:
 
     @property
     def methods(self) -> list[str]:
-        """Return the methods that were asked for, in order."""
         return [method for method, _ in self.asked]
 
     def close(self) -> None:
-        """Stop listening."""
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         self._thread.join(5 * PATIENCE)

@@ -20,7 +20,6 @@ STALE = {"kind": "stamp", "text": "a.md changed and its stamp did not", "repaire
 
 
 def event(kind, **fields):
-    """Return an event as memd sends it."""
     return {"workspace": "/home/ada/work", "event": kind, "at": AT, "generation": 4, **fields}
 
 

@@ -21,7 +21,6 @@ ELSEWHERE = "/srv"
 
 
 def page(*found_hits, query="brca1", cwd=CWD, **style):
-    """Return the page of an answer with these hits."""
     return hits.people(found(*found_hits), query=query, style=hits.PageStyle(cwd, **style))
 
 

@@ -44,7 +44,6 @@ def frame(*items):
 
 
 def read(data):
-    """Return the one message in *data*."""
     (message,) = Decoder().feed(data)
     return message
 

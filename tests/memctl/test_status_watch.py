@@ -90,12 +90,10 @@ class Terminal:
         return drawn_on(self.written[:whole], self.rows)
 
     def interrupt(self):
-        """Type Ctrl-C; return the exit code."""
         self.process.send_signal(signal.SIGINT)
         return self.process.wait(10 * PATIENCE)
 
     def close(self):
-        """End it where it still runs."""
         self.process.kill()
         self.process.wait()
         os.close(self.controller)

@@ -73,7 +73,6 @@ class Watched:
         return {path for dirty in self.seen for path in dirty.paths if MARK not in path}
 
     async def begin(self):
-        """Forget what was seen up to now."""
         await self.settled()
         self.seen.clear()
 
