@@ -30,13 +30,10 @@ class Daemon:
         self.state = home / "state" / "memd"
         self.socket = self.runtime / "memd" / "memd.sock"
         self.environment = {
-            "HOME": str(home),
-            "PATH": os.environ["PATH"],
-            "XDG_STATE_HOME": str(home / "state"),
-            "XDG_CONFIG_HOME": str(home / "config"),
-            "XDG_RUNTIME_DIR": str(self.runtime),
+            "HOME": str(home), "PATH": os.environ["PATH"], "XDG_STATE_HOME": str(home / "state"),
+            "XDG_CONFIG_HOME": str(home / "config"), "XDG_RUNTIME_DIR": str(self.runtime),
             "LC_ALL": "C.UTF-8",
-        }
+        }  # fmt: skip
         self.process: subprocess.Popen[bytes] | None = None
         self.log_path = home / "log"
 

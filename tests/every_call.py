@@ -53,14 +53,10 @@ def calls(root: str, word: str) -> Iterator[tuple[str, dict[str, Any]]]:
     yield (
         "recall",
         {
-            "query": "the same",
-            "format": "xml",
-            "core": False,
-            "nearest": False,
-            "sure": True,
+            "query": "the same", "format": "xml", "core": False, "nearest": False, "sure": True,
             "known": ["0" * 16],
         },
-    )
+    )  # fmt: skip
     yield "recall", {"query": "", "begins": {"folder": "", "project": word, "sessions": [word], "since": 0}}
     yield from _sources()
     yield "index", {"wait": True, "vectors": False}

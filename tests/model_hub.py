@@ -76,16 +76,9 @@ class ModelHub:
                 sibling["blobId"] = hashlib.sha1(git, usedforsecurity=False).hexdigest()
             siblings.append(sibling)
         return {
-            "id": self.repo,
-            "modelId": self.repo,
-            "sha": REVISION,
-            "private": False,
-            "tags": [],
-            "downloads": 0,
-            "likes": 0,
-            "cardData": {"license": "apache-2.0"},
-            "siblings": siblings,
-        }
+            "id": self.repo, "modelId": self.repo, "sha": REVISION, "private": False, "tags": [],
+            "downloads": 0, "likes": 0, "cardData": {"license": "apache-2.0"}, "siblings": siblings,
+        }  # fmt: skip
 
     def stop(self) -> None:
         self._http.shutdown()

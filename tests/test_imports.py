@@ -67,35 +67,16 @@ BESIDE = {
 VIEW = {
     f"memd.index.{name}"
     for name in (
-        "ann",
-        "columns",
-        "links",
-        "outlines",
-        "postings",
-        "reader",
-        "snapshot",
-        "source_rows",
-        "vectors",
+        "ann", "columns", "links", "outlines", "postings", "reader", "snapshot", "source_rows", "vectors",
         "vocabulary",
     )
-}
+}  # fmt: skip
 # Modules without I/O and clock, and what they may not import.
 PURE = [
-    "memctl.protocol",
-    "memd.text",
-    "memd.daily",
-    "memd.records",
-    "memd.text",
-    "memd.search.score",
-    "memd.search.query",
-    "memd.search.confidence",
-    "memd.search.ranking",
-    "memd.search.score",
-    "memd.sources.chunk",
-    "memd.sources.front_matter",
-    "memd.sources.links",
-    "memd.sources.markdown",
-]
+    "memctl.protocol", "memd.text", "memd.daily", "memd.records", "memd.text", "memd.search.score",
+    "memd.search.query", "memd.search.confidence", "memd.search.ranking", "memd.search.score",
+    "memd.sources.chunk", "memd.sources.front_matter", "memd.sources.links", "memd.sources.markdown",
+]  # fmt: skip
 IMPURE = {"os", "time", "socket", "pathlib", "subprocess", "sqlite3", "apsw", "asyncio", "shutil", "tempfile"}
 # A library that is heavy, or that we may want to replace, is imported in one place.
 ONE_IMPORTER = {
@@ -215,23 +196,16 @@ def test_every_module_that_the_tables_name_is_there():
 @pytest.mark.parametrize(
     ("module", "planted"),
     [
-        ("memd.sources.scan", "memd.index.index"),
-        ("memd.embedding.queue", "memd.index.index"),
-        ("memd.index.indexer", "memd.search.search"),
-        ("memd.rpc.connection", "memd.api.params"),
-        ("memd.search.search", "memd.index.indexer"),
-        ("memd.entries.entry", "memd.index.index"),
-        ("memd.workspace.sync", "memd.api.params"),
-        ("memd.api.search", "memctl.client"),
-        ("memd.eval.run", "memd.workspace.sync"),
-        ("memd.daemon", "memd.eval.run"),
-        ("memd.imports.run", "memd.index.index"),
-        ("memctl.client", "memd.errors"),
-        ("memd.records", "memd.api.status"),
-        ("memd.sources.scan", "watchfiles"),
+        ("memd.sources.scan", "memd.index.index"), ("memd.embedding.queue", "memd.index.index"),
+        ("memd.index.indexer", "memd.search.search"), ("memd.rpc.connection", "memd.api.params"),
+        ("memd.search.search", "memd.index.indexer"), ("memd.entries.entry", "memd.index.index"),
+        ("memd.workspace.sync", "memd.api.params"), ("memd.api.search", "memctl.client"),
+        ("memd.eval.run", "memd.workspace.sync"), ("memd.daemon", "memd.eval.run"),
+        ("memd.imports.run", "memd.index.index"), ("memctl.client", "memd.errors"),
+        ("memd.records", "memd.api.status"), ("memd.sources.scan", "watchfiles"),
         ("memd.search.ranking", "time"),
     ],
-)
+)  # fmt: skip
 def test_a_planted_import_is_found(module, planted):
     table = modules() | {module: modules()[module] | {planted}}
     assert any(fault.startswith(module) for fault in faults(table))

@@ -23,14 +23,9 @@ def test_records_come_back_newest_first(tmp_path):
     found = list(journal.newest(path))
     assert [one.action for one in found] == ["unindex", "forget", "supersede", "revise", "write"]
     assert found[0] == journal.Record(
-        time="2026-05-07T08:00:00.123+00:00",
-        action="unindex",
-        id="c0ffee5f1d7a94c8",
-        hash="0" * 32,
-        origin="agent",
-        client="mcp:tester",
-        conversation="c-1",
-    )
+        time="2026-05-07T08:00:00.123+00:00", action="unindex", id="c0ffee5f1d7a94c8", hash="0" * 32,
+        origin="agent", client="mcp:tester", conversation="c-1",
+    )  # fmt: skip
     assert path.stat().st_mode & 0o777 == 0o600
     assert path.parent.stat().st_mode & 0o777 == 0o700
 

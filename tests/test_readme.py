@@ -76,15 +76,9 @@ def user(sample, bin_dir):
             "PYTHONPATH": str(REPOSITORY),
         }
         return subprocess.run(
-            argv,
-            env=environment,
-            cwd=cwd,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=60 * PATIENCE,
-            check=False,
-        )
+            argv, env=environment, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            timeout=60 * PATIENCE, check=False,
+        )  # fmt: skip
 
     run.root = root
     return run

@@ -279,15 +279,8 @@ NOT_SECRETS = [
     "AWS_REGION=eu-central-1 AWS_PROFILE=production-readonly-2026",
 ]
 AROUND = [
-    "{}",
-    "The key is {}, keep it.",
-    "密钥{}在这里",
-    "token='{}'",
-    "\n\n    {}\n",
-    "({}).",
-    "**{}**",
-    "`{}`",
-]
+    "{}", "The key is {}, keep it.", "密钥{}在这里", "token='{}'", "\n\n    {}\n", "({}).", "**{}**", "`{}`",
+]  # fmt: skip
 
 
 def in_place(around: str, text: str) -> str:
@@ -317,17 +310,9 @@ SHAPES = [
     for opening in row.split()[1:-1]
 ]
 BEHIND = [
-    "{}",
-    "https://acme.dev/{}",
-    "acme.{}",
-    "me@{}",
-    "my-{}",
-    "my_{}",
-    "a%20{}",
-    "a\\n{}",
-    "a\\t{}",
+    "{}", "https://acme.dev/{}", "acme.{}", "me@{}", "my-{}", "my_{}", "a%20{}", "a\\n{}", "a\\t{}",
     "one\n{}",
-]
+]  # fmt: skip
 
 
 def written(shape: Iterable[tuple[object, object]]) -> str:
@@ -420,18 +405,10 @@ def test_a_text_without_secrets_is_masked_to_itself():
 @pytest.mark.parametrize(
     "piece",
     [
-        "sk-",
-        "eyJ",
-        "-----BEGIN RSA PRIVATE KEY-----\n",
-        "a: b\n",
-        "SG.",
-        "xoxb-",
-        "aws_secret_key  ",
-        "a",
-        "(",
-        "é",
+        "sk-", "eyJ", "-----BEGIN RSA PRIVATE KEY-----\n", "a: b\n", "SG.", "xoxb-", "aws_secret_key  ", "a",
+        "(", "é",
     ],
-)
+)  # fmt: skip
 def test_the_largest_entry_is_searched_in_linear_time(piece):
     """A text of 256 KiB made to stall the patterns cannot (pytest would end a test that hangs)."""
     assert find_secrets(piece * (256 * 1024 // len(piece))) == []

@@ -118,19 +118,12 @@ def test_sockets_for_another_process_are_left_alone(monkeypatch):
 @pytest.mark.parametrize(
     ("interval_us", "meant", "expected_s"),
     [
-        (None, None, None),
-        ("60000000", None, 20.0),
-        ("60000000", "self", 20.0),
-        ("60000000", "another", None),
-        ("60000000", "", None),
-        ("0", None, None),
-        (str(2**64 - 1), None, None),
-        ("", None, None),
-        ("-3", None, None),
-        ("\u0663", None, None),
+        (None, None, None), ("60000000", None, 20.0), ("60000000", "self", 20.0),
+        ("60000000", "another", None), ("60000000", "", None), ("0", None, None),
+        (str(2**64 - 1), None, None), ("", None, None), ("-3", None, None), ("\u0663", None, None),
         ("1e6", None, None),
     ],
-)
+)  # fmt: skip
 def test_the_watchdog_is_told_at_a_third_of_its_interval(monkeypatch, interval_us, meant, expected_s):
     pid = {"self": str(os.getpid()), "another": str(os.getpid() + 1)}.get(meant, meant)
     for name, value in (("WATCHDOG_USEC", interval_us), ("WATCHDOG_PID", pid)):

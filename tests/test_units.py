@@ -85,23 +85,11 @@ print("{found}")' 2>/dev/null && break
 sleep 0.1
 done"""
 STEPS = [
-    "MODE OF THE FOLDER 700",
-    "MODE OF THE SOCKET 600",
-    "NOT STARTED BEFORE IT IS NEEDED",
-    "PING",
-    FOUND,
-    "PING AFTER KILL",
-    FOUND,
-    PARSED,
-    "MODE OF THE FOLDER 700",
-    "PING AFTER THE SOCKET WAS REMOVED",
-    "PING AFTER THE FOLDER WAS REMOVED",
-    "MODE OF THE FOLDER 700",
-    "STOPPED",
-    "PING AFTER STOP",
-    "REMOVED",
+    "MODE OF THE FOLDER 700", "MODE OF THE SOCKET 600", "NOT STARTED BEFORE IT IS NEEDED", "PING", FOUND,
+    "PING AFTER KILL", FOUND, PARSED, "MODE OF THE FOLDER 700", "PING AFTER THE SOCKET WAS REMOVED",
+    "PING AFTER THE FOLDER WAS REMOVED", "MODE OF THE FOLDER 700", "STOPPED", "PING AFTER STOP", "REMOVED",
     "FORGOTTEN",
-]
+]  # fmt: skip
 
 
 # The service's user updates the package.
@@ -131,12 +119,9 @@ left=$(command find ~/.config ~/.local "$XDG_RUNTIME_DIR" -name "*memd*" 2>/dev/
 test -z "$left" && echo NOTHING IS LEFT || echo "left: $left"
 """
 UPDATE_STEPS = [
-    "THE OLDER ONE ANSWERS",
-    "THE COMMAND IS SAID",
-    "THE NEW ONE ANSWERS",
-    "THE UNITS ARE THE SAME",
+    "THE OLDER ONE ANSWERS", "THE COMMAND IS SAID", "THE NEW ONE ANSWERS", "THE UNITS ARE THE SAME",
     "NOTHING IS LEFT",
-]
+]  # fmt: skip
 
 
 # The units that memd 0.1.0 wrote, with this memd in the place of that.
@@ -174,13 +159,9 @@ def box(script, steps=STEPS):
     for name in ("MEMD_SOCKET", "XDG_STATE_HOME", "XDG_CONFIG_HOME"):
         environment.pop(name, None)
     done = subprocess.run(
-        [str(BOX), "bash", "-c", script],
-        capture_output=True,
-        text=True,
-        cwd=TREE,
-        env=environment,
+        [str(BOX), "bash", "-c", script], capture_output=True, text=True, cwd=TREE, env=environment,
         check=False,
-    )
+    )  # fmt: skip
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     return [line for line in done.stdout.splitlines() if line in steps]
 
@@ -262,12 +243,9 @@ def test_systemd_finds_no_fault_in_the_units(tmp_path, monkeypatch):
     (tmp_path / systemd.SERVICE).write_text(text)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     command = [
-        "systemd-analyze",
-        "--user",
-        "verify",
-        str(tmp_path / systemd.SOCKET),
+        "systemd-analyze", "--user", "verify", str(tmp_path / systemd.SOCKET),
         str(tmp_path / systemd.SERVICE),
-    ]
+    ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
@@ -277,13 +255,8 @@ def test_the_service_has_nothing_that_breaks_it():
     lines = service._template(systemd.SERVICE).splitlines()
     names = {line.partition("=")[0] for line in lines if line and not line.startswith(("#", "["))}
     forbidden = {
-        "RuntimeDirectory",
-        "StateDirectory",
-        "Nice",
-        "CapabilityBoundingSet",
-        "MemoryMax",
-        "MemoryHigh",
-    }
+        "RuntimeDirectory", "StateDirectory", "Nice", "CapabilityBoundingSet", "MemoryMax", "MemoryHigh",
+    }  # fmt: skip
     assert not names & forbidden
     assert "Environment=ORT_DISABLE_TELEMETRY=1" in lines
     assert "RestrictAddressFamilies=AF_UNIX" in lines

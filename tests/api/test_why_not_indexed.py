@@ -30,16 +30,9 @@ class Room:
         place = Workspace(notes.root, notes.state)
         sync = WorkspaceSync(context_of(notes, threads=self.workspaces.threads))
         self.opened = OpenWorkspace(
-            place,
-            CONFIG,
-            notes.index,
-            sync,
-            self.workspaces.threads,
-            notes.embedder.tokenizer,
-            None,
-            visible_to_agents(CONFIG),
-            [],
-        )
+            place, CONFIG, notes.index, sync, self.workspaces.threads, notes.embedder.tokenizer, None,
+            visible_to_agents(CONFIG), [],
+        )  # fmt: skip
 
     def why(self, path: str, query: str = "heron", **fields) -> dict:
         question = params.convert({"path": path, "query": query, **fields}, params.WhyParams)

@@ -8,12 +8,9 @@ from benchmarks.quality import Ranked, below, score
 
 def test_a_document_ranks_where_its_best_chunk_does():
     data = Beir(
-        name="set",
-        documents=[],
-        queries=[Query("q", "text", "")],
-        judgements={"q": {"second": 1}},
+        name="set", documents=[], queries=[Query("q", "text", "")], judgements={"q": {"second": 1}},
         excluded=frozenset({("q", "out")}),
-    )
+    )  # fmt: skip
     ids = {"first.md": "first", "second.md": "second", "out.md": "out"}
     hits = ["first.md", "first.md", "out.md", "README.md", "second.md", "first.md"]
     [row] = score(data, ids, {"keyword": {"mode": "keyword"}}, lambda _text, _params: (hits, []))

@@ -50,14 +50,10 @@ def test_a_search_waits_for_a_model_that_loads(loading, server):
             )
         )
         for name, more in (
-            ("search", {}),
-            ("search", {"sync": True}),
-            ("search", {"explain": True}),
-            ("recall", {}),
-            ("search_memory", {}),
-            ("why", {"path": "heron.md"}),
+            ("search", {}), ("search", {"sync": True}), ("search", {"explain": True}), ("recall", {}),
+            ("search_memory", {}), ("why", {"path": "heron.md"}),
         )
-    ]
+    ]  # fmt: skip
     for thread in asked:
         thread.start()
     time.sleep(1.0)

@@ -59,14 +59,9 @@ def test_the_reply_names_a_file_that_any_program_can_read(workspace):
     daemon, root = workspace
     content = "---\nnot: front matter\n---\n\n\tcode\n  trailing  \n…日本"
     written = daemon.call(
-        "extract_memory",
-        workspace=str(root),
-        topic="Ünïcode & more",
-        title='quotes " and: colons # hash',
-        content=content,
-        tags=["yes", "1", "a: b"],
-        source={"client": "test", "session": "s-1"},
-    )
+        "extract_memory", workspace=str(root), topic="Ünïcode & more", title='quotes " and: colons # hash',
+        content=content, tags=["yes", "1", "a: b"], source={"client": "test", "session": "s-1"},
+    )  # fmt: skip
     assert set(written) == {
         "workspace", "path", "id", "created", "updated", "hash", "indexed", "similar",
     }  # fmt: skip

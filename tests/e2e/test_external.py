@@ -73,16 +73,9 @@ def test_a_revision_of_an_external_entry_stays_external(workspace):
 def test_the_command_and_the_tool_set_the_mark(workspace):
     daemon, root = workspace
     added = [
-        "add",
-        "--topic",
-        "relay",
-        "--title",
-        "Port",
-        "Of the relay: 4711.",
-        "--external",
-        "--origin",
+        "add", "--topic", "relay", "--title", "Port", "Of the relay: 4711.", "--external", "--origin",
         "agent",
-    ]
+    ]  # fmt: skip
     assert daemon.memctl(*added, cwd=root).returncode == 0
     assert marks(workspace) == EXTERNAL
     [written] = in_a_session(daemon, root, ("extract_memory", FACT | {"derived_from": "external"}))

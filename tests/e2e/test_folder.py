@@ -70,17 +70,10 @@ def test_what_is_not_text_is_skipped_and_named(folder):
     [known] = daemon.call("status", workspace=root)["workspaces"]
     skipped = {one["path"]: one["reason"] for one in known["skipped"]}
     assert skipped == {
-        "big.md": "too-large",
-        "binary.md": "binary",
-        "nul.md": "binary",
-        "utf16.md": "not-utf8",
-        "folder.md": "directory",
-        "pipe.md": "not-a-file",
-        "socket.md": "not-a-file",
-        "dangling.md": "link-dangling",
-        "outward.md": "link-outside",
-        "caf\\xe9.md": "name-not-utf8",
-    }
+        "big.md": "too-large", "binary.md": "binary", "nul.md": "binary", "utf16.md": "not-utf8",
+        "folder.md": "directory", "pipe.md": "not-a-file", "socket.md": "not-a-file",
+        "dangling.md": "link-dangling", "outward.md": "link-outside", "caf\\xe9.md": "name-not-utf8",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -99,21 +92,10 @@ def test_what_is_text_is_found(folder, word, path):
 @pytest.mark.parametrize(
     "query",
     [
-        "",
-        " ",
-        "\0",
-        "\x01\x02",
-        "🦩" * 500,
-        "a" * 10_000,
-        '"',
-        "C++",
-        "NEAR(",
-        "\\",
-        "％",
-        "\u202eabc",
+        "", " ", "\0", "\x01\x02", "🦩" * 500, "a" * 10_000, '"', "C++", "NEAR(", "\\", "％", "\u202eabc",
         "x\ny",
     ],
-)
+)  # fmt: skip
 def test_any_text_as_a_query_is_answered(asked, query):
     daemon, root = asked
     assert isinstance(daemon.found(query, workspace=root), list)

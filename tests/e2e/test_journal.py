@@ -67,13 +67,9 @@ def test_the_journal_says_who_revised_and_superseded_what(daemon, root):
         "extract_memory", workspace=workspace, source=by, **FACT | {"title": "Newer"}, supersedes=[old["id"]]
     )
     revised = daemon.call(
-        "extract_memory",
-        workspace=workspace,
-        source=by,
-        update=new["id"],
-        content="It hums.",
+        "extract_memory", workspace=workspace, source=by, update=new["id"], content="It hums.",
         hash=new["hash"],
-    )
+    )  # fmt: skip
     told = [(one["action"], one["id"], one["client"]) for one in journal(daemon, workspace)]
     assert told == [
         ("revise", new["id"], "mcp:other"),

@@ -38,15 +38,9 @@ KEPT = {
 NEVER = ["never.md", "hidden/never.md", "never/kept.md", "memory/facts/never-123456.md", "memory/never"]
 FOLDERS = ["hidden", "hidden/deep", "hidden/deep/", "diary", "b", "memory/own", "memory"]
 ELSE = [
-    "build.py",
-    ".hidden.md",
-    "memory/config.toml",
-    "notes.md",
-    "older.md",
-    "../notes",
-    "/etc/passwd",
+    "build.py", ".hidden.md", "memory/config.toml", "notes.md", "older.md", "../notes", "/etc/passwd",
     "a\0b.md",
-]
+]  # fmt: skip
 IDS = ["0a1b2c", "0a1b2c3d4e5f6071", "a1b2c3", "a1b2c3d4e5f60718", "ffeeddccbbaa9988", "123456"]
 # What differs between two daemons that have the same notes.
 OWN = {

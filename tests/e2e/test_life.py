@@ -69,13 +69,9 @@ def test_it_is_alive_again_after_kill_9(daemon, root):
 
 def test_a_second_daemon_leaves_at_once(daemon):
     second = subprocess.run(
-        [sys.executable, "-m", "memd"],
-        env=daemon.environment,
-        capture_output=True,
-        text=True,
-        timeout=30 * PATIENCE,
-        check=False,
-    )
+        [sys.executable, "-m", "memd"], env=daemon.environment, capture_output=True, text=True,
+        timeout=30 * PATIENCE, check=False,
+    )  # fmt: skip
     assert second.returncode == 73
     assert "another memd runs" in second.stderr
     assert daemon.call("ping")["pong"]

@@ -104,12 +104,9 @@ def test_similar_notes_say_why_and_when(vault):
     [near] = [one for one in other["similar"] if one["path"] == first["path"]]
     assert (near["by"], near["words"]) == (["meaning"], [])
     far = daemon.call(
-        "extract_memory",
-        workspace=str(root),
-        topic="x",
-        title="Angling",
+        "extract_memory", workspace=str(root), topic="x", title="Angling",
         content="Wading birds catch trout upstream.",
-    )
+    )  # fmt: skip
     assert first["path"] not in {one["path"] for one in far["similar"]}
 
 
@@ -117,12 +114,9 @@ def test_without_a_model_similar_notes_are_so_by_words(vault):
     daemon, root = vault
     daemon.call("workspace.configure", workspace=str(root), settings={"provider": "none"})
     done = daemon.call(
-        "extract_memory",
-        workspace=str(root),
-        topic="x",
-        title="Heron",
+        "extract_memory", workspace=str(root), topic="x", title="Heron",
         content="The heron fishes at the old weir.",
-    )
+    )  # fmt: skip
     assert {tuple(one["by"]) for one in done["similar"]} == {("words",)}
     assert all(one["words"] for one in done["similar"])
 
@@ -131,12 +125,9 @@ def test_memctl_shows_links_and_reasons(vault):
     daemon, root = vault
     said = daemon.memctl("get", "--links", "../river/weir.md", cwd=root / "birds")
     assert said.stdout.splitlines() == [
-        "out  line 3      2026 repairs  (no such note)",
-        "out  line 4      heron.md",
-        "in   line 6      heron.md",
-        f"in   related     {root}/index.md",
-        f"in   line 7      {root}/index.md",
-    ]
+        "out  line 3      2026 repairs  (no such note)", "out  line 4      heron.md",
+        "in   line 6      heron.md", f"in   related     {root}/index.md", f"in   line 7      {root}/index.md",
+    ]  # fmt: skip
     assert (
         "links: 2 out, 3 in (memctl get --links)"
         in daemon.memctl("similar", "river/weir.md", cwd=root).stderr

@@ -26,12 +26,8 @@ from memd.embedding.onnx import OnnxEmbedder
 ANIMALS = ("heron", "badger", "otter", "stoat", "wren", "kestrel", "adder", "newt")
 ANIMALS += ("vole", "shrew", "lynx", "ibex", "marten", "raven", "jackdaw", "bittern")
 DEEDS = (
-    "sleeps by the weir",
-    "hunts in the reeds",
-    "was seen at dawn",
-    "has left its nest",
-    "crossed the road",
-)
+    "sleeps by the weir", "hunts in the reeds", "was seen at dawn", "has left its nest", "crossed the road",
+)  # fmt: skip
 NOTES = {
     f"{animal}{number}.md": f"The {animal} {deed} on day {number}{animal[0]}."
     for animal in ANIMALS

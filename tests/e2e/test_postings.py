@@ -70,15 +70,11 @@ def test_a_save_is_found_and_ranked_as_without_the_table(daemon, root):
 def test_forget_leaves_no_trace_in_the_table(daemon, root, daily):
     entries = [
         daemon.call(
-            "extract_memory",
-            topic="t",
-            title=f"T{n}",
-            content="canaryword heron",
-            daily=daily,
+            "extract_memory", topic="t", title=f"T{n}", content="canaryword heron", daily=daily,
             workspace=str(root),
         )
         for n in range(2)
-    ]
+    ]  # fmt: skip
     daemon.call("sync", workspace=str(root))
     daemon.stop()
     with opened(daemon) as notes:

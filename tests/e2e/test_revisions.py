@@ -53,12 +53,9 @@ def test_of_two_that_revise_what_both_have_seen_one_is_refused(workspace):
     def revise(number):
         try:
             return daemon.call(
-                "extract_memory",
-                workspace=str(root),
-                content=f"It is {number}.",
-                update=first["id"],
+                "extract_memory", workspace=str(root), content=f"It is {number}.", update=first["id"],
                 hash=seen,
-            )
+            )  # fmt: skip
         except RpcError as error:
             return error.code
 
@@ -105,12 +102,9 @@ def test_an_agent_supersedes_an_entry_and_takes_that_back(workspace, by):
 def test_a_persons_note_is_superseded_and_related_by_path(workspace):
     daemon, root = workspace
     done = daemon.call(
-        "extract_memory",
-        workspace=str(root),
-        **NEWER,
-        supersedes=["1.md"],
+        "extract_memory", workspace=str(root), **NEWER, supersedes=["1.md"],
         related=["0.md", str(root / "2.md"), "0.md"],
-    )
+    )  # fmt: skip
     text = (root / done["path"]).read_text()
     assert "supersedes:\n- 1.md\nrelated:\n- 0.md\n- 2.md\n" in text
     assert daemon.call("get", workspace=str(root), path="1.md")["superseded_by"] == [done["path"]]

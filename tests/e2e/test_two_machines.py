@@ -24,15 +24,9 @@ def git(folder: Path, *arguments: str) -> str:
     named = ["-c", "user.name=Ada", "-c", "user.email=ada@localhost", "-c", "init.defaultBranch=main"]
     environment = os.environ | {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
     done = subprocess.run(
-        ["git", *named, *arguments],
-        cwd=folder,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=60 * PATIENCE,
-        check=False,
-    )
+        ["git", *named, *arguments], cwd=folder, env=environment, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True, timeout=60 * PATIENCE, check=False,
+    )  # fmt: skip
     assert done.returncode == 0, done.stdout
     return done.stdout
 

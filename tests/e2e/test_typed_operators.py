@@ -120,22 +120,10 @@ def test_what_is_no_good_match_is_nothing_beside_a_minus(manual):
 @pytest.mark.parametrize(
     "raw",
     [
-        "",
-        "*",
-        "NEAR(",
-        '"',
-        "a OR b",
-        "col:",
-        "'; DROP TABLE chunks; --",
-        "\0",
-        "\u0301",
-        "\u202e",
-        "%_\\",
-        "👩‍👩‍👧‍👦",
-        "x" * 10_000,
-        "会" * 10_000,
+        "", "*", "NEAR(", '"', "a OR b", "col:", "'; DROP TABLE chunks; --", "\0", "\u0301", "\u202e", "%_\\",
+        "👩‍👩‍👧‍👦", "x" * 10_000, "会" * 10_000,
     ],
-)
+)  # fmt: skip
 def test_any_text_travels_and_is_answered(sample, raw):
     daemon, root = sample
     assert isinstance(daemon.call("search", workspace=root, query=raw)["hits"], list)

@@ -100,12 +100,9 @@ def test_a_closed_model_says_so():
 
 def run_python(script: str, **environment: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-c", script],
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False,
         env=os.environ | environment,
-    )
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 

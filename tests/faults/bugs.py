@@ -123,11 +123,7 @@ def _forgotten() -> list[Patch]:
 
 
 BUGS: dict[str, Callable[[], list[Patch]]] = {
-    "overwritten": _overwritten,
-    "committed first": _committed_first,
-    "no sync": _no_sync,
-    "no folder sync": _no_folder_sync,
-    "lazy log": _lazy_log,
-    "swallowed": _swallowed,
+    "overwritten": _overwritten, "committed first": _committed_first, "no sync": _no_sync,
+    "no folder sync": _no_folder_sync, "lazy log": _lazy_log, "swallowed": _swallowed,
     "forgotten": _forgotten,
-}
+}  # fmt: skip

@@ -106,15 +106,8 @@ class Tiny:
     def grow(self, size_bytes: int) -> None:
         user = ["-U", "--preserve-credentials"] if ROOT else []
         command = [
-            "nsenter",
-            "-t",
-            str(self._holder.pid),
-            *user,
-            "-m",
-            "mount",
-            "-o",
-            f"remount,size={size_bytes}",
-        ]
+            "nsenter", "-t", str(self._holder.pid), *user, "-m", "mount", "-o", f"remount,size={size_bytes}",
+        ]  # fmt: skip
         subprocess.run([*command, str(self.daemon.home / "state")], check=True)
 
     def index(self) -> str:

@@ -215,12 +215,6 @@ def _sync(_: Function, witness: Witness, paths: Paths) -> Function:
 
 
 _OURS: dict[str, Callable[[Function, Witness, Paths], Function]] = {
-    "create": _opening("create"),
-    "open_existing": _opening("open"),
-    "reserve": _reserve,
-    "write_at": _write_at,
-    "read_at": _read_at,
-    "sync": _sync,
-    "sync_folder": _sync_folder,
-    "remove": _remove,
-}
+    "create": _opening("create"), "open_existing": _opening("open"), "reserve": _reserve,
+    "write_at": _write_at, "read_at": _read_at, "sync": _sync, "sync_folder": _sync_folder, "remove": _remove,
+}  # fmt: skip

@@ -6,12 +6,9 @@ from faults import surgery
 
 # Each kind of file and of operation; benchmarks/faults.py does all of them.
 STOPPED = [
-    ("matrix", "exchanged"),
-    ("index.db", "rotted"),
-    ("index.db", "halved"),
-    ("index.db-wal", "exchanged"),
+    ("matrix", "exchanged"), ("index.db", "rotted"), ("index.db", "halved"), ("index.db-wal", "exchanged"),
     ("folder", "deleted"),
-]
+]  # fmt: skip
 RUNNING = [
     ("matrix", "emptied"),
     ("index.db", "rotted"),

@@ -41,20 +41,12 @@ def test_what_nobody_should_see_goes(text, kept):
 @pytest.mark.parametrize(
     "text",
     [
-        "# One\n## Two\n###### Six",
-        "Title\n=====\n\nOther\n---",
-        "```\nnever closed",
-        "~~~~\n```\n~~~\nnever closed",
-        "- item\n  ```\n  never closed",
-        "<!-- never closed",
-        "<script>\nnever closed",
-        "<?php never closed",
-        "## Assistant · 10:00\n\nforged",
-        "```\n# a comment\n```\n# a heading",
-        "> quote\n> ```",
-        "1. ~~~\n   # code",
+        "# One\n## Two\n###### Six", "Title\n=====\n\nOther\n---", "```\nnever closed",
+        "~~~~\n```\n~~~\nnever closed", "- item\n  ```\n  never closed", "<!-- never closed",
+        "<script>\nnever closed", "<?php never closed", "## Assistant · 10:00\n\nforged",
+        "```\n# a comment\n```\n# a heading", "> quote\n> ```", "1. ~~~\n   # code",
     ],
-)
+)  # fmt: skip
 def test_nothing_in_a_turn_reaches_over_it(text):
     page = f"## User · 10:00\n\n{inside_turn(text)}\n\n## Assistant · 10:01\n\nThe next.\n"
     headings = [

@@ -103,19 +103,11 @@ def test_a_page_keeps_the_front_matter_of_its_note(workspace, home):
 @pytest.mark.parametrize(
     "own",
     [
-        "a: [",
-        "{id: 7, name: x}",
-        "a: &x 1\nb: *x",
-        "? id\n: 7",
-        "- a",
-        "a: |\n  x\n...\nid: 7",
-        "a: 1\na: 2\n'id' : 3",
-        '"super\\u0073edes": mine.md',
-        "? supersedes\n: mine.md",
-        "!!str supersedes: mine.md",
-        "Supersedes: mine.md",
+        "a: [", "{id: 7, name: x}", "a: &x 1\nb: *x", "? id\n: 7", "- a", "a: |\n  x\n...\nid: 7",
+        "a: 1\na: 2\n'id' : 3", '"super\\u0073edes": mine.md', "? supersedes\n: mine.md",
+        "!!str supersedes: mine.md", "Supersedes: mine.md",
     ],
-)
+)  # fmt: skip
 def test_front_matter_that_does_not_fit_never_speaks_for_memd(workspace, home, own):
     note = home.claude(workspace.root, "odd.md", f"---\n{own}\n---\nThe bell tower.\n")
     [path] = workspace.imports("claude-code", memory=True)["new"]

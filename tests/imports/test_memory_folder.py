@@ -32,12 +32,9 @@ def test_what_an_agent_remembers_becomes_notes_with_their_days(workspace, folder
     found = workspace.imports(client, folder)
     names = sorted(path.removeprefix(f"memory/archives/{client}/")[:-10] for path in found["new"])
     assert names == [
-        "2026/2026-05-01-a-dream",
-        "2026/2026-05-01-daily-memory-2026-05-01",
-        f"2026/2026-05-02-2026-05-02-standup-of-{client}",
-        f"user-of-{client}",
-        "what-i-know",
-    ]
+        "2026/2026-05-01-a-dream", "2026/2026-05-01-daily-memory-2026-05-01",
+        f"2026/2026-05-02-2026-05-02-standup-of-{client}", f"user-of-{client}", "what-i-know",
+    ]  # fmt: skip
     text = "".join(workspace.pages().values())
     assert "noise" not in text
     assert "helpful" not in text

@@ -22,21 +22,10 @@ EXAMPLES = 10 if LONG else 3  # lives
 PATHS = st.sampled_from([f"n{number}.md" for number in range(60)])
 WORDS = st.sampled_from(
     [
-        "heron",
-        "weir",
-        "badger",
-        "sett",
-        "otter",
-        "river",
-        "lamp",
-        "oil",
-        "bread",
-        "rye",
-        "salt",
-        "kiln",
+        "heron", "weir", "badger", "sett", "otter", "river", "lamp", "oil", "bread", "rye", "salt", "kiln",
         "clay",
     ]
-)
+)  # fmt: skip
 TEXTS = st.lists(WORDS, min_size=1, max_size=5).map(" ".join)
 SMALL = {
     (codes, "MIN_ROWS"): 20,

@@ -137,12 +137,9 @@ def test_an_index_without_vectors_can_be_compacted(notes):
 @pytest.mark.parametrize(
     ("garbage", "rows", "worth"),
     [
-        (0, 0, False),
-        (4_095, 5_000, False),
-        (4_096, 5_000, True),
-        (25_000, 100_000, False),
+        (0, 0, False), (4_095, 5_000, False), (4_096, 5_000, True), (25_000, 100_000, False),
         (25_001, 100_000, True),
     ],
-)
+)  # fmt: skip
 def test_compaction_is_worth_it_from_a_quarter_on(garbage, rows, worth):
     assert is_worth_it(garbage, rows) is worth

@@ -32,18 +32,10 @@ def test_a_conflict_copy_names_its_original(copy, original):
 @pytest.mark.parametrize(
     "path",
     [
-        "note.md",
-        "conflict.md",
-        "Resolving a merge conflict.md",
-        "conflicted copy.md",
-        "On (the conflict of) interests.md",
-        "sync-conflict-notes.md",
-        ".Conflict.md",
-        "War and Conflict.md",
-        "post-conflict-2018.md",
-        "(conflicted copy 2026-05-01).md",
-        "note (conflicted copy 2026-05-01)/a.md",
+        "note.md", "conflict.md", "Resolving a merge conflict.md", "conflicted copy.md",
+        "On (the conflict of) interests.md", "sync-conflict-notes.md", ".Conflict.md", "War and Conflict.md",
+        "post-conflict-2018.md", "(conflicted copy 2026-05-01).md", "note (conflicted copy 2026-05-01)/a.md",
     ],
-)
+)  # fmt: skip
 def test_a_note_about_conflicts_is_no_copy(path):
     assert original_of(path) is None

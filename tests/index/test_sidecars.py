@@ -351,15 +351,10 @@ def test_what_takes_a_files_place_after_the_look_at_it_is_not_read(root: Path, m
 
 def test_a_folder_of_foreign_names_is_passed_over(root: Path):
     foreign = [
-        "README.md",
-        "x.vec",
-        ".hidden.vec",
-        f"{'0' * 32}-{'0' * 8}.vec~",
-        f"{'G' * 32}-{'0' * 8}.vec",
-        f"{sidecar_key(MODEL, DIM, hashes())}.vec",
-        f"{sidecar_key(MODEL, DIM, hashes())}-0000.vec",
+        "README.md", "x.vec", ".hidden.vec", f"{'0' * 32}-{'0' * 8}.vec~", f"{'G' * 32}-{'0' * 8}.vec",
+        f"{sidecar_key(MODEL, DIM, hashes())}.vec", f"{sidecar_key(MODEL, DIM, hashes())}-0000.vec",
         f"{'٣' * 32}-{'0' * 8}.vec",
-    ]
+    ]  # fmt: skip
     for one in foreign:
         (vectors(root) / one).write_bytes(b"mine")
     (vectors(root) / os.fsdecode(b"caf\xe9.vec")).write_bytes(b"mine")

@@ -9,19 +9,9 @@ from memd.index.source_rows import FORM, MOST_DIFFERING, signature
 from memd.search.dedup import fingerprint, is_near
 
 WORDS = [
-    "heron",
-    "weir",
-    "nests",
-    "by",
-    "the",
-    "pond",
-    "9",
-    "b12",
-    "\u6771\u4eac\u90fd\u5e81",
-    "caf\u00e9",
-    "Fluss",
-    "\u0e17\u0e30\u0e40\u0e25",
-]
+    "heron", "weir", "nests", "by", "the", "pond", "9", "b12", "\u6771\u4eac\u90fd\u5e81", "caf\u00e9",
+    "Fluss", "\u0e17\u0e30\u0e40\u0e25",
+]  # fmt: skip
 # Of a text in the test below.
 GOLDEN = "c551dc78ff15c3534ecbc77d0b0000000000008000000000000000000000000004000000000020000000000000000000"
 TEXTS = st.lists(st.sampled_from(WORDS), max_size=60).map(" ".join)

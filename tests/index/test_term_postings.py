@@ -374,15 +374,10 @@ def test_what_is_asked_often_is_not_read_again(filed, monkeypatch):
 @pytest.mark.parametrize(
     ("chunks", "is_filed", "busy", "due"),
     [
-        (39, False, False, False),
-        (40, False, False, True),
-        (40, False, True, True),
-        (42, True, False, False),
-        (43, True, False, True),
-        (50, True, True, False),
-        (51, True, True, True),
+        (39, False, False, False), (40, False, False, True), (40, False, True, True),
+        (42, True, False, False), (43, True, False, True), (50, True, True, False), (51, True, True, True),
     ],
-)
+)  # fmt: skip
 def test_a_pass_is_due_when_many_chunks_are_beyond_the_last(
     notes, monkeypatch, chunks, *, is_filed, busy, due
 ):

@@ -6,14 +6,8 @@ from memctl import __version__
 
 # Of `index`, with everything searchable.
 READY = {
-    "state": "ready",
-    "sources": 3,
-    "chunks": 9,
-    "vectors": 9,
-    "skipped": 0,
-    "changed": True,
-    "took_ms": 1500,
-}
+    "state": "ready", "sources": 3, "chunks": 9, "vectors": 9, "skipped": 0, "changed": True, "took_ms": 1500,
+}  # fmt: skip
 
 
 def hit(**changes: Any) -> dict[str, Any]:
@@ -53,52 +47,29 @@ def found(*hits: dict[str, Any], **changes: Any) -> dict[str, Any]:
         "mode": "hybrid",
         "degraded": [],
         "index": {
-            "state": "ready",
-            "first": False,
-            "pending": 0,
-            "pending_files": 0,
-            "pending_vectors": 0,
-            "generation": 4,
-            "lag_ms": 0,
+            "state": "ready", "first": False, "pending": 0, "pending_files": 0, "pending_vectors": 0,
+            "generation": 4, "lag_ms": 0,
         },
         "took_ms": 6.1,
         "timings_ms": {"embed": 3.0, "vector": 0.5, "keyword": 1.0, "fuse": 0.1, "load": 0.2},
-    } | changes
+    } | changes  # fmt: skip
 
 
 def known(**changes: Any) -> dict[str, Any]:
     """Return what `status` says of one workspace; *changes* replace its keys."""
     return {
-        "root": "/home/ada/work",
-        "state": "ready",
-        "sources": 1864,
-        "chunks": 9001,
-        "vectors": 9000,
-        "pending": 0,
-        "pending_files": 0,
-        "pending_vectors": 0,
-        "skipped": [],
-        "skipped_total": 0,
-        "lag_ms": 0,
-        "last_scan": 1_780_000_000.0,
-        "last_index": None,
-        "model_id": "0123456789abcdef",
-        "errors": [],
-        "size_bytes": 30_400_000,
-        "generation": 4,
-        "degraded": [],
-    } | changes
+        "root": "/home/ada/work", "state": "ready", "sources": 1864, "chunks": 9001, "vectors": 9000,
+        "pending": 0, "pending_files": 0, "pending_vectors": 0, "skipped": [], "skipped_total": 0,
+        "lag_ms": 0, "last_scan": 1_780_000_000.0, "last_index": None, "model_id": "0123456789abcdef",
+        "errors": [], "size_bytes": 30_400_000, "generation": 4, "degraded": [],
+    } | changes  # fmt: skip
 
 
 def status(*workspaces: dict[str, Any]) -> dict[str, Any]:
     """Return a status answer."""
     model = {"provider": "onnx", "state": "ready", "id": "0123456789abcdef", "error": None}
     server = {
-        "version": __version__,
-        "pid": 4711,
-        "uptime_s": 3700.2,
-        "instance_id": "i",
-        "memory_mb": 105.4,
+        "version": __version__, "pid": 4711, "uptime_s": 3700.2, "instance_id": "i", "memory_mb": 105.4,
         "models": [model],
-    }
+    }  # fmt: skip
     return {"server": server, "workspaces": list(workspaces)}

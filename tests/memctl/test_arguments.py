@@ -51,14 +51,11 @@ def test_after_two_dashes_a_path_may_begin_with_one():
 @pytest.mark.parametrize(
     ("argv", "sync", "words"),
     [
-        (["--sync", "x"], True, ["x"]),
-        (["x", "--sync"], True, ["x"]),
-        (["--sync", "60", "x"], 60.0, ["x"]),
-        (["--sync=2.5", "x"], 2.5, ["x"]),
-        (["--sync", "--", "60"], True, ["60"]),
+        (["--sync", "x"], True, ["x"]), (["x", "--sync"], True, ["x"]), (["--sync", "60", "x"], 60.0, ["x"]),
+        (["--sync=2.5", "x"], 2.5, ["x"]), (["--sync", "--", "60"], True, ["60"]),
         (["60", "x"], False, ["60", "x"]),
     ],
-)
+)  # fmt: skip
 def test_a_wait_for_saves_may_have_its_seconds(argv, sync, words):
     args = searched(*argv)
     assert (args.sync, args.words) == (sync, words)
@@ -87,50 +84,25 @@ def test_every_filter_reaches_its_parameter():
     args = searched(
         *["x", "--mode", "vector", "--fusion", "rrf", "--path", "daily/*.md", "--tag", "a", "--tag", "b"],
         *[
-            "--since",
-            "last week",
-            "--until",
-            "2026-05-31",
-            "--min-score",
-            "0.25",
-            "--limit",
-            "7",
+            "--since", "last week", "--until", "2026-05-31", "--min-score", "0.25", "--limit", "7",
             "--no-wait",
         ],
-    )
+    )  # fmt: skip
     assert args.no_wait
     assert filters_of(args) == {
-        "mode": "vector",
-        "fusion": "rrf",
-        "path": ["daily/*.md"],
-        "tag": ["a", "b"],
-        "since": "last week",
-        "until": "2026-05-31",
-        "min_score": 0.25,
-        "limit": 7,
-        "wait": False,
-    }
+        "mode": "vector", "fusion": "rrf", "path": ["daily/*.md"], "tag": ["a", "b"], "since": "last week",
+        "until": "2026-05-31", "min_score": 0.25, "limit": 7, "wait": False,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
     "argv",
     [
-        ["--limit", "0"],
-        ["--limit", "-1"],
-        ["--limit", "1.5"],
-        ["--limit", "٣"],
-        ["--min-score", "1.1"],
-        ["--min-score", "nan"],
-        ["--min-score", "half"],
-        ["--mode", "fuzzy"],
-        ["--fusion", "sum"],
-        ["--color", "blue"],
-        ["--json", "--files"],
-        ["--js"],
-        ["--unknown"],
-        ["--tag"],
+        ["--limit", "0"], ["--limit", "-1"], ["--limit", "1.5"], ["--limit", "٣"], ["--min-score", "1.1"],
+        ["--min-score", "nan"], ["--min-score", "half"], ["--mode", "fuzzy"], ["--fusion", "sum"],
+        ["--color", "blue"], ["--json", "--files"], ["--js"], ["--unknown"], ["--tag"],
     ],
-)
+)  # fmt: skip
 def test_impossible_values_and_abbreviations_are_refused(argv, capsys):
     with pytest.raises(SystemExit) as leaving:
         searched("x", *argv)

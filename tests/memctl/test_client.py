@@ -182,16 +182,8 @@ def test_an_interrupted_call_closes_the_connection(place):
 
 def test_the_client_imports_nothing_of_the_daemon_and_nothing_slow():
     heavy = (
-        "memd",
-        "numpy",
-        "asyncio",
-        "dataclasses",
-        "inspect",
-        "subprocess",
-        "tempfile",
-        "rich",
-        "structlog",
-    )
+        "memd", "numpy", "asyncio", "dataclasses", "inspect", "subprocess", "tempfile", "rich", "structlog",
+    )  # fmt: skip
     program = f"import memctl.client, sys; print([name for name in {heavy} if name in sys.modules])"
     tree = Path(client.__file__).parents[1]
     done = subprocess.run(

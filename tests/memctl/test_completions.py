@@ -192,12 +192,9 @@ def fish_offers(scripts, *typed):
     """Return what fish offers at the end of each command line."""
     asked = f"source {scripts}/fish; for typed in $argv; complete -C $typed; printf '\\f'; end"
     done = subprocess.run(
-        ["fish", "--no-config", "-c", asked, *typed],
-        capture_output=True,
-        text=True,
-        timeout=20 * PATIENCE,
+        ["fish", "--no-config", "-c", asked, *typed], capture_output=True, text=True, timeout=20 * PATIENCE,
         check=False,
-    )
+    )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
     offers = done.stdout.split("\f")[:-1]
     return [[line.partition("\t")[0] for line in lines.split("\n")[:-1]] for lines in offers]
@@ -240,13 +237,8 @@ HOSTILE = [
     "h<ran", "i*",
 ]  # fmt: skip
 _SIGNS = [
-    *"$`;&|<>(){}[]*?!#~'\"\\^%=:@, ",
-    "$(touch ran)",
-    "`touch ran`",
-    ";touch ran;",
-    "(touch ran)",
-    "\n",
-]
+    *"$`;&|<>(){}[]*?!#~'\"\\^%=:@, ", "$(touch ran)", "`touch ran`", ";touch ran;", "(touch ran)", "\n",
+]  # fmt: skip
 
 
 def generated(seed):

@@ -92,13 +92,8 @@ def test_a_score_is_shown_as_a_sum_of_products():
 
 def test_age_is_a_factor_with_its_days():
     old = {
-        "factor": 0.625,
-        "dated": True,
-        "fades": "name",
-        "age_days": 60,
-        "half_life_days": 30.0,
-        "floor": 0.5,
-    }
+        "factor": 0.625, "dated": True, "fades": "name", "age_days": 60, "half_life_days": 30.0, "floor": 0.5,
+    }  # fmt: skip
     assert "0.5000, · 0.6250 at 60 days (its name is a day) = 0.3125" in page(decay=old)
     unknown = old | {"fades": "another-reason"}
     assert "0.5000, · 0.6250 at 60 days = 0.3125" in page(decay=unknown)

@@ -90,21 +90,11 @@ def test_no_wait_takes_the_first_answer(peer, capsys):
 @pytest.mark.parametrize(
     ("code", "status_code"),
     [
-        ("MEMD_INVALID", 2),
-        ("MEMD_STOPPING", 3),
-        ("MEMD_NOT_FOUND", 5),
-        ("MEMD_BUSY", 6),
-        ("MEMD_TIMEOUT", 6),
-        ("MEMD_UNSAFE", 7),
-        ("MEMD_SECRET", 7),
-        ("MEMD_CONFIG", 8),
-        ("MEMD_EMBEDDER", 9),
-        ("MEMD_STORE", 9),
-        ("MEMD_INTERNAL", 70),
-        ("MEMD_BRAND_NEW", 70),
-        ("MEMD_NOSPACE", 74),
+        ("MEMD_INVALID", 2), ("MEMD_STOPPING", 3), ("MEMD_NOT_FOUND", 5), ("MEMD_BUSY", 6),
+        ("MEMD_TIMEOUT", 6), ("MEMD_UNSAFE", 7), ("MEMD_SECRET", 7), ("MEMD_CONFIG", 8), ("MEMD_EMBEDDER", 9),
+        ("MEMD_STORE", 9), ("MEMD_INTERNAL", 70), ("MEMD_BRAND_NEW", 70), ("MEMD_NOSPACE", 74),
     ],
-)
+)  # fmt: skip
 def test_each_class_of_error_has_its_exit_code(peer, capsys, code, status_code):
     peer(search=refuse(code, "no luck with \x1b[2J"))
     assert main(["search", "x"]) == status_code

@@ -40,12 +40,9 @@ def test_every_page_is_understood_by_groff(pages):
         for name, source in pages.items()
         if (
             done := subprocess.run(
-                ["groff", "-man", "-Tutf8", "-ww", "-z"],
-                input=source,
-                capture_output=True,
-                text=True,
+                ["groff", "-man", "-Tutf8", "-ww", "-z"], input=source, capture_output=True, text=True,
                 check=False,
             )
         ).stderr
-    }
+    }  # fmt: skip
     assert warned == {}

@@ -114,15 +114,10 @@ def register(state, *configs):
 @pytest.mark.parametrize(
     "configs",
     [
-        [],
-        ['provider = "onnx"'],
-        ['# provider = "ollama"'],
-        ['[other]\nprovider = "ollama"'],
-        ["not = = toml"],
-        [None],
-        ["", 'model = "ollama"'],
+        [], ['provider = "onnx"'], ['# provider = "ollama"'], ['[other]\nprovider = "ollama"'],
+        ["not = = toml"], [None], ["", 'model = "ollama"'],
     ],
-)
+)  # fmt: skip
 def test_without_a_workspace_that_asks_ollama_there_is_no_drop_in(places, configs):
     folder, state = places
     register(state, 'provider = "ollama"')

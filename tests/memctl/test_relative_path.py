@@ -114,14 +114,10 @@ def test_a_pattern_that_the_shell_expanded_is_noticed(root, monkeypatch):
 @pytest.mark.parametrize(
     ("cwd", "typed", "path"),
     [
-        (".", "daily/a.md", "daily/a.md"),
-        ("daily", "a.md", "daily/a.md"),
-        ("daily", "../e.md", "e.md"),
-        ("daily", "gone.md", "daily/gone.md"),
-        ("..", "notes/e.md", "e.md"),
-        ("..", "notes", "."),
+        (".", "daily/a.md", "daily/a.md"), ("daily", "a.md", "daily/a.md"), ("daily", "../e.md", "e.md"),
+        ("daily", "gone.md", "daily/gone.md"), ("..", "notes/e.md", "e.md"), ("..", "notes", "."),
     ],
-)
+)  # fmt: skip
 def test_a_note_is_named_from_the_current_folder(root, monkeypatch, cwd, typed, path):
     monkeypatch.chdir(root / cwd)
     assert relative_path.source(typed, str(root)) == path

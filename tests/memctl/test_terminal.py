@@ -91,12 +91,8 @@ def test_a_notes_escapes_reach_no_terminal(answers, seen):
     answers["search"] = lambda _: found(hit(snippet=hostile, heading=hostile, path=f"{hostile}.md"))
     answers["get"] = lambda _: {"path": "a.md", "text": hostile, "start_line": 1, "end_line": 1}
     answers["recall"] = lambda _: {
-        "text": hostile,
-        "sources": [{"score": 0.5}],
-        "omitted": [],
-        "index": {},
-        "workspace": "/",
-    }
+        "text": hostile, "sources": [{"score": 0.5}], "omitted": [], "index": {}, "workspace": "/",
+    }  # fmt: skip
     for argv in (("search", "x"), ("get", "a.md"), ("recall", "x")):
         status_code, drawn = seen(*argv)
         assert status_code == exits.OK

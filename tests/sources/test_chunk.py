@@ -112,19 +112,9 @@ html = st.builds(lambda text: f"<div>\n{text}\n</div>", inline)
 definition = st.just("[ref]: https://example.org 'title'")
 front_matter = st.sampled_from(["", "", "---\ntitle: A\ntags: [b]\n---\n", "---\nbad: [\n---\n", "---\n"])
 block = st.one_of(
-    inline,
-    long_line,
-    fence,
-    open_fence,
-    table,
-    nested,
-    heading,
-    heading,
-    setext,
-    html,
-    definition,
+    inline, long_line, fence, open_fence, table, nested, heading, heading, setext, html, definition,
     st.just("---"),
-)
+)  # fmt: skip
 line_break = st.sampled_from(["\n", "\n", "\r\n"])
 
 
@@ -157,24 +147,14 @@ def test_chunks_cover_any_text_under_any_limits(text, size, overlap, pieces):
 @pytest.mark.parametrize(
     "text",
     [
-        "x" * 1_000_000,
-        "some words. " * 90_000,
-        "漢字かな交じり文。" * 60_000,
-        "a" + "\u0301" * 10_000,
-        "a" + " " * 100_000 + "b",
-        "# " + "x" * 50_000 + "\ntext",
-        "# h\n" + "\n" * 50_000 + "text",
-        "- a\n" * 5_000,
-        "| a | b |\n" * 8_000,
-        "```\n" + "code = 1\n" * 8_000,
-        "> " * 5_000 + "a",
-        "#\n" * 300 + "***",
-        "a\n\n" * 60_000,
-        "---\ntitle: " + "x y " * 9_000 + "\n---\ntext",
+        "x" * 1_000_000, "some words. " * 90_000, "漢字かな交じり文。" * 60_000, "a" + "\u0301" * 10_000,
+        "a" + " " * 100_000 + "b", "# " + "x" * 50_000 + "\ntext", "# h\n" + "\n" * 50_000 + "text",
+        "- a\n" * 5_000, "| a | b |\n" * 8_000, "```\n" + "code = 1\n" * 8_000, "> " * 5_000 + "a",
+        "#\n" * 300 + "***", "a\n\n" * 60_000, "---\ntitle: " + "x y " * 9_000 + "\n---\ntext",
         "---\ntags: [" + "a, " * 9_000 + "b]\n---\n",
     ],
     ids=range(15),
-)
+)  # fmt: skip
 def test_huge_texts_are_cut_within_the_limits(text):
     check(text, LIMITS)
 

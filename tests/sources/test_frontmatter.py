@@ -17,12 +17,9 @@ def test_every_key_is_kept_as_text():
         "---\ntitle: On  Tea\ncreated: 2026-05-01\nno: no\nsource:\n  client: vim\nx: [1, 2.0]\n---\nText"
     )
     assert front.values == {
-        "title": "On  Tea",
-        "created": "2026-05-01",
-        "no": "no",
-        "source": {"client": "vim"},
+        "title": "On  Tea", "created": "2026-05-01", "no": "no", "source": {"client": "vim"},
         "x": ["1", "2.0"],
-    }
+    }  # fmt: skip
     assert front.title == "On Tea"
     assert front.lines == 8
 
@@ -42,18 +39,10 @@ def test_front_matter_ends_at_three_dashes_or_dots(end):
 @pytest.mark.parametrize(
     "yaml",
     [
-        "a: [",
-        "[" * 50_000,
-        "{a: " * 15_000,
-        "- " * 30_000,
-        "? [a]\n: b",
-        "a: &x\n  b: 1\nc: *x",
-        "a: \x01",
-        'a: "\\U00110000"',
-        'a: "\\UFFFFFFFF"',
-        "a: !!python/object:os.system {}\n  b",
+        "a: [", "[" * 50_000, "{a: " * 15_000, "- " * 30_000, "? [a]\n: b", "a: &x\n  b: 1\nc: *x", "a: \x01",
+        'a: "\\U00110000"', 'a: "\\UFFFFFFFF"', "a: !!python/object:os.system {}\n  b",
     ],
-)
+)  # fmt: skip
 def test_broken_or_hostile_yaml_is_text_with_a_warning(yaml):
     """Aliases, bad syntax and bottomless nesting make no front matter; the warning quotes nothing."""
     started = time.monotonic()

@@ -32,43 +32,20 @@ def rules(root, files=None, patterns=DEFAULT, ignore=()):
 @pytest.mark.parametrize(
     ("path", "selected"),
     [
-        ("a.md", True),
-        ("deep/er/b.markdown", True),
-        ("memory/decisions/build/x.md", True),
-        ("memory/build/x.md", True),
-        ("memory/site-packages/x.md", True),
-        ("SCAN.MD", True),
-        ("b.Markdown", True),
-        ("a.txt", False),
-        ("a.md.bak", False),
-        (".hidden.md", False),
-        (".obsidian/a.md", False),
-        ("memory/.trash/a.md", False),
-        ("node_modules/p/README.md", False),
-        ("x/node_modules/README.md", False),
-        ("lib/site-packages/a.md", False),
-        ("build/a.md", True),
-        (".git/a.md", False),
-        ("memory/index/vectors/a.md", False),
-        ("memory/config.toml", False),
-        ("builds/a.md", True),
-        ("$RECYCLE.BIN/S-1-5/a.md", False),
-        ("share/#recycle/a.md", False),
-        ("@Recycle/a.md", False),
-        ("System Volume Information/a.md", False),
-        ("x/@eaDir/a.md", False),
-        ("files_trashbin/a.md", False),
-        ("FOUND.000/a.md", False),
-        ("share/trashbox/a.md", False),
-        ("Network Trash Folder/a.md", False),
-        ("notebook/vx_recycle_bin/2026/a.md", False),
-        ("_v_recycle_bin/a.md", False),
-        ("share/~snapshot/hourly.0/a.md", False),
-        ("recycle/a.md", True),
-        ("bak/a.md", True),
-        ("memory/lost+found/a.md", True),
+        ("a.md", True), ("deep/er/b.markdown", True), ("memory/decisions/build/x.md", True),
+        ("memory/build/x.md", True), ("memory/site-packages/x.md", True), ("SCAN.MD", True),
+        ("b.Markdown", True), ("a.txt", False), ("a.md.bak", False), (".hidden.md", False),
+        (".obsidian/a.md", False), ("memory/.trash/a.md", False), ("node_modules/p/README.md", False),
+        ("x/node_modules/README.md", False), ("lib/site-packages/a.md", False), ("build/a.md", True),
+        (".git/a.md", False), ("memory/index/vectors/a.md", False), ("memory/config.toml", False),
+        ("builds/a.md", True), ("$RECYCLE.BIN/S-1-5/a.md", False), ("share/#recycle/a.md", False),
+        ("@Recycle/a.md", False), ("System Volume Information/a.md", False), ("x/@eaDir/a.md", False),
+        ("files_trashbin/a.md", False), ("FOUND.000/a.md", False), ("share/trashbox/a.md", False),
+        ("Network Trash Folder/a.md", False), ("notebook/vx_recycle_bin/2026/a.md", False),
+        ("_v_recycle_bin/a.md", False), ("share/~snapshot/hourly.0/a.md", False), ("recycle/a.md", True),
+        ("bak/a.md", True), ("memory/lost+found/a.md", True),
     ],
-)
+)  # fmt: skip
 def test_default_patterns_select_markdown_outside_of_machinery(tmp_path, path, selected):
     assert rules(tmp_path).selects(path) is selected
 
@@ -307,16 +284,12 @@ def test_copies_that_logseq_keeps_are_no_sources(tmp_path):
 @pytest.mark.parametrize(
     ("gitdir", "selected"),
     [
-        ("{root}/.git/worktrees/old", False),
-        ("../.git/worktrees/old", False),
-        ("{root}/inner/.git/worktrees/old", False),
-        ("{above}/.git/worktrees/old", False),
-        ("/elsewhere/.git/worktrees/old", True),
-        ("{root}/.git/modules/lib/worktrees/old", False),
-        ("{root}/.bare/worktrees/old", True),
-        ("../.git/modules/old", True),
+        ("{root}/.git/worktrees/old", False), ("../.git/worktrees/old", False),
+        ("{root}/inner/.git/worktrees/old", False), ("{above}/.git/worktrees/old", False),
+        ("/elsewhere/.git/worktrees/old", True), ("{root}/.git/modules/lib/worktrees/old", False),
+        ("{root}/.bare/worktrees/old", True), ("../.git/modules/old", True),
     ],
-)
+)  # fmt: skip
 def test_a_worktree_of_a_repository_that_is_here_is_no_source(tmp_path, gitdir, selected):
     root = tmp_path / "notes"
     placed = gitdir.format(root=root, above=tmp_path)

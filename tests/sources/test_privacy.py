@@ -70,21 +70,13 @@ SPELLED = [
 ]
 # What is no YAML, or not as a whole, and says it to whoever reads it.
 BROKEN = [
-    "private：true",
-    "private = true",
-    "private:\ttrue",
-    "\tprivate: true",
-    "title: Pay: round\n  private: true",
-    "title: Pay: round\n{title: Pay, private: true",
-    "title: [broken\n'private': yes",
-    "title: [broken\n? private\n: true",
-    "title: [broken\n!!str private: true",
-    'title: [broken\n"priv\\u0061te": true',
-    "title: Pay\nprivate true: [\nprivate: true",
-    "\0title: Pay\nprivate: true",
-    "title: Pay\nprivate=yes",
+    "private：true", "private = true", "private:\ttrue", "\tprivate: true",
+    "title: Pay: round\n  private: true", "title: Pay: round\n{title: Pay, private: true",
+    "title: [broken\n'private': yes", "title: [broken\n? private\n: true",
+    "title: [broken\n!!str private: true", 'title: [broken\n"priv\\u0061te": true',
+    "title: Pay\nprivate true: [\nprivate: true", "\0title: Pay\nprivate: true", "title: Pay\nprivate=yes",
     'title: "\\U00110000"\nprivate: true',
-]
+]  # fmt: skip
 # In place of the line that opens the front matter of `private: true`, which a line of the same end closes.
 OPENINGS = [
     "\ufeff---\n",

@@ -320,11 +320,7 @@ def test_changes_are_gone_new_and_differing_paths():
     stamp = FileStamp(1, 1, 1, 1)
     known = {"same": stamp, "gone": stamp, "m": stamp, "c": stamp, "s": stamp, "i": stamp}
     found = {
-        "same": stamp,
-        "new": stamp,
-        "m": FileStamp(2, 1, 1, 1),
-        "c": FileStamp(1, 2, 1, 1),
-        "s": FileStamp(1, 1, 2, 1),
-        "i": FileStamp(1, 1, 1, 2),
-    }
+        "same": stamp, "new": stamp, "m": FileStamp(2, 1, 1, 1), "c": FileStamp(1, 2, 1, 1),
+        "s": FileStamp(1, 1, 2, 1), "i": FileStamp(1, 1, 1, 2),
+    }  # fmt: skip
     assert changes(known, found) == ["gone", "c", "i", "new", "s", "m"]

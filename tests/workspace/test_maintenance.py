@@ -94,14 +94,10 @@ def test_the_index_is_checked_once_a_day(notes, done):
 @pytest.mark.parametrize(
     ("gone", "live", "expected"),
     [
-        (0, 0, False),
-        (HELD_FILES - 1, 0, False),
-        (HELD_FILES, 0, True),
-        (HELD_FILES, HELD_FILES, False),
-        (HELD_FILES + 1, HELD_FILES, True),
-        (100, 1000, False),
+        (0, 0, False), (HELD_FILES - 1, 0, False), (HELD_FILES, 0, True), (HELD_FILES, HELD_FILES, False),
+        (HELD_FILES + 1, HELD_FILES, True), (100, 1000, False),
     ],
-)
+)  # fmt: skip
 def test_a_mass_deletion_is_twenty_sources_and_more_than_half(gone, live, expected):
     """A small workspace may lose all of its notes, a large one some."""
     assert bool(held(gone, live)) is expected
