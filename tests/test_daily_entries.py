@@ -158,14 +158,12 @@ def test_removing_changes_no_other_byte(root):
 @pytest.mark.parametrize(
     "edit",
     [
-        lambda raw: raw.replace(b"5433", b"5434"),
-        lambda raw: raw.replace(b"\nIt is", b"\nNo.\nIt is"),
-        lambda raw: raw.replace(b"origin=agent", b"origin=human"),
-        lambda raw: raw.replace(b"\n", b"\r\n"),
+        lambda raw: raw.replace(b"5433", b"5434"), lambda raw: raw.replace(b"\nIt is", b"\nNo.\nIt is"),
+        lambda raw: raw.replace(b"origin=agent", b"origin=human"), lambda raw: raw.replace(b"\n", b"\r\n"),
         lambda raw: raw[:-3],
     ],
     ids=["another-word", "a-line-more", "another-origin", "crlf", "torn"],
-)
+)  # fmt: skip
 def test_a_block_that_somebody_changed_is_kept(root, edit):
     """MEMD_CHANGED names the line; no byte of the file is touched."""
     done = append(root)

@@ -117,11 +117,8 @@ def test_who_has_seen_a_persons_change_may_revise_it_and_keeps_what_they_added(r
     revise(root, first.path, seen=hash_of(path.read_bytes()))
     front, body = front_and_body(path)
     assert (front["rating"], front["empty"], front["when"], front["aliases"]) == (
-        "5",
-        "null",
-        "2026-01-02",
-        ["port"],
-    )
+        "5", "null", "2026-01-02", ["port"],
+    )  # fmt: skip
     assert body == "\nIt is 5434 now.\n"
     assert flaw(path.read_bytes(), path.name) == ""
 

@@ -351,13 +351,11 @@ def test_no_constant_is_defined_twice(package):
 @pytest.mark.parametrize(
     ("check", "planted"),
     [
-        (private_names, "from a import _b"),
-        (private_names, "from p import a\na._b()"),
-        (several_names, "from p import a as other"),
-        (twice_defined, "LIMIT = 10"),
+        (private_names, "from a import _b"), (private_names, "from p import a\na._b()"),
+        (several_names, "from p import a as other"), (twice_defined, "LIMIT = 10"),
         (twice_defined, "LIMIT: Final = 10"),
     ],
-)
+)  # fmt: skip
 def test_a_planted_second_name_is_found(check, planted):
     table = {"p": "", "a": "LIMIT = 10", "p.a": "", "p.b": "from p import a\nfrom a import LIMIT\na.c(LIMIT)"}
     assert check(table) == []

@@ -169,15 +169,10 @@ def box(script, steps=STEPS):
 @needs_box
 def test_the_service_lives_under_a_real_systemd():
     life = LIFE.format(
-        python=sys.executable,
-        ping="answers",
-        stop="memctl stop",
-        install="memctl service install",
-        uninstall="memctl service uninstall",
-        init=INIT,
-        find=FIND.format(python=sys.executable, found=FOUND),
+        python=sys.executable, ping="answers", stop="memctl stop", install="memctl service install",
+        uninstall="memctl service uninstall", init=INIT, find=FIND.format(python=sys.executable, found=FOUND),
         parse=PARSE.format(python=sys.executable, parsed=PARSED),
-    )
+    )  # fmt: skip
     assert box(life) == STEPS
 
 

@@ -50,12 +50,10 @@ def test_a_file_that_cannot_be_used_says_why(tmp_path, text, said):
 def test_each_turn_is_where_the_page_has_it(tmp_path):
     """Also where turns are joined, repeat each other or the front matter, or look like headings."""
     turns = [
-        {"speaker": "User", "text": "- User"},
-        {"speaker": "User", "text": "# Boat\n\nA heron."},
-        {"speaker": "User", "text": "Boat"},
-        {"speaker": "Ada", "text": ""},
+        {"speaker": "User", "text": "- User"}, {"speaker": "User", "text": "# Boat\n\nA heron."},
+        {"speaker": "User", "text": "Boat"}, {"speaker": "Ada", "text": ""},
         {"speaker": "Ada", "text": "Boat"},
-    ]
+    ]  # fmt: skip
     said = {"conversations": [{"sessions": [{"id": "a", "turns": turns}], "questions": []}]}
     (tmp_path / "own.json").write_text(json.dumps(said))
     [memory] = load(tmp_path / "own.json")
@@ -64,11 +62,8 @@ def test_each_turn_is_where_the_page_has_it(tmp_path):
     lines = (tmp_path / path).read_text().split("\n")
     shown = {one.turn: lines[one.start_line - 1 : one.end_line] for one in found}
     assert shown == {
-        "a:1": ["- User"],
-        "a:2": ["### Boat", "", "A heron."],
-        "a:3": ["Boat"],
-        "a:5": ["Boat"],
-    }
+        "a:1": ["- User"], "a:2": ["### Boat", "", "A heron."], "a:3": ["Boat"], "a:5": ["Boat"],
+    }  # fmt: skip
     assert lines.index("## User") < found[0].start_line
     assert found[2].start_line < lines.index("## Ada") < found[3].start_line
 

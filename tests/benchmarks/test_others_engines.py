@@ -16,11 +16,9 @@ VECTOR = ["memd", "numpy exact", "faiss flat", "sqlite-vec", "usearch", "chromad
 KEYWORD = ["memd", "bm25s", "tantivy", "lancedb"]
 HYBRID = ["memd", "sqlite-vec", "lancedb"]
 TEXTS = [
-    "the gene BRCA1 raises the risk of breast cancer",
-    "tabs or spaces for indentation",
-    "a backup of the database is made at night",
-    "breast stroke is a way to swim",
-]
+    "the gene BRCA1 raises the risk of breast cancer", "tabs or spaces for indentation",
+    "a backup of the database is made at night", "breast stroke is a way to swim",
+]  # fmt: skip
 
 
 def only_installed(names):

@@ -93,11 +93,9 @@ def terminal(tmp_path: Path) -> Iterator[Callable[[Daemon, Path | str], Screen]]
 
     def open_screen(daemon: Daemon, cwd: Path | str) -> Screen:
         environment = daemon.environment | {
-            "PATH": f"{tmp_path}:{daemon.environment['PATH']}",
-            "PYTHONPATH": str(ROOT),
-            "EDITOR": str(editor),
-            "TERM": "xterm-256color",
-        }
+            "PATH": f"{tmp_path}:{daemon.environment['PATH']}", "PYTHONPATH": str(ROOT),
+            "EDITOR": str(editor), "TERM": "xterm-256color",
+        }  # fmt: skip
         opened.append(Screen(tmp_path, environment, cwd))
         return opened[-1]
 

@@ -26,15 +26,9 @@ def run(sample, tmp_path):
     def run(*argv, **environment):
         path = f"{script.parent}:{os.environ['PATH']}"
         done = subprocess.run(
-            argv,
-            env=daemon.environment | {"PATH": path} | environment,
-            cwd=f"{root}/people",
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=60 * PATIENCE,
-            check=False,
-        )
+            argv, env=daemon.environment | {"PATH": path} | environment, cwd=f"{root}/people",
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60 * PATIENCE, check=False,
+        )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 

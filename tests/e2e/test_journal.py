@@ -72,11 +72,9 @@ def test_the_journal_says_who_revised_and_superseded_what(daemon, root):
     )  # fmt: skip
     told = [(one["action"], one["id"], one["client"]) for one in journal(daemon, workspace)]
     assert told == [
-        ("revise", new["id"], "mcp:other"),
-        ("supersede", old["id"], "mcp:other"),
-        ("write", new["id"], "mcp:other"),
-        ("write", old["id"], "mcp:tester"),
-    ]
+        ("revise", new["id"], "mcp:other"), ("supersede", old["id"], "mcp:other"),
+        ("write", new["id"], "mcp:other"), ("write", old["id"], "mcp:tester"),
+    ]  # fmt: skip
     hashes = [one["hash"] for one in journal(daemon, workspace)]
     assert hashes == [revised["hash"], old["hash"], new["hash"], old["hash"]]
 

@@ -41,11 +41,9 @@ def test_links_come_in_pages_of_both_directions(vault):
     heron = "birds/heron.md"
     into = daemon.call("links", workspace=str(root), path=heron)
     assert listed(into) == [
-        ("hidden.md", 6, 1, heron, ""),
-        ("index.md", 3, 3, heron, ""),
-        ("index.md", 4, 3, heron, ""),
+        ("hidden.md", 6, 1, heron, ""), ("index.md", 3, 3, heron, ""), ("index.md", 4, 3, heron, ""),
         ("index.md", 7, 3, heron, ""),
-    ]
+    ]  # fmt: skip
     pages = [daemon.call("links", workspace=str(root), path=heron, limit=3, offset=at) for at in (0, 3)]
     assert [one["next"] for one in pages] == [3, None]
     assert [listed(one) for one in pages] == [listed(into)[:3], listed(into)[3:]]
@@ -67,11 +65,9 @@ def test_mentions_broken_links_and_orphans(vault):
     ]  # fmt: skip
     broken = daemon.call("links", workspace=str(root), which="broken")
     assert [(one["path"], one["target"], one["why"]) for one in broken["links"]] == [
-        ("index.md", "birds/heron.md", "part"),
-        ("index.md", "../../etc/x.md", "outside"),
-        ("index.md", "b.pdf", "missing"),
-        ("river/weir.md", "nobody", "missing"),
-    ]
+        ("index.md", "birds/heron.md", "part"), ("index.md", "../../etc/x.md", "outside"),
+        ("index.md", "b.pdf", "missing"), ("river/weir.md", "nobody", "missing"),
+    ]  # fmt: skip
     orphans = daemon.call("links", workspace=str(root), which="orphans", agent=True)
     assert [one["path"] for one in orphans["links"]] == ["alone.md", "index.md"]
     with pytest.raises(RpcError, match="broken is about all notes"):
@@ -159,12 +155,9 @@ def test_get_may_leave_out_links(vault):
 def test_memctl_links_prints_a_line_for_each(vault):
     daemon, root = vault
     assert daemon.memctl("links", "birds/heron.md", cwd=root).stdout.splitlines() == [
-        "out  birds/heron.md:11:8 -> river/weir.md#built-in-1850",
-        "in   hidden.md:6:1",
-        "in   index.md:3:3",
-        "in   index.md:4:3",
-        "in   index.md:7:3",
-    ]
+        "out  birds/heron.md:11:8 -> river/weir.md#built-in-1850", "in   hidden.md:6:1", "in   index.md:3:3",
+        "in   index.md:4:3", "in   index.md:7:3",
+    ]  # fmt: skip
     assert (
         "index.md:4:3: birds/heron.md#nothing  (no such heading)"
         in daemon.memctl("links", "--broken", cwd=root).stdout

@@ -76,19 +76,13 @@ def test_an_entry_links_only_where_its_caller_says_so(vault):
 def test_similar_notes_say_why_and_when(vault):
     daemon, root = vault
     first = daemon.call(
-        "extract_memory",
-        workspace=str(root),
-        topic="x",
-        title="Heron",
+        "extract_memory", workspace=str(root), topic="x", title="Heron",
         content="The heron fishes at the old weir at dawn.",
-    )
+    )  # fmt: skip
     again = daemon.call(
-        "extract_memory",
-        workspace=str(root),
-        topic="x",
-        title="Heron",
+        "extract_memory", workspace=str(root), topic="x", title="Heron",
         content="At the old weir the heron fishes in rain.",
-    )
+    )  # fmt: skip
     [same] = [one for one in again["similar"] if one["path"] == first["path"]]
     assert same["by"] == ["meaning", "words"]
     assert {"heron", "fishes", "weir"} <= set(same["words"])

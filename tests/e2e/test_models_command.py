@@ -52,11 +52,9 @@ def models(
     daemon: Daemon, hub: ModelHub, *arguments: str, stdin: int = subprocess.DEVNULL
 ) -> subprocess.CompletedProcess[str]:
     env = {
-        "HF_ENDPOINT": hub.address,
-        "HF_HOME": str(daemon.home / "hub"),
-        "HF_TOKEN": "hf_secret",
+        "HF_ENDPOINT": hub.address, "HF_HOME": str(daemon.home / "hub"), "HF_TOKEN": "hf_secret",
         "XDG_DATA_HOME": str(daemon.home / "data"),
-    }
+    }  # fmt: skip
     return daemon.memctl("models", *arguments, env=env, stdin=stdin)
 
 

@@ -33,12 +33,10 @@ def overwrite(matrix, rows: int) -> None:
 
 
 METHODS = {
-    "search": {"query": "breast cancer gene"},
-    "recall": {"query": "breast cancer gene"},
-    "similar": {"path": "gene.md"},
-    "why": {"query": "breast cancer gene", "path": "oil.md"},
+    "search": {"query": "breast cancer gene"}, "recall": {"query": "breast cancer gene"},
+    "similar": {"path": "gene.md"}, "why": {"query": "breast cancer gene", "path": "oil.md"},
     "explain": {"query": "breast cancer gene", "explain": True},
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("method", METHODS)

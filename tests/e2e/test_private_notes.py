@@ -179,13 +179,10 @@ def test_agents_get_no_secret_that_stands_in_a_note_and_people_do(kept):
     last = daemon.call("get", workspace=root, path="router.md", agent=True, start_line=5)
     assert last["text"] == "Its address is in the cellar."
     results = in_a_session(
-        daemon,
-        root,
-        ("search_memory", {"query": "token of the router"}),
-        ("search_memory", {"query": TOKEN}),
-        ("recall", {"query": "token of the router"}),
+        daemon, root, ("search_memory", {"query": "token of the router"}),
+        ("search_memory", {"query": TOKEN}), ("recall", {"query": "token of the router"}),
         ("get", {"path": "router.md"}),
-    )
+    )  # fmt: skip
     for result in results:
         assert not result.is_error
         assert TOKEN not in json.dumps(result.structured_content) + repr(result.content)

@@ -215,13 +215,11 @@ def test_an_agent_does_all_of_it_by_its_tools(workspace):
         (
             "extract_memory",
             {
-                "topic": "deploy",
-                "title": "How staging is deployed now",
-                "content": "The pipeline brings a pushed tag to staging.",
-                "supersedes": [first["id"]],
+                "topic": "deploy", "title": "How staging is deployed now",
+                "content": "The pipeline brings a pushed tag to staging.", "supersedes": [first["id"]],
             },
         ),
-    )
+    )  # fmt: skip
     assert found.structured_content["hits"][0]["path"] == first["path"]
     newer = second.structured_content
     assert "similar" not in newer  # what it supersedes is no news

@@ -65,13 +65,11 @@ def river(tmp_path_factory):
         ("cook/pesto.md", {"mode": "keyword"}, "unmatched", "(only words were asked for)"),
         ("birds/heron.md", {"min_score": 0.99}, "below-floor", "below the floor of 0.99"),
         (
-            "birds/heron.md",
-            {"query": "weir", "limit": 1, "min_score": 0.0},
-            "outranked",
+            "birds/heron.md", {"query": "weir", "limit": 1, "min_score": 0.0}, "outranked",
             "and the limit is 1",
         ),
     ],
-)
+)  # fmt: skip
 def test_each_stage_is_named_with_its_values(river, path, params, stage, said):
     daemon, root = river
     answer = daemon.call("why", **{"workspace": root, "path": path, "query": "heron", **params})

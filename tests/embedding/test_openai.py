@@ -102,12 +102,10 @@ def test_other_models_and_input_types_are_another_vector_space(server: ModelServ
     """Every setting counts; the name alone of the same models does not, nor in which place it was set."""
     kinds = [InputType(query="query", document=document) for document in ("document", "passage")]
     settings = [
-        OpenAIServer(),
-        OpenAIServer(query_model="small"),
-        OpenAIServer(document_model="small"),
+        OpenAIServer(), OpenAIServer(query_model="small"), OpenAIServer(document_model="small"),
         OpenAIServer(query_model="small", document_model="small"),
         *(OpenAIServer(input_type=kind) for kind in kinds),
-    ]
+    ]  # fmt: skip
     assert len({embedder(server, each).model_id for each in settings}) == len(settings)
     named = OpenAIServer(query_model="nomic", document_model="nomic")
     assert embedder(server, named).model_id == embedder(server, OpenAIServer()).model_id

@@ -12,11 +12,8 @@ from memd.embedding.model_folder import read_folder
 from memd.embedding.tokenizer import SentencePieces, Tokenizers, WordPieces, tokenizer_at
 
 TEXTS = [
-    "the heron stands in shallow water",
-    "der Reiher steht im Wasser",
-    "苍鹭站在浅水里",
-    "кот спит дома",
-] * 20
+    "the heron stands in shallow water", "der Reiher steht im Wasser", "苍鹭站在浅水里", "кот спит дома",
+] * 20  # fmt: skip
 
 
 @pytest.fixture(scope="module")

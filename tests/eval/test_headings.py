@@ -155,12 +155,10 @@ def test_a_setext_heading_goes_with_its_underline():
 @pytest.mark.parametrize(
     "line",
     [
-        "title: Moving off Kafka",
-        'title: "Moving off **Kafka**"',
-        "permalink: /queue/moving-off-kafka/",
+        "title: Moving off Kafka", 'title: "Moving off **Kafka**"', "permalink: /queue/moving-off-kafka/",
         "aliases: [queue, moving off kafka]",
     ],
-)
+)  # fmt: skip
 def test_front_matter_that_says_the_heading_is_blanked(line):
     kept = held({"a.md": f"---\n{line}\ntags: [infra]\n---\n# Moving off Kafka\n{BODY}"})["a.md"]
     assert kept == f"---\n\ntags: [infra]\n---\n\n{BODY}"

@@ -10,11 +10,8 @@ STOPPED = [
     ("folder", "deleted"),
 ]  # fmt: skip
 RUNNING = [
-    ("matrix", "emptied"),
-    ("index.db", "rotted"),
-    ("index.db", "cut"),
-    ("index.db-wal", "deleted"),
-]
+    ("matrix", "emptied"), ("index.db", "rotted"), ("index.db", "cut"), ("index.db-wal", "deleted"),
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")

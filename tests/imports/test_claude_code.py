@@ -247,11 +247,8 @@ def test_the_copy_that_a_background_session_begins_with_is_left_out(workspace, o
     copy = [one | {"sessionKind": "bg"} for one in old]
     more = [typed("onward", uuid="b1", sessionKind="bg")]
     chains = [
-        old,
-        copy + more,
-        [*copy, *more, answered("deeper", uuid="c1")],
-        [*copy, typed("apart", uuid="d1")],
-    ]
+        old, copy + more, [*copy, *more, answered("deeper", uuid="c1")], [*copy, typed("apart", uuid="d1")],
+    ]  # fmt: skip
     for number, chain in list(zip(order, chains, strict=True))[0 if has_parent else 1 :]:
         workspace.session(*chain, name=f"5e55105e-0000-4000-8000-00000000000{number}.jsonl")
     workspace.imports("claude-code", workspace.home / "claude-code")

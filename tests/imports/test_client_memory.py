@@ -206,11 +206,9 @@ def test_a_link_out_of_the_clients_folder_is_not_followed(workspace, home, tmp_p
     outside = home.write(tmp_path / "outside/memory/secret.md", "The bell tower.\n")
     project = home.claude(workspace.root).parent.parent
     link = {
-        "link.md": project / "memory/link.md",
-        "deep": project / "memory/deep",
-        "memory": project / "memory",
+        "link.md": project / "memory/link.md", "deep": project / "memory/deep", "memory": project / "memory",
         "project": project,
-    }[place]
+    }[place]  # fmt: skip
     if link.is_dir():
         shutil.rmtree(link)
     link.symlink_to({"link.md": outside, "project": outside.parent.parent}.get(place, outside.parent))
@@ -340,11 +338,8 @@ def test_codex_sections_and_summaries_are_taken_by_their_folder(workspace, codex
     assert found["skipped"][0]["count"] == 3
     workspace.imports("codex", memory=True, all_projects=True)
     assert {values(text)["project"] for text in workspace.pages().values()} == {
-        str(workspace.root),
-        "/elsewhere/boat",
-        "/x",
-        client_memory.SEVERAL_PROJECTS,
-    }
+        str(workspace.root), "/elsewhere/boat", "/x", client_memory.SEVERAL_PROJECTS,
+    }  # fmt: skip
 
 
 def test_sections_with_alike_headings_are_pages_of_their_own(workspace, home):

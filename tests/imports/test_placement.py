@@ -28,11 +28,9 @@ def both(workspace, first, second, names=("a/session.jsonl", "b/session.jsonl"))
 @pytest.mark.parametrize("name", ["session.jsonl", f"{ONE}.jsonl"])
 def test_two_files_of_one_name_are_two_conversations(workspace, ids, name):
     kept = both(
-        workspace,
-        [typed("heron", **ids[0]), answered("weir")],
-        [typed("heron", **ids[1])],
+        workspace, [typed("heron", **ids[0]), answered("weir")], [typed("heron", **ids[1])],
         (f"a/{name}", f"b/{name}"),
-    )
+    )  # fmt: skip
     assert sorted("weir" in text for text in kept) == [False, True]
 
 
@@ -41,11 +39,9 @@ def test_a_forked_session_is_told_from_the_one_that_it_was_forked_from(workspace
     """It begins with the other's records, which say the other's id; so may a copy in another folder."""
     begun = [typed("heron", sessionId=ONE), answered("weir", sessionId=ONE)]
     kept = both(
-        workspace,
-        [*begun, typed("first way", sessionId=ONE)],
-        [*begun, typed("second way", sessionId=TWO)],
+        workspace, [*begun, typed("first way", sessionId=ONE)], [*begun, typed("second way", sessionId=TWO)],
         (f"a/{ONE}.jsonl", f"b/{name}"),
-    )
+    )  # fmt: skip
     assert len(kept) == 2
     assert ["first way" in text for text in kept] != ["second way" in text for text in kept]
 

@@ -311,15 +311,12 @@ def test_a_value_that_cannot_be_there_is_damage_at_the_start(notes, table, chang
 @pytest.mark.parametrize(
     "change",
     [
-        "UPDATE matrices SET next_row = 2",
-        f"UPDATE matrices SET next_row = {1 << 45}",
-        "UPDATE matrices SET next_row = -4",
-        f"UPDATE vectors SET row = {1 << 60} WHERE row = 2",
-        "UPDATE vectors SET row = -3 WHERE row = 2",
-        "UPDATE vectors SET crc = crc + 1 WHERE row = 2",
+        "UPDATE matrices SET next_row = 2", f"UPDATE matrices SET next_row = {1 << 45}",
+        "UPDATE matrices SET next_row = -4", f"UPDATE vectors SET row = {1 << 60} WHERE row = 2",
+        "UPDATE vectors SET row = -3 WHERE row = 2", "UPDATE vectors SET crc = crc + 1 WHERE row = 2",
         "UPDATE vectors SET row = 3 WHERE row = 2",
     ],
-)
+)  # fmt: skip
 def test_a_wrong_row_is_embedded_again(notes, change):
     notes.save(NOTES)
     notes.index.close()

@@ -122,11 +122,9 @@ def test_a_key_of_the_front_matter_names_one_alone(notes):
         sources = view.snapshot.sources
         named = [(one.kind, one.target, sources[one.to].path if one.to else None) for one in found]
     assert named == [
-        ("related", "weir", None),
-        ("related", "river/weir.md", "river/weir.md"),
-        ("related", "stork", "birds/stork.md"),
-        ("text", "weir", "river/weir.md"),
-    ]
+        ("related", "weir", None), ("related", "river/weir.md", "river/weir.md"),
+        ("related", "stork", "birds/stork.md"), ("text", "weir", "river/weir.md"),
+    ]  # fmt: skip
 
 
 def test_links_come_in_with_path_and_line(notes):
@@ -136,14 +134,12 @@ def test_links_come_in_with_path_and_line(notes):
     """
     notes.save(
         {
-            **FOLDERS,
-            "a.md": "one\n\n[[stork]] and [[adebar|the stork]]",
-            "b.md": "---\nrelated: [birds/stork.md]\n---\n[[weir]]",
-            "birds/c.md": "[[birds/heron]]",
+            **FOLDERS, "a.md": "one\n\n[[stork]] and [[adebar|the stork]]",
+            "b.md": "---\nrelated: [birds/stork.md]\n---\n[[weir]]", "birds/c.md": "[[birds/heron]]",
             "birds/d.md": "[[heron]]",
         },
         embed=False,
-    )
+    )  # fmt: skip
     assert into(notes, "birds/stork.md") == [
         ("a.md", "text", 3),
         ("a.md", "text", 3),

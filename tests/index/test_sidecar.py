@@ -72,12 +72,10 @@ def test_a_name_says_what_is_needed_and_what_is_in_it():
     wanted = sidecar_key(MODEL, DIM, HASHES)
     assert sidecar_name(wanted, BODY) == f"{wanted}-{BODY[-32:-28].hex()}.vec"
     others = [
-        sidecar_key("other", DIM, HASHES),
-        sidecar_key(MODEL, 4, HASHES),
-        sidecar_key(MODEL, DIM, HASHES[:2]),
+        sidecar_key("other", DIM, HASHES), sidecar_key(MODEL, 4, HASHES), sidecar_key(MODEL, DIM, HASHES[:2]),
         sidecar_key(MODEL, DIM, HASHES[::-1] + HASHES[:1]),
         sidecar_key(MODEL, DIM, [HASHES[1], HASHES[0], HASHES[2]]),
-    ]
+    ]  # fmt: skip
     assert len({wanted, *others}) == 6
     turned = encode(MODEL, list(zip(HASHES, [row(0, 1, 0), *ROWS[1:]], strict=True)), DIM)
     assert sidecar_name(wanted, turned) != sidecar_name(wanted, BODY)
@@ -172,12 +170,10 @@ def test_what_a_file_claims_is_not_allocated():
 @pytest.mark.parametrize(
     ("vectors", "reason"),
     [
-        ([(b"\1" * 16, row(1, 0))], "unwritable"),
-        ([(b"\1" * 15, ROWS[0])], "unwritable"),
-        ([(b"\1" * 16, row(2, 0, 0))], "unwritable"),
-        ([(b"\1" * 16, row(math.nan, 0, 0))], "unwritable"),
+        ([(b"\1" * 16, row(1, 0))], "unwritable"), ([(b"\1" * 15, ROWS[0])], "unwritable"),
+        ([(b"\1" * 16, row(2, 0, 0))], "unwritable"), ([(b"\1" * 16, row(math.nan, 0, 0))], "unwritable"),
     ],
-)
+)  # fmt: skip
 def test_a_wrong_vector_is_not_written(vectors, reason: str):
     with pytest.raises(SidecarError) as caught:
         encode(MODEL, vectors, DIM)

@@ -22,13 +22,10 @@ LARGE = [
 ]
 TEXTS = st.sampled_from(
     [
-        *(f"word{number} zebra lion\n" for number in range(5)),
-        "",
-        "# H\n\none\n\n# I\n\ntwo\n",
-        FOREIGN,
+        *(f"word{number} zebra lion\n" for number in range(5)), "", "# H\n\none\n\n# I\n\ntwo\n", FOREIGN,
         *LARGE,
     ]
-)
+)  # fmt: skip
 # Large is what has four chunks, and a slice has one or two.
 SMALL = {
     (indexer, "STAGED_CHUNKS"): 3, (transaction, "STAGED_CHUNKS"): 3, (transaction, "CHUNKS_AT_ONCE"): 1,

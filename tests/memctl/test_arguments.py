@@ -30,15 +30,11 @@ def test_options_stand_anywhere_among_the_words():
 @pytest.mark.parametrize(
     ("argv", "words"),
     [
-        (["--", "--json", "-x"], ["--json", "-x"]),
-        (["a", "--", "b", "--", "c"], ["a", "b", "--", "c"]),
-        (["--json", "--"], []),
-        (["-"], ["-"]),
-        (["-5"], ["-5"]),
-        (["a b", "-c d"], ["a b", "-c d"]),
+        (["--", "--json", "-x"], ["--json", "-x"]), (["a", "--", "b", "--", "c"], ["a", "b", "--", "c"]),
+        (["--json", "--"], []), (["-"], ["-"]), (["-5"], ["-5"]), (["a b", "-c d"], ["a b", "-c d"]),
         ([""], [""]),
     ],
-)
+)  # fmt: skip
 def test_after_two_dashes_all_are_words(argv, words):
     assert searched(*argv).words == words
 

@@ -306,12 +306,9 @@ def test_a_gate_must_be_a_figure_and_a_number(memctl, wrong):
 def test_a_passage_gate_needs_lines(memctl, golden):
     """It would be reached by a file that judges no line."""
     done = memctl(
-        "eval",
-        "--golden",
-        golden('{"query": "kafka", "path": "queue.md"}\n'),
-        "--fail-under",
+        "eval", "--golden", golden('{"query": "kafka", "path": "queue.md"}\n'), "--fail-under",
         "passage@10=0.5",
-    )
+    )  # fmt: skip
     assert done.returncode == exits.USAGE
     assert "names a line of a note" in done.stderr
     assert "asking" not in done.stderr

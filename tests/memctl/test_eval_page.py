@@ -94,12 +94,10 @@ def test_differences_are_taken_question_by_question():
 @pytest.mark.parametrize(
     ("ends", "verdict"),
     [
-        ([0.01, 0.2], "better"),
-        ([-0.2, -0.01], "worse"),
-        ([-0.1, 0.1], "may be chance"),
+        ([0.01, 0.2], "better"), ([-0.2, -0.01], "worse"), ([-0.1, 0.1], "may be chance"),
         (None, "too few questions"),
     ],
-)
+)  # fmt: skip
 def test_a_difference_is_said_to_be_one_only_where_chance_is_unlikely(ends, verdict):
     told = report()
     told["differences"] = [{"arm": "hybrid", "over": "grep", "ndcg@10": 0.05, "interval": ends}]

@@ -6,13 +6,9 @@ from sample_answers import known, status
 from memctl.output import status as facts
 
 ORDINARY = {
-    "gone": 0,
-    "held": "",
-    "watching": "events",
-    "building": None,
-    "sidecars": {"read": 0, "written": 0, "ignored": {}},
-    "last_check": None,
-}
+    "gone": 0, "held": "", "watching": "events", "building": None,
+    "sidecars": {"read": 0, "written": 0, "ignored": {}}, "last_check": None,
+}  # fmt: skip
 
 
 def said(**changes):

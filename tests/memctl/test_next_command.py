@@ -11,12 +11,10 @@ from memctl.commands import init
     ("typed", "path", "named"),
     [
         ("bin/memctl", "/nowhere", "{here}/bin/memctl"),
-        ("{here}/bin/memctl", "/nowhere", "{here}/bin/memctl"),
-        ("bin/memctl", "{here}/bin", "memctl"),
-        ("memctl", "/nowhere", "memctl"),
-        ("/x/memctl/__main__.py", "/nowhere", "memctl"),
+        ("{here}/bin/memctl", "/nowhere", "{here}/bin/memctl"), ("bin/memctl", "{here}/bin", "memctl"),
+        ("memctl", "/nowhere", "memctl"), ("/x/memctl/__main__.py", "/nowhere", "memctl"),
     ],
-)
+)  # fmt: skip
 def test_the_name_of_this_program(tmp_path, monkeypatch, typed, path, named):
     program = tmp_path / "bin" / "memctl"
     program.parent.mkdir()

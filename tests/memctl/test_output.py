@@ -361,17 +361,12 @@ def test_status_page_names_all_that_matters():
     text = page_of(
         status(
             known(
-                state="busy",
-                lag_ms=61_000,
-                pending_files=3,
-                pending_vectors=1,
-                skipped=[{"path": "a\n.md", "reason": "too large"}],
-                skipped_total=9,
-                degraded=["model-loading"],
-                errors=["config.toml: no key 'x'"],
+                state="busy", lag_ms=61_000, pending_files=3, pending_vectors=1,
+                skipped=[{"path": "a\n.md", "reason": "too large"}], skipped_total=9,
+                degraded=["model-loading"], errors=["config.toml: no key 'x'"],
             )
         )
-    )
+    )  # fmt: skip
     for part in (
         f"memd {__version__}",
         "4711, up 1 h 1 min",

@@ -269,11 +269,8 @@ def test_a_bomb_stays_small(bomb):
 def test_frames_are_exactly_those_of_messagepack_rpc():
     assert msgpack.unpackb(pack(Request(1, "ping", {"a": 1}))) == [0, 1, "ping", [{"a": 1}]]
     assert msgpack.unpackb(pack(Response(1, [1, "MEMD_INVALID: x"], None))) == [
-        1,
-        1,
-        [1, "MEMD_INVALID: x"],
-        None,
-    ]
+        1, 1, [1, "MEMD_INVALID: x"], None,
+    ]  # fmt: skip
     assert msgpack.unpackb(pack(Notification("progress", {"id": 1}))) == [2, "progress", [{"id": 1}]]
 
 

@@ -24,30 +24,18 @@ def root(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("cwd", "typed", "sent"),
     [
-        (".", "daily/*.md", ["daily/*.md"]),
-        ("daily", "*.md", ["daily/*.md"]),
-        ("daily", "daily/*.md", ["daily/daily/*.md"]),
-        ("daily", "../*.md", ["*.md"]),
-        ("daily", "a.md", ["daily/a.md"]),
-        ("daily", "./a.md", ["daily/a.md"]),
-        ("daily", "..", []),
-        ("daily", ".", ["daily"]),
-        ("daily", "../daily/", ["daily"]),
-        (".", ".", []),
+        (".", "daily/*.md", ["daily/*.md"]), ("daily", "*.md", ["daily/*.md"]),
+        ("daily", "daily/*.md", ["daily/daily/*.md"]), ("daily", "../*.md", ["*.md"]),
+        ("daily", "a.md", ["daily/a.md"]), ("daily", "./a.md", ["daily/a.md"]), ("daily", "..", []),
+        ("daily", ".", ["daily"]), ("daily", "../daily/", ["daily"]), (".", ".", []),
         ("daily/[old]", "*.md", ["daily/[[]old]/*.md"]),
         ("daily", "[old]", ["daily/[[]old]", "daily/[[]old]/*"]),
-        (".", "[x]/d.md", ["[[]x]/d.md", "[[]x]/d.md/*"]),
-        (".", "[de].md", ["[de].md"]),
-        ("..", "notes", []),
-        ("..", ".", []),
-        ("..", "notes/daily", ["daily"]),
-        ("..", "notes/*.md", ["*.md"]),
-        ("..", "*/daily/*.md", ["daily/*.md"]),
-        ("..", "no*", []),
-        ("..", "[mn]ot?s/*.md", ["*.md"]),
+        (".", "[x]/d.md", ["[[]x]/d.md", "[[]x]/d.md/*"]), (".", "[de].md", ["[de].md"]), ("..", "notes", []),
+        ("..", ".", []), ("..", "notes/daily", ["daily"]), ("..", "notes/*.md", ["*.md"]),
+        ("..", "*/daily/*.md", ["daily/*.md"]), ("..", "no*", []), ("..", "[mn]ot?s/*.md", ["*.md"]),
         ("..", "**/*.md", ["**/*.md", "*.md"]),
     ],
-)
+)  # fmt: skip
 def test_a_glob_counts_from_the_current_folder(root, monkeypatch, cwd, typed, sent):
     monkeypatch.chdir(root / cwd)
     assert relative_path.globs([typed], str(root)) == sent

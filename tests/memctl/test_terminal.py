@@ -41,16 +41,11 @@ def seen(tmp_path, answers):
             stderr=terminal,
             cwd=tmp_path,
             env={
-                "PATH": os.environ["PATH"],
-                "TERM": "xterm",
-                "COLUMNS": "80",
-                "PYTHONPATH": str(Path(exits.__file__).parent.parent),
-                "MEMD_SOCKET": str(tmp_path / "s"),
-                "XDG_STATE_HOME": str(tmp_path),
-                "PYTHONUTF8": "1",
-                **environment,
+                "PATH": os.environ["PATH"], "TERM": "xterm", "COLUMNS": "80",
+                "PYTHONPATH": str(Path(exits.__file__).parent.parent), "MEMD_SOCKET": str(tmp_path / "s"),
+                "XDG_STATE_HOME": str(tmp_path), "PYTHONUTF8": "1", **environment,
             },
-        )
+        )  # fmt: skip
         os.close(terminal)
         drawn = b""
         try:
@@ -159,12 +154,9 @@ def test_uninstall_does_nothing_where_nobody_can_say_yes(tmp_path):
     (tmp_path / "memd").mkdir(mode=0o700)
     environment = {"PYTHONPATH": str(Path(exits.__file__).parent.parent), "XDG_STATE_HOME": str(tmp_path)}
     done = subprocess.run(
-        [sys.executable, "-m", "memctl", "uninstall", "--purge"],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        env=environment,
-        check=False,
-    )
+        [sys.executable, "-m", "memctl", "uninstall", "--purge"], stdin=subprocess.DEVNULL,
+        capture_output=True, env=environment, check=False,
+    )  # fmt: skip
     assert done.returncode == exits.USAGE
     assert b"--yes" in done.stderr
     assert (tmp_path / "memd").is_dir()

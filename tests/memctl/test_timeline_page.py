@@ -12,11 +12,9 @@ def day(date, hits, path="notes/a.md", heading="Heron"):
 def test_a_line_a_day_and_long_gaps_between_them():
     days = [day("2025-01-01", 1), day("2025-02-01", 12), day("2026-02-02", 2, "b.md", "")]
     assert lines(days, "/home/ada", "/home/ada/notes") == [
-        "2025-01-01   1  Heron  a.md:4",
-        "2025-02-01  12  Heron  a.md:4",
-        "                … 366 days",
+        "2025-01-01   1  Heron  a.md:4", "2025-02-01  12  Heron  a.md:4", "                … 366 days",
         "2026-02-02   2  /home/ada/b.md:4",
-    ]
+    ]  # fmt: skip
     assert lines([], "/home/ada", "/") == []
 
 

@@ -24,14 +24,10 @@ NOTES = {
 def made(tmp_path):
     """Return a function that runs memctl in a home of its own, with a folder of notes as the current one."""
     environment = {
-        "PATH": os.environ["PATH"],
-        "HOME": str(tmp_path),
-        "XDG_STATE_HOME": str(tmp_path / "state"),
-        "XDG_CONFIG_HOME": str(tmp_path / "config"),
-        "MEMD_SOCKET": str(tmp_path / "run" / "s"),
-        "PYTHONPATH": str(Path(exits.__file__).parent.parent),
-        "PYTHONUTF8": "1",
-    }
+        "PATH": os.environ["PATH"], "HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path / "state"),
+        "XDG_CONFIG_HOME": str(tmp_path / "config"), "MEMD_SOCKET": str(tmp_path / "run" / "s"),
+        "PYTHONPATH": str(Path(exits.__file__).parent.parent), "PYTHONUTF8": "1",
+    }  # fmt: skip
     (tmp_path / "run").mkdir(mode=0o700)
     for path, text in NOTES.items():
         note = tmp_path / "notes" / path

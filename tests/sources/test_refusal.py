@@ -25,24 +25,16 @@ def write(root, files):
 @pytest.mark.parametrize(
     ("path", "reason", "place"),
     [
-        ("a.txt", "not-selected", "a.txt"),
-        (".a.md", "hidden", ".a.md"),
-        (".git/x/a.md", "hidden", ".git/"),
-        ("memory/.trash/a.md", "hidden", "memory/.trash/"),
-        ("a.md~", "never-read", "a.md~"),
-        ("x/node_modules/p/a.md", "machinery", "x/node_modules/"),
-        ("env/lib/a.md", "foreign", "env/"),
-        ("other/a.md", "foreign", "other/"),
-        ("p/dist/a.md", "build-output", "p/dist/"),
-        ("memory/index/a.md", "own", "memory/index/"),
-        ("memory/config.toml", "own", "memory/config.toml"),
-        ("big.md", "too-large", "big.md"),
-        ("latin1.md", "not-utf8", "latin1.md"),
-        ("binary.md", "binary", "binary.md"),
-        ("folder.md", "directory", "folder.md"),
+        ("a.txt", "not-selected", "a.txt"), (".a.md", "hidden", ".a.md"), (".git/x/a.md", "hidden", ".git/"),
+        ("memory/.trash/a.md", "hidden", "memory/.trash/"), ("a.md~", "never-read", "a.md~"),
+        ("x/node_modules/p/a.md", "machinery", "x/node_modules/"), ("env/lib/a.md", "foreign", "env/"),
+        ("other/a.md", "foreign", "other/"), ("p/dist/a.md", "build-output", "p/dist/"),
+        ("memory/index/a.md", "own", "memory/index/"), ("memory/config.toml", "own", "memory/config.toml"),
+        ("big.md", "too-large", "big.md"), ("latin1.md", "not-utf8", "latin1.md"),
+        ("binary.md", "binary", "binary.md"), ("folder.md", "directory", "folder.md"),
         ("memory", "directory", "memory"),
     ],
-)
+)  # fmt: skip
 def test_each_reason_names_what_is_refused(tmp_path, path, reason, place):
     write(tmp_path, {
         "env/pyvenv.cfg": "", "other/memory/config.toml": "", "p/package.json": "", "memory/config.toml": "",
@@ -57,16 +49,13 @@ def test_each_reason_names_what_is_refused(tmp_path, path, reason, place):
 @pytest.mark.parametrize(
     ("path", "rule"),
     [
-        ("drafts/x.md", ".gitignore:2: drafts/"),
-        ("a/drafts/x.md", ".gitignore:2: drafts/"),
-        ("a/b/only.md", "a/.gitignore:4: /b/only.md"),
-        ("a/late.md", "a/.gitignore:5: late.md"),
+        ("drafts/x.md", ".gitignore:2: drafts/"), ("a/drafts/x.md", ".gitignore:2: drafts/"),
+        ("a/b/only.md", "a/.gitignore:4: /b/only.md"), ("a/late.md", "a/.gitignore:5: late.md"),
         ("private.md", "memory/.memdignore:1: private.md"),
         ("old.md", "ignore in memory/config.toml: old.md"),
-        ("memory/t/kept.md", "memory/.memdignore:3: kept.md"),
-        ("both.md", "memory/.memdignore:4: both.md"),
+        ("memory/t/kept.md", "memory/.memdignore:3: kept.md"), ("both.md", "memory/.memdignore:4: both.md"),
     ],
-)
+)  # fmt: skip
 def test_an_ignored_file_names_the_pattern_and_where_it_stands(tmp_path, path, rule):
     """Comments, blank lines and lines that are no pattern count as lines; our own word is the last."""
     write(tmp_path, {

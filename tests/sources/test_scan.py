@@ -111,12 +111,10 @@ def test_odd_names_are_names(tmp_path, name):
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"a\0b", "binary"),
-        (b"\x89PNG\r\n\x1a\n\0\0", "binary"),
-        (b"\xff\xfea\0b\0", "not-utf8"),
+        (b"a\0b", "binary"), (b"\x89PNG\r\n\x1a\n\0\0", "binary"), (b"\xff\xfea\0b\0", "not-utf8"),
         (b"\xfe\xff\0a\0b", "not-utf8"),
     ],
-)
+)  # fmt: skip
 def test_what_is_not_utf8_text_is_skipped(tmp_path, content, reason):
     """Binary files and other encodings have no text to find."""
     write(tmp_path, "a.md", content)

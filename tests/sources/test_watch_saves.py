@@ -25,14 +25,10 @@ def watched_during(root, change):
 
 
 NAMES = {
-    "255-bytes": b"a" * 252 + b".md",
-    "newline": b"two\nlines.md",
-    "right-to-left": "עברית \u202e.md".encode(),
-    "nfc": unicodedata.normalize("NFC", "Äpfel.md").encode(),
-    "nfd": unicodedata.normalize("NFD", "Äpfel.md").encode(),
-    "blank": b" .md ",
-    "backslash": b"a\\040b.md",
-}
+    "255-bytes": b"a" * 252 + b".md", "newline": b"two\nlines.md",
+    "right-to-left": "עברית \u202e.md".encode(), "nfc": unicodedata.normalize("NFC", "Äpfel.md").encode(),
+    "nfd": unicodedata.normalize("NFD", "Äpfel.md").encode(), "blank": b" .md ", "backslash": b"a\\040b.md",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
