@@ -191,7 +191,7 @@ class _Alike:
         return f"abcdef{self._digest.hexdigest()[6:]}"
 
 
-SESSIONS = 40 if LONG else 20
+SESSIONS = 40
 ROUNDS = 6 if LONG else 2
 IMPORT = """
 import sys
