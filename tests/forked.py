@@ -211,13 +211,24 @@ def become(request: Request, files: list[int]) -> None:
     if request.program == "memd":
         importlib.reload(sys.modules["memd"])  # it sets variables for libraries
         if KEEPS_MODELS in request.environment:
-            sys.modules["memd.embedding.provider"].Providers.release = lambda *_: False
+            keep_models(sys.modules["memd.embedding.provider"].Providers)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.stdin, sys.stdout, sys.stderr = _text(0, sys.stdin), _text(1, sys.stdout), _text(2, sys.stderr)
     sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr
     sys.path[0] = request.cwd
     sys.argv[:] = ["", *request.words]
     sys.dont_write_bytecode = False
+
+
+def keep_models(providers: Any) -> None:
+    """Have a daemon free its models at its end alone: onnxruntime aborts where they outlive that."""
+    begin = providers.__init__
+
+    def begun(self: Any) -> None:
+        begin(self)
+        atexit.register(self.close)
+
+    providers.__init__, providers.release = begun, lambda *_: False
 
 
 def _text(number: int, like: Any) -> io.TextIOWrapper:
