@@ -157,3 +157,7 @@ def test_a_note_of_the_team_is_not_looked_for_here(root, typed):
     (root / "ada@laptop:notes").mkdir()
     (root / typed).write_text("")
     assert relative_path.source(typed, str(root)) == typed
+
+
+def test_the_uri_of_a_resource_is_no_path_of_this_folder(root):
+    assert relative_path.source("memory:///a%20b.md", str(root), titled=True) == "memory:///a%20b.md"
