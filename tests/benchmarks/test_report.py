@@ -6,9 +6,11 @@ from benchmarks import report
 def test_a_table_is_aligned_under_its_heads():
     text = report.table([{"arm": "keyword", "ndcg": 0.5, "n": 1200}, {"arm": "v", "ndcg": 12.25, "n": 3}])
     assert text.splitlines() == [
-        "arm        ndcg      n", "-------  ------  -----", "keyword  0.5000  1,200",
+        "arm        ndcg      n",
+        "-------  ------  -----",
+        "keyword  0.5000  1,200",
         "v          12.2      3",
-    ]  # fmt: skip
+    ]
 
 
 def test_quantiles_are_values_that_were_measured():
