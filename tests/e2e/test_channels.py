@@ -24,7 +24,7 @@ from patience import PATIENCE
 from team.test_rows import published
 from test_secrets import SECRETS
 
-from memctl.agents.hooks import EVENTS
+from memctl.agents.hooks import EVENTS, TOOL
 from memctl.client import RpcError
 from memctl.commands import COMMANDS
 from memctl.completion import pages
@@ -93,6 +93,7 @@ TOOLS: dict[str, list[dict[str, Any]]] = {
     "why_memory": [{"query": "weir key", "path": ""}],
     "extract_memory": [{"topic": "t", "title": "Weir", "content": "Of the weir's key."}],
     "forget_memory": [{"path": ""}],
+    TOOL: [{"prompt": "which weir key is it?", "cwd": "/"}],  # in no list: a client's hook calls it
 }
 # What the server answers without the daemon has no text of a note.
 MCP = {"initialize", "server/discover", "ping", "tools/list", "prompts/list", "resources/templates/list"}
@@ -148,7 +149,7 @@ MEMORIES_IMPORTED = {"claude-code", "codex", "gemini", "cursor"}  # notes, which
 def test_every_channel_is_listed():
     """A new one: decide who reads it, and say here what is asked through it."""
     assert ASKED.keys() == METHODS.keys() - FOR_PEOPLE
-    assert TOOLS.keys() == {tool["name"] for tool in tools.listed()}
+    assert TOOLS.keys() - {TOOL} == {tool["name"] for tool in tools.listed()}
     server = McpServer(None, sys.stdout.buffer)
     assert set(server._known) == MCP
     assert set(server._asked) == MCP_ASKED
