@@ -10,6 +10,7 @@ from typing import get_args
 import pytest
 from daemon_process import until
 from patience import PATIENCE
+from rapidfuzz.distance import OSA
 from tests_support import Notes
 
 from memd import languages
@@ -129,3 +130,15 @@ def test_a_stop_ends_the_reading(notes, many):
     notes.index.close()
     assert not [thread for thread in threading.enumerate() if thread.name == "memd-vocabulary"]
     notes.open()
+
+
+def test_no_word_within_some_edits_is_left_out(notes):
+    terms = "heron herons hero eron ehron hxron hxrxn heronry weir зимородок зимородк zimorodok".split()  # noqa: SIM905
+    notes.save({"a.md": " ".join(terms) + "\n"})
+    words(notes)
+    with notes.index.view() as view:
+        for term in terms:
+            for edits in (1, 2):
+                near = {one for one in terms if OSA.distance(term, one) <= edits}
+                assert near <= set(view.vocabulary.near(term, edits))
+        assert "weir" not in view.vocabulary.near("heron", 1)
