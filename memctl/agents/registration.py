@@ -85,8 +85,7 @@ def state(client: AgentClient) -> State:
 
 
 def prompt_command(client: AgentClient) -> str | None:
-    """
-    Return the command, for a shell, that a client runs at each prompt; None if it runs none of memctl.
+    """Return the command, for a shell, that a client runs at each prompt; None if it runs none of memctl.
 
     That of the server, where the client's hook asks it.
     """

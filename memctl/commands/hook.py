@@ -150,8 +150,7 @@ def _answer(client: str, event: str, fields: dict[str, Any], named: str | None) 
 
 
 def for_prompt(fields: dict[str, Any], named: str | None) -> str:
-    """
-    Return what `memctl mcp` answers to a hook of Claude Code's at a prompt; "" if it is nothing.
+    """Return what `memctl mcp` answers to a hook of Claude Code's at a prompt; "" if it is nothing.
 
     The server runs already, so this costs no start of Python. Called from its threads.
     """
