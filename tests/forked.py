@@ -25,9 +25,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 PROGRAMS = ("memctl", "memd")
-# In the environment of a daemon: it keeps a model that no workspace uses any more. Tests that share it would
-# each load the model again, which takes a third of a second of the processor.
-KEEPS_MODELS = "KEEPS_MODELS"
 AS_HERE = {("PYTHONPATH", str(Path(__file__).parents[1])), ("PYTHONUTF8", "1")}  # tells nothing new
 MODULES = {
     "memctl": ("memctl.__main__", "memctl.arguments"),
@@ -210,25 +207,12 @@ def become(request: Request, files: list[int]) -> None:
     os.environ.update(request.environment)
     if request.program == "memd":
         importlib.reload(sys.modules["memd"])  # it sets variables for libraries
-        if KEEPS_MODELS in request.environment:
-            keep_models(sys.modules["memd.embedding.provider"].Providers)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.stdin, sys.stdout, sys.stderr = _text(0, sys.stdin), _text(1, sys.stdout), _text(2, sys.stderr)
     sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr
     sys.path[0] = request.cwd
     sys.argv[:] = ["", *request.words]
     sys.dont_write_bytecode = False
-
-
-def keep_models(providers: Any) -> None:
-    """Have a daemon free its models at its end alone: onnxruntime aborts where they outlive that."""
-    begin = providers.__init__
-
-    def begun(self: Any) -> None:
-        begin(self)
-        atexit.register(self.close)
-
-    providers.__init__, providers.release = begun, lambda *_: False
 
 
 def _text(number: int, like: Any) -> io.TextIOWrapper:

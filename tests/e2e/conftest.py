@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import forked
 import pytest
 from daemon_process import Daemon
 from screen import Screen
@@ -49,7 +48,6 @@ def daemon(request: pytest.FixtureRequest) -> Daemon:
 def module_daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
     """A daemon for the tests of one file, which get it as `shared_daemon`."""
     daemon = Daemon(tmp_path_factory.mktemp("shared"))
-    daemon.environment[forked.KEEPS_MODELS] = "1"
     yield daemon
     daemon.close()
 
