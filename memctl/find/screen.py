@@ -22,7 +22,7 @@ from memctl.editor import open_place
 from memctl.exits import CommandError
 from memctl.filter_keys import FILTER_KEYS
 from memctl.find.live_search import LiveResult, LiveSearch
-from memctl.find.rendered import rendered
+from memctl.find.rendered import rendered, said
 from memctl.last_hits import HitPlace
 from memctl.output import hits
 from memctl.output.excerpt import end_of, fitted
@@ -37,7 +37,6 @@ KEYS = (
 WIDE = 110  # arbitrary: with at least so many columns, the section is beside the hits
 MATCH, FAINT, PLACE, TROUBLE, FILTER = "bold ansi_red", "dim", "ansi_magenta", "ansi_red", "ansi_green"
 MOST_OF_TITLE, MOST_OF_PLACE = 0.4, 0.35  # shares of a hit's row; the rest is for the matching line
-BARE_URL = re.compile(r"\W*https?://\S+")
 SHORTEST_PLACE = 16  # arbitrary: a path in fewer columns is not recognizable
 
 Hit = dict[str, Any]
@@ -212,9 +211,10 @@ class Finder(App[None]):
         place = f"{self._called(hit)}:{hits.line_of(hit)}"
         name = width_of(place[place.rfind("/") + 1 :]) + 2  # shown whole, with "…/" before it
         place = end_of(place, max(SHORTEST_PLACE, name, int(columns * MOST_OF_PLACE)))
-        line = (hit.get("match_text") or "").strip()
-        if line.lstrip("# ") == called.rpartition(" > ")[2] or BARE_URL.fullmatch(line):
-            line = ""  # the heading itself, or what tells nobody anything
+        lines = [hit.get("match_text") or "", *(hit.get("snippet") or "").split("\n")]
+        if lines[0].strip().lstrip("# ") == called.rpartition(" > ")[2]:
+            lines = []  # the heading itself
+        line = next(filter(None, map(said, lines)), "")
         before = Content.assemble(_marked(title, marks), "  " if title else "", (place, PLACE), "  ")
         shown = one_line(_about_match(line, marks, columns - width_of(before.plain)))
         return before + _marked(shown, marks)
