@@ -2,12 +2,16 @@
 
 import os
 import shlex
+from contextlib import suppress
 from pathlib import Path
 
 from memctl import exits
 from memctl.exits import CommandError
 from memctl.last_hits import HitPlace
+from memctl.paths import PathError, make_private_dir, state_dir
 
+OPENED = "opened.json"  # path of a note → when it was opened, for the start page of `memctl find`
+MOST_OPENED = 100
 VARIABLES = ("MEMCTL_EDITOR", "VISUAL", "EDITOR")
 # Editors by the syntax of a line number on their command line; others get only the file.
 PLUS_LINE = frozenset(
@@ -28,12 +32,37 @@ def open_place(place: HitPlace) -> int:
         raise CommandError(f"{place.path} no longer exists: search again", exits.NOT_FOUND)
     import subprocess  # slow to import, and completion imports this module
 
+    _note_opened(place.path)
     command = editor_command(_editor(), place)
     try:
         return subprocess.run(command, check=False).returncode
     except OSError as error:
         named = f"{command[0]} can't be started ({error.strerror}): set EDITOR to a program that exists"
         raise CommandError(named, exits.USAGE) from error
+
+
+def opened() -> dict[str, float]:
+    """Return the notes that were opened from here last, with the time."""
+    import json  # as above
+
+    try:
+        found = json.loads((state_dir() / OPENED).read_bytes())
+    except (OSError, PathError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _note_opened(path: str) -> None:
+    import json  # as above
+    import time
+
+    last = sorted((opened() | {path: time.time()}).items(), key=lambda one: one[1])[-MOST_OPENED:]
+    with suppress(OSError, PathError):  # the user asked only to open it
+        make_private_dir(state_dir())
+        fresh = state_dir() / f"{OPENED}.{os.getpid()}"
+        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            json.dump(dict(last), file)
+        fresh.rename(state_dir() / OPENED)
 
 
 def editor_command(editor: list[str], place: HitPlace) -> list[str]:

@@ -32,7 +32,7 @@ are shown below the query.
   shift+up, -down   scroll its section     ^l  copy a link to it    ^b  what links to its note
   esc, ^c           go back, leave         ^t  copy its text        ^u  empty the line
 
-While nothing is typed, the newest notes are listed.
+While nothing is typed, the notes changed or opened last are listed.
 
 The terminal does the copying (OSC 52; in tmux: set -s set-clipboard on).
 

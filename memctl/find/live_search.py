@@ -8,9 +8,10 @@ text typed while a request is open is skipped, except for the latest.
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from datetime import datetime
 from typing import Any, NamedTuple
 
-from memctl import launch
+from memctl import editor, launch
 from memctl.async_client import AsyncClient
 from memctl.client import RpcError, Unreachable
 from memctl.merged_hits import groups
@@ -25,7 +26,8 @@ LOOK_S = 0.5  # arbitrary: between checks whether a daemon is back
 SEEN = {"mode": "keyword", "limit": 1, "explain": True}
 # Parameters of a search that are not filters. A search with filters and without words lists the newest notes.
 RANKING = {"workspace", "mode", "fusion", "min_score", "sync", "wait", "limit"}
-NEWEST = "since:1970-01-01"  # what the line asks for while nothing is typed: the newest notes
+MOST_LOOKED_AT = 10_000  # notes, for those changed or opened last: a tenth of a second
+LINES_AROUND = 40  # of a link that are shown; arbitrary
 
 Answer = dict[str, Any]
 Hit = dict[str, Any]
@@ -113,11 +115,7 @@ class LiveSearch:
     async def backlinks(self, hit: Hit) -> list[Hit]:
         """Return the places that link to a hit's note, as hits. Raises Unreachable or RpcError."""
         answer = await self._of(hit, "links", limit=self._limit)
-        return [
-            {**link, "workspace": hit["workspace"]}
-            | dict.fromkeys(("start_line", "end_line"), link["line"] or 1)
-            for link in answer["links"]
-        ]
+        return [_as_hit(hit["workspace"], link) for link in answer["links"]]
 
     async def _of(self, hit: Hit, method: str, **more: Any) -> Answer:
         if self._client is None:
@@ -147,12 +145,13 @@ class LiveSearch:
 
     async def _found(self, client: AsyncClient, typed: str, *, by_meaning: bool) -> LiveResult:
         """Search each workspace. Raises an error if none answers, or the connection ended."""
-        asked = typed if typed.strip() or self._narrowed else NEWEST
-        how = {"query": asked, "limit": self._limit, "prefix": True}
+        if not typed.strip() and not self._narrowed:
+            return LiveResult(typed, await self._last(client), by_meaning)
+        how = {"query": typed, "limit": self._limit, "prefix": True}
         quick = {} if by_meaning else {"mode": "keyword"}
         questions = [{**quick, **request, **how} for request in self._requests]
         if by_meaning:  # there is time to ask also which filters memd understood
-            questions += [{**request, "query": asked, **SEEN} for request in self._requests]
+            questions += [{**request, "query": typed, **SEEN} for request in self._requests]
         calls = (client.call("search", params, timeout_s=TIMEOUT_S) for params in questions)
         outcomes = await asyncio.gather(*calls, return_exceptions=True)
         searched, understood = outcomes[: len(self._requests)], outcomes[len(self._requests) :]
@@ -168,7 +167,24 @@ class LiveSearch:
         filters = [
             filter_text(condition) for explanation in explained for condition in explanation["filters"]
         ]
-        return found._replace(filters=tuple(dict.fromkeys(filters)) if asked == typed else ())
+        return found._replace(filters=tuple(dict.fromkeys(filters)))
+
+    async def _last(self, client: AsyncClient) -> list[Hit]:
+        """Return the notes that were changed or opened last."""
+        opened = editor.opened()
+        found = list[tuple[float, Hit]]()
+        for request in self._requests:
+            after: str | None = ""
+            while after is not None and len(found) < MOST_LOOKED_AT:
+                asked = {"workspace": request["workspace"], "after": after, "limit": 1000}
+                answer = await client.call("sources", asked, timeout_s=TIMEOUT_S)
+                after, root = answer["next"], answer["workspace"]
+                for note in answer["sources"]:
+                    changed = note["modified"] or 0.0
+                    day = f"changed {datetime.fromtimestamp(changed).astimezone():%Y-%m-%d %H:%M}"
+                    last = max(changed, opened.get(f"{root}/{note['path']}", 0.0))
+                    found.append((last, _as_hit(root, note | {"match_text": day if changed else ""})))
+        return [hit for _, hit in sorted(found, key=lambda one: (-one[0], one[1]["path"]))[: self._limit]]
 
     async def _stay_connected(self) -> None:
         """Forever: connect, starting a daemon if none runs, and wait until the connection has ended."""
@@ -201,6 +217,13 @@ class LiveSearch:
                 found = await AsyncClient.connect()
                 await found.close()
                 return
+
+
+def _as_hit(workspace: str, found: dict[str, Any]) -> Hit:
+    """Return a note, or the place of a link in one, in the form of a hit, with the lines around it."""
+    line = found.get("line") or 1
+    span = {"start_line": max(1, line - LINES_AROUND), "end_line": line + LINES_AROUND, "match_line": line}
+    return {**found, **span, "workspace": workspace}
 
 
 def _merged(

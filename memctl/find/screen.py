@@ -296,7 +296,7 @@ class Finder(App[None]):
             if self._beside:
                 parts.append(Content(f"{count} {self._beside} · esc: back"))
             elif not found.typed.strip() and not found.filters:
-                parts.append(Content(f"the {count} newest notes"))
+                parts.append(Content(f"the {count} notes changed or opened last"))
             else:
                 amount = f"{count} hit{'' if count == 1 else 's'}" if count else "no hits"
                 parts.append(Content(f"{amount}{'' if found.by_meaning else ' by words'}"))

@@ -1,5 +1,6 @@
 """`memctl find` on a real terminal (tmux), at a real daemon."""
 
+import os
 import re
 import signal
 
@@ -79,6 +80,8 @@ def test_enter_opens_the_place_and_comes_back(screen, sample):
     until(lambda: opened.exists() and opened.read_text().endswith("\n"))
     assert opened.read_text() == f"+6 {sample[1]}/decisions/no-kubernetes.md\n"
     shows(screen, "decisions/no-kubernetes.md:1-", "enter open")
+    retype(screen, "")
+    assert "no-kubernetes.md:1  " in shows(screen, "changed or opened last")[2]
     retype(screen, "mrna vaccine")
     shows(screen, "research/vaccines.md:1-")
 
@@ -96,7 +99,7 @@ def test_an_editor_that_is_not_there_is_told_in_place(screen):
 def test_place_and_text_can_be_copied(screen, sample):
     """By OSC 52: this terminal takes it into its buffer."""
     finds(screen, typed="mrna vaccine")
-    shows(screen, "research/vaccines.md:1-", "# mRNA vaccines")
+    shows(screen, "research/vaccines.md:1-", "The shot carries")
     screen.type("", "C-y")
     shows(screen, "path:line copied")
     assert screen.clipboard() == f"{sample[1]}/research/vaccines.md:1"
@@ -115,7 +118,7 @@ def test_a_query_that_cannot_be_is_told_in_place(screen):
 def test_fifty_columns_are_enough(screen):
     screen.resize(50)
     finds(screen, typed="mrna vaccine")
-    rows = shows(screen, "research/vaccines.md:1-", "# mRNA vaccines")
+    rows = shows(screen, "research/vaccines.md:1-", "The shot carries")
     assert max(map(len, rows)) <= 50
     assert rows[2].startswith("mRNA vaccines  …")
     assert rows[2].split()[2].endswith("h/vaccines.md:1")
@@ -214,21 +217,23 @@ def test_what_is_wrong_with_the_options_is_told_before_the_screen(screen, sample
     assert (done.returncode, "-i shows a screen" in done.stderr) == (2, True)
 
 
-def test_it_begins_with_the_newest_notes_and_shows_what_is_beside_a_hit(workspace, terminal):
+def test_it_begins_with_the_notes_changed_last_and_shows_what_is_beside_a_hit(workspace, terminal):
     """What is related to it and what links to its note; Escape goes back, and then leaves."""
     daemon, root = workspace
     (root / "heron.md").write_text("# Herons\n\nThe heron waits by the weir.\n")
     (root / "egret.md").write_text("# Egrets\n\nThe egret waits by the weir. See [[heron]].\n")
     (root / "links.md").write_text("# Waders\n\nhttps://example.org/grebe\n\n```sh\nls grebe\n```\n")
+    os.utime(root / "links.md", (0, 2e9))
     daemon.call("sync", workspace=str(root))
     screen = terminal(daemon, root)
     finds(screen)
-    shows(screen, "newest notes", "heron.md:", "egret.md:")
+    rows = shows(screen, "changed or opened last", "heron.md:", "egret.md:")
+    assert rows[2].startswith("Waders  links.md:1  changed 2033-05-18")
     screen.type("", "grebe")
     rows = shows(screen, "1 hit", "links.md:", without=["by words"])
     assert "example.org" not in rows[2]
     retype(screen, "heron waits")
-    shows(screen, "heron.md:1-", without=["by words", "newest"])
+    shows(screen, "heron.md:1-", without=["by words", "opened last"])
     screen.type("", "C-b")
     shows(screen, "1 links to heron.md", "egret.md:3")
     screen.type("", "Escape")

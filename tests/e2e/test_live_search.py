@@ -73,7 +73,7 @@ def test_what_is_answered_too_late_is_dropped(live):
     assert len(asked) <= 4  # what was typed first, the whole by words and by meaning, its filters
 
 
-def test_nothing_typed_and_filters_alone_list_the_newest(live):
+def test_nothing_typed_lists_what_changed_last_and_filters_alone_the_newest(live):
     async def script(searched, found):
         searched.ask(" ")
         await meant(found, " ")
