@@ -54,7 +54,7 @@ def definition(
     link = link_at(workspace.outline(document), offset)
     if link is None or link["path"] is None:
         return None
-    return places.line(link["path"], link["line"])
+    return places.line(link["path"], meant_line(link, document, workspace, places) or 1)
 
 
 def page_definition(document: Document, position: dict[str, Any]) -> dict[str, Any] | None:
@@ -66,12 +66,14 @@ def page_definition(document: Document, position: dict[str, Any]) -> dict[str, A
     return {"uri": match[1], "range": {"start": place, "end": place}}
 
 
-def hover(document: Document, offset: int, workspace: Workspace) -> dict[str, Any] | None:
+def hover(document: Document, offset: int, workspace: Workspace, places: Places) -> dict[str, Any] | None:
     """Return the first lines of the note that a link means, or why it means none."""
     link = link_at(workspace.outline(document), offset)
     if link is None:
         return None
     value = NO_NOTE.get(link["why"], "")
+    if link["why"] == "part" and meant_line(link, document, workspace, places):
+        value = ""
     if link["path"] is not None:
         value = "\n\n".join(filter(None, [value, workspace.first_lines(link["path"], HOVER_LINES)]))
     span = document.span(link["start"], link["stop"])
@@ -87,7 +89,7 @@ def references(document: Document, offset: int, workspace: Workspace, places: Pl
         if link["path"] is None:
             return []
         path = link["path"]
-        heading = link["line"] if link["part"] and not link["why"] else None
+        heading = meant_line(link, document, workspace, places) or None if link["part"] else None
     elif at := heading_at(outline, offset):
         # That of the first level is the note's title.
         heading = None if at["level"] == 1 else document.text.count("\n", 0, at["start"]) + 1
@@ -113,12 +115,21 @@ def references(document: Document, offset: int, workspace: Workspace, places: Pl
 def links_in(path: str, workspace: Workspace) -> list[dict[str, Any]]:
     """Return the links to a note from other notes, as they are indexed."""
     found: list[dict[str, Any]] = []
-    page: int | None = 0
+    page: int | None = 0 if path in workspace.names() else None  # a document that was never saved
     while page is not None:
         answer = workspace.ask("links", path=path, which="in", offset=page, limit=LINKS_A_REQUEST)
         found += answer["links"]
         page = answer["next"]
     return found
+
+
+def meant_line(link: dict[str, Any], document: Document, workspace: Workspace, places: Places) -> int:
+    """Return the line that a link to a note means, in its open document if it has one; 0: no heading."""
+    part: str = link["part"]
+    # The index has the headings of the file, those of *document* itself are of its text.
+    if part and part[0] != "^" and link["path"] in places.opened and link["path"] != document.path:
+        return line_of(part, link["path"], workspace, places)
+    return 0 if link["why"] == "part" else int(link["line"])
 
 
 def line_of(part: str, path: str, workspace: Workspace, places: Places) -> int:
@@ -210,12 +221,14 @@ def _symbol(name: str, path: str, line: int, places: Places) -> dict[str, Any]:
     }
 
 
-def diagnostics(document: Document, workspace: Workspace) -> list[dict[str, Any]]:
+def diagnostics(document: Document, workspace: Workspace, places: Places) -> list[dict[str, Any]]:
     """Return hints at links to nothing or to several notes, and at the note as it was saved last."""
     outline = workspace.outline(document)
     found = []
     for one in outline["links"]:
-        if one["why"] in {"", "file"}:
+        if one["why"] in {"", "file"} or (
+            one["why"] == "part" and meant_line(one, document, workspace, places)
+        ):
             continue
         name = one["target"] + (f"#{one['part']}" if one["part"] else "")
         text = f"{name}: {NO_NOTE[one['why']]}"

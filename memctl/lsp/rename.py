@@ -15,7 +15,7 @@ from unicodedata import normalize
 from urllib.parse import quote
 
 from memctl.lsp.documents import MAX_TEXT_CHARS, Document, Documents, Places, path_of, sendable, uri_of
-from memctl.lsp.navigation import heading_at, line_of, link_at, links_in
+from memctl.lsp.navigation import heading_at, line_of, link_at, links_in, meant_line
 from memctl.lsp.positions import Text
 from memctl.lsp.workspace import FailedError, Workspace, stem_of
 
@@ -27,6 +27,7 @@ Change = Callable[[str, dict[str, Any]], str | None]  # path of a note, its link
 _URLS = frozenset({"markdown", "image", "definition"})
 _SUFFIX = re.compile(r"\.(?:md|markdown)$", re.IGNORECASE)
 _ATX = re.compile(r" {0,3}#{1,6}[ \t]+(.*?)(?:[ \t]+#+)?\s*$")
+_LINE = re.compile(r"[^\r\n]*")
 _NO_PART = re.compile(r"[#|^:\[\]]|%%")  # what a part of a [[link]] cannot have
 _NO_SLUG = re.compile(r"[^\w\- ]")
 
@@ -51,16 +52,18 @@ def _named(
     outline = workspace.outline(document)
     if (link := link_at(outline, offset)) is not None:
         start, stop = link["written_start"], link["written_stop"]
-        if link["path"] is None or link["why"] == "part" or start < 0:
+        if link["path"] is None or start < 0:
+            return None
+        line = meant_line(link, document, workspace, places)
+        if not line:
             return None
         hash_ = document.text.find("#", start, stop)
         if hash_ < 0 or offset <= hash_ or link["part"].startswith("^"):
             return (start, stop if hash_ < 0 else hash_), link["path"], 0
-        line = link["line"]
-        if link["path"] in places.opened and link["path"] != document.path:  # whose headings may have moved
-            line = line_of(link["part"], link["path"], workspace, places)
-        return ((hash_ + 1, stop), link["path"], line) if line else None
-    if (heading := heading_at(outline, offset)) is not None:
+        return (hash_ + 1, stop), link["path"], line
+    heading = heading_at(outline, offset)
+    # memd reads on where \r alone ends a line: what is behind it is no part of the heading.
+    if heading is not None and "\r" not in document.text[heading["start"] : offset]:
         line = document.text.count("\n", 0, heading["start"]) + 1
         return _title(document.text, line), document.path, line
     return None
@@ -129,6 +132,8 @@ def moved(moves: dict[str, str], workspace: Workspace, documents: Documents) -> 
             new = ("/" if written.startswith("/") else "") + to
         else:
             new = basename(to)
+        if link["kind"] == "text" and ("#" in new or "|" in new):
+            raise FailedError(f"{path} links by [[…]], where a name has no # and no |")
         return new if _SUFFIX.search(written) else _SUFFIX.sub("", new)
 
     return _edits(moves, workspace, documents, change, of_note=True)
@@ -228,8 +233,7 @@ def _title(text: str, line: int) -> tuple[int, int]:
     start = 0
     for _ in range(line - 1):
         start = text.find("\n", start) + 1
-    stop = text.find("\n", start)
-    written = text[start : stop if stop >= 0 else None]
+    written = _LINE.match(text, start)[0]  # type: ignore[index]
     if match := _ATX.match(written):
         return start + match.start(1), start + match.end(1)
     lead = len(written) - len(written.lstrip())

@@ -278,7 +278,8 @@ class Server:
                 if not workspace.is_indexed():  # each link would seem broken
                     self._plan([uri], INDEX_S)
                     return
-                found = navigation.diagnostics(document, workspace)
+                places = Places(self._documents, document.root)
+                found = navigation.diagnostics(document, workspace, places)
         except FailedError:  # it is said where the user asks for something
             return
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
@@ -339,7 +340,8 @@ class Server:
     def _hover(self, params: dict[str, Any]) -> Any:
         if (here := self._here(params)) is None:
             return None
-        return navigation.hover(here[0], here[0].offset(params["position"]), here[1])
+        document, workspace, places = here
+        return navigation.hover(document, document.offset(params["position"]), workspace, places)
 
     def _references(self, params: dict[str, Any]) -> Any:
         if (here := self._here(params)) is None:

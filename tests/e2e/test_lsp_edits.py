@@ -92,6 +92,37 @@ def test_links_of_unsaved_buffers_follow_and_are_versioned(editor):
     assert applied(edit, editor.root, {"new.md": text})["new.md"] == text.replace("Ann Heron", "Anna")
 
 
+def test_a_heading_that_is_not_saved_is_what_links_to_it_mean(editor):
+    """A link in another document leads to it, is hovered, listed, renamed and no hint."""
+    heron = "new\n\n" + NOTES["people/Ann Heron.md"] + "\n## Fresh\u2028one\n"
+    editor.open("people/Ann Heron.md", heron)
+    text = "[[Ann Heron#Old habits]] [[Ann Heron#Fresh\u2028one]] [[Ann Heron#Gone]]\n"
+    editor.open("new.md", text)
+    assert [one["message"] for one in editor.hints("new.md")] == ["Ann Heron#Gone: no such heading"]
+    for column, line in ((14, 7), (39, 11), (68, 0)):
+        found = editor.at("definition", "new.md", 0, column)
+        assert found["range"]["start"]["line"] == line
+        said = editor.at("hover", "new.md", 0, column)["contents"]["value"]
+        assert ("no such heading" in said) is (not line)
+        if line:
+            links = editor.at("references", "new.md", 0, column, context={"includeDeclaration": False})
+            assert editor.uri("new.md") in [one["uri"] for one in links]
+    edit = editor.at("rename", "new.md", 0, 39, newName="Later")
+    texts = applied(edit, editor.root, {"new.md": text, "people/Ann Heron.md": heron})
+    assert texts["new.md"] == text.replace("Fresh\u2028one", "Later")
+    assert texts["people/Ann Heron.md"] == heron.replace("Fresh\u2028one", "Later")
+
+
+def test_a_carriage_return_alone_ends_the_heading_that_is_renamed(editor):
+    text = "# One\rstays 😀\r## Two\rstays\n"
+    editor.open("mac.md", text)
+    assert editor.at("prepareRename", "mac.md", 2, 4) is None
+    (change,) = editor.at("rename", "mac.md", 0, 3, newName="New")["documentChanges"]
+    (edit,) = change["edits"]
+    assert editor.at("references", "mac.md", 0, 3, context={"includeDeclaration": False}) == []
+    assert edit["range"] == {"start": {"line": 0, "character": 2}, "end": {"line": 0, "character": 5}}
+
+
 def test_a_rename_is_refused_where_it_cannot_be_done(editor, daemon):
     editor.open("log.md", NOTES["log.md"])
     assert editor.at("prepareRename", "log.md", 2, 1) is None
@@ -101,6 +132,7 @@ def test_a_rename_is_refused_where_it_cannot_be_done(editor, daemon):
     )
     assert "is there already" in editor.refused("textDocument/rename", **place, newName="Bea")
     assert "no name" in editor.refused("textDocument/rename", **place, newName="../../x")
+    assert "has no #" in editor.refused("textDocument/rename", **place, newName="Ann #2")
     other = Editor(daemon, editor.root)
     other.open("log.md", NOTES["log.md"])
     assert "cannot rename files" in other.refused("textDocument/rename", **place, newName="Anna")
