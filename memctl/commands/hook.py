@@ -99,13 +99,13 @@ def run(args: "Namespace") -> int:
 def main(argv: list[str]) -> NoReturn:
     """Answer one event of one client, and end the process."""
     try:
-        signal.signal(signal.SIGALRM, _late)
         if not os.environ.get(REASONS):
             # The client would show a library's warning on stderr to the user, or take it for an error.
             os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
         client, event, *options = argv
         named = options[1] if options[:1] in (["--workspace"], ["-w"]) else None
         kind = EVENTS[client][event]
+        signal.signal(signal.SIGALRM, lambda *_: _late(kind))
         if kind == "end":
             _in_background(lambda: _end(client))
         else:
@@ -117,11 +117,12 @@ def main(argv: list[str]) -> NoReturn:
         os._exit(exits.OK)
 
 
-def _late(*_: object) -> NoReturn:
-    """End without an answer; if the daemon was asked, note it for the user, and warm the daemon."""
+def _late(kind: str) -> NoReturn:
+    """End without an answer. A prompt is noted for the user; if the daemon was asked, it is warmed."""
     _silent("its time was over")
-    if _asked:
+    if kind == "prompt":  # also where Python's start alone took the time
         hooks.note_missed(time.time())
+    if _asked:
         _in_background(lambda: _warm(_asked))
     os._exit(exits.OK)
 
@@ -285,8 +286,7 @@ def _of_start(root: str, fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _recalled(root: str, asked: dict[str, Any], known: list[str]) -> tuple[str, list[str]]:
-    """
-    Return the text of `recall` and the keys of its passages.
+    """Return the text of `recall` and the keys of its passages.
 
     Both are empty without a good match. Passages with the keys *known* are left out.
     """
@@ -306,7 +306,7 @@ def _recalled(root: str, asked: dict[str, Any], known: list[str]) -> tuple[str, 
         except RpcError as error:
             if error.code != "MEMD_TIMEOUT":
                 raise
-            _late()
+            _late("prompt" if asked["query"] else "start")
         finally:
             if older_daemon(memd.place):
                 _in_background(_start_daemon)  # replaces the older daemon, if that is possible
