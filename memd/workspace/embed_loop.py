@@ -210,7 +210,7 @@ class EmbedLoop:
     async def _adopt_old(self, embedder: Embedder) -> bool:
         """Take vectors from the index of another release; return False if all chunks were looked up there."""
         old = self.old
-        if old is None or not self.pending:
+        if old is None:
             return False
         examined: bool = await self._context.write(
             lambda: old_vectors.adopt(self._index, old, model_id=embedder.model_id)
