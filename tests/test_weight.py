@@ -17,17 +17,18 @@ CEILINGS = {
     # sidecars beside the writer, telephone numbers, files that git tracks, folders that cannot be written,
     # what a folder is, where a conversation begins, pointers below the hook's gate, stores of three more
     # tools, characters beside pairs, what an assistant said, the line that answers.
-    "memd": 45_025,
+    "memd": 44_795,
     # The language server (1,964), doctor, instructions and sessions of agents, timelines, what is related
-    # and what links to a hit in find.
-    "memctl": 16_358,
-    "tests": 66_114,
+    # and what links to a hit in find; clients of agents as of today, a hook that asks the running server, a
+    # picker inside Neovim, an extension for VS Code, what was opened last.
+    "memctl": 16_812,
+    "tests": 63_784,
     # Up by known items, dated memories, the hybrid search against its better arm, the language server,
     # hooks in time, statements that change, and prompts that nobody tuned on.
-    "benchmarks": 8_976,
+    "benchmarks": 9_022,
 }
 
-RUNS_BYTES = 793_178  # of benchmarks/runs: the newest run of each figure that a page names
+RUNS_BYTES = 825_002  # of benchmarks/runs: the newest run of each figure that a page names
 
 
 @pytest.mark.parametrize(("package", "ceiling"), CEILINGS.items())
