@@ -228,15 +228,17 @@ def _prompts_get(client: AgentClient) -> str:
 def _doctor(clients: Sequence[AgentClient]) -> int:
     """Prove for each registered client what its prompts get; exit code UNHEALTHY if one would get nothing."""
     proved = []
-    for client in clients:
-        state = registration.state(client)
-        command = registration.prompt_command(client) if state in REGISTERED else None
-        if command is not None:
-            proved.append(_proved(client, command))
-        elif state != "not installed" or len(clients) == 1:
-            what = "no prompt gets notes unasked" if state in REGISTERED else "memctl is not registered"
-            print(f"{client.name}: {state}, {what}")
-    common.note_missed_hooks()
+    try:
+        for client in clients:
+            state = registration.state(client)
+            command = registration.prompt_command(client) if state in REGISTERED else None
+            if command is not None:
+                proved.append(_proved(client, command))
+            elif state != "not installed" or len(clients) == 1:
+                what = "no prompt gets notes unasked" if state in REGISTERED else "memctl is not registered"
+                print(f"{client.name}: {state}, {what}")
+    finally:  # also where a client's workspace is not registered any more
+        common.note_missed_hooks()
     if not proved and len(clients) > 1:
         print("no client runs memctl at a prompt: memctl agents install CLIENT")
     return exits.OK if all(proved) else exits.UNHEALTHY
