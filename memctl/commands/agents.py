@@ -266,20 +266,19 @@ def _proved(client: AgentClient, command: str) -> bool:
     print(f"  notes of {one_line(root)}: {why}")
     answer = common.asked("sources", {"workspace": root, "agent": True, "limit": 1000})
     titles = [one["title"] for one in answer["sources"] if not one["path"].startswith("memory/archives/")]
+    is_server = registration.is_server(command)
     # Long headings first: one of a word or two is seldom a question.
     for title in sorted(titles, key=len, reverse=True)[:QUESTIONS]:
         prompt = f"{title}?"
-        fields = {"cwd": folder, "prompt": prompt}
-        call = {"name": TOOL, "arguments": fields}
-        is_server = registration.is_server(command)
-        told = json.dumps(
-            {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call} if is_server else fields
-        )
+        told: dict[str, Any] = {"cwd": folder, "prompt": prompt}
+        if is_server:
+            call = {"name": TOOL, "arguments": told}
+            told = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
         began_s = time.monotonic()
         # The line of the user's own configuration, as the client runs it.
         done = subprocess.run(  # noqa: S602
-            command, shell=True, input=f"{told}\n".encode(), capture_output=True, timeout=60, check=False,
-            env=os.environ | {REASONS: "1"},
+            command, shell=True, input=f"{json.dumps(told)}\n".encode(), capture_output=True, timeout=60,
+            check=False, env=os.environ | {REASONS: "1"},
         )  # fmt: skip
         took_ms = (time.monotonic() - began_s) * 1000
         said = done.stdout.decode("utf-8", "replace")
