@@ -8,13 +8,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from tests_support import Notes, many
 
 from tools import generate
 
 # How long an example takes says something of the machine's load and nothing of memd.
-settings.register_profile("memd", deadline=None, max_examples=many(100))
+settings.register_profile(
+    "memd", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=many(100)
+)
 settings.load_profile("memd")
 
 # Collection makes millions of objects and drops few of them: the collector would look through them again and

@@ -153,6 +153,7 @@ class WorkspaceSync:
             seen: tuple[object, ...] = (
                 self.index.snapshot.generation, self.scanner.slices, self.scanner.last, len(self._backlog),
                 self.vectors.pending, self.index_loop.steps, self._open_work,
+                self.context.daemon.process.ticks,  # a long note, which may be that of another workspace
             )  # fmt: skip
             if seen != self._seen:
                 self._progressed_s, self._seen = time.monotonic(), seen

@@ -214,3 +214,10 @@ def test_a_first_search_beside_a_folder_that_hangs_answers_with_the_reason(
         disk.take(0)
         thread.join(20 * PATIENCE)
     until(lambda: unstarted.found("heron", workspace=str(root)) == ["heron.md"])
+
+
+def test_a_note_that_is_parsed_for_long_is_progress(unstarted, tmp_path):
+    """As on a busy machine: for longer than anybody waits, the parser's processor time alone goes on."""
+    unstarted.start(under=hurried("memd.workspace.sync.LOOK_S = 0.1", "memd.workspace.sync.STALLED_S = 2.0"))
+    root = unstarted.add_notes(tmp_path / "long", {"long.md": "a word\n" * 250_000 + "quetzal\n"})
+    assert _found(unstarted, "quetzal", root) == ["long.md"]

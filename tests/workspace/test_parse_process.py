@@ -135,3 +135,13 @@ def test_an_interrupted_note_is_named_for_another_try(notes):
     notes.indexer.prepare(readings, parse=interrupted)
     done = notes.indexer.commit(readings)
     assert (done.interrupted, [one.reason for one in done.skipped]) == (["a.md"], ["failed"])
+
+
+def test_the_processor_time_of_a_parser_tells_that_it_works(parser):
+    """A long note is parsed for minutes on a busy machine, and nothing else tells of progress."""
+    before = parser.ticks
+    parsed(parser, "a word\n" * 100_000)
+    assert parser.ticks > before
+    with parser._process:
+        parser.close()
+    assert parser.ticks == 0
