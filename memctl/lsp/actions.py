@@ -9,6 +9,7 @@ from memctl import paths
 from memctl.lsp.completion import link_to, near
 from memctl.lsp.documents import Document, sendable, uri_of
 from memctl.lsp.navigation import link_at
+from memctl.lsp.positions import content
 from memctl.lsp.workspace import FailedError, Workspace, stem_of
 
 NEAREST = 5  # notes that a link is offered to
@@ -63,8 +64,8 @@ def _action(title: str, kind: str, document: Document, place: tuple[int, int], n
 
 def _mentions(document: Document, at: int, workspace: Workspace, style: str) -> list[dict[str, Any]]:
     """Return the actions that make a link of the name of a note around an offset, the longest name first."""
-    begin = document.text.rfind("\n", 0, at) + 1
-    line = document.text[begin:].partition("\n")[0]
+    number, behind = document.line_at(at)
+    begin, line = at - behind, content(document.lines[number])
     folded = line.casefold()
     found = []
     for path, note in workspace.names().items():

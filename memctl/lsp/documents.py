@@ -129,23 +129,15 @@ class Places:
 
         Args:
             path: of the note, relative to the workspace.
-            number: from 1, as memd counts lines: a line feed ends one.
+            number: from 1, as memd counts lines.
             column: from 1, in characters; 0: the whole line.
         """
         text = self.text(path)
-        at = min(number, len(text.lines)) - 1
-        if not text.is_by_lf:
-            start = 0
-            for _ in range(number - 1):
-                start = text.text.find("\n", start) + 1 or len(text.text)
-            at, before = text.line_at(start + max(0, column - 1))
-            column = before + 1 if column else 0
+        at, before = text.line_at(text.memd_start(number) + max(0, column - 1))
         line = content(text.lines[at])
-        start, stop = 0, len(line)
-        if column:
-            start = min(column - 1, stop)
-            if match := _LINK.match(line, start):
-                stop = match.end()
+        start, stop = min(before, len(line)), len(line)
+        if column and (match := _LINK.match(line, start)):
+            stop = match.end()
         span = {
             "start": {"line": at, "character": units(line[:start], text.encoding)},
             "end": {"line": at, "character": units(line[:stop], text.encoding)},

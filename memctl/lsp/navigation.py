@@ -92,7 +92,7 @@ def references(document: Document, offset: int, workspace: Workspace, places: Pl
         heading = meant_line(link, document, workspace, places) or None if link["part"] else None
     elif at := heading_at(outline, offset):
         # That of the first level is the note's title.
-        heading = None if at["level"] == 1 else document.text.count("\n", 0, at["start"]) + 1
+        heading = None if at["level"] == 1 else document.memd_line(at["start"])
 
     @cache
     def is_it(part: str) -> bool:

@@ -62,14 +62,23 @@ class Text:
         self.lines = split(text)
         self._text: str | None = text
         self._starts: list[int] | None = None
-        self._is_by_lf: bool | None = None
+        self._memd_starts: list[int] | None = None
 
     @property
-    def is_by_lf(self) -> bool:
-        """Whether a line feed ends each line, as memd counts them."""
-        if self._is_by_lf is None:
-            self._is_by_lf = len(self.lines) == self.text.count("\n") + 1
-        return self._is_by_lf
+    def memd_starts(self) -> list[int]:
+        """Where the lines begin that memd counts: a lone CR ends one only in a text without any LF."""
+        if self._memd_starts is None:
+            *parts, _ = self.text.split("\n" if "\n" in self.text else "\r")
+            self._memd_starts = list(accumulate((len(part) + 1 for part in parts), initial=0))
+        return self._memd_starts
+
+    def memd_line(self, offset: int) -> int:
+        """Return the line of an offset as memd counts, from 1."""
+        return bisect_right(self.memd_starts, offset)
+
+    def memd_start(self, number: int) -> int:
+        """Return where a line begins as memd counts, of a number that is too high the last one."""
+        return self.memd_starts[min(number, len(self.memd_starts)) - 1]
 
     @property
     def text(self) -> str:
@@ -120,7 +129,7 @@ class Text:
             if last + 1 < len(self.lines):  # what follows the last line end is the next line
                 lines.pop()
             self.lines[first : last + 1] = lines
-        self._text = self._starts = self._is_by_lf = None
+        self._text = self._starts = self._memd_starts = None
 
     def _place(self, position: dict[str, Any]) -> tuple[int, int]:
         line, column = max(0, int(position["line"])), max(0, int(position["character"]))

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from memctl.lsp.documents import MAX_TEXT_CHARS, Document, Documents, Places, path_of, sendable, uri_of
 from memctl.lsp.navigation import heading_at, line_of, link_at, links_in, meant_line
-from memctl.lsp.positions import Text
+from memctl.lsp.positions import Text, content
 from memctl.lsp.workspace import FailedError, Workspace, stem_of
 
 SYNC_S = 30.0  # until saved changes are in the index
@@ -27,7 +27,6 @@ Change = Callable[[str, dict[str, Any]], str | None]  # path of a note, its link
 _URLS = frozenset({"markdown", "image", "definition"})
 _SUFFIX = re.compile(r"\.(?:md|markdown)$", re.IGNORECASE)
 _ATX = re.compile(r" {0,3}#{1,6}[ \t]+(.*?)(?:[ \t]+#+)?\s*$")
-_LINE = re.compile(r"[^\r\n]*")
 _NO_PART = re.compile(r"[#|^:\[\]]|%%")  # what a part of a [[link]] cannot have
 _NO_SLUG = re.compile(r"[^\w\- ]")
 
@@ -40,8 +39,8 @@ def prepare(document: Document, offset: int, workspace: Workspace, places: Place
     (start, stop), path, line = found
     name = stem_of(path)
     if line:
-        text = places.text(path).text
-        name = text[slice(*_title(text, line))]
+        text = places.text(path)
+        name = text.text[slice(*_title(text, line))]
     return {"range": document.span(start, stop), "placeholder": name}
 
 
@@ -64,8 +63,8 @@ def _named(
     heading = heading_at(outline, offset)
     # memd reads on where \r alone ends a line: what is behind it is no part of the heading.
     if heading is not None and "\r" not in document.text[heading["start"] : offset]:
-        line = document.text.count("\n", 0, heading["start"]) + 1
-        return _title(document.text, line), document.path, line
+        line = document.memd_line(heading["start"])
+        return _title(document, line), document.path, line
     return None
 
 
@@ -158,7 +157,7 @@ def _rename_heading(path: str, line: int, new: str, workspace: Workspace, docume
 
     edits = _edits({path: path}, workspace, documents, change, of_note=False)
     text = places.text(path)
-    edits.setdefault(path, []).append({"range": text.span(*_title(text.text, line)), "newText": new})
+    edits.setdefault(path, []).append({"range": text.span(*_title(text, line)), "newText": new})
     return edits
 
 
@@ -228,12 +227,10 @@ def _in_front(
         yield {"range": text.span(*match.span()), "newText": new}
 
 
-def _title(text: str, line: int) -> tuple[int, int]:
-    """Return the place of a heading's text, without its signs; *line* from 1."""
-    start = 0
-    for _ in range(line - 1):
-        start = text.find("\n", start) + 1
-    written = _LINE.match(text, start)[0]  # type: ignore[index]
+def _title(text: Text, line: int) -> tuple[int, int]:
+    """Return the place of a heading's text, without its signs; *line* as memd counts."""
+    start = text.memd_start(line)
+    written = content(text.lines[text.line_at(start)[0]])
     if match := _ATX.match(written):
         return start + match.start(1), start + match.end(1)
     lead = len(written) - len(written.lstrip())

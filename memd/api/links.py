@@ -30,7 +30,7 @@ from memd.index.snapshot import View
 from memd.records import Heading, LinkKind, Source, SourceText, Why
 from memd.rpc.context import Call, Packed, packed
 from memd.search.keyword import phrase_expression
-from memd.sources.scan import read_source
+from memd.sources.scan import read_source, with_line_feeds
 from memd.text import pieces_of
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
@@ -356,7 +356,7 @@ def _parsed(text: str) -> tuple["Lines", "FrontMatter", tuple[Heading, ...], tup
     from memd.sources.links import occurrences  # noqa: PLC0415
     from memd.sources.markdown import headings, read_blocks, split_lines  # noqa: PLC0415
 
-    lines = split_lines(text)
+    lines = split_lines(with_line_feeds(text))
     front = read_front_matter(lines)
     blocks, _ = read_blocks(lines, front.lines)
     return lines, front, tuple(headings(blocks)), tuple(occurrences(lines, blocks, front))

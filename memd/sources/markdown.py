@@ -6,8 +6,8 @@ Tables have rows but no cells: markdown-it fills up missing cells, and 29 KB can
 
 A line ends at ``\n`` or ``\r\n`` and nowhere else, as Vim, git, grep and ripgrep count, so that memd's line
 numbers open the right place. A lone ``\r``, a form feed or U+2028 belongs to its line (`str.splitlines` would
-break there). A text that ends with a line break has no empty line after it.
-
+break there); of a text without any ``\n``, `scan.with_line_feeds` makes lines before. A text that ends with a
+line break has no empty line after it.
 Warnings contain a line number and no words of the note, because they are logged.
 """
 

@@ -272,10 +272,20 @@ def _decoded(content: bytes) -> tuple[str, tuple[str, ...]]:
         raise _NotASourceError("not-utf8")
     content = content.removeprefix(codecs.BOM_UTF8)
     try:
-        return content.decode("utf-8"), ()
+        return with_line_feeds(content.decode("utf-8")), ()
     except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        return content.decode("utf-8", "replace"), (f"{NOT_UTF8} from line {line} on: iconv -t UTF-8",)
+        text = with_line_feeds(content.decode("utf-8", "replace"))
+        line = with_line_feeds(content[: error.start].decode("utf-8")).count("\n") + 1
+        return text, (f"{NOT_UTF8} from line {line} on: iconv -t UTF-8",)
+
+
+def with_line_feeds(text: str) -> str:
+    r"""Return a text whose lines a lone ``\r`` ends, as on the first Macs, with ``\n`` at the same places.
+
+    Where there is any ``\n``, a lone ``\r`` stays a character of its line: in the output of a program that
+    draws progress, and for all that count lines beside memd.
+    """
+    return text if "\n" in text else text.replace("\r", "\n")
 
 
 def is_utf8(path: str) -> bool:

@@ -1,11 +1,9 @@
 """Workspace symbols, settings, document links and hints of `memctl lsp`, also by the editor's name."""
 
-import time
 from pathlib import Path
 
 import pytest
 from lsp_editor import ABLE, Editor, places
-from patience import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("shared_daemon")
 
@@ -130,22 +128,26 @@ def test_notes_of_several_workspaces_are_served_at_once(editor, daemon, tmp_path
     assert {hit["location"]["uri"].startswith(f"file://{other}/") for hit in found} == {True, False}
 
 
-def test_lines_that_a_carriage_return_ends_are_counted_as_the_editor_does(editor, tmp_path):
+def test_lines_that_a_carriage_return_ends_are_counted_as_the_editor_does(editor, daemon, tmp_path):
     (tmp_path / "notes/mac.md").write_bytes(
         "# Mac\r\rone\rtwo 😀 [[Solo]]\n\n## There\n\nThe quay.\n".encode()
     )
+    (tmp_path / "notes/first.md").write_bytes("# First\rtwo 😀 [[Solo]]\r\r## There\rThe pier.\r".encode())
+    daemon.call("sync", workspace=str(tmp_path / "notes"))
     one = editor("utf-8")
-    one.open("Solo.md", "[[mac#There]]\n")
-    one.ask("workspace/symbol", query="quay")
-    for _ in range(100):
-        found = one.at("definition", "Solo.md", 0, 3)
-        if found:
-            break
-        time.sleep(0.1 * PATIENCE)
-    assert found["range"]["start"] == {"line": 5, "character": 0}
+    one.open("Solo.md", "[[mac#There]] [[first#There]]\n")
+    for column, line in ((3, 5), (17, 3)):
+        assert one.at("definition", "Solo.md", 0, column)["range"]["start"] == {"line": line, "character": 0}
     links = one.at("references", "Solo.md", 9, 0, context={"includeDeclaration": False})
-    (link,) = (link for link in links if link["uri"] == one.uri("mac.md"))
-    assert link["range"]["start"] == {"line": 3, "character": 9}
+    starts = {places([link])[0][0]: link["range"]["start"] for link in links}
+    assert starts["mac.md"] == {"line": 3, "character": 9}
+    assert starts["first.md"] == {"line": 1, "character": 9}
+    found = one.ask("workspace/symbol", query="pier")[0]
+    assert (found["name"], found["location"]["range"]["start"]["line"]) == ("The pier.", 4)
+    one.open("first.md", (tmp_path / "notes/first.md").read_bytes().decode())
+    (top,) = one.ask("textDocument/documentSymbol", textDocument={"uri": one.uri("first.md")})
+    assert top["children"][0]["selectionRange"]["start"] == {"line": 3, "character": 0}
+    assert one.at("prepareRename", "first.md", 3, 4)["placeholder"] == "There"
 
 
 def test_document_links_lead_to_notes_and_files(editor, tmp_path):

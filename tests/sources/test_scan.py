@@ -81,13 +81,15 @@ def test_reading_and_walking_agree_on_the_stamp(tmp_path):
         (b"", ""),
         (b"\xef\xbb\xbfwith BOM", "with BOM"),
         (b"a\r\nb\r\n", "a\r\nb\r\n"),
+        (b"# a\rb\r", "# a\nb\n"),
+        (b"5%\r10%\nb\n", "5%\r10%\nb\n"),
         ("Caf\u0065\u0301 \u1112\u1161\u11ab".encode(), "Caf\u0065\u0301 \u1112\u1161\u11ab"),
         (b"x" * MAX_SOURCE_BYTES, "x" * MAX_SOURCE_BYTES),
     ],
-    ids=["0 bytes", "BOM", "CRLF", "NFD", "4 MiB"],
+    ids=["0 bytes", "BOM", "CRLF", "CR", "CR and LF", "NFD", "4 MiB"],
 )
 def test_text_stays_as_it_is_in_the_file(tmp_path, content, text):
-    """Only a BOM is taken off; the hash is of the file's bytes."""
+    """But for a BOM, and a lone CR that ends all lines; the hash is of the file's bytes."""
     write(tmp_path, "a.md", content)
     found = read(tmp_path, "a.md")
     assert isinstance(found, SourceText)
@@ -127,6 +129,7 @@ def test_what_is_not_utf8_text_is_skipped(tmp_path, content, reason):
         (b"one\ntwo caf\xe9 more", "one\ntwo caf\ufffd more"),
         (b"one\nlone surrogate \xed\xa0\x80", "one\nlone surrogate \ufffd\ufffd\ufffd"),
         (b"one\ncut \xe6\xbc", "one\ncut \ufffd"),
+        (b"one\rcut \xe6\xbc", "one\ncut \ufffd"),
         (b"one\noverlong \xc0\xaf", "one\noverlong \ufffd\ufffd"),
     ],
 )
