@@ -9,6 +9,10 @@ the same queries after their relevant documents were removed ("removed"), and fo
 ("foreign"); how often one of the first three hits is right for each value; and the area under the curve of
 the best score. Also, for queries without any answer ("made up": letters, syllables), how many get "none".
 
+First hits (`--first` measures nothing else; the parts of a folder count together): of the questions with a hit,
+how often the first is right, how many of these answers are "strong", also by the score alone, how often the
+first is right then, and how often for a lead in each range.
+
 Curves: for each threshold, how many of the set's own queries have a best score (or best cosine) below it, and
 how many foreign and made-up ones.
 """
@@ -23,6 +27,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from typing import get_args
 
@@ -35,6 +40,7 @@ from memd.eval.holdout import hold_out, neutral_names
 from memd.eval.questions import choose
 from memd.records import Confidence, Mode
 from memd.search import source_scores
+from memd.search.confidence import STRONG
 from memd.search.explanation import Shares
 from memd.search.search import Answer
 from memd.text import is_readable
@@ -57,6 +63,16 @@ SHARES = {  # of words for what does not decay; of meaning
     "first .2, file .3; meaning .35": (Shares(0.5, 0.2, 0.3), 0.35),
     "first .3, file .3; meaning .25": (Shares(0.4, 0.3, 0.3), 0.25),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class First:
+    """What an answer says of its first hit."""
+
+    is_right: bool
+    is_strong: bool
+    is_strong_by_score: bool
+    lead: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +109,19 @@ class Corpus:
         return documents[bisect(lines, line) - 1]
 
 
+LEADS = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2)  # the lower ends
+
+
 def main() -> None:
     options = _options()
+    if options.first:
+        groups = [beir.sets(folder) for folder in options.sets]
+        named = {name: parts for group in groups for name, parts in group.items()}
+        named |= {"headings": [headings(options.headings)]} if options.headings else {}
+        named |= {"pairs": [pairs(*options.pairs)]} if options.pairs else {}
+        rows = [first_hits(name, _firsts(parts, options.indexes)) for name, parts in named.items()]
+        report.show("calibration", rows, options)
+        return
     sets = [beir.load(folder) for folder in options.sets]
     if options.pairs:
         sets.append(pairs(*options.pairs))
@@ -129,6 +156,7 @@ def _options() -> argparse.Namespace:
         "--headings", type=Path, metavar="NOTES", help="a folder of notes that is asked for its own headings"
     )
     parser.add_argument("--indexes", type=Path, help="where indexes are kept for later runs")
+    parser.add_argument("--first", action="store_true", help="only how sure answers are of their first hit")
     parser.add_argument("--shares", action="store_true", help="also try the shares: 32 times the queries")
     return parser.parse_args()
 
@@ -252,6 +280,39 @@ def _words(corpus: Corpus, foreign: Sequence[Query]) -> list[dict[str, object]]:
             row["made up none"] = _share(nonsense[part], "none")
             rows.append(row)
     return rows
+
+
+def _firsts(parts: Sequence[Beir], kept: Path | None) -> list[First]:
+    """Ask the questions of some sets, each of its own index, as a client does."""
+    found = []
+    for data in parts:
+        with _corpus(data, kept, glued=1) as corpus:
+            for query in data.queries:
+                answer = corpus.built.ask(query.text)
+                right = {one for one, grade in data.judgements[query.id].items() if grade > 0}
+                if answer.hits:
+                    is_strong = answer.confidence == "strong"
+                    by_score = max(_best([answer])) >= STRONG
+                    lead = answer.sure.lead or 0.0
+                    found.append(First(corpus.documents(answer)[0] in right, is_strong, by_score, lead))
+    return found
+
+
+def first_hits(name: str, firsts: Sequence[First]) -> dict[str, object]:
+    """Return the row of a set: what its answers say of their first hits."""
+
+    def share(values: Sequence[bool]) -> float:
+        return sum(values) / max(len(values), 1)
+
+    row: dict[str, object] = {"set": name, "questions": len(firsts)}
+    row["right"] = share([one.is_right for one in firsts])
+    for word, is_so in (("strong", attrgetter("is_strong")), ("by score", attrgetter("is_strong_by_score"))):
+        row[f"right called {word}"] = share([is_so(one) for one in firsts if one.is_right])
+        row[f"right if {word}"] = share([one.is_right for one in firsts if is_so(one)])
+    for low, high in zip(LEADS, [*LEADS[1:], 2.0], strict=True):
+        some = [one.is_right for one in firsts if low <= one.lead < high]
+        row[f"lead {low}"] = f"{share(some):.2f} of {len(some)}"
+    return row
 
 
 def made_up() -> list[Query]:

@@ -82,9 +82,12 @@ def main() -> None:
         for name, gate in GATES.items():
             rows += [figures(data.name, name, prompts, gate, half) for half in ("even", "odd")]
     asides = options.pairs[0].name if options.pairs else ""
-    found = rows + means(rows, asides) if rows else []
-    found += [unasked(options.unasked, options.kept)] if options.unasked else []
-    report.show("injection", found, options)
+    unasked_rows = [unasked(path, options.kept) for path in options.unasked]
+    if rows and unasked_rows:
+        print(report.table(unasked_rows), end="\n\n")
+    report.show(
+        "injection", rows + means(rows, asides) if rows else unasked_rows, options, unasked=unasked_rows
+    )
 
 
 def _options() -> argparse.Namespace:
@@ -99,7 +102,9 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument(
         "--unasked",
+        nargs="+",
         type=Path,
+        default=[],
         metavar="JSONL",
         help="notes and prompts in one file, on which nothing was chosen",
     )

@@ -3,7 +3,8 @@
 Reads a folder with sessions/CONVERSATION/ and turns/ in BEIR's format. Questions are asked within their
 conversation, which is indexed in each LAYOUT: a file memory/sessions/YYYY-MM-DD-N.md a session, the pages
 that an import would write, a file a turn. `--recent` moves the days of the first, so that the newest session
-was yesterday: the figures must be about those of the unmoved.
+was yesterday: the figures must be about those of the unmoved. Beside the classes of the set, "a day" is of
+the questions that name one, as search reads them.
 
 any@k: a relevant session is among the first k; recall@5: the mean share of the relevant sessions among five;
 all@5 (strict): all are; nDCG@10. A file has the rank of its best chunk. With the kept run of a peer
@@ -26,6 +27,7 @@ from benchmarks.beir import Beir
 from benchmarks.conversations import Session
 from benchmarks.indexed import TODAY, indexed
 from memd.eval.scores import interval, mean, ndcg, recall
+from memd.search.named_days import named_days
 
 HITS = 30  # ten sessions; each has three at most
 SEED = 7
@@ -153,7 +155,8 @@ def figures(
                 measure: of(run[query.id], right) - (of(minus[query.id], right) if minus is not None else 0.0)
                 for measure, of in MEASURES.items()
             }
-            for kind in ("all", query.lang):
+            is_dated = bool(named_days(query.text, TODAY, ("english",)))
+            for kind in ("all", query.lang, *(("a day",) if is_dated else ())):
                 each[kind].append(values)
     rows = []
     for kind, found in each.items():
