@@ -9,7 +9,7 @@ the same queries after their relevant documents were removed ("removed"), and fo
 ("foreign"); how often one of the first three hits is right for each value; and the area under the curve of
 the best score. Also, for queries without any answer ("made up": letters, syllables), how many get "none".
 
-First hits (`--first` measures nothing else; the parts of a folder count together): of the questions with a hit,
+First hits (`--first` measures nothing else; parts of a folder count together): of the questions with a hit,
 how often the first is right, how many of these answers are "strong", also by the score alone, how often the
 first is right then, and how often for a lead in each range.
 
