@@ -17,10 +17,12 @@ from pathlib import Path
 
 from memctl import lock, paths
 from memd import fsio, process, registry
-from memd.errors import BusyError, IndexDamagedError, MemdError, WorkspaceError, storage_error
+from memd.config import load_team_config, write_shared
+from memd.errors import BusyError, ConfigError, IndexDamagedError, MemdError, WorkspaceError, storage_error
 from memd.index.database import follow_folder
 from memd.index.index import DATABASE
 from memd.registry import Registry, workspace_at
+from memd.team.identity import Identity
 
 Pairs = dict[Path, Path]  # old root → new root, of a workspace and of those inside of it
 
@@ -138,6 +140,17 @@ def _carry_out(pairs: Pairs, state_dir: Path) -> None:
     after = list(dict.fromkeys(pairs.get(root, root) for root in known))
     if after != known:
         register.write(after)
+
+    # What was published to a team goes on from the new place, under the same id.
+    folder = paths.config_dir()
+    Identity(folder).follow({str(source): str(target) for source, target in pairs.items()})
+    with suppress(ConfigError):  # a [team] that is wrong publishes nothing
+        team = load_team_config(folder / "config.toml")
+        shared = {Path(root).expanduser() for root in team.share} if team else set()
+        for source, target in pairs.items():
+            if source in shared:
+                write_shared(folder / "config.toml", str(target), is_shared=True)
+                write_shared(folder / "config.toml", str(source), is_shared=False)
 
 
 def _is_moved(source: Path, target: Path, state_dir: Path) -> bool:

@@ -49,7 +49,7 @@ MAY_IMPORT = {
     "memd.eval": VOCABULARY
     | {"memd.sources", "memd.embedding", "memd.index", "memd.search", "memd.api", "memctl.paths"},
     "memd.imports": VOCABULARY | {"memd.entries", "memd.sources", "memctl.paths"},
-    "memd.move": VOCABULARY | {"memd.index", "memctl.lock", "memctl.paths"},
+    "memd.move": VOCABULARY | {"memd.index", "memd.team.identity", "memctl.lock", "memctl.paths"},
     "memd.daemon": VOCABULARY
     | {"memd.sources", "memd.rpc", "memd.workspace", "memd.api", "memd.move"}
     | {"memctl.environment", "memctl.lock", "memctl.paths", "memctl.protocol"},

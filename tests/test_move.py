@@ -3,11 +3,14 @@
 import itertools
 import os
 
+import msgspec
 import pytest
 
 from memd import move
+from memd.config import load_team_config
 from memd.errors import WorkspaceError
 from memd.registry import MOVE_NAME, Registry, create, workspace_at
+from memd.team.identity import Identity
 
 CALLS = ("rename", "replace", "unlink", "fsync", "fdatasync", "rmdir")
 
@@ -91,3 +94,19 @@ def test_a_target_that_is_not_there_is_named(moved):
     state, old, new = moved
     with pytest.raises(WorkspaceError, match=f"there is no {new}x: name the folder that {old} was moved to"):
         move.move(str(old), f"{new}x", state)
+
+
+def test_what_is_published_to_a_team_is_published_from_the_new_place(moved, tmp_path, monkeypatch):
+    """Not withdrawn, nor sent as another workspace."""
+    state, old, new = moved
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    (tmp_path / "config" / "memd").mkdir(parents=True)
+    config = tmp_path / "config" / "memd" / "config.toml"
+    config.write_text(f'[team]\nuri = "https://milvus:1"  # ours\nshare = ["/n", "{old}"]\n')
+    owner = Identity(config.parent)
+    first = owner.publication(new, "https://milvus:1", confirmed=False)
+    owner.remember(msgspec.structs.replace(first, root=str(old)))
+    move.move(str(old), str(new), state)
+    assert load_team_config(config).share == ("/n", str(new))
+    assert "# ours" in config.read_text()
+    assert Identity(config.parent).published("https://milvus:1") == [first]

@@ -11,6 +11,7 @@ import hashlib
 import os
 import secrets
 import socket
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -102,6 +103,15 @@ class Identity:
     def forget(self, publication: Publication) -> None:
         """Record that a store has nothing of a workspace any more. Durable on return."""
         self._write(tuple(one for one in self._known.published if not _is_same(one, publication)))
+
+    def follow(self, moved: Mapping[str, str]) -> None:
+        """Record the new roots of moved workspaces: old root → new root. Durable on return."""
+        self._write(
+            tuple(
+                msgspec.structs.replace(one, root=moved.get(one.root, one.root))
+                for one in self._known.published
+            )
+        )
 
     def _write(self, published: tuple[Publication, ...]) -> None:
         if published != self._known.published:

@@ -127,6 +127,7 @@ class Team:
         """Remove from the store what it has of a root, or of a name that `left` has."""
         for publication in self._of(root):
             self.publisher.withdraw(publication)
+            self.reader.listed = tuple(one for one in self.reader.listed if one.ws != publication.id)
 
     def shared(self, root: Path) -> SharedWorkspace:
         """Return a workspace that is published. Raises StoreError: it is not, or it is not open."""

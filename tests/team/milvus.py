@@ -50,6 +50,57 @@ def test_what_is_saved_and_deleted_is_found_and_not_found(member):
     assert ada.found(root, "heron") == []
 
 
+def test_what_is_no_longer_known_here_is_listed_and_removed(member):
+    """The state folder, team.json and the workspace are gone; the store still has its rows."""
+    ada = member()
+    root = ada.folder("marsh", {"bittern.md": MARSH})
+    assert ada.publish(root)["done"]
+    ada.daemon.stop()
+    ada.config.with_name("team.json").unlink()
+    text = ada.config.read_text()
+    ada.config.write_text("".join(line for line in text.splitlines(True) if not line.startswith("share")))
+    ada.daemon.start()
+    until(lambda: [one["stage"] for one in ada.status()["workspaces"]] == ["left"])
+    assert ada.status()["workspaces"][0]["root"] == "marsh"
+    assert ada.daemon.call("team.unpublish", path="/marsh")["done"]
+    until(lambda: ada.status()["workspaces"] == [])
+
+
+def test_a_workspace_that_was_moved_goes_on(member):
+    ada = member()
+    root = ada.folder("marsh", {"bittern.md": MARSH})
+    assert ada.publish(root)["done"]
+    moved = root.with_name("fen")
+    root.rename(moved)
+    assert ada.daemon.memctl("workspaces", "move", str(root), str(moved)).returncode == 0
+    ada.save(moved, "pond.md", POND)
+    until(
+        lambda: (
+            [(one["root"], one["stage"], one["sources"]) for one in ada.status()["workspaces"]]
+            == [(str(moved), "published", 2)]
+        )
+    )
+    assert ada.found(moved, "kingfisher") == ["pond.md"]
+
+
+def test_what_replaces_a_note_is_told_of_the_note_that_was_sent_before(member):
+    ada = member()
+    root = ada.folder("marsh", {"old.md": "# Sluice\n\nThe sluice opens at dawn.\n"})
+    assert ada.publish(root)["done"]
+    ada.save(root, "new.md", "---\nsupersedes: old.md\n---\n# Sluice\n\nThe sluice opens at noon.\n")
+    until(lambda: ada.found(root, "when the sluice opens at dawn") == ["new.md", "old.md"])
+    found = ada.daemon.call("search", workspace=str(root), query="sluice opens at dawn", scope="team")
+    assert found["hits"][1]["superseded_by"] == ["new.md"]
+    (root / "new.md").unlink()
+
+    def replaced():
+        found = ada.daemon.call("search", workspace=str(root), query="sluice opens at dawn", scope="team")
+        return [(hit["path"], hit["superseded_by"]) for hit in found["hits"]]
+
+    until(lambda: replaced() == [("old.md", [])])
+    assert ada.daemon.call("team.check")["differences"] == []
+
+
 def test_words_in_a_row_come_first(member):
     ada = member()
     shuffled = "# Mill\n\nOld mill, heron stands, mill under, the heron, old heron.\n"
