@@ -43,9 +43,9 @@ def installed() -> Path:
         (CACHE / "package.json").write_text(wanted)
         # OpenClaw needs a newer node than npm's own; it comes with the packages.
         subprocess.run([*INSTALL, "--engine-strict=false"], cwd=CACHE, check=True, timeout=INSTALL_TIMEOUT_S)
-        # Its script after the installation, which puts its program in place.
-        script = CACHE / "node_modules" / "@anthropic-ai" / "claude-code" / "install.cjs"
-        subprocess.run(["node", script], cwd=script.parent, check=True, timeout=INSTALL_TIMEOUT_S)
+        for name in ("@anthropic-ai/claude-code/install.cjs", "opencode-ai/postinstall.mjs"):
+            script = CACHE / "node_modules" / name  # puts the client's program in place
+            subprocess.run(["node", script], cwd=script.parent, check=True, timeout=INSTALL_TIMEOUT_S)
     return CACHE / "node_modules" / ".bin"
 
 
@@ -215,11 +215,11 @@ def test_a_real_client_gets_a_note_once_until_it_compacts(installed, daemon):
         assert inner
         assert [one.count("<memd-recall>") for one in (first, last)] == [1, 1]
         assert not any("<memd-recall>" in one for one in inner)
-        assert len(list(kept.iterdir())) == 1
+        assert len(list(kept.glob("claude-code.*"))) == 1
         [again] = conversation.say(QUESTION)
         assert again.count("<memd-recall>") == 1  # that of the first prompt
         conversation.say("/compact")
-        assert list(kept.iterdir()) == []
+        assert list(kept.glob("claude-code.*")) == []
         *_, later = conversation.say(QUESTION)
         assert later.count("<memd-recall>") == 1
         assert "5433" in later
