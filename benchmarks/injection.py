@@ -29,7 +29,7 @@ from benchmarks.recall import some
 from memctl.commands.hook import BUDGET_TOKENS, as_words
 from memd.api.recall import LEAST_HITS, PIECE_TOKENS
 from memd.embedding.onnx import OnnxEmbedder
-from memd.search.confidence import is_sure, pointers, sure_ones
+from memd.search.confidence import is_sure, pointer, sure_ones
 from memd.search.ranking import Candidate
 from memd.text import is_readable
 
@@ -154,7 +154,8 @@ def unasked(path: Path, kept: Path | None) -> dict[str, Any]:
                 matched = answer.judged.matched if answer and answer.judged else None
                 passed = sure_ones(every_one, answer.sure.lead, matched, answer.read) if answer else []
                 whole = [one for one, sure in zip(every_one, passed, strict=True) if sure]
-                named = [] if whole else pointers([hit.candidate for hit in hits])
+                nearest = None if whole else pointer(every_one)
+                named = [nearest] if nearest else []
                 is_right = [[one.path == line.get("path") for one in some] for some in (whole, named)]
                 is_first = bool(hits) and hits[0].source.path == line.get("path")
                 found[line["kind"]].append((is_right[0], is_right[1], is_first))

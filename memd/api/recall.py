@@ -16,7 +16,7 @@ from memd.index.snapshot import View
 from memd.index.source_rows import EXTERNAL
 from memd.records import Confidence, Source
 from memd.rpc.context import Call, Packed, packed
-from memd.search.confidence import pointers, sure_ones
+from memd.search.confidence import pointer, sure_ones
 from memd.search.filters import OF_PATHS
 from memd.search.recall import BYTES_PER_TOKEN, ESTIMATOR, NoteTitle, Piece, Recalled, Titles, piece_of
 from memd.search.recall import recall as fit
@@ -42,7 +42,7 @@ class Start(NamedTuple):
 
 
 NO_START = Start()
-POINTED = "Perhaps about it; get reads one:"
+POINTED = "Perhaps about it; get reads it:"
 RECALL_HITS = 50  # candidates for a prompt, at most
 PIECE_TOKENS = 50  # length of a short piece: a small budget needs no more candidates than fit into it
 LEAST_HITS = 10  # some of them repeat text that is sent already
@@ -130,8 +130,8 @@ def fitted(
     wanted = [hit for hit in hits if params.superseded or not (hit.superseded_by or hit.expired)]
     titles = start.titles
     if params.sure:
-        near = {one.id for one in pointers([hit.candidate for hit in wanted])}
-        rest = [hit for hit in wanted if hit.candidate.id in near and hit.candidate.id not in pointed]
+        near = pointer([hit.candidate for hit in wanted])
+        rest = [hit for hit in wanted if hit.candidate is near and hit.candidate.id not in pointed]
         # What replaces a sure note comes in its place, whatever its own words are.
         newer = {path for hit in hits for path in hit.superseded_by}
         found, matched = [hit.candidate for hit in hits], answer.judged.matched if answer.judged else None

@@ -95,29 +95,21 @@ def _judged_by_words(candidate: Candidate, read: float) -> bool:
     return (candidate.vector_score is None or read < 0.5) and candidate.keyword_rank == 1  # noqa: PLR2004 - a half
 
 
-# Below the gate a note is only named, as the title and path of a pointer. Chosen on 250 questions of
-# tests/pairs.jsonl, in very different words, against 250 foreign ones and talk: .22 of those whose note the
-# search has first get a note or a pointer, .81 of the pointers are right, and .98 of the others get none.
-POINTERS = 3  # at most
-POINT_SCORE = 0.25  # before decay
-POINT_MEANING = 0.48  # of the vector arm …
-POINT_MEANING_AHEAD = 0.42  # … or this, if no other note comes near it:
-POINT_AHEAD = 0.18
+# Below the gate a note is only named, as the title and path of a pointer: the one nearest in meaning, if no
+# other comes near it. How near it is tells little: in German and French the nearest notes to a remark are as
+# near as those to a question. Chosen on benchmarks/prompts-chosen.jsonl; docs/agents.md has other figures.
+POINT_MEANING = 0.35  # of the vector arm
+POINT_AHEAD = 0.15
 
 
-def pointers(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Return those to name to a reader who did not ask, one of each note; *candidates*: best first."""
-    first: dict[int, Candidate] = {}
-    for one in candidates:
-        first.setdefault(one.source, one)
-    meanings = {source: one.vector_score or 0.0 for source, one in first.items()}
-    found = []
-    for source, one in first.items():
-        others = max((score for other, score in meanings.items() if other != source), default=0.0)
-        is_ahead = meanings[source] >= max(POINT_MEANING_AHEAD, others + POINT_AHEAD)
-        if one.merged >= POINT_SCORE and (meanings[source] >= POINT_MEANING or is_ahead):
-            found.append(one)
-    return found[:POINTERS]
+def pointer(candidates: Sequence[Candidate]) -> Candidate | None:
+    """Return the one to name to a reader who did not ask; *candidates*: best first."""
+    if not candidates:
+        return None
+    nearest = max(candidates, key=lambda one: one.vector_score or 0.0)
+    others = [one.vector_score or 0.0 for one in candidates if one.source != nearest.source]
+    least = max(POINT_MEANING, max(others, default=0.0) + POINT_AHEAD)
+    return nearest if (nearest.vector_score or 0.0) >= least else None
 
 
 # The score, and the lead over the best hit of another note, from which on an answer is strong, too. On chats

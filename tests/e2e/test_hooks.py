@@ -179,12 +179,11 @@ def test_a_note_below_the_gate_is_named_once(daemon, notes):
     oven = (
         "# The oven in the cabin\n\nIts fan is broken: bake bread at 245 degrees, and turn the loaf once.\n"
     )
-    stove = "# The stove in the hut\n\nBread burns at 230 degrees: turn each loaf twice, its fan is loud.\n"
-    texts = {"oven.md": oven, "stove.md": stove, "kept.md": f"---\nprivate: true\n---\n{oven}"}
+    texts = {"oven.md": oven, "kept.md": f"---\nprivate: true\n---\n{oven}"}
     for path, text in texts.items():
         (notes / path).write_text(text)
     daemon.call("index", workspace=str(notes))
-    vague = "my loaf came out burnt on one side"
+    vague = "our cottage stove burns the food"
     text = said(daemon, notes, vague, session_id="vague")
     assert "> - The oven in the cabin \u2014 oven.md" in text
     assert "245" not in text

@@ -13,13 +13,11 @@ from memd.search.confidence import (
     NEAR_IN_PIECES,
     POINT_AHEAD,
     POINT_MEANING,
-    POINT_MEANING_AHEAD,
-    POINT_SCORE,
     STRONG,
     Sureness,
     confidence,
     led,
-    pointers,
+    pointer,
 )
 from memd.search.ranking import Candidate
 
@@ -47,21 +45,20 @@ def test_one_word_of_the_question_is_enough_for_weak():
     assert said(candidate(0.01)) == "weak"
 
 
-def of_note(source: int, meaning: float, merged: float = POINT_SCORE):
-    return candidate(merged, meaning=meaning)._replace(source=source, id=10 * source)
+def of_note(source: int, meaning: float):
+    return candidate(0.1, meaning=meaning)._replace(source=source, id=10 * source)
 
 
-def test_a_note_is_named_that_is_near_or_ahead_of_the_others():
-    """Each once, by its best passage, and three at most; a passage that words alone found is not."""
-    far = of_note(9, POINT_MEANING_AHEAD - POINT_AHEAD)
-    ahead = of_note(1, POINT_MEANING_AHEAD)
-    assert pointers([ahead, ahead._replace(id=11), far]) == [ahead]
-    assert pointers([ahead, of_note(9, POINT_MEANING_AHEAD - POINT_AHEAD + 0.01)]) == []
-    assert pointers([of_note(1, POINT_MEANING_AHEAD - 0.01)]) == []
-    assert pointers([of_note(1, 0.9, POINT_SCORE - 0.01)]) == []
-    near = [of_note(number, POINT_MEANING) for number in range(5)]
-    assert pointers(near) == near[:3]
-    assert pointers([candidate(0.9, meaning=None)]) == []
+def test_the_note_is_named_that_is_ahead_of_the_others_in_meaning():
+    """Wherever it ranks, by its best passage; a passage that words alone found is not."""
+    far = of_note(9, POINT_MEANING - POINT_AHEAD - 0.001)
+    ahead = of_note(1, POINT_MEANING)
+    assert pointer([far, of_note(1, 0.1), ahead]) == ahead
+    assert pointer([ahead, of_note(9, POINT_MEANING - POINT_AHEAD + 0.01)]) is None
+    assert pointer([of_note(1, POINT_MEANING - 0.01)]) is None
+    assert pointer([of_note(1, 0.9), of_note(2, 0.9)]) is None
+    assert pointer([candidate(0.9, meaning=None)]) is None
+    assert pointer([]) is None
 
 
 def test_without_a_word_the_meaning_must_be_near():
