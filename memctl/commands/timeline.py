@@ -1,7 +1,7 @@
 """`memctl timeline`: the hits of a query by day, each day with its best one."""
 
+import sys
 from argparse import ArgumentParser, Namespace
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +10,9 @@ from memctl.arguments import count, filter_options, nearest_option, workspace_op
 from memctl.commands import common
 from memctl.exits import CommandError
 from memctl.output import caveats
-from memctl.output.hits import line_of
+from memctl.output.hits import gap_of, line_of
 from memctl.relative_path import shown
 from memctl.text import one_line
-
-GAP_DAYS = 31  # between two days: a longer gap is told
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -44,7 +42,7 @@ def run(args: Namespace) -> int:
 
     check_plot(args.plot)
     workspace = workspaces.find(args.workspace)
-    params: dict[str, Any] = {"workspace": workspace, "query": common.query_of(args)}
+    params: dict[str, Any] = {"workspace": workspace, "query": common.query_of(args, "timeline")}
     params |= common.filters(args, workspace, path="glob")
     with common.daemon() as client:
         answer = common.whole_answer(client, "timeline", params, args)
@@ -55,9 +53,8 @@ def run(args: Namespace) -> int:
         common.print_json(answer | {"days": days})
     else:
         common.print_text("".join(f"{line}\n" for line in lines(days, answer["workspace"], common.here())))
-        common.note(
-            caveats.notes(answer | {"hits": found if days else []}, cwd=common.here(), with_weak=False)
-        )
+        shown_answer = answer | {"hits": found if days else []}
+        common.note(caveats.notes(shown_answer, cwd=common.here(), with_weak=not sys.stderr.isatty()))
         if not days:
             common.note(caveats.NO_GOOD_MATCH if is_hidden else "no hits")
     if args.plot:
@@ -75,13 +72,13 @@ def lines(days: list[dict[str, Any]], workspace: str, cwd: str) -> list[str]:
     """Return a line for each day, and one for each long gap between two."""
     found = []
     width = max((len(str(one["hits"])) for one in days), default=0)
-    before: date | None = None
+    before = ""
     for one in days:
-        day, best = date.fromisoformat(one["date"]), one["best"]
-        if before and (gap := (day - before).days) > GAP_DAYS:
-            found.append(f"{'':10}  {'':{width}}  … {gap:,} days")
+        best = one["best"]
+        if gap := gap_of(before, one["date"]):
+            found.append(f"{'':10}  {'':{width}}  {gap}")
         title = one_line(best.get("heading") or best.get("title") or "")
         place = f"{shown(workspace, best['path'], cwd)}:{line_of(best)}"
         found.append(f"{one['date']}  {one['hits']:>{width}}  {'  '.join(filter(None, (title, place)))}")
-        before = day
+        before = one["date"]
     return found

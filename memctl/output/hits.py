@@ -4,6 +4,7 @@ import os
 import sys
 from argparse import Namespace
 from collections.abc import Iterable, Sequence
+from datetime import date
 from typing import Any, NamedTuple
 
 from memctl import last_hits
@@ -23,6 +24,7 @@ RANK_COLUMNS = 4  # width of "10  "
 INDENT = f"\n{' ' * RANK_COLUMNS}"
 PATH_COLUMNS = 20  # that a path has at least beside its title
 GAP = 0.1  # between two scores: the hits below it are rarely right, as memd's `lead` tells
+GAP_DAYS = 31  # between two days: a longer gap is told
 LESS_LIKELY = "the rest is less likely"
 SAME_FILE = "…"  # in place of the path of the hit above
 DATE_OF = {"name": "of", "date": "of", "day": "of", "created": "written", "published": "published"}
@@ -94,7 +96,7 @@ def people(answer: Answer, *, query: str, style: PageStyle) -> str:
     forms = [form for some in (answer.get("forms") or {}).values() for form in some]
     sought = " ".join([query, *(answer.get("corrected") or {}).values()])
     marker = Marker(sought, colour=style.colour, more=forms)
-    entries, above, is_rest = list[str](), None, False
+    entries, above, is_rest, day = list[str](), None, False, ""
     is_ranked = style.columns is not None and not answer.get("by_date")
     rest = less_likely(answer["hits"]) if is_ranked else frozenset()
     plain = Marker("", colour=False)
@@ -103,6 +105,9 @@ def people(answer: Answer, *, query: str, style: PageStyle) -> str:
     for number, hit in enumerate(in_page_order(answer), 1):
         file = _file(answer, hit)
         when = None if file == above else "" if is_one else written(hit)
+        if answer.get("by_date") and (gap := gap_of(day, hit["date"])):
+            entries.append(f"{' ' * RANK_COLUMNS}{marker.paint(gap, FAINT)}\n")
+        day = hit.get("date") or ""
         if id(hit) in rest:
             if not is_rest:
                 entries.append(f"{' ' * RANK_COLUMNS}{marker.paint(LESS_LIKELY, FAINT)}\n")
@@ -119,6 +124,12 @@ def people(answer: Answer, *, query: str, style: PageStyle) -> str:
 
         entries.append(explain.summary(answer, marker))
     return "".join(entries)
+
+
+def gap_of(before: str, day: str) -> str:
+    """Return what is told between two days, if they are far apart."""
+    days = (date.fromisoformat(day) - date.fromisoformat(before)).days if before and day else 0
+    return f"… {days:,} days" if days > GAP_DAYS else ""
 
 
 def less_likely(found: Sequence[Hit]) -> frozenset[int]:

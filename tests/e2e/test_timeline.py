@@ -47,6 +47,9 @@ def test_the_command_prints_them_and_search_does_by_date(diary):
         "search", "--by-date", "--files", "--path", "memory", "heron", cwd=root
     ).stdout.split()
     assert [path[7:17] for path in listed] == ["2025-05-05", "2026-01-10", "2026-03-01", "2026-03-01"]
+    page = daemon.memctl("search", "--by-date", "--path", "memory", "heron", cwd=root).stdout
+    assert page.index("2025-05-05") < page.index("\n    … 250 days\n") < page.index("2026-01-10")
+    assert "days" not in daemon.memctl("search", "--path", "memory", "heron", cwd=root).stdout
 
 
 def test_a_plot_is_drawn_only_to_an_svg_file(diary):
@@ -64,3 +67,10 @@ def test_nothing_found_is_said(diary):
     daemon, root = diary
     none = daemon.memctl("timeline", "zzzqqq", cwd=root)
     assert (none.returncode, none.stdout) == (1, "")
+    assert "memctl timeline WORD" in daemon.memctl("timeline", cwd=root).stderr
+
+
+def test_a_weak_match_is_told_off_a_terminal(diary):
+    daemon, root = diary
+    weak = daemon.memctl("timeline", "--mode", "keyword", "heron kettle umbrella violin", cwd=root)
+    assert (weak.returncode, weak.stderr) == (0, "memctl: weak match\n")
