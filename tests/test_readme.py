@@ -172,14 +172,17 @@ def test_the_asyncio_block_asks_two_things_at_once(user):
 
 
 @pytest.mark.parametrize("without", [(), ("-u", "XDG_RUNTIME_DIR")])
-def test_the_lua_block_prints_hits_in_neovim(user, tmp_path, without):
-    """The socket itself, without a plugin; also where no variable says where it is."""
+def test_the_lua_block_prints_hits_in_neovim(user, sample, tmp_path, without):
+    """The socket itself, without a plugin; also where no variable says where it is.
+
+    There memctl looks in the folder of temporary files first, where another daemon of this user may listen.
+    """
     if shutil.which("nvim") is None:
         pytest.skip("nvim is not installed: apt install neovim")
     script = tmp_path / "readme.lua"
     script.write_text(block("lua", "sockconnect"))
     editor = ["nvim", "--headless", "--clean", "-n", "-c", f"luafile {script}", "-c", "qall!"]
-    done = user("env", *without, *editor)
+    done = user("env", *without, f"TMPDIR={sample[0].runtime}", *editor)
     printed = done.stdout + done.stderr
     assert re.match(r"research/brca1\.md 1 0\.\d+", printed.strip()), printed
 
