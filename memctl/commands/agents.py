@@ -269,7 +269,7 @@ def _proved(client: AgentClient, command: str) -> bool:
     is_server = registration.is_server(command)
     # Long headings first: one of a word or two is seldom a question.
     for title in sorted(titles, key=len, reverse=True)[:QUESTIONS]:
-        prompt = f"{title}?"
+        prompt = f"{title.rstrip('.?!')}?"
         told: dict[str, Any] = {"cwd": folder, "prompt": prompt}
         if is_server:
             call = {"name": TOOL, "arguments": told}

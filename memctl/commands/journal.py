@@ -98,6 +98,7 @@ def _line(record: dict[str, Any], root: str) -> str:
     at = record["time"][:19].replace("T", " ")
     who = record["client"] or record["origin"]
     path = record["path"]
-    entry = shown(root, path, common.here()) if path else f"({record['id'][:ID_CHARS] or '-'}, gone)"
+    gone = f"({record['id'][:ID_CHARS]}, gone)" if record["id"] else "(gone, or changed since)"
+    entry = shown(root, path, common.here()) if path else gone
     title = f"  {record['title']}" if record["title"] else ""
     return one_line(f"{at}  {record['action']:9}  {who:20}  {entry}{title}")

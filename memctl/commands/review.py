@@ -84,7 +84,8 @@ def _of_session(named: str, root: str, *, as_json: bool) -> int:
     lines = [(one["action"], one["path"], one["title"] or "") for one in records]
     lines += [("got", one["path"], one["title"]) for one in got]
     for action, path, title in lines:
-        print(f"{action:10} {shown(root, path, here) if path else '(gone)'}  {one_line(title)}".rstrip())
+        place = shown(root, path, here) if path else "(gone, or changed since)"
+        print(f"{action:10} {place}  {one_line(title)}".rstrip())
     common.note(f"conversation {one_line(conversation)}" if lines else "it stored nothing and got nothing")
     return exits.OK if lines else exits.NONE
 

@@ -38,25 +38,29 @@ def _journal(opened: OpenWorkspace, params: JournalParams, call: Call) -> Packed
             total += 1
             found += [record] if total <= params.limit else []
     with opened.view(call.is_over, agent=params.agent) as view:
-        named = _named(view, {record.id for record in found if record.id})
+        named = _named(view, found)
+    nothing = (None, None)
+    places = [named.get(record.id or record.hash, nothing) for record in found]
     records = [
-        JournalRecord(
-            **asdict(record),
-            path=named[record.id][0] if record.id in named else None,
-            title=named[record.id][1] if record.id in named else None,
-        )
-        for record in found
+        JournalRecord(**asdict(record), path=path, title=title)
+        for record, (path, title) in zip(found, places, strict=True)
     ]
     root = str(opened.workspace.root)
     return packed(JournalResult(workspace=root, records=records, records_total=total, took_ms=call.age_ms()))
 
 
-def _named(view: View, ids: Collection[str]) -> dict[str, tuple[str, str]]:
-    """Return the paths and titles of existing entries: files, or blocks of daily logs."""
+def _named(view: View, records: Collection[Record]) -> dict[str, tuple[str, str]]:
+    """Return id → path and title of existing entries: files, or blocks of daily logs.
+
+    A person's note, which an entry may supersede, has no id: its hash → the same, if nobody changed it since.
+    """
+    ids = {one.id for one in records if one.id}
+    notes = view.reader.of_hashes({one.hash for one in records if not one.id})
+    own = [(digest, view.source(source)) for digest, source in notes if source in view.snapshot.sources]
     daily = view.daily_entries(ids)
     named = {name: (view.source(chunk.source).path, chunk.heading) for name, chunk in daily.items()}
     files = {name: (source.path, view.source(source.id).title) for name, source in view.entries(ids).items()}
-    return named | files
+    return named | files | {digest: (source.path, source.title) for digest, source in own}
 
 
 def _is_wanted(record: Record, params: JournalParams, since: date | None) -> bool:

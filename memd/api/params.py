@@ -387,6 +387,8 @@ def convert(params: dict[str, Any], kind: type[Kind]) -> Kind:
         if not fault:
             raise InvalidError(f"$: {place[0].lower()}{place[1:]}") from error
         fault = fault.replace(" | null", "")  # null means absent, and is not worth mentioning
+        if fault.startswith("Invalid enum value") and (allowed := _values(kind, place.removeprefix("$."))):
+            fault = f"{fault}; expected {allowed}"
         raise InvalidError(f"{place}: {fault[0].lower()}{fault[1:]}") from error
     for key in given.keys() & _of_paths(kind):
         # Reject a path with a component that is too long for any file, before a system call fails with it.
@@ -397,6 +399,13 @@ def convert(params: dict[str, Any], kind: type[Kind]) -> Kind:
                     f"$.{key}: a name of more than {MAX_NAME_BYTES} bytes, which no file can have"
                 )
     return converted
+
+
+def _values(kind: type[Params], name: str) -> str:
+    """Return the texts that a parameter may be; "" if it is no parameter, but a key of one."""
+    types = (field.type for field in msgspec.structs.fields(kind) if field.name == name)
+    found = (text for one in types for part in (one, *get_args(one)) for text in get_args(part))
+    return " or ".join(text for text in found if isinstance(text, str))
 
 
 @cache

@@ -50,6 +50,10 @@ CHECKSUMS_AFTER = "SELECT hash, row, crc FROM vectors WHERE matrix = ? AND hash 
 ENTRIES = """
     SELECT name, source FROM names WHERE kind = 'id' AND name IN (SELECT value FROM json_each(?))
 """
+OF_HASHES = """
+    SELECT lower(hex(hash)), id FROM sources
+    WHERE gone_at IS NULL AND hash IN (SELECT unhex(value) FROM json_each(?))
+"""
 IDENTITY = """
     SELECT ifnull((SELECT name FROM names WHERE source = sources.id AND kind = 'id'), ''), hash FROM sources
     WHERE path = ?
@@ -311,6 +315,11 @@ class Reader:
     def entries(self, ids: Collection[str]) -> list[tuple[str, int]]:
         """Return (entry id, source) of the sources whose entry id is among *ids*."""
         return [(str(name), int(source)) for name, source in self.all(ENTRIES, (json.dumps(list(ids)),))]
+
+    def of_hashes(self, digests: Collection[str]) -> list[tuple[str, int]]:
+        """Return (hash of the file in hex, source) of the sources whose file has one of the hashes."""
+        found = self.all(OF_HASHES, (json.dumps(list(digests)),))
+        return [(str(digest), int(source)) for digest, source in found]
 
     def daily_entries(self, ids: Collection[str]) -> list[tuple[str, int]]:
         """Return (entry id, first chunk) of the daily entries among *ids*."""

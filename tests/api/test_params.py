@@ -78,3 +78,8 @@ def test_a_name_that_no_file_can_have_is_refused(kind, name):
     long, accented = "x" * 255, "\u00e9" * 127
     fits = given | {"workspace": f"{long}/{accented}/b.md"}
     assert params.convert(fits, kind).workspace == fits["workspace"]
+
+
+def test_a_word_that_a_parameter_cannot_be_is_answered_with_those_it_can():
+    with pytest.raises(InvalidError, match=r"^\$\.mode: .*; expected hybrid or keyword or vector$"):
+        params.convert({"query": "x", "mode": "semantic"}, params.SearchParams)

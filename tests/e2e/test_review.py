@@ -128,16 +128,21 @@ def test_a_session_is_reviewed_by_what_it_stored_superseded_and_got(workspace):
     daemon, root = workspace
     before = write(workspace, OTHER)
     kept = write(workspace, OLD, source={"client": "mcp:x", "session": "s-1"})
-    write(workspace, AGAIN, source={"client": "mcp:x", "session": "s-1"}, supersedes=[kept["id"]])
+    own = Path(root, "relay.md")
+    own.write_text("The relay listens on port 4710.\n")
+    daemon.call("sync", workspace=str(root))
+    old = [kept["id"], "relay.md"]
+    write(workspace, AGAIN, source={"client": "mcp:x", "session": "s-1"}, supersedes=old)
     told = {"cwd": str(root), "prompt": "Does the user drink tea without milk?", "session_id": "s-1"}
     hook = ("hook", "claude-code", "UserPromptSubmit")
     assert daemon.memctl(*hook, input=json.dumps(told), env={"MEMD_HOOK_MS": "5000"}).stdout
     done = daemon.memctl("review", "--session", cwd=root)
     rows = [line.split()[:2] for line in done.stdout.splitlines()]
-    assert [action for action, _ in rows] == ["write", "write", "supersede", "got"]
+    assert [action for action, _ in rows] == ["write", "write", "supersede", "supersede", "got"]
+    assert [path for _, path in rows[2:4]] == [kept["path"], "relay.md"], "a person's note has no id"
     assert rows[-1][1] == before["path"]
     assert "conversation s-1" in done.stderr
     told = json.loads(daemon.memctl("review", "--session", "s-1", "--json", cwd=root).stdout)
-    assert ([one["path"] for one in told["got"]], len(told["records"])) == ([before["path"]], 3)
+    assert ([one["path"] for one in told["got"]], len(told["records"])) == ([before["path"]], 4)
     nobody = daemon.memctl("review", "--session", "nobody", cwd=root)
     assert (nobody.returncode, nobody.stdout) == (exits.NONE, "")
