@@ -601,6 +601,14 @@ from memd.entries import EntryText, write_entry
 root = Path(sys.argv[1])
 def write(content):
     write_entry(root, EntryText(content, {{}}, datetime.now(UTC), topic="infra", title="port"))
+def deadly(call):
+    def wrapped(*args, **kwargs):
+        global left
+        left -= 1
+        if not left:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return call(*args, **kwargs)
+    return wrapped
 """
 
 ON_A_SMALL_DISK = """
@@ -615,14 +623,6 @@ except NoSpaceError:
 """
 
 KILLED_AT_EACH_CALL = """
-def deadly(call):
-    def wrapped(*args, **kwargs):
-        global left
-        left -= 1
-        if not left:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return call(*args, **kwargs)
-    return wrapped
 for left in range(1, 100):
     if not (writer := os.fork()):
         for name in ("open", "mkdir", "fdopen", "fsync", "link", "unlink", "close", "stat"):
@@ -663,54 +663,48 @@ def test_a_writer_killed_at_any_call_leaves_a_whole_entry_or_none(root):
     assert list(outcomes) == sorted(outcomes)
 
 
-DELETED_UNTIL_A_CALL = """
-from memd.errors import ChangedError, NotFoundError
+CHANGED = 3
+DELETED_UNTIL_A_CALL = f"""
+from memd.errors import ChangedError
 from memd.entries import delete_entry
-left = int(sys.argv[2])
-def deadly(call):
-    def wrapped(*args, **kwargs):
-        global left
-        left -= 1
-        if not left:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return call(*args, **kwargs)
-    return wrapped
-for name in ("open", "rename", "link", "unlink", "fsync"):
-    setattr(os, name, deadly(getattr(os, name)))
-rename = os.rename
-def saved_before(old, new, **fds):  # between the look and the deletion, a person saves
-    os.rename = rename
-    (root / sys.argv[3]).write_text("mine")
-    return rename(old, new, **fds)
-if sys.argv[4] == "saved":
-    os.rename = saved_before
-try:
-    delete_entry(root, sys.argv[3], force=False)
-except ChangedError:
-    print("changed")
+for left, path in enumerate(sys.argv[3:], start=1):
+    if not (deleting := os.fork()):
+        for name in ("open", "rename", "link", "unlink", "fsync"):
+            setattr(os, name, deadly(getattr(os, name)))
+        rename = os.rename
+        def saved_before(old, new, **fds):  # between the look and the deletion, a person saves
+            os.rename = rename
+            (root / path).write_text("mine")
+            return rename(old, new, **fds)
+        if sys.argv[2] == "saved":
+            os.rename = saved_before
+        try:
+            delete_entry(root, path, force=False)
+        except ChangedError:
+            os._exit({CHANGED})
+        os._exit(0)
+    print(os.waitstatus_to_exitcode(os.waitpid(deleting, 0)[1]))
 """
 
 
-@pytest.mark.parametrize("saved", [True, False], ids=["saved", ""])
-def test_a_deletion_that_is_killed_loses_no_text_and_leaves_nothing(root, saved):
+@pytest.mark.parametrize(("saved", "ended"), [("saved", CHANGED), ("", 0)], ids=["saved", ""])
+def test_a_deletion_that_is_killed_loses_no_text_and_leaves_nothing(root, saved, ended):
     """Killed before any of its calls: what is cleared later is memd's, and a person's text has its name."""
-    for at_call in range(1, 40):
-        path = write(root).path
-        done = run(DELETED_UNTIL_A_CALL, root, at_call, path, "saved" if saved else "")
-        clear_leftovers(root)
-        assert leftovers(root) == []
-        left = files(root)
-        assert left in ([path], [])
-        if left and (root / path).read_text() != "mine":
+    paths = [write(root, topic=f"t{number}").path for number in range(39)]
+    done = run(DELETED_UNTIL_A_CALL, root, saved, *paths)
+    statuses = [int(line) for line in done.stdout.splitlines()]
+    whole = statuses.index(ended)
+    assert whole > 3, done.stderr
+    assert (set(statuses[:whole]), set(statuses[whole:])) == ({-signal.SIGKILL}, {ended})
+    clear_leftovers(root)
+    assert leftovers(root) == []
+    for path, status in zip(paths, statuses, strict=True):
+        entry = root / path
+        left = files(entry.parent)
+        assert left in ([entry.name], [])
+        assert left or not saved or status == -signal.SIGKILL
+        if left and entry.read_text() != "mine":
             delete_entry(root, path, force=False)
-        elif left:
-            (root / path).unlink()
-        assert left or not saved or done.returncode
-        if done.returncode == 0:
-            assert (done.stdout == "changed\n") == saved
-            break
-        assert done.returncode == -signal.SIGKILL, done.stderr
-    assert at_call > 4
 
 
 def test_what_a_killed_writer_left_is_cleared_and_nothing_else(root):

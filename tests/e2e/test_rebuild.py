@@ -131,11 +131,10 @@ def test_a_folder_that_is_away_keeps_its_index(workspace):
     away.rename(root)
 
 
-KILLED_WHILE_SWITCHING = """
-import os, shutil, signal, sys
+SWITCHED_UNTIL_A_CALL = """
+import os, signal, sys
 from pathlib import Path
 from memd.workspace import rebuild
-left = int(sys.argv[2])
 def deadly(call):
     def wrapped(*args, **kwargs):
         global left
@@ -144,30 +143,33 @@ def deadly(call):
             os.kill(os.getpid(), signal.SIGKILL)
         return call(*args, **kwargs)
     return wrapped
-for name in ("rename", "fsync", "rmdir", "unlink"):
-    setattr(os, name, deadly(getattr(os, name)))
-rebuild.switch(Path(sys.argv[1]))
+for left, index in enumerate(sys.argv[1:], start=1):
+    if not (switching := os.fork()):
+        for name in ("rename", "fsync", "rmdir", "unlink"):
+            setattr(os, name, deadly(getattr(os, name)))
+        rebuild.switch(Path(index))
+        os._exit(0)
+    print(os.waitstatus_to_exitcode(os.waitpid(switching, 0)[1]))
 """
 
 
 def test_a_switch_that_is_killed_leaves_one_whole_index(tmp_path):
     """Before any of its calls: either index is whole in its place, and nothing else is left."""
-    seen = []
-    for at_call in range(1, 20):
-        index = tmp_path / f"{at_call}" / "index"
+    indexes = [tmp_path / f"{at_call}" / "index" for at_call in range(1, 20)]
+    for index in indexes:
         for folder, text in ((index, "old"), (index.with_name("index.building"), "new")):
             folder.mkdir(parents=True)
             for name in ("a", "b"):
                 (folder / name).write_text(text)
-        command = [sys.executable, "-c", KILLED_WHILE_SWITCHING, str(index), str(at_call)]
-        done = subprocess.run(command, capture_output=True, check=False)
+    command = [sys.executable, "-c", SWITCHED_UNTIL_A_CALL, *indexes]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) == {"-9", "0"}, done.stderr
+    seen = []
+    for index in indexes:
         recover(index)
         assert [path.name for path in index.parent.iterdir()] == ["index"]
         [text] = {(index / name).read_text() for name in ("a", "b")}
         seen.append(text)
-        if done.returncode == 0:
-            break
-        assert done.returncode == -9, done.stderr
     assert seen[0] == "old"
     assert seen[-1] == "new"
     assert sorted(seen, reverse=True) == seen
