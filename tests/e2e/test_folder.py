@@ -1,4 +1,4 @@
-"""Any file in the folder and any bytes as a query: a clear answer, or a skip that status names."""
+"""Any file in the folder: it is found, or a skip that status names."""
 
 import contextlib
 import os
@@ -6,8 +6,6 @@ import socket
 
 import pytest
 from daemon_process import Daemon, until
-
-from memctl.client import RpcError
 
 HOSTILE = {
     "empty.md": b"",
@@ -37,16 +35,6 @@ def folder(tmp_path_factory):
     daemon.start()
     yield daemon, daemon.add_notes(root, {})
     daemon.close()
-
-
-@pytest.fixture(scope="module")
-def asked(folder):
-    """The same daemon with a workspace that has a model, for queries."""
-    daemon, _ = folder
-    root = daemon.home / "asked"
-    root.mkdir()
-    (root / "good.md").write_text("a narwhal note\n")
-    return daemon, daemon.add(root)
 
 
 def fill(root):
@@ -88,28 +76,6 @@ def test_what_is_text_is_found(folder, word, path):
     daemon, root = folder
     assert daemon.found(word, workspace=root, mode="keyword")[0] == path
     assert daemon.found("wolverine", workspace=root, mode="keyword") == []
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        "", " ", "\0", "\x01\x02", "🦩" * 500, "a" * 10_000, '"', "C++", "NEAR(", "\\", "％", "\u202eabc",
-        "x\ny",
-    ],
-)  # fmt: skip
-def test_any_text_as_a_query_is_answered(asked, query):
-    daemon, root = asked
-    assert isinstance(daemon.found(query, workspace=root), list)
-
-
-def test_bytes_that_are_no_text_get_a_clear_error(asked):
-    """Neovim puts any bytes into a string: the request is refused by name, the daemon lives."""
-    daemon, root = asked
-    with pytest.raises(RpcError) as caught:
-        daemon.call("search", query=os.fsdecode(b"caf\xe9"), workspace=root)
-    assert caught.value.code == "MEMD_INVALID"
-    assert "UTF-8" in caught.value.message
-    assert daemon.call("ping")["pong"]
 
 
 def test_a_skipped_file_that_is_mended_is_indexed(daemon, tmp_path):
