@@ -104,17 +104,6 @@ def test_similar_notes_say_why_and_when(vault):
     assert first["path"] not in {one["path"] for one in far["similar"]}
 
 
-def test_without_a_model_similar_notes_are_so_by_words(vault):
-    daemon, root = vault
-    daemon.call("workspace.configure", workspace=str(root), settings={"provider": "none"})
-    done = daemon.call(
-        "extract_memory", workspace=str(root), topic="x", title="Heron",
-        content="The heron fishes at the old weir.",
-    )  # fmt: skip
-    assert {tuple(one["by"]) for one in done["similar"]} == {("words",)}
-    assert all(one["words"] for one in done["similar"])
-
-
 def test_memctl_shows_links_and_reasons(vault):
     daemon, root = vault
     said = daemon.memctl("get", "--links", "../river/weir.md", cwd=root / "birds")
