@@ -67,20 +67,6 @@ def test_of_two_that_revise_what_both_have_seen_one_is_refused(workspace):
     assert daemon.call("extract_memory", workspace=str(root), content="Later.", update=first["id"])["id"]
 
 
-def test_a_persons_change_is_not_overwritten_unless_it_was_seen(workspace):
-    daemon, root = workspace
-    path = daemon.call("extract_memory", workspace=str(root), **FACT)["path"]
-    mine = (root / path).read_text() + "And I say so.\n"
-    (root / path).write_text(mine)
-    for seen in ({}, {"hash": "0" * 32}):
-        error = error_of(daemon, "extract_memory", workspace=str(root), content="x", update=path, **seen)
-        assert error.code == "MEMD_CHANGED"
-    assert (root / path).read_text() == mine
-    seen = daemon.call("get", workspace=str(root), path=path)["hash"]
-    daemon.call("extract_memory", workspace=str(root), content="Both.", update=path, hash=seen)
-    assert "Both." in (root / path).read_text()
-
-
 @pytest.mark.parametrize("by", ["id", "path"])
 def test_an_agent_supersedes_an_entry_and_takes_that_back(workspace, by):
     daemon, root = workspace
@@ -165,17 +151,6 @@ def test_history_shows_a_chain_from_the_oldest_to_the_newest(workspace):
     daemon.call("sync", workspace=str(root))
     assert daemon.call("history", workspace=str(root), path="0.md")["unresolved"] == ["nowhere.md"]
     assert error_of(daemon, "history", workspace=str(root), path="no.md").code == "MEMD_NOT_FOUND"
-
-
-def test_a_circle_has_a_history(workspace):
-    daemon, root = workspace
-    (root / "0.md").write_text("---\ncreated: 2026-01-03\nsupersedes: 1.md\n---\nx\n")
-    (root / "1.md").write_text("---\ncreated: 2026-01-02\nsupersedes: [0.md, 2.md]\n---\ny\n")
-    daemon.call("sync", workspace=str(root))
-    told = daemon.call("history", workspace=str(root), path="2.md")["notes"]
-    assert [one["path"] for one in told] == ["2.md", "1.md", "0.md"]
-    assert daemon.call("get", workspace=str(root), path="2.md")["superseded_by"] == ["0.md", "1.md"]
-    assert daemon.call("get", workspace=str(root), path="1.md")["superseded_by"] == []
 
 
 def test_a_person_does_all_of_it_by_memctl(workspace):

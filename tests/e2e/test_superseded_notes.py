@@ -62,15 +62,6 @@ def test_recall_leaves_out_what_is_superseded_unless_it_is_asked_for(ops):
     assert "make stage" in daemon.memctl("recall", "-w", str(root), "--superseded", QUERY).stdout
 
 
-def test_the_older_note_is_as_it_was_when_the_newer_one_is_deleted(ops):
-    daemon, root = ops
-    (root / "ops/pipeline.md").unlink()
-    hits = daemon.call("search", workspace=str(root), query=QUERY, sync=True)["hits"]
-    assert (hits[0]["path"], hits[0]["superseded_by"]) == ("ops/deploy.md", [])
-    assert "make stage" in daemon.call("recall", workspace=str(root), query=QUERY)["text"]
-    assert (root / "ops/deploy.md").read_text() == OLD
-
-
 def test_memctl_shows_it_to_a_person(ops, tmp_path):
     daemon, root = ops
     page = daemon.memctl("search", "-w", str(root), QUERY, cwd=root)
