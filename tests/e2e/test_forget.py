@@ -1,6 +1,5 @@
 """What was forgotten is really gone."""
 
-import json
 from contextlib import closing
 
 import apsw
@@ -98,17 +97,6 @@ def test_what_is_gone_and_not_forgotten_is_kept_for_its_day(daemon, root):
     assert daemon.call("status")["workspaces"][0]["gone"] == 1
 
 
-def test_memctl_forgets_by_the_path_that_add_printed(daemon, root):
-    workspace = daemon.add(root)
-    added = daemon.memctl("add", "-w", workspace, "--topic", "odd", "--title", "Thing", f"A {CANARY}.")
-    path = added.stdout.strip()
-    done = daemon.memctl("forget", "-w", workspace, "--json", path)
-    assert path == f"{workspace}/{json.loads(done.stdout)['path']}"
-    again = daemon.memctl("forget", "-w", workspace, path)
-    assert again.returncode != 0
-    assert "memctl search finds entries" in again.stderr
-
-
 def test_an_entry_that_its_owner_replaced_is_kept(daemon, root):
     """MEMD_CHANGED says what to do; nothing but `--force` deletes it, and that wholly."""
     workspace = daemon.add(root)
@@ -122,16 +110,6 @@ def test_an_entry_that_its_owner_replaced_is_kept(daemon, root):
     assert refused.returncode == exits.REFUSED
     assert (root / path).exists()
     assert daemon.memctl("forget", "-w", workspace, "--force", str(root / path)).returncode == 0
-    assert traces(daemon.state, root) == []
-
-
-def test_an_entry_is_forgotten_by_a_daemon_that_did_not_write_it(daemon, root):
-    """The file alone tells that memd wrote it: a new index, or another machine's, knows it too."""
-    workspace = daemon.add(root)
-    path = write(daemon, workspace)["path"]
-    daemon.call("workspace.remove", path=workspace)
-    daemon.add(root)
-    daemon.call("forget", workspace=workspace, path=path)
     assert traces(daemon.state, root) == []
 
 
@@ -202,11 +180,3 @@ def test_entries_are_forgotten_while_indexes_take_each_others_place(daemon, root
     assert traces(daemon.state, root) == []
     actions = [one["action"] for one in daemon.call("journal", workspace=workspace)["records"]]
     assert actions.count("forget") == len(paths)
-
-
-@pytest.mark.parametrize(("path", "code"), [("nope.md", "MEMD_NOT_FOUND"), ("memory", "MEMD_INVALID")])
-def test_what_is_no_note_is_told_from_a_note_of_somebody_else(daemon, root, path, code):
-    workspace = daemon.add(root)
-    with pytest.raises(RpcError) as caught:
-        daemon.call("forget", workspace=workspace, path=path)
-    assert caught.value.code == code

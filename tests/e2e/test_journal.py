@@ -126,15 +126,6 @@ def test_the_journal_outlives_index_and_daemon(daemon, root):
     assert [one["path"] for one in journal(daemon, workspace)] == [written["path"]]
 
 
-def test_one_workspace_has_nothing_of_the_others_journal(daemon, root, tmp_path):
-    other = tmp_path / "other"
-    (other / "memory").mkdir(parents=True)
-    first, second = daemon.add(root), daemon.add(other)
-    written = write(daemon, first)
-    assert journal(daemon, second) == []
-    assert [one["id"] for one in journal(daemon, first)] == [written["id"]]
-
-
 def test_a_write_stands_where_the_journal_cannot_be_written(own_daemon, root):
     """What stands in its way costs the record alone, and the log says so."""
     workspace = own_daemon.add(root)
@@ -229,18 +220,6 @@ def test_what_cannot_be_named_by_a_pattern_or_is_taken_back_says_so(daemon, root
     assert not (root / "memory" / ".memdignore").exists()
     with pytest.raises(RpcError, match=r"stays indexed: ignore in memory/config.toml"):
         daemon.call("forget", workspace=workspace, path="heron.md", keep_file=True)
-
-
-def test_an_entry_is_forgotten_by_path_or_id(daemon, root):
-    workspace = daemon.add(root)
-    written = write(daemon, workspace)
-    for wrong in ({}, {"path": written["path"], "id": written["id"]}):
-        with pytest.raises(RpcError, match="expected either path or id"):
-            daemon.call("forget", workspace=workspace, **wrong)
-    with pytest.raises(RpcError, match=r"no entry in .* has the id"):
-        daemon.call("forget", workspace=workspace, id="0" * 16)
-    assert daemon.call("forget", workspace=workspace, id=written["id"])["path"] == written["path"]
-    assert not (root / written["path"]).exists()
 
 
 def test_an_agent_forgets_no_entry_that_is_kept_from_it(daemon, root):
