@@ -66,18 +66,6 @@ def test_each_is_found_by_its_words(notes, query, path):
     assert daemon.found(query, workspace=root)[0] == path
 
 
-def test_a_word_in_latin_letters_finds_what_is_not_read_beside_what_is(daemon, tmp_path):
-    """The query has a vector, the note has none: its words have all the weight, and the answer says why."""
-    root = tmp_path / "notes"
-    root.mkdir()
-    (root / "zh.md").write_text("Kubernetes 集群在星期四升级，需要停机两个小时，请提前通知所有人。\n")
-    (root / "en.md").write_text("Bread rises overnight in the cold.\n")
-    daemon.add(root)
-    [hit] = daemon.call("search", query="kubernetes", workspace=str(root), explain=True, limit=1)["hits"]
-    assert (hit["path"], hit["explanation"]["unseen"]) == ("zh.md", ["script"])
-    assert (hit["weights"]["vector"], hit["weights"]["keyword"]) == (0, 1)
-
-
 def test_why_says_that_the_model_does_not_read_it(notes):
     daemon, root = notes
     told = daemon.call("why", query="mending a motor", path="zh.md", workspace=root)

@@ -55,13 +55,7 @@ def river(tmp_path_factory):
         ("utf16.md", {}, "not-a-source", "it is not UTF-8 text"),
         ("birds", {}, "not-a-source", "it is a folder"),
         ("empty.md", {}, "empty", "has no text"),
-        ("birds/heron.md", {"line": 99}, "empty", "at line 99"),
         ("birds/heron.md", {"glob": "cook/**"}, "filtered", "its path does not match 'cook/**'"),
-        ("birds/heron.md", {"tag": "daily"}, "filtered", "it does not have the tag 'daily'"),
-        ("2026-05-01.md", {"since": "2026-06-01"}, "filtered", "it is of 2026-05-01, before 2026-06-01"),
-        ("2026-05-01.md", {"until": "2026-04-01"}, "filtered", "it is of 2026-05-01, after 2026-04-01"),
-        ("birds/heron.md", {"query": '"pine nuts" heron'}, "filtered", "'pine nuts' does not stand in it"),
-        ("birds/heron.md", {"query": "heron -grey"}, "filtered", "'grey' stands in it, and is excluded"),
         ("cook/pesto.md", {"mode": "keyword"}, "unmatched", "(only words were asked for)"),
         ("birds/heron.md", {"min_score": 0.99}, "below-floor", "below the floor of 0.99"),
         (
@@ -101,14 +95,6 @@ def test_the_advice_of_why_brings_the_note_back(river):
         assert advice[:3] == ["memctl", "search", f"--{key}"]
         better = json.loads(advice[3])
         assert daemon.call("why", **asked | {key.replace("-", "_"): better})["stage"] == "returned"
-
-
-def test_in_this_script_only_words_were_looked_for(river):
-    """A note without them is unmatched, because the model does not read the query."""
-    daemon, root = river
-    answer = daemon.call("why", workspace=root, path="cook/pesto.md", query="цапля")
-    assert (answer["stage"], answer["facts"]["vector_arm"]) == ("unmatched", "script")
-    assert answer["facts"]["lacks"] == ["цапля"]
 
 
 def test_a_note_that_was_just_saved_waits_and_is_waited_for(daemon, tmp_path):
