@@ -58,15 +58,6 @@ def test_a_restart_embeds_nothing_again(daemon, root):
     assert {path.name: path.stat().st_mtime_ns for path in daemon.state.rglob("vectors.*")} == before
 
 
-def test_it_is_alive_again_after_kill_9(daemon, root):
-    workspace = daemon.add(root)
-    daemon.process.kill()
-    daemon.process.wait()
-    assert daemon.socket.exists()
-    daemon.start()
-    assert daemon.found("heron", workspace=workspace, mode="keyword") == ["heron.md"]
-
-
 def test_a_second_daemon_leaves_at_once(daemon):
     second = subprocess.run(
         [sys.executable, "-m", "memd"], env=daemon.environment, capture_output=True, text=True,

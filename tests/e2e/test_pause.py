@@ -79,10 +79,3 @@ def test_a_rebuild_in_a_pause_keeps_the_vectors_there_are(daemon: Daemon, root: 
     with pytest.raises(RpcError, match="paused"):
         daemon.call("index", workspace=str(root), rebuild=True)
     assert daemon.call("status")["workspaces"][0]["vectors"] == 1
-
-
-@pytest.mark.parametrize("span", ["0m", "2 weeks", "8d", "-1h"])
-def test_a_span_that_is_none_is_refused(daemon: Daemon, span: str) -> None:
-    refused = daemon.memctl("pause", f"--for={span}")
-    assert refused.returncode == 2
-    assert "30m" in refused.stderr

@@ -96,17 +96,6 @@ def test_no_good_match_anywhere_is_no_hit(two, tmp_path):
     assert all(f"{root}/birds/heron.md:1 " in nearest for root in (work, home))
 
 
-@pytest.mark.parametrize("command", ["status", "get", "index", "add"])
-def test_a_command_for_one_workspace_takes_no_second(daemon, tmp_path, command):
-    """The last of two would win without a word."""
-    done = daemon.memctl(command, "-w", str(tmp_path), "-w", "/", "x")
-    assert done.returncode == exits.USAGE
-
-
-def test_named_ones_and_all_of_them_are_not_both_meant(daemon, tmp_path):
-    assert daemon.memctl("search", "--all", "-w", str(tmp_path), "x").returncode == exits.USAGE
-
-
 def test_outside_of_all_the_only_one_is_searched_and_named(workspace, tmp_path):
     daemon, root = workspace
     here = outside(tmp_path)
