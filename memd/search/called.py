@@ -254,11 +254,15 @@ def _in_a_row(some: Words, words: Words) -> bool:
 def line_called(text: str, query: str) -> int | None:
     """Return the line, counted from 0, of the first heading in *text* that is the query, if there is one."""
     asked = words_of(query)
-    is_number = asked in set(numbered(query))
+    is_number = _is_number(asked, query)
     for heading in _HEADING.finditer(text):
         if _is_called(heading[1] or heading[2], asked, is_number=is_number):
             return text.count("\n", 0, heading.start())
     return None
+
+
+def _is_number(asked: Words, query: str) -> bool:
+    return len(asked) == 2 and asked in numbered(query)  # noqa: PLR2004 - a word and its number
 
 
 def _is_called(heading: str, asked: Words, *, is_number: bool) -> bool:
@@ -272,7 +276,7 @@ def _headed(chunks: Mapping[int, StoredChunk], query: str) -> list[int]:
     Short sections share a chunk, whose stored heading is that of the first.
     """
     asked = words_of(query)
-    is_number = asked in set(numbered(query))
+    is_number = _is_number(asked, query)
     found: dict[int, int] = {}
     for number, one in sorted(chunks.items()):
         last = one.heading.rpartition(" > ")[2]
