@@ -56,7 +56,7 @@ async def status(workspaces: Workspaces, _params: NoParams, _call: Call) -> Team
     ):
         with suppress(StoreError, TimeoutError):  # the answer tells it
             async with asyncio.timeout(STATUS_S):
-                await team.probe()
+                await asyncio.to_thread(team.reader.probe)
     return await described(workspaces)
 
 
@@ -78,7 +78,7 @@ async def rebuild(workspaces: Workspaces, params: TeamRebuildParams, call: Call)
     team = await _followed(workspaces)
     call.outlives(GOES_ON)
     chosen = _chosen(team, params.path)
-    waiting = sum([await team.do(partial(team.publisher.publish_again, shared)) for shared in chosen])
+    waiting = sum([await asyncio.to_thread(team.publisher.publish_again, shared) for shared in chosen])
     return TeamRebuildResult(roots=[str(shared.root) for shared in chosen], waiting=waiting)
 
 
@@ -90,9 +90,9 @@ async def check(workspaces: Workspaces, params: TeamCheckParams, call: Call) -> 
     checked = 0
     chosen = _chosen(team, params.path)
     if not chosen:  # that nothing differs is said by a store that answers
-        await team.probe()
+        await asyncio.to_thread(team.reader.probe)
     for shared in chosen:
-        differences = await team.do(partial(team.publisher.compare, shared, repair=params.repair))
+        differences = await asyncio.to_thread(team.publisher.compare, shared, repair=params.repair)
         found += [TeamDifference(root=str(shared.root), path=path, kind=kind) for path, kind in differences]
         checked += (await team.counts(shared))[0]
     return TeamCheckResult(
@@ -132,7 +132,8 @@ async def described(workspaces: Workspaces) -> TeamStatus:
         waiting=sum(one.waiting for one in known.values()),
         workspaces=[known[root] for root in sorted(known)] + leaving,
         elsewhere=[
-            TeamElsewhere(root=root, address=" ".join(address.split())) for root, address in team.elsewhere
+            TeamElsewhere(root=root, address=" ".join(address.split()))
+            for root, address in team.identity.elsewhere(team.address)
         ],
     )
 
@@ -143,7 +144,7 @@ async def health(workspaces: Workspaces) -> HealthCheck:
     if team is None:
         return HealthCheck(name="team", ok=False, detail=str(workspaces.team_fault))
     try:
-        took_ms = await team.probe()
+        took_ms = await asyncio.to_thread(team.reader.probe)
     except MemdError as error:
         return HealthCheck(name="team", ok=False, detail=str(error))
     return HealthCheck(name="team", ok=True, detail=f"answered in {took_ms:.1f} ms")
@@ -158,7 +159,7 @@ async def _share(
         root = await workspaces.apart(named, params.path, list(workspaces.roots))
     else:  # it may be no workspace any more
         root = Path(params.path)
-        if not team.is_known(root):
+        if root not in team.shared_roots and not team.publications(root):
             raise NotFoundError(f"{root} is not published: memctl team status lists what is")
     call.outlives(f"the configuration is written, and {GOES_ON}")
     if not is_shared:
@@ -170,7 +171,7 @@ async def _share(
         timeout_s = STORED_S
         if call.deadline is not None:
             timeout_s = min(timeout_s, (call.deadline - time.monotonic()) / 2)
-        done = await (team.stored if is_shared else team.withdrawn)(root, timeout_s)
+        done = await team.settled(root, timeout_s, is_shared=is_shared)
     return TeamShareResult(root=str(root), shared=is_shared, done=done, status=await described(workspaces))
 
 

@@ -172,7 +172,9 @@ class Milvus:
         return found
 
     def listed_workspaces(self, timeout_s: float) -> list[WorkspaceRow]:
-        """Return who publishes what."""
+        """Return who publishes what; nobody does in a store without the collections."""
+        if not self.exists(timeout_s):
+            return []
         found = self._query(
             self.workspaces, 'ws != ""', WorkspaceRow.__struct_fields__, MAX_WORKSPACES, timeout_s
         )

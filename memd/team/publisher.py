@@ -12,16 +12,14 @@ store that was restarted may have lost what it had acknowledged), once a day, an
 
 import json
 import os
-import queue
 import random
 import shlex
 import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -41,7 +39,7 @@ from memd.index.visibility import Visibility
 from memd.team.filters import among
 from memd.team.identity import Identity, Publication
 from memd.team.milvus import Milvus, Row
-from memd.team.rows import Average, chunk_rows, frequencies, number, outgoing
+from memd.team.rows import chunk_rows, frequencies, number, outgoing
 
 log = structlog.get_logger()
 T = TypeVar("T")
@@ -55,6 +53,7 @@ SHORTEST_PAUSE_S = 0.1
 DAILY_S = 24 * 3600.0
 STOP_S = 3.0  # for the thread to end; one that looks up a host's name cannot be interrupted
 NICENESS = 5  # of the thread: a search goes first
+TURN_S = 0.001  # between two batches: who wants to compare has the next turn; arbitrary
 PING_S = 10.0  # between two calls while there is nothing to send
 # The frequencies of words are counted again when a fiftieth of the chunks is new, and within a hundredth of
 # the time: they may be of half of the notes at the cost of .004 of nDCG@10.
@@ -62,6 +61,8 @@ STALE_SHARE = 1 / 50
 COUNTING_SHARE = 1 / 100
 COUNTED_CHUNKS = 50_000  # at most: 7 s in this thread. Of a larger workspace a sample is counted
 LONGEST_COUNTING_PAUSE_S = 600.0
+# Revisions begin with the time in microseconds; one of the year 2200 is a lie that would outgrow an integer.
+MAX_REVISION = 230 * 365 * 24 * 3600 * 1_000_000
 NO_MODEL_DIMENSIONS = 384  # of a collection that somebody without vectors makes: those of the shipped model
 
 Kind = Literal["missing", "other", "unknown"]  # unknown: at home
@@ -127,30 +128,19 @@ class SharedWorkspace:
         return self.publication.id
 
 
-@dataclass(slots=True)
-class Unshared:
-    """A workspace that the store must forget."""
-
-    publication: Publication
-    retry_at: float = 0.0  # in monotonic seconds, after the store has refused
-
-
 class Publisher:
     """Publishes the workspaces of a daemon. All methods are thread-safe."""
 
     def __init__(self, milvus: Milvus, address: str, identity: Identity, write: Write) -> None:
         self.acknowledged_at: float | None = None  # unix seconds
         self.outcome = StoreOutcome()
-        self._milvus = milvus
-        self._address = address
-        self._identity = identity
-        self._write = write
+        self._milvus, self._address, self._identity, self._write = milvus, address, identity, write
         self._lock = threading.Lock()  # protects the next two
         self._shared: dict[Path, SharedWorkspace] = {}
-        self._unshared: dict[str, Unshared] = {}  # by id
-        self._jobs: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = queue.SimpleQueue()
-        self._wake = threading.Event()
-        self._stopping = False
+        self._unshared: dict[str, Publication] = {}  # by id
+        self._withdraw_at = 0.0  # in monotonic seconds: not before, since the store has refused
+        self._turn_lock = threading.Lock()  # one thread at a time sends and compares
+        self._wake, self._stop = threading.Event(), threading.Event()
         self._fault = ""  # why nothing is published now; "" if it is
         self._is_ping_due = False
         self._thread = threading.Thread(target=self._run, name="team", daemon=True)
@@ -161,7 +151,7 @@ class Publisher:
 
     def close(self) -> None:
         """End; a call that waits for the store is given up, and repeated at the next start."""
-        self._stopping = True
+        self._stop.set()
         self._wake.set()
         if self._thread.is_alive():
             self._thread.join(STOP_S)
@@ -181,7 +171,7 @@ class Publisher:
     def unshared(self) -> list[Publication]:
         """What the store has not forgotten yet."""
         with self._lock:
-            return [one.publication for one in self._unshared.values()]
+            return list(self._unshared.values())
 
     def attach(
         self,
@@ -195,10 +185,9 @@ class Publisher:
         root = Path(publication.root)
         # Another release may recognize more secrets.
         known_by = json.dumps([__version__, *rules, fading.folder, *fading.patterns])
-        shared = SharedWorkspace(root, publication, index, visibility, fading, known_by)
         with self._lock:
             self._unshared.pop(publication.id, None)
-            self._shared[root] = shared
+            self._shared[root] = SharedWorkspace(root, publication, index, visibility, fading, known_by)
         self._wake.set()
 
     def detach(self, root: Path) -> None:
@@ -210,49 +199,38 @@ class Publisher:
 
     def withdraw(self, publication: Publication) -> None:
         """Remove a workspace from the store."""
+        self.detach(Path(publication.root))
         with self._lock:
-            shared = self._shared.pop(Path(publication.root), None)
-            self._unshared[publication.id] = Unshared(publication)
-        if shared is not None:
-            shared.is_open = False
+            self._unshared[publication.id] = publication
         self._wake.set()
 
     def wake(self) -> None:
         """Look for what is to be sent."""
         self._wake.set()
 
-    def do(self, work: Callable[[], T]) -> "Future[T]":
-        """Run *work* in this thread, between two batches; it may raise StoreError."""
-        done: Future[T] = Future()
-        self._jobs.put((work, done))
-        self._wake.set()
-        return done
-
     def compare(self, shared: SharedWorkspace, *, repair: bool) -> list[tuple[str, Kind]]:
-        """Return the paths of which the store has something else than the outbox says. For `do`.
+        """Return the paths of which the store has something else than the outbox says.
 
-        With *repair* its copy is made equal.
+        With *repair* its copy is made equal. Raises StoreError.
         """
-        self._expect_open(shared)
-        self._settle(shared)
-        found, unknown = self._differences(shared)
-        if found or unknown:
-            time.sleep(LAGGING_S)
-            again, still = self._differences(shared)
-            found = {path: kind for path, kind in found.items() if again.get(path) == kind}
-            unknown = [one for one in unknown if one in still]
-        told = sorted(found.items())
-        if unknown:
-            told += [(path, "unknown") for path in self._milvus.paths(unknown, CALL_S)]
-        if repair:
-            self._repair(shared, found, unknown)
+        with self._turn():
+            self._settle(shared)
+            found, unknown = self._differences(shared)
+            if found or unknown:
+                time.sleep(LAGGING_S)
+                again, still = self._differences(shared)
+                found = {path: kind for path, kind in found.items() if again.get(path) == kind}
+                unknown = [one for one in unknown if one in still]
+            told = sorted(found.items())
+            if unknown:
+                told += [(path, "unknown") for path in self._milvus.paths(unknown, CALL_S)]
+            if repair:
+                self._repair(shared, found, unknown)
+        self._wake.set()
         return told
 
     def publish_again(self, shared: SharedWorkspace) -> int:
-        """Send everything again; return how many sources that are. For `do`."""
-        self._expect_open(shared)
-        self._settle(shared)
-        shared.refused.clear()
+        """Send everything again; return how many sources that are. Raises StoreError."""
         writer = shared.index.writer
 
         def note_all() -> int:
@@ -260,7 +238,12 @@ class Publisher:
             [[waiting]] = writer.run(outbox.DUE_COUNT)
             return int(waiting)
 
-        return self._in_index(shared, note_all)
+        with self._turn():
+            self._settle(shared)
+            shared.refused.clear()
+            waiting = self._in_index(shared, note_all)
+        self._wake.set()
+        return waiting
 
     # The thread
 
@@ -269,94 +252,67 @@ class Publisher:
             with suppress(OSError):  # a service may lack the permission
                 os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
         failures = 0
-        while not self._stopping:
+        while not self._stop.is_set():
             self._wake.clear()
             try:
-                self._do_jobs()
-                is_idle = not self._step()
-                if self._fault and not self._stopping:
-                    log.info("store_back")
-                self._fault = ""
-                failures = 0
-            except StoreError as error:
+                with self._turn():
+                    is_busy = self._step()
+            except StoreError:
                 failures += 1
-                self._note_failure(error)
-                pause_s = min(SHORTEST_PAUSE_S * 2**failures, LONGEST_PAUSE_S)
                 # Not exactly, so that many daemons do not return at once.
-                self._pause(pause_s * random.uniform(0.5, 1.0))  # noqa: S311 - no secret depends on it
-                continue
-            except MemdError as error:  # as a full disk, of which the workspace itself tells, too
-                self._fault = self.outcome.last_error = str(error)
-                self._pause(LONGEST_PAUSE_S)
-                continue
+                pause_s = min(SHORTEST_PAUSE_S * 2**failures, LONGEST_PAUSE_S) * random.uniform(0.5, 1.0)  # noqa: S311 - no secret depends on it
             except Exception as error:
-                if not self._stopping:
+                if self._stop.is_set():
+                    return
+                self._fault = str(error)  # as a full disk, of which the workspace itself tells, too
+                if not isinstance(error, MemdError):
                     log.exception("publishing_failed")
                     self._fault = f"publishing failed ({type(error).__name__}): memctl log"
-                    self.outcome.last_error = self._fault
-                    self._pause(LONGEST_PAUSE_S)
-                continue
-            if is_idle and not self._stopping and not self._wake.wait(PING_S):
-                self._is_ping_due = bool(self.shared)
-        while not self._jobs.empty():
-            self._jobs.get()[1].set_exception(StoreError("publishing has stopped: memctl team status"))
+                self.outcome.last_error = self._fault
+                pause_s = LONGEST_PAUSE_S
+            else:
+                if self._fault:
+                    log.info("store_back")
+                self._fault, failures, pause_s = "", 0, TURN_S
+                if not is_busy and not self._wake.wait(PING_S):
+                    self._is_ping_due = bool(self.shared)
+            self._stop.wait(pause_s)  # though commits wake the thread meanwhile
 
-    def _pause(self, pause_s: float) -> None:
-        """Wait, though commits wake the thread meanwhile."""
-        stop = time.monotonic() + pause_s
-        while not self._stopping and self._jobs.empty() and (left_s := stop - time.monotonic()) > 0:
-            self._wake.clear()
-            self._wake.wait(left_s)
-
-    def _do_jobs(self) -> None:
-        while not self._jobs.empty():
-            work, done = self._jobs.get()
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Hold the publisher; note a failure of the store."""
+        with self._turn_lock:
             try:
-                done.set_result(work())
+                yield
             except StoreError as error:
-                done.set_exception(error)
+                if not self._stop.is_set():
+                    if not self._fault:
+                        log.warning("store_away", kind=type(error).__name__)
+                    self._fault = str(error)
+                    self.outcome.note_failure(error)
+                    for shared in self.shared:
+                        shared.is_compared = False
                 raise
-            except Exception as error:  # noqa: BLE001 - whoever asked gets it
-                done.set_exception(error)
-
-    def _note_failure(self, error: StoreError) -> None:
-        if self._stopping:
-            return
-        if not self._fault:
-            log.warning("store_away", kind=type(error).__name__)
-        self._fault = str(error)
-        self.outcome.note_failure(error)
-        for shared in self.shared:
-            shared.is_compared = False
 
     def _step(self) -> bool:
         """Do some of the work of each workspace; return whether there is more."""
-        with self._lock:
-            unshared = list(self._unshared.values())
-        for one in unshared:
-            self._withdraw(one)
+        for known in self.unshared if time.monotonic() >= self._withdraw_at else ():
+            try:
+                if self._milvus.exists(CALL_S):
+                    for collection in (self._milvus.chunks, self._milvus.workspaces):
+                        self._milvus.delete(collection, f'ws == "{known.id}"', CALL_S)
+            except StoreRefusedError as error:
+                self.outcome.note_failure(error)
+                self._withdraw_at = time.monotonic() + LONGEST_PAUSE_S
+                continue
+            self.outcome.note_answer()
+            self._identity.forget(known)
+            with self._lock:
+                self._unshared.pop(known.id, None)
         if self._is_ping_due:
-            self._milvus.exists(CALL_S)
             self._milvus.listed_workspaces(CALL_S)
             self._is_ping_due = False
         return True in [self._publish_some(shared) for shared in self.shared]
-
-    def _withdraw(self, unshared: Unshared) -> None:
-        if time.monotonic() < unshared.retry_at:
-            return
-        known = unshared.publication
-        try:
-            if self._milvus.exists(CALL_S):
-                for collection in (self._milvus.chunks, self._milvus.workspaces):
-                    self._milvus.delete(collection, f'ws == "{known.id}"', CALL_S)
-        except StoreRefusedError as error:
-            self.outcome.note_failure(error)
-            unshared.retry_at = time.monotonic() + LONGEST_PAUSE_S
-            return
-        self.outcome.note_answer()
-        self._identity.forget(known)
-        with self._lock:
-            self._unshared.pop(known.id, None)
 
     def _publish_some(self, shared: SharedWorkspace) -> bool:
         """Bring one workspace a step further; return whether there may be more to do.
@@ -387,39 +343,32 @@ class Publisher:
         return is_busy
 
     def _settle(self, shared: SharedWorkspace) -> None:
-        """Bring terms and comparison of a workspace up to date."""
-        snapshot = shared.index.snapshot
+        """Bring the terms of a workspace up to date, and compare the store's copy where that is due."""
+        self._expect_open(shared)
+        snapshot, known, writer = shared.index.snapshot, shared.terms, shared.index.writer
+        model_id, columns = snapshot.model_id, snapshot.columns
+
+        def is_of_size(terms: Terms | None) -> bool:
+            # The average length is the same in all rows, until there are twice or half as many chunks.
+            return terms is not None and terms.chunks / 2 <= columns.count <= 2 * terms.chunks
+
         is_due = not shared.is_compared or time.monotonic() > shared.compared_at + DAILY_S
-        known = shared.terms
-        if not is_due and known is not None and self._still_holds(shared, known):
+        has_model = known is not None and (known.model_id == model_id or bool(shared.other_model))
+        if not is_due and has_model and is_of_size(known):
             return
         if not self._milvus.exists(CALL_S):
             self._milvus.create(snapshot.rows.dim or NO_MODEL_DIMENSIONS, CALL_S)
         self.outcome.note_answer()
         # Only now, for a store that never took anything has nothing; and before anything is sent.
         self._identity.remember(shared.publication)
-        known = known or self._read_terms(shared)
-        wanted = self._agree(shared, known)
-        if known != wanted:
-            self._change_terms(shared, known, wanted)
-        shared.terms = wanted
-        if is_due:
-            self._repair(shared, *self._differences(shared))
-            shared.is_compared, shared.compared_at = True, time.monotonic()
+        if known is None:
+            stored = self._in_index(shared, lambda: writer.get(outbox.TERMS))
+            with suppress(msgspec.MsgspecError, TypeError):
+                terms = msgspec.json.decode(stored, type=Terms)
+                known = terms if (terms.id, terms.address) == (shared.id, self._address) else None
 
-    def _still_holds(self, shared: SharedWorkspace, terms: Terms) -> bool:
-        """Return whether nothing has changed that rows depend on."""
-        snapshot = shared.index.snapshot
-        has_model = terms.model_id == snapshot.model_id or bool(shared.other_model)
-        # The average length is the same in all rows, until there are twice or half as many chunks.
-        return has_model and terms.chunks / 2 <= snapshot.columns.count <= 2 * terms.chunks
-
-    def _agree(self, shared: SharedWorkspace, known: Terms | None) -> Terms:
-        """Return the terms, with the model whose vectors the store takes."""
-        snapshot = shared.index.snapshot
-        columns, model_id = snapshot.columns, snapshot.model_id
+        # All vectors are of one model. Of two that begin at once, the one with the lower id stays.
         others = [one for one in self._milvus.listed_workspaces(CALL_S) if one.ws != shared.id]
-        # Of two that begin at once, the one with the lower id stays.
         rivals = {
             one.model for one in others
             if one.model not in {"", model_id} and (known is None or not known.model_id or one.ws < shared.id)
@@ -427,59 +376,50 @@ class Publisher:
         if model_id and snapshot.rows.dim != self._milvus.dimensions:
             rivals.add(f"one with {self._milvus.dimensions} dimensions")
         shared.other_model = min(rivals, default="")
-        agreed = "" if shared.other_model else model_id
         chunks, length = columns.count, columns.total_length / max(columns.count, 1)
-        if known is not None and known.chunks / 2 <= chunks <= 2 * known.chunks:
+        if known is not None and is_of_size(known):
             chunks, length = known.chunks, known.length
-        return Terms(shared.id, self._address, shared.rules, agreed, chunks, length)
+        agreed = "" if shared.other_model else model_id
+        wanted = Terms(shared.id, self._address, shared.rules, agreed, chunks, length)
 
-    def _read_terms(self, shared: SharedWorkspace) -> Terms | None:
-        stored = self._in_index(shared, lambda: shared.index.writer.get(outbox.TERMS))
-        with suppress(msgspec.MsgspecError, TypeError):
-            terms = msgspec.json.decode(stored, type=Terms)
-            if (terms.id, terms.address) == (shared.id, self._address):
-                return terms
-        return None
+        # Other terms: all is published again; what another index of the workspace has sent is compared.
+        if known != wanted:
 
-    def _change_terms(self, shared: SharedWorkspace, known: Terms | None, wanted: Terms) -> None:
-        """Publish everything under other terms; what another index of the workspace sent is compared."""
-        writer = shared.index.writer
+            def change() -> None:
+                if known is None:
+                    writer.outbox.close()
+                writer.outbox.open(msgspec.json.encode(wanted).decode())
+                writer.outbox.note_all()
 
-        def change() -> None:
-            if known is None:
-                writer.outbox.close()
-            writer.outbox.open(msgspec.json.encode(wanted).decode())
-            writer.outbox.note_all()
-
-        self._in_index(shared, change)
-        shared.refused.clear()
-        shared.uncounted = None
-        with shared.index.view_apart() as view:
-            sent = [path for [path] in view.reader.each(outbox.SENT)]
-        if hidden := [path for path in sent if shared.visibility.hides(path, is_private=False)]:
-            self._in_index(shared, lambda: writer.outbox.note_differing((), hidden, 0))
+            self._in_index(shared, change)
+            shared.refused.clear()
+            shared.uncounted = None
+            with shared.index.view_apart() as view:
+                sent = [path for [path] in view.reader.each(outbox.SENT)]
+            if hidden := [path for path in sent if shared.visibility.hides(path, is_private=False)]:
+                self._in_index(shared, lambda: writer.outbox.note_differing((), hidden, 0))
+        shared.terms = wanted
+        if is_due:
+            self._repair(shared, *self._differences(shared))
+            shared.is_compared, shared.compared_at = True, time.monotonic()
 
     def _send_some(self, shared: SharedWorkspace) -> bool:
         """Send one batch; return whether there may be more."""
         batch, removed = self._batch(shared)
         if not batch and not removed:
             return False
-        writer = shared.index.writer
+        milvus, writer = self._milvus, shared.index.writer
         current = self._in_index(shared, lambda: writer.outbox.begin([*batch, *removed]))
         sources = {sent: rows for sent, rows in batch.items() if sent in current}
         gone = [sent for sent in removed if sent in current]
-        milvus, numbers = self._milvus, {sent: number(shared.id, sent.path) for sent in (*batch, *removed)}
         milvus.upsert(milvus.chunks, [row for rows in sources.values() for row in rows], CALL_S)
         if gone:
-            milvus.delete(milvus.chunks, among("source", [numbers[sent] for sent in gone]), CALL_S)
-        if sources:  # what is left of a longer state, or of one that a kill has left half written
-            least = min(sent.revision for sent in sources)
-            older = among("source", [numbers[sent] for sent in sources])
-            milvus.delete(milvus.chunks, f"{older} and revision < {least}", CALL_S)
-            for sent in sources:
-                if sent.revision > least:
-                    where = f"source == {numbers[sent]} and revision < {sent.revision}"
-                    milvus.delete(milvus.chunks, where, CALL_S)
+            milvus.delete(
+                milvus.chunks, among("source", [number(shared.id, sent.path) for sent in gone]), CALL_S
+            )
+        for sent in sources:  # what is left of a longer state, or of one that a kill has left half written
+            where = f"source == {number(shared.id, sent.path)} and revision < {sent.revision}"
+            milvus.delete(milvus.chunks, where, CALL_S)
         # Before the index says so: nobody may read "all is sent" beside "never answered".
         self.acknowledged_at = time.time()
         self.outcome.note_answer()
@@ -497,22 +437,21 @@ class Publisher:
         assert terms is not None
         batch: dict[SentSource, list[Row]] = {}
         removed: list[SentSource] = []
-        hidden: list[SentSource] = []
+        hidden: list[SentSource] = []  # named in agents_ignore, so the store is not even told the path
         stale: set[str] = set()  # whose rows say otherwise what replaces them
-        self._expect_open(shared)
+        size_bytes = 0
         with shared.index.view_apart() as whole:
             view = visible(whole, shared.visibility)
             snapshot = view.snapshot
-            rows = list(view.reader.each(outbox.DUE, (BATCH_SOURCES + len(shared.refused),)))
-            due = {SentSource(path, revision): sent for path, revision, sent in rows}
             due = {
-                one: sent
-                for one, sent in due.items()
-                if shared.refused.get(one.path, (0,))[0] != one.revision
+                SentSource(path, revision): was_sent
+                for path, revision, was_sent in view.reader.all(
+                    outbox.DUE, (BATCH_SOURCES + len(shared.refused),)
+                )
+                if shared.refused.get(path, (0,))[0] != revision
             }
             [[shared.waiting]] = view.reader.each(outbox.DUE_COUNT)
             ids = view.reader.source_ids([one.path for one in due])
-            average, size_bytes = Average(terms.chunks, terms.length), 0
             has_vectors = bool(terms.model_id) and terms.model_id == snapshot.model_id
             for sent, was_sent in due.items():
                 source = snapshot.sources.get(ids.get(sent.path, 0))
@@ -522,33 +461,32 @@ class Publisher:
                     continue
                 holders = snapshot.superseded_by(source.id)
                 try:
-                    made = chunk_rows(
+                    batch[sent] = chunk_rows(
                         outgoing(view, source, has_vectors=has_vectors), shared.id, sent.revision,
-                        average=average, superseded_by=holders,
+                        average=terms.length, superseded_by=holders,
                         dimensions=self._milvus.dimensions, fades=shared.fading.why(source) is not None,
                     )  # fmt: skip
                 except StoreRefusedError as error:
                     shared.refused[sent.path] = (sent.revision, str(error))
                     log.warning("source_refused_by_store", refused=len(shared.refused))
                     continue
-                batch[sent] = made
                 shared.superseded[sent.path] = holders
-                olders = [older for newer, older in snapshot.supersession.edges if newer == source.id]
-                for older in olders:
-                    path = snapshot.sources.path(older)
-                    if shared.superseded.get(path) != snapshot.superseded_by(older):
-                        stale.add(path)
-                size_bytes += sum(2 * len(row["shown"]) + 8 * len(row["w"]) for row in made)
+                olders = {older for newer, older in snapshot.supersession.edges if newer == source.id}
+                stale |= {
+                    path for older in olders
+                    if shared.superseded.get(path := snapshot.sources.path(older))
+                    != snapshot.superseded_by(older)
+                }  # fmt: skip
+                size_bytes += sum(2 * len(row["shown"]) + 8 * len(row["w"]) for row in batch[sent])
                 if size_bytes > BATCH_BYTES:
                     break
         stale -= {sent.path for sent in batch}
-        if hidden or stale:  # hidden: named in agents_ignore, so the store is not even told the path
+        if hidden or stale:
 
             def change() -> None:
-                box = shared.index.writer.outbox
-                box.acknowledge((), hidden)
+                shared.index.writer.outbox.acknowledge((), hidden)
                 for path in stale:
-                    box.note(path)
+                    shared.index.writer.outbox.note(path)
 
             self._in_index(shared, change)
         return batch, removed
@@ -561,7 +499,6 @@ class Publisher:
         is_new = shared.uncounted is None or shared.uncounted > STALE_SHARE * columns.count
         if terms is None or not is_new or time.monotonic() < shared.count_at:
             return
-        self._expect_open(shared)
         began = time.monotonic()
         with shared.index.view_apart() as whole:
             view = visible(whole, shared.visibility)
@@ -571,7 +508,7 @@ class Publisher:
 
             def each() -> Any:
                 for source in some:
-                    if self._stopping or not shared.is_open:
+                    if self._stop.is_set() or not shared.is_open:
                         raise IndexClosedError(f"the workspace {shared.root} is being closed")
                     with suppress(StoreRefusedError):
                         yield outgoing(view, source, has_vectors=False)
@@ -590,9 +527,8 @@ class Publisher:
 
     def _differences(self, shared: SharedWorkspace) -> tuple[dict[str, Kind], list[int]]:
         """Return path → how the store's copy differs, and the numbers of sources that are unknown at home."""
-        listed: Counter[tuple[int, int]] = Counter()  # (source, revision) → chunks
-        for row in self._milvus.listing(shared.id, CALL_S):
-            listed[row.source, row.revision] += 1
+        # (source, revision) → chunks
+        listed = Counter((row.source, row.revision) for row in self._milvus.listing(shared.id, CALL_S))
         revisions: dict[int, list[int]] = {}
         for source, revision in listed:
             revisions.setdefault(source, []).append(revision)
@@ -601,7 +537,6 @@ class Publisher:
         if highest > MAX_REVISION:
             raise StoreError("the team's store answered with a revision of a year far from now")
         self._in_index(shared, lambda: shared.index.writer.outbox.note_differing((), (), highest))
-        self._expect_open(shared)
         with shared.index.view_apart() as view:
             for path, revision, due, _, chunks in view.reader.each(outbox.ROWS):
                 source = number(shared.id, path)
@@ -615,10 +550,9 @@ class Publisher:
         return found, list(revisions)
 
     def _repair(self, shared: SharedWorkspace, found: dict[str, Kind], unknown: Sequence[int]) -> None:
-        if unknown:
-            for start in range(0, len(unknown), BATCH_SOURCES):
-                where = among("source", unknown[start : start + BATCH_SOURCES])
-                self._milvus.delete(self._milvus.chunks, f'ws == "{shared.id}" and {where}', CALL_S)
+        for start in range(0, len(unknown), BATCH_SOURCES):
+            where = among("source", unknown[start : start + BATCH_SOURCES])
+            self._milvus.delete(self._milvus.chunks, f'ws == "{shared.id}" and {where}', CALL_S)
         if found:
             self._in_index(shared, lambda: shared.index.writer.outbox.note_differing(list(found), (), 0))
             log.info("published_again", sources=len(found))
@@ -637,12 +571,8 @@ class Publisher:
         return result
 
     def _expect_open(self, shared: SharedWorkspace) -> None:
-        if not shared.is_open or self._stopping:
+        if not shared.is_open or self._stop.is_set():
             raise IndexClosedError(f"the workspace {shared.root} is being reopened: ask again")
-
-
-# Revisions begin with the time in microseconds; one of the year 2200 is a lie that would outgrow an integer.
-MAX_REVISION = 230 * 365 * 24 * 3600 * 1_000_000
 
 
 def visible(view: View, visibility: Visibility) -> View:

@@ -19,7 +19,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
-from functools import cached_property, lru_cache
+from functools import lru_cache
+from itertools import chain
 from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
@@ -33,7 +34,6 @@ from memd.index.reader import StoredChunk
 from memd.index.snapshot import View
 from memd.index.source_rows import NO_FRONT, fields_of, read_by_model, searchable
 from memd.records import DayOf, Source
-from memd.search.explanation import Shares
 from memd.search.fields import FieldTest
 from memd.search.keyword import K1, B
 from memd.search.source_scores import PLACES, SOURCE_SHARE, places, shares_of
@@ -160,31 +160,14 @@ def dimension(term: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Average:
-    """The average chunk of a workspace when its rows were made: all have the same one."""
-
-    chunks: int
-    length: float  # in terms
-
-    def norm(self, length: int) -> float:
-        """Return the count at which a term has half of its weight."""
-        return K1 * (1 - B + B * length / max(self.length, 1.0))
-
-
-@dataclass(frozen=True)
 class OutgoingSource:
     """A source as it leaves the machine."""
 
     source: Source
-    front: dict[str, object]  # front matter
+    fields: tuple[tuple[str, str], ...]  # the front matter, as filters compare it
     chunks: list[StoredChunk]
     words: list[list[str]]  # of each chunk, as the index has them
-    vectors: list[NDArray[np.float32] | None]  # u of each chunk
-
-    @cached_property
-    def fields(self) -> tuple[tuple[str, str], ...]:
-        """The front matter, as filters compare it."""
-        return tuple(sorted(fields_of(self.front)))
+    vectors: list[NDArray[np.float32] | None]  # u of each chunk; None: it has no vector
 
 
 def outgoing(view: View, source: Source, *, has_vectors: bool = True) -> OutgoingSource:
@@ -202,53 +185,17 @@ def outgoing(view: View, source: Source, *, has_vectors: bool = True) -> Outgoin
         read = read_by_model(contexts.get(chunk.id, ""), chunk.text)
         text = paired(searchable(read, source.path, None if place else front))
         words.append(view.reader.indexed_terms(text))
-    ids = [chunk.id for chunk in stored]
-    vectors = _vectors(view, ids if has_vectors else [])
-    return OutgoingSource(source, json.loads(front), stored, words, vectors or [None] * len(ids))
-
-
-def _vectors(view: View, ids: Sequence[int]) -> list[NDArray[np.float32] | None]:
-    """Return u of each chunk of a source; None for one without a vector."""
-    rows = view.snapshot.rows
-    if not ids or not rows.count:
-        return [None] * len(ids)
-    row = view.snapshot.columns.row
-    table = np.frombuffer(rows.buffer, np.float32, rows.count * rows.dim).reshape(rows.count, rows.dim)
-
-    def vector(chunk: int) -> NDArray[np.float32] | None:
-        return table[row[chunk]] if row[chunk] >= 0 else None
-
-    spread = places(view.snapshot.columns, np.asarray(ids[:1], np.int64), PLACES).tolist()
-    some = [one for one in map(vector, spread) if one is not None]
-    mean = np.mean(some, axis=0) if some else None
-
-    def u(own: NDArray[np.float32] | None) -> NDArray[np.float32] | None:
-        if own is None or mean is None:
-            return own
-        found: NDArray[np.float32] = (1 - SOURCE_SHARE) * own + SOURCE_SHARE * mean
-        return found
-
-    return [u(vector(chunk)) for chunk in ids]
-
-
-def weights(
-    own: Counter[str],
-    first: Counter[str],
-    file: Counter[str],
-    *,
-    lengths: tuple[int, int, int],
-    shares: Shares,
-    average: Average,
-) -> dict[int, float]:
-    """Return w of a chunk: its own words, and those of its source's first chunk."""
-    norms = [average.norm(length) for length in lengths]
-    found: dict[int, float] = {}
-    for term in own.keys() | first.keys():
-        parts = zip((shares.chunk, shares.first, shares.file), (own, first, file), norms, strict=True)
-        weight = sum(share * counts[term] / (counts[term] + norm) for share, counts, norm in parts)
-        if weight > 0:
-            found[dimension(term)] = weight
-    return found or {NOTHING: 1.0}
+    vectors: list[NDArray[np.float32] | None] = [None] * len(stored)
+    rows, columns = view.snapshot.rows, view.snapshot.columns
+    if has_vectors and stored and rows.count:
+        table = np.frombuffer(rows.buffer, np.float32, rows.count * rows.dim).reshape(rows.count, rows.dim)
+        spread = columns.row[places(columns, np.asarray([stored[0].id], np.int64), PLACES)]
+        some = table[spread[spread >= 0]]
+        for place, row in enumerate(columns.row[[chunk.id for chunk in stored]].tolist()):
+            if row >= 0:
+                mean = some.mean(axis=0) if len(some) else table[row]
+                vectors[place] = (1 - SOURCE_SHARE) * table[row] + SOURCE_SHARE * mean
+    return OutgoingSource(source, tuple(sorted(fields_of(json.loads(front)))), stored, words, vectors)
 
 
 def chunk_rows(
@@ -256,24 +203,34 @@ def chunk_rows(
     workspace: str,
     revision: int,
     *,
-    average: Average,
+    average: float,
     superseded_by: Sequence[str],
     dimensions: int,
     fades: bool,
 ) -> list[dict[str, Any]]:
-    """Return the rows of a source's chunks; *fades*: its score decays with age.
+    """Return the rows of a source's chunks.
+
+    *average*: length of a chunk in terms, the same in all rows of the workspace; *fades*: the score decays
+    with age.
 
     Raises:
         StoreRefusedError: a chunk is too long for a row.
     """
     source = document.source
     shares = shares_of(dated=source.dated)
-    counts = [Counter(words) for words in document.words]
-    file = sum(counts, start=Counter[str]())
-    length = sum(map(len, document.words))
     last = source.valid_until.toordinal() if source.valid_until else 0
+
+    def part(share: float, words: Iterable[str], length: int) -> tuple[float, Counter[str], float]:
+        """Return a share of w, its counts, and the count at which a term has half of its weight."""
+        return share, Counter(words), K1 * (1 - B + B * length / max(average, 1.0))
+
+    first = next(iter(document.words), [])
+    of_first = part(shares.first, first, len(first))
+    of_file = part(shares.file, chain(*document.words), sum(map(len, document.words)))
     found = []
-    for ordinal, chunk in enumerate(document.chunks):
+    for ordinal, (chunk, words, vector) in enumerate(
+        zip(document.chunks, document.words, document.vectors, strict=True)
+    ):
         shown = Shown(
             source.path, source.title, source.tags, document.fields, source.day_of, source.origin,
             source.evergreen, source.external, tuple(superseded_by), chunk.heading, chunk.text,
@@ -285,28 +242,23 @@ def chunk_rows(
             raise StoreRefusedError("it is no Unicode") from None
         if len(raw) > MAX_ROW_BYTES:
             raise StoreRefusedError(f"a chunk takes {len(raw):,} bytes, and Milvus at most {MAX_ROW_BYTES:,}")
-        vector = document.vectors[ordinal]
-        lengths = (len(document.words[ordinal]), len(document.words[0]), length)
-        found.append(
-            {
-                "key": number(workspace, source.path, ordinal),
-                "ws": workspace,
-                "source": number(workspace, source.path),
-                "revision": revision,
-                "ordinal": ordinal,
-                "day": source.day.toordinal(),
-                "decays": source.day.toordinal() if fades else 0,
-                "expires": 0 if superseded_by else last,
-                "expires_on": last,
-                "marks": list(marks(source.path, source.tags, document.fields))[:MAX_MARKS],
-                "shown": raw.decode(),
-                "has_u": vector is not None,
-                "u": [0.0] * dimensions if vector is None else vector.tolist(),
-                "w": weights(
-                    counts[ordinal], counts[0], file, lengths=lengths, shares=shares, average=average
-                ),
-            }
-        )
+        parts = part(shares.chunk, words, len(words)), of_first, of_file
+        weights = {
+            dimension(term): weight
+            for term in {*words, *first}
+            if (weight := sum(share * has[term] / (has[term] + norm) for share, has, norm in parts)) > 0
+        }
+        row = {
+            "key": number(workspace, source.path, ordinal), "ws": workspace,
+            "source": number(workspace, source.path), "revision": revision, "ordinal": ordinal,
+            "day": source.day.toordinal(), "decays": source.day.toordinal() if fades else 0,
+            "expires": 0 if superseded_by else last, "expires_on": last,
+            "marks": list(marks(source.path, source.tags, document.fields))[:MAX_MARKS],
+            "shown": raw.decode(), "has_u": vector is not None,
+            "u": [0.0] * dimensions if vector is None else vector.tolist(),
+            "w": weights or {NOTHING: 1.0},
+        }  # fmt: skip
+        found.append(row)
     return found
 
 

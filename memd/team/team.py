@@ -7,7 +7,7 @@ nothing in a workspace does, since it may come with a git clone.
 import asyncio
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -48,7 +48,11 @@ class Team:
     """The connection of one daemon with its team's store."""
 
     def __init__(
-        self, config: TeamConfig, config_dir: Path, write: Callable[..., Awaitable[Any]], feed: EventBus
+        self,
+        config: TeamConfig,
+        config_dir: Path,
+        write: Callable[..., Coroutine[Any, Any, Any]],
+        feed: EventBus,
     ) -> None:
         """Connect nothing yet. Raises ConfigError if the token's file cannot be used."""
         self.config = config
@@ -60,14 +64,11 @@ class Team:
         self._confirmed: set[Path] = set()  # roots that the user has just published
         loop = asyncio.get_running_loop()
 
-        async def awaited(work: Callable[[], Any]) -> Any:
-            return await write(work)
-
         def write_from_outside(work: Callable[[], Any]) -> Any:
-            return asyncio.run_coroutine_threadsafe(awaited(work), loop).result()
+            return asyncio.run_coroutine_threadsafe(write(work), loop).result()
 
-        self._address = f"{config.uri} {config.database} {config.collection}"
-        self.publisher = Publisher(self.milvus, self._address, self.identity, write_from_outside)
+        self.address = f"{config.uri} {config.database} {config.collection}"
+        self.publisher = Publisher(self.milvus, self.address, self.identity, write_from_outside)
         self.reader = TeamReader(self.milvus, self.publisher.outcome)
         self._unlisten = feed.listen(self._note_event)
 
@@ -77,7 +78,7 @@ class Team:
         *roots*: of all workspaces; None: unknown.
         """
         known = {str(root) for root in self.shared_roots & set(self.shared_roots if roots is None else roots)}
-        for publication in self.identity.published(self._address):
+        for publication in self.identity.published(self.address):
             if publication.root not in known:
                 self.publisher.withdraw(publication)
         self.publisher.start()
@@ -93,7 +94,7 @@ class Team:
         if root in self.shared_roots:
             try:
                 is_confirmed = root in self._confirmed
-                publication = self.identity.publication(root, self._address, confirmed=is_confirmed)
+                publication = self.identity.publication(root, self.address, confirmed=is_confirmed)
             except ConfigError as error:
                 log.warning("team_other_folder")
                 self.refused[root] = str(error)
@@ -103,14 +104,9 @@ class Team:
         elif index.writer.outbox.is_open:
             await self._write(_close_outbox, index)
 
-    @property
-    def elsewhere(self) -> list[tuple[str, str]]:
-        """(root, address) of what the stores that [team] named before may still have."""
-        return self.identity.elsewhere(self._address)
-
     def left(self) -> list[WorkspaceRow]:
         """Return what the store has of this owner and machine that is not known here any more."""
-        known = {one.id for one in self.identity.published(self._address)}
+        known = {one.id for one in self.identity.published(self.address)}
         known |= {one.id for one in self.publisher.shared}
         return [
             one
@@ -119,13 +115,9 @@ class Team:
             and one.ws not in known
         ]
 
-    def is_known(self, root: Path) -> bool:
-        """Return whether a workspace is shared, or the store may have something of it."""
-        return root in self.shared_roots or bool(self._of(root))
-
     def withdraw(self, root: Path) -> None:
         """Remove from the store what it has of a root, or of a name that `left` has."""
-        for publication in self._of(root):
+        for publication in self.publications(root):
             self.publisher.withdraw(publication)
             self.reader.listed = tuple(one for one in self.reader.listed if one.ws != publication.id)
 
@@ -138,28 +130,22 @@ class Team:
             )
         return found
 
-    async def stored(self, root: Path, timeout_s: float) -> bool:
-        """Wait until the store has all of a workspace; return whether it has."""
+    async def settled(self, root: Path, timeout_s: float, *, is_shared: bool) -> bool:
+        """Wait until the store has all of a workspace, or else nothing; return whether that is so."""
         began = time.monotonic()
-        while time.monotonic() < began + timeout_s:
-            if self.publisher.error and time.monotonic() > began + PROBE_S:
-                return False
-            shared = self.shared(root)
-            waits = (await self.counts(shared))[1] - len(shared.refused)
-            if shared.error or (shared.is_compared and waits <= 0 and shared.uncounted is not None):
-                return not shared.error
-            await asyncio.sleep(STORED_POLL_S)
-        return False
-
-    async def withdrawn(self, root: Path, timeout_s: float) -> bool:
-        """Wait until the store has nothing of a workspace; return whether it has forgotten it."""
-        began = time.monotonic()
-        stop = began + timeout_s
-        while str(root) in [one.root for one in self.publisher.unshared]:
-            if time.monotonic() > stop or (self.publisher.error and time.monotonic() > began + PROBE_S):
+        while True:
+            if is_shared:
+                shared = self.shared(root)
+                waits = (await self.counts(shared))[1] - len(shared.refused)
+                is_done = shared.is_compared and waits <= 0 and shared.uncounted is not None
+                if shared.error or is_done:
+                    return not shared.error
+            elif str(root) not in [one.root for one in self.publisher.unshared]:
+                return True
+            took_s = time.monotonic() - began
+            if took_s > timeout_s or (self.publisher.error and took_s > PROBE_S):
                 return False
             await asyncio.sleep(STORED_POLL_S)
-        return True
 
     async def counts(self, shared: SharedWorkspace) -> tuple[int, int]:
         """Return how many sources of a workspace the store has, and how many wait."""
@@ -171,14 +157,6 @@ class Team:
 
         return await asyncio.to_thread(counted)
 
-    async def do(self, work: Callable[[], T]) -> T:
-        """Run *work* of the publisher between two batches. Raises StoreError."""
-        return await asyncio.wrap_future(self.publisher.do(work))
-
-    async def probe(self) -> float:
-        """Ask the store once; return how many milliseconds it took. Raises StoreError, and notes it."""
-        return await asyncio.to_thread(self.reader.probe)
-
     async def close(self) -> None:
         """Publish no more; what is not acknowledged is sent at the next start."""
         self._unlisten()
@@ -186,10 +164,11 @@ class Team:
         await asyncio.to_thread(self.publisher.close)
         await asyncio.to_thread(self.milvus.close)
 
-    def _of(self, root: Path) -> list[Publication]:
-        known = [one for one in self.identity.published(self._address) if one.root == str(root)]
+    def publications(self, root: Path) -> list[Publication]:
+        """Return what the store may have of a root, or of a name that `left` has."""
+        known = [one for one in self.identity.published(self.address) if one.root == str(root)]
         return known or [
-            Publication(one.ws, self._address, str(root), "")
+            Publication(one.ws, self.address, str(root), "")
             for one in self.left()
             if root.name in {one.ws, one.name}
         ]
@@ -234,27 +213,25 @@ class TeamReader:
             if self._closed_until:
                 self._closed_until = now + RETRY_S
         with self._noted():
-            workspaces = {one.ws: one for one in self._workspaces(PROBE_S)}
+            if time.monotonic() - self._listed_at > WORKSPACES_S:
+                self._list()
+            workspaces = {one.ws: one for one in self.listed}
             return search(self._milvus, workspaces, view, plain, embed, tokenizer, self._beside, known)
 
     def probe(self) -> float:
         """Ask the store who publishes; return how many milliseconds it took. Raises StoreError."""
         began = time.perf_counter()
         with self._noted():
-            self._listed_at = -WORKSPACES_S
-            self._workspaces(PROBE_S)
+            self._list()
         return (time.perf_counter() - began) * 1000
 
     def close(self) -> None:
         """Wait for no call any more."""
         self._beside.shutdown(wait=False, cancel_futures=True)
 
-    def _workspaces(self, timeout_s: float) -> tuple[WorkspaceRow, ...]:
-        if time.monotonic() - self._listed_at > WORKSPACES_S:
-            is_there = self._milvus.exists(timeout_s)
-            self.listed = tuple(self._milvus.listed_workspaces(timeout_s)) if is_there else ()
-            self._listed_at = time.monotonic() if self.listed else -WORKSPACES_S
-        return self.listed
+    def _list(self) -> None:
+        self.listed = tuple(self._milvus.listed_workspaces(PROBE_S))
+        self._listed_at = time.monotonic() if self.listed else -WORKSPACES_S
 
     @contextmanager
     def _noted(self) -> Iterator[None]:

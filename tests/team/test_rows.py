@@ -19,7 +19,6 @@ from memd.sources.ignore import Patterns
 from memd.team.filters import expression, passes
 from memd.team.publisher import visible
 from memd.team.rows import (
-    Average,
     HitRow,
     Listed,
     Shown,
@@ -48,7 +47,7 @@ def published(notes, *patterns, superseded_by=()):
     with notes.index.view() as whole:
         view = visible(whole, visibility)
         columns = view.snapshot.columns
-        average = Average(columns.count, columns.total_length / max(columns.count, 1))
+        average = columns.total_length / max(columns.count, 1)
         return {
             document.source.path: chunk_rows(
                 document,
