@@ -109,3 +109,41 @@ def test_words_in_a_row_come_first(member):
     assert ada.publish(root)["done"]
     until(lambda: ada.found(root, "heron stands under the old mill") == ["b.md", "a.md"])
     assert ada.found(root, "heron stands mill") == ["a.md", "b.md"]
+
+
+NOTES = {
+    "birds/heron.md": "---\ntags: [birds]\n---\n# Heron\n\nThe grey heron nests in alders by the weir.\n",
+    "birds/bittern.md": MARSH,
+    "pond.md": POND,
+    "2026-05-02.md": "# Log\n\nRepaired the sluice gate with Ada; the hinge was rusted through.\n",
+    "valve.md": "# Valve\n\nThe part number of the valve is QX-7731-B, from the shop in town.\n",
+    "expired.md": "---\nvalid_until: 2020-01-01\n---\n# Opening hours\n\nThe shop opens at nine.\n",
+    "hours.md": "# Opening hours\n\nThe mill shop opens at ten on Tuesdays.\n",
+    "ja.md": "# 水門\n\n水門の蝶番は錆びていた。\n",
+    "copy.md": POND,
+}
+QUERIES = [
+    "where do birds nest", "kingfisher dives", "kingfishr dives", "QX-7731-B", "who fixed the hinge",
+    "opening hours of the mill", "heron tag:birds", "tag:birds", "alder -weir", '"the sluice gate"', "水門の蝶番",
+    "Heron",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("provider", ["none", "onnx"])
+def test_the_first_hit_is_that_of_a_local_search(member, provider):
+    """With its snippet, and what is folded into it; scores differ as docs/team.md says."""
+    ada = member(provider=provider)
+    root = ada.folder("marsh", NOTES)
+    ada.daemon.call("sync", workspace=str(root))
+    assert ada.publish(root)["done"]
+    for query, mode in (*((query, "hybrid") for query in QUERIES), ("sluice", "keyword"), ("bird", "vector")):
+        here, there = (
+            [
+                (hit["path"], hit["snippet"], len(hit["folded"]), hit["arms"]["vector"]["score"] is None)
+                for hit in ada.daemon.call(
+                    "search", workspace=str(root), query=query, scope=scope, mode=mode
+                )["hits"][:1]
+            ]
+            for scope in ("workspace", "team")
+        )
+        assert here == there, query
