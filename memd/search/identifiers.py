@@ -124,7 +124,7 @@ def named(
         in_other_scripts: words of the query in scripts that the model does not read.
     """
     known = {term.text.casefold(): term for term in keyword.words if term.document_frequency}
-    parts = {word: _parts(view, word) for word in words[:MAX_WORDS]}
+    parts = parts_of(view, words[:MAX_WORDS])
     is_meant = max(vector.scores_of(vector.pool[:1]), default=0.0) >= MEANT
     having: dict[int, list[Word]] = {}  # chunk → words that occur in only a few chunks
     for word, terms in parts.items():
@@ -134,6 +134,24 @@ def named(
         for number in _few(view, word, min(frequencies, default=0), is_alone=len(terms) == 1):
             if vector.mask[number]:
                 having.setdefault(number, []).append(word)
+    naming = with_names(having, parts, known)
+    chunks = {number: tuple(word.text for word in some) for number, some in sorted(naming.items())}
+    only = set().union(*(parts[word] for some in naming.values() for word in some))
+    scores = keyword.only(only).scores_of(list(chunks)) if chunks else []
+    read = share_read(view, keyword.words, parts, in_other_scripts)
+    return Named(read, chunks, dict(zip(chunks, scores, strict=True)))
+
+
+def with_names(
+    having: Mapping[int, Sequence[Word]], parts: Mapping[Word, frozenset[str]], known: Mapping[str, Term]
+) -> dict[int, Sequence[Word]]:
+    """Return the chunks whose words have so much of the query's idf that they name them.
+
+    Args:
+        having: chunk → words that only a few chunks have.
+        parts: their terms.
+        known: the terms of the query that some chunk has.
+    """
     enough = _mass(known.values())
 
     def share(some: Iterable[Word]) -> float:
@@ -142,22 +160,17 @@ def named(
             / enough
         )
 
-    chunks = {
-        number: tuple(word.text for word in some)
-        for number, some in sorted(having.items())
+    return {
+        number: some
+        for number, some in having.items()
         if share(some) >= NAMING_SHARE
         or share(word for word in some if word.is_name or not word.is_read) >= NAMING_SHARE_UNREAD
     }
-    naming = set().union(*(parts[word] for number in chunks for word in having[number]))
-    scores = keyword.only(naming).scores_of(list(chunks)) if chunks else []
-    unread = set().union(*(terms for word, terms in parts.items() if not word.is_read))
-    unread |= {part.casefold() for part in view.reader.terms(prepare(" ".join(in_other_scripts)))}
-    return Named(share_read(keyword.words, unread), chunks, dict(zip(chunks, scores, strict=True)))
 
 
-def _parts(view: View, word: Word) -> frozenset[str]:
-    """Return the index terms of a word."""
-    return frozenset(part.casefold() for part in view.reader.terms(prepare(word.text)))
+def parts_of(view: View, words: Iterable[Word]) -> dict[Word, frozenset[str]]:
+    """Return the index terms of each word."""
+    return {word: frozenset(map(str.casefold, view.reader.terms(prepare(word.text)))) for word in words}
 
 
 def _few(view: View, word: Word, rarest: int, *, is_alone: bool) -> Sequence[int]:
@@ -181,13 +194,19 @@ def _few(view: View, word: Word, rarest: int, *, is_alone: bool) -> Sequence[int
     return ids if len(ids) <= FEW or is_in_one else ()
 
 
-def share_read(words: Iterable[Term], unread: set[str]) -> float:
-    """Return the share of the query, by idf, that the model reads.
+def share_read(
+    view: View,
+    words: Sequence[Term],
+    parts: Mapping[Word, frozenset[str]],
+    in_other_scripts: Sequence[str],
+) -> float:
+    """Return the share of the query, by idf, that the model reads; arguments as of `named`.
 
     Words that neither the model reads nor a note contains are left out: neither arm can judge them. If the
     query has no other words, the result is 1: the model's guess is better than nothing.
     """
-    words = list(words)
+    unread = set().union(*(terms for word, terms in parts.items() if not word.is_read))
+    unread |= set(map(str.casefold, view.reader.terms(prepare(" ".join(in_other_scripts)))))
     dark = _mass(t for t in words if t.text.casefold() in unread and t.document_frequency)
     if not dark:
         return 1.0

@@ -109,12 +109,8 @@ class KeywordArm:
 
     @property
     def reachable(self) -> float:
-        """The BM25 of a chunk full of every word; a word that only its forms represent has their idf."""
-        represented = {term.text: term.idf for term in self.terms if term.forms}
-        return sum(
-            (term.idf if term.document_frequency else represented.get(term.text, term.idf)) * term.times
-            for term in self.words
-        )
+        """See `reachable`."""
+        return reachable(self.terms)
 
     def scores_of(self, ids: Sequence[int] | Ids) -> list[float]:
         """Return each chunk's score in [0, 1), from its own words and the words of its source."""
@@ -338,13 +334,27 @@ def _forms(view: View, query: Query, word: Term) -> tuple[Term, Postings]:
     assert query.language is not None
     forms = query.forms[word.text]
     postings = postings_of_forms(view, word.text, forms, query.language)
+    return term_of_forms(word, forms, postings.document_frequency, view.snapshot.columns.count), postings
+
+
+def term_of_forms(word: Term, forms: tuple[str, ...], document_frequency: int, chunks: int) -> Term:
+    """Return the forms of a word as one term; *document_frequency*: chunks with one, and not the word."""
     # The two sets of chunks are disjoint. A rare form of a frequent word must not weigh more than the word.
-    frequency = word.document_frequency + postings.document_frequency
-    says = idf(view.snapshot.columns.count, frequency)
+    frequency = word.document_frequency + document_frequency
     share = FORMS_SHARE * word.share
     if frequency > FORMS_TIMES * (word.document_frequency or frequency):
         share *= FREQUENT_SHARE
-    return Term(word.text, False, word.times, frequency, says, share, forms), postings  # noqa: FBT003
+    return Term(word.text, False, word.times, frequency, idf(chunks, frequency), share, forms)  # noqa: FBT003
+
+
+def reachable(terms: Sequence[Term]) -> float:
+    """Return the BM25 of a chunk full of every word; a word that only its forms represent has their idf."""
+    represented = {term.text: term.idf for term in terms if term.forms}
+    return sum(
+        (term.idf if term.document_frequency else represented.get(term.text, term.idf)) * term.times
+        for term in terms
+        if not (term.forms or term.is_beside)
+    )
 
 
 def _term(

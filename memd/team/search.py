@@ -13,10 +13,11 @@ For any thread.
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cache
+from operator import or_
 
 import numpy as np
 
@@ -31,11 +32,11 @@ from memd.search import ranking, runs
 from memd.search.called import by_titles
 from memd.search.dedup import MIN_TERMS, fingerprint, fold, is_near
 from memd.search.explanation import Term, Word
-from memd.search.identifiers import FEW, NAMING_SHARE, NAMING_SHARE_UNREAD, share_read
-from memd.search.keyword import CORRECTED_SHARE, FORMS_TIMES, FREQUENT_SHARE, POOL, idf, query_terms
-from memd.search.query import FORMS_SHARE, Query
+from memd.search.identifiers import FEW, parts_of, share_read, with_names
+from memd.search.keyword import CORRECTED_SHARE, POOL, Matched, idf, query_terms, reachable, term_of_forms
+from memd.search.query import Query
 from memd.search.ranking import Candidate
-from memd.search.score import PreparedQuery, in_a_row, is_newest_asked, placed, raised
+from memd.search.score import NO_WEIGHTS, PreparedQuery, in_a_row, is_newest_asked, placed, raised
 from memd.search.search import Answer, Hit, Place, StepTimer, sureness
 from memd.search.snippet import Line, Part, Wanted, lines_of, passage, snippet, wanted, with_fence
 from memd.search.spelling import corrected, spelling
@@ -44,8 +45,6 @@ from memd.team.filters import among, expression, passes
 from memd.team.milvus import ListHit, Milvus
 from memd.team.rows import (
     HitRow,
-    Shown,
-    Whole,
     WorkspaceRow,
     as_frequency,
     as_struct,
@@ -79,10 +78,9 @@ class _Scored:
     vector: float | None = None
     words: dict[int, float] = field(default_factory=dict)  # by dimension
     keyword: float | None = None
+    weights: Weights = NO_WEIGHTS
     merged: float = 0.0
     decay: float = 1.0
-    whole: Whole | None = None
-    shown: Shown | None = None
 
 
 def search(  # noqa: PLR0917 - the same of each search, then the query
@@ -113,91 +111,72 @@ def search(  # noqa: PLR0917 - the same of each search, then the query
     count = sum(one.chunks for one in workspaces.values())
     counting = beside.submit(_frequencies, milvus, asked, count)
     prepared = embed(replace(plain, query=respelled))
-    known_in_team = counting.result()
+    frequencies = counting.result()
     kept = {
         word: term
         for word, term in near.corrected.items()
-        if known_in_team[term] and not any(known_in_team[one] for one in view.reader.terms(prepare(word)))
+        if frequencies[term] and not any(frequencies[one] for one in view.reader.terms(prepare(word)))
     }
     if kept != near.corrected:
         respelled, _ = with_forms(view, corrected(plain.query, kept), plain.languages)
         prepared = replace(prepared, corrected_vec=prepared.corrected_vec if kept else None)
     # Of the forms of its words those that the team has.
-    forms = {word: tuple(filter(known_in_team.get, its)) for word, its in respelled.forms.items()}
+    forms = {word: tuple(filter(frequencies.get, its)) for word, its in respelled.forms.items()}
     query = replace(respelled, forms={word: its for word, its in forms.items() if its})
     prepared = replace(prepared, query=query)
     timer.lap("statistics")
-    terms = _terms(view, query, known_in_team, count)
+    terms = _terms(view, query, frequencies, count)
+    own = [term for term in terms if not term.forms]
     timer.lap("keyword")
 
     # Candidates: the best of two lists, with exact scores by both.
-    vectors = _vectors(milvus, prepared, model_of(workspaces.values()))
-    if is_newest_asked(query):
-        candidates = _newest(milvus, query)
-        vectors = []
-    else:
-        candidates = _candidates(milvus, prepared, terms, vectors)
+    is_newest = is_newest_asked(query)
+    vectors = [] if is_newest else _vectors(milvus, prepared, workspaces)
+    candidates = _newest(milvus, query) if is_newest else _candidates(milvus, prepared, terms, vectors)
     timer.lap("lists")
-    if candidates and not is_newest_asked(query):
+    if candidates and not is_newest:
         _score(milvus, candidates, terms, vectors, view)
     timer.lap("vector")
 
     # The texts of the best, of those that the filters let pass.
-    matched, has_all = _matched(candidates, terms)
     has_words = prepared.mode != "vector" or not vectors
-    weights = prepared.weights or (
-        ranking.weights_matched(matched, has_all=has_all) if vectors and has_words else Weights()
-    )
-    parts = {
-        word: frozenset(map(str.casefold, view.reader.terms(prepare(word.text)))) for word in prepared.spelled
-    }
-    unread = set().union(*(its for word, its in parts.items() if not word.is_read))
-    unread |= {part.casefold() for part in view.reader.terms(prepare(" ".join(prepared.unread)))}
-    weights = ranking.weights_read(
-        weights, share_read([t for t in terms if not t.forms], unread) if vectors else 1.0
-    )
+    parts = parts_of(view, prepared.spelled)
+    weights = prepared.weights or Weights()
+    if prepared.weights is None and vectors and has_words:
+        matched = _matched(candidates, terms)
+        weights = ranking.weights_matched(matched.most, has_all=0 < matched.most >= matched.every)
+    read = share_read(view, own, parts, prepared.unread) if vectors else 1.0
+    weights = ranking.weights_read(weights, read)
     for one in candidates.values():
-        used = ranking.weights_seen(weights, vector=one.vector is not None, keyword=has_words)
-        one.merged = min(1.0, ranking.weighted(one.vector, one.keyword, used))
-        age = prepared.today.toordinal() - one.found.decays
+        one.weights = ranking.weights_seen(weights, vector=one.vector is not None, keyword=has_words)
+        one.merged = min(1.0, ranking.weighted(one.vector, one.keyword, one.weights))
         if one.found.decays:
+            age = prepared.today.toordinal() - one.found.decays
             one.decay = ranking.half_life_decay(age, prepared.half_life_days, prepared.decay_floor)
-    _read(milvus, candidates, prepared, view, workspaces, set(known))
+    here = _read(milvus, candidates, prepared, view, workspaces, set(known))
     timer.lap("load")
 
     # As at home: names, order, supersession, floor, duplicates, snippets.
-    here = _Here(candidates, workspaces)
     named = _named(here, parts, terms) if vectors and has_words else {}
-    by_score = _ranked(here, prepared, weights, named, has_words=has_words)
+    by_score = _ranked(here, prepared, named, has_words=has_words)
     called = by_titles(query.text, terms, by_score, here.sources) if has_words else {}
     texts = {one.id: here.text(one.id) for one in by_score[: runs.FIRST]} if has_words else {}
     by_score = raised(raised(by_score, in_a_row(prepared, texts)), called)
     ranked = placed(by_score, here.supersession).candidates
     # As at home: no floor where words alone judge, or a name.
     floor = prepared.floor if vectors or prepared.is_floor_named else 0.0
-    high_enough = [one for one in ranked if one.merged >= floor or one.id in called]
     found = fold(
-        view, high_enough, prepared.limit, prepared.per_source, lambda _: True,
-        compared=lambda _view, ids, _sources: _ReadTexts(here, ids),
+        view, [one for one in ranked if one.merged >= floor or one.id in called], prepared.limit,
+        prepared.per_source, lambda _: True, compared=lambda _view, ids, _sources: _ReadTexts(here, ids),
     )  # fmt: skip
-    knows = any(one.keyword for one in candidates.values()) or any(term.document_frequency for term in terms)
+    knows = any(one.keyword for one in here.scored.values()) or any(t.document_frequency for t in terms)
+    words = wanted(query, {term.text: term.idf * term.share for term in own})
     mode: Mode = prepared.mode if vectors else "keyword"
-    words = wanted(query, {t.text: t.idf * t.share for t in terms if not t.forms})
-    answer = Answer(
-        prepared,
-        here.hits(found.kept, found.folded, words, prepared),
-        mode,
-        0,
-        sureness(view, prepared, ranked, lambda _: True, found, here.sources, knows=knows),
-        timings_ms=timer.laps_ms,
-    )
+    sure = sureness(view, prepared, ranked, lambda _: True, found, here.sources, knows=knows)
+    hits = here.hits(found.kept, found.folded, words, prepared)
+    answer = Answer(prepared, hits, mode, 0, sure, timings_ms=timer.laps_ms)
     timer.lap("fuse")
     return TeamAnswer(answer, here.homes, here.keys)
-
-
-def model_of(workspaces: Iterable[WorkspaceRow]) -> str:
-    """Return the model of a team's vectors; "" if it has none."""
-    return next((one.model for one in sorted(workspaces, key=lambda one: one.ws) if one.model), "")
 
 
 # -- words ---------------------------------------------------------------------------------------------------
@@ -237,22 +216,26 @@ def _terms(view: View, query: Query, frequencies: Mapping[str, int], chunks: int
     for word in [term for term in found if term.text in query.forms and not term.prefix]:
         forms = query.forms[word.text]
         united = min(sum(frequencies.get(form, 0) for form in forms), chunks - word.document_frequency)
-        frequency = word.document_frequency + united
-        share = FORMS_SHARE * word.share
-        if frequency > FORMS_TIMES * (word.document_frequency or frequency):
-            share *= FREQUENT_SHARE
-        found.append(Term(word.text, False, word.times, frequency, idf(chunks, frequency), share, forms))  # noqa: FBT003
+        found.append(term_of_forms(word, forms, united, chunks))
     return found
+
+
+def _texts(term: Term) -> tuple[str, ...]:
+    """Return what a term stands for: its forms, or itself."""
+    return term.forms or (term.text,)
 
 
 # -- candidates ----------------------------------------------------------------------------------------------
 
 
-def _vectors(milvus: Milvus, prepared: PreparedQuery, model: str) -> list[list[float]]:
+def _vectors(
+    milvus: Milvus, prepared: PreparedQuery, workspaces: Mapping[str, WorkspaceRow]
+) -> list[list[float]]:
     """Return the vectors of a query, if they are of the team's model."""
+    model = next((one.model for _, one in sorted(workspaces.items()) if one.model), "")
     if prepared.mode == "keyword" or prepared.model_id != model or not model:
         return []
-    raw = [one for one in (prepared.query_vec, prepared.corrected_vec) if one is not None]
+    raw = (one for one in (prepared.query_vec, prepared.corrected_vec) if one is not None)
     found = [np.frombuffer(one, np.float32).tolist() for one in raw]
     return [one for one in found if len(one) == milvus.dimensions]
 
@@ -290,7 +273,7 @@ def _candidates(
     best = dict(list(found.items())[: POOL * len(vectors)])
     asked: dict[int, float] = {}
     for term in terms:
-        for text in term.forms or (term.text,):
+        for text in _texts(term):
             asked[dimension(text)] = max(term.weight, asked.get(dimension(text), 0.0))
     asked = {place: weight for place, weight in asked.items() if weight > 0}
     if asked:
@@ -317,8 +300,7 @@ def _score(
     view: View,
 ) -> None:
     """Fill in the exact scores of all candidates: those of one list are not in the other."""
-    keys = list(candidates)
-    missing = [key for key in keys if candidates[key].vector is None] if vectors else []
+    missing = [key for key, one in candidates.items() if one.vector is None] if vectors else []
     if missing:
         where = f"has_u == true and {among('key', missing)}"
         for hits in milvus.search(milvus.chunks, vectors, len(missing), CALL_S, where=where, sparse=False):
@@ -326,13 +308,11 @@ def _score(
                 if one := candidates.get(hit.key):
                     one.vector = max(hit.score, one.vector or 0.0, 0.0)
     for one in candidates.values():
-        one.words = {}
         if one.vector is not None:
             one.vector = min(max(view.snapshot.cosines.score(one.vector), 0.0), 1.0)
-    places = sorted({dimension(text) for term in terms for text in (term.forms or (term.text,))})
-    asked = [{place: 1.0} for place in places]
-    where = among("key", keys)
-    lists = milvus.search(milvus.chunks, asked, len(keys), CALL_S, where=where, sparse=True)
+    places = sorted({dimension(text) for term in terms for text in _texts(term)})
+    asked, where = [{place: 1.0} for place in places], among("key", candidates)
+    lists = milvus.search(milvus.chunks, asked, len(candidates), CALL_S, where=where, sparse=True)
     for place, hits in zip(places, lists, strict=True):
         for hit in hits:
             if one := candidates.get(hit.key):
@@ -345,29 +325,20 @@ def keyword_score(words: Mapping[int, float], terms: Sequence[Term]) -> float:
     """Return the keyword score of a chunk with these saturated counts: of a word and its forms the larger."""
     best: dict[str, float] = {}
     for term in terms:
-        count = max([words.get(dimension(text), 0.0) for text in term.forms or (term.text,)], default=0.0)
+        count = max([words.get(dimension(text), 0.0) for text in _texts(term)], default=0.0)
         best[term.text] = max(best.get(term.text, 0.0), term.weight * count)
-    represented = {term.text: term.idf for term in terms if term.forms}
-    reachable = sum(
-        (term.idf if term.document_frequency else represented.get(term.text, term.idf)) * term.times
-        for term in terms
-        if not term.forms
-    )
-    return math.tanh(2 * sum(best.values()) / reachable) if reachable else 0.0
+    most = reachable(terms)
+    return math.tanh(2 * sum(best.values()) / most) if most else 0.0
 
 
-def _matched(candidates: Mapping[int, _Scored], terms: Sequence[Term]) -> tuple[float, bool]:
-    """Return the most distinct words in a candidate, as `KeywordArm.matched` counts them."""
-    each = {term.text: 0.5 if is_spaceless(term.text) else 1.0 for term in terms}
-    most = 0.0
-    for one in candidates.values():
-        having = {
-            term.text
-            for term in terms
-            if any(one.words.get(dimension(text)) for text in term.forms or (term.text,))
-        }
-        most = max(most, sum(each[text] for text in having))
-    return most, most > 0 and most >= sum(each.values())
+def _matched(candidates: Mapping[int, _Scored], terms: Sequence[Term]) -> Matched:
+    """Count the query's words in the candidates, as `KeywordArm.matched` does."""
+    has: dict[str, list[bool]] = {}
+    for term in terms:
+        each = [any(one.words.get(dimension(text)) for text in _texts(term)) for one in candidates.values()]
+        has[term.text] = list(map(or_, has.get(term.text, each), each))
+    words = {text: np.array(each, np.bool_) for text, each in has.items()}
+    return Matched(np.arange(len(candidates)), words, dict.fromkeys(words, 0.0), 0.0)
 
 
 def _read(  # noqa: PLR0917 - called once
@@ -377,8 +348,8 @@ def _read(  # noqa: PLR0917 - called once
     view: View,
     workspaces: Mapping[str, WorkspaceRow],
     known: set[str],
-) -> None:
-    """Read the texts of the best candidates; drop those that may not answer, and those that were not read."""
+) -> "_Here":
+    """Read the texts of the best candidates; those that may not answer are left out."""
     today = prepared.today.toordinal()
 
     def order(key: int) -> float:
@@ -386,58 +357,50 @@ def _read(  # noqa: PLR0917 - called once
         is_over = 0 < one.found.expires < today
         return -one.merged * one.decay * (ranking.EXPIRED_SHARE if is_over else 1.0)
 
-    left = sorted(candidates, key=order)
-    enough, passed = max(TEXTS, 2 * prepared.limit), dict[int, _Scored]()
-    while left and len(passed) < enough:
+    here, left = _Here(), sorted(candidates, key=order)
+    while left and len(here.chunks) < max(TEXTS, 2 * prepared.limit):
         some, left = left[:TEXTS], left[TEXTS:]
         if prepared.expired():
             raise DeadlineError("the search took longer than its deadline (in step 'load'); ask for less")
         for whole in milvus.texts(some, CALL_S):
-            one = candidates[whole.key]
-            shown = whole.parsed()
-            if whole.ws not in workspaces or _key(whole) in known:
+            shown, key = whole.parsed(), f"{whole.key:016x}"
+            number = here.at.get((whole.ws, shown.path), len(here.at) + 1)
+            source = source_of(whole, shown, number)
+            if whole.ws not in workspaces or key in known:
                 continue
-            if passes(prepared.query, source_of(whole, shown, 1), shown, view.reader.indexed_terms):
-                one.whole, one.shown = whole, shown
-                passed[whole.key] = one
-    candidates.clear()
-    candidates.update(passed)
+            if passes(prepared.query, source, shown, view.reader.indexed_terms):
+                here.at[whole.ws, shown.path] = number
+                here.sources[number], here.homes[number] = source, workspaces[whole.ws]
+                here.superseded_by[number] = shown.superseded_by
+                chunk = 2 * (len(here.chunks) + 1)
+                here.chunks[chunk], here.keys[chunk] = chunk_of(shown, chunk, number), key
+                here.scored[chunk] = candidates[whole.key]
+    return here
 
 
 # -- as at home ----------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
 class _Here:
     """The candidates that were read, under numbers of this answer: 2, 4, …, so that none are neighbours."""
 
-    def __init__(self, candidates: Mapping[int, _Scored], workspaces: Mapping[str, WorkspaceRow]) -> None:
-        self.chunks: dict[int, StoredChunk] = {}
-        self.scored: dict[int, _Scored] = {}
-        self.sources: dict[int, Source] = {}
-        self.homes: dict[int, WorkspaceRow] = {}
-        self.keys: dict[int, str] = {}
-        self.superseded_by: dict[int, tuple[str, ...]] = {}
-        self._at: dict[tuple[str, str], int] = {}  # (workspace, path) → source
-        for one in candidates.values():
-            whole, shown = one.whole, one.shown
-            assert whole is not None
-            assert shown is not None
-            source = self._at.setdefault((whole.ws, shown.path), len(self._at) + 1)
-            chunk = 2 * (len(self.chunks) + 1)
-            self.sources[source] = source_of(whole, shown, source)
-            self.homes[source] = workspaces[whole.ws]
-            self.superseded_by[source] = shown.superseded_by
-            self.chunks[chunk], self.scored[chunk] = chunk_of(shown, chunk, source), one
-            self.keys[chunk] = _key(whole)
+    chunks: dict[int, StoredChunk] = field(default_factory=dict)
+    scored: dict[int, _Scored] = field(default_factory=dict)
+    keys: dict[int, str] = field(default_factory=dict)
+    at: dict[tuple[str, str], int] = field(default_factory=dict)  # (workspace, path) → source
+    sources: dict[int, Source] = field(default_factory=dict)
+    homes: dict[int, WorkspaceRow] = field(default_factory=dict)
+    superseded_by: dict[int, tuple[str, ...]] = field(default_factory=dict)
 
-    @cached_property
+    @property
     def supersession(self) -> Supersession:
         """Which candidates replace which."""
         return Supersession.of(
-            (self._at[home, newer], source)
-            for (home, _), source in self._at.items()
+            (self.at[home, newer], source)
+            for (home, _), source in self.at.items()
             for newer in self.superseded_by[source]
-            if (home, newer) in self._at
+            if (home, newer) in self.at
         )
 
     def hits(
@@ -454,68 +417,50 @@ class _Here:
             chunk, source = self.chunks[candidate.id], self.sources[candidate.source]
             better = shown.setdefault(source.id, set())
             part = Part(rank, lines_of(chunk, better))
-            whole = passage([part])
-            if whole is None:
+            if passage([part]) is None:
                 part = Part(rank, lines_of(chunk))
-                whole = passage([part])
-            if whole is None:  # a chunk of blank lines; memd makes none
+            if (whole := passage([part])) is None:  # a chunk of blank lines; memd makes none
                 continue
             better.update(part.lines)
-            found.append(
-                Hit(
-                    candidate, source, chunk, (part,), whole,
-                    with_fence(
-                        chunk, (), snippet(whole.text, whole.start_line, words, start_byte=whole.start_byte)
-                    ),
-                    chunk.heading,
-                    tuple(self._place(number) for number in folded.get(candidate.id, ())),
-                    self.superseded_by[source.id],
-                    source.expired(prepared.today),
-                )
+            cut = snippet(whole.text, whole.start_line, words, start_byte=whole.start_byte)
+            same = (self.chunks[number] for number in folded.get(candidate.id, ()))
+            places = (
+                Place(one.id, self.sources[one.source].path, one.start_line, one.end_line) for one in same
+            )
+            hit = Hit(
+                candidate, source, chunk, (part,), whole, with_fence(chunk, (), cut), chunk.heading,
+                tuple(places), self.superseded_by[source.id], source.expired(prepared.today),
             )  # fmt: skip
+            found.append(hit)
         return found
 
     def text(self, number: int) -> str:
         """Return the heading and the text of a chunk."""
         return f"{self.chunks[number].heading}\n{self.chunks[number].text}"
 
-    def _place(self, number: int) -> Place:
-        chunk = self.chunks[number]
-        return Place(number, self.sources[chunk.source].path, chunk.start_line, chunk.end_line)
-
 
 def _ranked(
-    here: _Here,
-    prepared: PreparedQuery,
-    weights: Weights,
-    named: Mapping[int, tuple[int, float]],
-    *,
-    has_words: bool,
+    here: _Here, prepared: PreparedQuery, named: Mapping[int, tuple[int, float]], *, has_words: bool
 ) -> list[Candidate]:
     by_vector = _ranks({chunk: one.vector for chunk, one in here.scored.items() if one.vector is not None})
-    by_words = (
-        _ranks({chunk: one.keyword for chunk, one in here.scored.items() if one.keyword}) if has_words else {}
-    )
+    by_words = _ranks({chunk: one.keyword for chunk, one in here.scored.items() if one.keyword and has_words})
     tier = "ngram" if any(map(is_spaceless, prepared.query.pieces)) else "fts"
+    is_newest = is_newest_asked(prepared.query)
     found = []
     for chunk, one in here.scored.items():
         source = here.sources[here.chunks[chunk].source]
         count, score = named.get(chunk, (0, 0.0))
-        merged = max(one.merged, score) if not is_newest_asked(prepared.query) else 1.0
+        merged = 1.0 if is_newest else max(one.merged, score)
         ranks = by_vector.get(chunk), by_words.get(chunk)
-        order = (
-            one.decay * (merged if prepared.fusion == "weighted" else ranking.reciprocal_rank(ranks)) + count
-        )
-        is_over = source.expired(prepared.today) and not here.superseded_by[source.id]
-        order *= ranking.EXPIRED_SHARE if is_over else 1.0
-        if is_newest_asked(prepared.query):
-            order = float(source.day.toordinal())
-        used = ranking.weights_seen(weights, vector=one.vector is not None, keyword=has_words)
+        order = merged if prepared.fusion == "weighted" else ranking.reciprocal_rank(ranks)
+        order = one.decay * order + count
+        if source.expired(prepared.today) and not here.superseded_by[source.id]:
+            order *= ranking.EXPIRED_SHARE
         found.append(
             Candidate(
                 chunk, source.id, source.path, ranks[0], one.vector, ranks[1],
-                one.keyword if has_words else None, tier if has_words else None, one.decay, used,
-                merged, order,
+                one.keyword if has_words else None, tier if has_words else None, one.decay, one.weights,
+                merged, float(source.day.toordinal()) if is_newest else order,
             )
         )  # fmt: skip
     return ranking.ordered(found)
@@ -530,7 +475,6 @@ def _named(
 ) -> dict[int, tuple[int, float]]:
     """Return the chunks that the query names, as `memd.search.identifiers`: number of words, their score."""
     known = {term.text.casefold(): term for term in terms if term.document_frequency and not term.forms}
-    enough = sum(term.idf * term.times for term in known.values())
     having: dict[int, list[Word]] = {}
     for word, its in parts.items():
         rarest = min((known[part].document_frequency for part in its if part in known), default=0)
@@ -541,18 +485,11 @@ def _named(
         if len(chunks) <= FEW or len({here.chunks[number].source for number in chunks}) == 1:
             for number in chunks:
                 having.setdefault(number, []).append(word)
-
-    def share(some: Sequence[Word]) -> float:
-        texts = set().union(*(parts[word] for word in some)) & known.keys()
-        return sum(known[text].idf * known[text].times for text in texts) / enough
-
     found = {}
-    for number, words in having.items():
-        unread = [word for word in words if word.is_name or not word.is_read]
-        if share(words) >= NAMING_SHARE or (unread and share(unread) >= NAMING_SHARE_UNREAD):
-            naming = set().union(*(parts[word] for word in words))
-            only = [term for term in terms if term.text.casefold() in naming and not term.forms]
-            found[number] = (len(words), keyword_score(here.scored[number].words, only))
+    for number, words in with_names(having, parts, known).items():
+        naming = set().union(*(parts[word] for word in words))
+        only = [term for term in terms if term.text.casefold() in naming and not term.forms]
+        found[number] = (len(words), keyword_score(here.scored[number].words, only))
     return found
 
 
@@ -579,7 +516,3 @@ class _ReadTexts:
             return False
         first = self._print(place)
         return len(first.shingles) >= MIN_TERMS and is_near(first, self._print(other))
-
-
-def _key(whole: Whole) -> str:
-    return f"{whole.key:016x}"
