@@ -124,8 +124,8 @@ NOTES = {
 }
 QUERIES = [
     "where do birds nest", "kingfisher dives", "kingfishr dives", "QX-7731-B", "who fixed the hinge",
-    "opening hours of the mill", "heron tag:birds", "tag:birds", "alder -weir", '"the sluice gate"', "水門の蝶番",
-    "Heron",
+    "opening hours of the mill", "heron tag:birds", "tag:birds", "alder -weir", "水門の蝶番",
+    "Heron", '"the sluice gate"',
 ]  # fmt: skip
 
 
