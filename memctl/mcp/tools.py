@@ -71,7 +71,7 @@ def call(params: dict[str, Any], asking: Asking) -> dict[str, Any]:
         raise JsonRpcError(
             jsonrpc.INVALID_PARAMS, f"there is no tool {name!r}; there are {', '.join(_table())}"
         )
-    with suppress(ValueError):
+    with suppress(ValueError, RecursionError):
         arguments = json.loads(arguments) if isinstance(arguments, str) else arguments
     if not isinstance(arguments, dict):
         raise JsonRpcError(jsonrpc.INVALID_PARAMS, f"the arguments of {name} must be an object")
@@ -191,7 +191,7 @@ def meant(value: Any, schema: dict[str, Any]) -> Any:
         return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
     if not isinstance(value, str) or ("string" in types and not value.lstrip().startswith(("[", "{"))):
         return value
-    with suppress(ValueError):
+    with suppress(ValueError, RecursionError):
         read = json.loads(value)
         if isinstance(read, dict) and "array" in types:
             return read  # conditions: key → value

@@ -75,6 +75,11 @@ def sessions(path: Path, problems: Problems, read: Read, folder: Path | None = N
 
 
 def _rows(database: sqlite3.Connection, table: str) -> list[Row]:
+    """Return the rows of a table. A view has none: it may compute without an end."""
+    if not database.execute(
+        "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?", (table,)
+    ).fetchone():
+        raise sqlite3.OperationalError(f"no table {table}")
     return [dict(row) for row in database.execute(f"SELECT * FROM {table} ORDER BY created_at_epoch, id")]
 
 
@@ -103,7 +108,7 @@ def _observed(row: Row) -> Iterator[str]:
         if said := text(row.get(key)).strip():
             yield said
     facts = text(row.get("facts"))
-    with suppress(ValueError):
+    with suppress(ValueError, RecursionError):
         if listed := [
             fact for fact in items(json.loads(facts or "[]")) if isinstance(fact, str) and fact.strip()
         ]:

@@ -71,8 +71,29 @@ def test_odd_values_and_an_older_table_end_no_import(workspace, tmp_path):
             database.execute(
                 f"CREATE TABLE {table} (id, memory_session_id, facts, created_at, created_at_epoch)"
             )
-            for odd in (None, 5, b"\xff", "{", '["a", 5, null]', "\ud83d".encode("utf-8", "surrogatepass")):
+            for odd in (
+                None,
+                5,
+                b"\xff",
+                "{",
+                "[" * 100_000,
+                '["a", 5, null]',
+                "\ud83d".encode("utf-8", "surrogatepass"),
+            ):
                 database.execute(
                     f"INSERT INTO {table} VALUES (1, ?, ?, '2026-05-01T10:00:00Z', ?)", (odd,) * 3
                 )
     workspace.imports("claude-mem", tmp_path)
+
+
+def test_a_view_in_the_place_of_a_table_is_not_computed(workspace, tmp_path):
+    """Its rows may have no end."""
+    endless = (
+        "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) "
+        "SELECT x AS id, x AS created_at_epoch FROM n"
+    )
+    with closing(sqlite3.connect(tmp_path / claude_mem.NAME)) as database, database:
+        database.execute(f"CREATE VIEW observations AS {endless}")
+        database.execute("CREATE TABLE session_summaries (id, created_at_epoch)")
+    found = workspace.imports("claude-mem", tmp_path)
+    assert [row["why"] for row in found["skipped"]] == [claude_mem.NOT_STORE]

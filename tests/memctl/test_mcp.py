@@ -250,6 +250,12 @@ def test_an_agent_can_ask_why_a_note_is_not_found(root, daemon):
     assert (sent["path"], sent["query"], sent["line"]) == ("a.md", "x", 3)
 
 
+def test_a_text_that_begins_as_json_of_any_depth_is_a_text(root, daemon):
+    deep = "[" * 100_000
+    assert not ask(root, "get", path=deep).is_error
+    assert daemon.asked[0][1]["path"] == deep
+
+
 def test_recall_gives_text_to_read_and_its_sources_as_data(root, daemon):
     """The content is the Markdown itself; places with reasons are structured."""
     answer = ask(root, "recall", query="x", budget_tokens=500)
