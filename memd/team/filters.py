@@ -7,11 +7,9 @@ words and phrases that a note must have or lack: a store is not believed. Pure.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable
 
 from memd.records import Source
-from memd.search.fields import FieldTest
 from memd.search.filters import FIELD, Condition
 from memd.search.query import Query
 from memd.team.rows import Shown, field_mark, has_field, number, path_mark, tag_mark
@@ -57,7 +55,7 @@ def passes(query: Query, source: Source, shown: Shown, terms: Reads) -> bool:
 
 
 def _expression(condition: Condition) -> str:
-    marks: list[int] | None = None
+    marks: list[int] = []
     match condition.name:
         case "since":
             return f"day >= {condition.values[0].toordinal()}"
@@ -66,32 +64,19 @@ def _expression(condition: Condition) -> str:
         case "tag":
             marks = [tag_mark(tag) for tag in condition.values]
         case "path":
-            marks = _marks_of_paths(condition.values)
+            for pattern in condition.values:
+                # Up to the first part with a wildcard: all that matches lies inside of it.
+                parts = str(pattern).strip("/").split("/")
+                plain = next((at for at, part in enumerate(parts) if _PATTERN.search(part)), len(parts))
+                if not plain:
+                    return ""
+                marks.append(path_mark("/".join(parts[:plain])))
         case "field":
-            marks = _marks_of_fields(condition.values)
-    return "" if marks is None else f"array_contains_any(marks, [{', '.join(map(str, marks))}])"
-
-
-def _marks_of_paths(patterns: Sequence[Any]) -> list[int] | None:
-    """Return the marks of folders that hold all that some patterns match; None if one has none."""
-    folders = []
-    for pattern in patterns:
-        # Up to the first part with a wildcard: all that matches lies inside of it.
-        parts = str(pattern).strip("/").split("/")
-        plain = next((at for at, part in enumerate(parts) if _PATTERN.search(part)), len(parts))
-        if not plain:
-            return None
-        folders.append(path_mark("/".join(parts[:plain])))
-    return folders
-
-
-def _marks_of_fields(tests: Sequence[FieldTest]) -> list[int] | None:
-    found = []
-    for test in tests:
-        if test.operator in {"has", ">=", "<="} or (test.operator == "=" and test.first is not None):
-            found.append(number("key", test.key))
-        elif test.operator == "=":
-            found.append(field_mark(test.key, test.value))
-        else:
-            return None
-    return found
+            for test in condition.values:
+                if test.operator in {"has", ">=", "<="} or (test.operator == "=" and test.first is not None):
+                    marks.append(number("key", test.key))
+                elif test.operator == "=":
+                    marks.append(field_mark(test.key, test.value))
+                else:
+                    return ""
+    return f"array_contains_any(marks, [{', '.join(map(str, marks))}])" if marks else ""

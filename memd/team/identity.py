@@ -11,7 +11,7 @@ import hashlib
 import os
 import secrets
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -97,25 +97,24 @@ class Identity:
 
     def remember(self, publication: Publication) -> None:
         """Record what a store may have from now on. Durable on return."""
-        others = [one for one in self._known.published if not _is_same(one, publication)]
-        self._write((*others, publication))
+        self._write([*self._without(publication), publication])
 
     def forget(self, publication: Publication) -> None:
         """Record that a store has nothing of a workspace any more. Durable on return."""
-        self._write(tuple(one for one in self._known.published if not _is_same(one, publication)))
+        self._write(self._without(publication))
 
     def follow(self, moved: Mapping[str, str]) -> None:
         """Record the new roots of moved workspaces: old root → new root. Durable on return."""
-        self._write(
-            tuple(
-                msgspec.structs.replace(one, root=moved.get(one.root, one.root))
-                for one in self._known.published
-            )
-        )
+        known = self._known.published
+        self._write([msgspec.structs.replace(one, root=moved.get(one.root, one.root)) for one in known])
 
-    def _write(self, published: tuple[Publication, ...]) -> None:
-        if published != self._known.published:
-            found = msgspec.structs.replace(self._known, published=published)
+    def _without(self, publication: Publication) -> list[Publication]:
+        key = publication.id, publication.address
+        return [one for one in self._known.published if (one.id, one.address) != key]
+
+    def _write(self, published: Sequence[Publication]) -> None:
+        if tuple(published) != self._known.published:
+            found = msgspec.structs.replace(self._known, published=tuple(published))
             fsio.replace_own(self._path, msgspec.json.format(msgspec.json.encode(found)) + b"\n")
             self._known = found
 
@@ -125,10 +124,6 @@ class Identity:
             bytes.fromhex(found.id)
             return found
         return None
-
-
-def _is_same(one: Publication, other: Publication) -> bool:
-    return (one.id, one.address) == (other.id, other.address)
 
 
 def _token(root: Path) -> str:

@@ -27,10 +27,11 @@ from urllib.parse import urlsplit
 from memd.config import TeamConfig, team_token
 from memd.errors import ConfigError, StoreError, StoreRefusedError
 from memd.team.filters import among
-from memd.team.rows import MAX_WORKSPACES, First, Listed, Whole, WorkspaceRow, as_struct, checked
+from memd.team.rows import MAX_MARKS, MAX_WORKSPACES, First, Listed, Whole, WorkspaceRow, as_struct, checked
 
 SCHEMA: Final = 2  # of the collections; another one is refused
 OURS: Final = "memd team"  # at the beginning of a collection's description
+SPARSE: Final = "SPARSE_INVERTED_INDEX"
 LITE: Final = "milvus+lite"
 PORT: Final = 19530  # of Milvus, where the address names none
 CONNECT_S: Final = 1.5  # so that `team status` tells what is wrong within 2 s
@@ -70,6 +71,7 @@ class Milvus:
         self.dimensions = 0  # of u, once the collections are known
         self._config, self._token = config, team_token(config)
         self._is_lite = urlsplit(config.uri).scheme == LITE
+        self._path = Path(urlsplit(config.uri).path)  # of a file of Milvus Lite
         self._client: Any = None
         self._known = False  # both collections exist and are ours
         self._lock = threading.Lock()  # protects the connecting, and the making of collections
@@ -97,7 +99,7 @@ class Milvus:
             with suppress(Exception):
                 from milvus_lite.server_manager import server_manager_instance  # noqa: PLC0415
 
-                server_manager_instance.release_server(self._path)
+                server_manager_instance.release_server(str(self._path))
         if self._file_lock is not None:
             os.close(self._file_lock)
             self._file_lock = None
@@ -138,14 +140,13 @@ class Milvus:
             lists = [
                 [ListHit(one["id"], one["distance"], dict(one["entity"])) for one in some] for some in found
             ]
-            if len(lists) != len(queries) or any(len(some) > limit for some in lists):
-                raise ValueError("more rows than were asked for")
             for some in lists:
-                keys = [hit.key for hit in some]
-                if not all(type(key) in {int, str} for key in keys) or len(set(keys)) < len(keys):
-                    raise ValueError("keys that cannot be")
-                if not all(isinstance(hit.score, float) and math.isfinite(hit.score) for hit in some):
-                    raise ValueError("scores that are none")
+                keys = {hit.key for hit in some if type(hit.key) in {int, str}}
+                are_scores = all(isinstance(hit.score, float) and math.isfinite(hit.score) for hit in some)
+                if len(some) > limit or len(keys) < len(some) or not are_scores:
+                    raise ValueError("rows that cannot be")
+            if len(lists) != len(queries):
+                raise ValueError("another number of lists than was asked for")
             return lists
 
         return checked(read)
@@ -226,26 +227,23 @@ class Milvus:
             if self.exists(timeout_s):
                 return
             types = self._library().DataType
-            schema = self._schema({"dimensions": dimensions})
-            schema.add_field("key", types.INT64, is_primary=True)
-            schema.add_field("ws", types.VARCHAR, max_length=32)
-            for name in ("source", "revision", "ordinal", "day", "decays", "expires", "expires_on"):
-                schema.add_field(name, types.INT64)
-            schema.add_field("marks", types.ARRAY, element_type=types.INT64, max_capacity=1_024)
-            schema.add_field("shown", types.VARCHAR, max_length=65_535)
-            schema.add_field("has_u", types.BOOL)
-            schema.add_field("u", types.FLOAT_VECTOR, dim=dimensions)
-            schema.add_field("w", types.SPARSE_FLOAT_VECTOR)
-            self._create(
-                self.chunks, schema, {"u": "FLAT" if self._is_lite else "AUTOINDEX", "w": SPARSE}, timeout_s
-            )
-            schema = self._schema({})
-            schema.add_field("ws", types.VARCHAR, max_length=32, is_primary=True)
-            for name in ("name", "machine", "owner", "model"):
-                schema.add_field(name, types.VARCHAR, max_length=4_000)
-            schema.add_field("chunks", types.INT64)
-            schema.add_field("df", types.SPARSE_FLOAT_VECTOR)
-            self._create(self.workspaces, schema, {"df": SPARSE}, timeout_s)
+            number, text, sparse = types.INT64, types.VARCHAR, types.SPARSE_FLOAT_VECTOR
+            numbers = ("source", "revision", "ordinal", "day", "decays", "expires", "expires_on")
+            fields: dict[str, tuple[Any, Row]] = {
+                "key": (number, {"is_primary": True}), "ws": (text, {"max_length": 32}),
+                **dict.fromkeys(numbers, (number, {})),
+                "marks": (types.ARRAY, {"element_type": number, "max_capacity": MAX_MARKS}),
+                "shown": (text, {"max_length": 65_535}), "has_u": (types.BOOL, {}),
+                "u": (types.FLOAT_VECTOR, {"dim": dimensions}), "w": (sparse, {}),
+            }  # fmt: skip
+            indexes = {"u": "FLAT" if self._is_lite else "AUTOINDEX", "w": SPARSE}
+            self._create(self.chunks, {"dimensions": dimensions}, fields, indexes, timeout_s)
+            fields = {
+                "ws": (text, {"max_length": 32, "is_primary": True}),
+                **dict.fromkeys(("name", "machine", "owner", "model"), (text, {"max_length": 4_000})),
+                "chunks": (number, {}), "df": (sparse, {}),
+            }  # fmt: skip
+            self._create(self.workspaces, {}, fields, {"df": SPARSE}, timeout_s)
             self.exists(timeout_s)
 
     def upsert(self, collection: str, rows: Sequence[Row], timeout_s: float) -> None:
@@ -258,10 +256,6 @@ class Milvus:
         self._call("delete", timeout_s, collection, filter=where)
 
     # -- the library ---------------------------------------------------------------------------------------
-
-    @property
-    def _path(self) -> str:
-        return urlsplit(self.uri).path
 
     def _query(
         self, collection: str, where: str, fields: Sequence[str], limit: int, timeout_s: float, *,
@@ -294,19 +288,27 @@ class Milvus:
             )
         return facts
 
-    def _schema(self, facts: Row) -> Any:
-        return self._library().MilvusClient.create_schema(
+    def _create(
+        self,
+        name: str,
+        facts: Row,
+        fields: dict[str, tuple[Any, Row]],
+        indexes: dict[str, str],
+        timeout_s: float,
+    ) -> None:
+        if self._facts(name, timeout_s) is not None:
+            return
+        client = self._library().MilvusClient
+        schema = client.create_schema(
             auto_id=False,
             enable_dynamic_field=False,
             description=f"{OURS}{json.dumps({'schema': SCHEMA, **facts})}",
         )
-
-    def _create(self, name: str, schema: Any, indexes: dict[str, str], timeout_s: float) -> None:
-        if self._facts(name, timeout_s) is not None:
-            return
-        parameters = self._library().MilvusClient.prepare_index_params()
-        for field, kind in indexes.items():
-            parameters.add_index(field, index_type=kind, metric_type="IP")
+        for field, (kind, options) in fields.items():
+            schema.add_field(field, kind, **options)
+        parameters = client.prepare_index_params()
+        for field, index in indexes.items():
+            parameters.add_index(field, index_type=index, metric_type="IP")
         try:
             self._call(
                 "create_collection", timeout_s, name, schema=schema, index_params=parameters,
@@ -351,11 +353,14 @@ class Milvus:
         return self._client
 
     def _connect(self) -> Any:
-        uri = self._path if self._is_lite else self.uri
         if self._is_lite:
             self._take_file()
-        else:
-            self._reach()
+        else:  # what is wrong with the address, before the library is loaded, which takes longer than that
+            address = urlsplit(self.uri)
+            try:
+                socket.create_connection((address.hostname, address.port or PORT), CONNECT_S).close()
+            except OSError as error:
+                raise StoreError(f"{self.uri}: {error.strerror or 'does not answer'}") from None
         library = self._library()
         more: Row = {"server_pem_path": str(Path(self._config.ca).expanduser())} if self._config.ca else {}
         options = {
@@ -365,33 +370,23 @@ class Milvus:
         }
         try:
             return library.MilvusClient(
-                uri, token=self._token, db_name=self._config.database, dedicated=True, grpc_options=options,
+                str(self._path) if self._is_lite else self.uri, token=self._token,
+                db_name=self._config.database, dedicated=True, grpc_options=options,
                 timeout=LITE_CONNECT_S if self._is_lite else CONNECT_S, **more,
             )  # fmt: skip
         except Exception as error:  # noqa: BLE001 - as above
             raise self._error(error) from None
 
-    def _reach(self) -> None:
-        """Say what is wrong with the address, before the library is loaded, which takes longer than that."""
-        uri = urlsplit(self.uri)
-        try:
-            socket.create_connection((uri.hostname, uri.port or PORT), CONNECT_S).close()
-        except OSError as error:
-            raise StoreError(f"{self.uri}: {error.strerror or 'does not answer'}") from None
-
     def _take_file(self) -> None:
         """Lock a file of Milvus Lite: a second process would read and write an old state of it."""
-        path = Path(self._path)
         if self._file_lock is not None:
             return
+        lock = self._path.with_name(f"{self._path.name}.memd-lock")
         try:
-            descriptor = os.open(
-                path.with_name(f"{path.name}.memd-lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
-            )
+            descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            raise StoreRefusedError(
-                f"{self.uri}: {path.parent} cannot be written: {error.strerror}"
-            ) from None
+            told = f"{self.uri}: {lock.parent} cannot be written: {error.strerror}"
+            raise StoreRefusedError(told) from None
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -437,9 +432,6 @@ class Milvus:
         refusals = ("permission_denied", "permission denied", "privilege", "database not found")
         kind = StoreRefusedError if any(one in low for one in refusals) else StoreError
         return kind(f"{self.uri}: {reason}")
-
-
-SPARSE: Final = "SPARSE_INVERTED_INDEX"
 
 
 _asked = threading.local()  # `most`: rows that the running call of this thread may get

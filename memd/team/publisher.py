@@ -10,7 +10,6 @@ A comparison of the store's listing with the outbox makes both equal again: at t
 store that was restarted may have lost what it had acknowledged), once a day, and on request.
 """
 
-import json
 import os
 import random
 import shlex
@@ -28,7 +27,6 @@ import msgspec
 import structlog
 from msgspec import Struct
 
-from memd import __version__
 from memd.diaries import Diaries
 from memd.errors import IndexClosedError, MemdError, StoreError, StoreRefusedError
 from memd.index import outbox
@@ -107,7 +105,7 @@ class SharedWorkspace:
     index: Index
     visibility: Visibility
     fading: Diaries
-    rules: str
+    rules: str  # what decides which notes are shown, and how
     is_open: bool = True  # False: its index is being closed
     terms: Terms | None = None  # None: not read yet
     is_compared: bool = False
@@ -140,7 +138,8 @@ class Publisher:
         self._unshared: dict[str, Publication] = {}  # by id
         self._withdraw_at = 0.0  # in monotonic seconds: not before, since the store has refused
         self._turn_lock = threading.Lock()  # one thread at a time sends and compares
-        self._wake, self._stop = threading.Event(), threading.Event()
+        self.wake = threading.Event()  # there may be something to send
+        self._stop = threading.Event()
         self._fault = ""  # why nothing is published now; "" if it is
         self._is_ping_due = False
         self._thread = threading.Thread(target=self._run, name="team", daemon=True)
@@ -152,7 +151,7 @@ class Publisher:
     def close(self) -> None:
         """End; a call that waits for the store is given up, and repeated at the next start."""
         self._stop.set()
-        self._wake.set()
+        self.wake.set()
         if self._thread.is_alive():
             self._thread.join(STOP_S)
 
@@ -173,22 +172,12 @@ class Publisher:
         with self._lock:
             return list(self._unshared.values())
 
-    def attach(
-        self,
-        publication: Publication,
-        index: Index,
-        visibility: Visibility,
-        rules: Sequence[str],
-        fading: Diaries,
-    ) -> None:
-        """Publish an open workspace from now on; *rules*: the patterns of *visibility*."""
-        root = Path(publication.root)
-        # Another release may recognize more secrets.
-        known_by = json.dumps([__version__, *rules, fading.folder, *fading.patterns])
+    def attach(self, shared: SharedWorkspace) -> None:
+        """Publish an open workspace from now on."""
         with self._lock:
-            self._unshared.pop(publication.id, None)
-            self._shared[root] = SharedWorkspace(root, publication, index, visibility, fading, known_by)
-        self._wake.set()
+            self._unshared.pop(shared.id, None)
+            self._shared[shared.root] = shared
+        self.wake.set()
 
     def detach(self, root: Path) -> None:
         """Send nothing of a workspace whose index is about to be closed."""
@@ -202,11 +191,7 @@ class Publisher:
         self.detach(Path(publication.root))
         with self._lock:
             self._unshared[publication.id] = publication
-        self._wake.set()
-
-    def wake(self) -> None:
-        """Look for what is to be sent."""
-        self._wake.set()
+        self.wake.set()
 
     def compare(self, shared: SharedWorkspace, *, repair: bool) -> list[tuple[str, Kind]]:
         """Return the paths of which the store has something else than the outbox says.
@@ -226,7 +211,7 @@ class Publisher:
                 told += [(path, "unknown") for path in self._milvus.paths(unknown, CALL_S)]
             if repair:
                 self._repair(shared, found, unknown)
-        self._wake.set()
+        self.wake.set()
         return told
 
     def publish_again(self, shared: SharedWorkspace) -> int:
@@ -242,7 +227,7 @@ class Publisher:
             self._settle(shared)
             shared.refused.clear()
             waiting = self._in_index(shared, note_all)
-        self._wake.set()
+        self.wake.set()
         return waiting
 
     # The thread
@@ -253,7 +238,7 @@ class Publisher:
                 os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
         failures = 0
         while not self._stop.is_set():
-            self._wake.clear()
+            self.wake.clear()
             try:
                 with self._turn():
                     is_busy = self._step()
@@ -274,7 +259,7 @@ class Publisher:
                 if self._fault:
                     log.info("store_back")
                 self._fault, failures, pause_s = "", 0, TURN_S
-                if not is_busy and not self._wake.wait(PING_S):
+                if not is_busy and not self.wake.wait(PING_S):
                     self._is_ping_due = bool(self.shared)
             self._stop.wait(pause_s)  # though commits wake the thread meanwhile
 

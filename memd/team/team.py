@@ -5,6 +5,7 @@ nothing in a workspace does, since it may come with a git clone.
 """
 
 import asyncio
+import json
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import structlog
 
+from memd import __version__
 from memd.config import TeamConfig
 from memd.diaries import Diaries
 from memd.errors import ConfigError, StoreError
@@ -90,17 +92,18 @@ class Team:
     async def note_opened(
         self, root: Path, index: Index, visibility: Visibility, rules: Sequence[str], fading: Diaries
     ) -> None:
-        """Publish a workspace, if it is shared; it was opened."""
+        """Publish a workspace, if it is shared; it was opened. *rules*: the patterns of *visibility*."""
         if root in self.shared_roots:
             try:
-                is_confirmed = root in self._confirmed
-                publication = self.identity.publication(root, self.address, confirmed=is_confirmed)
+                publication = self.identity.publication(root, self.address, confirmed=root in self._confirmed)
             except ConfigError as error:
                 log.warning("team_other_folder")
                 self.refused[root] = str(error)
                 return
             self.refused.pop(root, None)
-            self.publisher.attach(publication, index, visibility, rules, fading)
+            # Another release may recognize more secrets.
+            known_by = json.dumps([__version__, *rules, fading.folder, *fading.patterns])
+            self.publisher.attach(SharedWorkspace(root, publication, index, visibility, fading, known_by))
         elif index.writer.outbox.is_open:
             await self._write(_close_outbox, index)
 
@@ -175,7 +178,7 @@ class Team:
 
     def _note_event(self, event: Event) -> None:
         if event["event"] in CHANGES:
-            self.publisher.wake()
+            self.publisher.wake.set()
 
 
 class TeamReader:
