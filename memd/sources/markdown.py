@@ -8,6 +8,7 @@ A line ends at ``\n`` or ``\r\n`` and nowhere else, as Vim, git, grep and ripgre
 numbers open the right place. A lone ``\r``, a form feed or U+2028 belongs to its line (`str.splitlines` would
 break there); of a text without any ``\n``, `scan.with_line_feeds` makes lines before. A text that ends with a
 line break has no empty line after it.
+
 Warnings contain a line number and no words of the note, because they are logged.
 """
 

@@ -31,7 +31,7 @@ function M.fzf_lua()
 end
 
 function M.snacks()
-  local function find(opts, ctx)
+  local function find(_, ctx)
     local words = command(ctx.filter.search)
     local job = { cmd = table.remove(words, 1), args = words, notify = false }
     function job.transform(item)
@@ -41,7 +41,7 @@ function M.snacks()
       end
       item.file, item.line, item.pos = hit.filename, hit.text, { hit.lnum, hit.col - 1 }
     end
-    return require('snacks.picker.source.proc').proc({ opts, job }, ctx)
+    return require('snacks.picker.source.proc').proc(job, ctx)
   end
   require('snacks').picker.pick({ title = 'Notes', finder = find, live = true, supports_live = true, format = 'file' })
 end
