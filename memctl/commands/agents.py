@@ -245,12 +245,21 @@ def _doctor(clients: Sequence[AgentClient]) -> int:
 
 
 def _of_tool(line: str) -> str:
-    """Return what a hook that asks the server adds to a prompt."""
+    """Return what the server answers to a hook that asks it."""
     try:
-        answer = json.loads(json.loads(line)["result"]["content"][0]["text"])
-        return str(answer["hookSpecificOutput"]["additionalContext"]) if answer else ""
+        text = str(json.loads(line)["result"]["content"][0]["text"])
     except (ValueError, KeyError):
         return ""
+    return "" if text == "{}" else text
+
+
+def _added(said: str) -> str:
+    """Return what an answer adds to a prompt: for some clients it is in JSON, for others the text itself."""
+    try:
+        answer = json.loads(said)
+        return str(answer.get("additional_context") or answer["hookSpecificOutput"]["additionalContext"])
+    except ValueError:
+        return said
 
 
 def _proved(client: AgentClient, command: str) -> bool:
@@ -285,7 +294,7 @@ def _proved(client: AgentClient, command: str) -> bool:
         said = _of_tool(said) if is_server else said
         print(f"  asked: {one_line(prompt)}")
         if said:
-            print(f"  answered in {took_ms:.0f} ms; the model sees:\n\n{safe(said)}")
+            print(f"  answered in {took_ms:.0f} ms; the model sees:\n\n{safe(_added(said))}")
             return True
         reason = done.stderr.decode("utf-8", "replace").strip() or "it did not say why"
         print(f"  silent after {took_ms:.0f} ms: {one_line(reason)}")

@@ -131,13 +131,14 @@ def test_a_hook_may_ask_the_server_instead_of_starting_a_program(daemon, notes):
     assert {again, kept, *wrong} - {first} == {"{}"}
 
 
-def test_the_doctor_proves_a_hook_that_asks_the_server(daemon, notes):
+@pytest.mark.parametrize("named", [("claude-code", "--warm"), ("gemini",), ("cursor",)], ids=" ".join)
+def test_the_doctor_shows_the_text_of_a_hook_that_answers_in_json(daemon, notes, named):
     (notes / "weir.md").write_text("# The weir of the northern valley\n\nIt was built in 1911.\n")
     daemon.call("index", workspace=str(notes))
-    daemon.memctl("agents", "install", "claude-code", "--warm", "--yes", "-w", str(notes))
-    done = daemon.memctl("agents", "doctor", "claude-code")
+    daemon.memctl("agents", "install", *named, "--yes", "-w", str(notes))
+    done = daemon.memctl("agents", "doctor", named[0], env=PATIENT)
     assert "the model sees:" in done.stdout
-    assert "built in 1911" in done.stdout
+    assert "\n> It was built in 1911.\n" in done.stdout
 
 
 # Stands in for OpenCode 2: a session, two prompts, a compaction and a third prompt; prints what each sends.
