@@ -45,7 +45,9 @@ client's PATH. `memctl agents plugin` prints its folder:
 ```
 /plugin marketplace add FOLDER
 /plugin install memd@memd
-```""",
+```
+
+`.ci/long clients` installs it with the client's own `claude plugin`, asks with it and removes it.""",
     "claude-desktop": "On macOS it is in `~/Library/Application Support/Claude`.",
     "cline": "All of Cline's programs read this file. `CLINE_MCP_SETTINGS_PATH` names another one.",
     "copilot": "`COPILOT_HOME` moves both files. VS Code reads the second one, too.",

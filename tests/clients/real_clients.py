@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -279,6 +280,43 @@ def test_a_real_client_recalls_and_calls_the_tools(installed, daemon, api, run, 
         assert QUESTION in page.read_text()
         assert "<memd-recall>" not in page.read_text()
     _keep_session(daemon.home, name)
+
+
+@pytest.mark.timeout(300)
+def test_claude_code_takes_the_folder_of_its_plugin(installed, daemon, tmp_path):
+    """With the client's own commands; hooks and tools are there after it, and gone with it."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "memctl").write_text(f'#!/bin/sh\nexec {sys.executable} -m memctl "$@"\n')
+    (programs / "memctl").chmod(0o755)
+    folder = daemon.memctl("agents", "plugin").stdout.strip()
+    api = ModelApi([("search_memory", {"query": "staging database port"})])
+    command, environment = claude_code(daemon, api)
+    environment |= {"PATH": f"{programs}:{daemon.environment['PATH']}"}
+    allowed = command[-1].replace("mcp__memd__", "mcp__plugin_memd_memd__")
+
+    def plugin(*arguments: str) -> None:
+        subprocess.run(
+            [str(installed / "claude"), "plugin", *arguments],
+            env=daemon.environment | environment, timeout=RUN_TIMEOUT_S, check=True,
+        )  # fmt: skip
+
+    try:
+        plugin("marketplace", "add", folder)
+        plugin("install", "memd@memd")
+        converse(installed, daemon, api, [*command[:-1], allowed], environment)
+        assert "> The staging database listens on 5433, because 5432 is taken." in api.asked()
+        assert json.dumps(api.requests[-1]).count("port.md") >= 2  # the hook's, and the tool's
+        plugin("uninstall", "memd@memd")
+        before = len(api.requests)
+        quiet = [str(installed / "claude"), *command[1:]]
+        subprocess.run(
+            quiet, cwd=daemon.home / "notes", env=daemon.environment | environment,
+            stdin=subprocess.DEVNULL, capture_output=True, timeout=RUN_TIMEOUT_S, check=True,
+        )  # fmt: skip
+        assert "memd-recall" not in json.dumps(api.requests[before:])
+    finally:
+        api.close()
 
 
 @pytest.mark.timeout(300)
