@@ -44,16 +44,15 @@ def is_configured(workspaces: Workspaces) -> bool:
 
 async def status(workspaces: Workspaces, _params: NoParams, _call: Call) -> TeamStatus:
     """``team.status``: the store, and what is published to it."""
-    await workspaces.follow_team()  # somebody who has just written [team] looks whether it is right
-    if not is_configured(workspaces):
-        raise _no_team(workspaces)
-    team = workspaces.team
+    try:
+        team = await _team(workspaces)
+    except ConfigError:
+        if workspaces.team_fault is None:
+            raise
+        return await described(workspaces)
+    outcome = team.publisher.outcome
     # The publisher tries again by itself, searches do not: their failure may be over, or nobody has asked.
-    if (
-        team is not None
-        and not team.publisher.error
-        and (team.publisher.outcome.error or team.publisher.outcome.is_reachable is None)
-    ):
+    if not team.publisher.error and (outcome.error or outcome.is_reachable is None):
         with suppress(StoreError, TimeoutError):  # the answer tells it
             async with asyncio.timeout(STATUS_S):
                 await asyncio.to_thread(team.reader.probe)
@@ -75,7 +74,7 @@ async def unpublish(workspaces: Workspaces, params: TeamShareParams, call: Call)
 
 async def rebuild(workspaces: Workspaces, params: TeamRebuildParams, call: Call) -> TeamRebuildResult:
     """``team.rebuild``: send every source again."""
-    team = await _followed(workspaces)
+    team = await _team(workspaces)
     call.outlives(GOES_ON)
     chosen = _chosen(team, params.path)
     waiting = sum([await asyncio.to_thread(team.publisher.publish_again, shared) for shared in chosen])
@@ -84,7 +83,7 @@ async def rebuild(workspaces: Workspaces, params: TeamRebuildParams, call: Call)
 
 async def check(workspaces: Workspaces, params: TeamCheckParams, call: Call) -> TeamCheckResult:
     """``team.check``: compare path, revision, hash and number of chunks of every source with the store's."""
-    team = await _followed(workspaces)
+    team = await _team(workspaces)
     call.outlives("the check goes on until the store has answered")
     found: list[TeamDifference] = []
     checked = 0
@@ -153,7 +152,7 @@ async def health(workspaces: Workspaces) -> HealthCheck:
 async def _share(
     workspaces: Workspaces, params: TeamShareParams, call: Call, *, is_shared: bool
 ) -> TeamShareResult:
-    team = await _followed(workspaces)
+    team = await _team(workspaces)
     if is_shared:
         named = partial(registry.exactly, cure=PUBLISH_ALL)
         root = await workspaces.apart(named, params.path, list(workspaces.roots))
@@ -165,7 +164,7 @@ async def _share(
     if not is_shared:
         team.withdraw(root)
     await workspaces.share(root, is_shared=is_shared)
-    team = _team(workspaces)
+    team = await _team(workspaces)
     done = False
     if params.wait:
         timeout_s = STORED_S
@@ -198,20 +197,12 @@ def _chosen(team: "Team", path: str | None) -> "list[SharedWorkspace]":
     return team.publisher.shared if path is None else [team.shared(Path(path))]
 
 
-async def _followed(workspaces: Workspaces) -> "Team":
+async def _team(workspaces: Workspaces) -> "Team":
     """Return the team of the configuration as it is now; it may have been edited a moment ago."""
     await workspaces.follow_team()
-    return _team(workspaces)
-
-
-def _team(workspaces: Workspaces) -> "Team":
     if workspaces.team is None:
-        raise workspaces.team_fault or _no_team(workspaces)
+        raise workspaces.team_fault or ConfigError(
+            'no team is configured: write [team] and uri = "https://HOST:PORT" into '
+            f"{workspaces.user_config_path}"
+        )
     return workspaces.team
-
-
-def _no_team(workspaces: Workspaces) -> ConfigError:
-    return ConfigError(
-        'no team is configured: write [team] and uri = "https://HOST:PORT" into '
-        f"{workspaces.user_config_path}"
-    )

@@ -17,7 +17,7 @@ from memd.api.hits import search_hit
 from memd.api.params import RecallParams, SearchParams
 from memd.api.recall import core_pieces, fitted, limited, result_of
 from memd.api.recall import recall as recall_here
-from memd.api.results import RecallResult, SearchHit, SearchResult, TeamPlace
+from memd.api.results import RecallResult, SearchResult, TeamPlace
 from memd.api.search import Freshness, embedded, parsed, query_frame, wait_for
 from memd.api.search import search as search_here
 from memd.errors import ConfigError, InvalidError, StoreError
@@ -98,7 +98,10 @@ def _search(
     team: "Team", opened: OpenWorkspace, params: SearchParams, call: Call, fresh: Freshness
 ) -> Packed[SearchResult]:
     made = _asked(team, opened, params, call)
-    hits = [_placed(search_hit(hit), team, made, hit.candidate.source) for hit in made.answer.hits]
+    hits = [
+        structs.replace(search_hit(hit), id=0, team=_home(team, made, hit.candidate.source))
+        for hit in made.answer.hits
+    ]
     return packed(
         SearchResult(
             hits=hits,
@@ -161,10 +164,6 @@ def _asked(
     with opened.view(call.is_over, agent=params.agent) as view:
         embed = partial(embedded, opened, typed=plain.query.text)
         return team.reader.search(view, plain, embed, opened.tokenizer, known)
-
-
-def _placed(hit: SearchHit, team: "Team", made: "TeamAnswer", source: int) -> SearchHit:
-    return structs.replace(hit, id=0, team=_home(team, made, source))
 
 
 def _home(team: "Team", made: "TeamAnswer", source: int) -> TeamPlace:

@@ -123,13 +123,13 @@ class Milvus:
 
     def search(
         self, collection: str, queries: Sequence[Any], limit: int, timeout_s: float, *,
-        where: str = "", fields: Sequence[str] = (), sparse: bool,
+        where: str = "", fields: Sequence[str] = (),
     ) -> list[list[ListHit]]:  # fmt: skip
-        """Return the best rows for each query, best first."""
+        """Return the best rows for each query, best first; a sparse one is a mapping."""
         if not queries:
             return []
         limit = min(limit, MOST_ROWS)
-        field = ("df" if collection == self.workspaces else "w") if sparse else "u"
+        field = "df" if collection == self.workspaces else "w" if isinstance(queries[0], dict) else "u"
         found = self._call(
             "search", timeout_s, collection, data=list(queries), anns_field=field, limit=limit, filter=where,
             output_fields=list(fields), search_params={"metric_type": "IP"}, consistency_level="Bounded",
@@ -158,15 +158,8 @@ class Milvus:
         zero = [0.0] * self.dimensions
         for start in range(0, len(keys), TEXTS_AT_ONCE):
             some = keys[start : start + TEXTS_AT_ONCE]
-            [hits] = self.search(
-                self.chunks,
-                [zero],
-                len(some),
-                timeout_s,
-                where=among("key", some),
-                fields=fields,
-                sparse=False,
-            )
+            where = among("key", some)
+            [hits] = self.search(self.chunks, [zero], len(some), timeout_s, where=where, fields=fields)
             found += [as_struct({**hit.row, "key": hit.key}, Whole) for hit in hits]
             if not {one.key for one in found} <= set(keys):
                 raise StoreError("the team's store answered with chunks that nobody asked for")

@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -512,27 +513,20 @@ class Publisher:
 
     def _differences(self, shared: SharedWorkspace) -> tuple[dict[str, Kind], list[int]]:
         """Return path → how the store's copy differs, and the numbers of sources that are unknown at home."""
-        # (source, revision) → chunks
-        listed = Counter((row.source, row.revision) for row in self._milvus.listing(shared.id, CALL_S))
-        revisions: dict[int, list[int]] = {}
-        for source, revision in listed:
-            revisions.setdefault(source, []).append(revision)
-        found: dict[str, Kind] = {}
-        highest = max((revision for _, revision in listed), default=0)
+        listed: dict[int, Counter[int]] = {}  # source → revision → chunks
+        for row in self._milvus.listing(shared.id, CALL_S):
+            listed.setdefault(row.source, Counter())[row.revision] += 1
+        highest = max(chain(*listed.values()), default=0)
         if highest > MAX_REVISION:
             raise StoreError("the team's store answered with a revision of a year far from now")
         self._in_index(shared, lambda: shared.index.writer.outbox.note_differing((), (), highest))
+        found: dict[str, Kind] = {}
         with shared.index.view_apart() as view:
             for path, revision, due, _, chunks in view.reader.each(outbox.ROWS):
-                source = number(shared.id, path)
-                has = revisions.pop(source, [])
-                if due != outbox.KEPT or not chunks:
-                    continue
-                if not has:
-                    found[path] = "missing"
-                elif has != [revision] or listed[source, revision] != chunks:
-                    found[path] = "other"
-        return found, list(revisions)
+                has = listed.pop(number(shared.id, path), None)
+                if due == outbox.KEPT and chunks and has != {revision: chunks}:
+                    found[path] = "other" if has else "missing"
+        return found, list(listed)
 
     def _repair(self, shared: SharedWorkspace, found: dict[str, Kind], unknown: Sequence[int]) -> None:
         for start in range(0, len(unknown), BATCH_SOURCES):

@@ -80,7 +80,6 @@ class HitRow(Struct, frozen=True):
     """What a list has of a chunk."""
 
     source: Number
-    day: Day
     decays: Day  # its day, if its score decays
     expires: Day  # its last day, unless another source replaces it: that is another rule
 

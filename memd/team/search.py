@@ -196,9 +196,7 @@ def _frequencies(milvus: Milvus, terms: Sequence[str], chunks: int) -> Counter[s
     found: Counter[str] = Counter()
     for start in range(0, len(terms), MAX_TERMS):
         some = terms[start : start + MAX_TERMS]
-        lists = milvus.search(
-            milvus.workspaces, [{dimension(term): 1.0} for term in some], 1_000, CALL_S, sparse=True
-        )
+        lists = milvus.search(milvus.workspaces, [{dimension(term): 1.0} for term in some], 1_000, CALL_S)
         for term, hits in zip(some, lists, strict=True):
             found[term] = min(sum(as_frequency(hit.score, chunks) for hit in hits), chunks)
     return found
@@ -260,9 +258,7 @@ def _candidates(
 
     if vectors:
         has_vector = f"has_u == true and {where}" if where else "has_u == true"
-        lists = milvus.search(
-            milvus.chunks, vectors, LIST, CALL_S, where=has_vector, fields=fields, sparse=False
-        )
+        lists = milvus.search(milvus.chunks, vectors, LIST, CALL_S, where=has_vector, fields=fields)
         for hits in lists:
             for hit, row in few_of_each(hits, LIST):
                 if hit.score > 0:
@@ -277,7 +273,7 @@ def _candidates(
             asked[dimension(text)] = max(term.weight, asked.get(dimension(text), 0.0))
     asked = {place: weight for place, weight in asked.items() if weight > 0}
     if asked:
-        [hits] = milvus.search(milvus.chunks, [asked], LIST, CALL_S, where=where, fields=fields, sparse=True)
+        [hits] = milvus.search(milvus.chunks, [asked], LIST, CALL_S, where=where, fields=fields)
         for hit, row in few_of_each(hits, POOL):
             best.setdefault(hit.key, found.get(hit.key) or _Scored(row))
     return best
@@ -287,9 +283,7 @@ def _newest(milvus: Milvus, query: Query) -> dict[int, _Scored]:
     """Return the first chunks of the newest sources that the filters let pass, each with the score 1."""
     rows = milvus.firsts(expression(query), CALL_S)
     rows.sort(key=lambda one: (-one.day, one.key))
-    return {
-        one.key: _Scored(HitRow(one.source, one.day, 0, 0), vector=None, keyword=1.0) for one in rows[:LIST]
-    }
+    return {one.key: _Scored(HitRow(one.source, 0, 0), keyword=1.0) for one in rows[:LIST]}
 
 
 def _score(
@@ -303,7 +297,7 @@ def _score(
     missing = [key for key, one in candidates.items() if one.vector is None] if vectors else []
     if missing:
         where = f"has_u == true and {among('key', missing)}"
-        for hits in milvus.search(milvus.chunks, vectors, len(missing), CALL_S, where=where, sparse=False):
+        for hits in milvus.search(milvus.chunks, vectors, len(missing), CALL_S, where=where):
             for hit in hits:
                 if one := candidates.get(hit.key):
                     one.vector = max(hit.score, one.vector or 0.0, 0.0)
@@ -312,7 +306,7 @@ def _score(
             one.vector = min(max(view.snapshot.cosines.score(one.vector), 0.0), 1.0)
     places = sorted({dimension(text) for term in terms for text in _texts(term)})
     asked, where = [{place: 1.0} for place in places], among("key", candidates)
-    lists = milvus.search(milvus.chunks, asked, len(candidates), CALL_S, where=where, sparse=True)
+    lists = milvus.search(milvus.chunks, asked, len(candidates), CALL_S, where=where)
     for place, hits in zip(places, lists, strict=True):
         for hit in hits:
             if one := candidates.get(hit.key):

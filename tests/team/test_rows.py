@@ -258,7 +258,7 @@ def test_a_wrong_row_is_a_store_error(changed):
 
 @pytest.mark.parametrize(
     ("kind", "row"),
-    [(HitRow, {}), (HitRow, {"source": 1, "day": 1, "decays": math.nan, "expires": 0}), (Listed, {"key": 1}),
+    [(HitRow, {}), (HitRow, {"source": 1, "decays": math.nan, "expires": 0}), (Listed, {"key": 1}),
      (WorkspaceRow, {"ws": "../x", "name": "n", "machine": "m", "owner": "o", "model": "", "chunks": 1}),
      (WorkspaceRow, {"ws": WS, "name": "n", "machine": "m", "owner": "o", "model": "", "chunks": 1 << 50}),
      (WorkspaceRow, {"ws": WS, "name": "n" * 2000, "machine": "m", "owner": "o", "model": "", "chunks": 1}),
