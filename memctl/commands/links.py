@@ -67,7 +67,13 @@ def run(args: Namespace) -> int:
     here = common.here()
     for link in found:
         print(_line(link, root, here))
-    common.note(None if found else f"there is none {f'of {path}' if path else 'in this workspace'}")
+    if not found:
+        nothing = {
+            "broken": "every link leads to a note and a heading",
+            "orphans": "every note is linked to",
+            "mentions": f"no other note names {path} without linking to it",
+        }
+        common.note(nothing.get(ways[0], f"no link leads out of {path} or into it"))
     return exits.OK if found else exits.NONE
 
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from memctl import exits
 from memctl.client import RpcError
 
 pytestmark = pytest.mark.usefixtures("shared_daemon")
@@ -164,3 +165,6 @@ def test_memctl_links_prints_a_line_for_each(vault):
     )
     answer = json.loads(daemon.memctl("links", "--orphans", "--json", cwd=root).stdout)
     assert [one["path"] for one in answer["links"]] == ["alone.md", "hidden.md", "index.md"]
+    for option, said in ([], "no link leads out of alone.md or into it"), (["--mentions"], "no other note"):
+        done = daemon.memctl("links", "alone.md", *option, cwd=root)
+        assert (done.returncode, said in done.stderr) == (exits.NONE, True)
