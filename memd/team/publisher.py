@@ -134,7 +134,7 @@ class Publisher:
         self.acknowledged_at: float | None = None  # unix seconds
         self.outcome = StoreOutcome()
         self._milvus, self._address, self._identity, self._write = milvus, address, identity, write
-        self._lock = threading.Lock()  # protects the next two
+        # Changed by single operations, which are atomic.
         self._shared: dict[Path, SharedWorkspace] = {}
         self._unshared: dict[str, Publication] = {}  # by id
         self._withdraw_at = 0.0  # in monotonic seconds: not before, since the store has refused
@@ -164,34 +164,28 @@ class Publisher:
     @property
     def shared(self) -> list[SharedWorkspace]:
         """The open workspaces that are published."""
-        with self._lock:
-            return list(self._shared.values())
+        return list(self._shared.values())
 
     @property
     def unshared(self) -> list[Publication]:
         """What the store has not forgotten yet."""
-        with self._lock:
-            return list(self._unshared.values())
+        return list(self._unshared.values())
 
     def attach(self, shared: SharedWorkspace) -> None:
         """Publish an open workspace from now on."""
-        with self._lock:
-            self._unshared.pop(shared.id, None)
-            self._shared[shared.root] = shared
+        self._unshared.pop(shared.id, None)
+        self._shared[shared.root] = shared
         self.wake.set()
 
     def detach(self, root: Path) -> None:
         """Send nothing of a workspace whose index is about to be closed."""
-        with self._lock:
-            shared = self._shared.pop(root, None)
-        if shared is not None:
+        if shared := self._shared.pop(root, None):
             shared.is_open = False
 
     def withdraw(self, publication: Publication) -> None:
         """Remove a workspace from the store."""
         self.detach(Path(publication.root))
-        with self._lock:
-            self._unshared[publication.id] = publication
+        self._unshared[publication.id] = publication
         self.wake.set()
 
     def compare(self, shared: SharedWorkspace, *, repair: bool) -> list[tuple[str, Kind]]:
@@ -293,8 +287,7 @@ class Publisher:
                 continue
             self.outcome.note_answer()
             self._identity.forget(known)
-            with self._lock:
-                self._unshared.pop(known.id, None)
+            self._unshared.pop(known.id, None)
         if self._is_ping_due:
             self._milvus.listed_workspaces(CALL_S)
             self._is_ping_due = False

@@ -51,24 +51,23 @@ S = TypeVar("S", bound=Struct)
 Number = Annotated[int, Meta(ge=0, le=(1 << NUMBER_BITS) - 1)]
 Day = Annotated[int, Meta(ge=0, le=date.max.toordinal())]  # 0: none
 Line = Annotated[int, Meta(ge=0, lt=1 << 40)]
-Text = Annotated[str, Meta(max_length=MAX_ROW_BYTES)]
 Name = Annotated[str, Meta(max_length=1_000)]
 
 
 class Shown(Struct, frozen=True, array_like=True):
-    """What an answer shows of a chunk; one text in its row."""
+    """What an answer shows of a chunk; one text in its row, which bounds those without a bound here."""
 
     path: Annotated[str, Meta(min_length=1, max_length=5_000)]
-    title: Text
-    tags: tuple[Text, ...]
-    fields: tuple[tuple[Text, Text], ...]  # of the front matter: folded key, value
+    title: str
+    tags: tuple[str, ...]
+    fields: tuple[tuple[str, str], ...]  # of the front matter: folded key, value
     day_of: DayOf
     origin: Name
     is_evergreen: bool
     is_external: bool
-    superseded_by: tuple[Text, ...]
-    heading: Text
-    text: Text
+    superseded_by: tuple[str, ...]
+    heading: str
+    text: str
     start_line: Line
     end_line: Line
     start_byte: Line
@@ -106,7 +105,6 @@ class Whole(Struct, frozen=True):
     key: Number
     ws: Name
     source: Number
-    ordinal: Number
     day: Day
     expires_on: Day
     shown: Annotated[str, Meta(min_length=2, max_length=MAX_ROW_BYTES)]

@@ -6,7 +6,6 @@ nothing in a workspace does, since it may come with a git clone.
 
 import asyncio
 import json
-import threading
 import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -189,8 +188,7 @@ class TeamReader:
         self.listed: tuple[WorkspaceRow, ...] = ()
         self._milvus, self._outcome = milvus, outcome
         self._listed_at = -WORKSPACES_S
-        self._lock = threading.Lock()  # protects _closed_until
-        self._closed_until = 0.0
+        self._closed_until = 0.0  # in monotonic seconds; 0: the last call was answered
         self._beside = ThreadPoolExecutor(HOPS, thread_name_prefix="memd-team")
 
     def search(
@@ -209,14 +207,13 @@ class TeamReader:
         """
         from memd.team.search import search  # noqa: PLC0415 - needs numpy
 
-        with self._lock:
-            now = time.monotonic()
-            if now < self._closed_until:
-                raise StoreError("the team's store did not answer a moment ago: ask again in some seconds")
-            if self._closed_until:
-                self._closed_until = now + RETRY_S
+        now = time.monotonic()
+        if now < self._closed_until:
+            raise StoreError("the team's store did not answer a moment ago: ask again in some seconds")
+        if self._closed_until:  # one search tries; those beside it do not wait for the same failure
+            self._closed_until = now + RETRY_S
         with self._noted():
-            if time.monotonic() - self._listed_at > WORKSPACES_S:
+            if now - self._listed_at > WORKSPACES_S:
                 self._list()
             workspaces = {one.ws: one for one in self.listed}
             return search(self._milvus, workspaces, view, plain, embed, tokenizer, self._beside, known)
@@ -243,12 +240,10 @@ class TeamReader:
             yield
         except StoreError as error:
             self._outcome.note_failure(error)
-            with self._lock:
-                self._closed_until = time.monotonic() + RETRY_S
+            self._closed_until = time.monotonic() + RETRY_S
             raise
         self._outcome.note_answer()
-        with self._lock:
-            self._closed_until = 0.0
+        self._closed_until = 0.0
 
 
 def _close_outbox(index: Index) -> None:
