@@ -19,7 +19,7 @@ class Workspace:
 
     def __init__(self, folder: Path) -> None:
         self.root = folder / "notes"
-        (self.root / "memory").mkdir(parents=True)
+        (self.root / "memory").mkdir(parents=True, exist_ok=True)
         self.home = folder
 
     def imports(self, client, *paths, **options):

@@ -1,7 +1,5 @@
 """What an import does to the files that stand in the archive."""
 
-import os
-import random
 import re
 import signal
 import stat
@@ -13,9 +11,8 @@ from pathlib import Path
 
 import pytest
 from daemon_process import until
-from imports.conftest import answered, typed
+from imports.conftest import Workspace, answered, typed
 from patience import PATIENCE
-from tests_support import LONG
 
 from memd.errors import UnsafeError, WorkspaceError
 from memd.imports import page
@@ -191,8 +188,7 @@ class _Alike:
         return f"abcdef{self._digest.hexdigest()[6:]}"
 
 
-SESSIONS = 40
-ROUNDS = 6 if LONG else 2
+SESSIONS = 3
 IMPORT = """
 import sys
 from pathlib import Path
@@ -200,56 +196,56 @@ from memd.imports import run
 order = run.Order(Path(sys.argv[1]), "claude-code", (Path(sys.argv[2]),))
 run.run(order, run.sources(order), lambda *_: None)
 """
+IMPORTED_UNTIL_A_CALL = """
+import os, signal, sys
+from pathlib import Path
+from memd.imports import run
+def deadly(call):
+    def wrapped(*args, **kwargs):
+        global left
+        left -= 1
+        if not left:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return call(*args, **kwargs)
+    return wrapped
+status = left = 0
+while left == 0 or status:
+    left += 1
+    root = Path(sys.argv[1], f"{left:03}", "notes")
+    (root / "memory").mkdir(parents=True)
+    order = run.Order(root, "claude-code", (Path(sys.argv[2]),))
+    if not (importing := os.fork()):
+        for name in ("open", "mkdir", "fdopen", "write", "fsync", "rename", "unlink", "close"):
+            setattr(os, name, deadly(getattr(os, name)))
+        run.run(order, run.sources(order), lambda *_: None)
+        os._exit(0)
+    status = os.waitstatus_to_exitcode(os.waitpid(importing, 0)[1])
+    print(status)
+"""
 
 
-def test_an_import_that_is_killed_at_any_moment_ends_with_the_same_files_when_it_is_run_again(
+def test_an_import_that_is_killed_at_any_call_ends_with_the_same_files_when_it_is_run_again(
     workspace, tmp_path
 ):
-    folder = tmp_path / "claude-code"
+    folder, killed = tmp_path / "claude-code", tmp_path / "killed"
     for number in range(SESSIONS):
-        turns = [
-            one for turn in range(20) for one in (typed(f"ask {turn}"), answered(f"{turn} {'word ' * 50}"))
-        ]
-        workspace.session(typed(f"session {number}"), *turns, name=f"{number:04}.jsonl")
-    command = [sys.executable, "-c", IMPORT, str(workspace.root), str(folder)]
-    subprocess.run(command, check=True)
+        workspace.session(typed(f"session {number}"), answered("word " * 500), name=f"{number}.jsonl")
+    workspace.imports("claude-code", folder)
     whole = workspace.pages()
     assert len(whole) == SESSIONS
-    rng = random.Random(14)
-    cut_short = 0
-    for _ in range(ROUNDS):
-        _empty(workspace)
-        while True:
-            _kill_soon(command, workspace, rng, after=rng.randrange(SESSIONS))
-            there = workspace.pages()
-            pages = {name: text for name, text in there.items() if "/.memd-write-" not in name}
-            assert pages.items() <= whole.items()
-            cut_short += 0 < len(pages) < SESSIONS
-            if rng.random() < 0.5:
-                break
-        subprocess.run(command, check=True)
-        assert workspace.pages() == whole
-    assert cut_short
-
-
-def _kill_soon(command, workspace, rng, *, after):
-    """Start an import, and kill it soon after it has begun to write, and has written *after* pages."""
-    process = subprocess.Popen(command)
-    top = workspace.root / "memory" / "archives" / "claude-code" / "2026"
-    while (not top.exists() or len(list(top.glob("*.md"))) < after) and process.poll() is None:
-        time.sleep(0.002)
-    time.sleep(rng.uniform(0, 0.02))
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-
-
-def _empty(workspace):
-    """Delete the archive, as if nothing had been imported."""
-    top = workspace.root / "memory" / "archives"
-    for folder, _, names in os.walk(top, topdown=False):
-        for name in names:
-            (Path(folder) / name).unlink()
-        Path(folder).rmdir()
+    command = [sys.executable, "-c", IMPORTED_UNTIL_A_CALL, str(killed), str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()[:-1]) == {str(-signal.SIGKILL)}, done.stderr
+    seen = []
+    for one in sorted(killed.iterdir()):
+        there = Workspace(one)
+        pages = {name: text for name, text in there.pages().items() if "/.memd-write-" not in name}
+        assert pages.items() <= whole.items()
+        seen.append(len(pages))
+        there.imports("claude-code", folder)
+        assert there.pages() == whole
+    assert seen == sorted(seen)
+    assert set(seen) == set(range(SESSIONS + 1))
 
 
 # Not of getrusage, which begins with what the process had that this one was forked from.
