@@ -6,7 +6,7 @@ the files of all other notes.
 
 import os
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from functools import cache
 from posixpath import basename, dirname, join, normpath, relpath
@@ -28,6 +28,9 @@ _URLS = frozenset({"markdown", "image", "definition"})
 _SUFFIX = re.compile(r"\.(?:md|markdown)$", re.IGNORECASE)
 _ATX = re.compile(r" {0,3}#{1,6}[ \t]+(.*?)(?:[ \t]+#+)?\s*$")
 _NO_PART = re.compile(r"[#|^:\[\]]|%%")  # what a part of a [[link]] cannot have
+_IN_BRACKETS = re.compile(r"(?:[^\[\]\n#|]|\[[^\[\]\n#|]*\])+")  # what a [[link]] can name
+_IN_POINTS = re.compile(r"[%#?<>\\\n]")  # what a path between < and > cannot have as it is
+_BEHIND_URL, _BEHIND_NAME = re.compile(r"[#?]"), re.compile("#")
 _NO_SLUG = re.compile(r"[^\w\- ]")
 
 
@@ -95,47 +98,68 @@ def rename(
     return moved({path: to}, workspace, documents), (path, to)
 
 
-def moved(moves: dict[str, str], workspace: Workspace, documents: Documents) -> Edits:
-    """Return the edits that keep the links right when notes move, by old path and new path."""
+def moved(pairs: dict[str, str], workspace: Workspace, documents: Documents) -> Edits:
+    """Return the edits that keep the links right when notes or folders move, by old path and new path."""
+    workspace.ask_long("sync", SYNC_S)
     root = workspace.root
-    names = set(workspace.names()) - moves.keys() | set(moves.values())
-    stems: dict[str, int] = defaultdict(int)
-    for path in names:
-        stems[_plain(stem_of(path))] += 1
+
+    def after(path: str) -> str:
+        for old, new in pairs.items():
+            if path == old or path.startswith(f"{old}/"):  # a folder moves with what is in it
+                return new + path.removeprefix(old)
+        return path
+
+    names = {path: after(path) for path in workspace.names()}
+    called = Counter(_plain(end) for path in names.values() for end in _ends(path))
+    taken = {_plain(stem_of(new)) for old, new in names.items() if new != old}
+    # A link by the name of another note may mean a moved one from now on.
+    touched = {path for path, new in names.items() if new != path or _plain(stem_of(new)) in taken}
+    if not touched:
+        return {}
 
     def change(path: str, link: dict[str, Any]) -> str | None:
         old: str | None = link["path"]
+        written, here = link["target"], dirname(after(path))
+        is_suffixed = _SUFFIX.search(written)
         if link["kind"] in _URLS:
-            if not link["target"] or (old is None and link["why"] != "file"):
+            if not written or (old is None and link["why"] not in {"file", "outside"}):
                 return None
-            place = normpath(join(dirname(path), link["target"]))
-            from_root = link["target"].startswith("/") or (old is not None and _plain(place) != _plain(old))
-            old = old or (link["target"].lstrip("/") if from_root else place)
-            to, here = moves.get(old, old), moves.get(path, path)
-            if from_root:
-                new = ("/" if link["target"].startswith("/") else "") + to
-            else:
-                new = relpath(f"{root}/{to}", f"{root}/{dirname(here)}")
-                new = f"./{new}" if link["target"].startswith("./") and not new.startswith("../") else new
-            is_same = to == old and (from_root or dirname(here) == dirname(path))
-            return None if is_same else new if _SUFFIX.search(link["target"]) else _SUFFIX.sub("", new)
-        if old is None or (old not in moves and path not in moves):
+            place = normpath(join(dirname(path), written))
+            from_root = written.startswith("/") or (old is not None and _plain(place) != _plain(old))
+            old = old or (written.lstrip("/") if from_root else place)
+            to = after(old)
+            if to == old and (from_root or here == dirname(path)):
+                return None
+            new = ("/" if written.startswith("/") else "") + to if from_root else relative(to, here, written)
+            return None if new == written else new if is_suffixed else _SUFFIX.sub("", new)
+        if old is None or (old not in touched and after(path) == path):
             return None
-        written, to = link["target"], moves.get(old, old)
+        to = after(old)
+        forms = [end for end in _ends(to) if called[_plain(end)] == 1] + [to]
         if written.startswith(("./", "../")):
-            new = relpath(f"{root}/{to}", f"{root}/{dirname(moves.get(path, path))}")
-            new = new if new.startswith("../") else f"./{new}"
-        elif old not in moves or _plain(basename(written)) != _plain(stem_of(old)):
+            forms.insert(0, relative(to, here, "./"))
+        elif old not in touched or _plain(basename(written)) != _plain(stem_of(old)):
             return None  # by a title, an alias or an id, which stays
-        elif "/" in written or stems[_plain(stem_of(to))] > 1:
-            new = ("/" if written.startswith("/") else "") + to
-        else:
-            new = basename(to)
-        if link["kind"] == "text" and ("#" in new or "|" in new):
-            raise FailedError(f"{path} links by [[…]], where a name has no # and no |")
-        return new if _SUFFIX.search(written) else _SUFFIX.sub("", new)
+        elif "/" in written and _plain(written.lstrip("/")) == _plain(old):  # from the root, as before
+            forms.insert(0, ("/" if written.startswith("/") else "") + to)
+        elif (end := _ends(to)[min(written.count("/"), to.count("/"))]) in forms:
+            forms.insert(0, end)
+        for new in forms:
+            if link["kind"] != "text" or _IN_BRACKETS.fullmatch(new):
+                return new if is_suffixed else _SUFFIX.sub("", new)
+        raise FailedError(f"{path} links by [[…]], where a name has no #, no | and no single bracket")
 
-    return _edits(moves, workspace, documents, change, of_note=True)
+    def relative(to: str, here: str, written: str) -> str:
+        new = relpath(f"{root}/{to}", f"{root}/{here}")
+        return f"./{new}" if written.startswith("./") and not new.startswith("../") else new
+
+    return _edits(touched, workspace, documents, change, of_note=True)
+
+
+def _ends(path: str) -> list[str]:
+    """Return the names that a [[link]] can give a note: its file's, then with one more folder each."""
+    parts = path.split("/")
+    return ["/".join(parts[at:]) for at in range(len(parts) - 1, -1, -1)]
 
 
 def _rename_heading(path: str, line: int, new: str, workspace: Workspace, documents: Documents) -> Edits:
@@ -155,24 +179,24 @@ def _rename_heading(path: str, line: int, new: str, workspace: Workspace, docume
         above, hash_, _ = part.rpartition("#")
         return above + hash_ + " ".join(_NO_PART.sub(" ", new).split())
 
-    edits = _edits({path: path}, workspace, documents, change, of_note=False)
+    workspace.ask_long("sync", SYNC_S)
+    edits = _edits({path}, workspace, documents, change, of_note=False)
     text = places.text(path)
     edits.setdefault(path, []).append({"range": text.span(*_title(text, line)), "newText": new})
     return edits
 
 
 def _edits(
-    paths: dict[str, str], workspace: Workspace, documents: Documents, change: Change, *, of_note: bool
+    paths: set[str], workspace: Workspace, documents: Documents, change: Change, *, of_note: bool
 ) -> Edits:
     """Return the edits of the links that *change* changes, in the notes that link to *paths* and in these."""
-    workspace.ask_long("sync", SYNC_S)
     places = Places(documents, workspace.root)
     known: dict[str, list[dict[str, Any]]] = defaultdict(list)  # the links of each file by the index
-    for path in paths:
+    for path in sorted(paths):
         for one in links_in(path, workspace):
             known[one["path"]].append(one)
     edits: Edits = {}
-    for path in dict.fromkeys([*paths, *known, *places.opened]):
+    for path in dict.fromkeys([*sorted(paths), *known, *places.opened]):
         text = places.text(path)
         if len(text.text) > MAX_TEXT_CHARS:
             raise FailedError(f"{path} is too long: its links cannot be read")
@@ -202,16 +226,16 @@ def _piece(text: str, link: dict[str, Any], *, of_note: bool) -> tuple[int, int]
     start, stop = link["written_start"], link["written_stop"]
     if text[start:stop].startswith("<"):
         start, stop = start + 1, stop - 1
-    hash_ = text.find("#", start, stop)
     if of_note:
-        return start, stop if hash_ < 0 else hash_
-    return hash_ + 1, stop
+        behind = (_BEHIND_URL if link["kind"] in _URLS else _BEHIND_NAME).search(text, start, stop)
+        return start, behind.start() if behind else stop
+    return text.find("#", start, stop) + 1, stop
 
 
 def _written(text: str, link: dict[str, Any], start: int, new: str) -> str:
-    is_url = link["kind"] in _URLS and text[start - 1 : start] != "<"
-    is_pointed = text[link["written_start"] : link["written_start"] + 1] == "<"
-    return quote(new) if is_url and not is_pointed else new
+    if link["kind"] not in _URLS:
+        return new
+    return _IN_POINTS.sub(lambda sign: quote(sign[0]), new) if text[start - 1] == "<" else quote(new)
 
 
 def _in_front(
@@ -273,15 +297,11 @@ def workspace_edit(
     return {"documentChanges": changes}
 
 
-def files_moved(params: dict[str, Any], workspace: Workspace) -> dict[str, str]:
-    """Return old path → new path of the notes of a workspace that the editor is about to move."""
-    moves: dict[str, str] = {}
-    root = f"{workspace.root}/"
-    for one in params["files"]:
-        old, new = (path_of(one[key]) or "" for key in ("oldUri", "newUri"))
-        if old.startswith(root) and new.startswith(root):
-            old, new = old.removeprefix(root).rstrip("/"), new.removeprefix(root).rstrip("/")
-            for path in workspace.names():
-                if path == old or path.startswith(f"{old}/"):  # a folder moves with what is in it
-                    moves[path] = new + path.removeprefix(old)
-    return moves
+def files_moved(params: dict[str, Any], root: str) -> dict[str, str]:
+    """Return old path → new path in a workspace of the files and folders that the editor is about to move."""
+    pairs = {path_of(one["oldUri"]) or "": path_of(one["newUri"]) or "" for one in params["files"]}
+    return {
+        old.removeprefix(f"{root}/").rstrip("/"): new.removeprefix(f"{root}/").rstrip("/")
+        for old, new in pairs.items()
+        if old.startswith(f"{root}/") and new.startswith(f"{root}/")
+    }

@@ -408,8 +408,7 @@ class Server:
         if root is None:
             return None
         workspace = self._workspace(root)
-        moves = rename.files_moved(params, workspace)
-        edits = rename.moved(moves, workspace, self._documents) if moves else {}
+        edits = rename.moved(rename.files_moved(params, root), workspace, self._documents)
         return rename.workspace_edit(edits, [], Places(self._documents, root), self._client)
 
     def _code_actions(self, params: dict[str, Any]) -> Any:

@@ -1,6 +1,8 @@
 """What `memctl lsp` offers to change, and what it says by itself: rename, code actions, commands, hints."""
 
+import re
 from pathlib import Path
+from posixpath import dirname, join, normpath
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -28,12 +30,20 @@ def editor(daemon, tmp_path):
     assert one.end() == 0
 
 
-def applied(edit, root, opened=()):
+def offset(text, position, encoding="utf-8"):
+    """Return the offset of a position, by encoding the line."""
+    codec, size = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}[encoding]
+    start = [0, *(match.end() for match in re.finditer(r"\r\n|\n|\r", text))][position["line"]]
+    line = re.match(r"[^\r\n]*", text[start:])[0].encode(codec)
+    return start + len(line[: position["character"] * size].decode(codec))
+
+
+def applied(edit, root, opened=(), encoding="utf-8"):
     """Make a workspace edit in the files, as an editor does; return the texts by path."""
     texts = {
         str(path.relative_to(root)): path.read_bytes().decode() for path in Path(root).rglob("*.md")
     } | dict(opened)
-    for change in edit["documentChanges"]:
+    for change in (edit or {}).get("documentChanges", ()):
         if "kind" in change:
             old, new = (unquote(urlsplit(change.get(key, "")).path) for key in ("oldUri", "newUri"))
             if change["kind"] == "create":
@@ -42,17 +52,16 @@ def applied(edit, root, opened=()):
                 texts[new.removeprefix(f"{root}/")] = texts.pop(old.removeprefix(f"{root}/"))
             continue
         path = unquote(urlsplit(change["textDocument"]["uri"]).path).removeprefix(f"{root}/")
-        lines = texts[path].split("\n")
-        for one in sorted(
-            change["edits"],
-            key=lambda one: -one["range"]["start"]["line"] * 1000 - one["range"]["start"]["character"],
-        ):
-            start, end = one["range"]["start"], one["range"]["end"]
-            assert start["line"] == end["line"]
-            line = lines[start["line"]].encode()
-            changed = line[: start["character"]] + one["newText"].encode() + line[end["character"] :]
-            lines[start["line"]] = changed.decode()
-        texts[path] = "\n".join(lines)
+        text = before = texts[path]
+        last = len(text)
+        edits = [
+            (*(offset(before, one["range"][end], encoding) for end in ("start", "end")), one["newText"])
+            for one in change["edits"]
+        ]
+        for start, stop, new in sorted(edits, reverse=True):
+            assert stop <= last, "edits overlap"
+            text, last = text[:start] + new + text[stop:], start
+        texts[path] = text
     return texts
 
 
@@ -148,6 +157,87 @@ def test_links_follow_a_folder_that_the_editor_moves(editor):
     assert "[[x/folk/Ann Heron#Old habits]]" in texts["people/Bea.md"]
     assert "supersedes: x/folk/Cai.md" in texts["people/Bea.md"]
     assert "[ref]: <Ann Heron.md>" in texts["people/Bea.md"]
+
+
+HOSTILE = {
+    "hub.md": "# Hub\n\n- 😀 [b](box%20%231/50%25%20sure.md#the-%F0%9F%98%80-head)\n"
+    "> [c](box%20%231/deep/it's%20\"q\".md)"
+    " [[50% sure#The 😀 head|p]]\n> [over\n> lines](box%20%231/Cafe\u0301.md)\n\n"
+    "1. [[Cafe\u0301]] [[deep/🐦]] ![i](box%20%231/deep/🐦.md)\n\n"
+    "   [n](./box%20%231/deep/%F0%9F%90%A6.md 't')\n\n"
+    "[s]: box%20%231/deep/it's%20%22q%22.md#none\n\n[s] [root](/box%20%231/plain.md) [e](box%20%231/plain)\n",
+    "box #1/A (x) [y].md": "# Odd\n\n[up](../hub.md) [[hub]] [[#Odd]] [self](#odd)"
+    " [me](A%20%28x%29%20%5By%5D.md)\n\n"
+    "- 王 [s](plain.md) [e](deep/🐦.md) [[./plain]] [[../hub]]\n",
+    "box #1/50% sure.md": "# Sure\n\n## The 😀 head\n\n[up](../hub.md#hub)"
+    " ![p](../pic%20%231.png) [f](x.pdf) [o](../../o.md)\n",
+    "box #1/Cafe\u0301.md": "---\nrelated: '[[50% sure]]'\n"
+    "supersedes: box #1/deep/it's \"q\".md\n---\n# Café\n",
+    "box #1/plain.md": "# Plain\n\n| a |\n|---|\n| [x](A%20\\(x\\)%20[y].md) [[🐦\\|bird]] |\n",
+    "box #1/deep/it's \"q\".md": "# Q\n\n[up](../../hub.md) [[plain]] [t](🐦.md)\n\n"
+    "[z]: ../Cafe%CC%81.md\n\n[z]\n",
+    "box #1/deep/🐦.md": "# Bird\r\n\r\n[z](<../A (x) [y].md>)\r\n"
+    "> > [r][a b]\r\n\r\n[a B]: ../50%25%20sure.md\r\n",
+    "other/plain.md": "# Plain\n\n[[plain]] [[other/plain]] [p](../box%20%231/plain.md?x=1#plain)\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
+def test_after_a_move_every_link_means_what_it_meant(daemon, tmp_path, encoding):
+    """Folders and files up, down and into each other; the first note is open with an unsaved link."""
+    root = daemon.add_notes(tmp_path / "notes", HOSTILE)
+    Path(root, "pic #1.png").touch()
+    Path(root, "box #1/x.pdf").touch()
+    one = Editor(daemon, root, encoding, able=ABLE)
+    texts = HOSTILE | {"hub.md": HOSTILE["hub.md"] + "\n[[🐦]] unsaved\n"}
+    one.open("hub.md", texts["hub.md"])
+    daemon.call("sync", workspace=root)
+
+    def meant(moves):
+        found = {}
+        for path, text in texts.items():
+            links = daemon.call("outline", workspace=root, path=path, text=text)["links"]
+            front = daemon.call("links", workspace=root, path=path, which="out", limit=1000)["links"]
+            to = [
+                (link["path"], link["line"], link["part"],
+                 normpath(join(dirname(path), link["target"])) if link["why"] in {"file", "outside"} else "")
+                for link in links
+            ] + [(link["to"], 0, "", "") for link in front if link["line"] is None]  # fmt: skip
+            found[moved(path, moves)] = [
+                (moved(path, moves), line, part, moved(file, moves)) for path, line, part, file in to
+            ]
+        return found
+
+    def moved(path, moves):
+        for old, new in moves.items():
+            if path and (path == old or path.startswith(f"{old}/")):
+                return new + path.removeprefix(old)
+        return path
+
+    for moves in (
+        {"box #1": "box #2 é"},
+        {"box #2 é/deep": "deep"},
+        {"deep/🐦.md": "🐦.md", "box #2 é/plain.md": "deep/plain.md"},
+        {"box #2 é": "deep/x%20y"},
+        {"deep/x%20y/50% sure.md": "A[1] (2).md"},
+        {'deep/it\'s "q".md': "deep/<q>.md", "other": "zz"},
+        {"deep/plain.md": "deep/Plain.md", "deep/x%20y/A (x) [y].md": "hub/y.md"},
+    ):
+        expected = meant(moves)
+        files = [{"oldUri": one.uri(old), "newUri": one.uri(new)} for old, new in moves.items()]
+        edit = one.ask("workspace/willRenameFiles", files=files)
+        texts = {
+            moved(path, moves): text for path, text in applied(edit, root, texts.items(), encoding).items()
+        }
+        for old, new in moves.items():
+            Path(root, new).parent.mkdir(parents=True, exist_ok=True)
+            Path(root, old).rename(Path(root, new))
+        for path, text in texts.items():
+            Path(root, path).write_bytes(text.encode())
+        one.change("hub.md", 2, {"text": texts["hub.md"]})
+        daemon.call("sync", workspace=root)
+        assert meant({}) == expected
+    assert one.end() == 0
 
 
 def test_hints_name_broken_links_and_superseded_notes_and_can_be_turned_off(editor):
