@@ -39,8 +39,8 @@ ALL = 1 << 30
 HITS = max(BUDGET_TOKENS // PIECE_TOKENS, LEAST_HITS)  # as for the hook's budget
 TALK = (Path(__file__).parent / "talk.txt").read_text(encoding="utf-8").splitlines()
 
-# Of all hits, with the first one's lead and the matched words.
-Gate = Callable[[Sequence[Candidate], float | None, float | None], Sequence[bool]]
+# Of all hits, with the first one's lead, and the words of the prompt that it has.
+Gate = Callable[[Sequence[Candidate], float | None, Sequence[str]], Sequence[bool]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +51,11 @@ class Prompt:
     is_even: bool
     hits: list[tuple[Candidate, bool]]  # with whether the note is relevant
     lead: float | None = None
-    matched: float | None = None
+    shared: Sequence[str] = ()
 
     def passed(self, gate: Gate) -> list[bool]:
         """Return which hits pass the gate."""
-        return list(gate([hit for hit, _ in self.hits], self.lead, self.matched))
+        return list(gate([hit for hit, _ in self.hits], self.lead, self.shared))
 
     def sent(self, gate: Gate) -> list[bool]:
         """Return of each note that passes the gate whether it is relevant."""
@@ -151,8 +151,8 @@ def unasked(path: Path, kept: Path | None) -> dict[str, Any]:
                 answer = index.ask(words, limit=HITS) if words else None
                 hits = answer.hits if answer else []
                 every_one = [hit.candidate for hit in hits]
-                matched = answer.judged.matched if answer and answer.judged else None
-                passed = sure_ones(every_one, answer.sure.lead, matched, answer.read) if answer else []
+                shared = answer.judged.words_in(every_one[0].id) if hits and answer and answer.judged else []
+                passed = sure_ones(every_one, answer.sure.lead, shared, answer.read) if answer else []
                 whole = [one for one, sure in zip(every_one, passed, strict=True) if sure]
                 nearest = None if whole else pointer(every_one)
                 named = [nearest] if nearest else []
@@ -179,13 +179,14 @@ def unasked(path: Path, kept: Path | None) -> dict[str, Any]:
 
 def _hits(
     index: Indexed, prompt: str, ids: dict[str, str], judged: dict[str, int]
-) -> tuple[list[tuple[Candidate, bool]], float | None, float | None]:
+) -> tuple[list[tuple[Candidate, bool]], float | None, Sequence[str]]:
     words = as_words(prompt)
     if not words:
-        return [], None, None
+        return [], None, []
     answer = index.ask(words, limit=HITS)
     hits = [(hit.candidate, judged.get(ids[hit.source.path], 0) > 0) for hit in answer.hits]
-    return hits, answer.sure.lead, answer.judged.matched if answer.judged else None
+    shared = answer.judged.words_in(hits[0][0].id) if answer.judged and hits else []
+    return hits, answer.sure.lead, shared
 
 
 def figures(data: str, gate_name: str, prompts: Sequence[Prompt], gate: Gate, half: str) -> dict[str, Any]:

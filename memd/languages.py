@@ -61,6 +61,18 @@ _LANGUAGES_OF = {
     word: tuple(language for language, its in FUNCTION_WORDS.items() if word in its)
     for word in frozenset().union(*FUNCTION_WORDS.values())
 }
+# Function words of two letters, which no vocabulary has, in the languages above with Latin letters.
+_SHORT_WORDS = frozenset(
+    """
+    al am an ao au av ce da de di do du ed el em en er es et il im ja je la le lo ma me mi na ne no nu og om
+    op os se si su te ti tu ud um un we wo ya ze zu
+    """.split()  # noqa: SIM905 - readable as words
+)
+
+
+def is_telling(term: str) -> bool:
+    """Return whether a term tells a subject: no function word of a language and no single letter does."""
+    return not (term in _LANGUAGES_OF or term in _SHORT_WORDS or (len(term) == 1 and term.isascii()))
 
 
 def spoken(words: Collection[str], languages: Sequence[Language]) -> Language | None:

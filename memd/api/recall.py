@@ -134,8 +134,9 @@ def fitted(
         rest = [hit for hit in wanted if hit.candidate is near and hit.candidate.id not in pointed]
         # What replaces a sure note comes in its place, whatever its own words are.
         newer = {path for hit in hits for path in hit.superseded_by}
-        found, matched = [hit.candidate for hit in hits], answer.judged.matched if answer.judged else None
-        passes = sure_ones(found, answer.sure.lead, matched, answer.read, newer)
+        found = [hit.candidate for hit in hits]
+        shared = answer.judged.words_in(found[0].id) if answer.judged and found else []
+        passes = sure_ones(found, answer.sure.lead, shared, answer.read, newer)
         sure = {one.id for one, passed in zip(found, passes, strict=True) if passed}
         newer = {path for hit in hits if hit.candidate.id in sure for path in hit.superseded_by}
         wanted = [hit for hit in wanted if hit.candidate.id in sure or hit.source.path in newer]

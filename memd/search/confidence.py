@@ -20,6 +20,7 @@ missing, related notes match nearly as well.
 from collections.abc import Callable, Container, Iterable, Sequence
 from typing import NamedTuple
 
+from memd.languages import is_telling
 from memd.records import SHIPPED_COSINES, Confidence, CosineScale
 from memd.search.identifiers import Reading
 from memd.search.ranking import Candidate
@@ -46,17 +47,18 @@ SURE_WORDS = 0.44
 
 
 # Of the first hit instead: its score and so many times its lead, with less meaning, since the lead tells the
-# own prompt whose first hit is wrong from the one whose first hit is right, which the score hardly does.
+# own prompt whose first hit is wrong from the one whose first hit is right, which the score hardly does. With
+# few telling words in common, a foreign prompt leads by chance.
 LEAD_FACTOR, MOST_LEAD = 4, 0.2
-SURE_SUM = 1.0
-LEADER_WORDS = 3  # matched words; with fewer of them, a foreign prompt leads by chance
-SURE_MEANING_OF_LEADER, SURE_MEANING_WITH_FEW = 0.3, 0.45
+LEADER_WORDS = 3
+SURE_SUM, SURE_MEANING_OF_LEADER = 0.8, 0.3
+SURE_SUM_WITH_FEW, SURE_MEANING_WITH_FEW = 1.0, 0.42
 
 
 def sure_ones(
     hits: Sequence[Candidate],
     lead: float | None,
-    matched: float | None,
+    shared: Sequence[str],
     read: float = 1.0,
     newer: Container[str] = (),
 ) -> list[bool]:
@@ -65,16 +67,23 @@ def sure_ones(
     Args:
         hits: best first.
         lead: of the first one; at 0 a day or a newer note put it first, and the limits of the others hold.
-        matched: distinct words of the query in the best-matching candidate.
+        shared: words of the query that the first one has. If all are function words, as in a remark in the
+            language of a single note, only the language is the same, and that note leads by it.
         read: as for `is_sure`.
         newer: paths of notes that may stand in the place of what they replace; the first that is not sure by
             itself is no reason against the note behind it.
     """
     sure = [is_sure(hit, read) for hit in hits]
-    if hits and lead and not _judged_by_words(hits[0], read):
-        least = SURE_MEANING_OF_LEADER if (matched or 0) >= LEADER_WORDS else SURE_MEANING_WITH_FEW
-        total = hits[0].merged + LEAD_FACTOR * min(lead, MOST_LEAD)
-        sure[0] = total >= SURE_SUM and (hits[0].vector_score or 0.0) >= least
+    if hits and not _judged_by_words(hits[0], read):
+        telling = sum(map(is_telling, shared))
+        if shared and not telling:
+            sure[0] = False
+        elif lead:
+            has_many = telling >= LEADER_WORDS
+            least = SURE_MEANING_OF_LEADER if has_many else SURE_MEANING_WITH_FEW
+            total = hits[0].merged + LEAD_FACTOR * min(lead, MOST_LEAD)
+            is_far_ahead = total >= (SURE_SUM if has_many else SURE_SUM_WITH_FEW)
+            sure[0] = is_far_ahead and (hits[0].vector_score or 0.0) >= least
     first = next((place for place, hit in enumerate(hits) if sure[place] or hit.path not in newer), 0)
     return sure if any(sure[first : first + 1]) else [False] * len(hits)
 

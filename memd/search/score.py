@@ -160,6 +160,13 @@ class Judgement:
     # The newest statement → the better chunk whose place it took.
     newest: Mapping[int, int] = field(default_factory=dict)
 
+    def words_in(self, chunk: int) -> list[str]:
+        """Return the words of the query that a chunk has, in some form."""
+        if self.keyword is None:
+            return []
+        has = self.keyword.words_in(np.array([chunk], np.int64))
+        return [word for word, (is_there,) in has.items() if is_there]
+
     def good_enough(self, request: PreparedQuery) -> list[Candidate]:
         """Return the candidates that may be hits: by their scores before decay, so none vanishes with age.
 

@@ -71,28 +71,37 @@ WORDS = Weights(0.0, 1.0)
 
 
 @pytest.mark.parametrize(
-    ("first", "lead", "matched", "sure"),
+    ("first", "lead", "shared", "sure"),
     [
-        (judged(0.5, 0.3, 0.5), 0.125, 3, True),
-        (judged(0.5, 0.44, 0.5), 0.125, 2, False),
-        (judged(0.5, 0.45, 0.5), 0.125, 2, True),
-        (judged(0.5, 0.3, 0.5), 0.12, 3, False),
-        (judged(0.5, 0.29, 0.5), 0.2, 3, False),
-        (judged(0.19, 0.3, 0.0), 0.9, 3, False),
-        (judged(0.55, 0.54, 0.6, ranks=(2, 2)), 0.0, 3, True),
-        (judged(0.44, None, 0.44, weights=WORDS), 0.01, None, True),
+        (judged(0.5, 0.3, 0.5), 0.075, "roof tile red", True),
+        (judged(0.5, 0.3, 0.5), 0.07, "roof tile red", False),
+        (judged(0.5, 0.29, 0.5), 0.2, "roof tile red", False),
+        (judged(0.19, 0.3, 0.0), 0.9, "roof tile red", True),
+        (judged(-0.01, 0.3, 0.0), 0.9, "roof tile red", False),
+        (judged(0.5, 0.42, 0.5), 0.125, "roof tile el avec", True),
+        (judged(0.5, 0.41, 0.5), 0.125, "roof tile el avec", False),
+        (judged(0.5, 0.42, 0.5), 0.12, "roof tile el avec", False),
+        (judged(0.5, 0.42, 0.5), 0.125, "", True),
+        (judged(0.7, 0.7, 0.9), 0.3, "le avec c", False),
+        (judged(0.7, 0.7, 0.9), 0.0, "le avec c", False),
+        (judged(0.55, 0.54, 0.6, ranks=(2, 2)), 0.0, "roof", True),
+        (judged(0.44, None, 0.44, weights=WORDS), 0.01, "le", True),
     ],
 )
-def test_the_first_hit_is_sure_by_its_lead_and_no_other_without_it(first, lead, matched, sure):
-    """A lead counts for at most .2; where words judge, or the first leads nothing, old limits stay."""
+def test_the_first_hit_is_sure_by_its_lead_and_no_other_without_it(first, lead, shared, sure):
+    """A lead counts for at most .2; where words judge, or the first leads nothing, old limits stay.
+
+    Function words of any language are no reason for a note, and alone they are one against it.
+    """
     second = judged(0.55, 0.54, 0.6, ranks=(9, 2))
-    assert confidence.sure_ones([first, second], lead, matched) == [sure, sure]
-    assert confidence.sure_ones([], None, None) == []
+    assert confidence.sure_ones([first, second], lead, shared.split()) == [sure, sure]
+    assert confidence.sure_ones([], None, []) == []
 
 
 def test_a_newer_note_in_first_place_does_not_keep_back_the_older_one_that_is_sure():
     newer, older = judged(0.1, 0.1, 0.1), judged(0.55, 0.54, 0.6)
-    assert confidence.sure_ones([newer._replace(path="b.md"), older], 0.0, 3, newer={"b.md"}) == [False, True]
+    first = newer._replace(path="b.md")
+    assert confidence.sure_ones([first, older], 0.0, ["roof"], newer={"b.md"}) == [False, True]
 
 
 @pytest.mark.parametrize(
