@@ -29,7 +29,7 @@ from benchmarks.recall import some
 from memctl.commands.hook import BUDGET_TOKENS, as_words
 from memd.api.recall import LEAST_HITS, PIECE_TOKENS
 from memd.embedding.onnx import OnnxEmbedder
-from memd.search.confidence import is_sure, pointer, sure_ones
+from memd.search.confidence import is_by_language, is_sure, pointer, sure_ones
 from memd.search.ranking import Candidate
 from memd.text import is_readable
 
@@ -154,7 +154,7 @@ def unasked(path: Path, kept: Path | None) -> dict[str, Any]:
                 shared = answer.judged.words_in(every_one[0].id) if hits and answer and answer.judged else []
                 passed = sure_ones(every_one, answer.sure.lead, shared, answer.read) if answer else []
                 whole = [one for one, sure in zip(every_one, passed, strict=True) if sure]
-                nearest = None if whole else pointer(every_one)
+                nearest = None if whole or is_by_language(shared) else pointer(every_one)
                 named = [nearest] if nearest else []
                 is_right = [[one.path == line.get("path") for one in some] for some in (whole, named)]
                 is_first = bool(hits) and hits[0].source.path == line.get("path")

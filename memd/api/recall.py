@@ -16,7 +16,7 @@ from memd.index.snapshot import View
 from memd.index.source_rows import EXTERNAL
 from memd.records import Confidence, Source
 from memd.rpc.context import Call, Packed, packed
-from memd.search.confidence import pointer, sure_ones
+from memd.search.confidence import is_by_language, pointer, sure_ones
 from memd.search.filters import OF_PATHS
 from memd.search.recall import BYTES_PER_TOKEN, ESTIMATOR, NoteTitle, Piece, Recalled, Titles, piece_of
 from memd.search.recall import recall as fit
@@ -140,7 +140,7 @@ def fitted(
         sure = {one.id for one, passed in zip(found, passes, strict=True) if passed}
         newer = {path for hit in hits if hit.candidate.id in sure for path in hit.superseded_by}
         wanted = [hit for hit in wanted if hit.candidate.id in sure or hit.source.path in newer]
-        if rest and not wanted:
+        if rest and not wanted and not is_by_language(shared):
             named = (NoteTitle(hit.source.title, hit.source.path, id=hit.candidate.id) for hit in rest)
             titles = [Titles(POINTED, tuple(named))]
     return fit(

@@ -52,7 +52,7 @@ SURE_WORDS = 0.44
 LEAD_FACTOR, MOST_LEAD = 4, 0.2
 LEADER_WORDS = 3
 SURE_SUM, SURE_MEANING_OF_LEADER = 0.8, 0.3
-SURE_SUM_WITH_FEW, SURE_MEANING_WITH_FEW = 1.0, 0.42
+SURE_SUM_WITH_FEW, SURE_MEANING_WITH_FEW = 1.0, 0.45
 
 
 def sure_ones(
@@ -67,25 +67,31 @@ def sure_ones(
     Args:
         hits: best first.
         lead: of the first one; at 0 a day or a newer note put it first, and the limits of the others hold.
-        shared: words of the query that the first one has. If all are function words, as in a remark in the
-            language of a single note, only the language is the same, and that note leads by it.
+        shared: words of the query that the first one has.
         read: as for `is_sure`.
         newer: paths of notes that may stand in the place of what they replace; the first that is not sure by
             itself is no reason against the note behind it.
     """
     sure = [is_sure(hit, read) for hit in hits]
     if hits and not _judged_by_words(hits[0], read):
-        telling = sum(map(is_telling, shared))
-        if shared and not telling:
+        if is_by_language(shared):
             sure[0] = False
         elif lead:
-            has_many = telling >= LEADER_WORDS
+            has_many = sum(map(is_telling, shared)) >= LEADER_WORDS
             least = SURE_MEANING_OF_LEADER if has_many else SURE_MEANING_WITH_FEW
             total = hits[0].merged + LEAD_FACTOR * min(lead, MOST_LEAD)
             is_far_ahead = total >= (SURE_SUM if has_many else SURE_SUM_WITH_FEW)
             sure[0] = is_far_ahead and (hits[0].vector_score or 0.0) >= least
     first = next((place for place, hit in enumerate(hits) if sure[place] or hit.path not in newer), 0)
     return sure if any(sure[first : first + 1]) else [False] * len(hits)
+
+
+def is_by_language(shared: Sequence[str]) -> bool:
+    """Return whether all words that a query has in common with its first hit are function words.
+
+    A remark in a language in which there is a single note leads to that note, whatever it is about.
+    """
+    return bool(shared) and not any(map(is_telling, shared))
 
 
 def is_sure(candidate: Candidate, read: float = 1.0) -> bool:

@@ -201,7 +201,18 @@ def test_a_prompt_about_something_else_gets_nothing(daemon, notes):
     for prompt in ("continue", "Continue!", "go on", "run tests", "try again", "Yes, please."):
         assert said(daemon, notes, prompt) == "", prompt
     assert "list.md" in said(daemon, notes, "weir walk")
-    for prompt in ("Refactor this function to take a dict.", "ok, go on", "qqxyzzy", "", "   "):
+    (notes / "llaves.md").write_text("Las llaves del trastero están en el cajón de la entrada.\n")
+    daemon.call("sync", workspace=str(notes))
+    assert "llaves.md" in said(daemon, notes, "¿dónde están las llaves del trastero?")
+    in_its_language = "escribe la prueba para el formulario de acceso"
+    for prompt in (
+        "Refactor this function to take a dict.",
+        "ok, go on",
+        "qqxyzzy",
+        "",
+        "   ",
+        in_its_language,
+    ):
         assert said(daemon, notes, prompt) == ""
 
 
