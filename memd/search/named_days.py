@@ -47,7 +47,8 @@ _TABLE = """
         říjen/října/říjnu listopad/listopadu prosinec/prosince/prosinci; pondělí úterý středa/středu čtvrtek
         pátek sobota/sobotu neděle/neděli; v ve od během; minulý minulou minulé minulém
     danish: januar/jan. februar/feb. marts april/apr. maj juni juli august/aug. september/sep./sept.
-        oktober/okt. november/nov. december/dec.; mandag tirsdag onsdag torsdag fredag lørdag søndag; i på
+        oktober/okt. november/nov. december/dec.; mandag/mandags tirsdag/tirsdags onsdag/onsdags
+        torsdag/torsdags fredag/fredags lørdag/lørdags søndag/søndags; i på
         om siden; sidste
     dutch: januari/jan. februari/feb. maart april/apr. mei juni juli augustus/aug. september/sep./sept.
         oktober/okt. november/nov. december/dec.; maandag dinsdag woensdag donderdag vrijdag zaterdag
@@ -69,7 +70,8 @@ _TABLE = """
         dicembre; lunedì martedì mercoledì giovedì venerdì sabato domenica; a in da dal nel di durante;
         scorso scorsa
     norwegian: januar/jan. februar/feb. mars april/apr. mai juni juli august/aug. september/sep./sept.
-        oktober/okt. november/nov. desember/des.; mandag tirsdag onsdag torsdag fredag lørdag søndag; i på
+        oktober/okt. november/nov. desember/des.; mandag/mandags tirsdag/tirsdags onsdag/onsdags
+        torsdag/torsdags fredag/fredags lørdag/lørdags søndag/søndags; i på
         om siden; sist forrige
     polish: styczeń/stycznia/styczniu luty/lutego/lutym marzec/marca/marcu kwiecień/kwietnia/kwietniu
         maj/maja/maju czerwiec/czerwca/czerwcu lipiec/lipca/lipcu sierpień/sierpnia/sierpniu
@@ -93,7 +95,8 @@ _TABLE = """
     spanish: enero febrero marzo abril mayo junio julio agosto septiembre/setiembre octubre noviembre
         diciembre; lunes martes miércoles jueves viernes sábado domingo; en el de del desde durante; pasado
     swedish: januari/jan. februari/feb. mars april/apr. maj juni juli augusti/aug. september/sep./sept.
-        oktober/okt. november/nov. december/dec.; måndag tisdag onsdag torsdag fredag lördag söndag; i på
+        oktober/okt. november/nov. december/dec.; måndag/måndags tisdag/tisdags onsdag/onsdags
+        torsdag/torsdags fredag/fredags lördag/lördags söndag/söndags; i på
         sedan; förra
     turkish: ocak şubat mart nisan mayıs haziran temmuz ağustos eylül ekim kasım aralık; pazartesi salı
         çarşamba perşembe cuma cumartesi pazar; geçen; geçen
@@ -119,14 +122,15 @@ _UNITS: Final = {
 _BACK: Final = {"yesterday": 1, "last night": 1, "day before yesterday": 2}  # days; other such words: today
 _HINTS: Final = frozenset(
     {"yesterday", "today", "tonight", "weekend", *_SEASONS}
-    | {"last night", "this morning", "this afternoon", "this evening"}
+    | {"night", "morning", "afternoon", "evening"}
     | {*_UNITS, *(f"{unit}s" for unit in _UNITS)}
 )
 _SINCE: Final = frozenset({"since", "seit", "depuis", "desde", "sinds", "siden", "sedan", "sejak", "od"})
 _BEFORE: Final = frozenset({"before", "until", "till", "by"})
 _TO: Final = re.compile("[\\s,]*(?:[-\u2013]|to|through|until|till|(and))\\s*")
 _VERB: Final = re.compile(r"(?:\d+\s+)?(?:may|march)(?:\s+\d+)?")  # "what may 8 people do"
-_HINT: Final = re.compile(r"q[1-4]|(?:last night|this (?:morning|afternoon|evening))(?!\w)|[^\W\d_]+|\d{4}")
+_WORD: Final = re.compile(r"[^\W\d_]+")
+_NUMBER: Final = re.compile(r"\d{4}|q[1-4]")
 _MARK: Final = re.compile("\\d ?[\u5e74\u6708\ub144\uc6d4]")  # year and month in Chinese, Japanese, Korean
 _BEGINS: Final = re.compile(r"(?:^|[.!?:\n])[\W_]*$")
 
@@ -179,8 +183,7 @@ def named_days(
         return ()
     known, plain = _known(tuple(languages)), _plain(text)
     lower = plain.lower()
-    hints = _HINT.findall(lower)
-    if known.hints.isdisjoint(hints) and not any(hint[-1].isdigit() for hint in hints):  # noqa: SIM102
+    if known.hints.isdisjoint(_WORD.findall(lower)) and not _NUMBER.search(lower):  # noqa: SIM102
         if plain.isascii() or not _MARK.search(plain):
             return ()
     found: list[Time] = []
@@ -371,7 +374,7 @@ def _form(
     month, names = any_of(months), any_of([*months, *weekdays])
     year = r"(?P<year{}>(?:19|20)\d\d)(?!\d)"
     day = r"(?P<day{}>3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th|er|\.|o)?(?![\w:])"
-    of = r"(?:(?:of|de|del|di)\s+)?"
+    of = r"(?:(?:of|de|del|di)\s+|d['\u2019])?"
     counts, units = any_of(_COUNTS | _VAGUE), f"(?P<unit{{}}>{any_of(_UNITS)})"
     number = r"(?P<{}>3[01]|[12]\d|0?[1-9])"
     then = r"(?:early\s+|late\s+|mid[-\s]\s*)?"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import date
+from functools import lru_cache
 from typing import Final
 
 from memd.languages import Language
@@ -49,8 +50,12 @@ _NOW: Final = {language: frozenset(words.split()) for language, words in _TABLE.
 
 def now_words(pieces: Sequence[str], languages: Sequence[Language]) -> frozenset[str]:
     """Return the words of a query that ask for what holds now; English is always read."""
-    known = frozenset().union(*(_NOW[one] for one in ("english", *languages) if one in _NOW))
-    return known.intersection(map(bare, pieces))
+    return _known(tuple(languages)).intersection(map(bare, pieces))
+
+
+@lru_cache(16)
+def _known(languages: tuple[Language, ...]) -> frozenset[str]:
+    return frozenset().union(*(_NOW[one] for one in ("english", *languages) if one in _NOW))
 
 
 def newest(
