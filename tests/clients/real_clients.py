@@ -21,7 +21,7 @@ HERE = Path(__file__).parent
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "memd-clients"
 INSTALL = ["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock"]
 INSTALL_TIMEOUT_S = 600
-RUN_TIMEOUT_S = 200
+RUN_TIMEOUT_S = 400  # OpenCode alone takes 150 s of a busy machine's
 
 QUESTION = "On which port does the staging database listen?"
 NOTE = "The staging database listens on 5433, because 5432 is taken.\n"
@@ -134,7 +134,7 @@ def entry(root: Path, title: str) -> str:
     return str(path.relative_to(root))
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_a_real_client_stores_finds_supersedes_and_forgets(installed, daemon):
     """By the tools of Claude Code: found by meaning, ranked behind its successor, gone to the byte."""
     root = daemon.home / "notes"
@@ -203,7 +203,7 @@ class Conversation:
         self.process.communicate(timeout=RUN_TIMEOUT_S)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_a_real_client_gets_a_note_once_until_it_compacts(installed, daemon):
     """And its sub-agent's conversation, asked the same, neither has the note nor takes it from the first."""
     told = {"description": "look", "prompt": QUESTION, "subagent_type": "general-purpose"}
@@ -229,7 +229,7 @@ def test_a_real_client_gets_a_note_once_until_it_compacts(installed, daemon):
         api.close()
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_codex_gets_a_note_once_until_it_compacts(installed, daemon):
     """A resumed conversation has the note; one that is compacted on the way gets it with the next prompt."""
     api = ModelApi([])
@@ -255,7 +255,7 @@ def test_codex_gets_a_note_once_until_it_compacts(installed, daemon):
         api.close()
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     ("run", "options"), [(claude_code, ()), (claude_code, ("--warm",)), (codex, ()), (opencode, ())]
 )
@@ -282,7 +282,7 @@ def test_a_real_client_recalls_and_calls_the_tools(installed, daemon, api, run, 
     _keep_session(daemon.home, name)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_claude_code_takes_the_folder_of_its_plugin(installed, daemon, tmp_path):
     """With the client's own commands; hooks and tools are there after it, and gone with it."""
     programs = tmp_path / "bin"
@@ -319,7 +319,7 @@ def test_claude_code_takes_the_folder_of_its_plugin(installed, daemon, tmp_path)
         api.close()
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_openclaw_asks_memd_for_its_memory(installed, daemon):
     """In its memory slot: MEMORY.md still comes into the prompt, and its tools are answered by memd."""
     root = daemon.home / "notes"
