@@ -54,7 +54,7 @@ def test_a_list_that_cannot_be_is_a_store_error(lied, answer):
 @pytest.mark.parametrize(
     "answer",
     [
-        [{"count(*)": 1 << 62}],
+        lambda named: [{"count(*)": 1 << 62}] if "count(*)" in named["output_fields"] else [],
         [{"count(*)": "many"}],
         3,
         lambda named: [{"count(*)": 1}] if "count(*)" in named["output_fields"] else endless(MOST_ROWS),
