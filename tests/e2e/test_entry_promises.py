@@ -6,6 +6,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from daemon_process import Daemon, until
@@ -15,6 +16,13 @@ from memctl.client import RpcError
 
 FACT = {"topic": "birds", "title": "Storks", "content": "They come in April."}
 LATE_S = 25.0  # below the deadline of 30 s, after which there was no honest answer
+
+
+@pytest.fixture
+def workspace(daemon: Daemon, tmp_path: Path) -> tuple[Daemon, Path]:
+    """A workspace without a model, which each of two daemons would load."""
+    daemon.add_notes(tmp_path / "notes", {"weir.md": "The weir was mended in May.\n"})
+    return daemon, tmp_path / "notes"
 
 
 @contextlib.contextmanager

@@ -25,13 +25,12 @@ def root(tmp_path):
     for number in range(100):
         letters = "".join(chance.choices("ab", k=240)) if number % 2 else "a" * 240
         (deep / f"{letters}{number}.md").write_text("Hidden.\n")
-    (tmp_path / "notes" / "heron.md").write_text("A grey heron.\n")
     return tmp_path / "notes"
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_gitignore_keeps_nobody_waiting(daemon, root, name):
-    workspace = daemon.add(root)
+    workspace = daemon.add_notes(root, {})
     (root / "clone" / ".gitignore").write_text(HOSTILE[name])
     (root / "clone" / "a" / "fresh.md").write_text("Hidden.\n")
     slowest_s = 0.0
@@ -52,7 +51,7 @@ def test_a_hostile_gitignore_keeps_nobody_waiting(daemon, root, name):
 
 
 def test_an_ignore_file_that_cannot_be_used_hides_its_folder_and_is_named(daemon, root):
-    workspace = daemon.add(root)
+    workspace = daemon.add_notes(root, {})
 
     def found() -> list[str]:
         return daemon.found("hidden secret", workspace=workspace, mode="keyword", sync=True)
@@ -71,8 +70,8 @@ def test_an_ignore_file_that_cannot_be_used_hides_its_folder_and_is_named(daemon
 
 
 @pytest.mark.parametrize("path", ["x" * 1025, "[a[[:b:]]"])
-def test_a_glob_that_cannot_be_used_is_refused(daemon, root, path):
-    workspace = daemon.add(root)
+def test_a_glob_that_cannot_be_used_is_refused(daemon, tmp_path, path):
+    workspace = daemon.add_notes(tmp_path / "notes", {"heron.md": "A grey heron.\n"})
     for params in ({"query": "heron", "path": path}, {"query": f"heron path:{path}"}):
         with pytest.raises(RpcError) as caught:
             daemon.call("search", workspace=workspace, **params)
