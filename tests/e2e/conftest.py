@@ -120,7 +120,7 @@ def trapped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Daemon, 
     home = tmp_path_factory.mktemp("trapped")
     daemon = Daemon(home)
     daemon.start()
-    root = small_workspace(daemon, home / "outside")
+    root = small_workspace(daemon, home / "outside", has_model=False)
     (root.parent / "elsewhere").mkdir()
     (root / "memory" / "linked").symlink_to(root.parent / "elsewhere")
     (root / "memory" / "file").write_text("in the way")
@@ -128,10 +128,12 @@ def trapped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Daemon, 
     daemon.close()
 
 
-def small_workspace(daemon: Daemon, folder: Path) -> Path:
+def small_workspace(daemon: Daemon, folder: Path, *, has_model: bool = True) -> Path:
     """Make *folder* with a workspace of three notes in it, wholly indexed; return its root."""
     root = folder / "notes"
     (root / "memory").mkdir(parents=True)
+    if not has_model:
+        (root / "memory" / "config.toml").write_text('provider = "none"\n')
     for number, text in enumerate(("Sourdough rises overnight.", "The weir was mended in May.", "Buy oats.")):
         (root / f"{number}.md").write_text(text + "\n")
     daemon.add(root)
