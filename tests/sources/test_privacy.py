@@ -5,6 +5,7 @@ import random
 import time
 
 import pytest
+from tests_support import many
 
 from memd.sources.front_matter import read_front_matter
 from memd.sources.markdown import split_lines
@@ -177,7 +178,7 @@ def test_what_the_reader_of_front_matter_sees_is_private():
     pieces += ["!!str ", "&a ", "*a", "|\n", "# ", "\\u0061", "\u2028", "---", "...", "\n---\n", "title: x\n"]
     pieces += ["\ufeff", "<<", "\u200b", "```", "+++"]
     seen = 0
-    for _ in range(20_000):
+    for _ in range(many(20_000)):
         start = chance.choice(["", "private: true", '"private": true', "? private\n: true", "private"])
         parts = [
             *chance.choices(pieces, k=chance.randrange(7)),
