@@ -47,6 +47,7 @@ _NO_MENTION = re.compile(
     r"\[\[[^\]\n]*\]\]|\[[^\]\n]*\]\([^)\n]*\)|\[[^\]\n]*\]\[[^\]\n]*\]|`[^`\n]*`|<[^>\n]*>"
 )
 _WRITTEN = re.compile(r"!?\[\[(?P<wiki>.+)\]\]|!?\[[^\]]*\]\(<?(?P<url>[^)>]*)>?\)", re.DOTALL)
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 APART_CHARS = 100_000  # a longer text is read in a thread that no query waits for
 
 Found = tuple[Source, LinkOut]  # the note that contains it; `to` of what points to a note
@@ -181,7 +182,8 @@ async def names(
 def _names(opened: OpenWorkspace, params: NamesParams, call: Call) -> Packed[NamesResult]:
     with opened.view(call.is_over, agent=params.agent) as view:
         # What an agent may see changes without a change of the note: it gets all of it.
-        gone = removed(view.reader.each, params.since) if params.since and not params.agent else None
+        is_known = not params.agent and 0 < params.since <= view.snapshot.generation  # else of another index
+        gone = removed(view.reader.each, params.since) if is_known else None
         seen = (
             one
             for one in outlines(view.reader.each, params.after, 0 if gone is None else params.since)
@@ -226,7 +228,13 @@ def _resolve(opened: OpenWorkspace, params: ResolveParams, call: Call) -> Packed
         if match := _WRITTEN.fullmatch(params.link):
             is_url = match["url"] is not None
             target, _, part = (match["url"] if is_url else match["wiki"].partition("|")[0]).partition("#")
-            where = named.place("markdown" if is_url else "text", unquote(target) if is_url else target, part)
+            kind: LinkKind = "markdown" if is_url else "text"
+            if is_url and _SCHEME.match(target):
+                where = _Where(None, "", 1, None, "outside")
+            elif not (target.strip() or params.path):  # a part of no note
+                where = _Where(None, "", 1, None, "missing")
+            else:
+                where = named.place(kind, unquote(target) if is_url else target, part)
         else:
             where = named.place("text", *params.link.partition("#")[::2])
             written = place_written(view, root, params.link) or (params.link, 1, None)

@@ -97,6 +97,7 @@ def test_names_say_what_changed(vault):
     seen = daemon.call("names", workspace=str(root), since=every["generation"], agent=True)
     assert (seen["all"], seen["removed"]) == (True, [])
     assert "hidden.md" not in [one["path"] for one in seen["notes"]]
+    assert daemon.call("names", workspace=str(root), since=10**9)["all"]
     daemon.call("index", workspace=str(root), purge=True)
     assert daemon.call("names", workspace=str(root), since=every["generation"])["all"]
 
@@ -113,10 +114,13 @@ def test_names_say_what_changed(vault):
         ("[[heron#no]]", ("birds/heron.md", 1, None, "part")),
         ("[x](../../x.md)", (None, 1, None, "outside")),
         ("[[nobody]]", (None, 1, None, "missing")),
+        ("[x](https://a.example/weir.md)", (None, 1, None, "outside")),
+        ("[x](#built-in-1850)", ("river/weir.md", 3, None, "")),
     ],
 )
 def test_a_link_as_written_has_a_meaning(vault, link, place):
     daemon, root = vault
+    assert daemon.call("resolve", workspace=str(root), link="[x](#built-in-1850)")["why"] == "missing"
     found = daemon.call("resolve", workspace=str(root), link=link, path="river/weir.md")
     assert (found["path"], found["line"], found["end_line"], found["why"]) == place
 
