@@ -43,7 +43,7 @@ class Document(Text):
         self.root = workspaces.above(str(Path(file).parent)) if file else None
         self.path = str(Path(file).relative_to(self.root)) if file and self.root else ""
         self.outline: tuple[int, dict[str, Any]] | None = None  # generation of the index, and memd's answer
-        self.about: list[tuple[str, str]] | None = None  # code and text of hints at the note, as last saved
+        self.copy_of: list[str] | None = None  # notes that are nearly the same, as last saved
 
     def change(self, span: dict[str, Any] | None, new: str) -> None:
         """Replace a range, or all where there is none."""

@@ -145,13 +145,13 @@ def line_of(part: str, path: str, workspace: Workspace, places: Places) -> int:
     return int(last["line"]) if last is not None and is_ours else 0
 
 
-def related(document: Document, line: int, workspace: Workspace, places: Places) -> list[dict[str, Any]]:
-    """Return the places of other notes nearest to the paragraph at a line, best first."""
-    hits = near(workspace, document.paragraph(line), document.path, RELATED)
+def related(document: Document, offset: int, workspace: Workspace, places: Places) -> list[dict[str, Any]]:
+    """Return the places of other notes nearest to the paragraph at an offset, best first."""
+    hits = near(workspace, document.paragraph(document.line_at(offset)[0]), document.path, RELATED)
     return [places.line(hit["path"], hit["match_line"]) for hit in hits]
 
 
-def symbols(document: Document, workspace: Workspace) -> list[dict[str, Any]]:
+def symbols(document: Document, workspace: Workspace, _: Places) -> list[dict[str, Any]]:
     """Return the headings as a tree; each reaches to the next of its level."""
     headings = workspace.outline(document)["headings"]
     top: list[dict[str, Any]] = []
@@ -240,28 +240,26 @@ def diagnostics(document: Document, workspace: Workspace, places: Places) -> lis
                 "severity": _HINT, "source": "memd", "code": one["why"], "message": text,
             }
         )  # fmt: skip
-    for code, text in _about(document, workspace, outline):
+    about = [("near-duplicate", f"nearly the same as {path}") for path in _copies(document, workspace)]
+    if outline["superseded_by"]:
+        about.insert(0, ("superseded", f"superseded by {', '.join(outline['superseded_by'])}"))
+    for code, text in about:
         span = title_span(document, outline)
         found.append({"range": span, "severity": _HINT, "source": "memd", "code": code, "message": text})
     return found
 
 
-def _about(document: Document, workspace: Workspace, outline: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return code and text of the hints at a whole note: what supersedes it, and what is nearly the same."""
-    if document.about is not None:
-        return document.about
-    found = []
-    if outline["superseded_by"]:
-        found.append(("superseded", f"superseded by {', '.join(outline['superseded_by'])}"))
-    if text := document.sent[:ABOUT_CHARS].strip():
+def _copies(document: Document, workspace: Workspace) -> list[str]:
+    """Return the path of a note that is nearly the same as a document was when it was opened or saved."""
+    text = document.sent[:ABOUT_CHARS].strip()
+    if document.copy_of is None and text:
         answer = workspace.ask(
             "similar", text=text, path=document.path, min_score=NEARLY_SAME, limit=1, per_source=1, wait=False
         )
         if answer["mode"] != "vector":  # by words alone, a score is no cosine: the model may come
-            return found
-        found += [("near-duplicate", f"nearly the same as {hit['path']}") for hit in answer["hits"]]
-    document.about = found
-    return found
+            return []
+        document.copy_of = [hit["path"] for hit in answer["hits"]]
+    return document.copy_of or []
 
 
 def title_span(document: Document, outline: dict[str, Any]) -> dict[str, Any]:

@@ -66,11 +66,11 @@ class Server:
             "completionItem/resolve": self._resolve,
             "textDocument/completion": self._completion,
             "textDocument/definition": self._definition,
-            "textDocument/hover": self._hover,
-            "textDocument/references": self._references,
-            "textDocument/implementation": self._related,
-            "textDocument/documentSymbol": self._document_symbols,
-            "textDocument/documentLink": self._document_links,
+            "textDocument/hover": self._at(navigation.hover),
+            "textDocument/references": self._at(navigation.references),
+            "textDocument/implementation": self._at(navigation.related),
+            "textDocument/documentSymbol": self._of(navigation.symbols),
+            "textDocument/documentLink": self._of(navigation.document_links),
             "textDocument/inlayHint": self._inlay_hints,
             "textDocument/prepareRename": self._prepare_rename,
             "textDocument/rename": self._rename,
@@ -242,10 +242,9 @@ class Server:
         document.version = params["textDocument"].get("version")
         self._plan([document.uri], IDLE_S)
 
-    def _did_save(self, _: dict[str, Any]) -> None:
-        for uri in self._documents.uris():
-            if (document := self._documents.get(uri)) is not None:
-                document.about = None
+    def _did_save(self, params: dict[str, Any]) -> None:
+        if (document := self._documents.get(params["textDocument"]["uri"])) is not None:
+            document.copy_of = None
         self._plan(self._documents.uris(), SAVED_S)
 
     def _did_close(self, params: dict[str, Any]) -> None:
@@ -300,6 +299,21 @@ class Server:
             return None
         return document, self._workspace(document.root), Places(self._documents, document.root)
 
+    def _at(self, answer: Callable[[Document, int, Workspace, Places], Any]) -> Handler:
+        """Return a handler of requests about a position in a note."""
+
+        def handle(params: dict[str, Any]) -> Any:
+            if (here := self._here(params)) is None:
+                return None
+            document, workspace, places = here
+            return answer(document, document.offset(params["position"]), workspace, places)
+
+        return handle
+
+    def _of(self, answer: Callable[[Document, Workspace, Places], Any]) -> Handler:
+        """Return a handler of requests about a whole note."""
+        return lambda params: answer(*here) if (here := self._here(params)) else None
+
     def _workspace(self, root: str) -> Workspace:
         return self._workspaces.setdefault(root, Workspace(root, self._daemon))
 
@@ -330,38 +344,11 @@ class Server:
         return item | {"documentation": {"kind": "markdown", "value": value}}
 
     def _definition(self, params: dict[str, Any]) -> Any:
-        if (here := self._here(params)) is None:
+        if self._here(params) is None:
             page = self._documents.get(params["textDocument"]["uri"])
             is_ours = page is not None and path_of(page.uri) == self._page()
             return navigation.page_definition(page, params["position"]) if page and is_ours else None
-        document, workspace, places = here
-        return navigation.definition(document, document.offset(params["position"]), workspace, places)
-
-    def _hover(self, params: dict[str, Any]) -> Any:
-        if (here := self._here(params)) is None:
-            return None
-        document, workspace, places = here
-        return navigation.hover(document, document.offset(params["position"]), workspace, places)
-
-    def _references(self, params: dict[str, Any]) -> Any:
-        if (here := self._here(params)) is None:
-            return []
-        document, workspace, places = here
-        return navigation.references(document, document.offset(params["position"]), workspace, places)
-
-    def _related(self, params: dict[str, Any]) -> Any:
-        if (here := self._here(params)) is None:
-            return []
-        document, workspace, places = here
-        return navigation.related(document, params["position"]["line"], workspace, places)
-
-    def _document_symbols(self, params: dict[str, Any]) -> Any:
-        here = self._here(params)
-        return navigation.symbols(here[0], here[1]) if here else []
-
-    def _document_links(self, params: dict[str, Any]) -> Any:
-        here = self._here(params)
-        return navigation.document_links(*here) if here else []
+        return self._at(navigation.definition)(params)
 
     def _inlay_hints(self, params: dict[str, Any]) -> Any:
         here = self._here(params)
@@ -385,10 +372,7 @@ class Server:
     def _prepare_rename(self, params: dict[str, Any]) -> Any:
         from memctl.lsp import rename  # only few sessions rename anything
 
-        if (here := self._here(params)) is None:
-            return None
-        document, workspace, places = here
-        return rename.prepare(document, document.offset(params["position"]), workspace, places)
+        return self._at(rename.prepare)(params)
 
     def _rename(self, params: dict[str, Any]) -> Any:
         from memctl.lsp import rename
