@@ -31,7 +31,7 @@ from memd.records import Heading, LinkKind, Source, SourceText, Why
 from memd.rpc.context import Call, Packed, packed
 from memd.search.keyword import phrase_expression
 from memd.sources.scan import read_source, with_line_feeds
-from memd.text import pieces_of
+from memd.text import SCHEME, pieces_of
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
 
@@ -47,7 +47,6 @@ _NO_MENTION = re.compile(
     r"\[\[[^\]\n]*\]\]|\[[^\]\n]*\]\([^)\n]*\)|\[[^\]\n]*\]\[[^\]\n]*\]|`[^`\n]*`|<[^>\n]*>"
 )
 _WRITTEN = re.compile(r"!?\[\[(?P<wiki>.+)\]\]|!?\[[^\]]*\]\(<?(?P<url>[^)>]*)>?\)", re.DOTALL)
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 APART_CHARS = 100_000  # a longer text is read in a thread that no query waits for
 
 Found = tuple[Source, LinkOut]  # the note that contains it; `to` of what points to a note
@@ -229,7 +228,7 @@ def _resolve(opened: OpenWorkspace, params: ResolveParams, call: Call) -> Packed
             is_url = match["url"] is not None
             target, _, part = (match["url"] if is_url else match["wiki"].partition("|")[0]).partition("#")
             kind: LinkKind = "markdown" if is_url else "text"
-            if is_url and _SCHEME.match(target):
+            if is_url and SCHEME.match(target):
                 where = _Where(None, "", 1, None, "outside")
             elif not (target.strip() or params.path):  # a part of no note
                 where = _Where(None, "", 1, None, "missing")

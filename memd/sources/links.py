@@ -18,6 +18,7 @@ from markdown_it.rules_inline import StateInline, html_inline, image, link
 from memd.records import Link, LinkKind
 from memd.sources.front_matter import FrontMatter
 from memd.sources.markdown import BLOB, Block, Lines, TooComplexError, texts
+from memd.text import SCHEME
 
 # Links of a text, and of each key of its front matter: far more than people write. Arbitrary.
 MAX_LINKS = 20_000
@@ -31,7 +32,6 @@ HTML_CHARS_A_STEP = 128  # that a comment without an end is searched for
 
 _WIKILINK = re.compile(r"\[\[((?:[^\[\]\n]|\[[^\[\]\n]*\]){1,2200})\]\]")
 _IN_FRONT = re.compile(r"\[[^\[\]]*\]\(<?([^<>()]+)>?\)")
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 _DEFINITION = re.compile(
     r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*\[((?:[^\[\]\\]|\\.){1,999})\]:[ \t]*(?:\r?\n[ \t>]*)?"
     r"(<[^<>\n]*>|[^\s<]\S*)(?:[ \t]+(?:\"[^\"\n]*\"|'[^'\n]*'|\([^()\n]*\)))?[ \t]*\r?(?:\n|\Z)"
@@ -136,7 +136,7 @@ def _definitions(text: str) -> Iterator[tuple[str, str, tuple[int, int], int]]:
 
 def _of_url(href: str) -> tuple[str, str] | None:
     """Return path and part of a relative URL; None if it leads elsewhere."""
-    if _SCHEME.match(href):
+    if SCHEME.match(href):
         return None
     path, _, part = href.partition("#")
     path = unquote(path.partition("?")[0])
@@ -226,7 +226,7 @@ def _unlinked(text: str) -> str:
     """
     if match := _WIKILINK.fullmatch(text):
         return match[1].partition("|")[0].partition("#")[0].strip()
-    if (match := _IN_FRONT.fullmatch(text)) and not _SCHEME.match(match[1]):
+    if (match := _IN_FRONT.fullmatch(text)) and not SCHEME.match(match[1]):
         path = unquote(match[1].partition("#")[0])
         return path if path.startswith(("/", "./", "../")) else f"./{path}"
     return text.partition("|")[0].strip()
