@@ -23,8 +23,8 @@ from collections import Counter
 from functools import cache
 from typing import Literal
 
-# Default_Ignorable_Code_Point, which unicodedata lacks, without the zero width space, which separates words.
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")  # how an absolute URL begins
+# Default_Ignorable_Code_Point, which unicodedata lacks, without the zero width space, which separates words.
 _IGNORABLE = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c-\u200f\u202a-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"

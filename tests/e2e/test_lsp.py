@@ -101,6 +101,35 @@ def test_paths_headings_tags_keys_and_values_are_completed(editor):
     assert [one["textEdit"]["newText"] for one in editor.items("sub/new.md", 2, 3)] == ["aliases: "]
 
 
+@pytest.mark.parametrize(
+    ("line", "typed", "first"),
+    [
+        ("[[her|", "her", "Ann Heron]]"),
+        ("[[her|]] x", "her", "Ann Heron"),
+        ("[[annie |", "annie ", "Ann Heron|Annie]]"),
+        ("😀 [[risk of cancer|", "risk of cancer", "genes]]"),
+        ("[a](|", "", "Ann%20Heron.md)"),
+        ("[a](gen|) x", "gen", "sub/genes.md"),
+        ("[[genes#|]]", "", "Genes"),
+        ("[a](sub/genes.md#the|)", "the", "The%20plan"),
+        ("#peo|", "peo", "people"),
+    ],
+)
+def test_what_editors_need_of_each_item_is_there(editor, line, typed, first):
+    """Else they drop what is near in meaning, sort anew, ask no more, or write behind the cursor."""
+    before, _, after = line.partition("|")
+    editor.open("new.md", before + after + "\n")
+    column = len(before.encode("utf-16-le")) // 2
+    found = editor.at("completion", "new.md", 0, column)
+    assert found["isIncomplete"] is True
+    items = found["items"]
+    assert items[0]["textEdit"]["newText"] == first
+    start, end = ({"line": 0, "character": column - back} for back in (len(typed), 0))
+    assert all(one["textEdit"]["range"] == {"start": start, "end": end} for one in items)
+    assert {one["filterText"] for one in items} == {typed}
+    assert [one["sortText"] for one in items] == [f"{rank:04}" for rank in range(len(items))]
+
+
 def test_headings_are_a_tree(editor):
     editor.open("sub/genes.md", NOTES["sub/genes.md"])
     (top,) = editor.ask("textDocument/documentSymbol", textDocument={"uri": editor.uri("sub/genes.md")})
