@@ -21,6 +21,7 @@ MAX_STORE_BYTES = 512 * 1024 * 1024  # arbitrary: years of observations have som
 LARGE_STORE = f"has more than {MAX_STORE_BYTES >> 20} MiB"
 NOT_STORE = "is not a database of claude-mem"
 IN_LOG = "has changes in its write-ahead log (-wal), which come with an import after claude-mem has ended"
+TIMELESS = "session without a time that can be read"
 _JOURNAL = slice(18, 20)  # in the header: 2, 2 is a write-ahead log, which a database in memory cannot have
 _SUMMARY = {
     "request": "Request", "investigated": "Investigated", "learned": "Learned", "completed": "Completed",
@@ -72,6 +73,8 @@ def sessions(path: Path, problems: Problems, read: Read, folder: Path | None = N
     for session, (own, summary) in of_session.items():
         if note := _note(path, session, own, summary):
             yield note
+        else:
+            problems.add(str(path), TIMELESS, part=True)
 
 
 def _rows(database: sqlite3.Connection, table: str) -> list[Row]:

@@ -86,6 +86,16 @@ def test_odd_values_and_an_older_table_end_no_import(workspace, tmp_path):
     workspace.imports("claude-mem", tmp_path)
 
 
+def test_a_session_without_a_time_is_named(workspace, tmp_path):
+    claude_mem_database(tmp_path, "Kept.", session="s2")
+    with closing(sqlite3.connect(claude_mem_database(tmp_path, "Lost."))) as database, database:
+        for table in ("observations", "session_summaries"):
+            database.execute(f"UPDATE {table} SET created_at = 'soon' WHERE memory_session_id = 's1'")
+    found = workspace.imports("claude-mem", tmp_path)
+    assert [(row["why"], row["whole"]) for row in found["skipped"]][-1] == (claude_mem.TIMELESS, False)
+    assert len(found["new"]) == 1
+
+
 def test_a_view_in_the_place_of_a_table_is_not_computed(workspace, tmp_path):
     """Its rows may have no end."""
     endless = (
