@@ -48,6 +48,9 @@ MAX_CHUNKS = 20_000
 
 _JOINED_WORDS = re.compile(r"[A-Z]?[a-z]+(?:[-'][A-Z]?[a-z]+)+")
 
+_NUMBER = re.compile(r"\d{1,4}|\d+(?:\.\d+)+")
+_NAMING = re.compile(r"[A-Za-z]+")  # in front of it, with nothing between
+
 Reading = Literal["whole", "pieces", "nothing"]
 
 
@@ -64,10 +67,15 @@ NOTHING = Named(1.0, {}, {})
 
 
 def spelled(text: str, tokenizer: Tokenizer) -> tuple[Word, ...]:
-    """Return the words of a query's *text* that *tokenizer* cuts into pieces, each once, in their order."""
+    """
+    Return the words of a query's *text* that *tokenizer* cuts into pieces, each once, in their order.
+
+    A word and its number ("Ruby 2.7", "RFC 1071") are one, too: each alone stands in many notes.
+    """
     spans = tokenizer.spans(text)
     found: dict[str, Word] = {}
     at = place = 0
+    before = ""
     for typed in text.split():
         at = text.index(typed, at)
         word = typed.strip(string.punctuation)
@@ -91,6 +99,9 @@ def spelled(text: str, tokenizer: Tokenizer) -> tuple[Word, ...]:
                 pieces,
                 is_read=not given_up and (pieces < MANY_PIECES or len(word) >= READ_FROM * pieces),
             )
+        if _NUMBER.fullmatch(word) and _NAMING.fullmatch(before) and before.casefold() not in STOP_WORDS:
+            found[f"{before} {word}"] = Word(f"{before} {word}", 2, is_read=True)
+        before = typed
     return tuple(found.values())
 
 

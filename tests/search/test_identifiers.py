@@ -197,6 +197,22 @@ def test_a_filter_keeps_a_named_note_out(notes):
     assert "private/a.md" not in notes.found(f"{NAME} path:filler", mode="hybrid")
 
 
+def test_a_word_and_its_number_name_the_only_note_that_has_both_in_a_row(notes):
+    """Each alone stands in many notes, and a version is two terms of the index."""
+    many = {
+        f"{at}.md": f"# Ruby {at}\n\nRuby gives 4.0 for Ruby, which Ruby calls 4.0.\n" for at in range(40)
+    }
+    stacks = "It takes some minutes to move an app from one stack to the next, and a while to go back. "
+    notes.save(many | {"heroku.md": f"# Stacks\n\n{stacks * 3}The app has Ruby 4.0 there. {stacks}\n"})
+    for query in ("Ruby 4.0", "who is on ruby 4.0"):
+        assert notes.found(query, mode="hybrid")[0] == "heroku.md"
+
+
+@pytest.mark.parametrize("text", ["the 47", "Ruby, 47", "Ruby 47000", "ruby-3 47"])
+def test_other_words_before_a_number_make_no_name(pieces, text):
+    assert not any(" " in word.text for word in spelled(text, pieces))
+
+
 def test_what_no_note_has_is_left_to_the_model(notes):
     """An unknown word leaves the words nothing to judge: the weights stay as they are configured."""
     notes.save(FILLER)
