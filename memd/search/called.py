@@ -36,7 +36,7 @@ _APOSTROPHE = re.compile("(?<=\\w)['\u2019](?=\\w)")  # often left out: "whats n
 _V = re.compile(r"\bv(?=\d)")  # of a version
 _ISSUE = re.compile(r"#(\d{1,4})")
 _JOINED = re.compile(r"([^\W\d_]+)(\d+)")
-_NUMBER = re.compile(r"\d{1,4}|\d+(?:\.\d+)+")
+DIGITS = re.compile(r"\d{1,4}|\d+(?:\.\d+)+")
 
 # A name as in code, whose signs the index does not know: `--pre`, `restart_policy`, `Get-Process`.
 _SIGNED = re.compile(r"-{1,2}[A-Za-z]\w[\w-]*|[A-Za-z]\w*(?:[_.:/@]\w+)+|[A-Z][a-z]+-[A-Z]\w+")
@@ -123,7 +123,7 @@ def numbered(text: str) -> Iterator[tuple[str, str]]:
         yield "", issue[1].lstrip("0")
     asked = words_of(text)
     for word, number in pairwise(asked):
-        if not word.isdecimal() and word not in STOP_WORDS and _NUMBER.fullmatch(number):
+        if not word.isdecimal() and word not in STOP_WORDS and DIGITS.fullmatch(number):
             yield word, number
 
 

@@ -19,6 +19,7 @@ from memctl.stop_words import STOP_WORDS
 from memd.index.columns import take
 from memd.index.snapshot import View
 from memd.records import Tokenizer
+from memd.search.called import DIGITS
 from memd.search.explanation import MANY_PIECES, READ_FROM, Term, Word
 from memd.search.keyword import KeywordArm, phrase_expression
 from memd.search.vector import VectorArm
@@ -48,8 +49,7 @@ MAX_CHUNKS = 20_000
 
 _JOINED_WORDS = re.compile(r"[A-Z]?[a-z]+(?:[-'][A-Z]?[a-z]+)+")
 
-_NUMBER = re.compile(r"\d{1,4}|\d+(?:\.\d+)+")
-_NAMING = re.compile(r"[A-Za-z]+")  # in front of it, with nothing between
+_NAMING = re.compile(r"[A-Za-z]+")  # in front of a number, with nothing between
 
 Reading = Literal["whole", "pieces", "nothing"]
 
@@ -99,7 +99,7 @@ def spelled(text: str, tokenizer: Tokenizer) -> tuple[Word, ...]:
                 pieces,
                 is_read=not given_up and (pieces < MANY_PIECES or len(word) >= READ_FROM * pieces),
             )
-        if _NUMBER.fullmatch(word) and _NAMING.fullmatch(before) and before.casefold() not in STOP_WORDS:
+        if DIGITS.fullmatch(word) and _NAMING.fullmatch(before) and before.casefold() not in STOP_WORDS:
             found[f"{before} {word}"] = Word(f"{before} {word}", 2, is_read=True)
         before = typed
     return tuple(found.values())
