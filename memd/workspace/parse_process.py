@@ -58,8 +58,10 @@ class ParseProcess:
 
         Source: proc(5), the fields utime and stime of /proc/PID/stat, after a name that may hold anything.
         """
+        if (pid := self.pid) is None:
+            return 0
         with suppress(OSError):
-            fields = Path(f"/proc/{self.pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+            fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
             return int(fields[11]) + int(fields[12])
         return 0
 
