@@ -18,6 +18,7 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from killed_at_a_call import DEADLY
 from patience import PATIENCE
 from tests_support import many
 
@@ -592,7 +593,8 @@ def test_a_failing_disk_leaves_nothing_behind(root, monkeypatch, call, number, e
 
 
 PRELUDE = f"""
-import os, signal, subprocess, sys
+{DEADLY}
+import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 sys.path[:0] = {sys.path!r}
@@ -601,14 +603,6 @@ from memd.entries import EntryText, write_entry
 root = Path(sys.argv[1])
 def write(content):
     write_entry(root, EntryText(content, {{}}, datetime.now(UTC), topic="infra", title="port"))
-def deadly(call):
-    def wrapped(*args, **kwargs):
-        global left
-        left -= 1
-        if not left:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return call(*args, **kwargs)
-    return wrapped
 """
 
 ON_A_SMALL_DISK = """

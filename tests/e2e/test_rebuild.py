@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from daemon_process import Daemon, until
+from killed_at_a_call import DEADLY
 from model_server import ModelServer
 from patience import PATIENCE
 
@@ -131,18 +132,9 @@ def test_a_folder_that_is_away_keeps_its_index(workspace):
     away.rename(root)
 
 
-SWITCHED_UNTIL_A_CALL = """
-import os, signal, sys
+SWITCHED_UNTIL_A_CALL = f"""{DEADLY}
 from pathlib import Path
 from memd.workspace import rebuild
-def deadly(call):
-    def wrapped(*args, **kwargs):
-        global left
-        left -= 1
-        if not left:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return call(*args, **kwargs)
-    return wrapped
 for left, index in enumerate(sys.argv[1:], start=1):
     if not (switching := os.fork()):
         for name in ("rename", "fsync", "rmdir", "unlink"):

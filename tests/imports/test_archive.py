@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from daemon_process import until
 from imports.conftest import Workspace, answered, typed
+from killed_at_a_call import DEADLY
 from patience import PATIENCE
 
 from memd.errors import UnsafeError, WorkspaceError
@@ -196,22 +197,13 @@ from memd.imports import run
 order = run.Order(Path(sys.argv[1]), "claude-code", (Path(sys.argv[2]),))
 run.run(order, run.sources(order), lambda *_: None)
 """
-IMPORTED_UNTIL_A_CALL = """
-import os, signal, sys
+IMPORTED_UNTIL_A_CALL = f"""{DEADLY}
 from pathlib import Path
 from memd.imports import run
-def deadly(call):
-    def wrapped(*args, **kwargs):
-        global left
-        left -= 1
-        if not left:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return call(*args, **kwargs)
-    return wrapped
 status = left = 0
 while left == 0 or status:
     left += 1
-    root = Path(sys.argv[1], f"{left:03}", "notes")
+    root = Path(sys.argv[1], f"{{left:03}}", "notes")
     (root / "memory").mkdir(parents=True)
     order = run.Order(root, "claude-code", (Path(sys.argv[2]),))
     if not (importing := os.fork()):
