@@ -13,8 +13,9 @@ from typing import Any
 from memd.api.search import excludes_in
 from memd.config import WorkspaceConfig
 from memd.embedding.onnx import OnnxEmbedder
-from memd.index.index import Index
+from memd.index.index import DATABASE, Index
 from memd.index.indexer import Indexer
+from memd.index.old_vectors import OldVectors, adopt
 from memd.index.snapshot import View
 from memd.records import ChunkLimits, Mode
 from memd.search.identifiers import spelled
@@ -102,7 +103,7 @@ def indexed(
     Args:
         notes: the folder; not needed if the index was kept.
         name: of the index.
-        kept: the folder for kept indexes; None: a temporary index.
+        kept: the folder for kept indexes, whose vectors serve each other; None: a temporary index.
         embed: whether to compute vectors.
         model: the folder of another model than the shipped one.
     """
@@ -117,6 +118,11 @@ def indexed(
         index.begin_model(embedder.model_id, embedder.dim, embedder.scripts, embedder.cosines)
         if not index.snapshot.sources:
             _index(indexer, notes, name)
+        if embed and kept and index.unembedded_count():
+            others = (path for path in kept.iterdir() if path != folder and (path / DATABASE).exists())
+            old = OldVectors(others, DATABASE, model_id=embedder.model_id, dim=embedder.dim)
+            while adopt(index, old, model_id=embedder.model_id):
+                pass
         if embed:
             _embed(index, indexer, embedder, name)
         yield Indexed(index, embedder, {})
