@@ -34,16 +34,18 @@ class Figure:
     measures: tuple[str, ...]  # folders whose changes make its runs old
 
 
+TALKS = "{bench}/locomo/sessions/conv-26 {bench}/locomo/sessions/conv-30"
 SETS = "{bench}/scifact {bench}/psdocs-en {bench}/cjk-dev {bench}/madial"
 PAIRS = "--pairs {sample} {pairs}"
-BELOW = "--headings {sample} --hits 60 --never-below"
-TOGETHER = "--titles {notes} --together"
+ARMS = "--arms keyword vector hybrid --hits 60"
+BELOW = f"--headings {{sample}} {ARMS} --never-below"
+TOGETHER = f"--titles {{notes}} {ARMS} --together"
 PARTS = "{bench}/scifact {bench}/psdocs-en --documents 1000 300 --questions 300 200"
 ASKED = "--questions {bench}/scifact/queries.jsonl --queries 200"
 
 FIGURES = (
-    Figure("quality", f"quality {SETS} {PAIRS} {BELOW} --indexes {{work}}/q", SEARCH),
-    Figure("quality-together", f"quality {SETS} {PAIRS} {TOGETHER} --indexes {{work}}/q", SEARCH),
+    Figure("quality", f"quality {SETS} {TALKS} {PAIRS} {BELOW} --indexes {{work}}/q", SEARCH),
+    Figure("quality-together", f"quality {SETS} {TALKS} {PAIRS} {TOGETHER} --indexes {{work}}/q", SEARCH),
     Figure("known_items", "known_items {notes} {bench}/psdocs-en --indexes {work}/known", SEARCH),
     Figure("memories", "memories {bench}/locomo --recent --indexes {work}/memories", SEARCH),
     Figure("changed", "changed", SEARCH),
