@@ -141,8 +141,7 @@ def _notes(document: Document, workspace: Workspace, number: int, typed: str) ->
             label = hit["title"] or stem_of(hit["path"])
             yield Offer(label, "", f"≈ {hit['path']}", _REFERENCE, hit["path"])
     # Behind the brackets alone, a menu must open: Neovim 0.11 asks again for letters only while one is open.
-    newest = sorted(names.values(), key=lambda one: (one["date"], one["path"]), reverse=True)
-    for note in newest[:NEAR] if not typed else ():
+    for note in workspace.newest(NEAR) if not typed else ():
         if note["path"] not in given:
             yield Offer(note["title"] or stem_of(note["path"]), "", note["path"], _REFERENCE, note["path"])
 
@@ -161,7 +160,8 @@ def near(workspace: Workspace, text: str, without: str, limit: int) -> list[dict
 def by_name(notes: Iterable[dict[str, Any]], typed: str) -> list[tuple[dict[str, Any], str]]:
     """Return notes with the name that fits best: by its begin, a word's begin, a part, or its letters."""
     wanted = typed.strip().casefold()
-    letters = wanted.replace(" ", "")
+    # Each letter behind the one before, and none is tried twice.
+    letters = re.compile("".join(f"[^{one}]*+{one}" for one in map(re.escape, wanted.replace(" ", ""))))
     ranked = []
     for note in notes:
         best: tuple[int, int, str] | None = None
@@ -171,10 +171,7 @@ def by_name(notes: Iterable[dict[str, Any]], typed: str) -> list[tuple[dict[str,
         for name, folded in note["folded"]:
             at = folded.find(wanted)
             if at < 0:
-                behind = 0  # the letter before; a pattern would try all places of each
-                if len(wanted) < MIN_FUZZY_CHARS or not all(
-                    behind := folded.find(letter, behind) + 1 for letter in letters
-                ):
+                if len(wanted) < MIN_FUZZY_CHARS or not letters.match(folded):
                     continue
                 rank = 3
             else:

@@ -180,8 +180,7 @@ def filters_by_name(client: str) -> bool:
 def found_symbols(query: str, workspace: Workspace, places: Places) -> list[dict[str, Any]]:
     """Return the hits of a live search as symbols, best first; none for a query that is unfinished."""
     if not query.strip():
-        newest = sorted(workspace.names().values(), key=lambda one: (one["date"], one["path"]), reverse=True)
-        return [_symbol(one["title"], one["path"], 1, places) for one in newest[:SYMBOLS]]
+        return [_symbol(one["title"], one["path"], 1, places) for one in workspace.newest(SYMBOLS)]
     try:
         hits = workspace.ask("search", query=query, limit=SYMBOLS, prefix=True, wait=False)["hits"]
     except FailedError:  # such as "since:" before its day

@@ -19,8 +19,6 @@ from memctl.lsp.navigation import heading_at, line_of, link_at, links_in, meant_
 from memctl.lsp.positions import Text, content
 from memctl.lsp.workspace import FailedError, Workspace, stem_of
 
-SYNC_S = 30.0  # until saved changes are in the index
-
 Edits = dict[str, list[dict[str, Any]]]  # by path
 Change = Callable[[str, dict[str, Any]], str | None]  # path of a note, its link → the link's new target
 
@@ -100,7 +98,7 @@ def rename(
 
 def moved(pairs: dict[str, str], workspace: Workspace, documents: Documents) -> Edits:
     """Return the edits that keep the links right when notes or folders move, by old path and new path."""
-    workspace.ask_long("sync", SYNC_S)
+    workspace.sync()
     root = workspace.root
 
     def after(path: str) -> str:
@@ -179,7 +177,7 @@ def _rename_heading(path: str, line: int, new: str, workspace: Workspace, docume
         above, hash_, _ = part.rpartition("#")
         return above + hash_ + " ".join(_NO_PART.sub(" ", new).split())
 
-    workspace.ask_long("sync", SYNC_S)
+    workspace.sync()
     edits = _edits({path}, workspace, documents, change, of_note=False)
     text = places.text(path)
     edits.setdefault(path, []).append({"range": text.span(*_title(text, line)), "newText": new})

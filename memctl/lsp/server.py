@@ -315,7 +315,9 @@ class Server:
         return lambda params: answer(*here) if (here := self._here(params)) else None
 
     def _workspace(self, root: str) -> Workspace:
-        return self._workspaces.setdefault(root, Workspace(root, self._daemon))
+        workspace = self._workspaces.setdefault(root, Workspace(root, self._daemon))
+        workspace.is_current = False
+        return workspace
 
     def _roots(self) -> list[str]:
         """Return the workspaces of the open documents and of the editor's folders."""
@@ -344,11 +346,10 @@ class Server:
         return item | {"documentation": {"kind": "markdown", "value": value}}
 
     def _definition(self, params: dict[str, Any]) -> Any:
-        if self._here(params) is None:
-            page = self._documents.get(params["textDocument"]["uri"])
-            is_ours = page is not None and path_of(page.uri) == self._page()
-            return navigation.page_definition(page, params["position"]) if page and is_ours else None
-        return self._at(navigation.definition)(params)
+        if path_of(params["textDocument"]["uri"]) != self._page():
+            return self._at(navigation.definition)(params)
+        page = self._documents.get(params["textDocument"]["uri"])
+        return navigation.page_definition(page, params["position"]) if page else None
 
     def _inlay_hints(self, params: dict[str, Any]) -> Any:
         here = self._here(params)

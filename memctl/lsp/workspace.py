@@ -10,6 +10,7 @@ from memctl.lsp.documents import Document
 if TYPE_CHECKING:
     from memctl.client import Client
 
+SYNC_S = 30.0  # until saved changes are in the index
 CALL_TIMEOUT_S = 10.0  # an editor's user has gone on by then
 STYLE_NOTES = 40  # the newest, whose links say how the user writes them; arbitrary
 STYLE_LINKS = 50  # of each
@@ -72,6 +73,7 @@ class Workspace:
         self._daemon = daemon
         self._connection = 0  # of `_names`: the index of another daemon may be another one
         self._generation = 0
+        self.is_current = False  # nothing else was asked for since `names` asked: one request asks once
         self._names: dict[str, dict[str, Any]] = {}
         self.stems: Counter[str] = Counter()  # how many notes have a file of this name, without case
         self._style = ""
@@ -84,6 +86,11 @@ class Workspace:
     def ask_long(self, method: str, timeout_s: float, **params: Any) -> dict[str, Any]:
         """Call a method that may take longer. Raises FailedError."""
         return self._daemon.call(method, {"workspace": self.root, **params}, timeout_s)
+
+    def sync(self) -> None:
+        """Wait until what is saved is in the index. Raises FailedError."""
+        self.ask_long("sync", SYNC_S)
+        self.is_current = False
 
     def is_indexed(self) -> bool:
         """Return whether the first index has all words of all notes."""
@@ -104,7 +111,9 @@ class Workspace:
         return document.outline[1]
 
     def names(self) -> dict[str, dict[str, Any]]:
-        """Return the names of all notes by path; only what changed since the last call is read."""
+        """Return the names of all notes by path; only what changed since the last request is read."""
+        if self.is_current:
+            return self._names
         after, generation, since = "", None, self._generation
         while True:
             answer = self.ask("names", since=since, **({"after": after} if after else {}))
@@ -123,16 +132,20 @@ class Workspace:
             if answer["next"] is None:
                 if generation != self._generation:
                     self.stems = Counter(stem_of(path).casefold() for path in self._names)
-                self._generation = generation
+                self._generation, self.is_current = generation, True
                 return self._names
             after = answer["next"]
+
+    def newest(self, count: int) -> list[dict[str, Any]]:
+        """Return the newest notes, the newest first."""
+        notes = self.names().values()
+        return sorted(notes, key=lambda one: (one["date"], one["path"]), reverse=True)[:count]
 
     def style(self) -> str:
         """Return how links are written here: wiki (by the file's name), wiki-path, or markdown."""
         if not self._style:
-            newest = sorted(self.names().values(), key=lambda one: (one["date"], one["path"]))[-STYLE_NOTES:]
             count = {"wiki": 0, "wiki-path": 0, "markdown": 0}
-            for note in newest:
+            for note in self.newest(STYLE_NOTES):
                 found = self.ask("links", path=note["path"], which="out", limit=STYLE_LINKS)["links"]
                 for one in found:
                     if one["kind"] == "text":

@@ -182,13 +182,14 @@ def _names(opened: OpenWorkspace, params: NamesParams, call: Call) -> Packed[Nam
     with opened.view(call.is_over, agent=params.agent) as view:
         # What an agent may see changes without a change of the note: it gets all of it.
         is_known = not params.agent and 0 < params.since <= view.snapshot.generation  # else of another index
-        gone = removed(view.reader.each, params.since) if is_known else None
-        seen = (
-            one
-            for one in outlines(view.reader.each, params.after, 0 if gone is None else params.since)
-            if one.source in view.snapshot.sources
-        )
-        notes = [_note_names(view, one) for one in islice(seen, params.limit + 1)]
+        if is_known and params.since == view.snapshot.generation:  # an editor asks before each answer
+            gone: list[str] | None = []
+            seen: Iterator[Outline] = iter(())
+        else:
+            gone = removed(view.reader.each, params.since) if is_known else None
+            seen = outlines(view.reader.each, params.after, 0 if gone is None else params.since)
+        shown = (one for one in seen if one.source in view.snapshot.sources)
+        notes = [_note_names(view, one) for one in islice(shown, params.limit + 1)]
     return packed(
         NamesResult(
             workspace=str(opened.workspace.root),

@@ -37,6 +37,7 @@ from memd.embedding.queue import QUERY_TIMEOUT_S, EmbeddingQueue
 from memd.errors import InvalidError
 from memd.index.index import Index
 from memd.index.snapshot import View
+from memd.lru import LruCache
 from memd.records import Confidence, Mode, SyncState, Tokenizer
 from memd.registry import Workspace, gone_of
 from memd.rpc.context import Call, Packed, packed
@@ -441,10 +442,16 @@ def ms_since(started: float) -> float:
     return round((time.perf_counter() - started) * 1000, 3)
 
 
-def embedded(opened: Askable, prepared: PreparedQuery, *, typed: str | None = None) -> PreparedQuery:
+def embedded(
+    opened: Askable,
+    prepared: PreparedQuery,
+    *,
+    typed: str | None = None,
+    kept: LruCache[tuple[str, str], list[bytes]] | None = None,
+) -> PreparedQuery:
     """Return *prepared* with the vector of its text; without one words answer, and the answer says so.
 
-    *typed*: the text before its words were corrected; both are embedded.
+    *typed*: the text before its words were corrected; both are embedded. *kept*: vectors by model and text.
     """
     embedding, mode = opened.embedding, prepared.mode
     text = prepared.query.text if typed is None else typed
@@ -471,7 +478,11 @@ def embedded(opened: Askable, prepared: PreparedQuery, *, typed: str | None = No
         meant = readable_part(prepared.query.text, scripts)[0] or reading
         words = spelled(reading if prepared.query.corrected else meant, embedder.tokenizer)
         texts = [reading] if meant == reading else [reading, meant]
-        vectors = embedding.embed_queries(texts, timeout_s=QUERY_TIMEOUT_S)
+        vectors = kept and kept.get((embedder.model_id, reading))
+        if not vectors:
+            vectors = embedding.embed_queries(texts, timeout_s=QUERY_TIMEOUT_S)
+            if kept:
+                kept.put((embedder.model_id, reading), vectors, len(reading))
     except UnavailableError as error:
         return without(error.reason, error.reason, took_ms=ms_since(started))
     return replace(

@@ -16,6 +16,7 @@ from memd.entries import Written
 from memd.errors import InvalidError, NotFoundError
 from memd.index.reader import StoredChunk
 from memd.index.snapshot import View
+from memd.lru import LruCache
 from memd.records import Mode, Source
 from memd.rpc.context import Call, Packed, packed
 from memd.search.score import PreparedQuery
@@ -33,6 +34,9 @@ ENTRY_MEANING = 0.6
 ENTRY_WORDS = 8  # that are named of those that both have; arbitrary
 # Of the words that say most about the shorter of two texts, so many in both are a reason. Arbitrary.
 WORDS_SHARE = 1 / 3
+# Of texts, up to 100,000 characters of them: an editor asks again for the paragraph where the cursor stays,
+# whose vector takes the model longer than all other steps take. Arbitrary.
+_VECTORS: LruCache[tuple[str, str], list[bytes]] = LruCache(100_000)
 VECTOR_POLL_S = 0.02  # a vector takes about 30 ms
 
 
@@ -171,7 +175,7 @@ def _similar_to_text(
 ) -> Packed[SimilarResult]:
     text = params.text or ""
     request = replace(request, mode="hybrid", query=replace(request.query, text=text))
-    request = replace(embedded(opened, request), timings_ms={})
+    request = replace(embedded(opened, request, kept=_VECTORS), timings_ms={})
     with opened.view(request.expired, agent=params.agent) as view:
         waited_ms = call.age_ms()
         without = view.snapshot.source_at(below(opened.workspace.root, params.path)) if params.path else None

@@ -94,6 +94,8 @@ def test_names_say_what_changed(vault):
     assert (changed["all"], [one["path"] for one in changed["notes"]], changed["removed"]) == (
         False, ["new.md"], ["alone.md"]
     )  # fmt: skip
+    same = daemon.call("names", workspace=str(root), since=changed["generation"])
+    assert (same["all"], same["notes"], same["removed"]) == (False, [], [])
     seen = daemon.call("names", workspace=str(root), since=every["generation"], agent=True)
     assert (seen["all"], seen["removed"]) == (True, [])
     assert "hidden.md" not in [one["path"] for one in seen["notes"]]

@@ -7,6 +7,7 @@ import sys
 import pytest
 from headless_nvim import run_lua
 from lsp_editor import Editor, places
+from recorded_socket import Recorded
 
 pytestmark = pytest.mark.usefixtures("shared_daemon")
 
@@ -59,6 +60,20 @@ def test_backlinks_are_those_of_the_index_and_of_open_documents(editor):
     assert places(editor.at("references", "sub/genes.md", 4, 4, **asked)) == [("old.md", 2)]
     found = editor.at("references", "sub/genes.md", 4, 4, **asked)[0]["range"]
     assert (found["start"]["character"], found["end"]["character"]) == (6, 24)
+
+
+def test_an_answer_asks_the_daemon_for_each_thing_once(daemon, tmp_path, monkeypatch):
+    root = daemon.add_notes(tmp_path / "notes", NOTES)
+    with Recorded(daemon.socket) as recorded:
+        monkeypatch.setitem(daemon.environment, "MEMD_SOCKET", str(recorded.path))
+        editor = Editor(daemon, root, initializationOptions={"diagnostics": False})
+        editor.open("log.md", NOTES["log.md"])
+        editor.open("sub/genes.md", NOTES["sub/genes.md"])
+        assert editor.at("references", "sub/genes.md", 0, 0, context={"includeDeclaration": False})
+        assert editor.at("hover", "log.md", 2, 8)
+        assert editor.end() == 0
+    asked = [frame[2] for one in recorded.exchanges for frame in one.asked if frame[2] != "memd.hello"]
+    assert asked == ["names", "outline", "links", "outline", "names", "get"]
 
 
 def test_the_notes_near_a_paragraph_are_its_implementations(editor):

@@ -3,6 +3,7 @@
 import os
 
 import pytest
+from model_server import ModelServer
 
 from memctl.client import RpcError
 
@@ -48,6 +49,19 @@ def test_without_a_model_words_are_compared_and_it_says_so(daemon, tmp_path):
     answer = daemon.call("similar", workspace=workspace, path="a.md")
     assert [hit["path"] for hit in answer["hits"]] == ["b.md"]
     assert (answer["mode"], answer["degraded"]) == ("keyword", ["no-provider"])
+
+
+def test_a_text_that_is_asked_for_again_is_embedded_once(daemon, tmp_path):
+    """An editor asks for the paragraph at the cursor again and again."""
+    server, root = ModelServer(), tmp_path / "notes"
+    server.make_workspace(daemon, root)
+    (root / "heron.md").write_text("A heron stands by the weir.\n")
+    workspace = daemon.add(root)
+    for _ in range(2):
+        answer = daemon.call("similar", workspace=workspace, text="grey birds", min_score=0.0)
+        assert (answer["mode"], [hit["path"] for hit in answer["hits"]]) == ("vector", ["heron.md"])
+    server.stop()
+    assert str(server.asked).count("grey birds") == 1
 
 
 def test_a_chunk_of_a_note_that_is_gone_cannot_be_had(daemon, tmp_path):
