@@ -65,7 +65,7 @@ def calls(root: str, word: str) -> Iterator[tuple[str, dict[str, Any]]]:
     yield "check", {"repair": True, "progress": True}
     yield "index", {"purge": True}
     yield from ((name, {}) for name in ("subscribe", "resume", "status", "health", "workspace.list"))
-    yield from ((f"team.{name}", {}) for name in ("status", "rebuild", "check"))
+    yield from ((f"team.{name}", {}) for name in ("status", "check"))
     yield from ((f"team.{name}", {"path": root}) for name in ("publish", "unpublish"))
     yield "pause", {"duration_s": 0.01}
     yield "debug", {"lag_s": 0.0}

@@ -26,12 +26,10 @@ def arguments(parser: ArgumentParser) -> None:
         one.add_argument("root", metavar="ROOT", help="its root, as memctl workspaces prints it")
         one.add_argument("--yes", action="store_true", help="do not ask")
         one.add_argument("--json", action="store_true", help="one object; never asks")
-    again = actions.add_parser("rebuild", help="send all published notes again")
     checked = actions.add_parser("check", help="compare what the store has with the index")
     checked.add_argument("--repair", action="store_true", help="send what differs again")
-    for one in (again, checked):
-        one.add_argument("root", metavar="ROOT", nargs="?", help="of one workspace (default: all)")
-        one.add_argument("--json", action="store_true", help="one object")
+    checked.add_argument("root", metavar="ROOT", nargs="?", help="of one workspace (default: all)")
+    checked.add_argument("--json", action="store_true", help="one object")
     parser.epilog = """\
 The store is named by [team] in ~/.config/memd/config.toml. No workspace is published before you say so. Notes
 with private: true and those of agents_ignore are never sent, and secrets in the others are masked.
@@ -43,7 +41,7 @@ examples:
 
 def run(args: Namespace) -> int:
     """Run the named action; the default is status."""
-    actions = {"publish": _publish, "unpublish": _unpublish, "rebuild": _rebuild, "check": _check}
+    actions = {"publish": _publish, "unpublish": _unpublish, "check": _check}
     return actions.get(args.action, _status)(args)
 
 
@@ -102,38 +100,17 @@ def _told(answer: dict[str, Any], line: str, args: Namespace) -> int:
     return exits.UNHEALTHY if error and (is_refused or not answer["done"]) else exits.OK
 
 
-def _rebuild(args: Namespace) -> int:
-    answer = common.asked("team.rebuild", _chosen(args), timeout_s=PUBLISH_TIMEOUT_S)
-    line = (
-        f"{counted(answer['waiting'], 'source')} of {counted(len(answer['roots']), 'workspace')} sent again"
-    )
-    common.print_answer(answer, f"{line} (memctl team status)", as_json=args.json)
-    return exits.OK
-
-
 def _check(args: Namespace) -> int:
-    params = _chosen(args) | {"repair": args.repair}
-    answer = common.asked("team.check", params, timeout_s=CHECK_TIMEOUT_S)
+    params = {"path": workspaces.absolute(args.root)} if args.root else {}
+    answer = common.asked("team.check", params | {"repair": args.repair}, timeout_s=CHECK_TIMEOUT_S)
     if args.json:
         common.print_json(answer)
     else:
         for one in answer["differences"]:
             print(f"{one['kind']}: {one_line(one['path'])} in {one_line(one['root'])}")
-        common.note(_verdict(answer))
+        found = counted(len(answer["differences"]), "difference")
+        verdict = f"{found}; memctl team check --repair" if answer["differences"] else "all equal"
+        if answer["repaired"]:
+            verdict = f"{found}, sent again"
+        common.note(f"{counted(answer['checked'], 'source')} compared: {verdict}")
     return exits.OK if answer["ok"] else exits.UNHEALTHY
-
-
-def _verdict(answer: dict[str, Any]) -> str:
-    checked = f"{counted(answer['checked'], 'source')} compared"
-    found = counted(len(answer["differences"]), "difference")
-    if answer["repaired"]:
-        return f"{checked}: {found}, sent again"
-    return (
-        f"{checked}: {found}; memctl team check --repair"
-        if answer["differences"]
-        else f"{checked}: all equal"
-    )
-
-
-def _chosen(args: Namespace) -> dict[str, Any]:
-    return {"path": workspaces.absolute(args.root)} if args.root else {}

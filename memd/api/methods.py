@@ -62,13 +62,12 @@ METHODS: dict[str, Method] = {
     "team.status": Method("team.status", params.NoParams, results.TeamStatus, 5.0),
     "team.publish": Method("team.publish", params.TeamShareParams, results.TeamShareResult, 30.0),
     "team.unpublish": Method("team.unpublish", params.TeamShareParams, results.TeamShareResult, 30.0),
-    "team.rebuild": Method("team.rebuild", params.TeamRebuildParams, results.TeamRebuildResult, 30.0),
     "team.check": Method("team.check", params.TeamCheckParams, results.TeamCheckResult, 600.0),
 }
 # Their answers cover a whole index with its files and settings, including notes that are hidden from agents.
 FOR_PEOPLE = frozenset({
     *("check", "debug", "index", "outline", "subscribe"),
     *("workspace.add", "workspace.configure", "workspace.remove"),
-    *("team.status", "team.publish", "team.unpublish", "team.rebuild", "team.check"),
+    *("team.status", "team.publish", "team.unpublish", "team.check"),
 })  # fmt: skip
 SHUTDOWN = "shutdown"  # it concerns the process, not the workspaces, so `Dispatcher` gets it as an argument

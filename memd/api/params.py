@@ -347,12 +347,6 @@ class TeamShareParams(Params, frozen=True, kw_only=True):
     wait: bool = True  # until the store has it, or has nothing of it any more, at most some seconds
 
 
-class TeamRebuildParams(Params, frozen=True, kw_only=True):
-    """``team.rebuild``: send a published workspace again, or all of them."""
-
-    path: Path | None = None
-
-
 class TeamCheckParams(Params, frozen=True, kw_only=True):
     """``team.check``: compare what the store has of a published workspace, or of all of them."""
 

@@ -1012,13 +1012,6 @@ class TeamShareResult(Result, frozen=True, kw_only=True):
     status: TeamStatus
 
 
-class TeamRebuildResult(Result, frozen=True, kw_only=True):
-    """Workspaces that are sent again."""
-
-    roots: list[str]
-    waiting: int  # sources
-
-
 class TeamDifference(Result, frozen=True, kw_only=True):
     """A source of which the store has something else than the index."""
 

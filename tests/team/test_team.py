@@ -202,7 +202,7 @@ def test_without_a_team_each_action_says_what_to_do(tmp_path):
     (tmp_path / "home").mkdir()
     daemon = Daemon(tmp_path / "home").start()
     try:
-        for action in (["status"], ["publish", str(tmp_path), "--yes"], ["check"], ["rebuild"]):
+        for action in (["status"], ["publish", str(tmp_path), "--yes"], ["check"]):
             done = daemon.memctl("team", *action)
             assert done.returncode != 0
             assert "no team is configured: write [team] and uri = " in done.stderr
@@ -247,13 +247,7 @@ def test_a_wrong_team_ends_as_a_wrong_configuration(member):
     ada = member()
     root = ada.folder("notes", {"a.md": "The heron."})
     ada.config.write_text("[team]\nshare = []\n")
-    for action in (
-        ["status"],
-        ["publish", str(root), "--yes"],
-        ["unpublish", str(root)],
-        ["check"],
-        ["rebuild"],
-    ):
+    for action in (["status"], ["publish", str(root), "--yes"], ["unpublish", str(root)], ["check"]):
         done = ada.daemon.memctl("team", *action)
         assert done.returncode == 8
         assert f"{ada.config}: [team] needs uri = " in done.stdout + done.stderr
@@ -293,7 +287,7 @@ def test_an_agent_cannot_publish(member):
     for name in ("publish", "unpublish"):
         with pytest.raises(RpcError, match="is for people"):
             ada.daemon.call(f"team.{name}", path=str(root), agent=True)
-    for name in ("status", "rebuild", "check"):
+    for name in ("status", "check"):
         with pytest.raises(RpcError, match="is for people"):
             ada.daemon.call(f"team.{name}", agent=True)
     assert "team" not in ada.daemon.call("status", agent=True)["server"]
