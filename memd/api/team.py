@@ -1,4 +1,4 @@
-"""``team.status``, ``publish``, ``unpublish``, ``rebuild`` and ``check``: what is published to a team.
+"""``team.status``, ``publish``, ``unpublish`` and ``check``: what is published to a team.
 
 For people only: no agent makes a workspace leave the machine.
 """
@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memd import registry
-from memd.api.params import NoParams, TeamCheckParams, TeamRebuildParams, TeamShareParams
+from memd.api.params import NoParams, TeamCheckParams, TeamShareParams
 from memd.api.results import (
     HealthCheck,
     TeamCheckResult,
     TeamDifference,
     TeamElsewhere,
-    TeamRebuildResult,
     TeamShareResult,
     TeamStatus,
     TeamWorkspace,
@@ -50,12 +49,11 @@ async def status(workspaces: Workspaces, _params: NoParams, _call: Call) -> Team
         if workspaces.team_fault is None:
             raise
         return await described(workspaces)
-    outcome = team.publisher.outcome
     # The publisher tries again by itself, searches do not: their failure may be over, or nobody has asked.
-    if not team.publisher.error and (outcome.error or outcome.is_reachable is None):
+    if not team.publisher.error and (team.milvus.error or team.milvus.is_reachable is None):
         with suppress(StoreError, TimeoutError):  # the answer tells it
             async with asyncio.timeout(STATUS_S):
-                await asyncio.to_thread(team.reader.probe)
+                await asyncio.to_thread(team.probe)
     return await described(workspaces)
 
 
@@ -72,15 +70,6 @@ async def unpublish(workspaces: Workspaces, params: TeamShareParams, call: Call)
     return await _share(workspaces, params, call, is_shared=False)
 
 
-async def rebuild(workspaces: Workspaces, params: TeamRebuildParams, call: Call) -> TeamRebuildResult:
-    """``team.rebuild``: send every source again."""
-    team = await _team(workspaces)
-    call.outlives(GOES_ON)
-    chosen = _chosen(team, params.path)
-    waiting = sum([await asyncio.to_thread(team.publisher.publish_again, shared) for shared in chosen])
-    return TeamRebuildResult(roots=[str(shared.root) for shared in chosen], waiting=waiting)
-
-
 async def check(workspaces: Workspaces, params: TeamCheckParams, call: Call) -> TeamCheckResult:
     """``team.check``: compare path, revision, hash and number of chunks of every source with the store's."""
     team = await _team(workspaces)
@@ -89,7 +78,7 @@ async def check(workspaces: Workspaces, params: TeamCheckParams, call: Call) -> 
     checked = 0
     chosen = _chosen(team, params.path)
     if not chosen:  # that nothing differs is said by a store that answers
-        await asyncio.to_thread(team.reader.probe)
+        await asyncio.to_thread(team.probe)
     for shared in chosen:
         differences = await asyncio.to_thread(team.publisher.compare, shared, repair=params.repair)
         found += [TeamDifference(root=str(shared.root), path=path, kind=kind) for path, kind in differences]
@@ -111,7 +100,7 @@ async def described(workspaces: Workspaces) -> TeamStatus:
             address="", collection="", reachable=None, error=fault, last_error=fault,
             last_acknowledged=None, waiting=0, workspaces=[],
         )  # fmt: skip
-    publisher, outcome = team.publisher, team.publisher.outcome
+    publisher = team.publisher
     known = {shared.root: await _published(team, shared) for shared in publisher.shared}
     for root in team.shared_roots - known.keys():
         known[root] = TeamWorkspace(root=str(root), stage="closed" if root in workspaces.roots else "unknown")
@@ -124,9 +113,9 @@ async def described(workspaces: Workspaces) -> TeamStatus:
     return TeamStatus(
         address=team.config.uri,
         collection=team.config.collection,
-        reachable=outcome.is_reachable,
-        error=publisher.error or next(iter(team.refused.values()), "") or outcome.error,
-        last_error=outcome.last_error,
+        reachable=team.milvus.is_reachable,
+        error=publisher.error or next(iter(team.refused.values()), "") or team.milvus.error,
+        last_error=team.milvus.last_error,
         last_acknowledged=publisher.acknowledged_at,
         waiting=sum(one.waiting for one in known.values()),
         workspaces=[known[root] for root in sorted(known)] + leaving,
@@ -143,7 +132,7 @@ async def health(workspaces: Workspaces) -> HealthCheck:
     if team is None:
         return HealthCheck(name="team", ok=False, detail=str(workspaces.team_fault))
     try:
-        took_ms = await asyncio.to_thread(team.reader.probe)
+        took_ms = await asyncio.to_thread(team.probe)
     except MemdError as error:
         return HealthCheck(name="team", ok=False, detail=str(error))
     return HealthCheck(name="team", ok=True, detail=f"answered in {took_ms:.1f} ms")
@@ -184,7 +173,7 @@ async def _published(team: "Team", shared: "SharedWorkspace") -> TeamWorkspace:
         words_only = "the workspace has no vectors"
     return TeamWorkspace(
         root=str(shared.root),
-        stage="published" if shared.is_compared and not waiting else "publishing",
+        stage="published" if shared.compared_at is not None and not waiting else "publishing",
         sources=kept,
         waiting=waiting,
         refused=sorted({why for _, why in list(shared.refused.values())})[:NAMED_REASONS],

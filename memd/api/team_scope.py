@@ -70,7 +70,7 @@ async def _or_own(
     call: Call,
 ) -> Packed[Any]:
     """Run *work* with the team; *instead* if its store is away."""
-    if workspaces.team is None or workspaces.team.publisher.outcome.error:
+    if workspaces.team is None or workspaces.team.milvus.error:
         await workspaces.follow_team()  # [team] or the token may have been mended a moment ago
     if workspaces.team_fault is not None:
         raise workspaces.team_fault
@@ -163,7 +163,7 @@ def _asked(
     known = (isinstance(params, RecallParams) and params.known) or []
     with opened.view(call.is_over, agent=params.agent) as view:
         embed = partial(embedded, opened, typed=plain.query.text)
-        return team.reader.search(view, plain, embed, opened.tokenizer, known)
+        return team.search(view, plain, embed, opened.tokenizer, known)
 
 
 def _home(team: "Team", made: "TeamAnswer", source: int) -> TeamPlace:

@@ -24,12 +24,11 @@ KEPT, TO_SEND, TO_REMOVE = 0, 1, 2  # values of `due`
 
 DUE = "SELECT path, revision, sent FROM outbox WHERE due ORDER BY due DESC, revision DESC LIMIT ?"
 SENT = "SELECT path FROM outbox WHERE sent"
-DUE_COUNT = "SELECT count(*) FROM outbox WHERE due"
 # How many sources the store has, and how many wait.
 COUNTS = "SELECT ifnull(sum(due = 0), 0), ifnull(sum(due > 0), 0) FROM outbox"
 # Each source that the store may have, with what it should have.
 ROWS = """
-    SELECT outbox.path, revision, due, ifnull(sources.hash, x''),
+    SELECT outbox.path, revision, due,
         (SELECT count(*) FROM chunks WHERE chunks.source = sources.id AND hidden_from != 1)
     FROM outbox LEFT JOIN sources ON sources.path = outbox.path AND gone_at IS NULL
 """

@@ -72,6 +72,9 @@ class Milvus:
         self._config, self._token = config, team_token(config)
         self._is_lite = urlsplit(config.uri).scheme == LITE
         self._path = Path(urlsplit(config.uri).path)  # of a file of Milvus Lite
+        self.is_reachable: bool | None = None  # whether the last call was answered; None: there was none
+        self.error = ""  # why the last call had no result; "" if it had
+        self.last_error = ""
         self._client: Any = None
         self._known = False  # both collections exist and are ours
         self._lock = threading.Lock()  # protects the connecting, and the making of collections
@@ -88,6 +91,11 @@ class Milvus:
     def is_of(self, config: TeamConfig) -> bool:
         """Return whether this is the connection of a configuration, with the same token."""
         return config == self._config and team_token(config) == self._token
+
+    def note_failure(self, error: StoreError) -> None:
+        """Note why a call had no result, or none that can be used."""
+        self.error = self.last_error = str(error)
+        self.is_reachable = isinstance(error, StoreRefusedError)
 
     def close(self) -> None:
         """End the connection; a running call fails."""
@@ -203,15 +211,6 @@ class Milvus:
                     raise StoreError("the team's store answered with chunks that nobody asked for")
                 yield one
 
-    def paths(self, sources: Sequence[int], timeout_s: float) -> list[str]:
-        """Return the paths of some sources, for a person; of one that has none, its number."""
-        rows = self._query(
-            self.chunks, f"{among('source', sources[:TEXTS_AT_ONCE])} and ordinal == 0",
-            Whole.__struct_fields__, TEXTS_AT_ONCE, timeout_s,
-        )  # fmt: skip
-        found = {(one := as_struct(row, Whole)).source: one.parsed().path for row in rows}
-        return [found.get(source, str(source)) for source in sources]
-
     # -- writing -------------------------------------------------------------------------------------------
 
     def create(self, dimensions: int, timeout_s: float) -> None:
@@ -321,11 +320,13 @@ class Milvus:
                 setattr(stub, name, _Bounded(getattr(stub, name)))
         _asked.most = most
         try:
-            return call(*given, timeout=timeout_s, **named)
+            answer = call(*given, timeout=timeout_s, **named)
         except StoreError:
             raise
         except Exception as error:  # noqa: BLE001 - pymilvus raises its own, gRPC's and Python's
             raise self._error(error) from None
+        self.is_reachable, self.error = True, ""
+        return answer
 
     def _connected(self) -> Any:
         client = self._client

@@ -17,10 +17,9 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -46,7 +45,6 @@ T = TypeVar("T")
 BATCH_SOURCES = 128  # read for one call: some 50 ms
 BATCH_BYTES = 1 << 20  # about 500 chunks with vectors; one source may be larger
 CALL_S = 10.0  # deadline of a call that writes; a store is slow, but not away, with a batch in 9 s
-LAGGING_S = 1.0  # before a difference is believed: a store may show writes a moment later
 LONGEST_PAUSE_S = 5.0  # between two attempts while the store is away
 SHORTEST_PAUSE_S = 0.1
 DAILY_S = 24 * 3600.0
@@ -78,23 +76,9 @@ class Terms(Struct, frozen=True):
     chunks: int  # when the average was taken
     length: float  # average of a chunk, in terms: in all rows alike
 
-
-class StoreOutcome:
-    """The last answer or failure of a store. For any thread: each note replaces whole values."""
-
-    def __init__(self) -> None:
-        self.is_reachable: bool | None = None  # whether the last call was answered; None: there was none
-        self.error = ""  # why the last call had no result; "" if it had
-        self.last_error = ""
-
-    def note_answer(self) -> None:
-        """Note that the store has done what it was asked."""
-        self.is_reachable, self.error = True, ""
-
-    def note_failure(self, error: StoreError) -> None:
-        """Note why it has not."""
-        self.error = self.last_error = str(error)
-        self.is_reachable = isinstance(error, StoreRefusedError)
+    def are_of_size(self, chunks: int) -> bool:
+        """Return whether the average still holds: until there are twice or half as many *chunks*."""
+        return self.chunks / 2 <= chunks <= 2 * self.chunks
 
 
 @dataclass(slots=True)
@@ -109,13 +93,11 @@ class SharedWorkspace:
     rules: str  # what decides which notes are shown, and how
     is_open: bool = True  # False: its index is being closed
     terms: Terms | None = None  # None: not read yet
-    is_compared: bool = False
-    compared_at: float = 0.0
+    compared_at: float | None = None  # in monotonic seconds; None: compare before anything is said
     other_model: str = ""  # of the store's vectors, which keeps ours out
     # Path → revision that the store will never take, and why.
     refused: dict[str, tuple[int, str]] = field(default_factory=dict)
     superseded: dict[str, tuple[str, ...]] = field(default_factory=dict)  # as it was sent, by path
-    waiting: int = 0  # sources that are to be sent, when the last batch was read
     error: str = ""  # why the store does not take the workspace at all
     retry_at: float = 0.0  # in monotonic seconds, after that error
     uncounted: int | None = None  # chunks sent since the words were counted; None: never counted
@@ -132,7 +114,6 @@ class Publisher:
 
     def __init__(self, milvus: Milvus, address: str, identity: Identity, write: Write) -> None:
         self.acknowledged_at: float | None = None  # unix seconds
-        self.outcome = StoreOutcome()
         self._milvus, self._address, self._identity, self._write = milvus, address, identity, write
         # Changed by single operations, which are atomic.
         self._shared: dict[Path, SharedWorkspace] = {}
@@ -142,7 +123,6 @@ class Publisher:
         self.wake = threading.Event()  # there may be something to send
         self._stop = threading.Event()
         self._fault = ""  # why nothing is published now; "" if it is
-        self._is_ping_due = False
         self._thread = threading.Thread(target=self._run, name="team", daemon=True)
 
     def start(self) -> None:
@@ -196,34 +176,13 @@ class Publisher:
         with self._turn():
             self._settle(shared)
             found, unknown = self._differences(shared)
-            if found or unknown:
-                time.sleep(LAGGING_S)
-                again, still = self._differences(shared)
-                found = {path: kind for path, kind in found.items() if again.get(path) == kind}
-                unknown = [one for one in unknown if one in still]
             told = sorted(found.items())
-            if unknown:
-                told += [(path, "unknown") for path in self._milvus.paths(unknown, CALL_S)]
+            for row in self._milvus.texts(sorted(unknown.values())[:BATCH_SOURCES], CALL_S):
+                told.append((row.parsed().path, "unknown"))
             if repair:
                 self._repair(shared, found, unknown)
         self.wake.set()
         return told
-
-    def publish_again(self, shared: SharedWorkspace) -> int:
-        """Send everything again; return how many sources that are. Raises StoreError."""
-        writer = shared.index.writer
-
-        def note_all() -> int:
-            writer.outbox.note_all()
-            [[waiting]] = writer.run(outbox.DUE_COUNT)
-            return int(waiting)
-
-        with self._turn():
-            self._settle(shared)
-            shared.refused.clear()
-            waiting = self._in_index(shared, note_all)
-        self.wake.set()
-        return waiting
 
     # The thread
 
@@ -231,12 +190,15 @@ class Publisher:
         if sys.platform == "linux":  # of this thread; elsewhere of the whole process
             with suppress(OSError):  # a service may lack the permission
                 os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
-        failures = 0
-        while not self._stop.is_set():
+        failures, is_idle, pause_s = 0, False, 0.0
+        while not self._stop.wait(pause_s):  # though commits wake the thread meanwhile
             self.wake.clear()
             try:
                 with self._turn():
-                    is_busy = self._step()
+                    self._forget_some()
+                    if is_idle and self._shared:
+                        self._milvus.listed_workspaces(CALL_S)  # so that `status` knows whether it answers
+                    is_busy = True in [self._publish_some(shared) for shared in self.shared]
             except StoreError:
                 failures += 1
                 # Not exactly, so that many daemons do not return at once.
@@ -248,15 +210,13 @@ class Publisher:
                 if not isinstance(error, MemdError):
                     log.exception("publishing_failed")
                     self._fault = f"publishing failed ({type(error).__name__}): memctl log"
-                self.outcome.last_error = self._fault
+                self._milvus.last_error = self._fault
                 pause_s = LONGEST_PAUSE_S
             else:
                 if self._fault:
                     log.info("store_back")
                 self._fault, failures, pause_s = "", 0, TURN_S
-                if not is_busy and not self.wake.wait(PING_S):
-                    self._is_ping_due = bool(self.shared)
-            self._stop.wait(pause_s)  # though commits wake the thread meanwhile
+                is_idle = not is_busy and not self.wake.wait(PING_S)
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
@@ -269,29 +229,24 @@ class Publisher:
                     if not self._fault:
                         log.warning("store_away", kind=type(error).__name__)
                     self._fault = str(error)
-                    self.outcome.note_failure(error)
+                    self._milvus.note_failure(error)
                     for shared in self.shared:
-                        shared.is_compared = False
+                        shared.compared_at = None
                 raise
 
-    def _step(self) -> bool:
-        """Do some of the work of each workspace; return whether there is more."""
+    def _forget_some(self) -> None:
+        """Remove from the store what is not shared any more."""
         for known in self.unshared if time.monotonic() >= self._withdraw_at else ():
             try:
                 if self._milvus.exists(CALL_S):
                     for collection in (self._milvus.chunks, self._milvus.workspaces):
                         self._milvus.delete(collection, f'ws == "{known.id}"', CALL_S)
             except StoreRefusedError as error:
-                self.outcome.note_failure(error)
+                self._milvus.note_failure(error)
                 self._withdraw_at = time.monotonic() + LONGEST_PAUSE_S
                 continue
-            self.outcome.note_answer()
             self._identity.forget(known)
             self._unshared.pop(known.id, None)
-        if self._is_ping_due:
-            self._milvus.listed_workspaces(CALL_S)
-            self._is_ping_due = False
-        return True in [self._publish_some(shared) for shared in self.shared]
 
     def _publish_some(self, shared: SharedWorkspace) -> bool:
         """Bring one workspace a step further; return whether there may be more to do.
@@ -314,8 +269,8 @@ class Publisher:
                 f"{shared.root} is not published: {error}. To give that up: "
                 f"memctl team unpublish {shlex.quote(str(shared.root))}"
             )
-            self.outcome.note_failure(error)
-            shared.is_compared = False
+            self._milvus.note_failure(error)
+            shared.compared_at = None
             shared.retry_at = time.monotonic() + LONGEST_PAUSE_S
             return False
         shared.error = ""
@@ -326,18 +281,12 @@ class Publisher:
         self._expect_open(shared)
         snapshot, known, writer = shared.index.snapshot, shared.terms, shared.index.writer
         model_id, columns = snapshot.model_id, snapshot.columns
-
-        def is_of_size(terms: Terms | None) -> bool:
-            # The average length is the same in all rows, until there are twice or half as many chunks.
-            return terms is not None and terms.chunks / 2 <= columns.count <= 2 * terms.chunks
-
-        is_due = not shared.is_compared or time.monotonic() > shared.compared_at + DAILY_S
+        is_due = shared.compared_at is None or time.monotonic() > shared.compared_at + DAILY_S
         has_model = known is not None and (known.model_id == model_id or bool(shared.other_model))
-        if not is_due and has_model and is_of_size(known):
+        if not is_due and known is not None and has_model and known.are_of_size(columns.count):
             return
         if not self._milvus.exists(CALL_S):
             self._milvus.create(snapshot.rows.dim or NO_MODEL_DIMENSIONS, CALL_S)
-        self.outcome.note_answer()
         # Only now, for a store that never took anything has nothing; and before anything is sent.
         self._identity.remember(shared.publication)
         if known is None:
@@ -356,7 +305,7 @@ class Publisher:
             rivals.add(f"one with {self._milvus.dimensions} dimensions")
         shared.other_model = min(rivals, default="")
         chunks, length = columns.count, columns.total_length / max(columns.count, 1)
-        if known is not None and is_of_size(known):
+        if known is not None and known.are_of_size(chunks):
             chunks, length = known.chunks, known.length
         agreed = "" if shared.other_model else model_id
         wanted = Terms(shared.id, self._address, shared.rules, agreed, chunks, length)
@@ -380,7 +329,7 @@ class Publisher:
         shared.terms = wanted
         if is_due:
             self._repair(shared, *self._differences(shared))
-            shared.is_compared, shared.compared_at = True, time.monotonic()
+            shared.compared_at = time.monotonic()
 
     def _send_some(self, shared: SharedWorkspace) -> bool:
         """Send one batch; return whether there may be more."""
@@ -401,11 +350,9 @@ class Publisher:
             milvus.delete(milvus.chunks, where, CALL_S)
         # Before the index says so: nobody may read "all is sent" beside "never answered".
         self.acknowledged_at = time.time()
-        self.outcome.note_answer()
         self._in_index(shared, lambda: writer.outbox.acknowledge(list(sources), gone))
         for sent in (*sources, *gone):
             shared.refused.pop(sent.path, None)
-        shared.waiting = max(shared.waiting - len(sources) - len(gone), 0)
         if shared.uncounted is not None:
             shared.uncounted += sum(map(len, sources.values())) + len(gone)
         return True
@@ -429,7 +376,6 @@ class Publisher:
                 )
                 if shared.refused.get(path, (0,))[0] != revision
             }
-            [[shared.waiting]] = view.reader.each(outbox.DUE_COUNT)
             ids = view.reader.source_ids([one.path for one in due])
             has_vectors = bool(terms.model_id) and terms.model_id == snapshot.model_id
             for sent, was_sent in due.items():
@@ -504,26 +450,31 @@ class Publisher:
 
     # Comparison
 
-    def _differences(self, shared: SharedWorkspace) -> tuple[dict[str, Kind], list[int]]:
-        """Return path → how the store's copy differs, and the numbers of sources that are unknown at home."""
+    def _differences(self, shared: SharedWorkspace) -> tuple[dict[str, Kind], dict[int, int]]:
+        """Return path → how the store's copy differs, and source → a key of what is unknown at home."""
         listed: dict[int, Counter[int]] = {}  # source → revision → chunks
+        keys: dict[int, int] = {}
         for row in self._milvus.listing(shared.id, CALL_S):
             listed.setdefault(row.source, Counter())[row.revision] += 1
-        highest = max(chain(*listed.values()), default=0)
+            keys[row.source] = row.key
+        highest = max((revision for has in listed.values() for revision in has), default=0)
         if highest > MAX_REVISION:
             raise StoreError("the team's store answered with a revision of a year far from now")
         self._in_index(shared, lambda: shared.index.writer.outbox.note_differing((), (), highest))
         found: dict[str, Kind] = {}
         with shared.index.view_apart() as view:
-            for path, revision, due, _, chunks in view.reader.each(outbox.ROWS):
-                has = listed.pop(number(shared.id, path), None)
+            for path, revision, due, chunks in view.reader.each(outbox.ROWS):
+                source = number(shared.id, path)
+                keys.pop(source, None)
+                has = listed.get(source)
                 if due == outbox.KEPT and chunks and has != {revision: chunks}:
                     found[path] = "other" if has else "missing"
-        return found, list(listed)
+        return found, keys
 
-    def _repair(self, shared: SharedWorkspace, found: dict[str, Kind], unknown: Sequence[int]) -> None:
-        for start in range(0, len(unknown), BATCH_SOURCES):
-            where = among("source", unknown[start : start + BATCH_SOURCES])
+    def _repair(self, shared: SharedWorkspace, found: dict[str, Kind], unknown: Iterable[int]) -> None:
+        numbers = list(unknown)
+        for start in range(0, len(numbers), BATCH_SOURCES):
+            where = among("source", numbers[start : start + BATCH_SOURCES])
             self._milvus.delete(self._milvus.chunks, f'ws == "{shared.id}" and {where}', CALL_S)
         if found:
             self._in_index(shared, lambda: shared.index.writer.outbox.note_differing(list(found), (), 0))

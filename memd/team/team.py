@@ -1,7 +1,7 @@
 """The team of a daemon: the store of [team], which workspaces are published to it, and searches of it.
 
-For the event loop's thread, except `TeamReader`. Only a user's own configuration makes a workspace shared;
-nothing in a workspace does, since it may come with a git clone.
+For the event loop's thread, but for `search` and `probe`. Only a user's own configuration makes a workspace
+shared; nothing in a workspace does, since it may come with a git clone.
 """
 
 import asyncio
@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,7 +19,7 @@ import structlog
 from memd import __version__
 from memd.config import TeamConfig
 from memd.diaries import Diaries
-from memd.errors import ConfigError, StoreError
+from memd.errors import ConfigError, StorageError, StoreError
 from memd.events import Event, EventBus
 from memd.index import outbox
 from memd.index.index import Index
@@ -28,7 +29,7 @@ from memd.records import Tokenizer
 from memd.search.score import PreparedQuery
 from memd.team.identity import Identity, Publication
 from memd.team.milvus import Milvus
-from memd.team.publisher import Publisher, SharedWorkspace, StoreOutcome
+from memd.team.publisher import Publisher, SharedWorkspace
 from memd.team.rows import WorkspaceRow
 
 if TYPE_CHECKING:
@@ -53,31 +54,45 @@ class Team:
         config: TeamConfig,
         config_dir: Path,
         write: Callable[..., Coroutine[Any, Any, Any]],
+        in_folder: Callable[..., Coroutine[Any, Any, Any]],
         feed: EventBus,
     ) -> None:
-        """Connect nothing yet. Raises ConfigError if the token's file cannot be used."""
+        """Read what is known, in any thread, and connect nothing yet.
+
+        *write* and *in_folder* run work in the writing thread, and in that of a workspace's disk.
+
+        Raises:
+            ConfigError: the token's file cannot be used.
+        """
         self.config = config
         self.shared_roots = frozenset(Path(root).expanduser() for root in config.share)
         self.refused: dict[Path, str] = {}  # roots that are shared, but not published, and why
+        self.listed: tuple[WorkspaceRow, ...] = ()  # what the store has, as it was last read
+        self.address = f"{config.uri} {config.database} {config.collection}"
         self.identity = Identity(config_dir, config.name)
         self.milvus = Milvus(config)
-        self._write = write
+        self._write, self._in_folder, self._feed = write, in_folder, feed
         self._confirmed: set[Path] = set()  # roots that the user has just published
-        loop = asyncio.get_running_loop()
-
-        def write_from_outside(work: Callable[[], Any]) -> Any:
-            return asyncio.run_coroutine_threadsafe(write(work), loop).result()
-
-        self.address = f"{config.uri} {config.database} {config.collection}"
-        self.publisher = Publisher(self.milvus, self.address, self.identity, write_from_outside)
-        self.reader = TeamReader(self.milvus, self.publisher.outcome)
-        self._unlisten = feed.listen(self._note_event)
+        self._listed_at = -WORKSPACES_S
+        self._closed_until = 0.0  # in monotonic seconds: a store that failed is left alone; 0: it answered
+        self._beside = ThreadPoolExecutor(HOPS, thread_name_prefix="memd-team")
 
     def start(self, roots: Iterable[Path] | None) -> None:
         """Begin to publish; withdraw what was published of workspaces that are not shared any more.
 
         *roots*: of all workspaces; None: unknown.
         """
+        loop = asyncio.get_running_loop()
+
+        def write(work: Callable[[], Any]) -> Any:
+            return asyncio.run_coroutine_threadsafe(self._write(work), loop).result()
+
+        def note(event: Event) -> None:
+            if event["event"] in CHANGES:
+                self.publisher.wake.set()
+
+        self.publisher = Publisher(self.milvus, self.address, self.identity, write)
+        self._unlisten = self._feed.listen(note)
         known = {str(root) for root in self.shared_roots & set(self.shared_roots if roots is None else roots)}
         for publication in self.identity.published(self.address):
             if publication.root not in known:
@@ -93,10 +108,11 @@ class Team:
     ) -> None:
         """Publish a workspace, if it is shared; it was opened. *rules*: the patterns of *visibility*."""
         if root in self.shared_roots:
+            known = partial(self.identity.publication, confirmed=root in self._confirmed)
             try:
-                publication = self.identity.publication(root, self.address, confirmed=root in self._confirmed)
-            except ConfigError as error:
-                log.warning("team_other_folder")
+                publication = await self._in_folder(root, known, root, self.address)
+            except (ConfigError, StorageError) as error:
+                log.warning("workspace_not_published")
                 self.refused[root] = str(error)
                 return
             self.refused.pop(root, None)
@@ -104,24 +120,34 @@ class Team:
             known_by = json.dumps([__version__, *rules, fading.folder, *fading.patterns])
             self.publisher.attach(SharedWorkspace(root, publication, index, visibility, fading, known_by))
         elif index.writer.outbox.is_open:
-            await self._write(_close_outbox, index)
+
+            def close() -> None:
+                with index.writer.transaction():
+                    index.writer.outbox.close()
+
+            await self._write(close)
 
     def left(self) -> list[WorkspaceRow]:
         """Return what the store has of this owner and machine that is not known here any more."""
         known = {one.id for one in self.identity.published(self.address)}
         known |= {one.id for one in self.publisher.shared}
-        return [
-            one
-            for one in self.reader.listed
-            if (one.owner, one.machine) == (self.identity.owner, self.identity.machine)
-            and one.ws not in known
+        me = self.identity.owner, self.identity.machine
+        return [one for one in self.listed if (one.owner, one.machine) == me and one.ws not in known]
+
+    def publications(self, root: Path) -> list[Publication]:
+        """Return what the store may have of a root, or of a name that `left` has."""
+        known = [one for one in self.identity.published(self.address) if one.root == str(root)]
+        return known or [
+            Publication(one.ws, self.address, str(root), "")
+            for one in self.left()
+            if root.name in {one.ws, one.name}
         ]
 
     def withdraw(self, root: Path) -> None:
         """Remove from the store what it has of a root, or of a name that `left` has."""
         for publication in self.publications(root):
             self.publisher.withdraw(publication)
-            self.reader.listed = tuple(one for one in self.reader.listed if one.ws != publication.id)
+            self.listed = tuple(one for one in self.listed if one.ws != publication.id)
 
     def shared(self, root: Path) -> SharedWorkspace:
         """Return a workspace that is published. Raises StoreError: it is not, or it is not open."""
@@ -139,7 +165,7 @@ class Team:
             if is_shared:
                 shared = self.shared(root)
                 waits = (await self.counts(shared))[1] - len(shared.refused)
-                is_done = shared.is_compared and waits <= 0 and shared.uncounted is not None
+                is_done = shared.compared_at is not None and waits <= 0 and shared.uncounted is not None
                 if shared.error or is_done:
                     return not shared.error
             elif str(root) not in [one.root for one in self.publisher.unshared]:
@@ -159,38 +185,6 @@ class Team:
 
         return await asyncio.to_thread(counted)
 
-    async def close(self) -> None:
-        """Publish no more; what is not acknowledged is sent at the next start."""
-        self._unlisten()
-        self.reader.close()
-        await asyncio.to_thread(self.publisher.close)
-        await asyncio.to_thread(self.milvus.close)
-
-    def publications(self, root: Path) -> list[Publication]:
-        """Return what the store may have of a root, or of a name that `left` has."""
-        known = [one for one in self.identity.published(self.address) if one.root == str(root)]
-        return known or [
-            Publication(one.ws, self.address, str(root), "")
-            for one in self.left()
-            if root.name in {one.ws, one.name}
-        ]
-
-    def _note_event(self, event: Event) -> None:
-        if event["event"] in CHANGES:
-            self.publisher.wake.set()
-
-
-class TeamReader:
-    """Searches of a team's store. A store that failed is left alone for a while. For any thread."""
-
-    def __init__(self, milvus: Milvus, outcome: StoreOutcome) -> None:
-        """Ask nothing yet."""
-        self.listed: tuple[WorkspaceRow, ...] = ()
-        self._milvus, self._outcome = milvus, outcome
-        self._listed_at = -WORKSPACES_S
-        self._closed_until = 0.0  # in monotonic seconds; 0: the last call was answered
-        self._beside = ThreadPoolExecutor(HOPS, thread_name_prefix="memd-team")
-
     def search(
         self,
         view: View,
@@ -199,7 +193,7 @@ class TeamReader:
         tokenizer: Tokenizer,
         known: Sequence[str] = (),
     ) -> "TeamAnswer":
-        """Answer a query, see `memd.team.search`.
+        """Answer a query, see `memd.team.search`. For any thread.
 
         Raises:
             StoreError: the store did not answer, or lied; or it failed less than RETRY_S ago.
@@ -216,36 +210,37 @@ class TeamReader:
             if now - self._listed_at > WORKSPACES_S:
                 self._list()
             workspaces = {one.ws: one for one in self.listed}
-            return search(self._milvus, workspaces, view, plain, embed, tokenizer, self._beside, known)
+            return search(self.milvus, workspaces, view, plain, embed, tokenizer, self._beside, known)
 
     def probe(self) -> float:
-        """Ask the store who publishes; return how many milliseconds it took. Raises StoreError."""
+        """Ask the store who publishes; return how many milliseconds it took. For any thread.
+
+        Raises:
+            StoreError: it did not answer, or lied.
+        """
         began = time.perf_counter()
         with self._noted():
             self._list()
         return (time.perf_counter() - began) * 1000
 
-    def close(self) -> None:
-        """Wait for no call any more."""
+    async def close(self) -> None:
+        """Publish no more; what is not acknowledged is sent at the next start."""
+        self._unlisten()
         self._beside.shutdown(wait=False, cancel_futures=True)
+        await asyncio.to_thread(self.publisher.close)
+        await asyncio.to_thread(self.milvus.close)
 
     def _list(self) -> None:
-        self.listed = tuple(self._milvus.listed_workspaces(PROBE_S))
+        self.listed = tuple(self.milvus.listed_workspaces(PROBE_S))
         self._listed_at = time.monotonic() if self.listed else -WORKSPACES_S
 
     @contextmanager
     def _noted(self) -> Iterator[None]:
-        """Note what the calls of the block come to."""
+        """Leave the store alone for a while if the calls of the block fail."""
         try:
             yield
         except StoreError as error:
-            self._outcome.note_failure(error)
+            self.milvus.note_failure(error)
             self._closed_until = time.monotonic() + RETRY_S
             raise
-        self._outcome.note_answer()
         self._closed_until = 0.0
-
-
-def _close_outbox(index: Index) -> None:
-    with index.writer.transaction():
-        index.writer.outbox.close()

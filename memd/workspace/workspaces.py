@@ -203,7 +203,9 @@ class Workspaces:
                     return
                 from memd.team.team import Team  # noqa: PLC0415 - not without a team
 
-                team = Team(config, self.user_config_path.parent, self.write, self.feed)
+                team = await self.apart(
+                    Team, config, self.user_config_path.parent, self.write, self.folders.run, self.feed
+                )
             except ConfigError as error:
                 log.warning("team_not_configured")
                 self.team_fault = error
@@ -213,14 +215,17 @@ class Workspaces:
             # A registry that was damaged may lack a workspace, which is no word of its owner.
             team.start(None if self.trouble else self._roots)
             for root in list(self._opened):
-                async with self._changing[root]:
-                    if root in self._opened:
-                        await self._join_team(self._opened[root])
+                await self.within(OPENING_PATIENCE_S, self._rejoin_team(root))  # its disk may hang
 
     async def _leave_team(self) -> None:
         team, self.team = self.team, None
         if team is not None:
             await team.close()
+
+    async def _rejoin_team(self, root: Path) -> None:
+        async with self._changing[root]:
+            if root in self._opened:
+                await self._join_team(self._opened[root])
 
     async def _join_team(self, opened: OpenWorkspace) -> None:
         if self.team is not None:
