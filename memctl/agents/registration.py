@@ -76,12 +76,17 @@ def removal(target: Target) -> FileChange | None:
 
 
 def state(client: AgentClient) -> State:
-    """Return whether memctl is registered in all, some or none of a client's files."""
+    """Return whether memctl is registered in all, some or none of a client's files.
+
+    A file that another client reads as well says nothing alone: the other may have registered it.
+    """
+    others = {one.path for other in clients.CLIENTS.values() if other is not client for one in targets(other)}
     try:
-        has = [_has(target) for target in targets(client)]
+        has = {target.path: _has(target) for target in targets(client)}
     except CommandError:
         return "unreadable"
-    return "installed" if all(has) else "partly" if any(has) else "not installed"
+    has_own = any(is_there for path, is_there in has.items() if path not in others)
+    return "installed" if all(has.values()) else "partly" if has_own else "not installed"
 
 
 def prompt_command(client: AgentClient) -> str | None:

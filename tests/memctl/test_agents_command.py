@@ -387,9 +387,9 @@ def test_a_file_that_must_not_be_written_is_read_and_left_to_its_owner(home, kin
 
 
 def test_vscode_and_copilot_share_a_hook(home):
-    """Each finds the other's; without one of them, the other lacks it and says so."""
+    """It alone registers neither; with one of them gone, the other lacks it and says so."""
     agents(home, "install", "copilot", "--yes")
-    assert states_of(home)["vscode"] == "partly"
+    assert (states_of(home)["copilot"], states_of(home)["vscode"]) == ("installed", "not installed")
     agents(home, "install", "vscode", "--yes")
     agents(home, "uninstall", "copilot", "--yes")
     assert states_of(home)["vscode"] == "partly"
