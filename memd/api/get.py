@@ -70,12 +70,8 @@ def _get(opened: OpenWorkspace, params: GetParams, call: Call) -> Packed[GetResu
     if not isinstance(found, SourceText):
         raise NotFoundError(f"{path} cannot be read any more; the index will follow")
     text = _for_agent(opened, found, params) if params.agent else found.text
-    lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
-    if end is not None and end < start:
-        raise InvalidError(f"$.end_line: {end} is before start_line {start}")
-    if start > max(len(lines), 1):
-        raise InvalidError(f"$.start_line: {path} has {len(lines)} lines, not {start}")
-    end = min(end or len(lines), len(lines))
+    lines = lines_of(text)
+    end = last_line(path, len(lines), start, end)
     return packed(
         GetResult(
             workspace=str(opened.workspace.root),
@@ -107,6 +103,20 @@ class _Place:
     superseded_by: tuple[str, ...]
     entries: tuple[str, ...]  # as in a hit
     links: NoteLinks | UnsetType
+
+
+def lines_of(text: str) -> list[str]:
+    """Return the lines of a note as answers count them."""
+    return text.replace("\r\n", "\n").removesuffix("\n").split("\n")
+
+
+def last_line(path: str, count: int, start: int, end: int | None) -> int:
+    """Return the last line that is asked for of a note with *count* lines. Raises InvalidError."""
+    if end is not None and end < start:
+        raise InvalidError(f"$.end_line: {end} is before start_line {start}")
+    if start > count:
+        raise InvalidError(f"$.start_line: {path} has {count} lines, not {start}")
+    return min(end or count, count)
 
 
 def _for_agent(opened: OpenWorkspace, found: SourceText, params: GetParams) -> str:
@@ -163,17 +173,18 @@ def place_written(view: View, root: Path, written: str) -> tuple[str, int, int |
     """Return name, first line (0: none was given) and last line of a place in another form than a path.
 
     The forms are those that memd itself prints or reads: `memory:///PATH` of a resource, `[[NAME#part|text]]`
-    of a link, and `PATH:LINE` or `PATH:LINE-LINE` of a recall. None: it is a path, or a plain name.
+    of a link, and `PATH:LINE` or `PATH:LINE-LINE` of a recall, which may be a resource's. None: it is a path,
+    or a plain name.
     """
-    if (path := below(root, written)) is not None and view.snapshot.source_at(path) is not None:
-        return None
-    if written.startswith(_URI):
-        return unquote(written.removeprefix(_URI)), 0, None
-    if linked := _LINK.fullmatch(written):
-        return linked[1].strip(), 0, None
-    if at := _AT_LINES.fullmatch(written):
-        return at[1], int(at[2]), int(at[3] or at[2])
-    return None
+    is_uri = written.startswith(_URI)
+    plain = unquote(written.removeprefix(_URI)) if is_uri else written
+    path = below(root, plain)
+    if path is None or view.snapshot.source_at(path) is None:
+        if linked := _LINK.fullmatch(written):
+            return linked[1].strip(), 0, None
+        if at := _AT_LINES.fullmatch(plain):
+            return at[1], int(at[2]), int(at[3] or at[2])
+    return (plain, 0, None) if is_uri else None
 
 
 def chunk_of(view: View, chunk_id: int) -> StoredChunk:

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
-from memd.api.get import found_source, named_source, place_written, why_not
+from memd.api.get import found_source, last_line, lines_of, named_source, place_written, why_not
 from memd.api.params import LinksParams, NamesParams, OutlineParams, ResolveParams
 from memd.api.results import (
     HeadingPlace,
@@ -237,9 +237,15 @@ def _resolve(opened: OpenWorkspace, params: ResolveParams, call: Call) -> Packed
                 where = named.place(kind, unquote(target) if is_url else target, part)
         else:
             where = named.place("text", *params.link.partition("#")[::2])
-            written = place_written(view, root, params.link) or (params.link, 1, None)
-            if where.path is None and (source := found_source(view, root, written[0])) is not None:
-                where = _Where(source.path, source.title, written[1] or 1, written[2], "")
+            name, first, last = place_written(view, root, params.link) or (params.link, 0, None)
+            if where.path is None and (source := found_source(view, root, name)) is not None:
+                where = _Where(source.path, source.title, 1, None, "")
+                if first:
+                    try:
+                        last = last_line(source.path, len(named.lines(source.path)), first, last)
+                        where = where._replace(line=first, end_line=last)
+                    except InvalidError:
+                        where = where._replace(why="part")
         return packed(
             ResolveResult(
                 workspace=str(root),
@@ -300,13 +306,14 @@ class _Named:
 
     def _block_line(self, path: str, part: str) -> int | None:
         """Return the line that a block's name ends, from the current file."""
-        found = read_source(self._opened.workspace.root, path, now_ns=time.time_ns())
-        lines = found.text.split("\n") if isinstance(found, SourceText) else []
         name = f" {part}".casefold()
-        ends = (
-            number for number, line in enumerate(lines, 1) if f" {line}".rstrip().casefold().endswith(name)
-        )
-        return next(ends, None)
+        lines = enumerate(self.lines(path), 1)
+        return next((number for number, line in lines if f" {line}".rstrip().casefold().endswith(name)), None)
+
+    def lines(self, path: str) -> list[str]:
+        """Return the lines of a note as its file has them now."""
+        found = read_source(self._opened.workspace.root, path, now_ns=time.time_ns())
+        return lines_of(found.text) if isinstance(found, SourceText) else []
 
 
 async def outline(

@@ -348,7 +348,7 @@ class ResolveResult(TimedResult, frozen=True, kw_only=True):
     title: str
     line: int  # of the heading or block, or 1
     end_line: int | None  # the last of its section; null: of the note
-    why: Why  # as in `LinkOut`; part: the note has no such heading
+    why: Why  # as in `LinkOut`; part: the note has no such heading, block or line
 
 
 class OutlineHeading(Result, frozen=True, kw_only=True):

@@ -144,6 +144,7 @@ def test_get_takes_a_title_and_names_near_paths(vault):
     for written, lines in (
         ("weir", (1, None)), ("[[Weir#Sluice|there]]", (1, None)), ("memory:///river/weir%2Emd", (1, None)),
         ("river/weir.md:1", (1, 1)), ("birds/heron.md:2-4", (2, 4)),
+        ("memory:///birds/heron.md:2-4", (2, 4)),
     ):  # fmt: skip
         answer = daemon.call("get", workspace=str(root), path=written, agent=True)
         assert answer["path"] == ("birds/heron.md" if "heron" in written else "river/weir.md")
