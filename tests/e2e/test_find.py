@@ -150,8 +150,8 @@ def test_on_a_wide_screen_the_section_stands_beside_the_hits(screen):
 def test_keys_act_in_the_order_in_which_they_come(screen):
     finds(screen, typed="kubernetes")
     screen.type("", "C-u", "mrna", "Space", "vaccinX", "BSpace", "e")
-    rows = shows(screen, "research/vaccines.md:1-")
-    assert rows[0].rstrip() == "mrna vaccine"
+    screen.until(lambda rows: rows[0].rstrip() == "mrna vaccine")
+    shows(screen, "research/vaccines.md:1-")
 
 
 def test_what_a_note_holds_is_shown_and_not_obeyed(workspace, terminal):
