@@ -1,6 +1,8 @@
 """Fixtures of all tests."""
 
+import asyncio
 import gc
+import inspect
 import shutil
 import signal
 from collections.abc import Iterator
@@ -62,6 +64,15 @@ def pytest_collection_finish() -> None:
     """Have the collector work again, and never look through what was collected, which stays to the end."""
     gc.enable()
     gc.freeze()
+
+
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a test that is a coroutine in a loop of its own."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    given = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
+    asyncio.run(pyfuncitem.obj(**given))
+    return True
 
 
 @pytest.fixture

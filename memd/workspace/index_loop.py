@@ -13,6 +13,7 @@ from memd.index.indexer import Applied
 from memd.index.source_rows import shown_warning
 from memd.workspace.backlog import Backlog, Throughput
 from memd.workspace.context import LoopListener, WorkspaceContext
+from memd.workspace.disk import DEADLINE_S
 from memd.workspace.scanner import Scanner
 from memd.workspace.threads import Lane
 
@@ -139,6 +140,10 @@ class IndexLoop:
         indexer = self._indexer
         large_too = lane.parse is not None
         readings = await self._context.disk.run(lambda: indexer.read(paths, large_too=large_too))
+        # A file that is not there may have gone with the whole folder, since that was looked at.
+        if any(reading.found is None for reading in readings):
+            if not await self._context.disk.look(patience_s=DEADLINE_S):
+                return Applied()
         await self._context.write(indexer.sift, readings)
 
         def prepare() -> None:
