@@ -46,133 +46,112 @@ async def numbers_of(peer, count):
     return [message.params["number"] for message in messages]
 
 
-def test_events_come_after_the_answer_to_subscribe_in_order(tmp_path):
-    async def scenario():
-        told = Telling()
-        async with serving(tmp_path, told.handle) as (_, connect):
-            follower, other = await connect(), await connect()
-            assert await other.ask("ping") == Response(1, None, "ping")
-            assert await follower.ask("subscribe") == Response(1, None, "subscribe")
-            told.tell(1, 2)
-            first = await follower.next()
-            assert isinstance(first, Notification)
-            assert first.method == "event"
-            assert first.params["workspace"] == ROOT
-            assert (first.params["number"], *await numbers_of(follower, 1)) == (1, 2)
-            assert await other.ask("ping") == Response(1, None, "ping")
-
-    asyncio.run(scenario())
+async def test_events_come_after_the_answer_to_subscribe_in_order(tmp_path):
+    told = Telling()
+    async with serving(tmp_path, told.handle) as (_, connect):
+        follower, other = await connect(), await connect()
+        assert await other.ask("ping") == Response(1, None, "ping")
+        assert await follower.ask("subscribe") == Response(1, None, "subscribe")
+        told.tell(1, 2)
+        first = await follower.next()
+        assert isinstance(first, Notification)
+        assert first.method == "event"
+        assert first.params["workspace"] == ROOT
+        assert (first.params["number"], *await numbers_of(follower, 1)) == (1, 2)
+        assert await other.ask("ping") == Response(1, None, "ping")
 
 
-def test_while_a_request_is_open_no_event_comes(tmp_path):
-    async def scenario():
-        told = Telling()
-        async with serving(tmp_path, told.handle) as (server, connect):
-            follower = await connect()
-            await follower.ask("subscribe")
-            await follower.send(Request(2, "wait", {}), Request(3, "wait", {}))
-            await until(lambda: server.in_flight == 2)
-            told.tell(1, 2)
-            assert await follower.ask("ping", 4) == Response(4, None, "ping")
-            told.tell(3)
-            with pytest.raises(TimeoutError):
-                await follower.next(timeout_s=0.1)
-            told.go.set()
-            assert {(await follower.next()).id, (await follower.next()).id} == {2, 3}
-            assert await numbers_of(follower, 3) == [1, 2, 3]
-
-    asyncio.run(scenario())
+async def test_while_a_request_is_open_no_event_comes(tmp_path):
+    told = Telling()
+    async with serving(tmp_path, told.handle) as (server, connect):
+        follower = await connect()
+        await follower.ask("subscribe")
+        await follower.send(Request(2, "wait", {}), Request(3, "wait", {}))
+        await until(lambda: server.in_flight == 2)
+        told.tell(1, 2)
+        assert await follower.ask("ping", 4) == Response(4, None, "ping")
+        told.tell(3)
+        with pytest.raises(TimeoutError):
+            await follower.next(timeout_s=0.1)
+        told.go.set()
+        assert {(await follower.next()).id, (await follower.next()).id} == {2, 3}
+        assert await numbers_of(follower, 3) == [1, 2, 3]
 
 
-def test_progress_passes_events_that_wait(tmp_path):
-    async def scenario():
-        told = Telling()
-        async with serving(tmp_path, told.handle) as (server, connect):
-            follower = await connect()
-            await follower.ask("subscribe")
-            await follower.send(Request(2, "steps", {"progress": True}))
+async def test_progress_passes_events_that_wait(tmp_path):
+    told = Telling()
+    async with serving(tmp_path, told.handle) as (server, connect):
+        follower = await connect()
+        await follower.ask("subscribe")
+        await follower.send(Request(2, "steps", {"progress": True}))
+        await until(lambda: server.in_flight == 1)
+        told.tell(1)
+        assert (await follower.next()).method == "progress"
+        told.go.set()
+        assert (await follower.next()).id == 2
+        assert await numbers_of(follower, 1) == [1]
+
+
+async def test_what_is_followed_is_what_was_asked_for_last(tmp_path):
+    told = Telling()
+    async with serving(tmp_path, told.handle) as (_, connect):
+        follower = await connect()
+        for number, root in enumerate(("/a", None, "/b")):
+            await follower.ask("subscribe", number, **({"workspace": root} if root else {}))
+        told.tell(1, root="/a")
+        told.tell(2, root="/b")
+        told.tell(3, root="/a")
+        told.tell(4, root="/b")
+        assert await numbers_of(follower, 2) == [2, 4]
+
+
+async def test_past_a_thousand_waiting_events_the_oldest_are_dropped_and_counted(tmp_path):
+    told = Telling()
+    async with serving(tmp_path, told.handle) as (server, connect):
+        follower = await connect()
+        await follower.ask("subscribe")
+        for lost in (7, 2):
+            told.go.clear()
+            await follower.send(Request(2, "wait", {}))
             await until(lambda: server.in_flight == 1)
-            told.tell(1)
-            assert (await follower.next()).method == "progress"
+            told.tell(*range(EVENTS_KEPT + lost))
             told.go.set()
             assert (await follower.next()).id == 2
-            assert await numbers_of(follower, 1) == [1]
-
-    asyncio.run(scenario())
-
-
-def test_what_is_followed_is_what_was_asked_for_last(tmp_path):
-    async def scenario():
-        told = Telling()
-        async with serving(tmp_path, told.handle) as (_, connect):
-            follower = await connect()
-            for number, root in enumerate(("/a", None, "/b")):
-                await follower.ask("subscribe", number, **({"workspace": root} if root else {}))
-            told.tell(1, root="/a")
-            told.tell(2, root="/b")
-            told.tell(3, root="/a")
-            told.tell(4, root="/b")
-            assert await numbers_of(follower, 2) == [2, 4]
-
-    asyncio.run(scenario())
+            assert (await follower.next()).params == {"event": "lost", "count": lost}
+            assert await numbers_of(follower, EVENTS_KEPT) == list(range(lost, EVENTS_KEPT + lost))
+        told.tell(1)
+        assert await numbers_of(follower, 1) == [1]
 
 
-def test_past_a_thousand_waiting_events_the_oldest_are_dropped_and_counted(tmp_path):
-    async def scenario():
-        told = Telling()
-        async with serving(tmp_path, told.handle) as (server, connect):
-            follower = await connect()
-            await follower.ask("subscribe")
-            for lost in (7, 2):
-                told.go.clear()
-                await follower.send(Request(2, "wait", {}))
-                await until(lambda: server.in_flight == 1)
-                told.tell(*range(EVENTS_KEPT + lost))
-                told.go.set()
-                assert (await follower.next()).id == 2
-                assert (await follower.next()).params == {"event": "lost", "count": lost}
-                assert await numbers_of(follower, EVENTS_KEPT) == list(range(lost, EVENTS_KEPT + lost))
-            told.tell(1)
-            assert await numbers_of(follower, 1) == [1]
-
-    asyncio.run(scenario())
+async def test_a_follower_that_does_not_read_is_sent_no_more_and_then_dropped(tmp_path):
+    told = Telling()
+    limits = Limits(write_high_water_bytes=32 << 10, drain_s=1.0)
+    async with serving(tmp_path, told.handle, limits=limits) as (server, connect):
+        reading = await connect()
+        await reading.ask("subscribe")
+        with await mute(tmp_path, Request(1, "subscribe", {})):
+            await until(lambda: len(told.feed._listeners) == 2)
+            for number in range(1000):
+                told.tell(number, text="x" * 1000)
+                await asyncio.sleep(0)
+            unsent = [one._transport.get_write_buffer_size() for one in server._shared.connections]
+            assert len(unsent) == 2
+            assert max(unsent) < 34 << 10
+            await until(lambda: len(told.feed._listeners) == 1)
+            assert server.connections == 1
+            assert await numbers_of(reading, 1000) == list(range(1000))
 
 
-def test_a_follower_that_does_not_read_is_sent_no_more_and_then_dropped(tmp_path):
-    async def scenario():
-        told = Telling()
-        limits = Limits(write_high_water_bytes=32 << 10, drain_s=1.0)
-        async with serving(tmp_path, told.handle, limits=limits) as (server, connect):
-            reading = await connect()
-            await reading.ask("subscribe")
-            with await mute(tmp_path, Request(1, "subscribe", {})):
-                await until(lambda: len(told.feed._listeners) == 2)
-                for number in range(1000):
-                    told.tell(number, text="x" * 1000)
-                    await asyncio.sleep(0)
-                unsent = [one._transport.get_write_buffer_size() for one in server._shared.connections]
-                assert len(unsent) == 2
-                assert max(unsent) < 34 << 10
-                await until(lambda: len(told.feed._listeners) == 1)
-                assert server.connections == 1
-                assert await numbers_of(reading, 1000) == list(range(1000))
-
-    asyncio.run(scenario())
-
-
-def test_following_ends_with_the_connection(tmp_path):
-    async def scenario():
-        told = Telling()
-        async with serving(tmp_path, told.handle) as (server, connect):
-            follower = await connect()
-            await follower.ask("subscribe")
-            assert len(told.feed._listeners) == 1
-            follower.writer.close()
-            await until(lambda: server.connections == 0)
-            assert len(told.feed._listeners) == 0
-            told.tell(1)
-
-    asyncio.run(scenario())
+async def test_following_ends_with_the_connection(tmp_path):
+    told = Telling()
+    async with serving(tmp_path, told.handle) as (server, connect):
+        follower = await connect()
+        await follower.ask("subscribe")
+        assert len(told.feed._listeners) == 1
+        follower.writer.close()
+        await until(lambda: server.connections == 0)
+        assert len(told.feed._listeners) == 0
+        told.tell(1)
 
 
 def test_an_event_that_does_not_travel_costs_that_event_alone(tmp_path):
@@ -191,16 +170,13 @@ def test_an_event_that_does_not_travel_costs_that_event_alone(tmp_path):
     assert (entry["method"], entry["error"]) == ("event", "TypeError")
 
 
-def test_file_names_of_any_bytes_travel(tmp_path):
-    async def scenario():
-        told = Telling()
-        async with serving(tmp_path, told.handle) as (_, connect):
-            follower = await connect()
-            await follower.ask("subscribe")
-            told.tell(1, paths=["caf\udce9.md"])
-            assert (await follower.next()).params["paths"] == ["caf\udce9.md"]
-
-    asyncio.run(scenario())
+async def test_file_names_of_any_bytes_travel(tmp_path):
+    told = Telling()
+    async with serving(tmp_path, told.handle) as (_, connect):
+        follower = await connect()
+        await follower.ask("subscribe")
+        told.tell(1, paths=["caf\udce9.md"])
+        assert (await follower.next()).params["paths"] == ["caf\udce9.md"]
 
 
 @pytest.mark.skipif(shutil.which("nvim") is None, reason="nvim is not installed: apt-get install neovim")

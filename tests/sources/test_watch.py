@@ -19,206 +19,162 @@ from memd.sources.watch import LOOK_S, LOST_S, Dirty, Watchers
 pytestmark = pytest.mark.usefixtures("impatient")
 
 
-def test_the_first_hint_is_to_look_through_everything(root):
+async def test_the_first_hint_is_to_look_through_everything(root):
     """It comes when the watch is armed: what changes after it is reported."""
-
-    async def scenario():
-        watched = Watched(root)
-        await watched.until(lambda seen: seen)
-        assert watched.seen == [Dirty(rescan=True)]
-        await watched.end()
-
-    run(scenario)
+    watched = Watched(root)
+    await watched.until(lambda seen: seen)
+    assert watched.seen == [Dirty(rescan=True)]
+    await watched.end()
 
 
-def test_saved_renamed_and_deleted_files_are_named(root):
-    async def scenario():
-        async with armed(root) as watched:
-            one, two = root / "one.md", root / "two.md"
-            one.write_text("text")
-            await watched.until_named(one)
-            one.rename(two)
-            await watched.until_named(two)
-            await watched.begin()
-            two.unlink()
-            await watched.until_named(two)
-
-    run(scenario)
+async def test_saved_renamed_and_deleted_files_are_named(root):
+    async with armed(root) as watched:
+        one, two = root / "one.md", root / "two.md"
+        one.write_text("text")
+        await watched.until_named(one)
+        one.rename(two)
+        await watched.until_named(two)
+        await watched.begin()
+        two.unlink()
+        await watched.until_named(two)
 
 
-def test_a_new_tree_is_named_as_a_folder(root):
-    async def scenario():
-        async with armed(root) as watched:
-            note = root / "a" / "b" / "c" / "f.md"
-            note.parent.mkdir(parents=True)
-            note.write_text("text")
-            await watched.settled()
-            assert watched.named & {str(root / "a"), str(root / "a" / "b"), str(note.parent)}
-            assert watched.names(note)
-
-    run(scenario)
+async def test_a_new_tree_is_named_as_a_folder(root):
+    async with armed(root) as watched:
+        note = root / "a" / "b" / "c" / "f.md"
+        note.parent.mkdir(parents=True)
+        note.write_text("text")
+        await watched.settled()
+        assert watched.named & {str(root / "a"), str(root / "a" / "b"), str(note.parent)}
+        assert watched.names(note)
 
 
-def test_a_tree_that_is_moved_in_is_named_as_a_folder(root, tmp_path):
+async def test_a_tree_that_is_moved_in_is_named_as_a_folder(root, tmp_path):
     """No event tells of its content: the folder is to be looked through; later saves in it are named."""
     (tmp_path / "outside" / "deep").mkdir(parents=True)
     (tmp_path / "outside" / "deep" / "a.md").write_text("text")
-
-    async def scenario():
-        async with armed(root) as watched:
-            (tmp_path / "outside").rename(root / "inside")
-            await watched.settled()
-            assert str(root / "inside") in watched.named
-            await watched.begin()
-            (root / "inside" / "deep" / "a.md").write_text("more")
-            await watched.until_named(root / "inside" / "deep" / "a.md")
-
-    run(scenario)
+    async with armed(root) as watched:
+        (tmp_path / "outside").rename(root / "inside")
+        await watched.settled()
+        assert str(root / "inside") in watched.named
+        await watched.begin()
+        (root / "inside" / "deep" / "a.md").write_text("more")
+        await watched.until_named(root / "inside" / "deep" / "a.md")
 
 
-def test_a_folder_that_left_is_named(root, tmp_path):
+async def test_a_folder_that_left_is_named(root, tmp_path):
     for name in ("one", "two"):
         (root / name).mkdir()
         (root / name / "a.md").write_text("text")
-
-    async def scenario():
-        async with armed(root) as watched:
-            (root / "one").rename(tmp_path / "outside")
-            shutil.rmtree(root / "two")
-            await watched.settled()
-            assert {str(root / "one"), str(root / "two")} <= watched.named
-
-    run(scenario)
+    async with armed(root) as watched:
+        (root / "one").rename(tmp_path / "outside")
+        shutil.rmtree(root / "two")
+        await watched.settled()
+        assert {str(root / "one"), str(root / "two")} <= watched.named
 
 
-def test_a_root_that_comes_back_is_watched_again(root):
-    async def scenario():
-        async with armed(root) as watched:
-            shutil.rmtree(root)
-            await watched.until(lambda seen: any("missing" in dirty.trouble for dirty in seen))
-            root.mkdir()
-            await watched.until(is_back)
-            (root / "a.md").write_text("text")
-            await watched.until_named(root / "a.md")
-
-    run(scenario)
-
-
-def test_a_root_that_is_recreated_at_once_is_watched_again(root):
-    async def scenario():
-        async with armed(root) as watched:
-            shutil.rmtree(root)
-            root.mkdir()
-            await watched.until(is_back)
-            (root / "a.md").write_text("text")
-            await watched.until_named(root / "a.md")
-
-    run(scenario)
-
-
-def test_a_root_that_is_replaced_is_watched_again(root, tmp_path):
-    (tmp_path / "other").mkdir()
-    (root / "deep").mkdir()
-
-    async def scenario():
-        async with armed(root) as watched:
-            root.rename(tmp_path / "old")
-            (tmp_path / "other").rename(root)
-            await watched.until(is_back)
-            (tmp_path / "old" / "a.md").write_text("text")
-            (tmp_path / "old" / "deep" / "a.md").write_text("text")
-            (root / "b.md").write_text("text")
-            await watched.until_named(root / "b.md")
-            assert watched.named == {str(root / "b.md")}
-
-    run(scenario)
-
-
-def test_a_root_whose_parent_is_moved_is_missing(tmp_path):
-    """No event of the root itself tells that a folder above it has another name now."""
-    root = tmp_path / "above" / "root"
-    root.mkdir(parents=True)
-
-    async def scenario():
-        watched = Watched(root)
-        await watched.until(is_back)
-        (tmp_path / "above").rename(tmp_path / "elsewhere")
-        await watched.until(lambda seen: "missing" in seen[-1].trouble)
-        (tmp_path / "elsewhere").rename(tmp_path / "above")
+async def test_a_root_that_comes_back_is_watched_again(root):
+    async with armed(root) as watched:
+        shutil.rmtree(root)
+        await watched.until(lambda seen: any("missing" in dirty.trouble for dirty in seen))
+        root.mkdir()
         await watched.until(is_back)
         (root / "a.md").write_text("text")
         await watched.until_named(root / "a.md")
-        await watched.end()
-
-    run(scenario)
 
 
-def test_what_is_not_searched_is_not_named(root):
+async def test_a_root_that_is_recreated_at_once_is_watched_again(root):
+    async with armed(root) as watched:
+        shutil.rmtree(root)
+        root.mkdir()
+        await watched.until(is_back)
+        (root / "a.md").write_text("text")
+        await watched.until_named(root / "a.md")
+
+
+async def test_a_root_that_is_replaced_is_watched_again(root, tmp_path):
+    (tmp_path / "other").mkdir()
+    (root / "deep").mkdir()
+    async with armed(root) as watched:
+        root.rename(tmp_path / "old")
+        (tmp_path / "other").rename(root)
+        await watched.until(is_back)
+        (tmp_path / "old" / "a.md").write_text("text")
+        (tmp_path / "old" / "deep" / "a.md").write_text("text")
+        (root / "b.md").write_text("text")
+        await watched.until_named(root / "b.md")
+        assert watched.named == {str(root / "b.md")}
+
+
+async def test_a_root_whose_parent_is_moved_is_missing(tmp_path):
+    """No event of the root itself tells that a folder above it has another name now."""
+    root = tmp_path / "above" / "root"
+    root.mkdir(parents=True)
+    watched = Watched(root)
+    await watched.until(is_back)
+    (tmp_path / "above").rename(tmp_path / "elsewhere")
+    await watched.until(lambda seen: "missing" in seen[-1].trouble)
+    (tmp_path / "elsewhere").rename(tmp_path / "above")
+    await watched.until(is_back)
+    (root / "a.md").write_text("text")
+    await watched.until_named(root / "a.md")
+    await watched.end()
+
+
+async def test_what_is_not_searched_is_not_named(root):
     (root / "kept").mkdir()
     (root / "skipped" / "deep").mkdir(parents=True)
-
-    async def scenario():
-        async with armed(root, enters=lambda folder: not folder.startswith("skipped/")) as watched:
-            (root / "skipped" / "a.md").write_text("text")
-            (root / "skipped" / "deep" / "a.md").write_text("text")
-            (root / "skipped" / "new").mkdir()
-            (root / "skipped" / "deep").rename(root / "skipped" / "other")
-            (root / "kept" / "a.md").write_text("text")
-            await watched.settled()
-            assert watched.named == {str(root / "kept" / "a.md")}
-
-    run(scenario)
+    async with armed(root, enters=lambda folder: not folder.startswith("skipped/")) as watched:
+        (root / "skipped" / "a.md").write_text("text")
+        (root / "skipped" / "deep" / "a.md").write_text("text")
+        (root / "skipped" / "new").mkdir()
+        (root / "skipped" / "deep").rename(root / "skipped" / "other")
+        (root / "kept" / "a.md").write_text("text")
+        await watched.settled()
+        assert watched.named == {str(root / "kept" / "a.md")}
 
 
-def test_folders_behind_links_are_not_watched(root, tmp_path):
+async def test_folders_behind_links_are_not_watched(root, tmp_path):
     outside = tmp_path / "outside"
     outside.mkdir()
     (root / "before").symlink_to(outside, target_is_directory=True)
-
-    async def scenario():
-        async with armed(root) as watched:
-            (root / "after").symlink_to(outside, target_is_directory=True)
-            (root / "loop").symlink_to(root, target_is_directory=True)
-            await watched.settled()
-            assert {str(root / "after"), str(root / "loop")} <= watched.named
-            await watched.begin()
-            (outside / "a.md").write_text("text")
-            (outside / "deep").mkdir()
-            (root / "b.md").write_text("text")
-            await watched.settled()
-            assert watched.named == {str(root / "b.md")}
-
-    run(scenario)
+    async with armed(root) as watched:
+        (root / "after").symlink_to(outside, target_is_directory=True)
+        (root / "loop").symlink_to(root, target_is_directory=True)
+        await watched.settled()
+        assert {str(root / "after"), str(root / "loop")} <= watched.named
+        await watched.begin()
+        (outside / "a.md").write_text("text")
+        (outside / "deep").mkdir()
+        (root / "b.md").write_text("text")
+        await watched.settled()
+        assert watched.named == {str(root / "b.md")}
 
 
-def test_too_many_unread_paths_become_a_rescan(root, monkeypatch):
+async def test_too_many_unread_paths_become_a_rescan(root, monkeypatch):
     """Where single paths cost more than a scan, the scan is asked for, and backing off with it."""
     monkeypatch.setattr(watch, "MAX_WAITING", 2_000)  # as 32,768, in less time
     names = [str(root / f"{number}.md") for number in range(4_000)]
     script = "import sys; [open(name, 'w').close() for name in sys.stdin.read().split()]"
-
-    async def scenario():
-        async with armed(root) as watched:
-            # The loop stands still meanwhile, so nobody reads.
-            subprocess.run(  # noqa: ASYNC221
-                [sys.executable, "-c", script], input="\n".join(names), text=True, check=True
-            )
-            time.sleep(1)  # noqa: ASYNC251 - usually all of them are read then
-            deadline = time.monotonic() + PATIENCE_S
-            while not any(one._dirty and one._dirty.overflow for one in watched.watcher._roots):
-                assert time.monotonic() < deadline
-                time.sleep(0.01)  # noqa: ASYNC251
-            await watched.until(lambda seen: seen)
-            assert watched.seen[0].overflow
-            assert watched.seen[0].rescan
-            assert len(watched.seen[0].paths) < 2_000
-            await watched.settled()
-            watched.seen.clear()
-            (root / "after.md").write_text("text")
-            await watched.until_named(root / "after.md")
-            assert not any(dirty.rescan for dirty in watched.seen)
-
-    run(scenario)
+    async with armed(root) as watched:
+        # The loop stands still meanwhile, so nobody reads.
+        subprocess.run(  # noqa: ASYNC221
+            [sys.executable, "-c", script], input="\n".join(names), text=True, check=True
+        )
+        time.sleep(1)  # noqa: ASYNC251 - usually all of them are read then
+        deadline = time.monotonic() + PATIENCE_S
+        while not any(one._dirty and one._dirty.overflow for one in watched.watcher._roots):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)  # noqa: ASYNC251
+        await watched.until(lambda seen: seen)
+        assert watched.seen[0].overflow
+        assert watched.seen[0].rescan
+        assert len(watched.seen[0].paths) < 2_000
+        await watched.settled()
+        watched.seen.clear()
+        (root / "after.md").write_text("text")
+        await watched.until_named(root / "after.md")
+        assert not any(dirty.rescan for dirty in watched.seen)
 
 
 @pytest.mark.parametrize("there", [True, False])
@@ -239,37 +195,30 @@ def test_a_watch_ends_when_it_is_told(root, there):
     assert threading.active_count() == before
 
 
-def test_a_cancelled_watch_ends_its_thread(root):
-    async def scenario():
-        watched = Watched(root)
-        await watched.until(lambda seen: seen)
-        watched.task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await watched.task
-        assert "memd-watch" not in {thread.name for thread in threading.enumerate()}
-
-    run(scenario)
+async def test_a_cancelled_watch_ends_its_thread(root):
+    watched = Watched(root)
+    await watched.until(lambda seen: seen)
+    watched.task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await watched.task
+    assert "memd-watch" not in {thread.name for thread in threading.enumerate()}
 
 
-def test_many_roots_are_looked_at_less_often_and_their_changes_are_named(tmp_path, monkeypatch):
+async def test_many_roots_are_looked_at_less_often_and_their_changes_are_named(tmp_path, monkeypatch):
     """All day long each look takes a moment of the processor; the first few are looked at as one is."""
     steps = []
     begin = watch._Root.__init__
     monkeypatch.setattr(watch._Root, "__init__", lambda *args: steps.append(args[-1]) or begin(*args))
     (tmp_path / "root").mkdir()
-
-    async def scenario():
-        watchers = Watchers()
-        watched = [Watched(tmp_path / "root", watchers=watchers) for _ in range(40)]
-        for one in watched:
-            await one.until(lambda seen: seen)
-        (tmp_path / "root" / "a.md").write_text("text")
-        for one in watched:
-            await one.until_named(tmp_path / "root" / "a.md")
-        for one in watched:
-            await one.end()
-
-    run(scenario)
+    watchers = Watchers()
+    watched = [Watched(tmp_path / "root", watchers=watchers) for _ in range(40)]
+    for one in watched:
+        await one.until(lambda seen: seen)
+    (tmp_path / "root" / "a.md").write_text("text")
+    for one in watched:
+        await one.until_named(tmp_path / "root" / "a.md")
+    for one in watched:
+        await one.end()
     assert steps == sorted(steps)
     assert (steps[4], steps[-1]) == (watch.STEP_MS, watch.MOST_STEP_MS)
 
@@ -291,49 +240,37 @@ def test_a_watch_leaves_no_open_file(root):
         time.sleep(0.01)
 
 
-def test_a_name_that_is_not_utf8_does_not_end_the_watch(root):
+async def test_a_name_that_is_not_utf8_does_not_end_the_watch(root):
     """What kills watchfiles is trouble that passes: a rescan follows, then events again."""
-
-    async def scenario():
-        async with armed(root) as watched:
-            os.close(os.open(os.fsencode(root) + b"/caf\xe9.md", os.O_CREAT | os.O_WRONLY))
-            await watched.until(lambda seen: any(dirty.trouble and dirty.polling for dirty in seen))
-            await watched.until(is_back)
-            (root / "a.md").write_text("text")
-            await watched.until_named(root / "a.md")
-
-    run(scenario)
+    async with armed(root) as watched:
+        os.close(os.open(os.fsencode(root) + b"/caf\xe9.md", os.O_CREAT | os.O_WRONLY))
+        await watched.until(lambda seen: any(dirty.trouble and dirty.polling for dirty in seen))
+        await watched.until(is_back)
+        (root / "a.md").write_text("text")
+        await watched.until_named(root / "a.md")
 
 
-def test_what_changes_behind_a_link_inside_of_the_root_is_named_by_its_place(root):
+async def test_what_changes_behind_a_link_inside_of_the_root_is_named_by_its_place(root):
     """Watchfiles goes through the link too, and then knows the folder by one of its two names."""
     (root / "real").mkdir()
     (root / "aaa").symlink_to(root / "real", target_is_directory=True)
     (root / "zzz").symlink_to(root / "real", target_is_directory=True)
-
-    async def scenario():
-        async with armed(root) as watched:
-            (root / "real" / "a.md").write_text("text")
-            await watched.settled()
-            assert watched.named == {str(root / "real" / "a.md")}
-
-    run(scenario)
+    async with armed(root) as watched:
+        (root / "real" / "a.md").write_text("text")
+        await watched.settled()
+        assert watched.named == {str(root / "real" / "a.md")}
 
 
-def test_a_folder_keeps_its_watch_when_a_link_to_it_goes(root):
+async def test_a_folder_keeps_its_watch_when_a_link_to_it_goes(root):
     """The watch is the link's as well, and ends with it: that is noticed, and there is a new one."""
     (root / "real").mkdir()
     (root / "link").symlink_to(root / "real", target_is_directory=True)
-
-    async def scenario():
-        async with armed(root) as watched:
-            (root / "link").unlink()
-            await watched.settled()
-            saved = root / "real" / "a.md"
-            saved.write_text("text")
-            await watched.until(lambda seen: watched.names(saved) or any(dirty.rescan for dirty in seen))
-
-    run(scenario)
+    async with armed(root) as watched:
+        (root / "link").unlink()
+        await watched.settled()
+        saved = root / "real" / "a.md"
+        saved.write_text("text")
+        await watched.until(lambda seen: watched.names(saved) or any(dirty.rescan for dirty in seen))
 
 
 def test_a_process_that_stood_still_looks_through_everything(root):

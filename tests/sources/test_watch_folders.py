@@ -170,25 +170,21 @@ def test_a_folder_over_an_empty_one_is_watched(root):
     in_watch(root, steps)
 
 
-def test_a_folder_that_becomes_searched_by_its_name_is_entered(root):
+async def test_a_folder_that_becomes_searched_by_its_name_is_entered(root):
     (root / ".hidden" / "deep").mkdir(parents=True)
-
-    async def scenario():
-        async with armed(root, enters=lambda path: "." not in path) as watched:
-            (root / ".hidden").rename(root / "shown")
-            await watched.settled()
-            assert str(root / "shown") in watched.named
-            await watched.begin()
-            (root / "shown" / "deep" / "a.md").write_text("text")
-            await watched.settled()
-            assert watched.named == {str(root / "shown" / "deep" / "a.md")}
-            (root / "shown").rename(root / ".hidden")
-            await watched.begin()
-            (root / ".hidden" / "deep" / "a.md").write_text("text")
-            await watched.settled()
-            assert not watched.named
-
-    run(scenario)
+    async with armed(root, enters=lambda path: "." not in path) as watched:
+        (root / ".hidden").rename(root / "shown")
+        await watched.settled()
+        assert str(root / "shown") in watched.named
+        await watched.begin()
+        (root / "shown" / "deep" / "a.md").write_text("text")
+        await watched.settled()
+        assert watched.named == {str(root / "shown" / "deep" / "a.md")}
+        (root / "shown").rename(root / ".hidden")
+        await watched.begin()
+        (root / ".hidden" / "deep" / "a.md").write_text("text")
+        await watched.settled()
+        assert not watched.named
 
 
 def test_a_changed_mode_of_the_root_asks_for_a_rescan(root):

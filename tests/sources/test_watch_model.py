@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests_support import LONG
-from watched_folder import MARK, armed, run
+from watched_folder import MARK, armed
 
 SEEDS = 10 if LONG else 4
 STEPS = 1_000  # for each seed
@@ -189,30 +189,26 @@ class Chaos:
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
-def test_whoever_follows_the_hints_knows_the_folder(root, tmp_path, seed):
+async def test_whoever_follows_the_hints_knows_the_folder(root, tmp_path, seed):
     """After any changes, fast or slow, each path that differs was named, or a folder above it."""
     outside = tmp_path / "outside"
     outside.mkdir()
     chaos, follower = Chaos(root, outside, seed), Follower(root)
-
-    async def scenario():
-        async with armed(root, heard=follower.follow) as watched:
-            for number in range(STEPS):
-                chaos.step()
-                if number % 100 == 0:  # quiet for a moment
-                    await watched.settled()
-                elif chaos.random.random() < 0.1:
-                    await asyncio.sleep(chaos.random.choice([0, 0.001, 0.01]))
-            chaos.end()
-            await watched.settled()
-            follower.look_again()
-            assert follower.known == content(root)
-
-    run(scenario)
+    async with armed(root, heard=follower.follow) as watched:
+        for number in range(STEPS):
+            chaos.step()
+            if number % 100 == 0:  # quiet for a moment
+                await watched.settled()
+            elif chaos.random.random() < 0.1:
+                await asyncio.sleep(chaos.random.choice([0, 0.001, 0.01]))
+        chaos.end()
+        await watched.settled()
+        follower.look_again()
+        assert follower.known == content(root)
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_changes_without_pause_by_many_are_followed(root, tmp_path, seed):
+async def test_changes_without_pause_by_many_are_followed(root, tmp_path, seed):
     outside = tmp_path / "outside"
     outside.mkdir()
     follower = Follower(root)
@@ -222,18 +218,15 @@ def test_changes_without_pause_by_many_are_followed(root, tmp_path, seed):
             chaos.step()
         chaos.end()
 
-    async def scenario():
-        async with armed(root, heard=follower.follow) as watched:
-            both = [Chaos(root, outside, 100 + 2 * seed), Chaos(root, outside, 101 + 2 * seed)]
-            await asyncio.gather(*(asyncio.to_thread(wreak, chaos) for chaos in both))
-            await watched.settled()
-            follower.look_again()
-            assert follower.known == content(root)
-
-    run(scenario)
+    async with armed(root, heard=follower.follow) as watched:
+        both = [Chaos(root, outside, 100 + 2 * seed), Chaos(root, outside, 101 + 2 * seed)]
+        await asyncio.gather(*(asyncio.to_thread(wreak, chaos) for chaos in both))
+        await watched.settled()
+        follower.look_again()
+        assert follower.known == content(root)
 
 
-def test_whoever_follows_the_hints_knows_a_folder_that_another_process_fills(root):
+async def test_whoever_follows_the_hints_knows_a_folder_that_another_process_fills(root):
     follower = Follower(root)
     script = """
         set -e; cd "$1"
@@ -245,14 +238,10 @@ def test_whoever_follows_the_hints_knows_a_folder_that_another_process_fills(roo
             rm -r copy-$round src t.tar; sed -i s/$/x/ out-$round/moved/b/c/*.md
         done
     """
-
-    async def scenario():
-        async with armed(root, heard=follower.follow) as watched:
-            command = ["sh", "-c", script, "sh", str(root)]
-            await asyncio.to_thread(subprocess.run, command, check=True)
-            await watched.settled()
-            follower.look_again()
-            assert follower.known == content(root)
-            assert len(follower.known) == 90
-
-    run(scenario)
+    async with armed(root, heard=follower.follow) as watched:
+        command = ["sh", "-c", script, "sh", str(root)]
+        await asyncio.to_thread(subprocess.run, command, check=True)
+        await watched.settled()
+        follower.look_again()
+        assert follower.known == content(root)
+        assert len(follower.known) == 90

@@ -51,16 +51,12 @@ def test_names_that_look_the_same_are_two_names(root):
     assert watched_during(root, lambda: (root / "A\u0308.md").write_text("text")) == {"A\u0308.md"}
 
 
-def test_a_truncated_file_is_named(root):
+async def test_a_truncated_file_is_named(root):
     """Nobody opens or closes a file that is cut by its name."""
     (root / "a.md").write_text("long text")
-
-    async def scenario():
-        async with armed(root) as watched:
-            os.truncate(root / "a.md", 4)
-            await watched.until_named(root / "a.md")
-
-    run(scenario)
+    async with armed(root) as watched:
+        os.truncate(root / "a.md", 4)
+        await watched.until_named(root / "a.md")
 
 
 def in_place(note):

@@ -125,7 +125,7 @@ def test_a_check_that_is_given_up_is_made_later(notes, done, monkeypatch):
     assert len(tries) == 3
 
 
-def test_what_an_older_reader_holds_is_erased_when_it_ends(notes):
+async def test_what_an_older_reader_holds_is_erased_when_it_ends(notes):
     notes.save({"canary.md": "xylophantasm\n", "other.md": "otter\n"})
     context = context_of(notes)
     keeper = Maintenance(context, EmbedLoop(context, Backlog()), is_idle=lambda: False)
@@ -133,31 +133,24 @@ def test_what_an_older_reader_holds_is_erased_when_it_ends(notes):
     def traces():
         return [path.name for path in notes.state.iterdir() if b"ophantasm" in path.read_bytes()]
 
-    async def forget():
-        erasing = asyncio.create_task(keeper.keep_erasing())
-        with notes.index.view_apart():
-            delete(notes, ["canary.md"], int(time.time()))
-            assert await keeper.purge_now("canary.md", timeout_s=0.05) == (1, False)
-            assert traces()
-        await asyncio.to_thread(until, lambda: traces() == [])
-        erasing.cancel()
-        await asyncio.gather(erasing, return_exceptions=True)
-
-    asyncio.run(forget())
+    erasing = asyncio.create_task(keeper.keep_erasing())
+    with notes.index.view_apart():
+        delete(notes, ["canary.md"], int(time.time()))
+        assert await keeper.purge_now("canary.md", timeout_s=0.05) == (1, False)
+        assert traces()
+    await asyncio.to_thread(until, lambda: traces() == [])
+    erasing.cancel()
+    await asyncio.gather(erasing, return_exceptions=True)
     assert notes.found("otter") == ["other.md"]
 
 
-def test_a_purge_waits_for_a_reader_that_ends_soon(notes):
+async def test_a_purge_waits_for_a_reader_that_ends_soon(notes):
     notes.save({"canary.md": "xylophantasm\n", "other.md": "otter\n"})
     context = context_of(notes)
     keeper = Maintenance(context, EmbedLoop(context, Backlog()), is_idle=lambda: False)
-
-    async def forget():
-        with ExitStack() as reading:
-            reading.enter_context(notes.index.view_apart())
-            delete(notes, ["canary.md"], int(time.time()))
-            asyncio.get_running_loop().call_later(0.1, reading.close)
-            assert await keeper.purge_now("canary.md", timeout_s=60 * PATIENCE) == (1, True)
-
-    asyncio.run(forget())
+    with ExitStack() as reading:
+        reading.enter_context(notes.index.view_apart())
+        delete(notes, ["canary.md"], int(time.time()))
+        asyncio.get_running_loop().call_later(0.1, reading.close)
+        assert await keeper.purge_now("canary.md", timeout_s=60 * PATIENCE) == (1, True)
     assert not [path.name for path in notes.state.iterdir() if b"ophantasm" in path.read_bytes()]

@@ -28,7 +28,7 @@ def again(loop, stop, at_once, noted, pauses_s):
     return supervisor.again_and_again(loop, stop=stop, at_once=at_once, note=noted.append, pauses_s=pauses_s)
 
 
-def test_who_waits_can_have_it_tried_at_once():
+async def test_who_waits_can_have_it_tried_at_once():
     noted = []
     stop, at_once = asyncio.Event(), asyncio.Event()
 
@@ -38,12 +38,9 @@ def test_who_waits_can_have_it_tried_at_once():
             return
         raise StorageError("disk")
 
-    async def scenario() -> None:
-        at_once.set()
-        async with asyncio.timeout(10 * PATIENCE):
-            await again(loop, stop, at_once, noted, pauses_s=(60.0,))
-
-    asyncio.run(scenario())
+    at_once.set()
+    async with asyncio.timeout(10 * PATIENCE):
+        await again(loop, stop, at_once, noted, pauses_s=(60.0,))
     assert len(noted) == 1
 
 
