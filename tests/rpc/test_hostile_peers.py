@@ -4,7 +4,7 @@ import socket
 import struct
 import time
 import tracemalloc
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 from patience import PATIENCE
@@ -38,23 +38,16 @@ async def ended(peer):
                 pass
 
 
-def run(tmp_path, scenario, limits=None):
-    """Run a scenario against a server; afterwards an honest client is served as if nothing had been."""
-
-    async def live():
-        async with serving(
-            tmp_path,
-            handle,
-            limits=limits or Limits(),
-            deadline_s=lambda method: DEADLINES_S.get(method, 20.0),
-        ) as (server, connect):
-            await scenario(server, connect)
-            honest = await connect()
-            assert (await honest.ask("ping")).result == "pong"
-            await until(lambda: server.connections == 1)
-            assert server.in_flight == 0
-
-    asyncio.run(live())
+@asynccontextmanager
+async def living(tmp_path, limits=None):
+    """A server to be hostile to; afterwards an honest client is served as if nothing had been."""
+    options = {"limits": limits or Limits(), "deadline_s": lambda method: DEADLINES_S.get(method, 20.0)}
+    async with serving(tmp_path, handle, **options) as (server, connect):
+        yield server, connect
+        honest = await connect()
+        assert (await honest.ask("ping")).result == "pong"
+        await until(lambda: server.connections == 1)
+        assert server.in_flight == 0
 
 
 BOMBS = {
@@ -68,10 +61,9 @@ BOMBS = {
 
 
 @pytest.mark.parametrize("name", BOMBS)
-def test_a_bomb_ends_its_connection_at_once(tmp_path, name):
+async def test_a_bomb_ends_its_connection_at_once(tmp_path, name):
     """Long before its frame is late, and without much memory; nobody else notices."""
-
-    async def scenario(server, connect):
+    async with living(tmp_path, Limits(frame_s=1_000)) as (_, connect):
         peer = await connect()
         peer.writer.write(BOMBS[name])
         tracemalloc.start()
@@ -79,28 +71,22 @@ def test_a_bomb_ends_its_connection_at_once(tmp_path, name):
         assert tracemalloc.get_traced_memory()[1] < 50e6
         tracemalloc.stop()
 
-    run(tmp_path, scenario, Limits(frame_s=1_000))
 
-
-def test_noise_does_no_harm(tmp_path):
+async def test_noise_does_no_harm(tmp_path):
     noise = random.Random(1)
-
-    async def scenario(server, connect):
+    async with living(tmp_path) as (_, connect):
         for _ in range(500):
             peer = await connect()
             peer.writer.write(noise.randbytes(noise.randrange(1, 200)))
             peer.writer.close()
 
-    run(tmp_path, scenario)
-
 
 @pytest.mark.parametrize(
     "first", [pack(Request(1, "add", {"content": "x" * 500})), b"\xdb\xff\xff\xff\xff", b"\xdc\x04\x00" * 99]
 )
-def test_a_frame_that_comes_too_slowly_ends_its_connection(tmp_path, first):
+async def test_a_frame_that_comes_too_slowly_ends_its_connection(tmp_path, first):
     """A byte now and then does not buy more time; the clock runs from the frame's first."""
-
-    async def scenario(server, connect):
+    async with living(tmp_path, Limits(frame_s=0.2)) as (server, connect):
         peer = await connect()
         await until(lambda: server.connections == 1)
         for byte in first + b"x" * 50:
@@ -111,26 +97,20 @@ def test_a_frame_that_comes_too_slowly_ends_its_connection(tmp_path, first):
         else:
             pytest.fail("it never ended")
 
-    run(tmp_path, scenario, Limits(frame_s=0.2))
 
-
-def test_a_silent_connection_between_frames_may_stay(tmp_path):
+async def test_a_silent_connection_between_frames_may_stay(tmp_path):
     """An editor keeps its connection for days: only half frames are timed."""
-
-    async def scenario(server, connect):
+    async with living(tmp_path, Limits(frame_s=0.05)) as (_, connect):
         peer = await connect()
         for _ in range(3):
             assert (await peer.ask("ping")).result == "pong"
             await asyncio.sleep(0.15)
         peer.writer.close()
 
-    run(tmp_path, scenario, Limits(frame_s=0.05))
 
-
-def test_a_peer_that_never_reads_costs_little_and_is_left(tmp_path):
+async def test_a_peer_that_never_reads_costs_little_and_is_left(tmp_path):
     """300 requests for a megabyte each: 4 are answered, the rest waits or is refused; then it is cut off."""
-
-    async def scenario(server, connect):
+    async with living(tmp_path, Limits(drain_s=0.3)) as (server, connect):
         honest = await connect()
         assert (await honest.ask("ping")).result == "pong"
         tracemalloc.start()
@@ -145,13 +125,10 @@ def test_a_peer_that_never_reads_costs_little_and_is_left(tmp_path):
         honest.writer.close()
         assert peak_mb < 10
 
-    run(tmp_path, scenario, Limits(drain_s=0.3))
 
-
-def test_nothing_more_is_read_from_a_peer_that_does_not_read(tmp_path):
+async def test_nothing_more_is_read_from_a_peer_that_does_not_read(tmp_path):
     """Its own writes come to a stop, so that it can't fill us with requests or with refusals."""
-
-    async def scenario(server, connect):
+    async with living(tmp_path) as (server, _):
         with await mute(tmp_path, Request(1, "large", {})) as connected:
             await until(lambda: server.connections == 1)
             await asyncio.sleep(0.05)
@@ -164,11 +141,9 @@ def test_nothing_more_is_read_from_a_peer_that_does_not_read(tmp_path):
                     blocked += 1
             assert blocked > 900
 
-    run(tmp_path, scenario)
 
-
-def test_a_peer_that_reads_slowly_but_reads_gets_everything(tmp_path):
-    async def scenario(server, connect):
+async def test_a_peer_that_reads_slowly_but_reads_gets_everything(tmp_path):
+    async with living(tmp_path, Limits(drain_s=2)) as (_, connect):
         peer = await connect()
         await peer.send(*(Request(id_, "large", {}) for id_ in range(16)))
         await asyncio.sleep(0.1)
@@ -177,11 +152,9 @@ def test_a_peer_that_reads_slowly_but_reads_gets_everything(tmp_path):
         assert {len(answer.result) for answer in answers} == {1_000_000}
         peer.writer.close()
 
-    run(tmp_path, scenario, Limits(drain_s=2))
 
-
-def test_a_flood_is_refused_request_by_request(tmp_path):
-    async def scenario(server, connect):
+async def test_a_flood_is_refused_request_by_request(tmp_path):
+    async with living(tmp_path) as (_, connect):
         peer = await connect()
         flood = b"".join(pack(Request(id_, "late" if id_ < 16 else "ping", {})) for id_ in range(20_000))
         sending = asyncio.create_task(peer.send(flood))
@@ -191,13 +164,10 @@ def test_a_flood_is_refused_request_by_request(tmp_path):
         assert all(answer.error[1].startswith("MEMD_BUSY") for answer in answers)
         peer.writer.close()
 
-    run(tmp_path, scenario)
 
-
-def test_every_connection_past_the_limit_is_told_so(tmp_path):
+async def test_every_connection_past_the_limit_is_told_so(tmp_path):
     """Beside 256 that are worked for, 32 at a time hear MEMD_BUSY, the others wait; none is cut unheard."""
-
-    async def scenario(server, connect):
+    async with living(tmp_path) as (server, connect):
         served = [await connect() for _ in range(256)]
         for peer in served:
             await peer.send(Request(1, "late", {}))
@@ -215,11 +185,9 @@ def test_every_connection_past_the_limit_is_told_so(tmp_path):
             peer.writer.close()
         await until(lambda: server.connections == 0)
 
-    run(tmp_path, scenario)
 
-
-def test_who_waits_is_served_once_others_leave(tmp_path):
-    async def scenario(server, connect):
+async def test_who_waits_is_served_once_others_leave(tmp_path):
+    async with living(tmp_path, Limits(connections=1, refused_connections=1)) as (server, connect):
         first = await connect()
         await first.send(Request(1, "late", {}))
         await until(lambda: server.in_flight == 1)
@@ -238,13 +206,10 @@ def test_who_waits_is_served_once_others_leave(tmp_path):
         silent.writer.close()
         await until(lambda: server.connections == 0)
 
-    run(tmp_path, scenario, Limits(connections=1, refused_connections=1))
 
-
-def test_a_connection_past_the_limit_may_not_wait_in_silence(tmp_path):
+async def test_a_connection_past_the_limit_may_not_wait_in_silence(tmp_path):
     """It is closed after the time of a frame, also if it says what nobody answers."""
-
-    async def scenario(server, connect):
+    async with living(tmp_path, Limits(connections=1, frame_s=0.1)) as (server, connect):
         peers = [await connect()]
         await peers[0].send(Request(1, "late", {}))
         await until(lambda: server.in_flight == 1)
@@ -254,13 +219,10 @@ def test_a_connection_past_the_limit_may_not_wait_in_silence(tmp_path):
         peers[0].writer.close()
         await until(lambda: server.connections == 0)
 
-    run(tmp_path, scenario, Limits(connections=1, frame_s=0.1))
 
-
-def test_idle_connections_give_way_oldest_first(tmp_path):
+async def test_idle_connections_give_way_oldest_first(tmp_path):
     """Who asks, or follows events, keeps his place; of the others the one that was quiet for longest goes."""
-
-    async def scenario(server, connect):
+    async with living(tmp_path, Limits(connections=4)) as (server, connect):
         working, following, asked, silent = [await connect() for _ in range(4)]
         await working.send(Request(1, "late", {}))
         assert (await following.ask("follow")).result == "pong"
@@ -278,14 +240,11 @@ def test_idle_connections_give_way_oldest_first(tmp_path):
             peer.writer.close()
         await until(lambda: server.connections == 0)
 
-    run(tmp_path, scenario, Limits(connections=4))
-
 
 @pytest.mark.parametrize("method", ["ping", "large", "soon"])
-def test_a_client_that_shuts_its_writing_side_gets_its_answers(tmp_path, method):
+async def test_a_client_that_shuts_its_writing_side_gets_its_answers(tmp_path, method):
     """As `nc -N` or a script does: all it asked for, then the end, and nothing is left behind."""
-
-    async def scenario(server, connect):
+    async with living(tmp_path) as (server, connect):
         peer = await connect()
         await peer.send(Request(1, method, {}), Request(2, "ping", {}))
         peer.writer.write_eof()
@@ -293,12 +252,10 @@ def test_a_client_that_shuts_its_writing_side_gets_its_answers(tmp_path, method)
         assert await peer.next() is None
         await until(lambda: server.connections == 0)
 
-    run(tmp_path, scenario)
-
 
 @pytest.mark.parametrize("how", ["close", "reset", "half a frame"])
-def test_a_peer_that_leaves_mid_request_leaves_nothing_behind(tmp_path, how):
-    async def scenario(server, connect):
+async def test_a_peer_that_leaves_mid_request_leaves_nothing_behind(tmp_path, how):
+    async with living(tmp_path) as (server, connect):
         peer = await connect()
         await peer.send(Request(1, "late", {}))
         await until(lambda: server.in_flight == 1)
@@ -310,11 +267,9 @@ def test_a_peer_that_leaves_mid_request_leaves_nothing_behind(tmp_path, how):
         peer.writer.transport.abort() if how == "reset" else peer.writer.close()
         await until(lambda: server.connections == 0 and server.in_flight == 0)
 
-    run(tmp_path, scenario)
 
-
-def test_notifications_and_connects_without_end_starve_nobody(tmp_path):
-    async def scenario(server, connect):
+async def test_notifications_and_connects_without_end_starve_nobody(tmp_path):
+    async with living(tmp_path) as (_, connect):
         flooding = await connect()
         flood = pack(Notification("nvim_error_event", {})) * 2000
         honest = await connect()
@@ -326,5 +281,3 @@ def test_notifications_and_connects_without_end_starve_nobody(tmp_path):
             assert time.monotonic() - began < PATIENCE
         flooding.writer.close()
         honest.writer.close()
-
-    run(tmp_path, scenario)

@@ -7,20 +7,10 @@ import shutil
 
 import pytest
 from tests_support import many
-from watched_folder import armed, can, child, is_back, run
+from watched_folder import armed, can, child, is_back
 
 pytestmark = pytest.mark.usefixtures("impatient")
 AT_FDCWD, RENAME_EXCHANGE = -100, 2
-
-
-def in_watch(root, steps):
-    """Run *steps*, a coroutine function of the watched folder."""
-
-    async def scenario():
-        async with armed(root) as watched:
-            await steps(watched)
-
-    run(scenario)
 
 
 def exchange(one, other):
@@ -30,10 +20,9 @@ def exchange(one, other):
         pytest.skip("no RENAME_EXCHANGE on this file system")
 
 
-def test_a_renamed_folder_is_watched_under_its_new_name(root):
+async def test_a_renamed_folder_is_watched_under_its_new_name(root):
     (root / "old" / "deep").mkdir(parents=True)
-
-    async def steps(watched):
+    async with armed(root) as watched:
         (root / "old").rename(root / "new")
         await watched.settled()
         assert watched.named == {str(root / "old"), str(root / "new")}
@@ -43,14 +32,11 @@ def test_a_renamed_folder_is_watched_under_its_new_name(root):
         await watched.settled()
         assert watched.named == {str(root / "new" / "a.md"), str(root / "new" / "deep" / "b.md")}
 
-    in_watch(root, steps)
 
-
-def test_a_folder_that_moves_into_another_is_watched_there(root):
+async def test_a_folder_that_moves_into_another_is_watched_there(root):
     """Also where the other one is just made, so that it is found before its event comes."""
     (root / "old" / "deep").mkdir(parents=True)
-
-    async def steps(watched):
+    async with armed(root) as watched:
         (root / "new").mkdir()
         (root / "old").rename(root / "new" / "inner")
         await watched.settled()
@@ -60,13 +46,10 @@ def test_a_folder_that_moves_into_another_is_watched_there(root):
         await watched.settled()
         assert watched.named == {str(root / "new" / "inner" / "deep" / "a.md")}
 
-    in_watch(root, steps)
 
-
-def test_a_folder_that_is_moved_out_is_not_watched_any_more(root, tmp_path):
+async def test_a_folder_that_is_moved_out_is_not_watched_any_more(root, tmp_path):
     (root / "gone" / "deep").mkdir(parents=True)
-
-    async def steps(watched):
+    async with armed(root) as watched:
         (root / "gone").rename(tmp_path / "outside")
         await watched.begin()
         (tmp_path / "outside" / "a.md").write_text("text")
@@ -79,15 +62,12 @@ def test_a_folder_that_is_moved_out_is_not_watched_any_more(root, tmp_path):
         await watched.settled()
         assert watched.named == {str(root / "gone" / "deep" / "a.md")}
 
-    in_watch(root, steps)
 
-
-def test_folders_that_change_their_names_are_both_watched(root):
+async def test_folders_that_change_their_names_are_both_watched(root):
     """An exchange tells of each folder that it left last, though both are there."""
     for name in ("one", "two"):
         (root / name / name).mkdir(parents=True)
-
-    async def steps(watched):
+    async with armed(root) as watched:
         exchange(root / "one", root / "two")
         await watched.settled()
         assert watched.named == {str(root / "one"), str(root / "two")}
@@ -97,14 +77,11 @@ def test_folders_that_change_their_names_are_both_watched(root):
         await watched.settled()
         assert watched.named == {str(root / "one" / "two" / "a.md"), str(root / "two" / "one" / "a.md")}
 
-    in_watch(root, steps)
 
-
-def test_a_folder_that_leaves_a_link_behind_is_watched_under_its_new_name(root):
+async def test_a_folder_that_leaves_a_link_behind_is_watched_under_its_new_name(root):
     """The old name still leads to it, but is none of its names."""
     (root / "old").mkdir()
-
-    async def steps(watched):
+    async with armed(root) as watched:
         (root / "old").rename(root / "new")
         (root / "old").symlink_to("new")
         await watched.begin()
@@ -113,11 +90,9 @@ def test_a_folder_that_leaves_a_link_behind_is_watched_under_its_new_name(root):
         assert watched.named == {str(root / "new" / "a.md")}
         assert not any(dirty.trouble for dirty in watched.seen)
 
-    in_watch(root, steps)
 
-
-def test_a_folder_that_is_recreated_at_once_is_watched(root):
-    async def steps(watched):
+async def test_a_folder_that_is_recreated_at_once_is_watched(root):
+    async with armed(root) as watched:
         for _ in range(many(100)):
             (root / "a" / "b").mkdir(parents=True)
             (root / "a" / "b" / "note.md").write_text("text")
@@ -130,10 +105,8 @@ def test_a_folder_that_is_recreated_at_once_is_watched(root):
             shutil.rmtree(root / "a")
             await watched.begin()
 
-    in_watch(root, steps)
 
-
-def test_folders_that_move_all_the_time_are_watched_in_the_end(root):
+async def test_folders_that_move_all_the_time_are_watched_in_the_end(root):
     for number in range(10):
         (root / str(number) / "deep").mkdir(parents=True)
 
@@ -143,7 +116,7 @@ def test_folders_that_move_all_the_time_are_watched_in_the_end(root):
             folder.rename(root / "moving")
             (root / "moving").rename(folder)
 
-    async def steps(watched):
+    async with armed(root) as watched:
         await asyncio.to_thread(shuffle)
         await watched.begin()
         notes = {root / str(number) / "deep" / "a.md" for number in range(10)}
@@ -152,22 +125,17 @@ def test_folders_that_move_all_the_time_are_watched_in_the_end(root):
         await watched.settled()
         assert watched.named == {str(note) for note in notes}
 
-    in_watch(root, steps)
 
-
-def test_a_folder_over_an_empty_one_is_watched(root):
+async def test_a_folder_over_an_empty_one_is_watched(root):
     """Rename replaces an empty folder without an event about its end."""
     (root / "one" / "deep").mkdir(parents=True)
     (root / "two").mkdir()
-
-    async def steps(watched):
+    async with armed(root) as watched:
         (root / "one").rename(root / "two")
         await watched.begin()
         (root / "two" / "deep" / "a.md").write_text("text")
         await watched.settled()
         assert watched.named == {str(root / "two" / "deep" / "a.md")}
-
-    in_watch(root, steps)
 
 
 async def test_a_folder_that_becomes_searched_by_its_name_is_entered(root):
@@ -187,15 +155,12 @@ async def test_a_folder_that_becomes_searched_by_its_name_is_entered(root):
         assert not watched.named
 
 
-def test_a_changed_mode_of_the_root_asks_for_a_rescan(root):
+async def test_a_changed_mode_of_the_root_asks_for_a_rescan(root):
     """What could not be read may be readable now."""
-
-    async def steps(watched):
+    async with armed(root) as watched:
         root.chmod(0o750)
         await watched.settled()
         assert any(dirty.rescan for dirty in watched.seen)
-
-    in_watch(root, steps)
 
 
 @pytest.mark.parametrize("mode", [0, 0o400])  # not to be listed, listed but not to be entered
