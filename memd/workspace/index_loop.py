@@ -141,9 +141,9 @@ class IndexLoop:
         large_too = lane.parse is not None
         readings = await self._context.disk.run(lambda: indexer.read(paths, large_too=large_too))
         # A file that is not there may have gone with the whole folder, since that was looked at.
-        if any(reading.found is None for reading in readings):
-            if not await self._context.disk.look(patience_s=DEADLINE_S):
-                return Applied()
+        is_one_missing = any(reading.found is None for reading in readings)
+        if is_one_missing and not await self._context.disk.look(patience_s=DEADLINE_S):
+            return Applied()
         await self._context.write(indexer.sift, readings)
 
         def prepare() -> None:
