@@ -113,7 +113,16 @@ def _changed(args: Namespace, targets: Sequence[Target], plan: Callable[[Target]
     if not args.dry_run:
         config_file.apply(changes)
     if args.json:
-        common.print_json(_answer(args, changes, by_hand))
+        common.print_json(
+            {
+                "client": args.client,
+                "dry_run": args.dry_run,
+                "changed": [
+                    {"path": str(change.path), "deleted": change.after is None} for change in changes
+                ],
+                "by_hand": _by_hand(by_hand),
+            }
+        )
     else:
         _tell(args, changes, by_hand)
     return exits.BY_HAND if by_hand else exits.OK
@@ -129,17 +138,6 @@ def _agreed(changes: Sequence[FileChange], args: Namespace) -> bool:
         named = ", ".join(str(change.path) for change in changes)
         raise CommandError(f"this would change {named}: pass --yes to confirm without a terminal")
     return common.confirmed("Make this change?")
-
-
-def _answer(
-    args: Namespace, changes: Sequence[FileChange], by_hand: Sequence[tuple[Path, ByHandError]]
-) -> dict[str, Any]:
-    return {
-        "client": args.client,
-        "dry_run": args.dry_run,
-        "changed": [{"path": str(change.path), "deleted": change.after is None} for change in changes],
-        "by_hand": _by_hand(by_hand),
-    }
 
 
 def _by_hand(found: Sequence[tuple[Path, ByHandError]]) -> list[dict[str, str]]:
@@ -244,15 +242,6 @@ def _doctor(clients: Sequence[AgentClient]) -> int:
     return exits.OK if all(proved) else exits.UNHEALTHY
 
 
-def _of_tool(line: str) -> str:
-    """Return what the server answers to a hook that asks it."""
-    try:
-        text = str(json.loads(line)["result"]["content"][0]["text"])
-    except (ValueError, KeyError):
-        return ""
-    return "" if text == "{}" else text
-
-
 def _added(said: str) -> str:
     """Return what an answer adds to a prompt: for some clients it is in JSON, for others the text itself."""
     try:
@@ -291,7 +280,12 @@ def _proved(client: AgentClient, command: str) -> bool:
         )  # fmt: skip
         took_ms = (time.monotonic() - began_s) * 1000
         said = done.stdout.decode("utf-8", "replace")
-        said = _of_tool(said) if is_server else said
+        if is_server:  # its answer to a hook that asks it
+            try:
+                said = str(json.loads(said)["result"]["content"][0]["text"])
+            except (ValueError, KeyError):
+                said = ""
+            said = "" if said == "{}" else said
         print(f"  asked: {one_line(prompt)}")
         if said:
             print(f"  answered in {took_ms:.0f} ms; the model sees:\n\n{safe(_added(said))}")

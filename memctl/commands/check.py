@@ -1,6 +1,5 @@
 """`memctl check`: compare the index with itself and with the notes; repair it."""
 
-import sys
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
@@ -30,7 +29,9 @@ def run(args: Namespace) -> int:
     if args.json:
         common.print_json(answer)
     else:
-        sys.stdout.write("".join(f"{_line(finding)}\n" for finding in answer["findings"]))
+        for found in answer["findings"]:
+            repaired = " (repaired)" if found.get("repaired") else ""
+            print(f"{one_line(str(found['kind']))}: {one_line(str(found['text']))}{repaired}")
         common.note(_verdict(answer, repair=args.repair))
     return exits.OK if answer["ok"] else exits.UNHEALTHY
 
@@ -54,9 +55,3 @@ def _amounts(checked: dict[str, int]) -> str:
     reasons += [f"{counted(rowless, 'chunk')} without one"] if rowless else []
     fewer = {"rows": f" ({', '.join(reasons)})"} if reasons else {}
     return ", ".join(f"{amount:,} {one_line(noun)}{fewer.get(noun, '')}" for noun, amount in checked.items())
-
-
-def _line(finding: dict[str, Any]) -> str:
-    """Return the kind of a finding, its text, and whether it is repaired."""
-    text = f"{one_line(str(finding['kind']))}: {one_line(str(finding['text']))}"
-    return f"{text} (repaired)" if finding.get("repaired") else text

@@ -298,6 +298,13 @@ def confirmed(question: str) -> bool:
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
+def agreed(what: str, question: str) -> bool:
+    """Ask *question* on the terminal; without one, refuse *what*, which --yes confirms."""
+    if not sys.stdin.isatty():
+        raise CommandError(f"this would {what}: pass --yes to confirm without a terminal")
+    return confirmed(question)
+
+
 def here() -> str:
     """Return the current folder, to which shown paths are relative; "/" if it was deleted."""
     try:

@@ -146,17 +146,13 @@ def _command(args: Namespace, workspace: str) -> list[str]:
     if args.max_notes:
         options.append(f"--max-notes={args.max_notes}")
     if args.compare:
-        options.append(f"--compare={_model(args.compare)}")
+        is_shipped = args.compare == model_store.SHIPPED  # memd's settings name the others by their folders
+        options.append(f"--compare={args.compare if is_shipped else model_store.setting_of(args.compare)}")
     if args.no_grep:
         options.append("--no-grep")
     if args.golden and any(metric == PASSAGES for metric, _ in args.fail_under):
         options.append("--need-lines")
     return ["memd.eval", *options, "--", workspace]
-
-
-def _model(name: str) -> str:
-    """Return a model as memd's settings name it: its folder, or a name."""
-    return name if name == model_store.SHIPPED else model_store.setting_of(name)
 
 
 def gate(raw: str) -> tuple[str, float]:

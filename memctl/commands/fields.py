@@ -49,7 +49,9 @@ def run(args: Namespace) -> int:
     if args.json:
         common.print_json(answer)
     else:
-        sys.stdout.writelines(f"{_line(one)}\n" for one in answer["fields"])
+        for one in answer["fields"]:
+            values = f"{one['values']:>6}  " if "values" in one else ""
+            print(f"{one['notes']:>6}  {values}{one_line(one['name'])}")
         if more := answer["fields_total"] - len(answer["fields"]):
             common.note(f"{more:,} more: --limit N shows them")
         if not answer["fields"]:
@@ -59,11 +61,6 @@ def run(args: Namespace) -> int:
                 else "no front matter"
             )
     return exits.OK if answer["fields"] else exits.NONE
-
-
-def _line(field: dict[str, Any]) -> str:
-    values = f"{field['values']:>6}  " if "values" in field else ""
-    return f"{field['notes']:>6}  {values}{one_line(field['name'])}"
 
 
 def _offer(args: Namespace) -> int:

@@ -2,7 +2,6 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
-from typing import Any
 
 from memctl import exits, workspaces
 from memctl.arguments import count, filter_options, workspaces_option
@@ -50,25 +49,16 @@ def run(args: Namespace) -> int:
         raise CommandError(f"--limit: find shows at most {MOST} hits, not {args.limit}")
     from memctl.find.screen import Finder
 
-    requests = _requests(args)
+    with common.daemon() as client:  # check the parameters with a query
+        if args.all or len(args.workspace) > 1:
+            requests = multi_search.narrowed(client, {}, args)
+            multi_search.ask_each(client, [request | CHECKED for request in requests], args)
+        else:
+            root = workspaces.find(next(iter(args.workspace), None))
+            requests = [{"workspace": root, **common.filters(args, root)}]
+            common.whole_answer(client, "search", requests[0] | CHECKED, args)
     finder = Finder(
         requests, typed=common.words_of(args), limit=args.limit or LIMIT, several=len(requests) > 1
     )
     finder.run()  # prints the error itself if it fails
     return exits.OK if finder.return_code in {0, None} else exits.INTERNAL
-
-
-def _requests(args: Namespace) -> list[dict[str, Any]]:
-    """Return the parameters of `search` for each workspace, after checking them with a query."""
-    with common.daemon() as client:
-        if args.all or len(args.workspace) > 1:
-            named = [workspaces.absolute(folder) for folder in args.workspace] or multi_search.registered(
-                client
-            )
-            requests = multi_search.narrowed({}, named, args)
-            multi_search.ask_each(client, [request | CHECKED for request in requests], args)
-            return requests
-        root = workspaces.find(next(iter(args.workspace), None))
-        request = {"workspace": root, **common.filters(args, root)}
-        common.whole_answer(client, "search", request | CHECKED, args)
-    return [request]

@@ -110,7 +110,13 @@ def main(argv: list[str]) -> NoReturn:
             _in_background(lambda: _end(client))
         else:
             signal.setitimer(signal.ITIMER_REAL, _left_s())
-            _answer(client, event, _named_as_ours(_stdin()), named)
+            fields = _stdin()  # of any client, under the names that Claude Code gives them
+            ours = {"session_id": fields.get("conversation_id") or fields.get("sessionId")}
+            if isinstance(
+                roots := fields.get("workspace_roots"), list
+            ):  # Cursor, whose window may have no folder
+                ours["cwd"] = roots[0] if roots else "/"
+            _answer(client, event, ours | fields, named)
     finally:
         # Whatever was raised, Ctrl-C included. Returning would shut down the interpreter, which removes the
         # signal handler, and then the timer would kill the process.
@@ -188,14 +194,6 @@ def _given(
     asked = _of_prompt(fields["prompt"]) if kind == "prompt" else _of_start(root, fields)
     text, keys = ask(root, asked, known) if asked else ("", [])
     return framed(text), place, [*known, *keys]
-
-
-def _named_as_ours(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of any client under the names that Claude Code gives them."""
-    ours = {"session_id": fields.get("conversation_id") or fields.get("sessionId")}
-    if isinstance(roots := fields.get("workspace_roots"), list):  # Cursor, whose window may have no folder
-        ours["cwd"] = roots[0] if roots else "/"
-    return ours | fields
 
 
 def _as_answer(client: str, event: str, text: str) -> str:
@@ -302,7 +300,9 @@ def _recalled(root: str, asked: dict[str, Any], known: list[str]) -> tuple[str, 
         return "", []
     with connected as memd:
         try:
-            answer = memd.call("recall", params, timeout_s=_daemon_s())
+            # At least the daemon's share, and what a quick start has left.
+            share_s = _deadline_s() - min(START_S, START_S * _deadline_s())
+            answer = memd.call("recall", params, timeout_s=max(share_s, _left_s() - OUTPUT_S))
         except RpcError as error:
             if error.code != "MEMD_TIMEOUT":
                 raise
@@ -363,15 +363,13 @@ def as_words(prompt: str) -> str:
     if len(prompt) > QUERY_HEAD_CHARS + QUERY_TAIL_CHARS:
         prompt = f"{prompt[:QUERY_HEAD_CHARS]} {prompt[-QUERY_TAIL_CHARS:]}"
     words = re.findall(r"\w[\w.+#/'-]*(?::+\w+)*", prompt)
-    if len(words) <= FEW_WORDS and all(_is_common(word) for word in words):
-        return ""
+    if len(words) <= FEW_WORDS:
+        bare = [word.casefold().rstrip(".+#/'-").replace("'", "") for word in words]
+        if all(
+            len(word) == 1 or word in COMMON_WORDS for word in bare
+        ):  # one character: an answer, as "b" or "2"
+            return ""
     return " ".join(re.sub(r"^(\w+):+", r"\1 ", word) for word in words)
-
-
-def _is_common(word: str) -> bool:
-    """Return whether a word is in `COMMON_WORDS` or has one character, as in an answer "b" or "2"."""
-    bare = word.casefold().rstrip(".+#/'-").replace("'", "")
-    return len(bare) == 1 or bare in COMMON_WORDS
 
 
 def framed(text: str) -> str:
@@ -465,11 +463,6 @@ def _deadline_s() -> float:
 
 def _left_s() -> float:
     return max(0.001, _deadline_s() - _age_s())
-
-
-def _daemon_s() -> float:
-    """Return the daemon's time: at least its share, and what a quick start has left."""
-    return max(_deadline_s() - min(START_S, START_S * _deadline_s()), _left_s() - OUTPUT_S)
 
 
 def _age_s() -> float:

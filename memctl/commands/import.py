@@ -3,7 +3,6 @@
 import os
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -163,7 +162,8 @@ def _show(report: dict[str, Any], args: Namespace) -> None:
         common.print_json(report)
     else:
         sys.stdout.write(_page(report))
-        for line in _notes(report):
+        left = [f"left alone: {one_line(file['path'])} {file['why']}" for file in report["left_alone"]]
+        for line in (*_some(left), *_some([_skipped(file) for file in report["skipped"]])):
             common.note(line)
     sys.stdout.flush()  # --follow: show each line at once
 
@@ -180,12 +180,6 @@ def _page(report: dict[str, Any]) -> str:
         f"{report['unchanged']} unchanged, {len(report['left_alone'])} left alone"
     )
     return "".join(f"{line}\n" for line in (*_some(files), summary))
-
-
-def _notes(report: dict[str, Any]) -> Iterator[str]:
-    """Yield the files that were left alone, then the skipped ones, each with the reason."""
-    yield from _some([f"left alone: {one_line(file['path'])} {file['why']}" for file in report["left_alone"]])
-    yield from _some([_skipped(file) for file in report["skipped"]])
 
 
 def _skipped(row: dict[str, Any]) -> str:

@@ -1,7 +1,6 @@
 """`memctl index`: bring the index up to date and wait for it."""
 
 from argparse import ArgumentParser, Namespace
-from typing import Any
 
 from memctl import exits, workspaces
 from memctl.arguments import workspace_option
@@ -44,18 +43,14 @@ def run(args: Namespace) -> int:
     elif args.no_wait:
         print("indexing in the background: memctl status shows how far it is")
     else:
-        print(_indexed(answer, purged=args.purge))
+        amounts = [counted(answer[f"{noun}s"], noun) for noun in ("source", "chunk", "vector")]
+        news = [] if answer.get("changed", True) else ["nothing changed"]
+        news += [f"{counted(answer['purged'], 'source')} purged"] if args.purge else []
+        skipped, took = f"{answer['skipped']:,} skipped", f"{answer['took_ms'] / 1000:.1f} s"
+        print(", ".join([*amounts, skipped, *news, took]))
     if until := answer.get("paused_until"):
         common.note(
             f"embedding is paused until {moment(until)}: notes without vectors are found by words only "
             "(memctl pause --off ends it)"
         )
     return exits.OK
-
-
-def _indexed(answer: dict[str, Any], *, purged: bool) -> str:
-    """Return the amounts in the index on one line."""
-    amounts = [counted(answer[f"{noun}s"], noun) for noun in ("source", "chunk", "vector")]
-    news = [] if answer.get("changed", True) else ["nothing changed"]
-    news += [f"{counted(answer['purged'], 'source')} purged"] if purged else []
-    return ", ".join([*amounts, f"{answer['skipped']:,} skipped", *news, f"{answer['took_ms'] / 1000:.1f} s"])

@@ -55,7 +55,12 @@ def run(args: Namespace) -> int:
         try:
             answer = _added(client, params)
         except RpcError as error:
-            if error.code != "MEMD_NESTED" or not _confirmed(str(error)):
+            if error.code != "MEMD_NESTED" or not (sys.stdin.isatty() and sys.stderr.isatty()):
+                raise
+            common.note(
+                str(error).rpartition(". ")[0]
+            )  # without the last sentence, which names a command to run
+            if not common.confirmed("Go on?"):
                 raise
             answer = _added(client, {**params, "nested": True})
         index = {} if args.json else _index_soon(client, answer["root"])
@@ -88,7 +93,13 @@ def run(args: Namespace) -> int:
         print("words:  languages are proposed by all notes: run memctl init again when their words are there")
     if is_added:
         print(f"git:    added the line to {root}/.gitattributes\n{_DIFF3}")
-    _merged_by_git(answer["root"])
+    if gitattributes.is_missing(answer["root"]):
+        print(
+            f"git:    to join what two machines add to the same day, {root}/.gitattributes needs this "
+            f"line (--gitattributes adds it):\n        {gitattributes.LINE}\n{_DIFF3}"
+        )
+        if sys.stdin.isatty() and sys.stderr.isatty() and common.confirmed("Add the line?"):
+            gitattributes.add(answer["root"])
     if answer["created"]:
         print(f"next:   cd {quote(root)} && {_own_name()} search WORD…")
     for inner in answer.get("within") or ():
@@ -130,26 +141,6 @@ def _added(client: Client, params: dict[str, Any]) -> dict[str, Any]:
     return answer
 
 
-def _confirmed(advice: str) -> bool:
-    """Ask the user at the terminal; False if there is none."""
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return False
-    common.note(advice.rpartition(". ")[0])  # without the last sentence, which names a command to run
-    return common.confirmed("Go on?")
-
-
-def _merged_by_git(root: str) -> None:
-    """Name the line with which git merges daily files, if a repository lacks it; add it on a yes."""
-    if not gitattributes.is_missing(root):
-        return
-    print(
-        f"git:    to join what two machines add to the same day, {one_line(root)}/.gitattributes needs this "
-        f"line (--gitattributes adds it):\n        {gitattributes.LINE}\n{_DIFF3}"
-    )
-    if sys.stdin.isatty() and sys.stderr.isatty() and common.confirmed("Add the line?"):
-        gitattributes.add(root)
-
-
 def _index_soon(client: Client, root: str) -> dict[str, Any]:
     """Wait until a small folder is indexed or a large one has an estimate; return the index's status."""
     with suppress(RpcError):  # the timeout
@@ -159,16 +150,13 @@ def _index_soon(client: Client, root: str) -> dict[str, Any]:
         [workspace] = client.call("status", {"workspace": root}, timeout_s=common.SEARCH_TIMEOUT_S)[
             "workspaces"
         ]
-        if _knows_its_model(workspace) or time.monotonic() > give_up:
+        is_failed = {"model-failed", "numpy-missing"} & set(workspace.get("degraded") or ())
+        # Then memd knows which scripts the model reads, or that there is no model.
+        is_known = workspace.get("provider") in {None, "none"} or workspace.get("model_id") or is_failed
+        if is_known or time.monotonic() > give_up:
             index: dict[str, Any] = workspace
             return index
         time.sleep(POLL_S)
-
-
-def _knows_its_model(workspace: dict[str, Any]) -> bool:
-    """Return whether memd knows which scripts the model reads, or that there is no model."""
-    is_failed = {"model-failed", "numpy-missing"} & set(workspace.get("degraded") or ())
-    return bool(workspace.get("provider") in {None, "none"} or workspace.get("model_id") or is_failed)
 
 
 def _proposed_languages(client: Client, root: str) -> list[str]:

@@ -8,7 +8,7 @@ from memctl import exits, relative_path, workspaces
 from memctl.arguments import count, workspace_option
 from memctl.commands import common
 from memctl.exits import CommandError
-from memctl.relative_path import root_of, shown
+from memctl.relative_path import root_of
 from memctl.text import any_text, one_line
 
 ID_CHARS = 6  # characters of a forgotten entry's id: as many as its file name had
@@ -64,7 +64,12 @@ def run(args: Namespace) -> int:
         else:
             sys.stdout.write(f"{_line(record, root_of(root))}\n")
     sys.stdout.flush()  # keep stderr below the records
-    common.note(_shown(answer, is_narrowed=any((args.client, args.conversation, args.since))))
+    shown, total = len(answer["records"]), answer["records_total"]
+    if not total:
+        is_narrowed = any((args.client, args.conversation, args.since))
+        common.note("nothing in the journal matches" if is_narrowed else "the journal is empty")
+    elif shown < total:
+        common.note(f"the newest {shown:,} of {total:,} (--limit {total} shows all)")
     return exits.OK if answer["records"] else exits.NONE
 
 
@@ -77,7 +82,7 @@ def _chain(args: Namespace, root: str) -> int:
     here = common.here()
     for note in answer["notes"]:
         mark = "*" if note["path"] == answer["path"] else " "
-        path = shown(answer["workspace"], note["path"], here)
+        path = relative_path.shown(answer["workspace"], note["path"], here)
         print(f"{mark} {note['date']}  {path}  {one_line(note['title'])}")
     if hidden := answer["notes_total"] - len(answer["notes"]):
         common.note(f"{hidden} older notes are not shown")
@@ -86,19 +91,11 @@ def _chain(args: Namespace, root: str) -> int:
     return exits.OK
 
 
-def _shown(answer: dict[str, Any], *, is_narrowed: bool) -> str | None:
-    """Return how many records are shown of how many; None if all are shown."""
-    shown, total = len(answer["records"]), answer["records_total"]
-    if not total:
-        return "nothing in the journal matches" if is_narrowed else "the journal is empty"
-    return f"the newest {shown:,} of {total:,} (--limit {total} shows all)" if shown < total else None
-
-
 def _line(record: dict[str, Any], root: str) -> str:
     at = record["time"][:19].replace("T", " ")
     who = record["client"] or record["origin"]
     path = record["path"]
     gone = f"({record['id'][:ID_CHARS]}, gone)" if record["id"] else "(gone, or changed since)"
-    entry = shown(root, path, common.here()) if path else gone
+    entry = relative_path.shown(root, path, common.here()) if path else gone
     title = f"  {record['title']}" if record["title"] else ""
     return one_line(f"{at}  {record['action']:9}  {who:20}  {entry}{title}")

@@ -1,12 +1,10 @@
 """`memctl links`: list the links from and to a note, its unlinked mentions, and what is broken or alone."""
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator
 from typing import Any
 
 from memctl import exits, relative_path, workspaces
 from memctl.arguments import workspace_option
-from memctl.client import Client
 from memctl.commands import common
 from memctl.exits import CommandError
 from memctl.relative_path import shown
@@ -57,10 +55,12 @@ def run(args: Namespace) -> int:
     found: list[dict[str, Any]] = []
     with common.daemon() as client:
         for which in ways:
-            asked = {"workspace": root, "which": which, **({"path": path} if path else {})}
-            for answer in _pages(client, asked):
+            offset: int | None = 0
+            while offset is not None:
+                asked = {"workspace": root, "which": which, "offset": offset, "limit": LINKS_A_PAGE}
+                answer = common.ask(client, "links", asked | ({"path": path} if path else {}))
                 found += [{"which": which, **link} for link in answer["links"]]
-                path, root = answer["path"], answer["workspace"]
+                path, root, offset = answer["path"], answer["workspace"], answer["next"]
     if args.json:
         common.print_json({"workspace": root, "path": path, "links": found})
         return exits.OK if found else exits.NONE
@@ -75,14 +75,6 @@ def run(args: Namespace) -> int:
         }
         common.note(nothing.get(ways[0], f"no link leads out of {path} or into it"))
     return exits.OK if found else exits.NONE
-
-
-def _pages(client: Client, asked: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    offset: int | None = 0
-    while offset is not None:
-        answer = common.ask(client, "links", {**asked, "offset": offset, "limit": LINKS_A_PAGE})
-        yield answer
-        offset = answer["next"]
 
 
 def _line(link: dict[str, Any], root: str, here: str) -> str:

@@ -10,6 +10,7 @@ import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
@@ -60,7 +61,14 @@ def run(args: Namespace) -> int:
         if args.follow:
             sys.stdout.flush()
     if not shown and args.lines:
-        raise CommandError(_nothing(), exits.NOT_FOUND)
+        path = paths.state_dir() / LOG_NAME
+        raise CommandError(
+            "the journal has nothing of memd.service: it has not run yet (memctl start), or journald has "
+            "deleted what is old"
+            if systemd.managed()
+            else f"{path} is empty: memd has logged nothing since the file was created",
+            exits.NOT_FOUND,
+        )
     return exits.OK
 
 
@@ -75,15 +83,6 @@ def _records(count: int, *, follow: bool) -> Iterator[LogRecord]:
             exits.NOT_FOUND,
         )
     return map(from_line, file_lines(path, count, follow=follow))
-
-
-def _nothing() -> str:
-    if not systemd.managed():
-        return f"{paths.state_dir() / LOG_NAME} is empty: memd has logged nothing since the file was created"
-    return (
-        "the journal has nothing of memd.service: it has not run yet (memctl start), or journald has "
-        "deleted what is old"
-    )
 
 
 def _lines(raw: str) -> int:
@@ -105,7 +104,8 @@ def file_lines(path: Path, count: int, *, follow: bool = False) -> Iterator[str]
         # An incomplete last line is yielded when the rest of it has been written.
         rest = lines.pop() if follow and lines and not lines[-1].endswith(b"\n") else b""
         if len(lines) < count:
-            lines.extendleft(reversed(_before(path, count - len(lines))))
+            with suppress(FileNotFoundError), _opened(path.with_suffix(".log.1")) as older:
+                lines.extendleft(reversed(deque(older, maxlen=count - len(lines))))
         yield from map(_text, lines)
         if follow:
             yield from map(_text, _following(path, now, rest))
@@ -147,14 +147,6 @@ def journal_lines(count: int, *, follow: bool = False) -> Iterator[str]:
 
 def _opened(path: Path) -> BinaryIO:
     return os.fdopen(open_own(path, os.O_RDONLY), "rb")
-
-
-def _before(path: Path, count: int) -> list[bytes]:
-    try:
-        with _opened(path.with_suffix(".log.1")) as older:
-            return list(deque(older, maxlen=count))
-    except FileNotFoundError:
-        return []
 
 
 def _following(path: Path, log: BinaryIO, rest: bytes) -> Iterator[bytes]:

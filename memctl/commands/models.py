@@ -2,7 +2,6 @@
 
 import json
 import os
-import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -79,7 +78,8 @@ def _add(args: Namespace) -> int:
             names = model_store.wanted(set(files), args.repo)
             size_bytes = sum(_size(files[name]) for name in names)
             licence = str((listed.card_data or {}).get("license") or "not stated")
-        if not args.yes and not _confirmed(args.repo, size_bytes, licence):
+        what = f"download {args.repo}: {size_bytes / 1e6:.1f} MB, licence {one_line(licence)}"
+        if not args.yes and not common.agreed(what, f"This will {what}. Go on?"):
             return exits.NONE
         with model_store.staging() as made:
             staged = made / folder.name
@@ -88,10 +88,18 @@ def _add(args: Namespace) -> int:
                 for name in names
             }
             _download(urls, staged, {name: _size(files[name]) for name in names})
-            sums = {name: _checked(staged / name, files[name]) for name in names}
+            sums = {}
+            for name in names:
+                hub_s = files[name]
+                sha256 = hub_s.lfs.sha256 if hub_s.lfs else None
+                sums[name] = model_store.check_file(staged / name, hub_s.size, sha256, hub_s.blob_id)
+            given = {  # as memd reads them from the model's record
+                "query_prefix": args.query_prefix, "document_prefix": args.document_prefix,
+                "scripts": [name.strip() for name in args.scripts.split(",")] if args.scripts else None,
+            }  # fmt: skip
             record = {
                 "repo": args.repo, "revision": listed.sha, "license": licence, "size_bytes": size_bytes,
-                "files": sums, **_given(args),
+                "files": sums, **{key: value for key, value in given.items() if value is not None},
             }  # fmt: skip
             _write_record(staged, record)
             _write_record(staged, record | _measured(staged))
@@ -182,25 +190,6 @@ def _hub_utils() -> Any:
     from huggingface_hub import utils
 
     return utils
-
-
-def _confirmed(repo: str, size_bytes: int, licence: str) -> bool:
-    what = f"download {repo}: {size_bytes / 1e6:.1f} MB, licence {one_line(licence)}"
-    if not sys.stdin.isatty():
-        raise CommandError(f"this would {what}: pass --yes to confirm without a terminal")
-    return common.confirmed(f"This will {what}. Go on?")
-
-
-def _checked(path: Path, listed: Any) -> str:
-    sha256 = listed.lfs.sha256 if listed.lfs else None
-    return model_store.check_file(path, listed.size, sha256, listed.blob_id)
-
-
-def _given(args: Namespace) -> dict[str, Any]:
-    """Return the prefixes and scripts of the options, as memd reads them from the model's record."""
-    given = {"query_prefix": args.query_prefix, "document_prefix": args.document_prefix}
-    scripts = [name.strip() for name in args.scripts.split(",")] if args.scripts else None
-    return {key: value for key, value in (given | {"scripts": scripts}).items() if value is not None}
 
 
 def _write_record(folder: Path, record: dict[str, Any]) -> None:

@@ -14,7 +14,6 @@ from memctl.commands import common
 from memctl.exits import CommandError
 from memctl.merged_hits import groups
 from memctl.output import caveats, hits
-from memctl.text import ascii_only, to_json
 
 LIMIT = 10  # default of --limit for each group, as in a single workspace
 ABSOLUTE = "//"  # a folder that no path is below: shown from it, all paths are absolute
@@ -26,11 +25,25 @@ Hit = dict[str, Any]
 def search(params: dict[str, Any], args: Namespace) -> int:
     """Search each workspace; print the hits by group, and the caveats of each answer on stderr."""
     with common.daemon() as client:
-        named = [workspaces.absolute(folder) for folder in args.workspace] or registered(client)
-        answers, failures = ask_each(client, narrowed(params, named, args), args)
+        answers, failures = ask_each(client, narrowed(client, params, args), args)
     shown = [hits.good_hits(answer, args) for answer in answers]
     merged = [hit for group in groups(shown) for hit in group[: args.limit or LIMIT]]
-    _print(merged, shown, params["query"], args)
+    found = sorted(merged, key=lambda hit: str(hit["date"])) if args.by_date else merged
+    alone = [
+        {"workspace": hit["workspace"], "hits": [hit]} for hit in found
+    ]  # each as its own search prints it
+    if args.files0:
+        sys.stdout.buffer.write(b"".join(dict.fromkeys(hits.files0(one, cwd=ABSOLUTE) for one in alone)))
+    elif hits.is_page(args):
+        levels = {answer["confidence"] for answer in shown if answer["hits"]}
+        best = next((word for word in ("strong", "weak") if word in levels), "none")
+        page = {"workspace": "", "hits": found, "confidence": best, "by_date": args.by_date}
+        hits.show_page(page, params["query"], args, cwd=ABSOLUTE)
+    elif args.json:
+        parts = [{key: answer[key] for key in answer if key != "hits"} for answer in shown]
+        common.print_json({"hits": found, "answers": parts})
+    else:
+        sys.stdout.write("".join(dict.fromkeys(hits.output(one, args, cwd=ABSOLUTE) for one in alone)))
     sys.stdout.flush()  # keep stderr below the hits if both go to one file
     if not args.json:
         for answer in shown:
@@ -59,22 +72,6 @@ def search(params: dict[str, Any], args: Namespace) -> int:
     return max(map(common.status_of, shown))  # INCOMPLETE if one of them is
 
 
-def _print(merged: list[Hit], answers: list[Answer], query: str, args: Namespace) -> None:
-    if args.by_date:
-        merged = sorted(merged, key=lambda hit: str(hit["date"]))
-    if args.files0:
-        sys.stdout.buffer.write(
-            b"".join(dict.fromkeys(hits.files0(_alone(hit), cwd=ABSOLUTE) for hit in merged))
-        )
-    elif hits.is_page(args):
-        levels = {answer["confidence"] for answer in answers if answer["hits"]}
-        best = next((word for word in ("strong", "weak") if word in levels), "none")
-        answer = {"workspace": "", "hits": merged, "confidence": best, "by_date": args.by_date}
-        hits.show_page(answer, query, args, cwd=ABSOLUTE)
-    else:
-        sys.stdout.write(_output(merged, answers, args))
-
-
 def registered(client: Client) -> list[str]:
     """Return the roots of all registered workspaces, without temporary copies by `memctl eval`."""
     listed = client.call("workspace.list", {}, timeout_s=common.SEARCH_TIMEOUT_S)["workspaces"]
@@ -84,8 +81,9 @@ def registered(client: Client) -> list[str]:
     return [root for root in roots if not workspaces.is_copy(root)]
 
 
-def narrowed(params: dict[str, Any], named: list[str], args: Namespace) -> list[dict[str, Any]]:
-    """Return one request, with its filters, for each workspace in which --path can match."""
+def narrowed(client: Client, params: dict[str, Any], args: Namespace) -> list[dict[str, Any]]:
+    """Return one request, with its filters, for each workspace that is meant, and in which --path can match."""
+    named = [workspaces.absolute(folder) for folder in args.workspace] or registered(client)
     given = filters_of(args)
     globs = relative_path.globs_of_each(given.pop("path", ()), named)
     return [
@@ -113,16 +111,3 @@ def ask_each(
         else:
             answers.setdefault(answer["workspace"], answer)  # two folders may be in the same workspace
     return list(answers.values()), failures
-
-
-def _output(merged: list[Hit], answers: list[Answer], args: Namespace) -> str:
-    """Return the hits in a format for programs, each as a search of its own workspace prints it."""
-    if args.json:
-        parts = [{key: answer[key] for key in answer if key != "hits"} for answer in answers]
-        return to_json({"hits": merged, "answers": parts}, ascii_only=ascii_only()) + "\n"
-    return "".join(dict.fromkeys(hits.output(_alone(hit), args, cwd=ABSOLUTE) for hit in merged))
-
-
-def _alone(hit: Hit) -> Answer:
-    """Return an answer that contains only *hit*."""
-    return {"workspace": hit["workspace"], "hits": [hit]}

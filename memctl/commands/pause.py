@@ -43,9 +43,8 @@ def run(args: Namespace) -> int:
     if args.off:
         answer = common.asked("resume", {}, timeout_s=common.AT_ONCE_S)
         line = "embedding resumed" if answer["resumed"] else "embedding was not paused"
-        common.print_answer(answer, line, as_json=args.json)
-        return exits.OK
-    answer = common.asked("pause", {"duration_s": args.duration_s}, timeout_s=common.AT_ONCE_S)
-    line = f"embedding is paused until {moment(answer['paused_until'])} (memctl pause --off ends it)"
+    else:
+        answer = common.asked("pause", {"duration_s": args.duration_s}, timeout_s=common.AT_ONCE_S)
+        line = f"embedding is paused until {moment(answer['paused_until'])} (memctl pause --off ends it)"
     common.print_answer(answer, line, as_json=args.json)
     return exits.OK

@@ -2,7 +2,6 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
-from typing import Any
 
 from memctl import workspaces
 from memctl.arguments import count, filter_options, nearest_option, workspace_option
@@ -64,19 +63,15 @@ def run(args: Namespace) -> int:
     else:
         common.print_text(answer["text"])
         common.note(caveats.notes(answer, cwd=common.here(), with_weak=not sys.stderr.isatty()))
-        common.note(caveats.NO_GOOD_MATCH if is_hidden else _omitted(answer))
+        here, left_out = common.here(), answer.get("omitted") or ()
+        places = [
+            f"{shown(home_of(answer, item), item['path'], here)}:{item['start_line']} ({item['reason']})"
+            for item in left_out[:OMITTED_SHOWN]
+        ]
+        if more := len(left_out) - len(places):
+            places.append(f"and {more} more (--json has all)")
+        omitted = f"left out: {', '.join(places)}" if places else None
+        common.note(caveats.NO_GOOD_MATCH if is_hidden else omitted)
     return common.status_of(
         {**answer, "hits": [source for source in answer["sources"] if source["score"] is not None]}
     )
-
-
-def _omitted(answer: dict[str, Any]) -> str | None:
-    left_out = answer.get("omitted") or ()
-    here = common.here()
-    places = [
-        f"{shown(home_of(answer, item), item['path'], here)}:{item['start_line']} ({item['reason']})"
-        for item in left_out[:OMITTED_SHOWN]
-    ]
-    if more := len(left_out) - len(places):
-        places.append(f"and {more} more (--json has all)")
-    return f"left out: {', '.join(places)}" if places else None

@@ -97,20 +97,16 @@ def _debug(args: Namespace) -> int:
         params["workspace"] = workspaces.find(args.workspace)
     with Client.connect(timeout_s=DEBUG_TIMEOUT_S) as client:
         answer = common.ask(client, "debug", params, timeout_s=DEBUG_TIMEOUT_S)
-    print(_by_lines(answer | {"other_distributions": versions.other_distributions()}))
+    parts = []  # a line for each part, and for each entry of a list of objects
+    for name, part in (answer | {"other_distributions": versions.other_distributions()}).items():
+        shown = to_json(part, ascii_only=ascii_only())
+        if isinstance(part, list) and part and isinstance(part[0], dict):
+            entries = (to_json(entry, ascii_only=ascii_only()) for entry in part)
+            shown = "[\n  " + ",\n  ".join(entries) + "\n ]"
+        parts.append(f" {to_json(name, ascii_only=ascii_only())}: {shown}")
+    print("{\n" + ",\n".join(parts) + "\n}")
     common.note(versions.others_line())
     return exits.OK
-
-
-def _by_lines(parts: dict[str, Any]) -> str:
-    """Return an object as JSON with a line for each part, and for each entry of a list of objects."""
-
-    def shown(part: Any) -> str:
-        if not (isinstance(part, list) and part and isinstance(part[0], dict)):
-            return to_json(part, ascii_only=ascii_only())
-        return "[\n  " + ",\n  ".join(to_json(entry, ascii_only=ascii_only()) for entry in part) + "\n ]"
-
-    return "{\n" + ",\n".join(f" {shown(name)}: {shown(part)}" for name, part in parts.items()) + "\n}"
 
 
 def look(*, once: bool = False) -> StatusReply:
@@ -172,22 +168,17 @@ def _repeat(
     sightings = Sightings()
     while True:
         began_s = time.monotonic()
-        outcome = _look_on()
+        try:
+            outcome = look()
+        except RpcError as error:  # the daemon is stopping, or over a limit: the next attempt may succeed
+            state = "stopping" if error.code == "MEMD_STOPPING" else "stuck"
+            trouble = f"memd is running but gives no status: {error}"
+            outcome = _nobody(state, trouble, exits.of(error.code))
+        except MustMendError as error:
+            outcome = _nobody("stuck", str(error), exits.UNSAFE)
         show(outcome, sightings.after(outcome.answer, time.time()))
         sys.stdout.flush()  # do not wait until the buffer of a pipe is full
         pause(max(0.0, began_s + every_s - time.monotonic()))
-
-
-def _look_on() -> StatusReply:
-    """Ask once; return errors as a state of the daemon, because the next attempt may succeed."""
-    try:
-        return look()
-    except RpcError as error:
-        # The daemon is stopping, or over a limit.
-        state = "stopping" if error.code == "MEMD_STOPPING" else "stuck"
-        return _nobody(state, f"memd is running but gives no status: {error}", exits.of(error.code))
-    except MustMendError as error:
-        return _nobody("stuck", str(error), exits.UNSAFE)
 
 
 def _print_block(outcome: StatusReply, news: list[str]) -> None:

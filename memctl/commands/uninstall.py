@@ -11,7 +11,7 @@ from pathlib import Path
 
 from memctl import exits, launch, paths, service
 from memctl.agents import registration
-from memctl.agents.clients import CLIENTS, AgentClient
+from memctl.agents.clients import CLIENTS
 from memctl.client import RpcError, Unreachable
 from memctl.commands import agents, common
 from memctl.commands.editors import PLUGINS
@@ -40,7 +40,7 @@ def run(args: Namespace) -> int:
     """Remove all traces of memd except for the package, which its installer removes."""
     state = paths.state_dir()
     what = f"stop memd, remove its units{f', forget all workspaces and delete {state}' if args.purge else ''}"
-    if not args.yes and not _confirmed(what):
+    if not args.yes and not common.agreed(what, f"This will {what}. No note is touched. Go on?"):
         return exits.NONE
     # First, because a client's hook would start memd again.
     status = _take_away_what_points_here(asks=not args.yes)
@@ -49,7 +49,13 @@ def run(args: Namespace) -> int:
     service.uninstall()
     if args.purge:
         for folder in (state, paths.runtime_dir()):
-            _delete(folder)
+            if folder.is_symlink():
+                raise CommandError(
+                    f"{folder} is a symbolic link, which memd never makes: look at it and remove it yourself"
+                )
+            with suppress(FileNotFoundError):
+                shutil.rmtree(folder)
+                print(f"deleted: {one_line(str(folder))}")
         for root in roots:
             print(f"kept: {one_line(root)}/memory")
     if args.purge and (models := paths.data_dir() / "models").is_dir() and any(models.iterdir()):
@@ -71,12 +77,6 @@ def program_removal() -> str:
     return f"{commands[installer()]} {DISTRIBUTION}"
 
 
-def _confirmed(what: str) -> bool:
-    if not sys.stdin.isatty():
-        raise CommandError(f"this would {what}: pass --yes to confirm without a terminal")
-    return common.confirmed(f"This will {what}. No note is touched. Go on?")
-
-
 def _take_away_what_points_here(*, asks: bool) -> int:
     """List configurations that still use this installation, and remove them if the user agrees."""
     clients = {client: found for client in CLIENTS.values() if (found := registration.pointing_here(client))}
@@ -94,22 +94,19 @@ def _take_away_what_points_here(*, asks: bool) -> int:
     for link in links:
         link.unlink(missing_ok=True)
         print(f"deleted: {one_line(str(link))}")
-    status = max([_unregister(client) for client in clients], default=exits.OK)
+    status = exits.OK
+    for client in clients:
+        try:
+            named = Namespace(action="uninstall", client=client.name, yes=True, dry_run=False, json=False)
+            status = max(status, agents.run(named))
+        except CommandError as error:  # report it, and continue with the other clients
+            common.note(str(error))
+            status = max(status, error.status)
     for client in clients:
         for path in registration.pointing_here(client):
             common.note(f"{one_line(str(path))} still runs this memctl: remove it from there by hand")
             status = max(status, exits.BY_HAND)
     return status
-
-
-def _unregister(client: AgentClient) -> int:
-    try:
-        return agents.run(
-            Namespace(action="uninstall", client=client.name, yes=True, dry_run=False, json=False)
-        )
-    except CommandError as error:  # report it, and continue with the other clients
-        common.note(str(error))
-        return error.status
 
 
 def _neovim_links() -> list[Path]:
@@ -146,13 +143,3 @@ def _published() -> list[tuple[str, str]]:
         known = json.loads((paths.config_dir() / "team.json").read_text(encoding="utf-8"))["published"]
         return [(str(one["root"]), str(one["address"])) for one in known]
     return []
-
-
-def _delete(folder: Path) -> None:
-    if folder.is_symlink():
-        raise CommandError(
-            f"{folder} is a symbolic link, which memd never makes: look at it and remove it yourself"
-        )
-    with suppress(FileNotFoundError):
-        shutil.rmtree(folder)
-        print(f"deleted: {one_line(str(folder))}")
