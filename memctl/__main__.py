@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, NoReturn, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from memctl import exits
 from memctl.commands import COMMANDS, RENAMED
@@ -26,8 +26,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         use_utf8()
     words = list(sys.argv[1:] if argv is None else argv)
     if words[:1] == ["hook"] and not {"-h", "--help"}.intersection(words):
-        _hook(words[1:])
-    _open_closed_streams()
+        try:  # silently even if this installation is broken
+            from memctl.commands.hook import main as hook
+
+            hook(words[1:])
+        finally:
+            os._exit(exits.OK)
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:  # closed by the caller: the socket would get its number
+            setattr(sys, name, open(os.devnull, "w" if number else "r", encoding="utf-8"))  # noqa: SIM115, PTH123
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             # On a terminal with another encoding, show \u2013 instead of failing. A pipe gets the bytes of
@@ -73,23 +80,6 @@ def _internal() -> int:
 
     traceback.print_exc()
     return exits.INTERNAL
-
-
-def _open_closed_streams() -> None:
-    """Open stdin, stdout and stderr that the caller has closed, or the socket would get their number."""
-    for number, name in enumerate(("stdin", "stdout", "stderr")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w" if number else "r", encoding="utf-8"))  # noqa: SIM115, PTH123
-
-
-def _hook(argv: list[str]) -> NoReturn:
-    """Answer a client's hook, silently even if this installation is broken."""
-    try:
-        from memctl.commands.hook import main as hook
-
-        hook(argv)
-    finally:
-        os._exit(exits.OK)
 
 
 def _run(argv: list[str]) -> int:

@@ -10,6 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, NoReturn
 
 from memctl import exits
@@ -145,21 +146,13 @@ class _Page(argparse.RawDescriptionHelpFormatter):
     """
 
     def __init__(self, prog: str) -> None:
-        super().__init__(prog, width=(_named_width() or _terminal_width() or DEFAULT_COLUMNS) - 2)
-
-
-def _named_width() -> int:
-    try:
-        return max(0, int(os.environ.get("COLUMNS", "")))
-    except ValueError:
-        return 0
-
-
-def _terminal_width() -> int:
-    try:
-        return os.get_terminal_size(sys.__stdout__.fileno()).columns if sys.__stdout__ else 0
-    except (OSError, ValueError):  # no terminal, or it was closed
-        return 0
+        columns = 0
+        with suppress(ValueError):
+            columns = max(0, int(os.environ.get("COLUMNS", "")))
+        if not columns and sys.__stdout__:
+            with suppress(OSError, ValueError):  # no terminal, or it was closed
+                columns = os.get_terminal_size(sys.__stdout__.fileno()).columns
+        super().__init__(prog, width=(columns or DEFAULT_COLUMNS) - 2)
 
 
 def workspace_option(parser: argparse._ActionsContainer) -> None:

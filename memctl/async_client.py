@@ -9,7 +9,6 @@ async with await AsyncClient.connect() as memd:
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from os import PathLike
-from types import TracebackType
 from typing import Any, Self
 
 from memctl.client import (
@@ -79,7 +78,10 @@ class AsyncClient(AsyncMethods):
         async with self._places:
             if self._lost is not None:
                 raise self._lost
-            self._last_id = id_ = self._free_id()
+            id_ = self._last_id % MAX_ID + 1
+            while id_ in self._waiting:
+                id_ = id_ % MAX_ID + 1
+            self._last_id = id_
             frame = frame_of(request_of(id_, method, params, timeout_s, reports=on_progress is not None))
             answered = self._waiting[id_] = asyncio.get_running_loop().create_future()
             if on_progress is not None:
@@ -127,17 +129,8 @@ class AsyncClient(AsyncMethods):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
-
-    def _free_id(self) -> int:
-        """Return the next id that is not in use."""
-        id_ = self._last_id % MAX_ID + 1
-        while id_ in self._waiting:
-            id_ = id_ % MAX_ID + 1
-        return id_
 
     async def _receive(self) -> None:
         decoder = Decoder(ANSWERS)

@@ -20,7 +20,6 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from os import PathLike, environ, fspath, kill
 from os.path import dirname
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from memctl.errors import MustMendError, NoDaemonError, RpcError, Unreachable
@@ -144,7 +143,20 @@ class Client(Methods):
             Unreachable: the daemon ended; the iterator raises it, too.
         """
         self.call("subscribe", {"workspace": workspace} if workspace else {})
-        return self._followed()
+
+        def followed() -> Iterator[dict[str, Any]]:
+            while True:
+                while self._events:
+                    yield self._events.popleft()
+                try:
+                    message = self._next("subscribe", None)
+                except BaseException:
+                    self.close()  # part of an event may have been read: the stream is no longer aligned
+                    raise
+                if isinstance(message, Notification) and message.method == "event":
+                    yield message.params
+
+        return followed()
 
     def close(self) -> None:
         """Close the connection; the daemon cancels its open requests."""
@@ -158,15 +170,18 @@ class Client(Methods):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _exchange(
         self, request: Request, limit_s: float | None, on_progress: Callable[[dict[str, Any]], None] | None
     ) -> Any:
-        self._send(request, limit_s)
+        frame = frame_of(request)
+        try:
+            self._socket.settimeout(limit_s)
+            self._socket.sendall(frame)
+        except OSError as error:
+            raise Unreachable(f"memd took no request ({error}). Check it: memctl status") from error
         deadline = _deadline(limit_s)
         while True:
             message = self._next(request.method, deadline)
@@ -180,45 +195,22 @@ class Client(Methods):
                 deadline = _deadline(limit_s)
                 on_progress(message.params)
 
-    def _followed(self) -> Iterator[dict[str, Any]]:
-        while True:
-            while self._events:
-                yield self._events.popleft()
-            try:
-                message = self._next("subscribe", None)
-            except BaseException:
-                self.close()  # part of an event may have been read: the stream is no longer aligned
-                raise
-            if isinstance(message, Notification) and message.method == "event":
-                yield message.params
-
     def _next(self, method: str, deadline: float | None) -> Message:
         while not self._inbox:
-            self._inbox.extend(self._receive(method, deadline))
+            try:
+                self._socket.settimeout(None if deadline is None else max(0.001, deadline - time.monotonic()))
+                received = self._socket.recv(READ_BYTES)
+            except TimeoutError as error:
+                raise Unreachable(f"memd did not answer {method} in time. Check it: memctl status") from error
+            except OSError as error:
+                raise Unreachable(f"the connection to memd broke during {method}: {error}") from error
+            if not received:
+                raise Unreachable(f"memd closed the connection during {method}; its log says why")
+            try:
+                self._inbox.extend(self._reader.feed(received))
+            except ProtocolError as error:
+                raise Unreachable(f"the answer to {method} is not in memd's protocol: {error}") from error
         return self._inbox.popleft()
-
-    def _send(self, request: Request, limit_s: float | None) -> None:
-        frame = frame_of(request)
-        try:
-            self._socket.settimeout(limit_s)
-            self._socket.sendall(frame)
-        except OSError as error:
-            raise Unreachable(f"memd took no request ({error}). Check it: memctl status") from error
-
-    def _receive(self, method: str, deadline: float | None) -> list[Message]:
-        try:
-            self._socket.settimeout(None if deadline is None else max(0.001, deadline - time.monotonic()))
-            received = self._socket.recv(READ_BYTES)
-        except TimeoutError as error:
-            raise Unreachable(f"memd did not answer {method} in time. Check it: memctl status") from error
-        except OSError as error:
-            raise Unreachable(f"the connection to memd broke during {method}: {error}") from error
-        if not received:
-            raise Unreachable(f"memd closed the connection during {method}; its log says why")
-        try:
-            return self._reader.feed(received)
-        except ProtocolError as error:
-            raise Unreachable(f"the answer to {method} is not in memd's protocol: {error}") from error
 
 
 def older_daemon(place: str | None = None) -> "Holder | None":
@@ -258,7 +250,16 @@ def connected_socket(path: str | PathLike[str] | None, timeout_s: float) -> sock
     if path is not None:
         return _connected(fspath(path), timeout_s)
     try:
-        return _connected(_own_socket(), timeout_s)
+        try:
+            own, is_in_runtime = socket_place()
+            if is_in_runtime:
+                # In a folder writable by others, another user's process could listen.
+                check_private_dir(dirname(own))  # noqa: PTH120 - a fifth of a start
+        except FileNotFoundError as error:
+            raise NoDaemonError(f"no memd listens at {own}. Start it: memctl start") from error
+        except PathError as error:
+            raise MustMendError(str(error)) from error
+        return _connected(own, timeout_s)
     except NoDaemonError:
         place = _socket_of_holder()
         if place is None:
@@ -307,19 +308,6 @@ def result_of(response: Response) -> Any:
             )
     unknown = f"memd answered with an error of unknown shape: {response.error!r}"
     raise RpcError("MEMD_INTERNAL", unknown, callers_fault=False)
-
-
-def _own_socket() -> str:
-    try:
-        path, is_in_runtime = socket_place()
-        if is_in_runtime:
-            # In a folder writable by others, another user's process could listen.
-            check_private_dir(dirname(path))  # noqa: PTH120 - a fifth of a start
-    except FileNotFoundError as error:
-        raise NoDaemonError(f"no memd listens at {path}. Start it: memctl start") from error
-    except PathError as error:
-        raise MustMendError(str(error)) from error
-    return path
 
 
 def _socket_of_holder() -> str | None:

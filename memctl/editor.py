@@ -33,12 +33,16 @@ def open_place(place: HitPlace) -> int:
     import subprocess  # slow to import, and completion imports this module
 
     _note_opened(place.path)
-    command = editor_command(_editor(), place)
+    named = next(filter(None, map(os.environ.get, VARIABLES)), "vi")
+    try:
+        command = editor_command(shlex.split(named) or ["vi"], place)
+    except ValueError as error:
+        raise CommandError(f"the editor {named!r} is not a command line: {error}", exits.USAGE) from error
     try:
         return subprocess.run(command, check=False).returncode
     except OSError as error:
-        named = f"{command[0]} can't be started ({error.strerror}): set EDITOR to a program that exists"
-        raise CommandError(named, exits.USAGE) from error
+        why = f"{command[0]} can't be started ({error.strerror}): set EDITOR to a program that exists"
+        raise CommandError(why, exits.USAGE) from error
 
 
 def opened() -> dict[str, float]:
@@ -75,11 +79,3 @@ def editor_command(editor: list[str], place: HitPlace) -> list[str]:
     if name in GOTO_LINE:
         return [*editor, "--goto", f"{place.path}:{place.line}"]
     return [*editor, place.path]
-
-
-def _editor() -> list[str]:
-    named = next(filter(None, map(os.environ.get, VARIABLES)), "vi")
-    try:
-        return shlex.split(named) or ["vi"]
-    except ValueError as error:
-        raise CommandError(f"the editor {named!r} is not a command line: {error}", exits.USAGE) from error

@@ -258,7 +258,11 @@ def _outlast(holder: Holder, deadline: float) -> Client | None:
         if connected := _connected():
             return connected
         now = holder_of(state_dir())
-        if now is None or now.pid != holder.pid or not _is_there(now.pid):
+        if now is None or now.pid != holder.pid:
+            return None
+        try:
+            os.kill(now.pid, 0)
+        except (ProcessLookupError, PermissionError):  # it has ended, and another user's may have its id now
             return None
         if now.socket and not now.is_stopping and time.monotonic() > listens_by:
             raise Unreachable(_not_reached(now))
@@ -274,16 +278,6 @@ def _not_reached(holder: Holder | None) -> str:
         f"Stop it where it runs (kill {holder.pid}), or use another state directory here: "
         f"{another_state_dir()}"
     )
-
-
-def _is_there(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:  # the process id belongs to another user's process now
-        return False
-    return True
 
 
 def _spawn(command: Sequence[str], deadline: float) -> bool:
@@ -333,7 +327,9 @@ def _outcome(process: "Popen[bytes]", from_daemon: int, deadline: float) -> bool
         ) from None
     if status == EXIT_RUNNING:
         return False
-    reason = output.decode(errors="replace").strip() or _last_line(log_path)
+    lines = log_path.read_bytes()[-_READY_BYTES:].decode(errors="replace").split("\n")
+    last = next((line.strip() for line in reversed(lines) if line.strip()), "it wrote no error")
+    reason = output.decode(errors="replace").strip() or last
     if status == EXIT_UNSAFE:  # the reason has the command that fixes it
         raise MustMendError(f"memd did not start: {reason}")
     raise Unreachable(f"memd did not start (exit code {status}): {reason}. Its log: {log_path}")
@@ -406,11 +402,6 @@ def _open_log() -> int:
     except OSError as error:
         raise MustMendError(f"can't set {path} aside: {reason_and_cure(older, error)}") from error
     return _open_in_state_dir(LOG_NAME, flags)
-
-
-def _last_line(log_path: Path) -> str:
-    lines = log_path.read_bytes()[-_READY_BYTES:].decode(errors="replace").split("\n")
-    return next((line.strip() for line in reversed(lines) if line.strip()), "it wrote no error")
 
 
 def _wait_for_end(pid: int, timeout_s: float) -> bool:

@@ -71,13 +71,10 @@ def holder_of(state_dir: Path | str) -> Holder | None:
     """
     try:
         check_private_dir(state_dir)
-        descriptor = open_own(f"{state_dir}/{LOCK_NAME}", os.O_RDONLY)
+        with os.fdopen(open_own(f"{state_dir}/{LOCK_NAME}", os.O_RDONLY), "rb") as file:
+            return read(file.fileno())
     except FileNotFoundError:
         return None
-    try:
-        return read(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def read(descriptor: int) -> Holder | None:

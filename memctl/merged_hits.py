@@ -27,10 +27,9 @@ def _merged(answers: list[list[Hit]]) -> list[Hit]:
     for found in answers:
         best_from_here = itertools.accumulate((hit["score"] for hit in reversed(found)), max)
         ranked.append(zip(list(best_from_here)[::-1], found, strict=True))
-    return [hit for _, hit in heapq.merge(*ranked, key=_rank)]
 
+    def rank(counted: tuple[float, Hit]) -> tuple[float, tuple[int, ...], str, str]:
+        score, hit = counted
+        return -score, tuple(-ord(sign) for sign in str(hit.get("date"))), hit["workspace"], hit["path"]
 
-def _rank(counted: tuple[float, Hit]) -> tuple[float, tuple[int, ...], str, str]:
-    """Return the sort key of a hit among the hits of all answers, lowest first."""
-    score, hit = counted
-    return -score, tuple(-ord(sign) for sign in str(hit.get("date"))), hit["workspace"], hit["path"]
+    return [hit for _, hit in heapq.merge(*ranked, key=rank)]

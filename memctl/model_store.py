@@ -175,6 +175,8 @@ def allow(model: str, *, allowed: bool) -> None:
     import tomlkit  # takes 30 ms, and only needed to write
     from tomlkit.exceptions import TOMLKitError
 
+    from memctl.agents import config_file
+
     target = (paths.config_dir() / "config.toml").resolve()
     try:
         text = target.read_text(encoding="utf-8-sig") if target.exists() else ""
@@ -187,22 +189,7 @@ def allow(model: str, *, allowed: bool) -> None:
         else:
             listed.remove(model)
         document["models"] = listed
-        _replace(target, tomlkit.dumps(document))
+        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        config_file.replace(target, tomlkit.dumps(document).encode(), like=target)
     except (OSError, ValueError, AttributeError, TOMLKitError) as error:
         raise CommandError(f"{target} could not be changed: {error}", exits.CONFIG) from error
-
-
-def _replace(target: Path, text: str) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    mode = target.stat().st_mode & 0o777 if target.exists() else 0o600
-    descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=".config.toml.")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fchmod(stream.fileno(), mode)
-            os.fsync(stream.fileno())
-        Path(temporary).replace(target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

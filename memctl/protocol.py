@@ -219,7 +219,11 @@ def _message(frame: Any) -> Message:
     if type(frame) is list and frame and type(frame[0]) is int:
         match frame[0], frame[1:]:
             case 0, [id_, method, params]:
-                return _request(_id(id_), method, params)
+                number = _id(id_)
+                try:
+                    return Request(number, _method(method), _params(params))
+                except _RefusedError as refused:
+                    return Invalid(number, str(refused))
             case 1, [id_, error, result]:
                 return Response(_id(id_), error, result)
             case 2, [str(method), list(params)]:
@@ -237,13 +241,6 @@ def _id(value: Any) -> int:
 
 class _RefusedError(Exception):
     """The reason why a request is Invalid; raised by checks that do not know its id."""
-
-
-def _request(id_: int, method: Any, params: Any) -> Request | Invalid:
-    try:
-        return Request(id_, _method(method), _params(params))
-    except _RefusedError as refused:
-        return Invalid(id_, str(refused))
 
 
 def _method(method: Any) -> str:

@@ -66,11 +66,8 @@ def _read(path: str) -> str:
     """Return the beginning of a file in the folder; "" if it cannot be read."""
     with suppress(OSError, PathError):
         check_private_dir(_folder())
-        descriptor = open_own(path, os.O_RDONLY)
-        try:
-            return os.pread(descriptor, MOST_BYTES, 0).decode("ascii", "replace")
-        finally:
-            os.close(descriptor)
+        with os.fdopen(open_own(path, os.O_RDONLY), "rb") as file:
+            return file.read(MOST_BYTES).decode("ascii", "replace")
     return ""
 
 

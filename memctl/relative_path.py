@@ -97,7 +97,12 @@ def globs_of_each(typed: Sequence[str], named: Sequence[str]) -> list[list[str] 
                 f"--path {pattern}: {workspaces.absolute(pattern)} is outside {outside}. It counts from "
                 f"the current folder; path:{pattern} in a query counts from a workspace's root"
             )
-    return [_joined(of_root) for of_root in found]
+    each: list[list[str] | None] = []
+    for of_root in found:
+        meant = [globs for globs in of_root if globs is not None]
+        joined = [] if [] in meant else list(dict.fromkeys(glob for globs in meant for glob in globs))
+        each.append(joined if meant else None)
+    return each
 
 
 def expanded_by_the_shell(typed: Sequence[str], words: Sequence[str]) -> str | None:
@@ -139,13 +144,6 @@ def seen_from(workspace: str, path: str, cwd: str) -> str:
     return f"{workspace}/{path}".removeprefix(cwd if cwd.endswith("/") else cwd + "/")
 
 
-def _joined(patterns: Sequence[list[str] | None]) -> list[str] | None:
-    meant = [globs for globs in patterns if globs is not None]
-    if not meant:
-        return None
-    return [] if [] in meant else list(dict.fromkeys(glob for globs in meant for glob in globs))
-
-
 def _within(typed: str, root: str) -> list[str] | None:
     """Return patterns relative to *root* for the pattern *typed*; [] for all notes, None for none."""
     if not typed:
@@ -161,21 +159,18 @@ def _within(typed: str, root: str) -> list[str] | None:
         return [path] if path else []
     here = "" if typed.startswith(("/", "~")) else f"{_escaped(workspaces.current_directory())}/"
     pattern = os.path.normpath(f"{here}{os.path.expanduser(typed)}")  # noqa: PTH111 - as in workspaces.absolute
-    found = _rest(pattern, root)
-    return _rest(_without_links(pattern), root) if found is None else found
+    if (found := _rest(pattern, root)) is not None:
+        return found
+    parts = pattern.split("/")  # again with the symbolic links before its first wildcard resolved
+    literal = next((at for at, part in enumerate(parts) if has_magic(part)), len(parts))
+    real = os.path.realpath("/".join(parts[:literal]) or "/")
+    return _rest("/".join([_escaped(real), *parts[literal:]]), root)
 
 
 def _escaped(path: str) -> str:
     from glob import escape  # rarely needed
 
     return escape(path)
-
-
-def _without_links(pattern: str) -> str:
-    """Return an absolute pattern with symbolic links before its first wildcard resolved."""
-    parts = pattern.split("/")
-    literal = next((at for at, part in enumerate(parts) if has_magic(part)), len(parts))
-    return "/".join([_escaped(os.path.realpath("/".join(parts[:literal]) or "/")), *parts[literal:]])
 
 
 def _rest(pattern: str, root: str) -> list[str] | None:

@@ -98,11 +98,15 @@ def apply(changes: Sequence[FileChange]) -> None:
         for change in changes:
             begun.append(change)
             if change.backup == "make" and change.before is not None:
-                _replace(backup_of(change.path), change.before, like=change.path)
-            _replace(change.path, change.after, like=change.path, expected=change)
+                replace(backup_of(change.path), change.before, like=change.path)
+            replace(change.path, change.after, like=change.path, expected=change)
     except (CommandError, OSError) as error:
         for change in reversed(begun):
-            _take_back(change)
+            with suppress(OSError, CommandError):
+                if read(change.path) == change.after:
+                    replace(change.path, change.before, like=change.path)
+                if change.backup == "make":
+                    backup_of(change.path).unlink(missing_ok=True)
         if isinstance(error, OSError):
             place = Path(str(error.filename)) if error.filename else begun[-1].path
             raise _refused(place, reason_and_cure(place, error)) from error
@@ -112,15 +116,7 @@ def apply(changes: Sequence[FileChange]) -> None:
             backup_of(change.path).unlink(missing_ok=True)
 
 
-def _take_back(change: FileChange) -> None:
-    with suppress(OSError, CommandError):
-        if read(change.path) == change.after:
-            _replace(change.path, change.before, like=change.path)
-        if change.backup == "make":
-            backup_of(change.path).unlink(missing_ok=True)
-
-
-def _replace(path: Path, raw: bytes | None, *, like: Path, expected: FileChange | None = None) -> None:
+def replace(path: Path, raw: bytes | None, *, like: Path, expected: FileChange | None = None) -> None:
     """
     Replace a file durably, with the mode and group of *like*, or delete it if *raw* is None.
 

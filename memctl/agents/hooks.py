@@ -30,23 +30,18 @@ def note_missed(at_s: float) -> None:
     """Note that a hook ended without the daemon's answer, for `missed`."""
     with suppress(OSError, PathError):
         check_private_dir(state_place())
-        descriptor = open_own(f"{state_place()}/{MISSED}", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-        try:
-            if os.fstat(descriptor).st_size < MISSED_BYTES:
-                os.write(descriptor, f"{at_s:.0f}\n".encode())
-        finally:
-            os.close(descriptor)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+        with os.fdopen(open_own(f"{state_place()}/{MISSED}", flags), "ab") as file:
+            if os.fstat(file.fileno()).st_size < MISSED_BYTES:
+                file.write(f"{at_s:.0f}\n".encode())
 
 
 def missed() -> list[int]:
     """Return when hooks missed their deadline since the last call, in unix seconds: each is told once."""
     with suppress(OSError, PathError):
         check_private_dir(state_place())
-        descriptor = open_own(f"{state_place()}/{MISSED}", os.O_RDWR)
-        try:
-            raw = os.pread(descriptor, 2 * MISSED_BYTES, 0)
-            os.ftruncate(descriptor, 0)
-        finally:
-            os.close(descriptor)
+        with os.fdopen(open_own(f"{state_place()}/{MISSED}", os.O_RDWR), "r+b") as file:
+            raw = file.read(2 * MISSED_BYTES)
+            file.truncate(0)
         return [int(line) for line in raw.split() if line.isdigit()]
     return []

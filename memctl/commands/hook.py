@@ -112,10 +112,8 @@ def main(argv: list[str]) -> NoReturn:
             signal.setitimer(signal.ITIMER_REAL, _left_s())
             fields = _stdin()  # of any client, under the names that Claude Code gives them
             ours = {"session_id": fields.get("conversation_id") or fields.get("sessionId")}
-            if isinstance(
-                roots := fields.get("workspace_roots"), list
-            ):  # Cursor, whose window may have no folder
-                ours["cwd"] = roots[0] if roots else "/"
+            if isinstance(roots := fields.get("workspace_roots"), list):
+                ours["cwd"] = roots[0] if roots else "/"  # Cursor's window may have no folder
             _answer(client, event, ours | fields, named)
     finally:
         # Whatever was raised, Ctrl-C included. Returning would shut down the interpreter, which removes the
@@ -365,9 +363,7 @@ def as_words(prompt: str) -> str:
     words = re.findall(r"\w[\w.+#/'-]*(?::+\w+)*", prompt)
     if len(words) <= FEW_WORDS:
         bare = [word.casefold().rstrip(".+#/'-").replace("'", "") for word in words]
-        if all(
-            len(word) == 1 or word in COMMON_WORDS for word in bare
-        ):  # one character: an answer, as "b" or "2"
+        if all(len(word) == 1 or word in COMMON_WORDS for word in bare):  # "b" and "2" are answers
             return ""
     return " ".join(re.sub(r"^(\w+):+", r"\1 ", word) for word in words)
 

@@ -57,9 +57,7 @@ def run(args: Namespace) -> int:
         except RpcError as error:
             if error.code != "MEMD_NESTED" or not (sys.stdin.isatty() and sys.stderr.isatty()):
                 raise
-            common.note(
-                str(error).rpartition(". ")[0]
-            )  # without the last sentence, which names a command to run
+            common.note(str(error).rpartition(". ")[0])  # the last sentence names a command to run
             if not common.confirmed("Go on?"):
                 raise
             answer = _added(client, {**params, "nested": True})

@@ -29,9 +29,8 @@ def search(params: dict[str, Any], args: Namespace) -> int:
     shown = [hits.good_hits(answer, args) for answer in answers]
     merged = [hit for group in groups(shown) for hit in group[: args.limit or LIMIT]]
     found = sorted(merged, key=lambda hit: str(hit["date"])) if args.by_date else merged
-    alone = [
-        {"workspace": hit["workspace"], "hits": [hit]} for hit in found
-    ]  # each as its own search prints it
+    # For programs, each hit as a search of its own workspace prints it.
+    alone = [{"workspace": hit["workspace"], "hits": [hit]} for hit in found]
     if args.files0:
         sys.stdout.buffer.write(b"".join(dict.fromkeys(hits.files0(one, cwd=ABSOLUTE) for one in alone)))
     elif hits.is_page(args):
@@ -82,7 +81,7 @@ def registered(client: Client) -> list[str]:
 
 
 def narrowed(client: Client, params: dict[str, Any], args: Namespace) -> list[dict[str, Any]]:
-    """Return one request, with its filters, for each workspace that is meant, and in which --path can match."""
+    """Return one request, with its filters, for each named workspace in which --path can match."""
     named = [workspaces.absolute(folder) for folder in args.workspace] or registered(client)
     given = filters_of(args)
     globs = relative_path.globs_of_each(given.pop("path", ()), named)

@@ -6,7 +6,6 @@ import sys
 import time
 from contextlib import suppress
 from queue import Empty, SimpleQueue
-from types import FrameType, TracebackType
 from typing import Any, Self
 
 _WAKING = (signal.SIGWINCH, signal.SIGCONT)
@@ -25,12 +24,12 @@ class LivePage:
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
-        self._before = {number: signal.signal(number, self._wake) for number in _WAKING}
+        self._before = {
+            number: signal.signal(number, lambda number, _: self._woken.put(number)) for number in _WAKING
+        }
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         sys.stdout.write("\n")
         sys.stdout.flush()
         for number, handler in self._before.items():
@@ -70,9 +69,6 @@ class LivePage:
         if signal.SIGWINCH in woken and signal.SIGCONT not in woken:
             sys.stdout.write(_CLEAR)  # the terminal has rewrapped the page in an unknown way
         self._height = 1  # after Ctrl-Z, too: the shell has written below the page
-
-    def _wake(self, number: int, _frame: FrameType | None) -> None:
-        self._woken.put(number)
 
 
 def _size() -> os.terminal_size:
