@@ -175,7 +175,7 @@ def allow(model: str, *, allowed: bool) -> None:
     import tomlkit  # takes 30 ms, and only needed to write
     from tomlkit.exceptions import TOMLKitError
 
-    from memctl.agents import config_file
+    from memctl import config_file
 
     target = (paths.config_dir() / "config.toml").resolve()
     try:

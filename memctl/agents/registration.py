@@ -9,13 +9,13 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from memctl import exits, workspaces
-from memctl.agents import clients, config_file
+from memctl import config_file, exits, workspaces
+from memctl.agents import clients
 from memctl.agents.clients import AgentClient
-from memctl.agents.config_file import FileChange, backup_of
 from memctl.agents.edits import ByHandError, EditError, Target
 from memctl.agents.hooks import EVENTS, TOOL
 from memctl.agents.instructions import Instructions
+from memctl.config_file import FileChange, backup_of
 from memctl.exits import CommandError
 
 State = Literal["installed", "partly", "not installed", "unreadable"]

@@ -9,14 +9,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from memctl import exits
-from memctl.agents import config_file, registration
+from memctl import config_file, exits
+from memctl.agents import registration
 from memctl.agents.clients import CLIENTS, PLUGIN, AgentClient
-from memctl.agents.config_file import FileChange, backup_of
 from memctl.agents.edits import ByHandError, Target
 from memctl.agents.hooks import REASONS, TOOL
 from memctl.arguments import workspace_option
 from memctl.commands import common
+from memctl.config_file import FileChange, backup_of
 from memctl.exits import CommandError
 from memctl.text import one_line, safe
 

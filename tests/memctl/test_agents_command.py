@@ -13,10 +13,9 @@ import forked
 import pytest
 from patience import PATIENCE
 
-from memctl import exits
-from memctl.agents import config_file, json_splice
-from memctl.agents.config_file import FileChange
+from memctl import config_file, exits, json_splice
 from memctl.commands.editors import PLUGINS
+from memctl.config_file import FileChange
 from memctl.exits import CommandError
 
 # client: its files, and what may stand in them before
