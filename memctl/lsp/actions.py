@@ -6,7 +6,7 @@ from posixpath import dirname, join, normpath, splitext
 from typing import Any
 
 from memctl import paths
-from memctl.lsp.completion import link_to, near
+from memctl.lsp.completion import link_to
 from memctl.lsp.documents import Document, sendable, uri_of
 from memctl.lsp.navigation import link_at
 from memctl.lsp.positions import content
@@ -21,29 +21,21 @@ ADD_S = 30.0  # memd answers when the entry is searchable
 _AUTOMATIC = 2  # CodeActionTriggerKind: the editor looks whether there are any
 
 
-def actions(
-    document: Document,
-    params: dict[str, Any],
-    workspace: Workspace,
-    style: str,
-    capabilities: dict[str, Any],
-) -> list[dict[str, Any]]:
+def actions(params: dict[str, Any], document: Document, workspace: Workspace) -> list[dict[str, Any]]:
     """Return what can be done at a range."""
     start, stop = (document.offset(params["range"][end]) for end in ("start", "end"))
     selected = document.text[start:stop]
-    outline = workspace.outline(document)
-    link = link_at(outline, start)
+    link = link_at(workspace.outline(document), start)
     found = []
     if link is not None:
-        if (create := _creation(document, link, workspace, capabilities)) is not None:
+        if (create := _creation(document, link, workspace)) is not None:
             found.append(create)
     else:
-        style = workspace.style() if style == "auto" else style
-        found += _mentions(document, start, workspace, style)
+        found += _mentions(document, start, workspace)
         if params.get("context", {}).get("triggerKind") != _AUTOMATIC:
             text = selected or document.paragraph(params["range"]["start"]["line"])
-            for hit in near(workspace, text.strip(), document.path, NEAREST):
-                new = link_to(hit["path"], " ".join(selected.split()), document, workspace, style)
+            for hit in workspace.near(text.strip(), document.path, NEAREST):
+                new = link_to(hit["path"], " ".join(selected.split()), document, workspace)
                 title = f"Link to {hit['title'] or stem_of(hit['path'])} ({hit['path']})"
                 found.append(_action(title, "refactor", document, (start, stop), new))
     if selected.strip():
@@ -62,7 +54,7 @@ def _action(title: str, kind: str, document: Document, place: tuple[int, int], n
     return {"title": title, "kind": kind, "edit": {"changes": {document.uri: edits}}}
 
 
-def _mentions(document: Document, at: int, workspace: Workspace, style: str) -> list[dict[str, Any]]:
+def _mentions(document: Document, at: int, workspace: Workspace) -> list[dict[str, Any]]:
     """Return the actions that make a link of the name of a note around an offset, the longest name first."""
     number, behind = document.line_at(at)
     begin, line = at - behind, content(document.lines[number])
@@ -81,22 +73,19 @@ def _mentions(document: Document, at: int, workspace: Workspace, style: str) -> 
     return [
         _action(
             f"Make “{document.text[start:stop]}” a link to {path}", "quickfix", document, (start, stop),
-            link_to(path, document.text[start:stop], document, workspace, style),
+            link_to(path, document.text[start:stop], document, workspace),
         )
         for start, stop, path in dict.fromkeys(found)
     ]  # fmt: skip
 
 
-def _creation(
-    document: Document, link: dict[str, Any], workspace: Workspace, capabilities: dict[str, Any]
-) -> dict[str, Any] | None:
+def _creation(document: Document, link: dict[str, Any], workspace: Workspace) -> dict[str, Any] | None:
     """Return the action that creates the note that a link is broken without."""
-    can = (capabilities.get("workspace") or {}).get("workspaceEdit") or {}
     suffix = splitext(link["target"])[1].casefold()
     is_url = link["kind"] in {"markdown", "definition"}
     if link["why"] != "missing" or not (is_url or link["kind"] == "text"):
         return None
-    if "create" not in (can.get("resourceOperations") or ()):
+    if "create" not in (workspace.editor.can("workspace", "workspaceEdit", "resourceOperations") or ()):
         return None
     if suffix not in {".md", ".markdown"} and is_url:
         return None
@@ -130,7 +119,7 @@ def search(
         hits = workspace.ask("search", query=asked, limit=PAGE_HITS, per_source=1, wait=False)["hits"]
     else:
         asked = _text(given, document)
-        hits = near(workspace, asked, "", PAGE_HITS)
+        hits = workspace.near(asked, "", PAGE_HITS)
     found = _found(hits, workspace)
     lines = [f"# {' '.join(asked.split())[:MAX_TITLE_CHARS]}", ""]
     for hit in found:
@@ -142,7 +131,7 @@ def search(
 
 def related(given: dict[str, Any], document: Document | None, workspace: Workspace, _: str) -> dict[str, Any]:
     """`memd.related`: the notes nearest to a paragraph or a selection."""
-    return {"hits": _found(near(workspace, _text(given, document), _path(document), PAGE_HITS), workspace)}
+    return {"hits": _found(workspace.near(_text(given, document), _path(document), PAGE_HITS), workspace)}
 
 
 def recall(
@@ -159,9 +148,9 @@ def add(given: dict[str, Any], document: Document | None, workspace: Workspace, 
     first, _, rest = text.partition("\n")
     is_titled = first.startswith("#") and rest.strip()
     topic = given.get("topic") or re.sub(r"\W+", "-", stem_of(_path(document))).strip("-")
-    answer = workspace.ask_long(
+    answer = workspace.ask(
         "extract_memory",
-        ADD_S,
+        within_s=ADD_S,
         topic=topic or "notes",
         title=given.get("title") or first.lstrip("#-*> ").strip()[:MAX_TITLE_CHARS],
         content=rest.strip() if is_titled else text,
@@ -175,8 +164,7 @@ def _text(given: dict[str, Any], document: Document | None) -> str:
     """Return the text that a command is about: given, selected, or the paragraph at a position."""
     text = str(given.get("text") or given.get("query") or "")
     if not text and document is not None and "range" in given:
-        start, stop = (document.offset(given["range"][end]) for end in ("start", "end"))
-        text = document.text[start:stop]
+        text = document.selected(given["range"])
     elif not text and document is not None and "position" in given:
         text = document.paragraph(given["position"]["line"])
     if not (text := sendable(text).strip()):

@@ -11,7 +11,7 @@ from posixpath import dirname, relpath
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from memctl.lsp.documents import Document, Places
+from memctl.lsp.documents import Document
 from memctl.lsp.positions import content, index, units
 from memctl.lsp.workspace import Workspace, stem_of
 
@@ -42,26 +42,9 @@ class Offer(NamedTuple):
     path: str = ""  # of the note that documents it
 
 
-def complete(
-    document: Document,
-    position: dict[str, Any],
-    workspace: Workspace,
-    places: Places,
-    style: str,
-    *,
-    as_snippets: bool,
-) -> dict[str, Any]:
-    """
-    Return the completion list at a position.
-
-    Args:
-        document: the text around it.
-        position: of the cursor.
-        workspace: of the document.
-        places: in the workspace.
-        style: as in `Workspace.style`, or auto.
-        as_snippets: Neovim 0.11 cuts a plain text at its first space, but no snippet.
-    """
+def complete(params: dict[str, Any], document: Document, workspace: Workspace) -> dict[str, Any]:
+    """Return the completion list at a position."""
+    position = params["position"]
     number = min(position["line"], len(document.lines) - 1)
     line = content(document.lines[number])
     at = index(line, position["character"], document.encoding)
@@ -76,23 +59,26 @@ def complete(
         end = "" if after.startswith(closing) else closing
         if hash_:
             typed = part
-            offers = _headings(document, workspace, places, written, end, is_url=is_url)
+            offers = _headings(document, workspace, written, end, is_url=is_url)
         elif is_url:
             typed, offers = written, _paths(document, workspace, written, end)
         else:
             typed, offers = written, _notes(document, workspace, number, written)
-            how = workspace.style() if style == "auto" else style
-            if how == "markdown":  # in the place of the brackets, too
+            if workspace.style() == "markdown":  # in the place of the brackets, too
                 typed, closed = link[0], 0 if end else len(closing)
-                offers = (
-                    one._replace(new=link_to(one.path, one.new, document, workspace, how)) for one in offers
-                )
+                offers = (one._replace(new=link_to(one.path, one.new, document, workspace)) for one in offers)
             else:
-                offers = (one._replace(new=inside(one.path, one.new, workspace, how) + end) for one in offers)
+                offers = (one._replace(new=inside(one.path, one.new, workspace) + end) for one in offers)
     elif _is_in_front(document, number):
         typed, offers = _front(document, workspace, number, before)
     elif tag := _TAG.search(before):
         typed, offers = tag[1], _tags(workspace, tag[1])
+
+    editor = workspace.editor
+    # Neovim 0.11 cuts a plain text at its first space, but no snippet.
+    as_snippets = editor.name == "Neovim" and editor.can(
+        "textDocument", "completion", "completionItem", "snippetSupport"
+    )
 
     def span(start: int, stop: int) -> dict[str, Any]:
         ends = (units(line[:one], document.encoding) for one in (start, stop))
@@ -134,7 +120,7 @@ def _notes(document: Document, workspace: Workspace, number: int, typed: str) ->
         hits = workspace.ask("search", query=typed, limit=NEAR, per_source=1, prefix=True, wait=False)["hits"]
     else:
         text = document.paragraph(number).replace("[[]]", " ").replace("[[", " ").strip()
-        hits = near(workspace, text, document.path, NEAR)
+        hits = workspace.near(text, document.path, NEAR)
     for hit in hits:
         if hit["path"] not in given:
             given.add(hit["path"])
@@ -144,17 +130,6 @@ def _notes(document: Document, workspace: Workspace, number: int, typed: str) ->
     for note in workspace.newest(NEAR) if not typed else ():
         if note["path"] not in given:
             yield Offer(note["title"] or stem_of(note["path"]), "", note["path"], _REFERENCE, note["path"])
-
-
-def near(workspace: Workspace, text: str, without: str, limit: int) -> list[dict[str, Any]]:
-    """Return the hits nearest in meaning to a text, one a note, without one note."""
-    if not text:
-        return []
-    answer = workspace.ask(
-        "similar", text=text, limit=limit, per_source=1, wait=False, **({"path": without} if without else {})
-    )
-    hits: list[dict[str, Any]] = answer["hits"]
-    return hits
 
 
 def by_name(notes: Iterable[dict[str, Any]], typed: str) -> list[tuple[dict[str, Any], str]]:
@@ -184,18 +159,18 @@ def by_name(notes: Iterable[dict[str, Any]], typed: str) -> list[tuple[dict[str,
     return [(note, best[2]) for best, note in ranked]
 
 
-def link_to(path: str, shown: str, document: Document, workspace: Workspace, style: str) -> str:
+def link_to(path: str, shown: str, document: Document, workspace: Workspace) -> str:
     """Return a link from a document to a note; *shown*: the text of the link, "" for the note's own name."""
-    if style != "markdown":
-        return f"[[{inside(path, shown, workspace, style)}]]"
+    if workspace.style() != "markdown":
+        return f"[[{inside(path, shown, workspace)}]]"
     text = (shown or stem_of(path)).replace("[", "\\[").replace("]", "\\]")
     return f"[{text}]({quote(relpath(path, dirname(document.path) or '.'))})"
 
 
-def inside(path: str, shown: str, workspace: Workspace, style: str) -> str:
+def inside(path: str, shown: str, workspace: Workspace) -> str:
     """Return what is between the brackets: the file's name where only one note has it, else its path."""
     stem = stem_of(path)
-    is_enough = workspace.stems[stem.casefold()] <= 1 and style != "wiki-path"
+    is_enough = workspace.stems[stem.casefold()] <= 1 and workspace.style() != "wiki-path"
     name = stem if is_enough else path.removesuffix(".md")
     return f"{name}|{shown}" if shown and shown != name else name
 
@@ -215,19 +190,16 @@ def _paths(document: Document, workspace: Workspace, typed: str, end: str) -> It
 
 
 def _headings(
-    document: Document, workspace: Workspace, places: Places, written: str, end: str, *, is_url: bool
+    document: Document, workspace: Workspace, written: str, end: str, *, is_url: bool
 ) -> Iterator[Offer]:
     path = document.path
     target, _, typed = written.partition("#")
     if target.strip():
         link = f"[x]({target})" if is_url else f"[[{target}]]"
         path = workspace.ask("resolve", link=link, path=document.path)["path"]
-    headings = workspace.names().get(path, {}).get("headings", [])
-    if path in places.opened:
-        headings = workspace.outline(places.opened[path])["headings"]
-    elif path == document.path:
-        headings = workspace.outline(document)["headings"]
-    for one in headings:
+    opened = workspace.opened.get(path)
+    note = workspace.outline(opened) if opened else workspace.names().get(path, {"headings": []})
+    for one in note["headings"]:
         if typed.casefold() in one["title"].casefold():
             new = quote(one["title"]) if is_url else one["title"]
             yield Offer(one["title"], new + end, "#" * one["level"], _REFERENCE, path)
@@ -261,7 +233,8 @@ def _front(document: Document, workspace: Workspace, number: int, before: str) -
         typed = name[1]
     else:
         return "", iter(())
-    found = workspace.ask("fields", **({"key": key} if key else {}))["fields"]
+    asked: dict[str, Any] = {"key": key} if key else {}
+    found = workspace.ask("fields", **asked)["fields"]
     return typed, (
         Offer(one["name"], one["name"] + ("" if key else ": "), f"{one['notes']} notes",
               _VALUE_KIND if key else _PROPERTY)

@@ -1,17 +1,16 @@
-"""The documents that are open in the editor, and files as texts with positions."""
+"""What an editor said of itself, and the documents that are open in it."""
 
 import re
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 from memctl import workspaces
-from memctl.lsp.positions import Encoding, Text, content, units
+from memctl.lsp.positions import Encoding, Text
+from memctl.lsp.settings import Settings
 
 MAX_TEXT_CHARS = 500_000  # of a text that memd reads from an editor
 _LONE = re.compile("[\ud800-\udfff]")
-_LINK = re.compile(r"!?\[\[[^\]\n]*\]\]|!?\[[^\]\n]*\](?:\([^)\n]*\)|\[[^\]\n]*\])?")
 
 
 def path_of(uri: str) -> str | None:
@@ -22,14 +21,14 @@ def path_of(uri: str) -> str | None:
     return path if path.startswith("/") else None
 
 
-def sendable(text: str) -> str:
-    """Return a text as memd takes it, with the same offsets; "" if it is too long."""
-    return _LONE.sub("\ufffd", text) if len(text) <= MAX_TEXT_CHARS else ""
-
-
 def uri_of(path: str) -> str:
     """Return the URI of an absolute path."""
     return "file://" + quote(path, errors="surrogateescape")
+
+
+def sendable(text: str) -> str:
+    """Return a text as memd takes it, with the same offsets; "" if it is too long."""
+    return _LONE.sub("\ufffd", text) if len(text) <= MAX_TEXT_CHARS else ""
 
 
 class Document(Text):
@@ -66,80 +65,24 @@ class Document(Text):
             last += 1
         return _LONE.sub("\ufffd", "".join(self.lines[first : last + 1])[:MAX_TEXT_CHARS]).strip()
 
+    def selected(self, span: dict[str, Any]) -> str:
+        """Return the text of a range."""
+        return self.text[self.offset(span["start"]) : self.offset(span["end"])]
 
-class Documents:
-    """The open documents by URI; what is open is the editor's, everything else is read from the disk."""
+
+class Editor:
+    """What the editor said of itself, and its open documents by URI."""
 
     def __init__(self) -> None:
+        self.name = ""
+        self.capabilities: dict[str, Any] = {}
+        self.settings = Settings()
         self.encoding: Encoding = "utf-16"
-        self._open: dict[str, Document] = {}
+        self.documents: dict[str, Document] = {}
 
-    def open(self, uri: str, text: str, version: int | None) -> Document:
-        """Take a document from the editor."""
-        self._open[uri] = Document(uri, text, version, self.encoding)
-        return self._open[uri]
-
-    def close(self, uri: str) -> None:
-        """Forget a document."""
-        self._open.pop(uri, None)
-
-    def get(self, uri: str) -> Document | None:
-        """Return an open document."""
-        return self._open.get(uri)
-
-    def uris(self) -> list[str]:
-        """Return the URIs of all open documents."""
-        return list(self._open)
-
-    def roots(self) -> list[str]:
-        """Return the workspaces of the open documents, that of the last one first."""
-        return list(dict.fromkeys(one.root for one in reversed(self._open.values()) if one.root))
-
-    def of(self, root: str) -> dict[str, Document]:
-        """Return the open documents of a workspace by their paths in it."""
-        return {one.path: one for one in self._open.values() if one.root == root}
-
-
-class Places:
-    """Locations in the notes of one workspace, for one request: each file is read once."""
-
-    def __init__(self, documents: Documents, root: str) -> None:
-        self.root = root
-        self.opened = documents.of(root)
-        self._encoding: Encoding = documents.encoding
-        self._read: dict[str, Text] = {}
-
-    def text(self, path: str) -> Text:
-        """Return the open document of a note, else its file; without text if it has just gone."""
-        if found := self.opened.get(path) or self._read.get(path):
-            return found
-        read = ""
-        with suppress(OSError):
-            read = Path(self.root, path).read_bytes().decode("utf-8-sig", "replace")
-        self._read[path] = Text(read, self._encoding)
-        return self._read[path]
-
-    def uri(self, path: str) -> str:
-        """Return the URI of a note as the editor writes it."""
-        return self.opened[path].uri if path in self.opened else uri_of(f"{self.root}/{path}")
-
-    def line(self, path: str, number: int, column: int = 0) -> dict[str, Any]:
-        """
-        Return the location of a line, or of the link at a column, of a note.
-
-        Args:
-            path: of the note, relative to the workspace.
-            number: from 1, as memd counts lines.
-            column: from 1, in characters; 0: the whole line.
-        """
-        text = self.text(path)
-        at, before = text.line_at(text.memd_start(number) + max(0, column - 1))
-        line = content(text.lines[at])
-        start, stop = min(before, len(line)), len(line)
-        if column and (match := _LINK.match(line, start)):
-            stop = match.end()
-        span = {
-            "start": {"line": at, "character": units(line[:start], text.encoding)},
-            "end": {"line": at, "character": units(line[:stop], text.encoding)},
-        }
-        return {"uri": self.uri(path), "range": span}
+    def can(self, *path: str) -> Any:
+        """Return what is below these keys of its capabilities, or nothing."""
+        found: Any = self.capabilities
+        for key in path:
+            found = (found or {}).get(key)
+        return found

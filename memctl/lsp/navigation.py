@@ -10,8 +10,8 @@ from pathlib import Path
 from posixpath import dirname, join, normpath
 from typing import Any
 
-from memctl.lsp.completion import by_name, near
-from memctl.lsp.documents import Document, Places, uri_of
+from memctl.lsp.completion import by_name
+from memctl.lsp.documents import Document, uri_of
 from memctl.lsp.positions import content, units
 from memctl.lsp.workspace import FailedError, Workspace, stem_of
 
@@ -47,14 +47,12 @@ def heading_at(outline: dict[str, Any], offset: int) -> dict[str, Any] | None:
     return next((one for one in outline["headings"] if one["start"] <= offset <= one["stop"]), None)
 
 
-def definition(
-    document: Document, offset: int, workspace: Workspace, places: Places
-) -> dict[str, Any] | None:
-    """Return the place that the link at an offset means."""
-    link = link_at(workspace.outline(document), offset)
+def definition(params: dict[str, Any], document: Document, workspace: Workspace) -> dict[str, Any] | None:
+    """Return the place that the link at a position means."""
+    link = link_at(workspace.outline(document), document.offset(params["position"]))
     if link is None or link["path"] is None:
         return None
-    return places.line(link["path"], meant_line(link, document, workspace, places) or 1)
+    return workspace.place(link["path"], meant_line(link, document, workspace) or 1)
 
 
 def page_definition(document: Document, position: dict[str, Any]) -> dict[str, Any] | None:
@@ -66,48 +64,49 @@ def page_definition(document: Document, position: dict[str, Any]) -> dict[str, A
     return {"uri": match[1], "range": {"start": place, "end": place}}
 
 
-def hover(document: Document, offset: int, workspace: Workspace, places: Places) -> dict[str, Any] | None:
+def hover(params: dict[str, Any], document: Document, workspace: Workspace) -> dict[str, Any] | None:
     """Return the first lines of the note that a link means, or why it means none."""
-    link = link_at(workspace.outline(document), offset)
+    link = link_at(workspace.outline(document), document.offset(params["position"]))
     if link is None:
         return None
-    value = NO_NOTE.get(link["why"], "")
-    if link["why"] == "part" and meant_line(link, document, workspace, places):
-        value = ""
+    is_there = link["why"] == "part" and meant_line(link, document, workspace)
+    value = "" if is_there else NO_NOTE.get(link["why"], "")
     if link["path"] is not None:
         value = "\n\n".join(filter(None, [value, workspace.first_lines(link["path"], HOVER_LINES)]))
     span = document.span(link["start"], link["stop"])
     return {"contents": {"kind": "markdown", "value": value}, "range": span}
 
 
-def references(document: Document, offset: int, workspace: Workspace, places: Places) -> list[dict[str, Any]]:
-    """Return the links to the note of the link at an offset, to the heading there, or to the document."""
-    outline = workspace.outline(document)
-    link = link_at(outline, offset)
-    path, heading = document.path, None
-    if link is not None:
+def references(params: dict[str, Any], document: Document, workspace: Workspace) -> list[dict[str, Any]]:
+    """Return the links to the note of the link at a position, to the heading there, or to the document."""
+    outline, offset = workspace.outline(document), document.offset(params["position"])
+    if (link := link_at(outline, offset)) is not None:
         if link["path"] is None:
             return []
-        path = link["path"]
-        heading = meant_line(link, document, workspace, places) or None if link["part"] else None
-    elif at := heading_at(outline, offset):
-        # That of the first level is the note's title.
-        heading = None if at["level"] == 1 else document.memd_line(at["start"])
+        return links_to(link["path"], meant_line(link, document, workspace) if link["part"] else 0, workspace)
+    heading = heading_at(outline, offset)
+    if heading is None or heading["level"] == 1:  # that of the first level is the note's title
+        return links_to(document.path, 0, workspace)
+    return links_to(document.path, document.memd_line(heading["start"]), workspace)
+
+
+def links_to(path: str, heading: int, workspace: Workspace) -> list[dict[str, Any]]:
+    """Return the places of the links to a note, or to the heading at a line of it; 0: to all of it."""
 
     @cache
     def is_it(part: str) -> bool:
-        return heading is None or (bool(part) and line_of(part, path, workspace, places) == heading)
+        return not heading or (bool(part) and line_of(part, path, workspace) == heading)
 
     found = [
-        places.line(one["path"], one["line"] or 1, one["column"])
+        workspace.place(one["path"], one["line"] or 1, one["column"])
         for one in links_in(path, workspace)
-        if one["path"] not in places.opened and is_it(one["part"])
+        if one["path"] not in workspace.opened and is_it(one["part"])
     ]
-    for here, other in places.opened.items():
+    for here, other in workspace.opened.items():
         found += [
             {"uri": other.uri, "range": other.span(one["start"], one["stop"])}
             for one in workspace.outline(other)["links"]
-            if one["path"] == path and (here != path or heading is not None) and is_it(one["part"])
+            if one["path"] == path and (here != path or heading) and is_it(one["part"])
         ]
     return found
 
@@ -123,35 +122,34 @@ def links_in(path: str, workspace: Workspace) -> list[dict[str, Any]]:
     return found
 
 
-def meant_line(link: dict[str, Any], document: Document, workspace: Workspace, places: Places) -> int:
+def meant_line(link: dict[str, Any], document: Document, workspace: Workspace) -> int:
     """Return the line that a link to a note means, in its open document if it has one; 0: no heading."""
     part: str = link["part"]
     # The index has the headings of the file, those of *document* itself are of its text.
-    if part and part[0] != "^" and link["path"] in places.opened and link["path"] != document.path:
-        return line_of(part, link["path"], workspace, places)
+    if part and part[0] != "^" and link["path"] in workspace.opened and link["path"] != document.path:
+        return line_of(part, link["path"], workspace)
     return 0 if link["why"] == "part" else int(link["line"])
 
 
-def line_of(part: str, path: str, workspace: Workspace, places: Places) -> int:
+def line_of(part: str, path: str, workspace: Workspace) -> int:
     """Return the line of a heading as a link names it, in the open document if the note is open; 0: none."""
-    document = places.opened.get(path)
-    if document is None:
+    if (document := workspace.opened.get(path)) is None:
         answer = workspace.ask("resolve", link=f"[[/{path}#{part}]]")
         return 0 if answer["why"] == "part" else int(answer["line"])
     # A link at the end of the text is resolved by memd's rules against the headings of the text.
     asked = workspace.ask("outline", text=f"{document.sent}\n\n[[#{part}]]", path=path)
-    last = asked["links"][-1] if asked["links"] else None
-    is_ours = last is not None and last["start"] >= len(document.sent) and last["why"] != "part"
-    return int(last["line"]) if last is not None and is_ours else 0
+    ours = [one for one in asked["links"][-1:] if one["start"] >= len(document.sent) and one["why"] != "part"]
+    return int(ours[0]["line"]) if ours else 0
 
 
-def related(document: Document, offset: int, workspace: Workspace, places: Places) -> list[dict[str, Any]]:
-    """Return the places of other notes nearest to the paragraph at an offset, best first."""
-    hits = near(workspace, document.paragraph(document.line_at(offset)[0]), document.path, RELATED)
-    return [places.line(hit["path"], hit["match_line"]) for hit in hits]
+def related(params: dict[str, Any], document: Document, workspace: Workspace) -> list[dict[str, Any]]:
+    """Return the places of other notes nearest to the paragraph at a position, best first."""
+    line = document.line_at(document.offset(params["position"]))[0]
+    hits = workspace.near(document.paragraph(line), document.path, RELATED)
+    return [workspace.place(hit["path"], hit["match_line"]) for hit in hits]
 
 
-def symbols(document: Document, workspace: Workspace, _: Places) -> list[dict[str, Any]]:
+def symbols(_: dict[str, Any], document: Document, workspace: Workspace) -> list[dict[str, Any]]:
     """Return the headings as a tree; each reaches to the next of its level."""
     headings = workspace.outline(document)["headings"]
     top: list[dict[str, Any]] = []
@@ -177,10 +175,10 @@ def filters_by_name(client: str) -> bool:
     return client.casefold().startswith(_SYMBOL_CLIENTS)
 
 
-def found_symbols(query: str, workspace: Workspace, places: Places) -> list[dict[str, Any]]:
+def found_symbols(query: str, workspace: Workspace) -> list[dict[str, Any]]:
     """Return the hits of a live search as symbols, best first; none for a query that is unfinished."""
     if not query.strip():
-        return [_symbol(one["title"], one["path"], 1, places) for one in workspace.newest(SYMBOLS)]
+        return [_symbol(one["title"], one["path"], 1, workspace) for one in workspace.newest(SYMBOLS)]
     try:
         hits = workspace.ask("search", query=query, limit=SYMBOLS, prefix=True, wait=False)["hits"]
     except FailedError:  # such as "since:" before its day
@@ -190,44 +188,42 @@ def found_symbols(query: str, workspace: Workspace, places: Places) -> list[dict
             "name": hit["match_text"].strip() or hit["title"] or hit["path"],
             "kind": _STRING,
             "containerName": hit["path"],
-            "location": places.line(hit["path"], hit["match_line"]),
+            "location": workspace.place(hit["path"], hit["match_line"]),
             "score": hit["score"],
         }
         for hit in hits
     ]
 
 
-def named_symbols(query: str, workspace: Workspace, places: Places) -> list[dict[str, Any]]:
+def named_symbols(query: str, workspace: Workspace) -> list[dict[str, Any]]:
     """Return the notes by title and alias, and headings, that fit what was typed, for editors that filter."""
     wanted = query.strip().casefold()
     names = workspace.names()
-    found = [_symbol(name, note["path"], 1, places) for note, name in by_name(names.values(), query)]
+    found = [_symbol(name, note["path"], 1, workspace) for note, name in by_name(names.values(), query)]
     for path, note in names.items():
         for one in note["headings"]:
             if one["title"] != note["title"] and wanted in one["title"].casefold() and len(found) < NAMES:
-                found.append(_symbol(one["title"], path, one["line"], places))
+                found.append(_symbol(one["title"], path, one["line"], workspace))
     return found[:NAMES]
 
 
-def _symbol(name: str, path: str, line: int, places: Places) -> dict[str, Any]:
+def _symbol(name: str, path: str, line: int, workspace: Workspace) -> dict[str, Any]:
     # Of several hundred no file is read: the position is the begin of the line.
     place = {"line": line - 1, "character": 0}
     return {
         "name": name or stem_of(path),
         "kind": _FILE if line == 1 else _STRING,
         "containerName": path,
-        "location": {"uri": places.uri(path), "range": {"start": place, "end": place}},
+        "location": {"uri": workspace.uri(path), "range": {"start": place, "end": place}},
     }
 
 
-def diagnostics(document: Document, workspace: Workspace, places: Places) -> list[dict[str, Any]]:
+def diagnostics(document: Document, workspace: Workspace) -> list[dict[str, Any]]:
     """Return hints at links to nothing or to several notes, and at the note as it was saved last."""
     outline = workspace.outline(document)
     found = []
     for one in outline["links"]:
-        if one["why"] in {"", "file"} or (
-            one["why"] == "part" and meant_line(one, document, workspace, places)
-        ):
+        if one["why"] in {"", "file"} or (one["why"] == "part" and meant_line(one, document, workspace)):
             continue
         name = one["target"] + (f"#{one['part']}" if one["part"] else "")
         text = f"{name}: {NO_NOTE[one['why']]}"
@@ -270,11 +266,11 @@ def title_span(document: Document, outline: dict[str, Any]) -> dict[str, Any]:
     return {"start": place, "end": {**place, "character": units(line, document.encoding)}}
 
 
-def document_links(document: Document, workspace: Workspace, places: Places) -> list[dict[str, Any]]:
+def document_links(_: dict[str, Any], document: Document, workspace: Workspace) -> list[dict[str, Any]]:
     """Return the links to notes and files with their targets."""
     found = []
     for one in workspace.outline(document)["links"]:
-        target = None if one["path"] is None else places.uri(one["path"])
+        target = None if one["path"] is None else workspace.uri(one["path"])
         if one["why"] == "file":
             file = normpath(join(workspace.root, dirname(document.path), one["target"]))
             target = uri_of(file) if Path(file).exists() else None
@@ -283,14 +279,14 @@ def document_links(document: Document, workspace: Workspace, places: Places) -> 
     return found
 
 
-def inlay_hints(document: Document, workspace: Workspace, places: Places) -> list[dict[str, Any]]:
-    """Return the numbers of backlinks and of related notes, behind the title."""
-    outline = workspace.outline(document)
-    backlinks = references(document, len(document.text) + 1, workspace, places)
+def inlay_hints(params: dict[str, Any], document: Document, workspace: Workspace) -> list[dict[str, Any]]:
+    """Return the numbers of backlinks and of related notes, behind the title if that is in the range."""
+    end = title_span(document, workspace.outline(document))["end"]
+    if not params["range"]["start"]["line"] <= end["line"] <= params["range"]["end"]["line"]:
+        return []
     near_it = workspace.ask(
         "similar", text=document.sent[:ABOUT_CHARS].strip() or stem_of(document.path), path=document.path,
         limit=RELATED, per_source=1, min_score=CLOSE, wait=False,
     )["hits"]  # fmt: skip
-    label = f"{len(backlinks)} backlinks · {len(near_it)} related"
-    end = title_span(document, outline)["end"]
+    label = f"{len(links_to(document.path, 0, workspace))} backlinks · {len(near_it)} related"
     return [{"position": end, "label": label, "paddingLeft": True}]

@@ -8,13 +8,13 @@ import os
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from posixpath import basename, dirname, join, normpath, relpath
 from typing import Any
 from unicodedata import normalize
 from urllib.parse import quote
 
-from memctl.lsp.documents import MAX_TEXT_CHARS, Document, Documents, Places, path_of, sendable, uri_of
+from memctl.lsp.documents import MAX_TEXT_CHARS, Document, path_of, sendable, uri_of
 from memctl.lsp.navigation import heading_at, line_of, link_at, links_in, meant_line
 from memctl.lsp.positions import Text, content
 from memctl.lsp.workspace import FailedError, Workspace, stem_of
@@ -32,29 +32,27 @@ _BEHIND_URL, _BEHIND_NAME = re.compile(r"[#?]"), re.compile("#")
 _NO_SLUG = re.compile(r"[^\w\- ]")
 
 
-def prepare(document: Document, offset: int, workspace: Workspace, places: Places) -> dict[str, Any] | None:
-    """Return the range of what is renamed at an offset, a heading or the name of a note, and its name."""
-    found = _named(document, offset, workspace, places)
-    if found is None:
+def prepare(params: dict[str, Any], document: Document, workspace: Workspace) -> dict[str, Any] | None:
+    """Return the range of what is renamed at a position, a heading or the name of a note, and its name."""
+    if (found := _named(params, document, workspace)) is None:
         return None
     (start, stop), path, line = found
-    name = stem_of(path)
-    if line:
-        text = places.text(path)
-        name = text.text[slice(*_title(text, line))]
+    text = workspace.text(path)
+    name = text.text[slice(*_title(text, line))] if line else stem_of(path)
     return {"range": document.span(start, stop), "placeholder": name}
 
 
 def _named(
-    document: Document, offset: int, workspace: Workspace, places: Places
+    params: dict[str, Any], document: Document, workspace: Workspace
 ) -> tuple[tuple[int, int], str, int] | None:
-    """Return place and path of what is renamed at an offset, and the line of the heading; 0: the note."""
+    """Return place and path of what is renamed at a position, and the line of the heading; 0: the note."""
+    offset = document.offset(params["position"])
     outline = workspace.outline(document)
     if (link := link_at(outline, offset)) is not None:
         start, stop = link["written_start"], link["written_stop"]
         if link["path"] is None or start < 0:
             return None
-        line = meant_line(link, document, workspace, places)
+        line = meant_line(link, document, workspace)
         if not line:
             return None
         hash_ = document.text.find("#", start, stop)
@@ -69,34 +67,44 @@ def _named(
     return None
 
 
-def rename(
-    document: Document, offset: int, new: str, workspace: Workspace, documents: Documents
-) -> tuple[Edits, tuple[str, str] | None]:
+def rename(params: dict[str, Any], document: Document, workspace: Workspace) -> dict[str, Any]:
     """
-    Return the edits that rename what is at an offset, and of a note the move of its file.
+    Return the edits that rename what is at a position, and of a note the move of its file.
 
     Raises:
-        FailedError: nothing there has a name, the new name is none, or a file is not as it is indexed.
+        FailedError: nothing there has a name, the new name is none, a file is not as it is indexed, or the
+            editor cannot move files.
     """
-    found = _named(document, offset, workspace, Places(documents, workspace.root))
-    if found is None:
+    if (found := _named(params, document, workspace)) is None:
         raise FailedError("here is nothing to rename: neither a heading nor a link to a note")
     _, path, line = found
-    new = " ".join(new.split())
+    new = " ".join(params["newName"].split())
     if line:
         if not new:
             raise FailedError("a heading needs a text")
-        return _rename_heading(path, line, new, workspace, documents), None
+        return _workspace_edit(_rename_heading(path, line, new, workspace), [], workspace)
     name = _SUFFIX.sub("", new)
     to = normpath(join(dirname(path), name + (_SUFFIX.search(path) or [".md"])[0]))
     if not name or name.startswith("/") or to.startswith("../"):
         raise FailedError(f"{new!r} is no name for a note of this workspace")
     if to != path and os.path.lexists(f"{workspace.root}/{to}") and to.casefold() != path.casefold():
         raise FailedError(f"{to} is there already")
-    return moved({path: to}, workspace, documents), (path, to)
+    return _workspace_edit(_moved({path: to}, workspace), [(path, to)], workspace)
 
 
-def moved(pairs: dict[str, str], workspace: Workspace, documents: Documents) -> Edits:
+def files_moved(params: dict[str, Any], workspace: Workspace) -> dict[str, Any]:
+    """Return the edits that follow files and folders that the editor is about to move in a workspace."""
+    inside = f"{workspace.root}/"
+    pairs = {path_of(one["oldUri"]) or "": path_of(one["newUri"]) or "" for one in params["files"]}
+    pairs = {
+        old.removeprefix(inside).rstrip("/"): new.removeprefix(inside).rstrip("/")
+        for old, new in pairs.items()
+        if old.startswith(inside) and new.startswith(inside)
+    }
+    return _workspace_edit(_moved(pairs, workspace), [], workspace)
+
+
+def _moved(pairs: dict[str, str], workspace: Workspace) -> Edits:
     """Return the edits that keep the links right when notes or folders move, by old path and new path."""
     workspace.sync()
     root = workspace.root
@@ -151,7 +159,7 @@ def moved(pairs: dict[str, str], workspace: Workspace, documents: Documents) -> 
         new = relpath(f"{root}/{to}", f"{root}/{here}")
         return f"./{new}" if written.startswith("./") and not new.startswith("../") else new
 
-    return _edits(touched, workspace, documents, change, of_note=True)
+    return _edits(touched, workspace, change, of_note=True)
 
 
 def _ends(path: str) -> list[str]:
@@ -160,13 +168,12 @@ def _ends(path: str) -> list[str]:
     return ["/".join(parts[at:]) for at in range(len(parts) - 1, -1, -1)]
 
 
-def _rename_heading(path: str, line: int, new: str, workspace: Workspace, documents: Documents) -> Edits:
-    places = Places(documents, workspace.root)
+def _rename_heading(path: str, line: int, new: str, workspace: Workspace) -> Edits:
     slug = _NO_SLUG.sub("", normalize("NFC", new).casefold()).replace(" ", "-")  # as GitHub makes it
 
     @cache
     def is_it(part: str) -> bool:
-        return line_of(part, path, workspace, places) == line
+        return line_of(part, path, workspace) == line
 
     def change(_: str, link: dict[str, Any]) -> str | None:
         part: str = link["part"]
@@ -178,30 +185,27 @@ def _rename_heading(path: str, line: int, new: str, workspace: Workspace, docume
         return above + hash_ + " ".join(_NO_PART.sub(" ", new).split())
 
     workspace.sync()
-    edits = _edits({path}, workspace, documents, change, of_note=False)
-    text = places.text(path)
+    edits = _edits({path}, workspace, change, of_note=False)
+    text = workspace.text(path)
     edits.setdefault(path, []).append({"range": text.span(*_title(text, line)), "newText": new})
     return edits
 
 
-def _edits(
-    paths: set[str], workspace: Workspace, documents: Documents, change: Change, *, of_note: bool
-) -> Edits:
+def _edits(paths: set[str], workspace: Workspace, change: Change, *, of_note: bool) -> Edits:
     """Return the edits of the links that *change* changes, in the notes that link to *paths* and in these."""
-    places = Places(documents, workspace.root)
     known: dict[str, list[dict[str, Any]]] = defaultdict(list)  # the links of each file by the index
     for path in sorted(paths):
         for one in links_in(path, workspace):
             known[one["path"]].append(one)
     edits: Edits = {}
-    for path in dict.fromkeys([*sorted(paths), *known, *places.opened]):
-        text = places.text(path)
+    for path in dict.fromkeys([*sorted(paths), *known, *workspace.opened]):
+        text = workspace.text(path)
         if len(text.text) > MAX_TEXT_CHARS:
             raise FailedError(f"{path} is too long: its links cannot be read")
         outline = workspace.ask("outline", text=sendable(text.text), path=path)
         in_text = [one for one in known[path] if one["line"] is not None]
         is_there = sum(one["path"] in paths and one["kind"] != "definition" for one in outline["links"])
-        if path not in places.opened and path not in paths and is_there != len(in_text):
+        if path not in workspace.opened and path not in paths and is_there != len(in_text):
             raise FailedError(f"{path} is not as it is indexed: it was changed just now. Try again")
         found = []
         for link in outline["links"]:
@@ -263,43 +267,26 @@ def _plain(path: str) -> str:
     return _SUFFIX.sub("", normalize("NFC", path).casefold())
 
 
-def workspace_edit(
-    edits: Edits, moves: list[tuple[str, str]], places: Places, capabilities: dict[str, Any]
-) -> dict[str, Any]:
+def _workspace_edit(edits: Edits, moves: list[tuple[str, str]], workspace: Workspace) -> dict[str, Any]:
     """
     Return the edits as the editor takes them, with the moves of files behind them.
 
     Raises:
         FailedError: the editor cannot move files for a server.
     """
-    can = (capabilities.get("workspace") or {}).get("workspaceEdit") or {}
-    if moves and "rename" not in (can.get("resourceOperations") or ()):
+    can = partial(workspace.editor.can, "workspace", "workspaceEdit")
+    if moves and "rename" not in (can("resourceOperations") or ()):
         raise FailedError("this editor cannot rename files for a language server: headings can be renamed")
     # Neovim has the second and does not name the first.
-    if not (can.get("documentChanges") or can.get("resourceOperations")):
-        return {"changes": {places.uri(path): found for path, found in edits.items()}}
-    changes: list[dict[str, Any]] = [
-        {
-            "textDocument": {
-                "uri": places.uri(path),
-                "version": places.opened[path].version if path in places.opened else None,
-            },
-            "edits": found,
-        }
-        for path, found in edits.items()
-    ]
+    if not (can("documentChanges") or can("resourceOperations")):
+        return {"changes": {workspace.uri(path): found for path, found in edits.items()}}
+    changes: list[dict[str, Any]] = []
+    for path, found in edits.items():
+        document = workspace.opened.get(path)
+        version = document.version if document else None
+        changes.append({"textDocument": {"uri": workspace.uri(path), "version": version}, "edits": found})
     changes += [
-        {"kind": "rename", "oldUri": places.uri(old), "newUri": uri_of(f"{places.root}/{new}")}
+        {"kind": "rename", "oldUri": workspace.uri(old), "newUri": uri_of(f"{workspace.root}/{new}")}
         for old, new in moves
     ]
     return {"documentChanges": changes}
-
-
-def files_moved(params: dict[str, Any], root: str) -> dict[str, str]:
-    """Return old path → new path in a workspace of the files and folders that the editor is about to move."""
-    pairs = {path_of(one["oldUri"]) or "": path_of(one["newUri"]) or "" for one in params["files"]}
-    return {
-        old.removeprefix(f"{root}/").rstrip("/"): new.removeprefix(f"{root}/").rstrip("/")
-        for old, new in pairs.items()
-        if old.startswith(f"{root}/") and new.startswith(f"{root}/")
-    }

@@ -6,7 +6,7 @@ Nothing is written to a note; stdout is the editor's.
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -15,10 +15,10 @@ from typing import Any, BinaryIO
 
 from memctl import __version__, jsonrpc, paths, workspaces
 from memctl.jsonrpc import InvalidLineError, JsonRpcError, JsonRpcNotification, JsonRpcRequest
-from memctl.lsp import completion, navigation
-from memctl.lsp.documents import Document, Documents, Places, path_of
+from memctl.lsp import actions, completion, navigation, rename
+from memctl.lsp.documents import Document, Editor, path_of
 from memctl.lsp.positions import Encoding
-from memctl.lsp.settings import Settings, changed
+from memctl.lsp.settings import changed
 from memctl.lsp.workspace import Daemon, FailedError, Workspace
 
 NOT_INITIALIZED = -32002
@@ -28,11 +28,17 @@ DOCUMENTATION_LINES = 12
 IDLE_S = 0.3  # from the last change to the diagnostics: less disturbs typing
 SAVED_S = 1.0  # from a save to the diagnostics of all open documents: the index follows in less
 INDEX_S = 5.0  # until a first index is looked at again
-COMMANDS = ("memd.search", "memd.related", "memd.recall", "memd.add")
+COMMANDS = {
+    "memd.search": actions.search, "memd.related": actions.related,
+    "memd.recall": actions.recall, "memd.add": actions.add,
+}  # fmt: skip
 ENCODINGS: tuple[Encoding, ...] = ("utf-32", "utf-8", "utf-16")  # the cheapest for us first
 _WARNING, _INFO = 2, 3  # MessageType
+# What a message of another shape than the protocol's ends in; it is reported.
+_UNFORESEEN = (KeyError, TypeError, ValueError, AttributeError, IndexError, OSError)
 
 Handler = Callable[[dict[str, Any]], Any]
+Answer = Callable[[dict[str, Any], Document, Workspace], Any]
 Message = JsonRpcRequest | JsonRpcNotification | InvalidLineError | None
 
 
@@ -53,10 +59,7 @@ class Server:
         self._daemon = Daemon()
         self._workspaces: dict[str, Workspace] = {}
         self._folders: list[str] = []
-        self._documents = Documents()
-        self._settings = Settings()
-        self._client: dict[str, Any] = {}  # its capabilities
-        self._client_name = ""
+        self._editor = Editor()
         self._asked = 0  # requests to the editor
         self._due: dict[str, float] = {}  # URI → when its diagnostics are made
         self._is_ready = self._is_shut = False
@@ -64,17 +67,17 @@ class Server:
             "initialize": self._initialize,
             "shutdown": self._shutdown,
             "completionItem/resolve": self._resolve,
-            "textDocument/completion": self._completion,
+            "textDocument/completion": self._on(completion.complete),
             "textDocument/definition": self._definition,
-            "textDocument/hover": self._at(navigation.hover),
-            "textDocument/references": self._at(navigation.references),
-            "textDocument/implementation": self._at(navigation.related),
-            "textDocument/documentSymbol": self._of(navigation.symbols),
-            "textDocument/documentLink": self._of(navigation.document_links),
-            "textDocument/inlayHint": self._inlay_hints,
-            "textDocument/prepareRename": self._prepare_rename,
-            "textDocument/rename": self._rename,
-            "textDocument/codeAction": self._code_actions,
+            "textDocument/hover": self._on(navigation.hover),
+            "textDocument/references": self._on(navigation.references),
+            "textDocument/implementation": self._on(navigation.related),
+            "textDocument/documentSymbol": self._on(navigation.symbols),
+            "textDocument/documentLink": self._on(navigation.document_links),
+            "textDocument/inlayHint": self._on(navigation.inlay_hints),
+            "textDocument/prepareRename": self._on(rename.prepare),
+            "textDocument/rename": self._on(rename.rename),
+            "textDocument/codeAction": self._on(actions.actions),
             "workspace/symbol": self._symbols,
             "workspace/willRenameFiles": self._will_rename,
             "workspace/executeCommand": self._execute,
@@ -127,13 +130,12 @@ class Server:
 
     def _answer(self, request: JsonRpcRequest) -> bytes:
         try:
-            handler = self._handler(request)
-            return jsonrpc.result(request.id, handler(request.params))
+            return jsonrpc.result(request.id, self._handler(request)(request.params))
         except JsonRpcError as error:
             return jsonrpc.failure(request.id, error)
         except FailedError as error:
             return jsonrpc.failure(request.id, JsonRpcError(REQUEST_FAILED, str(error)))
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError, OSError) as error:
+        except _UNFORESEEN as error:
             _report(error)
             what = f"{request.method} failed inside memctl lsp ({type(error).__name__}): please report it"
             return jsonrpc.failure(request.id, JsonRpcError(jsonrpc.INTERNAL_ERROR, what))
@@ -158,7 +160,7 @@ class Server:
             return
         try:
             handler(notification.params)
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        except _UNFORESEEN as error:
             _report(error)
 
     def _write(self, message: bytes) -> None:
@@ -174,34 +176,36 @@ class Server:
     # -- the session ---------------------------------------------------------------------------------
 
     def _initialize(self, params: dict[str, Any]) -> dict[str, Any]:
-        self._client = params.get("capabilities") or {}
-        self._client_name = str((params.get("clientInfo") or {}).get("name", ""))
-        offered = (self._client.get("general") or {}).get("positionEncodings") or ["utf-16"]
-        self._documents.encoding = next((one for one in ENCODINGS if one in offered), "utf-16")
+        editor = self._editor
+        editor.capabilities = params.get("capabilities") or {}
+        editor.name = str((params.get("clientInfo") or {}).get("name", ""))
+        offered = editor.can("general", "positionEncodings") or ["utf-16"]
+        editor.encoding = next((one for one in ENCODINGS if one in offered), "utf-16")
         folders = [one["uri"] for one in params.get("workspaceFolders") or ()]
         self._folders = [path for uri in folders or [params.get("rootUri") or ""] if (path := path_of(uri))]
         self._is_ready = True
         self._configure(params.get("initializationOptions"))
-        # VS Code's own Markdown has both.
-        is_code = self._client_name.startswith("Visual Studio Code")
         shown = {
-            "documentSymbolProvider": self._settings.documentSymbols,
-            "documentLinkProvider": self._settings.documentLinks,
+            "documentSymbolProvider": (editor.settings.documentSymbols, True),
+            "documentLinkProvider": (editor.settings.documentLinks, {}),
+            "inlayHintProvider": (editor.settings.inlayHints, True),
         }
-        shown = {name: not is_code if value is None else value for name, value in shown.items()}
+        has_own = editor.name.startswith("Visual Studio Code")  # its own Markdown
         every = {"scheme": "file", "pattern": {"glob": "**"}}
         return {
             "capabilities": {
-                "positionEncoding": self._documents.encoding,
+                "positionEncoding": editor.encoding,
                 "textDocumentSync": {"openClose": True, "change": 2, "save": True},
                 "completionProvider": {"triggerCharacters": completion.TRIGGERS, "resolveProvider": True},
                 "definitionProvider": True,
                 "hoverProvider": True,
                 "referencesProvider": True,
                 "implementationProvider": True,
-                **({"documentSymbolProvider": True} if shown["documentSymbolProvider"] else {}),
-                **({"documentLinkProvider": {}} if shown["documentLinkProvider"] else {}),
-                **({"inlayHintProvider": True} if self._settings.inlayHints else {}),
+                **{
+                    name: how
+                    for name, (is_on, how) in shown.items()
+                    if is_on or (is_on is None and not has_own)
+                },
                 "renameProvider": {"prepareProvider": True},
                 "codeActionProvider": {"codeActionKinds": ["quickfix", "refactor"]},
                 "executeCommandProvider": {"commands": list(COMMANDS)},
@@ -218,10 +222,10 @@ class Server:
         self._is_shut = True
 
     def _configure(self, given: Any) -> None:
-        self._settings, wrong = changed(self._settings, given)
+        self._editor.settings, wrong = changed(self._editor.settings, given)
         for text in wrong:
             self._show(_WARNING, text)
-        self._plan(self._documents.uris(), 0)
+        self._plan(self._editor.documents, 0)
 
     def _did_change_folders(self, params: dict[str, Any]) -> None:
         gone = {path_of(one["uri"]) for one in params["event"]["removed"]}
@@ -229,12 +233,13 @@ class Server:
         self._folders = [one for one in [*self._folders, *added] if one and one not in gone]
 
     def _did_open(self, params: dict[str, Any]) -> None:
-        given = params["textDocument"]
-        self._documents.open(given["uri"], given["text"], given.get("version"))
-        self._plan([given["uri"]], 0)
+        given, editor = params["textDocument"], self._editor
+        document = Document(given["uri"], given["text"], given.get("version"), editor.encoding)
+        editor.documents[document.uri] = document
+        self._plan([document.uri], 0)
 
     def _did_change(self, params: dict[str, Any]) -> None:
-        document = self._documents.get(params["textDocument"]["uri"])
+        document = self._editor.documents.get(params["textDocument"]["uri"])
         if document is None:
             return
         for change in params["contentChanges"]:
@@ -243,19 +248,19 @@ class Server:
         self._plan([document.uri], IDLE_S)
 
     def _did_save(self, params: dict[str, Any]) -> None:
-        if (document := self._documents.get(params["textDocument"]["uri"])) is not None:
+        if (document := self._editor.documents.get(params["textDocument"]["uri"])) is not None:
             document.copy_of = None
-        self._plan(self._documents.uris(), SAVED_S)
+        self._plan(self._editor.documents, SAVED_S)
 
     def _did_close(self, params: dict[str, Any]) -> None:
         uri = params["textDocument"]["uri"]
-        self._documents.close(uri)
-        if self._due.pop(uri, None) is not None or self._settings.diagnostics:
+        self._editor.documents.pop(uri, None)
+        if self._due.pop(uri, None) is not None or self._editor.settings.diagnostics:
             self._publish(uri, None, [])
 
     # -- diagnostics ---------------------------------------------------------------------------------
 
-    def _plan(self, uris: list[str], in_s: float) -> None:
+    def _plan(self, uris: Iterable[str], in_s: float) -> None:
         self._due |= dict.fromkeys(uris, time.monotonic() + in_s)
 
     def _pause_s(self) -> float | None:
@@ -267,21 +272,20 @@ class Server:
         if due > time.monotonic():
             return
         del self._due[uri]
-        document = self._documents.get(uri)
+        document = self._editor.documents.get(uri)
         if document is None or document.root is None:
             return
         found: list[dict[str, Any]] = []
         try:
             workspace = self._workspace(document.root)
-            if self._settings.diagnostics:
+            if self._editor.settings.diagnostics:
                 if not workspace.is_indexed():  # each link would seem broken
                     self._plan([uri], INDEX_S)
                     return
-                places = Places(self._documents, document.root)
-                found = navigation.diagnostics(document, workspace, places)
+                found = navigation.diagnostics(document, workspace)
         except FailedError:  # it is said where the user asks for something
             return
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        except _UNFORESEEN as error:
             _report(error)
             return
         self._publish(uri, document.version, found)
@@ -292,48 +296,27 @@ class Server:
 
     # -- answers -------------------------------------------------------------------------------------
 
-    def _here(self, params: dict[str, Any]) -> tuple[Document, Workspace, Places] | None:
-        """Return the document of a request, its workspace and the places there; None outside of any."""
-        document = self._documents.get(params["textDocument"]["uri"])
-        if document is None or document.root is None:
-            return None
-        return document, self._workspace(document.root), Places(self._documents, document.root)
-
-    def _at(self, answer: Callable[[Document, int, Workspace, Places], Any]) -> Handler:
-        """Return a handler of requests about a position in a note."""
+    def _on(self, answer: Answer) -> Handler:
+        """Return a handler of requests about an open document; outside of any workspace nothing is known."""
 
         def handle(params: dict[str, Any]) -> Any:
-            if (here := self._here(params)) is None:
+            document = self._editor.documents.get(params["textDocument"]["uri"])
+            if document is None or document.root is None:
                 return None
-            document, workspace, places = here
-            return answer(document, document.offset(params["position"]), workspace, places)
+            return answer(params, document, self._workspace(document.root))
 
         return handle
 
-    def _of(self, answer: Callable[[Document, Workspace, Places], Any]) -> Handler:
-        """Return a handler of requests about a whole note."""
-        return lambda params: answer(*here) if (here := self._here(params)) else None
-
     def _workspace(self, root: str) -> Workspace:
-        workspace = self._workspaces.setdefault(root, Workspace(root, self._daemon))
-        workspace.is_current = False
+        workspace = self._workspaces.setdefault(root, Workspace(root, self._daemon, self._editor))
+        workspace.begin()
         return workspace
 
     def _roots(self) -> list[str]:
         """Return the workspaces of the open documents and of the editor's folders."""
-        around = (workspaces.above(folder) for folder in self._folders)
-        return list(dict.fromkeys([*self._documents.roots(), *(root for root in around if root)]))
-
-    def _completion(self, params: dict[str, Any]) -> Any:
-        if (here := self._here(params)) is None:
-            return None
-        document, workspace, places = here
-        able = (self._client.get("textDocument") or {}).get("completion") or {}
-        return completion.complete(
-            document, params["position"], workspace, places, self._settings.links,
-            as_snippets=self._client_name == "Neovim"
-            and (able.get("completionItem") or {}).get("snippetSupport") is True,
-        )  # fmt: skip
+        opened = (one.root for one in reversed(self._editor.documents.values()))  # that of the last one first
+        found = (*opened, *map(workspaces.above, self._folders))
+        return list(dict.fromkeys(root for root in found if root))
 
     def _resolve(self, item: dict[str, Any]) -> dict[str, Any]:
         place = item.get("data")
@@ -347,79 +330,36 @@ class Server:
 
     def _definition(self, params: dict[str, Any]) -> Any:
         if path_of(params["textDocument"]["uri"]) != self._page():
-            return self._at(navigation.definition)(params)
-        page = self._documents.get(params["textDocument"]["uri"])
+            return self._on(navigation.definition)(params)
+        page = self._editor.documents.get(params["textDocument"]["uri"])
         return navigation.page_definition(page, params["position"]) if page else None
 
-    def _inlay_hints(self, params: dict[str, Any]) -> Any:
-        here = self._here(params)
-        hints = navigation.inlay_hints(*here) if here else []
-        first, last = params["range"]["start"]["line"], params["range"]["end"]["line"]
-        return [one for one in hints if first <= one["position"]["line"] <= last]
-
     def _symbols(self, params: dict[str, Any]) -> Any:
-        by_name = self._settings.symbols == "names" or (
-            self._settings.symbols == "auto" and navigation.filters_by_name(self._client_name)
-        )
+        chosen, name = self._editor.settings.symbols, self._editor.name
+        by_name = chosen == "names" or (chosen == "auto" and navigation.filters_by_name(name))
         find = navigation.named_symbols if by_name else navigation.found_symbols
-        found = [
-            one
-            for root in self._roots()
-            for one in find(params["query"], self._workspace(root), Places(self._documents, root))
-        ]
+        found = [one for root in self._roots() for one in find(params["query"], self._workspace(root))]
         # Of several workspaces the best come first; of one, the order is that of the search.
         return sorted(found, key=lambda one: -one.get("score", 0.0))
 
-    def _prepare_rename(self, params: dict[str, Any]) -> Any:
-        from memctl.lsp import rename  # only few sessions rename anything
-
-        return self._at(rename.prepare)(params)
-
-    def _rename(self, params: dict[str, Any]) -> Any:
-        from memctl.lsp import rename
-
-        if (here := self._here(params)) is None:
-            return None
-        document, workspace, places = here
-        offset = document.offset(params["position"])
-        edits, move = rename.rename(document, offset, params["newName"], workspace, self._documents)
-        return rename.workspace_edit(edits, [move] if move else [], places, self._client)
-
     def _will_rename(self, params: dict[str, Any]) -> Any:
-        from memctl.lsp import rename
-
         old = path_of(params["files"][0]["oldUri"])
         root = workspaces.above(Path(old).parent) if old else None
-        if root is None:
-            return None
-        workspace = self._workspace(root)
-        edits = rename.moved(rename.files_moved(params, root), workspace, self._documents)
-        return rename.workspace_edit(edits, [], Places(self._documents, root), self._client)
-
-    def _code_actions(self, params: dict[str, Any]) -> Any:
-        from memctl.lsp import actions
-
-        if (here := self._here(params)) is None:
-            return []
-        return actions.actions(here[0], params, here[1], self._settings.links, self._client)
+        return rename.files_moved(params, self._workspace(root)) if root else None
 
     # -- commands ------------------------------------------------------------------------------------
 
     def _execute(self, params: dict[str, Any]) -> Any:
-        from memctl.lsp import actions
-
-        commands = {"memd.search": actions.search, "memd.related": actions.related,
-                    "memd.recall": actions.recall, "memd.add": actions.add}  # fmt: skip
-        if params["command"] not in commands:
+        if params["command"] not in COMMANDS:
             raise JsonRpcError(jsonrpc.INVALID_PARAMS, f"there is no command {params['command']!r}")
         given = (params.get("arguments") or [{}])[0]
         given = given if isinstance(given, dict) else {"query": given}
-        document = self._documents.get(given.get("uri", ""))
+        document = self._editor.documents.get(given.get("uri", ""))
         roots = [document.root] if document is not None and document.root else self._roots()
         if not roots:
             raise FailedError("no workspace is open here: memctl init makes one of a folder")
-        answer = commands[params["command"]](given, document, self._workspace(roots[0]), self._page())
-        if "page" in answer and ((self._client.get("window") or {}).get("showDocument") or {}).get("support"):
+        answer = COMMANDS[params["command"]](given, document, self._workspace(roots[0]), self._page())
+        if "page" in answer and self._editor.can("window", "showDocument", "support"):
             self._asked += 1
             shown = {"uri": answer["page"], "takeFocus": True}
             self._write(jsonrpc.request(f"memd-{self._asked}", "window/showDocument", shown))

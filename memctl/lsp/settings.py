@@ -14,10 +14,8 @@ class Settings(NamedTuple):
     documentLinks: bool | None = None  # noqa: N815
 
 
-CHOICES: dict[str, tuple[str, ...]] = {
-    "links": ("auto", "wiki", "wiki-path", "markdown"),
-    "symbols": ("auto", "search", "names"),
-}
+STYLES = ("wiki", "wiki-path", "markdown")
+CHOICES = {"links": ("auto", *STYLES), "symbols": ("auto", "search", "names")}
 
 
 def changed(settings: Settings, given: Any) -> tuple[Settings, list[str]]:

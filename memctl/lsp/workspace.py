@@ -1,11 +1,16 @@
-"""What the language server asks the daemon about one workspace, with a copy of the notes' names."""
+"""What the language server knows of one workspace: from the daemon, from open documents, and from files."""
 
 import os
+import re
 from collections import Counter
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memctl.exits import CommandError
-from memctl.lsp.documents import Document
+from memctl.lsp.documents import Document, Editor, uri_of
+from memctl.lsp.positions import Text, content, units
+from memctl.lsp.settings import STYLES
 
 if TYPE_CHECKING:
     from memctl.client import Client
@@ -14,6 +19,7 @@ SYNC_S = 30.0  # until saved changes are in the index
 CALL_TIMEOUT_S = 10.0  # an editor's user has gone on by then
 STYLE_NOTES = 40  # the newest, whose links say how the user writes them; arbitrary
 STYLE_LINKS = 50  # of each
+_LINK = re.compile(r"!?\[\[[^\]\n]*\]\]|!?\[[^\]\n]*\](?:\([^)\n]*\)|\[[^\]\n]*\])?")
 
 
 def stem_of(path: str) -> str:
@@ -33,9 +39,7 @@ class Daemon:
         self._client: Client | None = None
         self.connections = 0  # made so far
 
-    def call(
-        self, method: str, params: dict[str, Any], timeout_s: float | None = CALL_TIMEOUT_S
-    ) -> dict[str, Any]:
+    def call(self, method: str, params: dict[str, Any], timeout_s: float = CALL_TIMEOUT_S) -> dict[str, Any]:
         """
         Call the daemon, which is started if none runs.
 
@@ -66,31 +70,46 @@ class Daemon:
 
 
 class Workspace:
-    """One workspace."""
+    """One workspace. What `begin` forgets holds for one request: names are asked for and files read once."""
 
-    def __init__(self, root: str, daemon: Daemon) -> None:
+    def __init__(self, root: str, daemon: Daemon, editor: Editor) -> None:
         self.root = root
-        self._daemon = daemon
-        self._connection = 0  # of `_names`: the index of another daemon may be another one
-        self._generation = 0
-        self.is_current = False  # nothing else was asked for since `names` asked: one request asks once
-        self._names: dict[str, dict[str, Any]] = {}
+        self.editor = editor
+        self.opened: dict[str, Document] = {}  # by path
         self.stems: Counter[str] = Counter()  # how many notes have a file of this name, without case
+        self._daemon = daemon
+        self._read: dict[str, Text] = {}
+        self._names: dict[str, dict[str, Any]] = {}
+        self._generation = 0
+        self._connection = 0  # of `_names`: the index of another daemon may be another one
+        self._is_current = False
         self._style = ""
         self._is_indexed = False
 
-    def ask(self, method: str, **params: Any) -> dict[str, Any]:
-        """Call a method. Raises FailedError."""
-        return self._daemon.call(method, {"workspace": self.root, **params})
+    def begin(self) -> None:
+        """Forget what may have changed since the last request."""
+        self._is_current = False
+        self._read = {}
+        self.opened = {one.path: one for one in self.editor.documents.values() if one.root == self.root}
 
-    def ask_long(self, method: str, timeout_s: float, **params: Any) -> dict[str, Any]:
-        """Call a method that may take longer. Raises FailedError."""
-        return self._daemon.call(method, {"workspace": self.root, **params}, timeout_s)
+    def ask(self, method: str, *, within_s: float = CALL_TIMEOUT_S, **params: Any) -> dict[str, Any]:
+        """Call a method. Raises FailedError."""
+        return self._daemon.call(method, {"workspace": self.root, **params}, within_s)
+
+    def near(self, text: str, without: str, limit: int) -> list[dict[str, Any]]:
+        """Return the hits nearest in meaning to a text, one a note, without one note."""
+        if not text:
+            return []
+        asked: dict[str, Any] = {"path": without} if without else {}
+        hits: list[dict[str, Any]] = self.ask(
+            "similar", text=text, limit=limit, per_source=1, wait=False, **asked
+        )["hits"]
+        return hits
 
     def sync(self) -> None:
         """Wait until what is saved is in the index. Raises FailedError."""
-        self.ask_long("sync", SYNC_S)
-        self.is_current = False
+        self.ask("sync", within_s=SYNC_S)
+        self._is_current = False
 
     def is_indexed(self) -> bool:
         """Return whether the first index has all words of all notes."""
@@ -112,29 +131,27 @@ class Workspace:
 
     def names(self) -> dict[str, dict[str, Any]]:
         """Return the names of all notes by path; only what changed since the last request is read."""
-        if self.is_current:
+        if self._is_current:
             return self._names
-        after, generation, since = "", None, self._generation
+        first = page = self.ask("names", since=self._generation)
+        if self._connection != self._daemon.connections:
+            self._connection = self._daemon.connections
+            if self._generation:
+                self._generation = 0
+                return self.names()
+        if first["all"]:
+            self._names, self._generation = {}, 0
+        for path in first["removed"]:
+            self._names.pop(path, None)
         while True:
-            answer = self.ask("names", since=since, **({"after": after} if after else {}))
-            if self._connection != self._daemon.connections:
-                self._connection = self._daemon.connections
-                if since:
-                    self._generation = 0
-                    return self.names()
-            if generation is None:  # the first page
-                generation = answer["generation"]
-                if answer["all"]:
-                    self._names, since = {}, 0
-                for path in answer["removed"]:
-                    self._names.pop(path, None)
-            self._names |= {note["path"]: note for note in answer["notes"]}
-            if answer["next"] is None:
-                if generation != self._generation:
-                    self.stems = Counter(stem_of(path).casefold() for path in self._names)
-                self._generation, self.is_current = generation, True
-                return self._names
-            after = answer["next"]
+            self._names |= {note["path"]: note for note in page["notes"]}
+            if page["next"] is None:
+                break
+            page = self.ask("names", since=self._generation, after=page["next"])
+        if first["generation"] != self._generation:
+            self.stems = Counter(stem_of(path).casefold() for path in self._names)
+        self._generation, self._is_current = first["generation"], True
+        return self._names
 
     def newest(self, count: int) -> list[dict[str, Any]]:
         """Return the newest notes, the newest first."""
@@ -142,17 +159,17 @@ class Workspace:
         return sorted(notes, key=lambda one: (one["date"], one["path"]), reverse=True)[:count]
 
     def style(self) -> str:
-        """Return how links are written here: wiki (by the file's name), wiki-path, or markdown."""
+        """Return how links are written: as is set, else wiki (by the file's name), wiki-path or markdown."""
+        if (chosen := self.editor.settings.links) != "auto":
+            return chosen
         if not self._style:
-            count = {"wiki": 0, "wiki-path": 0, "markdown": 0}
-            for note in self.newest(STYLE_NOTES):
-                found = self.ask("links", path=note["path"], which="out", limit=STYLE_LINKS)["links"]
-                for one in found:
-                    if one["kind"] == "text":
-                        count["wiki-path" if "/" in one["target"] else "wiki"] += 1
-                    elif one["kind"] == "markdown":
-                        count["markdown"] += 1
-            self._style = max(count, key=lambda style: count[style])  # the first where none is used
+            count = Counter(
+                one["kind"] if one["kind"] == "markdown" else "wiki-path" if "/" in one["target"] else "wiki"
+                for note in self.newest(STYLE_NOTES)
+                for one in self.ask("links", path=note["path"], which="out", limit=STYLE_LINKS)["links"]
+                if one["kind"] in {"markdown", "text"}
+            )
+            self._style = max(STYLES, key=lambda style: count[style])  # the first where none is used
         return self._style
 
     def first_lines(self, path: str, lines: int) -> str:
@@ -163,3 +180,38 @@ class Workspace:
         if note["superseded_by"]:
             parts.append(f"superseded by {', '.join(note['superseded_by'])}")
         return "\n\n".join([*parts, "---", note["text"]])
+
+    def text(self, path: str) -> Text:
+        """Return the open document of a note, else its file; without text if it has just gone."""
+        if found := self.opened.get(path) or self._read.get(path):
+            return found
+        read = ""
+        with suppress(OSError):
+            read = Path(self.root, path).read_bytes().decode("utf-8-sig", "replace")
+        self._read[path] = Text(read, self.editor.encoding)
+        return self._read[path]
+
+    def uri(self, path: str) -> str:
+        """Return the URI of a note as the editor writes it."""
+        return self.opened[path].uri if path in self.opened else uri_of(f"{self.root}/{path}")
+
+    def place(self, path: str, number: int, column: int = 0) -> dict[str, Any]:
+        """
+        Return the location of a line, or of the link at a column, of a note.
+
+        Args:
+            path: of the note, relative to the workspace.
+            number: from 1, as memd counts lines.
+            column: from 1, in characters; 0: the whole line.
+        """
+        text = self.text(path)
+        at, before = text.line_at(text.memd_start(number) + max(0, column - 1))
+        line = content(text.lines[at])
+        start, stop = min(before, len(line)), len(line)
+        if column and (match := _LINK.match(line, start)):
+            stop = match.end()
+        span = {
+            "start": {"line": at, "character": units(line[:start], text.encoding)},
+            "end": {"line": at, "character": units(line[:stop], text.encoding)},
+        }
+        return {"uri": self.uri(path), "range": span}
