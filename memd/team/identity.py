@@ -54,9 +54,15 @@ class Identity:
         *name*: of this machine; "": that of the host.
         """
         self.machine = name or socket.gethostname()
-        self.owner = _user()
+        self.owner = ""  # for a number without a name, as in some containers
+        with suppress(OSError, KeyError):
+            self.owner = getpass.getuser()
         self._path = config_dir / NAME
-        known = self._read()
+        known: _Remembered | None = None
+        with suppress(OSError, msgspec.DecodeError, ValueError):
+            found = msgspec.json.decode(self._path.read_bytes(), type=_Remembered)
+            bytes.fromhex(found.id)
+            known = found
         if known is None or known.machine != _machine_key():  # a home that was copied is another machine
             known = _Remembered(secrets.token_hex(ID_BYTES), _machine_key())
         self._known = known
@@ -118,13 +124,6 @@ class Identity:
             fsio.replace_own(self._path, msgspec.json.format(msgspec.json.encode(found)) + b"\n")
             self._known = found
 
-    def _read(self) -> _Remembered | None:
-        with suppress(OSError, msgspec.DecodeError, ValueError):
-            found = msgspec.json.decode(self._path.read_bytes(), type=_Remembered)
-            bytes.fromhex(found.id)
-            return found
-        return None
-
 
 def _token(root: Path) -> str:
     """Return the token in a folder; "" without one that can be read."""
@@ -143,10 +142,3 @@ def _machine_key() -> str:
     with suppress(OSError):
         raw = Path("/etc/machine-id").read_bytes()
     return hashlib.blake2b(raw, digest_size=8, person=b"memd-machine").hexdigest()
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):  # no name for this number, as in some containers
-        return ""

@@ -77,8 +77,7 @@ class Milvus:
         self.last_error = ""
         self._client: Any = None
         self._known = False  # both collections exist and are ours
-        self._lock = threading.Lock()  # protects the connecting, and the making of collections
-        self._connecting = threading.Lock()
+        self._lock = threading.RLock()  # protects the connecting, and the making of collections
         self._failure: StoreError | None = None  # of the last attempt to connect
         self._failed_at = 0.0  # in monotonic seconds
         self._file_lock: int | None = None  # descriptor; of a file of Milvus Lite
@@ -130,12 +129,14 @@ class Milvus:
         return True
 
     def search(
-        self, collection: str, queries: Sequence[Any], limit: int, timeout_s: float, *,
-        where: str = "", fields: Sequence[str] = (),
+        self, collection: str, queries: Sequence[Any], timeout_s: float, *, limit: int = 0, where: str = "",
+        keys: Sequence[int] | None = None, fields: Sequence[str] = (),
     ) -> list[list[ListHit]]:  # fmt: skip
-        """Return the best rows for each query, best first; a sparse one is a mapping."""
+        """Return the best rows for each query, best first, of all or of *keys*; a sparse one is a mapping."""
         if not queries:
             return []
+        if keys is not None:
+            limit, where = len(keys), " and ".join(filter(None, [where, among("key", keys)]))
         limit = min(limit, MOST_ROWS)
         field = "df" if collection == self.workspaces else "w" if isinstance(queries[0], dict) else "u"
         found = self._call(
@@ -149,10 +150,12 @@ class Milvus:
                 [ListHit(one["id"], one["distance"], dict(one["entity"])) for one in some] for some in found
             ]
             for some in lists:
-                keys = {hit.key for hit in some if type(hit.key) in {int, str}}
+                here = {hit.key for hit in some if type(hit.key) in {int, str}}
                 are_scores = all(isinstance(hit.score, float) and math.isfinite(hit.score) for hit in some)
-                if len(some) > limit or len(keys) < len(some) or not are_scores:
+                if len(some) > limit or len(here) < len(some) or not are_scores:
                     raise ValueError("rows that cannot be")
+                if keys is not None and not here <= set(keys):
+                    raise ValueError("chunks that nobody asked for")
             if len(lists) != len(queries):
                 raise ValueError("another number of lists than was asked for")
             return lists
@@ -166,11 +169,8 @@ class Milvus:
         zero = [0.0] * self.dimensions
         for start in range(0, len(keys), TEXTS_AT_ONCE):
             some = keys[start : start + TEXTS_AT_ONCE]
-            where = among("key", some)
-            [hits] = self.search(self.chunks, [zero], len(some), timeout_s, where=where, fields=fields)
+            [hits] = self.search(self.chunks, [zero], timeout_s, keys=some, fields=fields)
             found += [as_struct({**hit.row, "key": hit.key}, Whole) for hit in hits]
-            if not {one.key for one in found} <= set(keys):
-                raise StoreError("the team's store answered with chunks that nobody asked for")
         return found
 
     def listed_workspaces(self, timeout_s: float) -> list[WorkspaceRow]:
@@ -214,28 +214,49 @@ class Milvus:
     # -- writing -------------------------------------------------------------------------------------------
 
     def create(self, dimensions: int, timeout_s: float) -> None:
-        """Create the collections, unless they exist."""
+        """Create the collections, unless they exist; another daemon may do so at the same time."""
         with self._lock:
             if self.exists(timeout_s):
                 return
-            types = self._library().DataType
+            library = self._library()
+            types, client = library.DataType, library.MilvusClient
             number, text, sparse = types.INT64, types.VARCHAR, types.SPARSE_FLOAT_VECTOR
             numbers = ("source", "revision", "ordinal", "day", "decays", "expires", "expires_on")
-            fields: dict[str, tuple[Any, Row]] = {
+            of_chunks: dict[str, tuple[Any, Row]] = {
                 "key": (number, {"is_primary": True}), "ws": (text, {"max_length": 32}),
                 **dict.fromkeys(numbers, (number, {})),
                 "marks": (types.ARRAY, {"element_type": number, "max_capacity": MAX_MARKS}),
                 "shown": (text, {"max_length": 65_535}), "has_u": (types.BOOL, {}),
                 "u": (types.FLOAT_VECTOR, {"dim": dimensions}), "w": (sparse, {}),
             }  # fmt: skip
-            indexes = {"u": "FLAT" if self._is_lite else "AUTOINDEX", "w": SPARSE}
-            self._create(self.chunks, {"dimensions": dimensions}, fields, indexes, timeout_s)
-            fields = {
+            of_workspaces: dict[str, tuple[Any, Row]] = {
                 "ws": (text, {"max_length": 32, "is_primary": True}),
                 **dict.fromkeys(("name", "machine", "owner", "model"), (text, {"max_length": 4_000})),
                 "chunks": (number, {}), "df": (sparse, {}),
             }  # fmt: skip
-            self._create(self.workspaces, {}, fields, {"df": SPARSE}, timeout_s)
+            for name, facts, fields, indexes in (
+                (self.chunks, {"schema": SCHEMA, "dimensions": dimensions}, of_chunks,
+                 {"u": "FLAT" if self._is_lite else "AUTOINDEX", "w": SPARSE}),
+                (self.workspaces, {"schema": SCHEMA}, of_workspaces, {"df": SPARSE}),
+            ):  # fmt: skip
+                if self._facts(name, timeout_s) is not None:
+                    continue
+                schema = client.create_schema(
+                    auto_id=False, enable_dynamic_field=False, description=f"{OURS}{json.dumps(facts)}"
+                )
+                for field, (kind, options) in fields.items():
+                    schema.add_field(field, kind, **options)
+                parameters = client.prepare_index_params()
+                for field, index in indexes.items():
+                    parameters.add_index(field, index_type=index, metric_type="IP")
+                try:
+                    self._call(
+                        "create_collection", timeout_s, name, schema=schema, index_params=parameters,
+                        consistency_level="Bounded",
+                    )  # fmt: skip
+                except StoreError:
+                    if self._facts(name, timeout_s) is None:
+                        raise
             self.exists(timeout_s)
 
     def upsert(self, collection: str, rows: Sequence[Row], timeout_s: float) -> None:
@@ -280,36 +301,6 @@ class Milvus:
             )
         return facts
 
-    def _create(
-        self,
-        name: str,
-        facts: Row,
-        fields: dict[str, tuple[Any, Row]],
-        indexes: dict[str, str],
-        timeout_s: float,
-    ) -> None:
-        if self._facts(name, timeout_s) is not None:
-            return
-        client = self._library().MilvusClient
-        schema = client.create_schema(
-            auto_id=False,
-            enable_dynamic_field=False,
-            description=f"{OURS}{json.dumps({'schema': SCHEMA, **facts})}",
-        )
-        for field, (kind, options) in fields.items():
-            schema.add_field(field, kind, **options)
-        parameters = client.prepare_index_params()
-        for field, index in indexes.items():
-            parameters.add_index(field, index_type=index, metric_type="IP")
-        try:
-            self._call(
-                "create_collection", timeout_s, name, schema=schema, index_params=parameters,
-                consistency_level="Bounded",
-            )  # fmt: skip
-        except StoreError:
-            if self._facts(name, timeout_s) is None:  # another daemon may have made it meanwhile
-                raise
-
     def _call(self, method: str, timeout_s: float, *given: Any, most: int = 0, **named: Any) -> Any:
         client = self._connected()
         call: Callable[..., Any] = getattr(client, method)
@@ -332,7 +323,7 @@ class Milvus:
         client = self._client
         if client is not None:
             return client
-        if not self._connecting.acquire(timeout=LITE_CONNECT_S):
+        if not self._lock.acquire(timeout=LITE_CONNECT_S):
             raise StoreError(f"{self.uri}: is being connected")
         try:
             # Whoever waited for an attempt that failed does not wait for another one.
@@ -343,7 +334,7 @@ class Milvus:
             self._failure, self._failed_at = error, time.monotonic()
             raise
         finally:
-            self._connecting.release()
+            self._lock.release()
         return self._client
 
     def _connect(self) -> Any:

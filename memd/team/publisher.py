@@ -34,10 +34,11 @@ from memd.index.index import Index
 from memd.index.outbox import SentSource
 from memd.index.snapshot import View
 from memd.index.visibility import Visibility
+from memd.records import Source
 from memd.team.filters import among
 from memd.team.identity import Identity, Publication
 from memd.team.milvus import Milvus, Row
-from memd.team.rows import chunk_rows, frequencies, number, outgoing
+from memd.team.rows import chunk_rows, frequencies, number
 
 log = structlog.get_logger()
 T = TypeVar("T")
@@ -58,8 +59,6 @@ STALE_SHARE = 1 / 50
 COUNTING_SHARE = 1 / 100
 COUNTED_CHUNKS = 50_000  # at most: 7 s in this thread. Of a larger workspace a sample is counted
 LONGEST_COUNTING_PAUSE_S = 600.0
-# Revisions begin with the time in microseconds; one of the year 2200 is a lie that would outgrow an integer.
-MAX_REVISION = 230 * 365 * 24 * 3600 * 1_000_000
 NO_MODEL_DIMENSIONS = 384  # of a collection that somebody without vectors makes: those of the shipped model
 
 Kind = Literal["missing", "other", "unknown"]  # unknown: at home
@@ -387,8 +386,8 @@ class Publisher:
                 holders = snapshot.superseded_by(source.id)
                 try:
                     batch[sent] = chunk_rows(
-                        outgoing(view, source, has_vectors=has_vectors), shared.id, sent.revision,
-                        average=terms.length, superseded_by=holders,
+                        view, source, shared.id, sent.revision,
+                        average=terms.length, has_vectors=has_vectors, superseded_by=holders,
                         dimensions=self._milvus.dimensions, fades=shared.fading.why(source) is not None,
                     )  # fmt: skip
                 except StoreRefusedError as error:
@@ -431,14 +430,12 @@ class Publisher:
             step = max(1, -(-count // COUNTED_CHUNKS))
             some = list(view.snapshot.sources.values())[::step]
 
-            def each() -> Any:
+            def each() -> Iterator[Source]:
                 for source in some:
-                    if self._stop.is_set() or not shared.is_open:
-                        raise IndexClosedError(f"the workspace {shared.root} is being closed")
-                    with suppress(StoreRefusedError):
-                        yield outgoing(view, source, has_vectors=False)
+                    self._expect_open(shared)
+                    yield source
 
-            found = frequencies(each(), step)
+            found = frequencies(view, each(), step)
         row = {
             "ws": shared.id, "name": shared.root.name, "machine": self._identity.machine,
             "owner": self._identity.owner, "model": terms.model_id, "chunks": count, "df": found,
@@ -458,8 +455,6 @@ class Publisher:
             listed.setdefault(row.source, Counter())[row.revision] += 1
             keys[row.source] = row.key
         highest = max((revision for has in listed.values() for revision in has), default=0)
-        if highest > MAX_REVISION:
-            raise StoreError("the team's store answered with a revision of a year far from now")
         self._in_index(shared, lambda: shared.index.writer.outbox.note_differing((), (), highest))
         found: dict[str, Kind] = {}
         with shared.index.view_apart() as view:

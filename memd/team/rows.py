@@ -17,7 +17,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
 from datetime import date
 from functools import lru_cache
 from itertools import chain
@@ -42,6 +42,8 @@ from memd.text import normalized, paired
 MAX_ROW_BYTES: Final = 65_000  # of what an answer shows of a chunk; a VARCHAR of Milvus has 65,535
 MAX_MARKS: Final = 1_024  # of a source, for filters
 MAX_WORKSPACES: Final = 10_000  # of a team; arbitrary
+# Revisions begin with the time in microseconds; one of the year 2200 is a lie that would outgrow an integer.
+MAX_REVISION: Final = 230 * 365 * 24 * 3600 * 1_000_000
 MAX_COUNT: Final = 1 << 40  # of chunks; arbitrary, far beyond any team
 NUMBER_BITS: Final = 63
 NOTHING: Final = 0  # a dimension that no term has: a sparse vector must not be empty
@@ -96,7 +98,7 @@ class Listed(Struct, frozen=True):
 
     key: Number
     source: Number
-    revision: Number
+    revision: Annotated[int, Meta(ge=0, le=MAX_REVISION)]
 
 
 class Whole(Struct, frozen=True):
@@ -156,64 +158,49 @@ def dimension(term: str) -> int:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class OutgoingSource:
-    """A source as it leaves the machine."""
+def words_of(view: View, source: Source) -> tuple[list[StoredChunk], list[list[str]], str]:
+    """Return a source of an agent's *view*, which has no secrets: its chunks, their words, its front matter.
 
-    source: Source
-    fields: tuple[tuple[str, str], ...]  # the front matter, as filters compare it
-    chunks: list[StoredChunk]
-    words: list[list[str]]  # of each chunk, as the index has them
-    vectors: list[NDArray[np.float32] | None]  # u of each chunk; None: it has no vector
-
-
-def outgoing(view: View, source: Source, *, has_vectors: bool = True) -> OutgoingSource:
-    """Return a source of an agent's *view*, which has no secrets.
-
-    Raises StoreRefusedError if its path has one.
+    Raises:
+        StoreRefusedError: its path has a secret.
     """
     if mask(source.path) != source.path:
         raise StoreRefusedError("its path has a secret")
     contexts = view.reader.contexts([source.id])
     front = dict(view.reader.front_matters([source.id])).get(source.id, NO_FRONT)
-    stored = view.reader.chunks_of(source.id)
+    chunks = view.reader.chunks_of(source.id)
     words = []
-    for place, chunk in enumerate(stored):
+    for place, chunk in enumerate(chunks):
         read = read_by_model(contexts.get(chunk.id, ""), chunk.text)
         text = paired(searchable(read, source.path, None if place else front))
         words.append(view.reader.indexed_terms(text))
-    vectors: list[NDArray[np.float32] | None] = [None] * len(stored)
-    rows, columns = view.snapshot.rows, view.snapshot.columns
-    if has_vectors and stored and rows.count:
-        table = np.frombuffer(rows.buffer, np.float32, rows.count * rows.dim).reshape(rows.count, rows.dim)
-        spread = columns.row[places(columns, np.asarray([stored[0].id], np.int64), PLACES)]
-        some = table[spread[spread >= 0]]
-        for place, row in enumerate(columns.row[[chunk.id for chunk in stored]].tolist()):
-            if row >= 0:
-                mean = some.mean(axis=0) if len(some) else table[row]
-                vectors[place] = (1 - SOURCE_SHARE) * table[row] + SOURCE_SHARE * mean
-    return OutgoingSource(source, tuple(sorted(fields_of(json.loads(front)))), stored, words, vectors)
+    return chunks, words, front
 
 
 def chunk_rows(
-    document: OutgoingSource,
-    workspace: str,
-    revision: int,
-    *,
-    average: float,
-    superseded_by: Sequence[str],
-    dimensions: int,
-    fades: bool,
-) -> list[dict[str, Any]]:
+    view: View, source: Source, workspace: str, revision: int, *, average: float, has_vectors: bool,
+    superseded_by: Sequence[str], dimensions: int, fades: bool,
+) -> list[dict[str, Any]]:  # fmt: skip
     """Return the rows of a source's chunks.
 
     *average*: length of a chunk in terms, the same in all rows of the workspace; *fades*: the score decays
     with age.
 
     Raises:
-        StoreRefusedError: a chunk is too long for a row.
+        StoreRefusedError: its path has a secret, or a chunk is too long for a row.
     """
-    source = document.source
+    chunks, words_in, front = words_of(view, source)
+    fields = tuple(sorted(fields_of(json.loads(front))))  # as filters compare them
+    vectors: list[NDArray[np.float32] | None] = [None] * len(chunks)  # u of each chunk
+    rows, columns = view.snapshot.rows, view.snapshot.columns
+    if has_vectors and chunks and rows.count:
+        table = np.frombuffer(rows.buffer, np.float32, rows.count * rows.dim).reshape(rows.count, rows.dim)
+        spread = columns.row[places(columns, np.asarray([chunks[0].id], np.int64), PLACES)]
+        some = table[spread[spread >= 0]]
+        for place, row in enumerate(columns.row[[chunk.id for chunk in chunks]].tolist()):
+            if row >= 0:
+                mean = some.mean(axis=0) if len(some) else table[row]
+                vectors[place] = (1 - SOURCE_SHARE) * table[row] + SOURCE_SHARE * mean
     shares = shares_of(dated=source.dated)
     last = source.valid_until.toordinal() if source.valid_until else 0
 
@@ -221,15 +208,13 @@ def chunk_rows(
         """Return a share of w, its counts, and the count at which a term has half of its weight."""
         return share, Counter(words), K1 * (1 - B + B * length / max(average, 1.0))
 
-    first = next(iter(document.words), [])
+    first = next(iter(words_in), [])
     of_first = part(shares.first, first, len(first))
-    of_file = part(shares.file, chain(*document.words), sum(map(len, document.words)))
+    of_file = part(shares.file, chain(*words_in), sum(map(len, words_in)))
     found = []
-    for ordinal, (chunk, words, vector) in enumerate(
-        zip(document.chunks, document.words, document.vectors, strict=True)
-    ):
+    for ordinal, (chunk, words, vector) in enumerate(zip(chunks, words_in, vectors, strict=True)):
         shown = Shown(
-            source.path, source.title, source.tags, document.fields, source.day_of, source.origin,
+            source.path, source.title, source.tags, fields, source.day_of, source.origin,
             source.evergreen, source.external, tuple(superseded_by), chunk.heading, chunk.text,
             chunk.start_line, chunk.end_line, chunk.start_byte, chunk.entry, chunk.origin,
         )  # fmt: skip
@@ -245,17 +230,16 @@ def chunk_rows(
             for term in {*words, *first}
             if (weight := sum(share * has[term] / (has[term] + norm) for share, has, norm in parts)) > 0
         }
-        row = {
+        found.append({
             "key": number(workspace, source.path, ordinal), "ws": workspace,
             "source": number(workspace, source.path), "revision": revision, "ordinal": ordinal,
             "day": source.day.toordinal(), "decays": source.day.toordinal() if fades else 0,
             "expires": 0 if superseded_by else last, "expires_on": last,
-            "marks": list(marks(source.path, source.tags, document.fields))[:MAX_MARKS],
+            "marks": list(marks(source.path, source.tags, fields))[:MAX_MARKS],
             "shown": raw.decode(), "has_u": vector is not None,
             "u": [0.0] * dimensions if vector is None else vector.tolist(),
             "w": weights or {NOTHING: 1.0},
-        }  # fmt: skip
-        found.append(row)
+        })  # fmt: skip
     return found
 
 
@@ -315,12 +299,13 @@ def chunk_of(shown: Shown, chunk: int, source: int) -> StoredChunk:
     )  # fmt: skip
 
 
-def frequencies(documents: Iterable[OutgoingSource], times: float = 1.0) -> dict[int, float]:
+def frequencies(view: View, sources: Iterable[Source], times: float = 1.0) -> dict[int, float]:
     """Return the document frequencies of terms: dimension → chunks."""
     counts: Counter[int] = Counter()
-    for document in documents:
-        for words in document.words:
-            counts.update(map(dimension, set(words)))
+    for source in sources:
+        with suppress(StoreRefusedError):
+            for words in words_of(view, source)[1]:
+                counts.update(map(dimension, set(words)))
     return {place: float(count * times) for place, count in counts.items()} or {NOTHING: 1.0}
 
 

@@ -13,13 +13,14 @@ For any thread.
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cache
-from operator import or_
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from memd.config import Weights
 from memd.errors import DeadlineError
@@ -30,28 +31,20 @@ from memd.index.snapshot import View
 from memd.records import Mode, Source, Tokenizer
 from memd.search import ranking, runs
 from memd.search.called import by_titles
-from memd.search.dedup import MIN_TERMS, fingerprint, fold, is_near
+from memd.search.dedup import MIN_TERMS, Dedup, fingerprint, fold, is_near
 from memd.search.explanation import Term, Word
-from memd.search.identifiers import FEW, parts_of, share_read, with_names
+from memd.search.identifiers import FEW, MEANT, SYLLABLES, parts_of, share_read, with_names
 from memd.search.keyword import CORRECTED_SHARE, POOL, Matched, idf, query_terms, reachable, term_of_forms
 from memd.search.query import Query
 from memd.search.ranking import Candidate
 from memd.search.score import NO_WEIGHTS, PreparedQuery, in_a_row, is_newest_asked, placed, raised
 from memd.search.search import Answer, Hit, Place, StepTimer, sureness
-from memd.search.snippet import Line, Part, Wanted, lines_of, passage, snippet, wanted, with_fence
+from memd.search.snippet import Line, Part, lines_of, passage, snippet, wanted, with_fence
 from memd.search.spelling import corrected, spelling
 from memd.search.word_forms import with_forms
-from memd.team.filters import among, expression, passes
+from memd.team.filters import expression, passes
 from memd.team.milvus import ListHit, Milvus
-from memd.team.rows import (
-    HitRow,
-    WorkspaceRow,
-    as_frequency,
-    as_struct,
-    chunk_of,
-    dimension,
-    source_of,
-)
+from memd.team.rows import HitRow, WorkspaceRow, as_frequency, as_struct, chunk_of, dimension, source_of
 from memd.text import is_spaceless, prepare
 
 CALL_S = 2.0  # of each call of a search
@@ -74,7 +67,7 @@ class TeamAnswer:
 class _Scored:
     """A candidate."""
 
-    found: HitRow
+    row: HitRow
     vector: float | None = None
     words: dict[int, float] = field(default_factory=dict)  # by dimension
     keyword: float | None = None
@@ -145,38 +138,46 @@ def search(  # noqa: PLR0917 - the same of each search, then the query
     if prepared.weights is None and vectors and has_words:
         matched = _matched(candidates, terms)
         weights = ranking.weights_matched(matched.most, has_all=0 < matched.most >= matched.every)
-    read = share_read(view, own, parts, prepared.unread) if vectors else 1.0
-    weights = ranking.weights_read(weights, read)
+    weights = ranking.weights_read(weights, share_read(view, own, parts, prepared.unread) if vectors else 1.0)
     for one in candidates.values():
         one.weights = ranking.weights_seen(weights, vector=one.vector is not None, keyword=has_words)
         one.merged = min(1.0, ranking.weighted(one.vector, one.keyword, one.weights))
-        if one.found.decays:
-            age = prepared.today.toordinal() - one.found.decays
+        if one.row.decays:
+            age = prepared.today.toordinal() - one.row.decays
             one.decay = ranking.half_life_decay(age, prepared.half_life_days, prepared.decay_floor)
     here = _read(milvus, candidates, prepared, view, workspaces, set(known))
+    sources = {one.source.id: one.source for one in here.values()}
     timer.lap("load")
 
     # As at home: names, order, supersession, floor, duplicates, snippets.
     named = _named(here, parts, terms) if vectors and has_words else {}
     by_score = _ranked(here, prepared, named, has_words=has_words)
-    called = by_titles(query.text, terms, by_score, here.sources) if has_words else {}
-    texts = {one.id: here.text(one.id) for one in by_score[: runs.FIRST]} if has_words else {}
+    called = by_titles(query.text, terms, by_score, sources) if has_words else {}
+    texts = {one.id: here[one.id].text for one in by_score[: runs.FIRST]} if has_words else {}
     by_score = raised(raised(by_score, in_a_row(prepared, texts)), called)
-    ranked = placed(by_score, here.supersession).candidates
+    at = {(one.home.ws, one.source.path): one.source.id for one in here.values()}
+    supersession = Supersession.of(
+        (at[one.home.ws, newer], one.source.id)
+        for one in here.values()
+        for newer in one.superseded_by
+        if (one.home.ws, newer) in at
+    )
+    ranked = placed(by_score, supersession).candidates
     # As at home: no floor where words alone judge, or a name.
     floor = prepared.floor if vectors or prepared.is_floor_named else 0.0
     found = fold(
         view, [one for one in ranked if one.merged >= floor or one.id in called], prepared.limit,
-        prepared.per_source, lambda _: True, compared=lambda _view, ids, _sources: _ReadTexts(here, ids),
+        prepared.per_source, lambda _: True,
+        compared=lambda _view, ids, _sources: _ReadTexts([here[number] for number in ids]),
     )  # fmt: skip
-    knows = any(one.keyword for one in here.scored.values()) or any(t.document_frequency for t in terms)
-    words = wanted(query, {term.text: term.idf * term.share for term in own})
+    knows = any(one.scored.keyword for one in here.values()) or any(t.document_frequency for t in terms)
+    sure = sureness(view, prepared, ranked, lambda _: True, found, sources, knows=knows)
+    hits = _hits(here, found, prepared, {term.text: term.idf * term.share for term in own})
     mode: Mode = prepared.mode if vectors else "keyword"
-    sure = sureness(view, prepared, ranked, lambda _: True, found, here.sources, knows=knows)
-    hits = here.hits(found.kept, found.folded, words, prepared)
     answer = Answer(prepared, hits, mode, 0, sure, timings_ms=timer.laps_ms)
     timer.lap("fuse")
-    return TeamAnswer(answer, here.homes, here.keys)
+    homes = {one.source.id: one.home for one in here.values()}
+    return TeamAnswer(answer, homes, {number: one.key for number, one in here.items()})
 
 
 # -- words ---------------------------------------------------------------------------------------------------
@@ -196,7 +197,9 @@ def _frequencies(milvus: Milvus, terms: Sequence[str], chunks: int) -> Counter[s
     found: Counter[str] = Counter()
     for start in range(0, len(terms), MAX_TERMS):
         some = terms[start : start + MAX_TERMS]
-        lists = milvus.search(milvus.workspaces, [{dimension(term): 1.0} for term in some], 1_000, CALL_S)
+        lists = milvus.search(
+            milvus.workspaces, [{dimension(term): 1.0} for term in some], CALL_S, limit=1_000
+        )
         for term, hits in zip(some, lists, strict=True):
             found[term] = min(sum(as_frequency(hit.score, chunks) for hit in hits), chunks)
     return found
@@ -241,42 +244,29 @@ def _vectors(
 def _candidates(
     milvus: Milvus, prepared: PreparedQuery, terms: Sequence[Term], vectors: Sequence[list[float]]
 ) -> dict[int, _Scored]:
-    """Return the best chunks of either list, by key."""
-    where = expression(prepared.query)
-    fields, most = HitRow.__struct_fields__, max(OF_SOURCE, prepared.per_source)
+    """Return the best chunks of each list by key, at most some of each source."""
+    where, fields = expression(prepared.query), HitRow.__struct_fields__
+    lists: list[list[ListHit]] = []
+    if vectors:
+        has_vector = f"has_u == true and {where}" if where else "has_u == true"
+        lists += milvus.search(milvus.chunks, vectors, CALL_S, limit=LIST, where=has_vector, fields=fields)
+    asked: dict[int, float] = {}
+    for term in sorted(terms, key=lambda term: term.weight):  # of a word and its forms the larger counts
+        asked |= dict.fromkeys(map(dimension, _texts(term) if term.weight > 0 else ()), term.weight)
+    if asked and not (prepared.mode == "vector" and vectors):
+        lists += milvus.search(milvus.chunks, [asked], CALL_S, limit=LIST, where=where, fields=fields)
     found: dict[int, _Scored] = {}
-
-    def few_of_each(hits: Sequence[ListHit], limit: int) -> Iterator[tuple[ListHit, HitRow]]:
-        """Yield up to *limit* rows of a list, at most some of each source."""
+    for hits in lists:
         of_source: Counter[int] = Counter()
+        few: dict[int, _Scored] = {}
         for hit in hits:
             row = as_struct(hit.row, HitRow)
             of_source[row.source] += 1
-            if of_source[row.source] <= most and limit:
-                limit -= 1
-                yield hit, row
-
-    if vectors:
-        has_vector = f"has_u == true and {where}" if where else "has_u == true"
-        lists = milvus.search(milvus.chunks, vectors, LIST, CALL_S, where=has_vector, fields=fields)
-        for hits in lists:
-            for hit, row in few_of_each(hits, LIST):
-                if hit.score > 0:
-                    one = found.setdefault(hit.key, _Scored(row))
-                    one.vector = max(hit.score, one.vector or 0.0)
-    if prepared.mode == "vector" and vectors:
-        return dict(list(found.items())[:POOL])
-    best = dict(list(found.items())[: POOL * len(vectors)])
-    asked: dict[int, float] = {}
-    for term in terms:
-        for text in _texts(term):
-            asked[dimension(text)] = max(term.weight, asked.get(dimension(text), 0.0))
-    asked = {place: weight for place, weight in asked.items() if weight > 0}
-    if asked:
-        [hits] = milvus.search(milvus.chunks, [asked], LIST, CALL_S, where=where, fields=fields)
-        for hit, row in few_of_each(hits, POOL):
-            best.setdefault(hit.key, found.get(hit.key) or _Scored(row))
-    return best
+            is_one_of_few = of_source[row.source] <= max(OF_SOURCE, prepared.per_source)
+            if hit.score > 0 and is_one_of_few and len(few) < POOL:
+                few[hit.key] = _Scored(row)
+        found |= few
+    return found
 
 
 def _newest(milvus: Milvus, query: Query) -> dict[int, _Scored]:
@@ -294,23 +284,16 @@ def _score(
     view: View,
 ) -> None:
     """Fill in the exact scores of all candidates: those of one list are not in the other."""
-    missing = [key for key, one in candidates.items() if one.vector is None] if vectors else []
-    if missing:
-        where = f"has_u == true and {among('key', missing)}"
-        for hits in milvus.search(milvus.chunks, vectors, len(missing), CALL_S, where=where):
-            for hit in hits:
-                if one := candidates.get(hit.key):
-                    one.vector = max(hit.score, one.vector or 0.0, 0.0)
-    for one in candidates.values():
-        if one.vector is not None:
-            one.vector = min(max(view.snapshot.cosines.score(one.vector), 0.0), 1.0)
+    keys = list(candidates)
+    for hits in milvus.search(milvus.chunks, vectors, CALL_S, keys=keys, where="has_u == true"):
+        for hit in hits:
+            score = min(max(view.snapshot.cosines.score(hit.score), 0.0), 1.0)
+            candidates[hit.key].vector = max(score, candidates[hit.key].vector or 0.0)
     places = sorted({dimension(text) for term in terms for text in _texts(term)})
-    asked, where = [{place: 1.0} for place in places], among("key", candidates)
-    lists = milvus.search(milvus.chunks, asked, len(candidates), CALL_S, where=where)
+    lists = milvus.search(milvus.chunks, [{place: 1.0} for place in places], CALL_S, keys=keys)
     for place, hits in zip(places, lists, strict=True):
         for hit in hits:
-            if one := candidates.get(hit.key):
-                one.words[place] = min(max(hit.score, 0.0), 1.0)
+            candidates[hit.key].words[place] = min(max(hit.score, 0.0), 1.0)
     for one in candidates.values():
         one.keyword = keyword_score(one.words, terms)
 
@@ -327,12 +310,31 @@ def keyword_score(words: Mapping[int, float], terms: Sequence[Term]) -> float:
 
 def _matched(candidates: Mapping[int, _Scored], terms: Sequence[Term]) -> Matched:
     """Count the query's words in the candidates, as `KeywordArm.matched` does."""
-    has: dict[str, list[bool]] = {}
+    words: dict[str, NDArray[np.bool_]] = {}
     for term in terms:
         each = [any(one.words.get(dimension(text)) for text in _texts(term)) for one in candidates.values()]
-        has[term.text] = list(map(or_, has.get(term.text, each), each))
-    words = {text: np.array(each, np.bool_) for text, each in has.items()}
+        has = np.array(each, np.bool_)
+        words[term.text] = words.get(term.text, has) | has
     return Matched(np.arange(len(candidates)), words, dict.fromkeys(words, 0.0), 0.0)
+
+
+# -- as at home ----------------------------------------------------------------------------------------------
+
+
+class _Read(NamedTuple):
+    """A candidate whose text was read."""
+
+    scored: _Scored
+    key: str
+    chunk: StoredChunk
+    source: Source
+    home: WorkspaceRow
+    superseded_by: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The heading and the text."""
+        return f"{self.chunk.heading}\n{self.chunk.text}"
 
 
 def _read(  # noqa: PLR0917 - called once
@@ -342,117 +344,59 @@ def _read(  # noqa: PLR0917 - called once
     view: View,
     workspaces: Mapping[str, WorkspaceRow],
     known: set[str],
-) -> "_Here":
-    """Read the texts of the best candidates; those that may not answer are left out."""
+) -> dict[int, _Read]:
+    """Read the texts of the best candidates that may answer, under numbers of this answer.
+
+    These are 2, 4, …, so that no two chunks are neighbours.
+    """
     today = prepared.today.toordinal()
 
     def order(key: int) -> float:
         one = candidates[key]
-        is_over = 0 < one.found.expires < today
+        is_over = 0 < one.row.expires < today
         return -one.merged * one.decay * (ranking.EXPIRED_SHARE if is_over else 1.0)
 
-    here, left = _Here(), sorted(candidates, key=order)
-    while left and len(here.chunks) < max(TEXTS, 2 * prepared.limit):
+    here: dict[int, _Read] = {}
+    numbers: dict[tuple[str, str], int] = {}  # (workspace, path) → source
+    left = sorted(candidates, key=order)
+    while left and len(here) < max(TEXTS, 2 * prepared.limit):
         some, left = left[:TEXTS], left[TEXTS:]
         if prepared.expired():
             raise DeadlineError("the search took longer than its deadline (in step 'load'); ask for less")
         for whole in milvus.texts(some, CALL_S):
             shown, key = whole.parsed(), f"{whole.key:016x}"
-            number = here.at.get((whole.ws, shown.path), len(here.at) + 1)
-            source = source_of(whole, shown, number)
-            if whole.ws not in workspaces or key in known:
-                continue
-            if passes(prepared.query, source, shown, view.reader.indexed_terms):
-                here.at[whole.ws, shown.path] = number
-                here.sources[number], here.homes[number] = source, workspaces[whole.ws]
-                here.superseded_by[number] = shown.superseded_by
-                chunk = 2 * (len(here.chunks) + 1)
-                here.chunks[chunk], here.keys[chunk] = chunk_of(shown, chunk, number), key
-                here.scored[chunk] = candidates[whole.key]
+            source = source_of(whole, shown, numbers.setdefault((whole.ws, shown.path), len(numbers) + 1))
+            home = workspaces.get(whole.ws)
+            if home and key not in known and passes(prepared.query, source, shown, view.reader.indexed_terms):
+                chunk = chunk_of(shown, 2 * (len(here) + 1), source.id)
+                here[chunk.id] = _Read(candidates[whole.key], key, chunk, source, home, shown.superseded_by)
     return here
 
 
-# -- as at home ----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Here:
-    """The candidates that were read, under numbers of this answer: 2, 4, …, so that none are neighbours."""
-
-    chunks: dict[int, StoredChunk] = field(default_factory=dict)
-    scored: dict[int, _Scored] = field(default_factory=dict)
-    keys: dict[int, str] = field(default_factory=dict)
-    at: dict[tuple[str, str], int] = field(default_factory=dict)  # (workspace, path) → source
-    sources: dict[int, Source] = field(default_factory=dict)
-    homes: dict[int, WorkspaceRow] = field(default_factory=dict)
-    superseded_by: dict[int, tuple[str, ...]] = field(default_factory=dict)
-
-    @property
-    def supersession(self) -> Supersession:
-        """Which candidates replace which."""
-        return Supersession.of(
-            (self.at[home, newer], source)
-            for (home, _), source in self.at.items()
-            for newer in self.superseded_by[source]
-            if (home, newer) in self.at
-        )
-
-    def hits(
-        self,
-        kept: Sequence[Candidate],
-        folded: Mapping[int, Sequence[int]],
-        words: Wanted,
-        prepared: PreparedQuery,
-    ) -> list[Hit]:
-        """Return the hits with their snippets; no line is shown twice."""
-        shown: dict[int, set[Line]] = {}
-        found = []
-        for rank, candidate in enumerate(kept):
-            chunk, source = self.chunks[candidate.id], self.sources[candidate.source]
-            better = shown.setdefault(source.id, set())
-            part = Part(rank, lines_of(chunk, better))
-            if passage([part]) is None:
-                part = Part(rank, lines_of(chunk))
-            if (whole := passage([part])) is None:  # a chunk of blank lines; memd makes none
-                continue
-            better.update(part.lines)
-            cut = snippet(whole.text, whole.start_line, words, start_byte=whole.start_byte)
-            same = (self.chunks[number] for number in folded.get(candidate.id, ()))
-            places = (
-                Place(one.id, self.sources[one.source].path, one.start_line, one.end_line) for one in same
-            )
-            hit = Hit(
-                candidate, source, chunk, (part,), whole, with_fence(chunk, (), cut), chunk.heading,
-                tuple(places), self.superseded_by[source.id], source.expired(prepared.today),
-            )  # fmt: skip
-            found.append(hit)
-        return found
-
-    def text(self, number: int) -> str:
-        """Return the heading and the text of a chunk."""
-        return f"{self.chunks[number].heading}\n{self.chunks[number].text}"
-
-
 def _ranked(
-    here: _Here, prepared: PreparedQuery, named: Mapping[int, tuple[int, float]], *, has_words: bool
-) -> list[Candidate]:
-    by_vector = _ranks({chunk: one.vector for chunk, one in here.scored.items() if one.vector is not None})
-    by_words = _ranks({chunk: one.keyword for chunk, one in here.scored.items() if one.keyword and has_words})
+    here: Mapping[int, _Read], prepared: PreparedQuery, named: Mapping[int, tuple[int, float]], *,
+    has_words: bool,
+) -> list[Candidate]:  # fmt: skip
+    def ranks(scores: Mapping[int, float | None]) -> dict[int, int]:
+        best = sorted((-score, number) for number, score in scores.items() if score is not None)
+        return {number: rank for rank, (_, number) in enumerate(best, 1)}
+
+    by_vector = ranks({number: one.scored.vector for number, one in here.items()})
+    by_words = ranks({number: one.scored.keyword or None for number, one in here.items() if has_words})
     tier = "ngram" if any(map(is_spaceless, prepared.query.pieces)) else "fts"
     is_newest = is_newest_asked(prepared.query)
     found = []
-    for chunk, one in here.scored.items():
-        source = here.sources[here.chunks[chunk].source]
-        count, score = named.get(chunk, (0, 0.0))
+    for number, (one, _, _, source, _, superseded_by) in here.items():
+        count, score = named.get(number, (0, 0.0))
         merged = 1.0 if is_newest else max(one.merged, score)
-        ranks = by_vector.get(chunk), by_words.get(chunk)
-        order = merged if prepared.fusion == "weighted" else ranking.reciprocal_rank(ranks)
+        both = by_vector.get(number), by_words.get(number)
+        order = merged if prepared.fusion == "weighted" else ranking.reciprocal_rank(both)
         order = one.decay * order + count
-        if source.expired(prepared.today) and not here.superseded_by[source.id]:
+        if source.expired(prepared.today) and not superseded_by:
             order *= ranking.EXPIRED_SHARE
         found.append(
             Candidate(
-                chunk, source.id, source.path, ranks[0], one.vector, ranks[1],
+                number, source.id, source.path, both[0], one.vector, both[1],
                 one.keyword if has_words else None, tier if has_words else None, one.decay, one.weights,
                 merged, float(source.day.toordinal()) if is_newest else order,
             )
@@ -460,40 +404,39 @@ def _ranked(
     return ranking.ordered(found)
 
 
-def _ranks(scores: Mapping[int, float]) -> dict[int, int]:
-    return {one: rank for rank, one in enumerate(sorted(scores, key=lambda one: (-scores[one], one)), 1)}
-
-
 def _named(
-    here: _Here, parts: Mapping[Word, frozenset[str]], terms: Sequence[Term]
+    here: Mapping[int, _Read], parts: Mapping[Word, frozenset[str]], terms: Sequence[Term]
 ) -> dict[int, tuple[int, float]]:
     """Return the chunks that the query names, as `memd.search.identifiers`: number of words, their score."""
     known = {term.text.casefold(): term for term in terms if term.document_frequency and not term.forms}
+    is_meant = max((one.scored.vector or 0.0 for one in here.values()), default=0.0) >= MEANT
     having: dict[int, list[Word]] = {}
     for word, its in parts.items():
+        if is_meant and word.is_read and not word.is_name and word.pieces <= SYLLABLES and len(its) == 1:
+            continue
         rarest = min((known[part].document_frequency for part in its if part in known), default=0)
         if not rarest or (len(its) == 1 and rarest > FEW):
             continue
         typed = re.compile(rf"(?<!\w){re.escape(word.text)}(?!\w)", re.IGNORECASE)
-        chunks = [number for number in here.chunks if typed.search(here.text(number))]
-        if len(chunks) <= FEW or len({here.chunks[number].source for number in chunks}) == 1:
+        chunks = [number for number, one in here.items() if typed.search(one.text)]
+        if len(chunks) <= FEW or len({here[number].source.id for number in chunks}) == 1:
             for number in chunks:
                 having.setdefault(number, []).append(word)
     found = {}
     for number, words in with_names(having, parts, known).items():
         naming = set().union(*(parts[word] for word in words))
         only = [term for term in terms if term.text.casefold() in naming and not term.forms]
-        found[number] = (len(words), keyword_score(here.scored[number].words, only))
+        found[number] = (len(words), keyword_score(here[number].scored.words, only))
     return found
 
 
 class _ReadTexts:
     """`Comparison` of chunks whose texts were read."""
 
-    def __init__(self, here: _Here, ids: Sequence[int]) -> None:
-        self._here, self._ids = here, ids
+    def __init__(self, read: Sequence[_Read]) -> None:
+        self._read = read
         self._kept: list[int] = []
-        self._print = cache(lambda place: fingerprint(here.text(ids[place])))
+        self._print = cache(lambda place: fingerprint(read[place].text))
 
     def keep(self, place: int) -> None:
         """Note that a candidate is shown."""
@@ -504,9 +447,39 @@ class _ReadTexts:
         return next((one for one in sorted(self._kept) if one < other and self._is_like(one, other)), None)
 
     def _is_like(self, place: int, other: int) -> bool:
-        one, two = (self._here.sources[self._here.chunks[self._ids[at]].source] for at in (place, other))
+        one, two = self._read[place].source, self._read[other].source
         days = [source.day if source.dated else None for source in (one, two)]
         if one.id == two.id or days[0] != days[1]:
             return False
         first = self._print(place)
         return len(first.shingles) >= MIN_TERMS and is_near(first, self._print(other))
+
+
+def _hits(
+    here: Mapping[int, _Read], found: Dedup, prepared: PreparedQuery, weights: Mapping[str, float]
+) -> list[Hit]:
+    """Return the hits with their snippets; no line is shown twice. *weights*: of the query's words."""
+    words = wanted(prepared.query, weights)
+    shown: dict[int, set[Line]] = {}
+    hits = []
+    for rank, candidate in enumerate(found.kept):
+        _, _, chunk, source, _, superseded_by = here[candidate.id]
+        better = shown.setdefault(source.id, set())
+        part = Part(rank, lines_of(chunk, better))
+        if passage([part]) is None:
+            part = Part(rank, lines_of(chunk))
+        if (whole := passage([part])) is None:  # a chunk of blank lines; memd makes none
+            continue
+        better.update(part.lines)
+        cut = snippet(whole.text, whole.start_line, words, start_byte=whole.start_byte)
+        same = [here[number] for number in found.folded.get(candidate.id, ())]
+        places = [
+            Place(one.chunk.id, one.source.path, one.chunk.start_line, one.chunk.end_line) for one in same
+        ]
+        hits.append(
+            Hit(
+                candidate, source, chunk, (part,), whole, with_fence(chunk, (), cut), chunk.heading,
+                tuple(places), superseded_by, source.expired(prepared.today),
+            )
+        )  # fmt: skip
+    return hits

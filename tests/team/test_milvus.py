@@ -45,10 +45,10 @@ def hit(**changes):
      [[{}]], [3], 3, None],
 )  # fmt: skip
 def test_a_list_that_cannot_be_is_a_store_error(lied, answer):
-    good = lied([[hit(), hit(id=2)]]).search("memd_chunks", [{1: 1.0}], 2, 1.0)
+    good = lied([[hit(), hit(id=2)]]).search("memd_chunks", [{1: 1.0}], 1.0, limit=2)
     assert [[(one.key, one.score) for one in some] for some in good] == [[(1, 0.5), (2, 0.5)]]
     with pytest.raises(StoreError):
-        lied(answer).search("memd_chunks", [{1: 1.0}], 2, 1.0)
+        lied(answer).search("memd_chunks", [{1: 1.0}], 1.0, limit=2)
 
 
 @pytest.mark.parametrize(

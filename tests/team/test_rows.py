@@ -31,7 +31,6 @@ from memd.team.rows import (
     frequencies,
     marks,
     number,
-    outgoing,
     source_of,
 )
 from memd.team.search import keyword_score
@@ -49,17 +48,12 @@ def published(notes, *patterns, superseded_by=()):
         columns = view.snapshot.columns
         average = columns.total_length / max(columns.count, 1)
         return {
-            document.source.path: chunk_rows(
-                document,
-                WS,
-                7,
-                average=average,
-                superseded_by=superseded_by,
-                dimensions=view.snapshot.rows.dim,
-                fades=Diaries().why(document.source) is not None,
+            one.path: chunk_rows(
+                view, one, WS, 7, average=average, has_vectors=True, superseded_by=superseded_by,
+                dimensions=view.snapshot.rows.dim, fades=Diaries().why(one) is not None,
             )
-            for document in (outgoing(view, one) for one in view.snapshot.sources.values())
-        }
+            for one in view.snapshot.sources.values()
+        }  # fmt: skip
 
 
 @pytest.mark.parametrize("seed", range(many(12)))
@@ -163,7 +157,7 @@ def test_frequencies_are_those_of_the_index(notes):
     notes.save({"a.md": "heron heron weir", "b.md": "heron", "p.md": "---\nprivate: true\n---\nheron"})
     with notes.index.view() as whole:
         view = visible(whole, Visibility(Patterns((), below=True)))
-        found = frequencies(outgoing(view, one) for one in view.snapshot.sources.values())
+        found = frequencies(view, view.snapshot.sources.values())
     assert (found[dimension("heron")], found[dimension("weir")]) == (2.0, 1.0)
 
 
@@ -259,6 +253,7 @@ def test_a_wrong_row_is_a_store_error(changed):
 @pytest.mark.parametrize(
     ("kind", "row"),
     [(HitRow, {}), (HitRow, {"source": 1, "decays": math.nan, "expires": 0}), (Listed, {"key": 1}),
+     (Listed, {"key": 1, "source": 1, "revision": 1 << 60}),
      (WorkspaceRow, {"ws": "../x", "name": "n", "machine": "m", "owner": "o", "model": "", "chunks": 1}),
      (WorkspaceRow, {"ws": WS, "name": "n", "machine": "m", "owner": "o", "model": "", "chunks": 1 << 50}),
      (WorkspaceRow, {"ws": WS, "name": "n" * 2000, "machine": "m", "owner": "o", "model": "", "chunks": 1}),
