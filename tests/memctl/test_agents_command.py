@@ -13,7 +13,8 @@ import forked
 import pytest
 from patience import PATIENCE
 
-from memctl import config_file, exits, json_splice
+from memctl import config_file, exits
+from memctl.agents import json_splice
 from memctl.commands.editors import PLUGINS
 from memctl.config_file import FileChange
 from memctl.exits import CommandError
