@@ -196,12 +196,8 @@ def _refuse_dir(path: Path, found: os.stat_result) -> None:
         if path.parent.stat().st_mode & stat.S_IWOTH:
             raise PathError(f"{whose}: sudo rm -r {_quoted(path)}")
         raise PathError(f"{whose}. Be that user, or choose another place: {_another_place(path)}")
-    if found.st_mode & 0o077:
-        mode = f"{stat.S_IMODE(found.st_mode):04o}"
-        raise PathError(f"{path} is open to other users (mode {mode}): chmod 700 {_quoted(path)}")
-    if found.st_mode & 0o700 != stat.S_IRWXU:
-        mode = f"{stat.S_IMODE(found.st_mode):04o}"
-        raise PathError(f"{path} is not accessible to you (mode {mode}): chmod 700 {_quoted(path)}")
+    fault = "open to other users" if found.st_mode & 0o077 else "not accessible to you"
+    raise PathError(f"{path} is {fault} (mode {stat.S_IMODE(found.st_mode):04o}): chmod 700 {_quoted(path)}")
 
 
 def refuse_foreign_home() -> None:
@@ -275,7 +271,9 @@ def reason_and_cure(path: Path | str, error: OSError) -> str:
     """Return why memd can't use *path*, and the command that fixes it."""
     path = _path(path)
     if error.errno in {errno.EACCES, errno.EPERM}:
-        return _cure_of_rights(path)
+        above = reversed(path.parents)
+        locked = (one for one in above if os.path.lexists(one) and not os.access(one, os.X_OK))
+        return _right_to(next(locked, None) or (path if os.path.lexists(path) else _nearest(path.parent)))
     if error.errno == errno.EROFS:
         return f"it is on a read-only file system. Choose another place: {_another_place(path)}"
     if error.errno in {errno.ENOSPC, errno.EDQUOT}:
@@ -288,16 +286,6 @@ def reason_and_cure(path: Path | str, error: OSError) -> str:
         if not stat.S_ISDIR(mode) or (blocking == path and stat.S_ISDIR(mode)):
             return f"{blocking} is {_kind(mode)}: {_out_of_the_way(blocking, mode)}"
     return f"{error.strerror}. Choose another place: {_another_place(path)}"
-
-
-def _cure_of_rights(path: Path) -> str:
-    """Return the command that gives this user access to *path*, or to the first folder without access."""
-    for folder in reversed(path.parents):
-        if os.path.lexists(folder) and not os.access(folder, os.X_OK):
-            return _right_to(folder)
-    if path.is_dir() or os.path.lexists(path):
-        return _right_to(path)
-    return _right_to(_nearest(path.parent))
 
 
 def _right_to(place: Path) -> str:

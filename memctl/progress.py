@@ -45,12 +45,8 @@ class Progress:
                 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
                 from rich.progress import Progress as Bar
 
-                columns = (
-                    TextColumn("{task.description}"),
-                    BarColumn(),
-                    MofNCompleteColumn(),
-                    TimeRemainingColumn(),
-                )
+                text = TextColumn("{task.description}")
+                columns = (text, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
                 self._bar = Bar(*columns, console=Console(stderr=True), transient=True)
                 self._task = self._bar.add_task(stage, total=None)
                 self._bar.start()

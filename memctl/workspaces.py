@@ -99,21 +99,16 @@ def above(start: str | os.PathLike[str]) -> str | None:
 
     It holds memory/config.toml, or is registered although that cannot be written there.
     """
-    folder, kept = os.fspath(start), _unwritable()
+    folder, kept = os.fspath(start), list[str]()
+    with suppress(OSError, paths.PathError):
+        if os.listdir(f"{paths.state_place()}/{paths.SETTINGS}"):  # noqa: PTH208 - as below
+            kept = registered()
     # os.path instead of Path, which raises for folders that the user may not enter.
     while folder not in kept and not os.path.isfile(f"{folder}/{paths.WORKSPACE_CONFIG}"):  # noqa: PTH113
         inner, folder = folder, os.path.dirname(folder)  # noqa: PTH120
         if folder == inner:
             return None
     return folder
-
-
-def _unwritable() -> list[str]:
-    """Return the registered roots, if the settings of some of them lie in the state folder."""
-    with suppress(OSError, paths.PathError):
-        if os.listdir(f"{paths.state_place()}/{paths.SETTINGS}"):  # noqa: PTH208 - as above
-            return registered()
-    return []
 
 
 def absolute(path: str) -> str:

@@ -22,12 +22,8 @@ from memctl.agents.toml_file import TomlFile
 NAME = "memd"  # of the MCP server in every client
 # Variables that set the daemon's paths: Codex passes only listed variables to its servers.
 ENVIRONMENT = (
-    "XDG_RUNTIME_DIR",
-    "XDG_STATE_HOME",
-    "XDG_CONFIG_HOME",
-    "TMPDIR",
-    "MEMD_SOCKET",
-    "MEMD_WORKSPACE",
+    *("XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME"),
+    *("TMPDIR", "MEMD_SOCKET", "MEMD_WORKSPACE"),
 )
 PLUGIN = str(files("memctl.agents") / "claude-code")  # the same hooks and server, for Claude Code's /plugin
 HOOK_TIMEOUT_S = 5  # then the client continues without the hook, whose own deadline is far shorter
@@ -207,24 +203,22 @@ def _openclaw(memctl: Sequence[str], options: Sequence[str]) -> list[Target]:
     plugin = str(files("memctl.agents") / "openclaw")
     settings = {"memctl": list(memctl)} | ({"workspace": options[1]} if options else {})
     edits = (
-        Element(("plugins", "load", "paths"), plugin, _is_plugin),
+        Element(
+            ("plugins", "load", "paths"), plugin,
+            lambda value: isinstance(value, str) and value.rstrip("/").endswith("memctl/agents/openclaw"),
+        ),
         Element(("plugins", "allow"), NAME, _is_name, if_there=True),
-        Entry(("plugins", "entries", NAME), {"enabled": True, "config": settings}, _is_plugin_entry),
+        Entry(
+            ("plugins", "entries", NAME), {"enabled": True, "config": settings},
+            lambda value: isinstance(value, dict) and "memctl" in (value.get("config") or ()),
+        ),
         Entry(("plugins", "slots", "memory"), NAME, _is_name, replaces=True),
-    )
+    )  # fmt: skip
     return [JsonFile(config, edits)]
-
-
-def _is_plugin(value: Any) -> bool:
-    return isinstance(value, str) and value.rstrip("/").endswith("memctl/agents/openclaw")
 
 
 def _is_name(value: Any) -> bool:
     return bool(value == NAME)
-
-
-def _is_plugin_entry(value: Any) -> bool:
-    return isinstance(value, dict) and "memctl" in (value.get("config") or ())
 
 
 BOTH = "tools and hooks"
@@ -234,79 +228,52 @@ CLIENTS = {
     client.name: client
     for client in (
         AgentClient(
-            "claude-code",
-            "Claude Code",
-            _claude_code,
-            BOTH,
-            "",
-            lambda: _home("CLAUDE_CONFIG_DIR", ".claude") / "CLAUDE.md",
-            _warm_claude_code,
-            "CLAUDE.md",
+            "claude-code", "Claude Code", _claude_code, BOTH, "",
+            lambda: _home("CLAUDE_CONFIG_DIR", ".claude") / "CLAUDE.md", _warm_claude_code, "CLAUDE.md",
         ),
         AgentClient(
-            "codex",
-            "Codex",
-            _codex,
-            BOTH,
-            "codex asks you at its next start to trust the new hooks",
+            "codex", "Codex", _codex, BOTH, "codex asks you at its next start to trust the new hooks",
             lambda: _home("CODEX_HOME", ".codex") / "AGENTS.md",
         ),
         AgentClient("cursor", "Cursor", _cursor, BOTH),
         AgentClient("vscode", "VS Code", _vscode, START),
         AgentClient(
-            "copilot",
-            "Copilot CLI",
-            _copilot,
-            START,
+            "copilot", "Copilot CLI", _copilot, START,
             instructions=lambda: _copilot_folder() / "copilot-instructions.md",
         ),
         AgentClient(
-            "zed",
-            "Zed",
+            "zed", "Zed",
             # Some versions require "source"; later ones ignore it.
             _only_server(
                 lambda: paths.config_dir().parent / "zed" / "settings.json",
-                "context_servers",
-                source="custom",
-                env={},
+                "context_servers", source="custom", env={},
             ),
             TOOLS,
         ),
         AgentClient(
-            "claude-desktop",
-            "Claude Desktop",
-            _only_server(lambda: _config("Claude") / "claude_desktop_config.json"),
-            TOOLS,
+            "claude-desktop", "Claude Desktop",
+            _only_server(lambda: _config("Claude") / "claude_desktop_config.json"), TOOLS,
             "quit Claude Desktop and start it again: it reads its configuration only then",
             project_instructions="",
         ),
         AgentClient(
-            "windsurf",
-            "Windsurf",
-            _only_server(lambda: Path.home() / ".codeium/windsurf/mcp_config.json"),
-            TOOLS,
+            "windsurf", "Windsurf",
+            _only_server(lambda: Path.home() / ".codeium/windsurf/mcp_config.json"), TOOLS,
             instructions=lambda: Path.home() / ".codeium/windsurf/memories/global_rules.md",
         ),
         AgentClient("cline", "Cline", _only_server(_cline), TOOLS),
         AgentClient(
-            "antigravity",
-            "Antigravity CLI",
-            _only_server(lambda: Path.home() / ".gemini/config/mcp_config.json"),
-            TOOLS,
+            "antigravity", "Antigravity CLI",
+            _only_server(lambda: Path.home() / ".gemini/config/mcp_config.json"), TOOLS,
             instructions=lambda: Path.home() / ".gemini" / "GEMINI.md",
         ),
         AgentClient("opencode", "OpenCode", _opencode, BOTH, "", lambda: _opencode_folder() / "AGENTS.md"),
         AgentClient(
-            "gemini",
-            "Gemini CLI",
-            _gemini,
-            BOTH,
-            "",
-            lambda: Path.home() / ".gemini" / "GEMINI.md",
+            "gemini", "Gemini CLI", _gemini, BOTH, "", lambda: Path.home() / ".gemini" / "GEMINI.md",
             project_instructions="GEMINI.md",
         ),
         AgentClient(
             "openclaw", "OpenClaw", _openclaw, "the plugin of its memory slot", project_instructions=""
         ),
     )
-}
+}  # fmt: skip

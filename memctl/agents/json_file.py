@@ -115,7 +115,16 @@ class _Draft:
     def finished(self) -> str:
         """Return the text. Raises ByHandError if it is not plain JSON and would have to change."""
         if self.reason and self.own:
-            raise ByHandError(self.reason, _snippet(self.own))
+            shown: dict[str, Any] = {}  # only these members and elements
+            for edit, value in self.own:
+                outer = shown
+                for key in edit.path[:-1]:
+                    outer = outer.setdefault(key, {})
+                if isinstance(edit, Element):
+                    outer.setdefault(edit.path[-1], []).append(value)
+                else:
+                    outer[edit.path[-1]] = value
+            raise ByHandError(self.reason, json.dumps(shown, indent=2, ensure_ascii=False))
         if not self.reason and _read(self._text) != (self.plain, ""):
             raise EditError("an edit would have changed other parts of the file; this is a bug in memctl")
         return self._text
@@ -191,20 +200,6 @@ def _expect_way(plain: Any, edit: Edit) -> Any:
     return plain
 
 
-def _snippet(own: Sequence[tuple[Edit, Any]]) -> str:
-    """Return the JSON text of an object that contains only these members and elements."""
-    shown: dict[str, Any] = {}
-    for edit, value in own:
-        outer = shown
-        for key in edit.path[:-1]:
-            outer = outer.setdefault(key, {})
-        if isinstance(edit, Element):
-            outer.setdefault(edit.path[-1], []).append(value)
-        else:
-            outer[edit.path[-1]] = value
-    return json.dumps(shown, indent=2, ensure_ascii=False)
-
-
 def _hooks(there: Any) -> Iterator[tuple[tuple[Key, ...], Any]]:
     """Yield the hooks of an array with their paths in it: its elements, and those of groups."""
     for index, group in enumerate(there if isinstance(there, list) else ()):
@@ -229,12 +224,9 @@ def _places(plain: Any, edit: Edit) -> Iterator[tuple[Key, ...]]:
         if edit.is_own(group):
             yield (*edit.path, index)
         inner = group.get("hooks") if isinstance(group, dict) else None
-        ours = (
-            [number for number, hook in enumerate(inner) if edit.is_own(hook)]
-            if isinstance(inner, list)
-            else []
-        )
-        if ours and len(ours) == len(inner or ()):
+        inner = inner if isinstance(inner, list) else []
+        ours = [number for number, hook in enumerate(inner) if edit.is_own(hook)]
+        if ours and len(ours) == len(inner):
             yield (*edit.path, index)
         else:
             for number in ours:

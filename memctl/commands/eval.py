@@ -194,11 +194,7 @@ def _show(measured: Fields, args: Namespace) -> None:
             held = measured["questions"]["from"] == "headings"
             sys.stdout.write(failures(failed(measured), total, held_out=held, colour=colour))
     if args.plot:
-        try:
-            plot.write(measured, args.plot)
-        except OSError as error:
-            raise CommandError(f"{args.plot} cannot be written: {error.strerror}", exits.STORAGE) from error
-        common.note(f"drawn: {args.plot}")
+        plot.write(measured, args.plot)
     for arm, facts in measured["arms"].items():
         if facts["degraded"]:
             amount = max(facts["degraded"].values())

@@ -5,10 +5,9 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
 
-from memctl import exits, workspaces
+from memctl import workspaces
 from memctl.arguments import count, filter_options, nearest_option, workspace_option
 from memctl.commands import common
-from memctl.exits import CommandError
 from memctl.output import caveats
 from memctl.output.hits import gap_of, line_of
 from memctl.relative_path import shown
@@ -60,11 +59,7 @@ def run(args: Namespace) -> int:
     if args.plot:
         from memctl.output import plot
 
-        try:
-            plot.write_days({one["date"]: one["hits"] for one in days}, args.plot)
-        except OSError as error:
-            raise CommandError(f"{args.plot} cannot be written: {error.strerror}", exits.STORAGE) from error
-        common.note(f"drawn: {args.plot}")
+        plot.write_days({one["date"]: one["hits"] for one in days}, args.plot)
     return common.status_of(answer | {"hits": found if days else []})
 
 

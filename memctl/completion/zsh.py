@@ -60,7 +60,9 @@ def _function(page: Page) -> str:
     name = "_".join(("_memctl", *page.path))
     specs = [spec for option in page.options for spec in _specs(option)]
     if not page.actions:
-        specs += [_place(number, place) for number, place in enumerate(page.places, 1)]
+        for number, place in enumerate(page.places, 1):
+            where = "*" if place.many else str(number)
+            specs.append(_quoted(f"{where}{'::' if place.optional else ':'}{_asked(place)}"))
         return f"{name}() {{\n    _arguments -S {_continued(specs)}\n}}"
     actions = "\n".join(
         " " * 16 + _quoted(f"{action.path[-1]}:{_escaped(action.help, ':')}") for action in page.actions
@@ -84,11 +86,6 @@ def _specs(option: Option) -> list[str]:
         value = f"{colon}{_asked(option.value)}" if option.value else ""
         specs.append(_quoted(f"{others}{flag}{sign}{help_}{value}"))
     return specs
-
-
-def _place(number: int, place: Value) -> str:
-    where = "*" if place.many else str(number)
-    return _quoted(f"{where}{'::' if place.optional else ':'}{_asked(place)}")
 
 
 def _asked(value: Value) -> str:

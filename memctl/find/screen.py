@@ -102,9 +102,9 @@ class Finder(App[None]):
         Binding("shift+down", "scroll_section(1)", priority=True),
         Binding("pageup", "page_section(-1)", priority=True),
         Binding("pagedown", "page_section(1)", priority=True),
-        Binding("ctrl+y", "copy_place", priority=True),
-        Binding("ctrl+l", "copy_link", priority=True),
-        Binding("ctrl+t", "copy_text", priority=True),
+        Binding("ctrl+y", "copy('path:line')", priority=True),
+        Binding("ctrl+l", "copy('the link')", priority=True),
+        Binding("ctrl+t", "copy('the text')", priority=True),
         Binding("ctrl+r", "beside('related')", priority=True),
         Binding("ctrl+b", "beside('backlinks')", priority=True),
         Binding("ctrl+z", "suspend_process", priority=True),
@@ -361,24 +361,14 @@ class Finder(App[None]):
         self._beside = ""
         self._live.ask(self.query_one("#typed", QueryLine).value)
 
-    def action_copy_link(self) -> None:
-        """Copy a link to the note of the selected hit, as `[[folder/name]]`."""
-        if hit := self._chosen():
-            self._copy(f"[[{one_line(hit['path']).removesuffix('.md')}]]", "the link")
-
-    def action_copy_place(self) -> None:
-        """Copy the path and line of the selected hit."""
-        if hit := self._chosen():
-            place = _place(hit)
-            self._copy(f"{one_line(place.path)}:{place.line}", "path:line")
-
-    def action_copy_text(self) -> None:
-        """Copy the text of the shown section."""
-        if self._shown is not None:
-            self._copy(self._section, "the text")
-
-    def _copy(self, text: str, what: str) -> None:
-        self.copy_to_clipboard(text)
+    def action_copy(self, what: str) -> None:
+        """Copy the text of the shown section, or of the selected hit its place, or a link to its note."""
+        hit = self._shown if what == "the text" else self._chosen()
+        if hit is None:
+            return
+        place, link = _place(hit), f"[[{one_line(hit['path']).removesuffix('.md')}]]"
+        texts = {"path:line": f"{one_line(place.path)}:{place.line}", "the link": link}
+        self.copy_to_clipboard(texts.get(what, self._section))
         self._said = Content(f"{what} copied, if the terminal allows it (OSC 52)")
         self._tell_state()
 

@@ -51,7 +51,10 @@ def read(params: dict[str, Any], asking: Asking) -> dict[str, Any]:
         JsonRpcError: the URI has another form, or names no indexed note.
     """
     uri = params.get("uri")
-    path = _path_of(uri)
+    if not isinstance(uri, str) or not uri.startswith(PREFIX) or uri == PREFIX:
+        what = f"the URI {uri!r} names no note: it must be {PREFIX}PATH, as resources/list has them"
+        raise JsonRpcError(jsonrpc.INVALID_PARAMS, what)
+    path = unquote(uri.removeprefix(PREFIX))
     try:
         answer = asking.call("get", {"path": path})
     except DaemonError as error:
@@ -59,14 +62,6 @@ def read(params: dict[str, Any], asking: Asking) -> dict[str, Any]:
             raise
         raise JsonRpcError(jsonrpc.RESOURCE_NOT_FOUND, str(error), {"uri": uri}) from None
     return {"contents": [{"uri": uri, "mimeType": _mime_type(path), "text": answer["text"]}]}
-
-
-def _path_of(uri: Any) -> str:
-    """Return the path that a URI names. Raises JsonRpcError."""
-    if not isinstance(uri, str) or not uri.startswith(PREFIX) or uri == PREFIX:
-        what = f"the URI {uri!r} names no note: it must be {PREFIX}PATH, as resources/list has them"
-        raise JsonRpcError(jsonrpc.INVALID_PARAMS, what)
-    return unquote(uri.removeprefix(PREFIX))
 
 
 def _mime_type(path: str) -> str:

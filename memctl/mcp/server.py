@@ -103,8 +103,12 @@ class McpServer:
         """Process messages until the end of *stream*, then end the calls that still run."""
         for line in _lines(stream):
             parts = _parts(line) if self._version == BATCH_VERSION else ()
-            decoded = [self._decoded(part) for part in parts or (line,)]
-            messages = [message for message in decoded if message is not None]
+            messages: list[JsonRpcRequest | JsonRpcNotification] = []
+            for part in parts or (line,):
+                try:
+                    messages += [message] if (message := jsonrpc.decode(part)) is not None else []
+                except InvalidLineError as error:
+                    self._write(jsonrpc.failure(error.id, error))
             if parts:
                 ids = {one.id for one in messages if isinstance(one, JsonRpcRequest)}
                 self._batches |= dict.fromkeys(ids, _Batch(len(ids)))
@@ -114,13 +118,6 @@ class McpServer:
                 elif message.method == "notifications/cancelled":
                     self._cancel(message)
         self._drain()
-
-    def _decoded(self, line: bytes) -> JsonRpcRequest | JsonRpcNotification | None:
-        try:
-            return jsonrpc.decode(line)
-        except InvalidLineError as error:
-            self._write(jsonrpc.failure(error.id, error))
-        return None
 
     def _respond(self, id_: Id, line: bytes | None) -> None:
         """Write the answer to a request, with those of its batch; None: it was cancelled."""

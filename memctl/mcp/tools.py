@@ -53,7 +53,15 @@ MODEL_ID_KEY = "memd/model_id"  # in `_meta`, which is for programs: it costs th
 def listed() -> list[dict[str, Any]]:
     """Return the tools in the format of `tools/list`; `scope` only if the user's configuration has a team."""
     listed = [entry["tool"] for entry in _table().values()]
-    return listed if _has_team() else [_without_scope(tool) for tool in listed]
+    with suppress(OSError, paths.PathError):
+        if TEAM.search((paths.config_dir() / "config.toml").read_bytes()):
+            return listed
+    without = []
+    for tool in listed:
+        schema = tool["inputSchema"]
+        properties = {key: one for key, one in schema["properties"].items() if key != "scope"}
+        without.append(tool | {"inputSchema": schema | {"properties": properties}})
+    return without
 
 
 def call(params: dict[str, Any], asking: Asking) -> dict[str, Any]:
@@ -163,19 +171,6 @@ def _unknown_keys(where: list[Any], asking: Asking) -> str:
         return ""
     shown = f"there are {', '.join(there[:SHOWN_KEYS])}" if there else "no note has front matter"
     return f"no note has the front matter key {', '.join(missing)}; {shown}"
-
-
-def _has_team() -> bool:
-    try:
-        return TEAM.search((paths.config_dir() / "config.toml").read_bytes()) is not None
-    except (OSError, paths.PathError):
-        return False
-
-
-def _without_scope(tool: dict[str, Any]) -> dict[str, Any]:
-    schema = tool["inputSchema"]
-    properties = {key: one for key, one in schema["properties"].items() if key != "scope"}
-    return tool | {"inputSchema": schema | {"properties": properties}}
 
 
 def meant(value: Any, schema: dict[str, Any]) -> Any:

@@ -30,18 +30,27 @@ def excerpt(hit: dict[str, Any], marker: Marker, *, rows: int, columns: int | No
         columns: width of the screen; None: lines are not wrapped.
     """
     heading, match = (hit.get("heading") or "").rpartition(" > ")[2], safe(hit.get("match_text") or "")
-    lines = [line for line in _rendered(safe(hit.get("snippet") or "")) if _says_more(line, heading)]
-    best = max(range(len(lines)), key=lambda at: _worth(lines[at].text, match, marker), default=0)
+    lines, is_code = list[ExcerptLine](), False
+    for line in safe(hit.get("snippet") or "").splitlines():
+        text = line.strip()
+        if re.match(_FENCE, line):
+            is_code = not is_code
+        elif text and not (text.startswith("#") and text.strip("# \t") == heading):
+            lines.append(ExcerptLine(line, is_code))
+
+    def worth(at: int) -> tuple[int, int]:
+        bare = lines[at].text.strip(" …")  # a snippet may be cut: the line may hold only a part of the match
+        return len(bare) if bare in match else 0, marker.count(lines[at].text)
+
+    best = max(range(len(lines)), key=worth, default=0)
     first = max(min(best, len(lines) - rows), 0)
     if columns is not None and any(width_of(line.text.strip()) > columns for line in lines[first:best]):
         first = best  # a wrapped line before the best one would take its row
     shown: list[str] = []
-    for line in lines[first:]:
+    for text, is_code in lines[first:]:
         left = rows - len(shown)
-        parts = (
-            [line.text.rstrip()] if columns is None else _wrapped(line.text.strip(), marker, left, columns)
-        )
-        shown += [marker.mark(part, CODE if line.is_code else "") for part in parts[:left]]
+        parts = [text.rstrip()] if columns is None else _wrapped(text.strip(), marker, left, columns)
+        shown += [marker.mark(part, CODE if is_code else "") for part in parts[:left]]
     return shown
 
 
@@ -68,31 +77,6 @@ def shortened(text: str, columns: int) -> str:
 def end_of(text: str, columns: int) -> str:
     """Return *text*; if it is wider than *columns*, "…" and its end."""
     return fitted(text[::-1], columns)[::-1]
-
-
-def _rendered(snippet: str) -> list[ExcerptLine]:
-    lines, is_code = [], False
-    for line in snippet.splitlines():
-        if re.match(_FENCE, line):
-            is_code = not is_code
-        else:
-            lines.append(ExcerptLine(line, is_code))
-    return lines
-
-
-def _says_more(line: ExcerptLine, heading: str) -> bool:
-    """Return whether a line holds text other than the heading, which is already shown."""
-    text = line.text.strip()
-    return bool(text) and not (text.startswith("#") and text.strip("# \t") == heading)
-
-
-def _worth(line: str, match: str, marker: Marker) -> tuple[int, int]:
-    """Return how many characters of the match and how many words of the query a line has.
-
-    Snippets may be cut, so the line may hold only a part of the match.
-    """
-    bare = line.strip(" …")
-    return len(bare) if bare in match else 0, marker.count(line)
 
 
 def _wrapped(text: str, marker: Marker, rows: int, columns: int) -> list[str]:

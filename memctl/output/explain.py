@@ -49,7 +49,10 @@ def score_lines(explanation: Fields, marker: Marker) -> list[str]:
     vector, keyword = explanation["vector"], explanation["keyword"]
     facts = [("score", _sum(explanation))]
     if vector is not None:
-        facts += [("meaning", _product(vector)), *(("", line) for line in _meaning_lines(vector))]
+        facts.append(("meaning", _product(vector)))
+        own, source, share = vector["cosine"], vector["source_cosine"], vector["source_share"]
+        if own != source:
+            facts.append(("", f"{own:.4f} · {1 - share:g} here + {source:.4f} · {share:g} in its file"))
     if keyword is not None:
         more = f", tier {one_line(keyword['tier'])}" if keyword["bm25"] else "; none of them is in this chunk"
         facts.append(("words", f"{_product(keyword)}{more}"))
@@ -64,12 +67,8 @@ def score_lines(explanation: Fields, marker: Marker) -> list[str]:
     if newer := explanation.get("superseded_by"):
         facts.append(("older", f"ranked below what supersedes it: {listed(newer)}"))
     if run := explanation.get("run"):
-        facts.append(
-            (
-                "in a row",
-                f"{run['words']} of {run['asked']} words: ranked as if it scored {run['added']:.2f} more",
-            )
-        )
+        more = f"{run['words']} of {run['asked']} words: ranked as if it scored {run['added']:.2f} more"
+        facts.append(("in a row", more))
     if named := explanation.get("day_named"):
         time = f"{named['first']} to {named['last']}" if named["first"] != named["last"] else named["first"]
         facts.append(("day", f"{one_line(time)}: ranked as if it scored {named['added']:.2f} more"))
@@ -85,27 +84,27 @@ def score_lines(explanation: Fields, marker: Marker) -> list[str]:
 def summary(answer: Fields, marker: Marker) -> str:
     """Return how the whole answer was made, one fact a line."""
     made = answer["explanation"]
-    weights, matched = made["weights"], made.get("matched")
+    weights, matched, per_file = made["weights"], made.get("matched"), made["per_source"]
     by = "" if matched is None else f", {matched:g} words matched"
     words = listed(
         _term(term["text"], prefix=term["prefix"]) for term in made["terms"] if not term.get("forms")
     )
     left_out = listed(made["left_out"])
+    forms = (f"{one_line(word)} ({listed(some)})" for word, some in (answer.get("forms") or {}).items())
+    stages = made["stages"]
+    dropped = (f"{stages[key]:,} {text}" for key, text in _DROPPED.items() if stages[key] or key == "hits")
     facts = [
         ("for", f"{words or 'no words'}{f'; not for {left_out}' if left_out else ''}"),
         ("also for", corrected(answer.get("corrected") or {})),
-        ("forms", _forms(answer.get("forms") or {})),
+        ("forms", ", ".join(forms)),
         ("filters", ", ".join(map(filter_text, made["filters"]))),
         ("meaning", _arm(made, "vector_pool", f"model {one_line(made['model_id'] or '')}")),
         ("words", _arm(made, "keyword_pool", f"tier {one_line(made['tier'] or '')}")),
         ("weights", f"{weights['vector']:.2f} meaning, {weights['keyword']:.2f} words{by}; {made['fusion']}"),
         ("reading", _reading(made)),
         ("age", _age(made)),
-        ("chunks", _stages(made["stages"])),
-        (
-            "limits",
-            f"score {made['floor']:g} or more, at most {made['limit']} returned, {made['per_source']} a file",
-        ),
+        ("chunks", f"{stages['chunks']:,} = {' + '.join(dropped)}"),
+        ("limits", f"score {made['floor']:g} or more, at most {made['limit']} returned, {per_file} a file"),
     ]
     lines = [labelled(label, text, marker) for label, text in facts if text]
     title = marker.paint("how this answer was made", HEADING)
@@ -155,11 +154,6 @@ def _arm(made: Fields, pool: str, note: str) -> str:
     return f"not looked for: {off(made['vector_arm'] or 'mode') if pool == 'vector_pool' else 'mode vector'}"
 
 
-def _stages(stages: Fields) -> str:
-    left = [f"{stages[key]:,} {text}" for key, text in _DROPPED.items() if stages[key] or key == "hits"]
-    return f"{stages['chunks']:,} = {' + '.join(left)}"
-
-
 def _sum(explanation: Fields) -> str:
     parts = [arm["part"] for arm in (explanation["vector"], explanation["keyword"]) if arm is not None]
     merged, decay = explanation["merged"], explanation["decay"]
@@ -179,19 +173,6 @@ def _product(arm: Fields) -> str:
     return f"{arm['score']:.4f} · {arm['weight']:.2f} = {arm['part']:.4f}{rank}"
 
 
-def _meaning_lines(vector: Fields) -> list[str]:
-    """Return how the score is made of the cosines of the chunk and of its source; [] if they are equal."""
-    own, source, share = vector["cosine"], vector["source_cosine"], vector["source_share"]
-    if own == source:
-        return []
-    return [f"{own:.4f} · {1 - share:g} here + {source:.4f} · {share:g} in its file"]
-
-
-def _forms(forms: dict[str, list[str]]) -> str:
-    """Return the words that were looked for in other forms, with these in brackets."""
-    return ", ".join(f"{one_line(word)} ({listed(some)})" for word, some in forms.items())
-
-
 def _term_lines(keyword: Fields) -> list[str]:
     """Return a table of the terms that the file holds, and how the score is made of their parts."""
     found = keyword["terms"]
@@ -201,10 +182,11 @@ def _term_lines(keyword: Fields) -> list[str]:
     # Of an older daemon terms have no forms.
     names = [_term(", ".join(term.get("forms") or [term["term"]]), prefix=term["prefix"]) for term in found]
     width = max([6, *map(width_of, names)])  # "counts" is six wide
+    parts = (("chunk", "part"), ("first", "first_part"), ("file", "file_part"))  # of what a term adds
     rows = [
         f"{name}{' ' * (width - width_of(name))}  {term['idf']:5.2f}  {term['document_frequency']:>6,}"
         f"  {term['times']:>5}  {term['count']:>4}  {term['first_count']:>8}  {term['file_count']:>7}"
-        f"  {_added(term, shares):6.3f}"
+        f"  {sum(shares[share] * term[part] for share, part in parts):6.3f}"
         for name, term in zip(names, found, strict=True)
     ]
     lengths = [keyword[length]["terms"] for length in ("length", "first_length", "file_length")]
@@ -217,12 +199,6 @@ def _term_lines(keyword: Fields) -> list[str]:
         f"{'counts':<{width}}{counting[0]:>28g}  {counting[1]:>8g}  {counting[2]:>7g}",
         f"tanh(2 · {keyword['evidence']:.3f} / {keyword['reachable']:.3f}) = {keyword['score']:.4f}",
     ]
-
-
-def _added(term: Fields, shares: Fields) -> float:
-    """Return what a term adds to the evidence."""
-    parts = (("chunk", "part"), ("first", "first_part"), ("file", "file_part"))
-    return float(sum(shares[share] * term[part] for share, part in parts))
 
 
 def _term(text: str, *, prefix: bool) -> str:

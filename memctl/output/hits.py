@@ -203,11 +203,8 @@ def unnamed(answer: Answer, *, cwd: str, colons: bool) -> str | None:
         cwd: the folder that the list's paths are relative to.
         colons: whether the list may hold names with colons: yes for `files`, no for `vimgrep`.
     """
-    left_out = {
-        hit["path"]
-        for hit in answer["hits"]
-        if not _is_nameable(answer["workspace"], hit, cwd, colons=colons)
-    }
+    root = answer["workspace"]
+    left_out = {hit["path"] for hit in answer["hits"] if not _is_nameable(root, hit, cwd, colons=colons)}
     if not left_out:
         return None
     what = "control characters" if colons else "colons or control characters"
@@ -253,8 +250,13 @@ def _entry(rank: int, hit: Hit, workspace: str, marker: Marker, style: PageStyle
         hit, marker, rows=style.lines,
         columns=None if style.columns is None else max(style.columns - RANK_COLUMNS, 20),
     )  # fmt: skip
-    if also := [_span(workspace, place, style.cwd) for place in hit.get("folded") or ()]:
-        body.append(marker.paint(f"also in: {', '.join(also)}", FAINT))
+    spans = []
+    for twin in hit.get("folded") or ():
+        start, end = twin["start_line"], twin["end_line"]
+        lines = f"{start}" if start == end else f"{start}-{end}"
+        spans.append(f"{shown(workspace, twin['path'], style.cwd)}:{lines}")
+    if spans:
+        body.append(marker.paint(f"also in: {', '.join(spans)}", FAINT))
     if when is not None and (standing := caveats.standing({**hit, "workspace": workspace}, style.cwd)):
         body.append(marker.paint(standing, FAINT))
     page = [f"{rank:>2}  {head}", *(f"    {line}" for line in body)]
@@ -282,12 +284,6 @@ def written(hit: Hit) -> str:
     """Return a hit's date and its kind, as in "updated 2026-05-01"; "" without a date."""
     kind = DATE_OF.get(hit.get("date_of", ""), "")
     return f"{kind} {hit['date']}".strip() if hit.get("date") else ""
-
-
-def _span(workspace: str, place: dict[str, Any], cwd: str) -> str:
-    """Return path and lines of a place."""
-    start, end = place["start_line"], place["end_line"]
-    return f"{shown(workspace, place['path'], cwd)}:{start}{'' if start == end else f'-{end}'}"
 
 
 def _lines(lines: Iterable[str]) -> str:

@@ -5,6 +5,7 @@ of systemd. Each becomes a `Record`, and each record is printed on one line.
 """
 
 import json
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -26,8 +27,10 @@ class LogRecord(NamedTuple):
 
 def from_line(raw: str) -> LogRecord:
     """Return the record of a line of the log file."""
-    fields = _object(raw)
-    return LogRecord(raw, fields, _time((fields or {}).get("timestamp")), "")
+    fields, at = _object(raw), None
+    with suppress(ValueError):
+        at = datetime.fromisoformat(str((fields or {}).get("timestamp")))
+    return LogRecord(raw, fields, at, "")
 
 
 def from_journal(raw: str) -> LogRecord:
@@ -72,10 +75,3 @@ def _object(raw: str) -> dict[str, Any] | None:
     except ValueError:
         return None
     return found if isinstance(found, dict) else None
-
-
-def _time(stamp: Any) -> datetime | None:
-    try:
-        return datetime.fromisoformat(str(stamp))
-    except ValueError:
-        return None

@@ -64,7 +64,11 @@ def _table(block: PageBlock, width: int | None, *, colour: bool) -> Iterator[str
         widest = widths.index(max(widths))
         room = width - len(indent) - len(_GAP) * (len(widths) - 1) - sum(widths) + widths[widest]
         if block.columns and room < min(widths[widest], _NARROWEST):
-            facts = [_facts(block.columns, row) for row in block.rows]
+            titles = [Cell(title, FAINT) for title in block.columns[1:]]
+            facts = [  # a row is a list of facts below its first cell
+                PageBlock(row[0].text, [fact for fact in zip(titles, row[1:], strict=True) if fact[1].text])
+                for row in block.rows
+            ]
             yield from lines(facts, width=width, colour=colour)
             return
         widths[widest] = min(widths[widest], max(room, 1))
@@ -72,23 +76,9 @@ def _table(block: PageBlock, width: int | None, *, colour: bool) -> Iterator[str
     for row in rows:
         parts = [folded(cell.text, columns) for cell, columns in zip(row, widths, strict=True)]
         for number in range(max(map(len, parts))):
-            texts = [part[number] if number < len(part) else "" for part in parts]
-            cells = [
-                _padded(text, columns, painted(text, cell.sgr, colour=colour), right=at_right)
-                for text, columns, cell, at_right in zip(texts, widths, row, right, strict=True)
-            ]
+            cells = []
+            for part, columns, cell, at_right in zip(parts, widths, row, right, strict=True):
+                text = part[number] if number < len(part) else ""
+                shown, spaces = painted(text, cell.sgr, colour=colour), " " * (columns - width_of(text))
+                cells.append(f"{spaces}{shown}" if at_right else f"{shown}{spaces}")
             yield f"{indent}{_GAP.join(cells)}".rstrip()
-
-
-def _facts(columns: tuple[str, ...], row: Row) -> PageBlock:
-    """Return a row of a table as facts below its first cell."""
-    facts = [
-        (Cell(title, FAINT), cell) for title, cell in zip(columns[1:], row[1:], strict=True) if cell.text
-    ]
-    return PageBlock(row[0].text, facts)
-
-
-def _padded(text: str, columns: int, shown: str, *, right: bool) -> str:
-    """Return *text* as it is *shown*, with spaces to fill its column."""
-    spaces = " " * (columns - width_of(text))
-    return f"{spaces}{shown}" if right else f"{shown}{spaces}"

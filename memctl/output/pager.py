@@ -17,20 +17,19 @@ LESS = "FRX"
 
 def show(page: str) -> None:
     """Write a page to stdout, through the pager if stdout is a terminal that the page does not fit on."""
-    command = _command() if sys.stdout.isatty() and page.count("\n") >= _height() else []
-    if command and sys.stdin.isatty():
-        sys.stdout.flush()
-        try:
-            pager = subprocess.Popen(command, stdin=subprocess.PIPE, env={"LESS": LESS} | dict(os.environ))
-        except OSError:  # no such program: write the page without a pager
-            pass
-        else:
-            return _feed(pager, page)
-    sys.stdout.write(page)
-    return None
-
-
-def _feed(pager: subprocess.Popen[bytes], page: str) -> None:
+    rows = 24
+    with suppress(OSError, ValueError):
+        rows = os.get_terminal_size(sys.stdout.fileno()).lines or rows
+    command = _command() if sys.stdout.isatty() and page.count("\n") >= rows else []
+    if not (command and sys.stdin.isatty()):
+        sys.stdout.write(page)
+        return
+    sys.stdout.flush()
+    try:
+        pager = subprocess.Popen(command, stdin=subprocess.PIPE, env={"LESS": LESS} | dict(os.environ))
+    except OSError:  # no such program
+        sys.stdout.write(page)
+        return
     with pager:
         assert pager.stdin
         with suppress(BrokenPipeError):  # the user left the pager before its end
@@ -47,22 +46,12 @@ def _feed(pager: subprocess.Popen[bytes], page: str) -> None:
 def _command() -> list[str]:
     """Return the pager's command line; [] if the user has turned paging off."""
     for name in VARIABLES:
-        if (named := os.environ.get(name)) is not None:
-            return [] if named.strip() in {"", "cat"} else _words(name, named)
+        if (named := os.environ.get(name)) is None:
+            continue
+        try:
+            return [] if named.strip() in {"", "cat"} else shlex.split(named)
+        except ValueError as error:
+            complaint = f"memctl: {name}={one_line(named)} is not a command line ({error}): no pager is used"
+            print(complaint, file=sys.stderr)
+            return []
     return ["less"]
-
-
-def _words(name: str, named: str) -> list[str]:
-    try:
-        return shlex.split(named)
-    except ValueError as error:
-        complaint = f"memctl: {name}={one_line(named)} is not a command line ({error}): no pager is used"
-        print(complaint, file=sys.stderr)
-        return []
-
-
-def _height() -> int:
-    try:
-        return os.get_terminal_size(sys.stdout.fileno()).lines or 24
-    except (OSError, ValueError):
-        return 24

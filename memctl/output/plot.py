@@ -4,10 +4,15 @@ The panels show quality with its interval, the ranks of the right notes, and lat
 it contains no text of notes or queries.
 """
 
+import sys
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from memctl import exits
+from memctl.exits import CommandError
+from memctl.text import safe
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,16 +34,12 @@ Fields = dict[str, Any]
 
 
 def write(report: Fields, target: Path) -> None:
-    """Write the plot of a report to an SVG file. Raises OSError."""
-    from matplotlib import rc_context
-
-    with rc_context({"svg.fonttype": "none"}):  # text stays text, which can be searched and copied
-        figure(report).savefig(target, format="svg")
+    """Write the plot of a report to an SVG file, and say so. Raises CommandError."""
+    _save(figure(report), target)
 
 
 def write_days(hits: Mapping[str, int], target: Path) -> None:
-    """Write the number of hits of each day (YYYY-MM-DD) to an SVG file. Raises OSError."""
-    from matplotlib import rc_context
+    """Write the number of hits of each day (YYYY-MM-DD) to an SVG file, and say so. Raises CommandError."""
     from matplotlib.figure import Figure
 
     drawn = Figure(figsize=(12, 2.5), layout="constrained")
@@ -46,8 +47,18 @@ def write_days(hits: Mapping[str, int], target: Path) -> None:
     axes.bar([date.fromisoformat(day).toordinal() for day in hits], list(hits.values()), color=OURS)
     axes.xaxis.set_major_formatter(lambda ordinal, _: date.fromordinal(max(1, round(ordinal))).isoformat())
     axes.set_ylabel("hits")
-    with rc_context({"svg.fonttype": "none"}):
-        drawn.savefig(target, format="svg")
+    _save(drawn, target)
+
+
+def _save(drawn: "Figure", target: Path) -> None:
+    from matplotlib import rc_context
+
+    with rc_context({"svg.fonttype": "none"}):  # text stays text, which can be searched and copied
+        try:
+            drawn.savefig(target, format="svg")
+        except OSError as error:
+            raise CommandError(f"{target} cannot be written: {error.strerror}", exits.STORAGE) from error
+    print(f"memctl: drawn: {safe(str(target))}", file=sys.stderr)
 
 
 def figure(report: Fields) -> "Figure":

@@ -22,15 +22,8 @@ _LABEL_WIDTH = 10  # of the longest label, so that the facts of all sections are
 
 # SGR numbers: green, yellow, bold red.
 _GOOD, _BUSY, _BAD = "32", "33", "1;31"
-_STATE_STYLES = {
-    "ready": _GOOD,
-    "busy": _BUSY,
-    "scanning": _BUSY,
-    "starting": _BUSY,
-    "missing": _BAD,
-    "error": _BAD,
-    "stuck": _BAD,
-}
+_STATE_STYLES = {"ready": _GOOD} | dict.fromkeys(("busy", "scanning", "starting"), _BUSY)
+_STATE_STYLES |= dict.fromkeys(("missing", "error", "stuck"), _BAD)
 _LABEL_STYLES = {"error": _BAD, "degraded": _BUSY}
 
 NO_WORKSPACES = "no workspaces yet. Make one: memctl init DIR"
@@ -115,6 +108,9 @@ def server(status: dict[str, Any]) -> PageBlock:
     about = status["server"]
     memory_mb, lag_ms = about.get("memory_mb"), about.get("loop_lag_ms")
     until, limits = about.get("paused_until"), about.get("parser_sandbox")
+    held = f"the parser of long notes is limited: {', '.join(limits)}" if limits else "none for the parser"
+    if limits and (missing := [limit for limit in SANDBOX_LIMITS if limit not in limits]):
+        held += f"; missing: {', '.join(missing)}"
     return _facts(
         f"memd {one_line(str(about.get('version', '')))}",
         [
@@ -122,7 +118,7 @@ def server(status: dict[str, Any]) -> PageBlock:
             ("memory", "not known on this system" if memory_mb is None else f"{memory_mb:.0f} MB"),
             *([("loop lag", f"{lag_ms:.1f} ms")] if lag_ms is not None else []),
             *(("model", _model(model)) for model in about.get("models") or ()),
-            *([("sandbox", _sandbox(limits))] if limits is not None else []),
+            *([("sandbox", held)] if limits is not None else []),
             *([("embedding", f"paused until {moment(until)}: memctl pause --off ends it")] if until else []),
             *([("team", _team(about["team"]))] if about.get("team") else []),
             *(("error", one_line(str(error))) for error in about.get("errors") or ()),
@@ -184,19 +180,15 @@ def _team_workspace(one: dict[str, Any]) -> list[str]:
     return [line, *more, *(f"  not taken: {one_line(reason)}" for reason in one["refused"])]
 
 
-def _sandbox(limits: list[str]) -> str:
-    """Return the limits that hold for the process that parses long notes."""
-    missing = [limit for limit in SANDBOX_LIMITS if limit not in limits]
-    held = f"the parser of long notes is limited: {', '.join(limits)}" if limits else "none for the parser"
-    return held + (f"; missing: {', '.join(missing)}" if limits and missing else "")
-
-
 def workspace(known: dict[str, Any]) -> PageBlock:
     """Return the facts of one workspace."""
     errors = [("error", one_line(str(error))) for error in known.get("errors") or ()]
     if "sources" not in known:  # it could not be opened: only the reason is known
         return _facts(one_line(known["root"]), [("state", _state(known)), *errors])
     amounts = [counted(known.get(f"{noun}s"), noun) for noun in ("source", "chunk", "vector")]
+    checked = known.get("last_check") or {}
+    found = "no problems" if checked.get("ok") else "problems found: memctl check"
+    verdict = f"{moment(checked.get('at'))}, {one_line(str(checked.get('detail') or found))}"
     # When all was searchable; what is indexed already can be searched before that.
     when = known.get("last_index")
     facts = [
@@ -214,12 +206,15 @@ def workspace(known: dict[str, Any]) -> PageBlock:
         *_unusual(known),
         ("last scan", moment(known.get("last_scan"))),
         ("last index", "not complete yet" if when is None and known.get("chunks") else moment(when)),
-        *([("last check", _checked(known["last_check"]))] if known.get("last_check") else []),
+        *([("last check", verdict)] if checked else []),
         ("size", size(known.get("size_bytes"))),
     ]
     facts += [("degraded", reasons(known["degraded"]))] if known.get("degraded") else []
     folders = [("left out", f"{one_line(folder)} (templates)") for folder in known.get("templates") or ()]
-    facts += errors + _first(known, "skipped", "skipped", lambda file: f"{file['path']} ({_why(file)})")
+    facts += errors + _first(
+        known, "skipped", "skipped",
+        lambda file: f"{file['path']} ({': '.join(filter(None, (file['reason'], file.get('detail'))))})",
+    )  # fmt: skip
     facts += folders + _first(known, "copies", "copy", lambda path: f"{path} (of a sync conflict)")
     facts += _first(known, "warnings", "warning", lambda file: f"{file['path']} ({file['warning']})")
     return _facts(one_line(known["root"]), facts)
@@ -247,13 +242,9 @@ def _beyond_row(known: dict[str, Any]) -> PageBlock:
 def duration(seconds: float) -> str:
     """Return a time span in its two largest units."""
     whole = int(seconds)
-    for unit, length, small, small_length in (
-        ("d", 86400, "h", 3600),
-        ("h", 3600, "min", 60),
-        ("min", 60, "s", 1),
-    ):
+    for unit, length, small, part in (("d", 86400, "h", 3600), ("h", 3600, "min", 60), ("min", 60, "s", 1)):
         if whole >= length:
-            return f"{whole // length} {unit} {whole % length // small_length} {small}"
+            return f"{whole // length} {unit} {whole % length // part} {small}"
     return f"{whole} s"
 
 
@@ -321,13 +312,19 @@ def _unusual(known: dict[str, Any]) -> list[tuple[str, str]]:
         model = one_line(str(building.get("model_id") or ""))
         facts.append(("building", f"{done:,} of {total:,} vectors of the new model {model}".rstrip()))
     if rebuilding := known.get("rebuilding"):
-        facts.append(("rebuilding", _rebuilding(rebuilding)))
+        done, total = rebuilding.get("done") or 0, rebuilding.get("total") or 0
+        kind = {"index": "files", "embed": "vectors"}.get(str(rebuilding.get("stage")))
+        amount = f"{done:,} of {total:,} {kind}" if kind else "scanning the folder"
+        facts.append(("rebuilding", f"{amount} of the index that will replace the current one"))
     if gone := known.get("gone"):
         kept = f"{counted(gone, 'source')}, kept for a day: memctl index --purge deletes it now"
         facts.append(("gone", one_line(known.get("held") or kept)))
     facts += [("set aside", f"{one_line(path)}: {SET_ASIDE}") for path in known.get("set_aside") or ()]
     if (sidecars := known.get("sidecars")) and any(sidecars.values()):
-        facts.append(("sidecars", _sidecars(sidecars)))
+        parts = [f"{sidecars.get(key) or 0:,} {key}" for key in ("read", "written")]
+        ignored = (sidecars.get("ignored") or {}).items()
+        parts += [f"{count:,} ignored ({one_line(why)})" for why, count in ignored]
+        facts.append(("sidecars", ", ".join(parts)))
     return facts
 
 
@@ -335,28 +332,6 @@ _WATCHING = {
     "polling": "by polling: this folder gives no reliable events",
     "none": "not at the moment: the next scan finds changes",
 }
-
-
-def _sidecars(sidecars: dict[str, Any]) -> str:
-    ignored = sidecars.get("ignored") or {}
-    parts = [f"{sidecars.get(key) or 0:,} {key}" for key in ("read", "written")]
-    return ", ".join([*parts, *(f"{count:,} ignored ({one_line(why)})" for why, count in ignored.items())])
-
-
-def _rebuilding(rebuilding: dict[str, Any]) -> str:
-    done, total = rebuilding.get("done") or 0, rebuilding.get("total") or 0
-    kind = {"index": "files", "embed": "vectors"}.get(str(rebuilding.get("stage")))
-    amount = f"{done:,} of {total:,} {kind}" if kind else "scanning the folder"
-    return f"{amount} of the index that will replace the current one"
-
-
-def _checked(last_check: dict[str, Any]) -> str:
-    found = "no problems" if last_check.get("ok") else "problems found: memctl check"
-    return f"{moment(last_check.get('at'))}, {one_line(str(last_check.get('detail') or found))}"
-
-
-def _why(file: dict[str, Any]) -> str:
-    return ": ".join(filter(None, (file["reason"], file.get("detail"))))
 
 
 def _first(known: dict[str, Any], key: str, label: str, text: Callable[[Any], str]) -> list[tuple[str, str]]:
