@@ -91,10 +91,12 @@ def _run(argv: list[str]) -> int:
         print(overview(), end="", file=sys.stderr)
         return exits.USAGE
     if name in {"-h", "--help", "help"}:
-        if argv[1:] and argv[1] in COMMANDS:
-            return _run([argv[1], "--help"])
-        print(TOPICS[argv[1]] if argv[1:] and argv[1] in TOPICS else overview(), end="")
-        return exits.OK
+        name = argv[1] if argv[1:] else ""
+        if name in COMMANDS:
+            return _run([name, "--help"])
+        if not name or name in TOPICS or name.startswith("-"):
+            print(TOPICS.get(name) or overview(), end="")
+            return exits.OK
     if name in {"-V", "--version"}:
         return _versions()
     if name not in COMMANDS:

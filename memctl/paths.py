@@ -44,7 +44,12 @@ def socket_place() -> tuple[str, bool]:
     """Return `socket_path` as text, and whether it is in the runtime directory. Raises PathError."""
     runtime = _runtime_dir()
     named = os.environ.get("MEMD_SOCKET")
-    path = os.path.join(os.getcwd(), named) if named else f"{runtime}/memd.sock"  # noqa: PTH109, PTH118
+    path = named or f"{runtime}/memd.sock"
+    if not path.startswith("/"):
+        try:
+            path = f"{os.getcwd()}/{path}"  # noqa: PTH109 - as above
+        except FileNotFoundError:
+            raise PathError(f"MEMD_SOCKET={path} counts from the current folder, which was deleted") from None
     size_bytes = len(os.fsencode(path))
     if size_bytes > MAX_SOCKET_PATH_BYTES:
         raise PathError(

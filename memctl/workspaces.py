@@ -27,6 +27,8 @@ def find(named: str | None) -> str:
         CommandError: none is named, none is at or above the current directory, and not exactly one is
         registered.
     """
+    if named == "":  # as a shell leaves "$NOTES" where it is not set
+        raise CommandError("--workspace is empty: name a folder")
     if root := if_any(named):
         return root
     here, roots = current_directory(), registered()
@@ -113,6 +115,8 @@ def above(start: str | os.PathLike[str]) -> str | None:
 
 def absolute(path: str) -> str:
     """Return *path* as an absolute path in UTF-8, which the wire requires. Raises CommandError."""
+    if not path:  # as a shell leaves "$NOTES" where it is not set
+        raise CommandError("a path is empty: name a file or a folder")
     # No shell expands "~" in --workspace=~/notes or in an agent's JSON configuration.
     expanded = os.path.expanduser(path)  # noqa: PTH111 (Path's raises for ~nobody; here it stays a name)
     full = os.path.normpath(expanded if expanded.startswith("/") else f"{current_directory()}/{expanded}")

@@ -24,6 +24,7 @@ SEARCH_TIMEOUT_S = 10.0  # the daemon's own deadline is 5; the rest is for its s
 SILENCE_S = 120.0  # progress arrives each second; a daemon that is silent for so long has lost the request
 AT_ONCE_S = 3.0  # for calls that the daemon promises to answer within 1 s: it is stuck if it takes 3
 HELLO_TIMEOUT_S = 5.0  # for a daemon that has just reported that it is ready
+ABSOLUTE = "//"  # a folder that no path is below: shown from it, all paths are absolute
 QUERY_HELP = 'the query; "-" reads it from stdin, after "--" words may begin with "-"'
 
 
@@ -281,9 +282,13 @@ def print_json(answer: Any) -> None:
 
 
 def print_text(body: str) -> None:
-    """Print a note's text: without control characters on a terminal, unchanged to a pipe."""
-    shown = safe(body) if sys.stdout.isatty() else body
-    sys.stdout.write(shown if not shown or shown.endswith("\n") else shown + "\n")
+    """Print a note's text: without control characters on a terminal, unchanged, in UTF-8, to a pipe."""
+    whole = body if not body or body.endswith("\n") else f"{body}\n"
+    if sys.stdout.isatty():
+        sys.stdout.write(safe(whole))
+    else:  # whatever encoding the environment names for what is shown
+        sys.stdout.flush()
+        sys.stdout.buffer.write(whole.encode("utf-8", "backslashreplace"))
 
 
 def note(message: str | None) -> None:
@@ -306,8 +311,8 @@ def agreed(what: str, question: str) -> bool:
 
 
 def here() -> str:
-    """Return the current folder, to which shown paths are relative; "/" if it was deleted."""
+    """Return the current folder, to which shown paths are relative; if it was deleted, ABSOLUTE."""
     try:
         return os.getcwd()  # noqa: PTH109 - pathlib is a fifth of a start
     except FileNotFoundError:
-        return "/"
+        return ABSOLUTE

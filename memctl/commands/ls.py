@@ -61,16 +61,17 @@ def run(args: Namespace) -> int:
                 skipped += 1
                 path = shown(answer["workspace"], entry["path"], here)
                 common.print_json(entry) if args.json else print(f"skipped: {path} {one_line(entry['text'])}")
+    is_empty = not given and not notes and not skipped
+    for path in map(workspaces.absolute, args.paths if is_empty else ()):
+        if not (os.path.lexists(path) or relative_path.has_magic(path)):
+            raise CommandError(f"there is no {path}", exits.NOT_FOUND)
     if not args.skipped:
         common.note(
             f"{counted(notes, 'note')}, {counted(chunks, 'chunk')}, {vectors:,} of them found by meaning"
         )
     if not given:
         common.note(f"{counted(skipped, 'file')} skipped")
-        if args.paths and not notes and not skipped:
-            for path in map(workspaces.absolute, args.paths):
-                if not (os.path.lexists(path) or relative_path.has_magic(path)):
-                    raise CommandError(f"there is no {path}", exits.NOT_FOUND)
+        if args.paths and is_empty:
             common.note("memctl why PATH WORDS says why a file is not searched")
     return exits.OK if notes or skipped else exits.NONE
 

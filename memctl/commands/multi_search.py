@@ -11,12 +11,13 @@ from memctl import exits, relative_path, workspaces
 from memctl.arguments import filters_of
 from memctl.client import Client, RpcError
 from memctl.commands import common
+from memctl.commands.common import ABSOLUTE
 from memctl.exits import CommandError
 from memctl.merged_hits import groups
 from memctl.output import caveats, hits
 
 LIMIT = 10  # default of --limit for each group, as in a single workspace
-ABSOLUTE = "//"  # a folder that no path is below: shown from it, all paths are absolute
+
 
 Answer = dict[str, Any]
 Hit = dict[str, Any]

@@ -387,6 +387,25 @@ def test_output_that_the_terminals_encoding_lacks_is_escaped(peer):
     assert json.loads(as_json.stdout) == answer
 
 
+def test_a_notes_text_goes_to_a_pipe_as_it_is_whatever_encoding_is_named(peer):
+    peer(get={"path": "a.md", "text": "Käse 日本\n"})
+    ascii_out = os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    command = [sys.executable, "-m", "memctl", "get", "a.md"]
+    done = subprocess.run(command, capture_output=True, env=ascii_out, check=True)
+    assert done.stdout == "Käse 日本\n".encode()
+
+
+def test_hits_have_whole_paths_where_the_current_folder_was_deleted(
+    root, peer, tmp_path, monkeypatch, capsys
+):
+    peer(search=found(hit(path="a.md")) | {"workspace": str(root)})
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert main(["search", "--workspace", str(root), "--files", "x"]) == exits.OK
+    assert capsys.readouterr().out == f"{root}/a.md\n"
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_each_command_explains_itself(name, capsys):
     assert main([name, "--help"]) == exits.OK
@@ -404,8 +423,9 @@ def test_the_exit_codes_are_a_page(capsys):
 
 
 def test_an_unknown_command_gets_the_nearest_one(capsys):
-    assert main(["serach", "x"]) == exits.USAGE
-    assert "did you mean search?" in capsys.readouterr().err
+    for argv in (["serach", "x"], ["help", "serach"]):
+        assert main(argv) == exits.USAGE
+        assert "did you mean search?" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", RENAMED)

@@ -55,6 +55,15 @@ def test_without_a_runtime_directory_each_user_has_a_folder_among_temporary_file
     assert runtime_dir() == Path(f"/var/folders/x/memd-{os.getuid()}")
 
 
+def test_a_relative_socket_in_a_deleted_folder_is_told(monkeypatch, tmp_path):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    monkeypatch.setenv("MEMD_SOCKET", "y.sock")
+    with pytest.raises(PathError, match=r"MEMD_SOCKET=y\.sock .*deleted"):
+        socket_path()
+
+
 def test_memd_socket_comes_first(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_RUNTIME_DIR", "/run/user/1000")
     monkeypatch.setenv("MEMD_SOCKET", "/x/y.sock")

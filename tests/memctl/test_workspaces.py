@@ -50,6 +50,14 @@ def test_an_empty_variable_is_no_workspace(root, monkeypatch):
     assert workspaces.find(None) == str(root)
 
 
+def test_an_empty_path_is_not_the_current_folder(root, monkeypatch):
+    """A shell leaves it for "$NOTES" where that is not set."""
+    monkeypatch.chdir(root)
+    for refused in (workspaces.find, workspaces.absolute):
+        with pytest.raises(CommandError, match="is empty"):
+            refused("")
+
+
 def test_a_tilde_that_no_shell_expanded_is_the_home_folder(monkeypatch, tmp_path):
     """Agents' JSON configurations and --workspace=~/x reach us with the tilde."""
     monkeypatch.setenv("HOME", str(tmp_path))
