@@ -39,7 +39,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):
             # On a terminal with another encoding, show \u2013 instead of failing. A pipe gets the bytes of
             # names as they are on the disk.
-            encoding = _terminal_encoding() if stream.isatty() else None
+            encoding = None
+            if stream.isatty() and "utf8" in sys._xoptions:  # noqa: SLF001 - documented, and no other place tells
+                from locale import getencoding
+
+                encoding = getencoding()  # `use_utf8` has set it aside
             stream.reconfigure(encoding=encoding, errors="backslashreplace")
     try:
         status = _run(words)
@@ -57,15 +61,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception:  # noqa: BLE001 (Python's exit code 1 would mean "no hits" to a script)
         return _internal()
     return status
-
-
-def _terminal_encoding() -> str | None:
-    """Return the locale's encoding if `use_utf8` has set it aside; None otherwise."""
-    if "utf8" not in sys._xoptions:  # noqa: SLF001 - documented, and the only place that tells
-        return None
-    from locale import getencoding
-
-    return getencoding()
 
 
 def _internal() -> int:

@@ -84,7 +84,7 @@ def ensure_daemon(*, command: Sequence[str] | None = None, timeout_s: float = ST
             f"export XDG_RUNTIME_DIR={runtime_dir}"
         )
     with _starting(deadline) as started:
-        return started or _start_by_hand(command or default_command(), deadline)
+        return started or _start_by_hand(command or python_module("memd"), deadline)
 
 
 def stop_daemon(*, timeout_s: float = STOP_TIMEOUT_S) -> bool:
@@ -167,11 +167,6 @@ def _pid_of_holder() -> int | None:
                 if os.path.samestat(opened.stat(), held):
                     return holder.pid
     return None
-
-
-def default_command() -> list[str]:
-    """Return the command that starts memd of this installation."""
-    return python_module("memd")
 
 
 def python_module(name: str) -> list[str]:

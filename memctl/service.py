@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from memctl import systemd
-from memctl.launch import default_command, source_tree, stop_daemon
+from memctl.launch import python_module, source_tree, stop_daemon
 from memctl.paths import state_dir
 from memctl.systemd import SERVICE, SOCKET, ServiceError, manager_runs, systemctl, unit_dir
 
@@ -117,7 +117,7 @@ def memd_command() -> list[str]:
     if script.is_file():
         return [str(script)]
     found = shutil.which("memd")
-    return [found] if found else default_command()
+    return [found] if found else python_module("memd")
 
 
 def _template(name: str) -> str:

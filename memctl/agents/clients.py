@@ -52,6 +52,7 @@ def command() -> list[str]:
 
 
 def _home(variable: str, folder: str) -> Path:
+    """Return the absolute path that a variable names, or else *folder*, which counts from the home folder."""
     named = os.environ.get(variable, "")
     return Path(named) if named.startswith("/") else Path.home() / folder
 
@@ -163,13 +164,6 @@ def _copilot_hook(memctl: Sequence[str], options: Sequence[str]) -> Target:
     )
 
 
-def _cline() -> Path:
-    named = os.environ.get("CLINE_MCP_SETTINGS_PATH", "")
-    return (
-        Path(named) if named.startswith("/") else Path.home() / ".cline/data/settings/cline_mcp_settings.json"
-    )
-
-
 def _opencode(memctl: Sequence[str], options: Sequence[str]) -> list[Target]:
     folder = _opencode_folder()
     named = [folder / name for name in ("opencode.jsonc", "opencode.json")]
@@ -196,10 +190,8 @@ def _gemini(memctl: Sequence[str], options: Sequence[str]) -> list[Target]:
 
 
 def _openclaw(memctl: Sequence[str], options: Sequence[str]) -> list[Target]:
-    named = os.environ.get("OPENCLAW_CONFIG_PATH", "")
-    config = (
-        Path(named) if named.startswith("/") else _home("OPENCLAW_STATE_DIR", ".openclaw") / "openclaw.json"
-    )
+    state = _home("OPENCLAW_STATE_DIR", ".openclaw")
+    config = _home("OPENCLAW_CONFIG_PATH", f"{state}/openclaw.json")
     plugin = str(files("memctl.agents") / "openclaw")
     settings = {"memctl": list(memctl)} | ({"workspace": options[1]} if options else {})
     edits = (
@@ -221,6 +213,7 @@ def _is_name(value: Any) -> bool:
     return bool(value == NAME)
 
 
+_CLINE = ".cline/data/settings"
 BOTH = "tools and hooks"
 START = "tools, and a hook at the start of a conversation"
 TOOLS = "tools"
@@ -261,7 +254,11 @@ CLIENTS = {
             _only_server(lambda: Path.home() / ".codeium/windsurf/mcp_config.json"), TOOLS,
             instructions=lambda: Path.home() / ".codeium/windsurf/memories/global_rules.md",
         ),
-        AgentClient("cline", "Cline", _only_server(_cline), TOOLS),
+        AgentClient(
+            "cline", "Cline",
+            _only_server(lambda: _home("CLINE_MCP_SETTINGS_PATH", f"{_CLINE}/cline_mcp_settings.json")),
+            TOOLS,
+        ),
         AgentClient(
             "antigravity", "Antigravity CLI",
             _only_server(lambda: Path.home() / ".gemini/config/mcp_config.json"), TOOLS,

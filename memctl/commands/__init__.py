@@ -51,21 +51,8 @@ COMMANDS = {
 
 # explained on the page of `memctl --help`, which fits on a screen of 40 lines; the others are named there
 EVERYDAY = (
-    *(
-        "init",
-        "search",
-        "find",
-        "open",
-        "recall",
-        "why",
-        "similar",
-        "get",
-        "links",
-        "add",
-        "forget",
-        "import",
-    ),
-    *("status", "check", "agents", "service"),
+    *("init", "search", "find", "open", "recall", "why", "similar", "get", "links", "add", "forget"),
+    *("import", "status", "check", "agents", "service"),
 )
 
 _BY_HAND = (

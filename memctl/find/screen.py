@@ -216,8 +216,11 @@ class Finder(App[None]):
             lines = []  # the heading itself
         line = next(filter(None, map(said, lines)), "")
         before = Content.assemble(_marked(title, marks), "  " if title else "", (place, PLACE), "  ")
-        shown = one_line(_about_match(line, marks, columns - width_of(before.plain)))
-        return before + _marked(shown, marks)
+        left = columns - width_of(before.plain)
+        match = marks.search(line) if marks else None
+        if match is not None and match.end() > left:  # then what is around the query's first word
+            line = f"… {line[line.rfind(' ', 0, max(0, match.start() - left // 3)) + 1 :]}"
+        return before + _marked(one_line(line if len(line) <= left else f"{line[: left - 1]}…"), marks)
 
     def _called(self, hit: Hit) -> str:
         """Return the name of a note on the screen: its path from the root, which `path:` accepts."""
@@ -379,14 +382,6 @@ def _identity(hit: Hit) -> tuple[Any, ...]:
 
 def _place(hit: Hit) -> HitPlace:
     return HitPlace(f"{hit['workspace']}/{hit['path']}", hits.line_of(hit))
-
-
-def _about_match(line: str, marks: re.Pattern[str] | None, columns: int) -> str:
-    """Return the part of a line that fits, around the query's first word if that is far to the right."""
-    found = marks.search(line) if marks else None
-    if found is not None and found.end() > columns:
-        line = f"… {line[line.rfind(' ', 0, max(0, found.start() - columns // 3)) + 1 :]}"
-    return line if len(line) <= columns else f"{line[: columns - 1]}…"
 
 
 def _marked(line: str | Content, marks: re.Pattern[str] | None) -> Content:

@@ -113,10 +113,18 @@ class McpServer:
                 ids = {one.id for one in messages if isinstance(one, JsonRpcRequest)}
                 self._batches |= dict.fromkeys(ids, _Batch(len(ids)))
             for message in messages:
-                if isinstance(message, JsonRpcRequest):
-                    self._take(message)
-                elif message.method == "notifications/cancelled":
-                    self._cancel(message)
+                if isinstance(message, JsonRpcNotification):
+                    if message.method == "notifications/cancelled":
+                        self._cancel(message)
+                    continue
+                try:
+                    _check_version(message)
+                    if handler := self._known.get(message.method):
+                        self._respond(message.id, _answered(message, handler(message)))
+                    else:
+                        self._start(message)
+                except JsonRpcError as error:
+                    self._respond(message.id, jsonrpc.failure(message.id, error))
         self._drain()
 
     def _respond(self, id_: Id, line: bytes | None) -> None:
@@ -130,16 +138,6 @@ class McpServer:
                 line = b"[" + b",".join(batch.lines) + b"]\n" if is_done else None
         if line is not None:
             self._write(line)
-
-    def _take(self, request: JsonRpcRequest) -> None:
-        try:
-            _check_version(request)
-            if handler := self._known.get(request.method):
-                self._respond(request.id, _answered(request, handler(request)))
-            else:
-                self._start(request)
-        except JsonRpcError as error:
-            self._respond(request.id, jsonrpc.failure(request.id, error))
 
     # -- answered without the daemon -----------------------------------------------------------------
 

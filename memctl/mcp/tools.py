@@ -72,8 +72,12 @@ def call(params: dict[str, Any], asking: Asking) -> dict[str, Any]:
         JsonRpcError: there is no such tool, or its arguments are not an object.
     """
     name, arguments = params.get("name"), params.get("arguments") or {}
-    if name == hooks.TOOL:
-        return _of_hook(arguments, asking)
+    if name == hooks.TOOL:  # as `memctl hook` answers: with nothing if anything is wrong
+        text = ""
+        with suppress(Exception):
+            given = {key: one for key, one in arguments.items() if isinstance(one, str) and one}
+            text = asking.for_prompt(given, asking.named)
+        return {"content": [{"type": "text", "text": text or "{}"}], "isError": False}
     entry = _table().get(name) if isinstance(name, str) else None
     if entry is None:
         raise JsonRpcError(
@@ -131,15 +135,6 @@ def call(params: dict[str, Any], asking: Asking) -> dict[str, Any]:
     except (DaemonError, ValueError) as error:
         return _failed(str(error))
     return _succeeded(answer, schema, "; ".join(filter(None, [*renamed, lacking, asking.note(answer)])))
-
-
-def _of_hook(arguments: Any, asking: Asking) -> dict[str, Any]:
-    """Answer a client's hook at a prompt, as `memctl hook` does: with nothing if anything is wrong."""
-    text = ""
-    with suppress(Exception):
-        given = {key: one for key, one in arguments.items() if isinstance(one, str) and one}
-        text = asking.for_prompt(given, asking.named)
-    return {"content": [{"type": "text", "text": text or "{}"}], "isError": False}
 
 
 def _named(key: str, arguments: dict[str, Any], known: dict[str, Any]) -> str:

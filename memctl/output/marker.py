@@ -70,7 +70,10 @@ def pattern_of(query: str, more: Sequence[str] = ()) -> re.Pattern[str] | None:
     quoted = set(re.findall(r"\w+", " ".join(re.findall(r'"([^"]*)"', spaced))))
     saying = {word for word in typed if word in quoted or word.casefold() not in STOP_WORDS} or typed
     words = [*sorted(saying, key=len, reverse=True), *more][:_MAX_WORDS]
-    pieces = [piece for run in runs for piece in _pieces(run)][: _MAX_WORDS - len(words)]
+    # A run and its pairs of characters: the n-grams that the keyword arm may have matched.
+    pairs = [[run[at : at + 2] for at in range(len(run) - 1) if len(run) > 2] for run in runs]  # noqa: PLR2004
+    pieces = [piece for run, some in zip(runs, pairs, strict=True) for piece in (run, *some)]
+    pieces = pieces[: _MAX_WORDS - len(words)]
     # Only the words ignore case: in the edges, every character of the ranges would be case-folded.
     whole = f"{_EDGE_LEFT}(?i:{_any_of(words)}){_EDGE_RIGHT}" if words else ""
     alternatives = "|".join(filter(None, [whole, f"(?i:{_any_of(pieces)})" if pieces else ""]))
@@ -79,8 +82,3 @@ def pattern_of(query: str, more: Sequence[str] = ()) -> re.Pattern[str] | None:
 
 def _any_of(texts: Sequence[str]) -> str:
     return "|".join(map(re.escape, texts))
-
-
-def _pieces(run: str) -> list[str]:
-    """Return a run and its pairs of characters: the n-grams that the keyword arm may have matched."""
-    return [run, *(run[at : at + 2] for at in range(len(run) - 1) if len(run) > 2)]  # noqa: PLR2004

@@ -108,6 +108,7 @@ def server(status: dict[str, Any]) -> PageBlock:
     about = status["server"]
     memory_mb, lag_ms = about.get("memory_mb"), about.get("loop_lag_ms")
     until, limits = about.get("paused_until"), about.get("parser_sandbox")
+    of_model = ("state", "provider", "id", "error")
     held = f"the parser of long notes is limited: {', '.join(limits)}" if limits else "none for the parser"
     if limits and (missing := [limit for limit in SANDBOX_LIMITS if limit not in limits]):
         held += f"; missing: {', '.join(missing)}"
@@ -117,7 +118,10 @@ def server(status: dict[str, Any]) -> PageBlock:
             ("process", f"{about.get('pid')}, up {duration(about.get('uptime_s') or 0)}"),
             ("memory", "not known on this system" if memory_mb is None else f"{memory_mb:.0f} MB"),
             *([("loop lag", f"{lag_ms:.1f} ms")] if lag_ms is not None else []),
-            *(("model", _model(model)) for model in about.get("models") or ()),
+            *(
+                ("model", one_line(", ".join(str(model[key]) for key in of_model if model.get(key))))
+                for model in about.get("models") or ()
+            ),
             *([("sandbox", held)] if limits is not None else []),
             *([("embedding", f"paused until {moment(until)}: memctl pause --off ends it")] if until else []),
             *([("team", _team(about["team"]))] if about.get("team") else []),
@@ -279,11 +283,6 @@ def model_of(known: dict[str, Any]) -> str:
     served = model_id.startswith(("ollama:", "openai:"))
     named = model_id.partition(":")[2].rpartition("@")[0] if served else ""
     return one_line(named or provider)
-
-
-def _model(model: dict[str, Any]) -> str:
-    parts = [model.get("state"), model.get("provider"), model.get("id"), model.get("error")]
-    return one_line(", ".join(str(part) for part in parts if part))
 
 
 def _state(known: dict[str, Any]) -> str:
