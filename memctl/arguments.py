@@ -11,12 +11,15 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from memctl import exits
 from memctl.commands import COMMANDS, EVERYDAY
 from memctl.filter_keys import OPTIONS, REPEATABLE
 from memctl.text import any_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _SECONDS = re.compile(r"\d+(?:\.\d+)?")
 MAX_SECONDS = 86_400.0  # arbitrary: a day
@@ -135,7 +138,7 @@ def _close(word: str, parser: argparse.ArgumentParser) -> list[str]:
     for action in parser._actions:  # noqa: SLF001 (the same)
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 (the same)
             there += [flag for inner in action.choices.values() for flag in inner._option_string_actions]  # noqa: SLF001
-    return get_close_matches(word, there, n=1)
+    return get_close_matches(word, there, n=1) if word not in there else []  # it belongs to another action
 
 
 class _Page(argparse.RawDescriptionHelpFormatter):
@@ -258,7 +261,7 @@ def named_parameter(message: str, parser: argparse.ArgumentParser) -> str:
     if not colon or not place.startswith("$."):
         return message
     name = place[2:].partition("[")[0]
-    name = {"glob": "path", "budget_tokens": "budget", "scope": "team"}.get(name, name)
+    name = {"glob": "path", "budget_tokens": "budget", "scope": "team", "lag_s": "lag"}.get(name, name)
     for action in parser._actions:  # noqa: SLF001 (no public way to ask)
         if name == action.dest and action.option_strings:
             return f"{action.option_strings[-1]}:{rest}"
@@ -284,7 +287,18 @@ def count(raw: str) -> int:
 
 def count_or_none(raw: str) -> int:
     """Parse a whole number from 0."""
-    return 0 if raw == "0" else count(raw)
+    if not raw.isascii() or not raw.isdigit():
+        raise argparse.ArgumentTypeError(f"{raw!r} is not a whole number from 0")
+    return int(raw[:10])
+
+
+def filled_path(raw: str) -> "Path":
+    """Parse the path of a file or folder; an empty one, of a variable that is not set, is not this folder."""
+    from pathlib import Path  # slow to import
+
+    if not raw:
+        raise argparse.ArgumentTypeError("it is empty")
+    return Path(raw)
 
 
 def score(raw: str) -> float:

@@ -24,7 +24,7 @@ Result = TypeVar("Result")
 
 def targets(client: AgentClient, workspace: str | None = None, *, warm: bool = False) -> list[Target]:
     """Return a client's files with the edits that register memctl."""
-    options = ["--workspace", workspaces.absolute(workspace)] if workspace else []
+    options = [] if workspace is None else ["--workspace", workspaces.absolute(workspace)]
     wanted = client.warm if warm and client.warm else client.targets
     return wanted(clients.command(), options)
 

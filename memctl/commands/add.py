@@ -89,7 +89,7 @@ def run(args: Namespace) -> int:
         "tags": args.tag or None,
         "supersedes": [relative_path.entry(note, root) for note in args.supersedes] or None,
         "related": [relative_path.entry(note, root) for note in args.related] or None,
-        "update": relative_path.entry(args.update, root) if args.update else None,
+        "update": None if args.update is None else relative_path.entry(args.update, root),
         "hash": args.hash,
         "derived_from": "external" if args.external else None,
         "source": {"origin": args.origin, "client": "memctl"}

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from memctl import child, exits, model_store, workspaces
-from memctl.arguments import count, workspace_option
+from memctl.arguments import count, filled_path, workspace_option
 from memctl.commands import common
 from memctl.exits import CommandError
 from memctl.output import plot
@@ -40,7 +40,7 @@ def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl eval`."""
     questions = parser.add_argument_group("questions").add_mutually_exclusive_group()
     questions.add_argument(
-        "--golden", type=Path, metavar="FILE", help='JSON lines: {"query": …, "path": …, "line": …}'
+        "--golden", type=filled_path, metavar="FILE", help='JSON lines: {"query": …, "path": …, "line": …}'
     )
     questions.add_argument(
         "--headings", type=count, nargs="?", const=QUESTIONS, metavar="N",
@@ -60,7 +60,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--no-grep", action="store_true", help="do not measure grep")
     workspace_option(parser)
     parser.add_argument("--json", action="store_true", help="one object: every figure and every result")
-    parser.add_argument("--plot", type=Path, metavar="FILE.svg", help="draw quality, ranks and times")
+    parser.add_argument("--plot", type=filled_path, metavar="FILE.svg", help="draw quality, ranks and times")
     parser.add_argument(
         "--failures", action="store_true", help="list the questions that hybrid did not answer"
     )

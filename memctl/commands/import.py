@@ -3,11 +3,10 @@
 import os
 import sys
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
 from typing import Any
 
 from memctl import exits, workspaces
-from memctl.arguments import workspace_option
+from memctl.arguments import filled_path, workspace_option
 from memctl.commands import common
 from memctl.exits import CommandError
 from memctl.output.status import counted
@@ -29,13 +28,9 @@ def arguments(parser: ArgumentParser) -> None:
     clients = tuple(dict.fromkeys(CLIENTS + MEMORIES))
     parser.add_argument("client", choices=clients, metavar="CLIENT", help=", ".join(clients))
     parser.add_argument(
-        "paths",
-        nargs="*",
-        default=[],  # otherwise argparse names it among what is required
-        type=Path,
-        metavar="PATH",
-        help="its files, or folders of them (see below)",
-    )
+        "paths", nargs="*", default=[],  # otherwise argparse names it among what is required
+        type=filled_path, metavar="PATH", help="its files, or folders of them (see below)",
+    )  # fmt: skip
     parser.add_argument("--dry-run", action="store_true", help="write nothing; print what would be written")
     parser.add_argument(
         "--with-tools", action="store_true", help="keep tool calls, their results, and thinking"
@@ -48,8 +43,9 @@ def arguments(parser: ArgumentParser) -> None:
         help="the notes that the client keeps for itself, instead of its sessions",
     )  # fmt: skip
     parser.add_argument(
-        "--project", type=Path, metavar="DIR", help="only sessions of an agent that worked in DIR or below it"
-    )
+        "--project", type=filled_path, metavar="DIR",
+        help="only sessions of an agent that worked in DIR or below it",
+    )  # fmt: skip
     parser.add_argument(
         "--all-projects", action="store_true", help="with --memory: not only of the workspace's folder"
     )

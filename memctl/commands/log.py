@@ -7,7 +7,7 @@ never asked: its log is needed most when it does not answer.
 import os
 import sys
 import time
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from memctl import exits, paths, systemd
+from memctl.arguments import count_or_none
 from memctl.commands import common
 from memctl.exits import CommandError
 from memctl.launch import LOG_NAME
@@ -33,8 +34,9 @@ POLL_S = 0.25  # as tail -f without inotify; faster than people read
 def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl log`."""
     parser.add_argument(
-        "-n", "--lines", type=_lines, default=LINES, metavar="N", help=f"the last N lines (default: {LINES})"
-    )
+        "-n", "--lines", type=count_or_none, default=LINES, metavar="N",
+        help=f"the last N lines (default: {LINES})",
+    )  # fmt: skip
     parser.add_argument("-f", "--follow", action="store_true", help="keep printing new lines")
     parser.add_argument(
         "--json", action="store_true",
@@ -52,7 +54,7 @@ example:
 def run(args: Namespace) -> int:
     """Print the last lines of the log, and new lines with --follow."""
     shown, marker = False, Marker("", colour=wants_colour())
-    for record in _records(args.lines, follow=args.follow):
+    for record in _records(min(args.lines, MOST_LINES), follow=args.follow):
         shown = True
         if args.json:
             common.print_json(as_object(record))
@@ -83,13 +85,6 @@ def _records(count: int, *, follow: bool) -> Iterator[LogRecord]:
             exits.NOT_FOUND,
         )
     return map(from_line, file_lines(path, count, follow=follow))
-
-
-def _lines(raw: str) -> int:
-    """Parse a number of lines; 0 is useful with --follow."""
-    if not raw.isascii() or not raw.isdigit():
-        raise ArgumentTypeError(f"{raw!r} is not a whole number from 0")
-    return min(int(raw[:10]), MOST_LINES)
 
 
 def file_lines(path: Path, count: int, *, follow: bool = False) -> Iterator[str]:

@@ -2,11 +2,10 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
 from typing import Any
 
 from memctl import workspaces
-from memctl.arguments import count, filter_options, nearest_option, workspace_option
+from memctl.arguments import count, filled_path, filter_options, nearest_option, workspace_option
 from memctl.commands import common
 from memctl.output import caveats
 from memctl.output.hits import gap_of, line_of
@@ -22,7 +21,9 @@ def arguments(parser: ArgumentParser) -> None:
     filter_options(parser)
     nearest_option(parser)
     parser.add_argument("--json", action="store_true", help="one object: days, each with its best hit")
-    parser.add_argument("--plot", type=Path, metavar="FILE.svg", help="draw the number of hits of each day")
+    parser.add_argument(
+        "--plot", type=filled_path, metavar="FILE.svg", help="draw the number of hits of each day"
+    )
     parser.epilog = """\
 Prints a line for each day that has hits, the earliest first: the day, the number of its hits, the title and
 the place of the best one. The day of a note is that in its name, else in its front matter, else that of its

@@ -11,6 +11,7 @@ from memctl.commands import COMMANDS
 from memctl.commands.init import arguments as init_arguments
 from memctl.commands.recall import arguments as recall_arguments
 from memctl.commands.search import arguments as search_arguments
+from memctl.commands.status import arguments as status_arguments
 from memctl.commands.why import arguments as why_arguments
 from memctl.commands.workspaces import arguments as workspaces_arguments
 from memctl.commands.workspaces import settings_of
@@ -96,7 +97,7 @@ def test_every_filter_reaches_its_parameter():
     [
         ["--limit", "0"], ["--limit", "-1"], ["--limit", "1.5"], ["--limit", "٣"], ["--min-score", "1.1"],
         ["--min-score", "nan"], ["--min-score", "half"], ["--mode", "fuzzy"], ["--fusion", "sum"],
-        ["--color", "blue"], ["--json", "--files"], ["--js"], ["--unknown"], ["--tag"],
+        ["--color", "blue"], ["--json", "--files"], ["--js"], ["--unknown"], ["--tag"], ["--lines", "-1"],
     ],
 )  # fmt: skip
 def test_impossible_values_and_abbreviations_are_refused(argv, capsys):
@@ -114,6 +115,7 @@ def test_impossible_values_and_abbreviations_are_refused(argv, capsys):
         (search_arguments, ["--expain", "--sinse", "x"], "--explain and --since"),
         (search_arguments, ["x", "--js"], "--json"),
         (workspaces_arguments, ["list", "--jsn"], "--json"),
+        (workspaces_arguments, ["list", "--yes"], None),
         (search_arguments, ["x", "--frobnicate"], None),
     ],
 )
@@ -137,6 +139,15 @@ def test_a_parameter_of_memd_is_told_as_the_option_that_set_it():
     parser = parser_of("search", search_arguments)
     assert named_parameter("$.limit: expected int <= 1000", parser) == "--limit: expected int <= 1000"
     assert named_parameter("$.scope: no team is configured", parser) == "--team: no team is configured"
+    parser = parser_of("status", status_arguments)
+    assert named_parameter("$.lag_s: expected float <= 10.0", parser) == "--lag: expected float <= 10.0"
+
+
+@pytest.mark.parametrize("argv", [["claude-code", ""], ["claude-code", "--project", ""]])
+def test_an_empty_path_of_a_file_is_not_the_current_folder(argv, capsys):
+    with pytest.raises(SystemExit):
+        parse(parser_of("import", import_module("memctl.commands.import").arguments), argv)
+    assert "it is empty" in capsys.readouterr().err
 
 
 def test_recall_has_a_budget_and_the_same_filters():

@@ -55,6 +55,13 @@ def test_without_a_runtime_directory_each_user_has_a_folder_among_temporary_file
     assert runtime_dir() == Path(f"/var/folders/x/memd-{os.getuid()}")
 
 
+def test_a_file_of_others_at_the_sockets_path_is_not_to_be_moved(tmp_path):
+    for name, cure in (("memd.sock", "mv "), ("passwd", "export MEMD_SOCKET=/tmp/memd-")):
+        (tmp_path / name).touch()
+        with pytest.raises(PathError, match=f"is a file and not a socket: {cure}"):
+            paths.check_socket(tmp_path / name)
+
+
 def test_a_relative_socket_in_a_deleted_folder_is_told(monkeypatch, tmp_path):
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")
