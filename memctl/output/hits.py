@@ -242,7 +242,7 @@ def _entry(rank: int, hit: Hit, workspace: str, marker: Marker, style: PageStyle
         date = date if width_of(path) + width_of(date) <= left else ""
         path = shortened(path, left)
     place = marker.paint(path, PATH)
-    if style.link and workspace.startswith("/"):
+    if style.link and workspace.startswith("/") and not hit.get("team"):  # what a store says leads nowhere
         place = link(style.link, f"{workspace}/{hit['path']}", number, place)
     place = f"{place}:{marker.paint(str(number), LINE)}  {marker.paint(f'{score}{date}', FAINT)}"
     head = f"{marker.mark(title)}{'  ' if is_wide else INDENT}{place}" if title else place

@@ -36,9 +36,11 @@ LITE: Final = "milvus+lite"
 PORT: Final = 19530  # of Milvus, where the address names none
 CONNECT_S: Final = 1.5  # so that `team status` tells what is wrong within 2 s
 LITE_CONNECT_S: Final = 10.0  # starts a process
-MAX_ANSWER_BYTES: Final = 4 << 20  # numbers of one byte take up to 16 times as much when they are read
+MAX_ANSWER_BYTES: Final = 2 << 20  # empty parts of two bytes take up to 40 times as much when they are read
+MAX_FIELDS: Final = 20  # of a row of ours
+MAX_FACTS_BYTES: Final = 1 << 16  # of what a collection says about itself: some 2 kB
 MOST_ROWS: Final = 16_384  # that one answer of Milvus may have
-TEXTS_AT_ONCE: Final = 32  # rows with texts in one answer, of 64 kB at most
+TEXTS_AT_ONCE: Final = 16  # rows with texts in one answer, of 64 kB at most
 ROWS_AT_ONCE: Final = 500  # written by one call: 1 to 5 MB, and Milvus takes 64
 PARTS_OF: Final = 4_000  # rows of a listing at once, on average
 MAX_DIMENSIONS: Final = 32_768  # of Milvus
@@ -305,17 +307,20 @@ class Milvus:
         client = self._connected()
         call: Callable[..., Any] = getattr(client, method)
         handler = client._handler  # noqa: SLF001 - as below
-        for name in ("Search", "Query") if most else ():
+        for name in ("Search", "Query", "DescribeCollection"):
             stub = handler._stub  # noqa: SLF001 - another one after a reconnect
             if not isinstance(getattr(stub, name), _Bounded):
                 setattr(stub, name, _Bounded(getattr(stub, name)))
-        _asked.most = most
+        _asked.most, _asked.has_more = most, False
+        failure: StoreError | None = None
         try:
             answer = call(*given, timeout=timeout_s, **named)
-        except StoreError:
-            raise
         except Exception as error:  # noqa: BLE001 - pymilvus raises its own, gRPC's and Python's
-            raise self._error(error) from None
+            failure = self._error(error)
+        if _asked.has_more:
+            failure = StoreError("the team's store answered with more than was asked for")
+        if failure is not None:  # raised here, since the traceback of the other one holds the answer
+            raise failure
         self.is_reachable, self.error = True, ""
         return answer
 
@@ -350,7 +355,7 @@ class Milvus:
         more: Row = {"server_pem_path": str(Path(self._config.ca).expanduser())} if self._config.ca else {}
         options = {
             "grpc.keepalive_time_ms": PING_MS,
-            "grpc.max_receive_message_length": MAX_ANSWER_BYTES,
+            b"grpc.max_receive_message_length": MAX_ANSWER_BYTES,  # by the name under which pymilvus has -1
             "grpc.enable_http_proxy": 0,
         }
         try:
@@ -419,24 +424,31 @@ class Milvus:
         return kind(f"{self.uri}: {reason}")
 
 
-_asked = threading.local()  # `most`: rows that the running call of this thread may get
+_asked = threading.local()  # of this thread's call: `most` rows it may get, and whether the answer `has_more`
 
 
 class _Bounded:
-    """A call of gRPC that refuses more rows than were asked for, before pymilvus makes objects of each."""
+    """A call of gRPC that drops an answer with more rows than were asked for.
+
+    Before pymilvus makes objects of each. Nothing is raised: a traceback would hold the answer.
+    """
 
     def __init__(self, call: Any) -> None:
         self._call = call
 
     def __call__(self, *given: Any, **named: Any) -> Any:
         answer = self._call(*given, **named)
+        if hasattr(answer, "schema"):  # of a collection
+            _asked.has_more = answer.ByteSize() > MAX_FACTS_BYTES
+            return type(answer)() if _asked.has_more else answer
         results = getattr(answer, "results", answer)  # of a search; a query has its fields itself
-        counts = (
-            [len(results.scores), len(results.topks), sum(results.topks)] if results is not answer else []
-        )
-        for field in results.fields_data:
+        counts = []
+        if results is not answer:
+            numbers, texts = results.ids.int_id.data, results.ids.str_id.data
+            counts = [len(results.scores), len(results.topks), sum(results.topks), len(numbers), len(texts)]
+        fields = results.fields_data
+        for field in fields if len(fields) <= MAX_FIELDS else ():
             if kind := field.scalars.WhichOneof("data"):
-                counts += [len(getattr(field.scalars, kind).data)]
-        if any(count > _asked.most for count in counts):
-            raise StoreError("the team's store answered with more rows than were asked for")
-        return answer
+                counts.append(len(getattr(field.scalars, kind).data))
+        _asked.has_more = len(fields) > MAX_FIELDS or any(count > _asked.most for count in counts)
+        return type(answer)() if _asked.has_more else answer

@@ -50,6 +50,7 @@ from memd.text import is_spaceless, prepare
 CALL_S = 2.0  # of each call of a search
 LIST = 2 * POOL  # asked of each list, because a source counts a few times only
 MAX_TERMS = 64  # of a query, those with the highest weights: a pasted log has hundreds
+COUNTED_AT_ONCE = 32  # of its terms: 1.2 MB for 1,000 workspaces
 TEXTS = 30  # candidates whose texts are read at least; twice as many as hits, if more are wanted
 Embed = Callable[[PreparedQuery], PreparedQuery]
 
@@ -195,8 +196,8 @@ def _all_terms(view: View, query: Query) -> set[str]:
 def _frequencies(milvus: Milvus, terms: Sequence[str], chunks: int) -> Counter[str]:
     """Return in how many chunks of the team each term is."""
     found: Counter[str] = Counter()
-    for start in range(0, len(terms), MAX_TERMS):
-        some = terms[start : start + MAX_TERMS]
+    for start in range(0, len(terms), COUNTED_AT_ONCE):
+        some = terms[start : start + COUNTED_AT_ONCE]
         lists = milvus.search(
             milvus.workspaces, [{dimension(term): 1.0} for term in some], CALL_S, limit=1_000
         )

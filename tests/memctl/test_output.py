@@ -160,6 +160,13 @@ def test_a_path_is_a_link_to_its_file_when_asked_for():
         assert f"\x1b]8;;{target}\x1b\\" in shown
 
 
+@pytest.mark.parametrize("owner", ["ada", "/home/ada"])
+def test_what_comes_from_a_teams_store_is_no_link(owner):
+    for root in ({}, {"root": "/home/ada/work"}):
+        team = {"owner": owner, "machine": "laptop", "workspace": "n", **root}
+        assert "\x1b]8;;" not in page(hit(path="../../.ssh/id", team=team), colour=True, link=form_of("file"))
+
+
 def test_a_form_of_links_that_is_none_is_refused():
     with pytest.raises(CommandError, match="one of none, file, vscode"):
         form_of("emacs")

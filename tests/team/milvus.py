@@ -4,7 +4,11 @@ For `.ci/long`: it needs pymilvus and milvus-lite. A file is for one daemon, so 
 """
 
 import itertools
+import json
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from daemon_process import until
@@ -81,6 +85,9 @@ def test_a_workspace_that_was_moved_goes_on(member):
         )
     )
     assert ada.found(moved, "kingfisher") == ["pond.md"]
+    ada.folder("marsh", {"other.md": "# Other\n\nThe zephyrine is of another folder.\n"})
+    assert [one["root"] for one in ada.status()["workspaces"]] == [str(moved)]
+    assert ada.found(moved, "zephyrine") == []
 
 
 def test_what_replaces_a_note_is_told_of_the_note_that_was_sent_before(member):
@@ -147,3 +154,58 @@ def test_the_first_hit_is_that_of_a_local_search(member, provider):
             for scope in ("workspace", "team")
         )
         assert here == there, query
+
+
+CLIENT = """
+import json, os, sys
+from memd.config import TeamConfig
+from memd.errors import StoreError
+from memd.team.milvus import Milvus
+
+def highest_mb():
+    [line] = [line for line in open("/proc/self/status") if line.startswith("VmHWM")]
+    return int(line.split()[1]) / 1024
+
+def told(lie):
+    milvus = Milvus(TeamConfig(uri=sys.argv[1], collection=lie))
+    open("/proc/self/clear_refs", "w").write("5")  # the highest is what is used now
+    before, said = highest_mb(), []
+    for call in (
+        lambda: milvus.listed_workspaces(20.0),
+        lambda: milvus.search(milvus.chunks, [[0.0] * 4], 20.0, limit=9),
+        lambda: milvus.search(milvus.workspaces, [{1: 1.0}], 20.0, limit=1000),
+        lambda: milvus.texts([1], 20.0),
+    ):
+        try:
+            call()
+        except StoreError as error:
+            said.append(str(error))
+    milvus.close()
+    return highest_mb() - before, said
+
+told("nothing")
+print(json.dumps([told(lie) for lie in sys.argv[2:]]))
+assert "MEMD_TEST_DOTENV" not in os.environ
+"""
+
+
+def test_the_answer_of_a_server_that_lies_takes_a_hundred_megabytes_at_most(tmp_path):
+    """All calls of one lie after one another take no more. No proxy and no .env is used."""
+    (tmp_path / ".env").write_text("MEMD_TEST_DOTENV=1\n")
+    from team.liar import LIES  # needs pymilvus
+
+    proxies = dict.fromkeys(("http_proxy", "https_proxy", "grpc_proxy", "all_proxy"), "http://127.0.0.1:9")
+    liar = [sys.executable, str(Path(__file__).with_name("liar.py"))]
+    with subprocess.Popen(liar, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        uri = f"http://127.0.0.1:{server.stdout.readline().strip()}"
+        client = subprocess.run(
+            [sys.executable, "-c", CLIENT, uri, *LIES], cwd=tmp_path, env={**os.environ, **proxies},
+            capture_output=True, text=True, timeout=300, check=False,
+        )  # fmt: skip
+        server.stdin.close()
+    assert client.returncode == 0, client.stderr
+    grown = json.loads(client.stdout)
+    assert max(megabytes for megabytes, _ in grown) <= 100, grown
+    for lie, (_, said) in zip(LIES, grown, strict=True):
+        told = "Received message larger" if lie == "text" else "more than was asked for"
+        assert any(told in one for one in said), (lie, said)

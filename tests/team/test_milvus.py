@@ -16,7 +16,7 @@ WS = "0" * 32
 class Liar:
     """In the place of pymilvus's client: answers each call with what it was given."""
 
-    _handler = SimpleNamespace(_stub=SimpleNamespace(Search=print, Query=print))
+    _handler = SimpleNamespace(_stub=SimpleNamespace(Search=print, Query=print, DescribeCollection=print))
 
     def __init__(self, answer):
         self.search = self.query = lambda *_, **named: answer(named) if callable(answer) else answer
@@ -90,17 +90,22 @@ def test_more_rows_than_were_asked_for_become_no_objects():
         )
         return SimpleNamespace(scalars=scalars)
 
-    def listed(scores, columns):
+    def listed(scores, columns, ids=0):
+        lists = SimpleNamespace(int_id=SimpleNamespace(data=[1] * ids), str_id=SimpleNamespace(data=[]))
         return SimpleNamespace(
-            results=SimpleNamespace(scores=[1.0] * scores, topks=[scores], fields_data=columns)
+            results=SimpleNamespace(scores=[1.0] * scores, topks=[scores], fields_data=columns, ids=lists)
         )
 
     _asked.most = 3
     for answer in (listed(3, [column(3)]), SimpleNamespace(fields_data=[column(3)])):
         assert _Bounded(lambda answer=answer: answer)() is answer
-    for answer in (listed(4, []), listed(3, [column(4)]), SimpleNamespace(fields_data=[column(4)])):
-        with pytest.raises(StoreError, match="more rows than were asked for"):
-            _Bounded(lambda answer=answer: answer)()
+        assert not _asked.has_more
+    for answer in (
+        listed(4, []), listed(3, [column(4)]), SimpleNamespace(fields_data=[column(4)]), listed(3, [], 4),
+        SimpleNamespace(fields_data=[column(0)] * 21),
+    ):  # fmt: skip
+        assert vars(_Bounded(lambda answer=answer: answer)()) == {}
+        assert _asked.has_more
 
 
 def test_a_second_daemon_on_one_file_is_told_in_one_line(tmp_path, monkeypatch):

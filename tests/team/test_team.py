@@ -15,6 +15,7 @@ from memctl.output.page import drawn
 from memctl.output.status import team_lines
 from memd.config import TeamConfig, UserConfig, load_team_config, load_user_config, team_token, write_shared
 from memd.errors import ConfigError, StoreRefusedError
+from memd.team.identity import Identity, Publication
 from memd.team.milvus import Milvus
 from team.members import Member
 
@@ -212,6 +213,7 @@ def test_without_a_team_each_action_says_what_to_do(tmp_path):
 
 def test_a_store_that_does_not_answer_is_told_within_two_seconds(member, tmp_path):
     ada = member()
+    root = ada.folder("marsh", {"bittern.md": "# Bittern\n\nThe bittern booms."})
     for uri, told in (
         ("http://127.0.0.1:9", "Connection refused"),
         ("https://no-such-host.invalid:1", "https://no-such-host.invalid:1: "),
@@ -225,6 +227,10 @@ def test_a_store_that_does_not_answer_is_told_within_two_seconds(member, tmp_pat
         done = ada.daemon.memctl("team")
         assert done.returncode == 9
         assert told in done.stdout
+        done = ada.daemon.memctl("team", "publish", str(root), "--yes")
+        assert done.returncode == 9
+        assert told in done.stderr
+        assert done.stderr.count("\n") == 1
 
 
 def test_a_search_without_its_store_answers_from_the_own_workspace(member):
@@ -241,6 +247,23 @@ def test_a_search_without_its_store_answers_from_the_own_workspace(member):
     assert not ada.config.with_name("team.json").exists()
     with pytest.raises(RpcError, match="cannot be explained"):
         ada.daemon.call("search", workspace=str(root), query="eel", scope="team", explain=True)
+
+
+def test_what_a_store_that_is_away_still_has_is_told_and_removed_later(member):
+    """By the file beside config.toml: the workspace is published no more, and what is there is withdrawn."""
+    ada = member()
+    root = ada.folder("marsh", {"bittern.md": "The bittern booms."})
+    ada.daemon.stop()
+    known = Publication("0" * 32, f"{ada.uri}  memd", str(root), "")
+    Identity(ada.config.parent).remember(known)
+    ada.daemon.start()
+    for _ in range(2):
+        done = ada.daemon.memctl("team", "unpublish", str(root), "--yes")
+        assert done.returncode == 9
+        assert f"{root}: still in the team's store; it will be removed when that answers" in done.stdout
+        assert "Connection refused" in done.stderr
+        assert [one["stage"] for one in ada.status()["workspaces"]] == ["withdrawing"]
+        assert Identity(ada.config.parent).published(known.address) == [known]
 
 
 def test_a_wrong_team_ends_as_a_wrong_configuration(member):
