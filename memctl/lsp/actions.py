@@ -12,6 +12,7 @@ from memctl.lsp.navigation import link_at
 from memctl.lsp.positions import content
 from memctl.lsp.workspace import FailedError, Workspace, stem_of
 
+COMMANDS = ("memd.search", "memd.related", "memd.recall", "memd.add")
 NEAREST = 5  # notes that a link is offered to
 MIN_NAME_CHARS = 3  # of a name that is linked: shorter ones are words
 PAGE_HITS = 50
@@ -110,58 +111,24 @@ def _creation(document: Document, link: dict[str, Any], workspace: Workspace) ->
     }
 
 
-def search(
-    given: dict[str, Any], document: Document | None, workspace: Workspace, page: str
+def execute(
+    command: str, given: dict[str, Any], document: Document | None, workspace: Workspace, page: str
 ) -> dict[str, Any]:
-    """`memd.search`: the hits for a query, or for a text by its meaning, also as a page of links."""
-    if given.get("query"):
-        asked = given["query"]
-        hits = workspace.ask("search", query=asked, limit=PAGE_HITS, per_source=1, wait=False)["hits"]
-    else:
-        asked = _text(given, document)
-        hits = workspace.near(asked, "", PAGE_HITS)
-    found = _found(hits, workspace)
-    lines = [f"# {' '.join(asked.split())[:MAX_TITLE_CHARS]}", ""]
-    for hit in found:
-        title = hit["title"].replace("[", "(").replace("]", ")")
-        lines += [f"- [{title}]({hit['uri']}#L{hit['line']}) {hit['path']}:{hit['line']}, {hit['score']:.2f}"]
-        lines += [f"  {hit['text']}", ""]
-    return {"hits": found, "page": _write(page, lines)}
+    """
+    Return what a command says of a text: the one that is given, the selected one, or a paragraph.
 
+    Args:
+        command: one of `COMMANDS`. `search` finds the hits for a query, or for a text by its meaning, and
+            writes a page of links, `related` the notes nearest to a text, `recall` what a prompt would get;
+            with `add` a text becomes an entry, titled by its first line unless a title is given.
+        given: its argument.
+        document: that the argument names.
+        workspace: of the document, or the first one.
+        page: path of the page.
 
-def related(given: dict[str, Any], document: Document | None, workspace: Workspace, _: str) -> dict[str, Any]:
-    """`memd.related`: the notes nearest to a paragraph or a selection."""
-    return {"hits": _found(workspace.near(_text(given, document), _path(document), PAGE_HITS), workspace)}
-
-
-def recall(
-    given: dict[str, Any], document: Document | None, workspace: Workspace, page: str
-) -> dict[str, Any]:
-    """`memd.recall`: what a prompt would get for a query or a selection."""
-    answer = workspace.ask("recall", query=given.get("query") or _text(given, document))
-    return {"text": answer["text"], "page": _write(page, [answer["text"]])}
-
-
-def add(given: dict[str, Any], document: Document | None, workspace: Workspace, _: str) -> dict[str, Any]:
-    """`memd.add`: a text becomes an entry, titled by its first line unless a title is given."""
-    text = _text(given, document)
-    first, _, rest = text.partition("\n")
-    is_titled = first.startswith("#") and rest.strip()
-    topic = given.get("topic") or re.sub(r"\W+", "-", stem_of(_path(document))).strip("-")
-    answer = workspace.ask(
-        "extract_memory",
-        within_s=ADD_S,
-        topic=topic or "notes",
-        title=given.get("title") or first.lstrip("#-*> ").strip()[:MAX_TITLE_CHARS],
-        content=rest.strip() if is_titled else text,
-        source={"origin": "human", "client": "memctl"},
-        **({"related": [document.path]} if document and document.root else {}),
-    )
-    return {"path": answer["path"], "id": answer["id"], "uri": uri_of(f"{workspace.root}/{answer['path']}")}
-
-
-def _text(given: dict[str, Any], document: Document | None) -> str:
-    """Return the text that a command is about: given, selected, or the paragraph at a position."""
+    Raises:
+        FailedError: there is no text, or the daemon failed.
+    """
     text = str(given.get("text") or given.get("query") or "")
     if not text and document is not None and "range" in given:
         text = document.selected(given["range"])
@@ -169,15 +136,31 @@ def _text(given: dict[str, Any], document: Document | None) -> str:
         text = document.paragraph(given["position"]["line"])
     if not (text := sendable(text).strip()):
         raise FailedError("there is no text: select some, or give it as `text`")
-    return text
+    path, asked = document.path if document else "", given.get("query") or text
 
+    if command == "memd.add":
+        first, _, rest = text.partition("\n")
+        topic = given.get("topic") or re.sub(r"\W+", "-", stem_of(path)).strip("-")
+        answer = workspace.ask(
+            "extract_memory",
+            within_s=ADD_S,
+            topic=topic or "notes",
+            title=given.get("title") or first.lstrip("#-*> ").strip()[:MAX_TITLE_CHARS],
+            content=rest.strip() if first.startswith("#") and rest.strip() else text,
+            source={"origin": "human", "client": "memctl"},
+            **({"related": [path]} if path else {}),
+        )
+        uri = uri_of(f"{workspace.root}/{answer['path']}")
+        return {"path": answer["path"], "id": answer["id"], "uri": uri}
+    if command == "memd.recall":
+        answer = workspace.ask("recall", query=asked)
+        return {"text": answer["text"], "page": _write(page, [answer["text"]])}
 
-def _path(document: Document | None) -> str:
-    return document.path if document is not None else ""
-
-
-def _found(hits: list[dict[str, Any]], workspace: Workspace) -> list[dict[str, Any]]:
-    return [
+    if command == "memd.search" and given.get("query"):
+        hits = workspace.ask("search", query=asked, limit=PAGE_HITS, per_source=1, wait=False)["hits"]
+    else:
+        hits = workspace.near(text, path if command == "memd.related" else "", PAGE_HITS)
+    found = [
         {
             "path": hit["path"], "line": hit["match_line"], "score": hit["score"],
             "title": hit["title"] or stem_of(hit["path"]), "text": hit["match_text"].strip(),
@@ -185,6 +168,14 @@ def _found(hits: list[dict[str, Any]], workspace: Workspace) -> list[dict[str, A
         }
         for hit in hits
     ]  # fmt: skip
+    if command == "memd.related":
+        return {"hits": found}
+    lines = [f"# {' '.join(asked.split())[:MAX_TITLE_CHARS]}", ""]
+    for hit in found:
+        title = hit["title"].replace("[", "(").replace("]", ")")
+        lines += [f"- [{title}]({hit['uri']}#L{hit['line']}) {hit['path']}:{hit['line']}, {hit['score']:.2f}"]
+        lines += [f"  {hit['text']}", ""]
+    return {"hits": found, "page": _write(page, lines)}
 
 
 def _write(page: str, lines: list[str]) -> str:

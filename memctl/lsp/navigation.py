@@ -32,7 +32,7 @@ NO_NOTE = {
 }
 _STRING, _FILE = 15, 1  # SymbolKind
 _HINT = 4  # DiagnosticSeverity
-_SYMBOL_CLIENTS = ("visual studio code", "vscodium", "code - oss", "zed", "sublime text")
+FILTERING = ("visual studio code", "vscodium", "code - oss", "zed", "sublime text")
 _PAGE_LINK = re.compile(r"\]\((file:///[^)\s]*?)(?:#L(\d+))?\)")
 
 
@@ -170,11 +170,6 @@ def symbols(_: dict[str, Any], document: Document, workspace: Workspace) -> list
     return top
 
 
-def filters_by_name(client: str) -> bool:
-    """Return whether an editor of this name drops the symbols whose names lack what was typed."""
-    return client.casefold().startswith(_SYMBOL_CLIENTS)
-
-
 def found_symbols(query: str, workspace: Workspace) -> list[dict[str, Any]]:
     """Return the hits of a live search as symbols, best first; none for a query that is unfinished."""
     if not query.strip():
@@ -235,26 +230,26 @@ def diagnostics(document: Document, workspace: Workspace) -> list[dict[str, Any]
                 "severity": _HINT, "source": "memd", "code": one["why"], "message": text,
             }
         )  # fmt: skip
-    about = [("near-duplicate", f"nearly the same as {path}") for path in _copies(document, workspace)]
+    about_it = document.sent[:ABOUT_CHARS].strip()
+    if document.copy_of is None and about_it:  # as it was opened or saved
+        answer = workspace.ask(
+            "similar",
+            text=about_it,
+            path=document.path,
+            min_score=NEARLY_SAME,
+            limit=1,
+            per_source=1,
+            wait=False,
+        )
+        if answer["mode"] == "vector":  # by words alone, a score is no cosine: the model may come
+            document.copy_of = [hit["path"] for hit in answer["hits"]]
+    about = [("near-duplicate", f"nearly the same as {path}") for path in document.copy_of or ()]
     if outline["superseded_by"]:
         about.insert(0, ("superseded", f"superseded by {', '.join(outline['superseded_by'])}"))
     for code, text in about:
         span = title_span(document, outline)
         found.append({"range": span, "severity": _HINT, "source": "memd", "code": code, "message": text})
     return found
-
-
-def _copies(document: Document, workspace: Workspace) -> list[str]:
-    """Return the path of a note that is nearly the same as a document was when it was opened or saved."""
-    text = document.sent[:ABOUT_CHARS].strip()
-    if document.copy_of is None and text:
-        answer = workspace.ask(
-            "similar", text=text, path=document.path, min_score=NEARLY_SAME, limit=1, per_source=1, wait=False
-        )
-        if answer["mode"] != "vector":  # by words alone, a score is no cosine: the model may come
-            return []
-        document.copy_of = [hit["path"] for hit in answer["hits"]]
-    return document.copy_of or []
 
 
 def title_span(document: Document, outline: dict[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ Lines end at LF, CR LF and CR alone; `str.splitlines` has more line ends.
 
 import re
 from bisect import bisect_right
+from functools import cached_property
 from itertools import accumulate
 from typing import Any, Literal
 
@@ -60,17 +61,23 @@ class Text:
     def __init__(self, text: str, encoding: Encoding) -> None:
         self.encoding: Encoding = encoding
         self.lines = split(text)
-        self._text: str | None = text
-        self._starts: list[int] | None = None
-        self._memd_starts: list[int] | None = None
+        self.text = text
 
-    @property
+    @cached_property
+    def text(self) -> str:
+        """The whole text."""
+        return "".join(self.lines)
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """Where the lines begin."""
+        return list(accumulate(map(len, self.lines[:-1]), initial=0))
+
+    @cached_property
     def memd_starts(self) -> list[int]:
         """Where the lines begin that memd counts: a lone CR ends one only in a text without any LF."""
-        if self._memd_starts is None:
-            *parts, _ = self.text.split("\n" if "\n" in self.text else "\r")
-            self._memd_starts = list(accumulate((len(part) + 1 for part in parts), initial=0))
-        return self._memd_starts
+        *parts, _ = self.text.split("\n" if "\n" in self.text else "\r")
+        return list(accumulate((len(part) + 1 for part in parts), initial=0))
 
     def memd_line(self, offset: int) -> int:
         """Return the line of an offset as memd counts, from 1."""
@@ -80,17 +87,10 @@ class Text:
         """Return where a line begins as memd counts, of a number that is too high the last one."""
         return self.memd_starts[min(number, len(self.memd_starts)) - 1]
 
-    @property
-    def text(self) -> str:
-        """The whole text."""
-        if self._text is None:
-            self._text = "".join(self.lines)
-        return self._text
-
     def offset(self, position: dict[str, Any]) -> int:
         """Return the offset in characters of a position, which is clamped."""
         line, at = self._place(position)
-        return self._line_starts()[line] + at
+        return self.starts[line] + at
 
     def position(self, offset: int) -> dict[str, int]:
         """Return the position of an offset; one between CR and LF is the end of the line."""
@@ -99,9 +99,8 @@ class Text:
 
     def line_at(self, offset: int) -> tuple[int, int]:
         """Return the line around an offset, and the index in it."""
-        starts = self._line_starts()
-        line = bisect_right(starts, offset) - 1
-        return line, offset - starts[line]
+        line = bisect_right(self.starts, offset) - 1
+        return line, offset - self.starts[line]
 
     def span(self, start: int, stop: int) -> dict[str, Any]:
         """Return the range between two offsets."""
@@ -129,15 +128,11 @@ class Text:
             if last + 1 < len(self.lines):  # what follows the last line end is the next line
                 lines.pop()
             self.lines[first : last + 1] = lines
-        self._text = self._starts = self._memd_starts = None
+        for name in ("text", "starts", "memd_starts"):
+            self.__dict__.pop(name, None)
 
     def _place(self, position: dict[str, Any]) -> tuple[int, int]:
         line, column = max(0, int(position["line"])), max(0, int(position["character"]))
         if line >= len(self.lines):
             return len(self.lines) - 1, len(self.lines[-1])
         return line, index(self.lines[line], column, self.encoding)
-
-    def _line_starts(self) -> list[int]:
-        if self._starts is None:
-            self._starts = list(accumulate(map(len, self.lines[:-1]), initial=0))
-        return self._starts

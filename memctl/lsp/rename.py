@@ -7,7 +7,7 @@ the files of all other notes.
 import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache, partial
 from posixpath import basename, dirname, join, normpath, relpath
 from typing import Any
@@ -211,46 +211,32 @@ def _edits(paths: set[str], workspace: Workspace, change: Change, *, of_note: bo
         for link in outline["links"]:
             if link["written_start"] < 0 or (new := change(path, link)) is None:
                 continue
-            start, stop = _piece(text.text, link, of_note=of_note)
-            if (written := _written(text.text, link, start, new)) != text.text[start:stop]:
-                found.append({"range": text.span(start, stop), "newText": written})
-        if of_note:
-            for one in known[path]:
-                if one["line"] is None:
-                    found += _in_front(text, outline["body"], path, one, change)
+            start, stop = link["written_start"], link["written_stop"]
+            is_url, is_pointed = link["kind"] in _URLS, text.text.startswith("<", start, stop)
+            if is_pointed:
+                start, stop = start + 1, stop - 1
+            if of_note:
+                behind = (_BEHIND_URL if is_url else _BEHIND_NAME).search(text.text, start, stop)
+                stop = behind.start() if behind else stop
+            else:
+                start = text.text.find("#", start, stop) + 1
+            if is_url and is_pointed and of_note:
+                new = _IN_POINTS.sub(lambda sign: quote(sign[0]), new)
+            elif is_url:
+                new = quote(new)
+            if new != text.text[start:stop]:
+                found.append({"range": text.span(start, stop), "newText": new})
+        # A link in the front matter has no place: it is looked for.
+        for one in known[path] if of_note else ():
+            if one["line"] is None and (new := change(path, {**one, "path": one["to"]})) is not None:
+                name = re.compile(rf"(?<![\w/.-]){re.escape(one['target'])}(?![\w/-]|\.\w)")
+                found += [
+                    {"range": text.span(*match.span()), "newText": new}
+                    for match in name.finditer(text.text, 0, outline["body"])
+                ]
         if found:
             edits[path] = found
     return edits
-
-
-def _piece(text: str, link: dict[str, Any], *, of_note: bool) -> tuple[int, int]:
-    """Return where the target, or else the part, of a link is written."""
-    start, stop = link["written_start"], link["written_stop"]
-    if text[start:stop].startswith("<"):
-        start, stop = start + 1, stop - 1
-    if of_note:
-        behind = (_BEHIND_URL if link["kind"] in _URLS else _BEHIND_NAME).search(text, start, stop)
-        return start, behind.start() if behind else stop
-    return text.find("#", start, stop) + 1, stop
-
-
-def _written(text: str, link: dict[str, Any], start: int, new: str) -> str:
-    if link["kind"] not in _URLS:
-        return new
-    return _IN_POINTS.sub(lambda sign: quote(sign[0]), new) if text[start - 1] == "<" else quote(new)
-
-
-def _in_front(
-    text: Text, body: int, path: str, link: dict[str, Any], change: Change
-) -> Iterator[dict[str, Any]]:
-    """Yield the edits of a link in the front matter, which has no place there: it is looked for."""
-    target = link["target"]
-    new = change(path, {**link, "path": link["to"]})
-    if new is None:
-        return
-    name = re.compile(rf"(?<![\w/.-]){re.escape(target)}(?![\w/-]|\.\w)")
-    for match in name.finditer(text.text, 0, body):
-        yield {"range": text.span(*match.span()), "newText": new}
 
 
 def _title(text: Text, line: int) -> tuple[int, int]:

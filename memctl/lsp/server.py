@@ -28,10 +28,6 @@ DOCUMENTATION_LINES = 12
 IDLE_S = 0.3  # from the last change to the diagnostics: less disturbs typing
 SAVED_S = 1.0  # from a save to the diagnostics of all open documents: the index follows in less
 INDEX_S = 5.0  # until a first index is looked at again
-COMMANDS = {
-    "memd.search": actions.search, "memd.related": actions.related,
-    "memd.recall": actions.recall, "memd.add": actions.add,
-}  # fmt: skip
 ENCODINGS: tuple[Encoding, ...] = ("utf-32", "utf-8", "utf-16")  # the cheapest for us first
 _WARNING, _INFO = 2, 3  # MessageType
 # What a message of another shape than the protocol's ends in; it is reported.
@@ -201,6 +197,7 @@ class Server:
                 "hoverProvider": True,
                 "referencesProvider": True,
                 "implementationProvider": True,
+                "workspaceSymbolProvider": True,
                 **{
                     name: how
                     for name, (is_on, how) in shown.items()
@@ -208,8 +205,7 @@ class Server:
                 },
                 "renameProvider": {"prepareProvider": True},
                 "codeActionProvider": {"codeActionKinds": ["quickfix", "refactor"]},
-                "executeCommandProvider": {"commands": list(COMMANDS)},
-                "workspaceSymbolProvider": True,
+                "executeCommandProvider": {"commands": list(actions.COMMANDS)},
                 "workspace": {
                     "workspaceFolders": {"supported": True, "changeNotifications": True},
                     "fileOperations": {"willRename": {"filters": [every]}},
@@ -335,8 +331,10 @@ class Server:
         return navigation.page_definition(page, params["position"]) if page else None
 
     def _symbols(self, params: dict[str, Any]) -> Any:
-        chosen, name = self._editor.settings.symbols, self._editor.name
-        by_name = chosen == "names" or (chosen == "auto" and navigation.filters_by_name(name))
+        by_name = self._editor.settings.symbols == "names" or (
+            self._editor.settings.symbols == "auto"
+            and self._editor.name.casefold().startswith(navigation.FILTERING)
+        )
         find = navigation.named_symbols if by_name else navigation.found_symbols
         found = [one for root in self._roots() for one in find(params["query"], self._workspace(root))]
         # Of several workspaces the best come first; of one, the order is that of the search.
@@ -350,7 +348,7 @@ class Server:
     # -- commands ------------------------------------------------------------------------------------
 
     def _execute(self, params: dict[str, Any]) -> Any:
-        if params["command"] not in COMMANDS:
+        if params["command"] not in actions.COMMANDS:
             raise JsonRpcError(jsonrpc.INVALID_PARAMS, f"there is no command {params['command']!r}")
         given = (params.get("arguments") or [{}])[0]
         given = given if isinstance(given, dict) else {"query": given}
@@ -358,7 +356,7 @@ class Server:
         roots = [document.root] if document is not None and document.root else self._roots()
         if not roots:
             raise FailedError("no workspace is open here: memctl init makes one of a folder")
-        answer = COMMANDS[params["command"]](given, document, self._workspace(roots[0]), self._page())
+        answer = actions.execute(params["command"], given, document, self._workspace(roots[0]), self._page())
         if "page" in answer and self._editor.can("window", "showDocument", "support"):
             self._asked += 1
             shown = {"uri": answer["page"], "takeFocus": True}

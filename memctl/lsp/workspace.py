@@ -50,23 +50,21 @@ class Daemon:
         from memctl import launch
         from memctl.client import RpcError, Unreachable
 
-        is_fresh = self._client is None
-        try:
-            if self._client is None:
-                self._client = launch.ensure_daemon()
-                self.connections += 1
-            answer: dict[str, Any] = self._client.call(method, params, timeout_s=timeout_s)
-        except RpcError as error:
-            if error.code == "MEMD_STOPPING" and not is_fresh:
+        while True:
+            is_fresh = self._client is None
+            try:
+                if self._client is None:
+                    self._client = launch.ensure_daemon()
+                    self.connections += 1
+                answer: dict[str, Any] = self._client.call(method, params, timeout_s=timeout_s)
+            except (RpcError, Unreachable, CommandError) as error:
+                if isinstance(error, RpcError) and error.code != "MEMD_STOPPING":
+                    raise FailedError(str(error)) from error
                 self._client = None
-                return self.call(method, params, timeout_s)
-            raise FailedError(str(error)) from error
-        except (Unreachable, CommandError) as error:
-            self._client = None
-            if not is_fresh:  # it ended since the last call
-                return self.call(method, params, timeout_s)
-            raise FailedError(str(error)) from error
-        return answer
+                if is_fresh:  # else the daemon has ended since the last call
+                    raise FailedError(str(error)) from error
+            else:
+                return answer
 
 
 class Workspace:
@@ -114,11 +112,9 @@ class Workspace:
     def is_indexed(self) -> bool:
         """Return whether the first index has all words of all notes."""
         if not self._is_indexed:
-            states = self._daemon.call("status", {})["workspaces"]
-            self._is_indexed = any(
-                one["root"] == os.path.realpath(self.root) and not one.get("first_words", True)
-                for one in states
-            )
+            root = os.path.realpath(self.root)
+            states = (one for one in self._daemon.call("status", {})["workspaces"] if one["root"] == root)
+            self._is_indexed = any(not one.get("first_words", True) for one in states)
         return self._is_indexed
 
     def outline(self, document: Document) -> dict[str, Any]:
@@ -205,13 +201,9 @@ class Workspace:
             column: from 1, in characters; 0: the whole line.
         """
         text = self.text(path)
-        at, before = text.line_at(text.memd_start(number) + max(0, column - 1))
+        at, start = text.line_at(text.memd_start(number) + max(0, column - 1))
         line = content(text.lines[at])
-        start, stop = min(before, len(line)), len(line)
-        if column and (match := _LINK.match(line, start)):
-            stop = match.end()
-        span = {
-            "start": {"line": at, "character": units(line[:start], text.encoding)},
-            "end": {"line": at, "character": units(line[:stop], text.encoding)},
-        }
-        return {"uri": self.uri(path), "range": span}
+        link = _LINK.match(line, start) if column else None
+        ends = (units(line[:end], text.encoding) for end in (start, link.end() if link else len(line)))
+        begin, end = ({"line": at, "character": character} for character in ends)
+        return {"uri": self.uri(path), "range": {"start": begin, "end": end}}
