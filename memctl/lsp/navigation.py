@@ -216,7 +216,7 @@ def _symbol(name: str, path: str, line: int, workspace: Workspace) -> dict[str, 
 def diagnostics(document: Document, workspace: Workspace) -> list[dict[str, Any]]:
     """Return hints at links to nothing or to several notes, and at the note as it was saved last."""
     outline = workspace.outline(document)
-    found = []
+    hints: list[tuple[dict[str, Any], str, str]] = []
     for one in outline["links"]:
         if one["why"] in {"", "file"} or (one["why"] == "part" and meant_line(one, document, workspace)):
             continue
@@ -224,32 +224,28 @@ def diagnostics(document: Document, workspace: Workspace) -> list[dict[str, Any]
         text = f"{name}: {NO_NOTE[one['why']]}"
         if one["why"] == "ambiguous" and one["path"]:
             text += f"; this link leads to {one['path']}"
-        found.append(
-            {
-                "range": document.span(one["start"], one["stop"]),
-                "severity": _HINT, "source": "memd", "code": one["why"], "message": text,
-            }
-        )  # fmt: skip
-    about_it = document.sent[:ABOUT_CHARS].strip()
-    if document.copy_of is None and about_it:  # as it was opened or saved
+        hints.append((document.span(one["start"], one["stop"]), one["why"], text))
+    title = title_span(document, outline)
+    if outline["superseded_by"]:
+        hints.append((title, "superseded", f"superseded by {', '.join(outline['superseded_by'])}"))
+    about = document.sent[:ABOUT_CHARS].strip()
+    if document.copy_of is None and about:  # as it was opened or saved
         answer = workspace.ask(
             "similar",
-            text=about_it,
+            text=about,
             path=document.path,
-            min_score=NEARLY_SAME,
             limit=1,
             per_source=1,
+            min_score=NEARLY_SAME,
             wait=False,
         )
         if answer["mode"] == "vector":  # by words alone, a score is no cosine: the model may come
             document.copy_of = [hit["path"] for hit in answer["hits"]]
-    about = [("near-duplicate", f"nearly the same as {path}") for path in document.copy_of or ()]
-    if outline["superseded_by"]:
-        about.insert(0, ("superseded", f"superseded by {', '.join(outline['superseded_by'])}"))
-    for code, text in about:
-        span = title_span(document, outline)
-        found.append({"range": span, "severity": _HINT, "source": "memd", "code": code, "message": text})
-    return found
+    hints += [(title, "near-duplicate", f"nearly the same as {path}") for path in document.copy_of or ()]
+    return [
+        {"range": span, "severity": _HINT, "source": "memd", "code": code, "message": text}
+        for span, code, text in hints
+    ]
 
 
 def title_span(document: Document, outline: dict[str, Any]) -> dict[str, Any]:
@@ -279,9 +275,7 @@ def inlay_hints(params: dict[str, Any], document: Document, workspace: Workspace
     end = title_span(document, workspace.outline(document))["end"]
     if not params["range"]["start"]["line"] <= end["line"] <= params["range"]["end"]["line"]:
         return []
-    near_it = workspace.ask(
-        "similar", text=document.sent[:ABOUT_CHARS].strip() or stem_of(document.path), path=document.path,
-        limit=RELATED, per_source=1, min_score=CLOSE, wait=False,
-    )["hits"]  # fmt: skip
+    about = document.sent[:ABOUT_CHARS].strip() or stem_of(document.path)
+    near_it = workspace.near(about, document.path, RELATED, min_score=CLOSE)
     label = f"{len(links_to(document.path, 0, workspace))} backlinks · {len(near_it)} related"
     return [{"position": end, "label": label, "paddingLeft": True}]

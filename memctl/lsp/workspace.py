@@ -94,15 +94,13 @@ class Workspace:
         """Call a method. Raises FailedError."""
         return self._daemon.call(method, {"workspace": self.root, **params}, within_s)
 
-    def near(self, text: str, without: str, limit: int) -> list[dict[str, Any]]:
+    def near(self, text: str, without: str, limit: int, **more: Any) -> list[dict[str, Any]]:
         """Return the hits nearest in meaning to a text, one a note, without one note."""
         if not text:
             return []
-        asked: dict[str, Any] = {"path": without} if without else {}
-        hits: list[dict[str, Any]] = self.ask(
-            "similar", text=text, limit=limit, per_source=1, wait=False, **asked
-        )["hits"]
-        return hits
+        more |= {"path": without} if without else {}
+        answer = self.ask("similar", text=text, limit=limit, per_source=1, wait=False, **more)
+        return list(answer["hits"])
 
     def sync(self) -> None:
         """Wait until what is saved is in the index. Raises FailedError."""
