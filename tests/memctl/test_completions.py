@@ -19,16 +19,22 @@ from memctl.commands import COMMANDS
 from memctl.completion import bash, fish, zsh
 from memctl.completion.pages import flat, pages
 
-# Completes a command line as bash would, at its last word, and prints an offer a line.
+# Completes command lines as bash would, each at its last word, and prints an offer a line. Each is given as
+# the number of its words and then these.
 IN_BASH = """
 set -u
 source "$1"
 shift
 complete -p memctl > /dev/null
-COMP_WORDS=("$@")
-COMP_CWORD=$(($# - 1))
-_memctl memctl "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
-printf '%s\\n' "${COMPREPLY[@]}"
+while (($#)); do
+  COMP_WORDS=(memctl "${@:2:$1}")
+  COMP_CWORD=$1
+  shift $(($1 + 1))
+  COMPREPLY=()
+  _memctl memctl "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+  printf '%s\\n' "${COMPREPLY[@]}"
+  printf '\\f'
+done
 """
 IN_SH = """memctl() { if [ "$1" = fields ]; then cat "$HOME/offer"; else printf 'GO''T'; printf '<%s>' "$@"; \
 echo 'EN''D'; fi; }"""
@@ -64,18 +70,16 @@ def files(tmp_path, monkeypatch):
 
 @pytest.fixture
 def offered(scripts):
-    """Return a function: what bash offers at the end of a command line, whose words are given."""
+    """Return a function: what bash offers at the end of each command line, of which the words are given."""
 
-    def complete(*words):
+    def complete(*lines):
+        words = [word for line in lines for word in (str(len(line)), *line)]
         done = subprocess.run(
-            ["bash", "--norc", "--noprofile", "-c", IN_BASH, "test", str(scripts / "bash"), "memctl", *words],
-            capture_output=True,
-            text=True,
-            timeout=20 * PATIENCE,
-            check=False,
-        )
+            ["bash", "--norc", "--noprofile", "-c", IN_BASH, "test", str(scripts / "bash"), *words],
+            capture_output=True, text=True, timeout=20 * PATIENCE, check=False,
+        )  # fmt: skip
         assert (done.returncode, done.stderr) == (0, ""), done.stderr
-        return done.stdout.splitlines() if done.stdout != "\n" else []
+        return [offers.splitlines() if offers != "\n" else [] for offers in done.stdout.split("\f")[:-1]]
 
     return complete
 
@@ -88,54 +92,47 @@ def test_the_command_prints_the_script(capsys):
 
 
 def test_bash_offers_every_command_and_every_option(offered):
-    assert offered("") == [*COMMANDS, "help"]
-    assert offered("help", "") == list(COMMANDS)
-    for page in flat(pages()):
-        flags = [flag for option in page.options for flag in option.flags]
-        assert offered(*page.path, "-") == flags, page.path
-        if page.actions:
-            assert offered(*page.path, "") == [one.path[-1] for one in page.actions]
+    known = flat(pages())
+    wanted = [(("",), [*COMMANDS, "help"]), (("help", ""), list(COMMANDS))]
+    wanted += [
+        ((*page.path, "-"), [flag for option in page.options for flag in option.flags]) for page in known
+    ]
+    wanted += [((*page.path, ""), [one.path[-1] for one in page.actions]) for page in known if page.actions]
+    lines, offers = zip(*wanted, strict=True)
+    assert dict(zip(lines, offered(*lines), strict=True)) == dict(zip(lines, offers, strict=True))
 
 
-@pytest.mark.parametrize(
-    ("typed", "offers"),
-    [
-        (["sea"], ["search"]),
-        (["--v"], ["--version"]),
-        (["nonsense", ""], []),
-        (["search", "--exp"], ["--explain"]),
-        (["search", "--mode", ""], ["hybrid", "keyword", "vector"]),
-        (["search", "--mode", "=", "hy"], ["hybrid"]),
-        (["search", "--mode", "="], ["hybrid", "keyword", "vector"]),
-        (["search", "--mode=hy"], ["--mode=hybrid"]),
-        (["search", "--mode", "=", "hybrid", "--fus"], ["--fusion"]),
-        (["search", "--limit", "--mo"], []),
-        (["search", "words", "and", "--mo"], ["--mode"]),
-        (["search", "--", "--mo"], []),
-        (["search", "status", ""], []),
-        (["workspaces", "re"], ["remove"]),
-        (["workspaces", "remove", "--j"], ["--json"]),
-        (["workspaces", "remove", "-x", "list", ""], []),
-        (["service", "install", "st"], []),
-        (["editors", ""], ["nvim", "vscode"]),
-        (["editors", "nvim", ""], []),
-        (["completions", ""], ["bash", "zsh", "fish"]),
-        (["status", "--watch", "--js"], ["--json"]),
-    ],
-)
-def test_bash_offers_what_fits_where_the_cursor_is(offered, typed, offers):
-    assert offered(*typed) == offers
+FITS = [
+    (["sea"], ["search"]), (["--v"], ["--version"]), (["nonsense", ""], []),
+    (["search", "--exp"], ["--explain"]), (["search", "--mode", ""], ["hybrid", "keyword", "vector"]),
+    (["search", "--mode", "=", "hy"], ["hybrid"]),
+    (["search", "--mode", "="], ["hybrid", "keyword", "vector"]),
+    (["search", "--mode=hy"], ["--mode=hybrid"]),
+    (["search", "--mode", "=", "hybrid", "--fus"], ["--fusion"]),
+    (["search", "--limit", "--mo"], []), (["search", "words", "and", "--mo"], ["--mode"]),
+    (["search", "--", "--mo"], []), (["search", "status", ""], []),
+    (["workspaces", "re"], ["remove"]), (["workspaces", "remove", "--j"], ["--json"]),
+    (["workspaces", "remove", "-x", "list", ""], []), (["service", "install", "st"], []),
+    (["editors", ""], ["nvim", "vscode"]), (["editors", "nvim", ""], []),
+    (["completions", ""], ["bash", "zsh", "fish"]), (["status", "--watch", "--js"], ["--json"]),
+]  # fmt: skip
+
+
+def test_bash_offers_what_fits_where_the_cursor_is(offered):
+    found = offered(*(typed for typed, _ in FITS))
+    assert [(typed, offers) for (typed, _), offers in zip(FITS, found, strict=True)] == FITS
 
 
 def test_bash_offers_files_and_folders_where_they_go(files, offered):
     everything = ["nota bene $HOME.md", "note.md", "notes and *"]
-    assert offered("search", "-w", "not") == ["notes and *"]
-    assert offered("init", "") == ["notes and *"]
-    assert sorted(offered("get", "not")) == everything
-    assert sorted(offered("search", "--path", "not")) == everything
-    assert sorted(offered("why", "--workspace", "=", ".", "not")) == everything
-    assert offered("why", "note.md", "not") == []
-    assert sorted(offered("eval", "--golden=note")) == ["--golden=note.md", "--golden=notes and *"]
+    wanted = [
+        (("search", "-w", "not"), ["notes and *"]), (("init", ""), ["notes and *"]),
+        (("get", "not"), everything), (("search", "--path", "not"), everything),
+        (("why", "--workspace", "=", ".", "not"), everything), (("why", "note.md", "not"), []),
+        (("eval", "--golden=note"), ["--golden=note.md", "--golden=notes and *"]),
+    ]  # fmt: skip
+    found = map(sorted, offered(*(typed for typed, _ in wanted)))
+    assert [(typed, offers) for (typed, _), offers in zip(wanted, found, strict=True)] == wanted
 
 
 @pytest.fixture(params=TYPING)
@@ -201,27 +198,19 @@ def fish_offers(scripts, *typed):
 
 
 @pytest.mark.skipif(not shutil.which("fish"), reason="fish is not installed: apt install fish")
-@pytest.mark.parametrize(
-    ("typed", "offers"),
-    [
-        ("memctl ", sorted([*COMMANDS, "help"])),
-        ("memctl sea", ["search"]),
-        ("memctl search --mod", ["--mode"]),
-        ("memctl search --mode ", ["hybrid", "keyword", "vector"]),
+def test_fish_offers_what_fits(scripts, files):
+    wanted = [
+        ("memctl ", sorted([*COMMANDS, "help"])), ("memctl sea", ["search"]),
+        ("memctl search --mod", ["--mode"]), ("memctl search --mode ", ["hybrid", "keyword", "vector"]),
         ("memctl search --fusion=", ["--fusion=rrf", "--fusion=weighted"]),
         ("memctl workspaces ", ["add", "configure", "list", "move", "remove"]),
-        ("memctl workspaces remove --f", []),
-        ("memctl workspaces add --f", ["--force"]),
-        ("memctl search index --re", []),
-        ("memctl init no", ["notes and */"]),
-        ("memctl search no", []),
-        ("memctl get note", ["note.md", "notes and */"]),
+        ("memctl workspaces remove --f", []), ("memctl workspaces add --f", ["--force"]),
+        ("memctl search index --re", []), ("memctl init no", ["notes and */"]),
+        ("memctl search no", []), ("memctl get note", ["note.md", "notes and */"]),
         ("memctl eval --golden=note.", ["--golden=note.md"]),
-    ],
-)
-def test_fish_offers_what_fits(scripts, files, typed, offers):
-    [offered] = fish_offers(scripts, typed)
-    assert sorted(offered) == offers
+    ]  # fmt: skip
+    found = map(sorted, fish_offers(scripts, *(typed for typed, _ in wanted)))
+    assert [(typed, offers) for (typed, _), offers in zip(wanted, found, strict=True)] == wanted
 
 
 @pytest.mark.skipif(not shutil.which("fish"), reason="fish is not installed: apt install fish")
