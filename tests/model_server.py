@@ -2,11 +2,11 @@
 
 import json
 import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Literal
 
 from daemon_process import Daemon
+from http_server import Asked, HttpServer
 
 from memd.embedding.cosines import PAIRS_FILE
 
@@ -14,7 +14,7 @@ from memd.embedding.cosines import PAIRS_FILE
 MEASURED = {text for pair in json.loads(PAIRS_FILE.read_text(encoding="utf-8"))["pairs"] for text in pair}
 
 
-class ModelServer:
+class ModelServer(HttpServer):
     """Speaks the requests of Ollama and of the OpenAI API that memd makes, and behaves as it is told."""
 
     def __init__(self) -> None:
@@ -28,63 +28,33 @@ class ModelServer:
         self.asked: list[dict[str, Any]] = []  # body of each POST, but for those of a measurement
         self.dims: dict[str, int] = {}  # of the models that do not have 2
         self._go_on = threading.Event()
-        server = self
+        self.start()
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                self.answer({"models": [{"name": "nomic-embed-text:latest", "digest": "1" * 64}]})
+    def get(self, asked: Asked) -> None:
+        asked.answer({"models": [{"name": "nomic-embed-text:latest", "digest": "1" * 64}]})
 
-            def do_POST(self) -> None:
-                asked = self.rfile.read(int(self.headers["Content-Length"])).decode()
-                body = json.loads(asked)
-                texts = body["input"]
-                if not _is_measurement(texts):
-                    server.asked.append(body)
-                server.authorizations.append(self.headers["Authorization"])
-                documents = [
-                    text
-                    for text in texts
-                    if text.startswith("search_document: ") and not _is_measurement([text])
-                ]
-                server.documents += documents
-                if server.behaviour == "hang" or (server.only_queries and documents):
-                    server.hanging.set()
-                    server._go_on.wait()
-                if server.behaviour == "fail" or (server.refuses_documents and documents):
-                    self.answer(
-                        {"error": f"no vector for {asked}, {self.headers['Authorization']}"}, status=500
-                    )
-                    return
-                if self.path == "/v1/embeddings":
-                    more = [1.0] * (server.dims.get(body["model"], 2) - 2)
-                    rows = [
-                        {"index": at, "embedding": server.vector(text) + more}
-                        for at, text in enumerate(texts)
-                    ]
-                    self.answer(
-                        {"object": "list", "data": rows[::-1] if server.rows is None else server.rows}
-                    )  # any order is allowed
-                    return
-                self.answer({"embeddings": [server.vector(text) for text in texts]})
-
-            def answer(self, content: dict[str, Any], status: int = 200) -> None:
-                raw = json.dumps(content).encode()
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(raw)))
-                self.end_headers()
-                self.wfile.write(raw)
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        class Listener(ThreadingHTTPServer):
-            def handle_error(self, *_: object) -> None:
-                pass  # whoever was killed does not wait for an answer
-
-        self._http = Listener(("127.0.0.1", 0), Handler)
-        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True)
-        self._thread.start()
-        self.address = f"http://127.0.0.1:{self._http.server_address[1]}"
+    def post(self, asked: Asked, body: dict[str, Any]) -> None:
+        texts = body["input"]
+        if not _is_measurement(texts):
+            self.asked.append(body)
+        key = asked.headers["Authorization"]
+        self.authorizations.append(key)
+        documents = [
+            text for text in texts if text.startswith("search_document: ") and not _is_measurement([text])
+        ]
+        self.documents += documents
+        if self.behaviour == "hang" or (self.only_queries and documents):
+            self.hanging.set()
+            self._go_on.wait()
+        if self.behaviour == "fail" or (self.refuses_documents and documents):
+            asked.answer({"error": f"no vector for {json.dumps(body)}, {key}"}, status=500)
+        elif asked.path == "/v1/embeddings":
+            more = [1.0] * (self.dims.get(body["model"], 2) - 2)
+            rows = [{"index": at, "embedding": self.vector(text) + more} for at, text in enumerate(texts)]
+            # Any order is allowed.
+            asked.answer({"object": "list", "data": rows[::-1] if self.rows is None else self.rows})
+        else:
+            asked.answer({"embeddings": [self.vector(text) for text in texts]})
 
     @staticmethod
     def vector(text: str) -> list[float]:
@@ -98,9 +68,7 @@ class ModelServer:
 
     def stop(self) -> None:
         self.answer_again()
-        self._http.shutdown()
-        self._thread.join()
-        self._http.server_close()
+        super().stop()
 
     def make_workspace(self, daemon: Daemon, root: Path, provider: str = "ollama") -> None:
         """Write a configuration that asks this server, and the user's leave to do so."""

@@ -13,12 +13,12 @@ import shutil
 import threading
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from operator import mul
 from pathlib import Path
 
 import pytest
 from daemon_process import Daemon, hurried, until
+from http_server import HttpServer
 
 from memd.embedding.cosines import PAIRS_FILE
 from memd.embedding.onnx import OnnxEmbedder
@@ -41,7 +41,7 @@ NEAR = 0.02  # quantised models give a little else in another batch
 MEASURED = {note for _, note in json.loads(PAIRS_FILE.read_text(encoding="utf-8"))["pairs"]}
 
 
-class Ollama:
+class Ollama(HttpServer):
     """Speaks the two requests of Ollama that memd makes; a test may have it die, wait or change its model."""
 
     def __init__(self) -> None:
@@ -50,50 +50,24 @@ class Ollama:
         self.dim = 96
         self.answers = 1 << 30  # so many texts of notes, then it keeps its callers waiting
         self.caller = 0  # counts the processes that asked
-        self.port = 0
         self._lock = threading.Lock()
         self.start()
 
+    def get(self, asked):
+        asked.answer({"models": [{"name": "nomic-embed-text:latest", "digest": self.digest}]})
+
+    def post(self, asked, body):
+        texts = body["input"]
+        self.admit(text for text in texts if text.startswith("search_document: "))
+        asked.answer({"embeddings": [self.numbers(text) for text in texts]})
+
     def start(self) -> None:
-        server = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self):
-                self.answer({"models": [{"name": "nomic-embed-text:latest", "digest": server.digest}]})
-
-            def do_POST(self):
-                texts = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["input"]
-                server.admit(text for text in texts if text.startswith("search_document: "))
-                self.answer({"embeddings": [server.numbers(text) for text in texts]})
-
-            def answer(self, content):
-                raw = json.dumps(content).encode()
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(raw)))
-                self.end_headers()
-                self.wfile.write(raw)
-
-            def log_message(self, *_):
-                pass
-
-        class Listener(ThreadingHTTPServer):
-            daemon_threads = True
-
-            def handle_error(self, *_):
-                pass  # a daemon that was killed does not wait for its answer
-
-        self._alive = True
-        self._http = Listener(("127.0.0.1", self.port), Handler)
-        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,))
-        self._thread.start()
-        self.port = self._http.server_address[1]
-        self.address = f"http://127.0.0.1:{self.port}"
+        self._is_alive = True
+        super().start()
 
     def stop(self) -> None:
-        self._alive = False
-        self._http.shutdown()
-        self._thread.join()
-        self._http.server_close()
+        self._is_alive = False
+        super().stop()
 
     def admit(self, texts: Iterator[str]) -> None:
         """Wait until these may be answered; a caller that is gone by then is not."""
@@ -102,7 +76,7 @@ class Ollama:
         caller = self.caller
         while asked:
             with self._lock:
-                if caller != self.caller or not self._alive:
+                if caller != self.caller or not self._is_alive:
                     raise ConnectionError
                 if len(self.documents) + len(asked) <= self.answers:
                     self.documents += asked

@@ -9,9 +9,9 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from http_server import HttpServer
 from patience import PATIENCE
 
 from memd.embedding import UnavailableError
@@ -24,57 +24,30 @@ DIGEST = "0a109f422b47e3a30ba2b10eca18548e944e8a23073ee3f3e947efcf3c45e59f"
 PIECES = WordPieces(TOKENIZER_FILE)
 
 
-class Server:
+class Server(HttpServer):
     """Speaks the two requests of Ollama that memd makes; a test may have it misbehave."""
 
-    def __init__(self, port: int = 0) -> None:
+    def __init__(self) -> None:
         self.asked: list[dict] = []  # bodies of /api/embed
         self.dim = 768
         self.digest = DIGEST
         self.reply = None  # instead of /api/embed: a function of the handler
-        server = self
+        self.start()
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self):
-                models = [
-                    {"name": f"{name}:latest", "digest": server.digest}
-                    for name in ("nomic-embed-text", "other")
-                ]
-                self.answer({"models": models})
+    def get(self, asked):
+        names = ("nomic-embed-text", "other")
+        asked.answer({"models": [{"name": f"{name}:latest", "digest": self.digest} for name in names]})
 
-            def do_POST(self):
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                server.asked.append(body)
-                if server.reply is not None:
-                    server.reply(self)
-                    return
-                self.answer({"embeddings": [server.vector(text) for text in body["input"]]})
-
-            def answer(self, content, status=200):
-                raw = content if isinstance(content, bytes) else json.dumps(content).encode()
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(raw)))
-                self.end_headers()
-                self.wfile.write(raw)
-
-            def log_message(self, *_):
-                pass
-
-        self._http = ThreadingHTTPServer(("127.0.0.1", port), Handler)
-        self._http.daemon_threads = True
-        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True)
-        self._thread.start()
-        self.port = self._http.server_address[1]
-        self.address = f"http://127.0.0.1:{self.port}"
+    def post(self, asked, body):
+        self.asked.append(body)
+        if self.reply is not None:
+            self.reply(asked)
+        else:
+            asked.answer({"embeddings": [self.vector(text) for text in body["input"]]})
 
     def vector(self, text: str) -> list[float]:
         raw = hashlib.shake_256(text.encode()).digest(self.dim)
         return [byte - 127.5 for byte in raw]
-
-    def stop(self) -> None:
-        self._http.shutdown()
-        self._thread.join()
-        self._http.server_close()
 
 
 @pytest.fixture
@@ -238,13 +211,8 @@ def test_a_server_that_comes_back_is_used_again(server: Server):
     server.stop()
     with pytest.raises(UnavailableError, match=r"does not answer /api/embed .*ollama serve"):
         model.embed_query("tabs")
-    again = Server(server.port)
-    try:
-        assert model.embed_query("tabs") == before
-    finally:
-        again.stop()
-        server._http = again._http  # stopped already: the fixture's stop has nothing to wait for
-        server.stop = lambda: None
+    server.start()
+    assert model.embed_query("tabs") == before
 
 
 def test_a_server_that_starts_later_is_found():
@@ -257,14 +225,14 @@ def test_a_server_that_starts_later_is_found():
     while keeper.state == "loading":
         time.sleep(0.01)
     assert (keeper.state, keeper.reason) == ("failed", "model-failed")
-    later = Server(first.port)
+    first.start()
     try:
         while keeper.state != "ready":
             time.sleep(0.01)
         assert keeper.error is None
     finally:
         keeper.free(5)
-        later.stop()
+        first.stop()
 
 
 @pytest.mark.parametrize("address", ["http://", "http://127.0.0.1:99999", "nonsense", "http://127.0.0.1:x"])
