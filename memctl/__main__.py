@@ -129,7 +129,7 @@ def _versions() -> int:
 
 def _command(name: str, argv: list[str]) -> int:
     from memctl.arguments import named_parameter, parse, parser_of
-    from memctl.client import MustMendError, RpcError, Unreachable
+    from memctl.client import Client, MustMendError, RpcError, Unreachable
     from memctl.exits import CommandError
     from memctl.paths import PathError
 
@@ -149,24 +149,16 @@ def _command(name: str, argv: list[str]) -> int:
     except Unreachable as error:
         return _fail(str(error), exits.UNREACHABLE)
     except RpcError as error:
-        from memctl.versions import with_install_line
+        from contextlib import suppress
 
-        is_told = "older than this memctl" in str(error)
-        hint = _mismatch() if error.code in {"MEMD_METHOD", "MEMD_INVALID"} and not is_told else None
+        from memctl.versions import warning, with_install_line
+
+        hint = None  # the daemon's version, if it is another one than memctl's
+        if error.code in {"MEMD_METHOD", "MEMD_INVALID"} and "older than this memctl" not in str(error):
+            with suppress(RpcError, Unreachable), Client.connect(timeout_s=1.0) as daemon:
+                hint = warning(str(daemon.call("memd.hello", timeout_s=1.0)["server_version"]))
         told = with_install_line(named_parameter(str(error), parser))
         return _fail("\n".join(filter(None, [told, hint])), exits.of(error.code))
-
-
-def _mismatch() -> str | None:
-    """Return a line that tells the daemon's version, if it is another one than memctl's."""
-    from memctl.client import Client, RpcError, Unreachable
-    from memctl.versions import warning
-
-    try:
-        with Client.connect(timeout_s=1.0) as daemon:
-            return warning(str(daemon.call("memd.hello", timeout_s=1.0)["server_version"]))
-    except (RpcError, Unreachable):
-        return None
 
 
 def _fail(message: str, status: int) -> int:

@@ -134,10 +134,8 @@ def _close(word: str, parser: argparse.ArgumentParser) -> list[str]:
     """Return the option of *parser*, or of its actions, with the closest spelling to *word*."""
     from difflib import get_close_matches  # only for messages
 
-    there = list(parser._option_string_actions)  # noqa: SLF001 (no public way to ask)
-    for action in parser._actions:  # noqa: SLF001 (the same)
-        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 (the same)
-            there += [flag for inner in action.choices.values() for flag in inner._option_string_actions]  # noqa: SLF001
+    parsers = (parser, *actions_of(parser).values())
+    there = [flag for one in parsers for flag in one._option_string_actions]  # noqa: SLF001 (no public way to ask)
     return get_close_matches(word, there, n=1) if word not in there else []  # it belongs to another action
 
 

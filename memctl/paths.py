@@ -120,13 +120,13 @@ def data_dir() -> Path:
     """Return the folder of downloaded models."""
     if named := _from_env("XDG_DATA_HOME"):
         return _path(named) / "memd"
-    return _home() / ("Library/Application Support/memd" if _MACOS else ".local/share/memd")
+    return _path(_home_place()) / ("Library/Application Support/memd" if _MACOS else ".local/share/memd")
 
 
 def config_dir() -> Path:
     """Return the folder of the user's own config.toml."""
     config = _from_env("XDG_CONFIG_HOME")
-    return (_path(config) if config else _home() / ".config") / "memd"
+    return _path(config or f"{_home_place()}/.config") / "memd"
 
 
 def as_on_disk(path: str) -> str:
@@ -356,10 +356,6 @@ def _path(path: Path | str) -> Path:
     from pathlib import Path  # slow to import
 
     return Path(path)
-
-
-def _home() -> Path:
-    return _path(_home_place())
 
 
 def _home_place() -> str:

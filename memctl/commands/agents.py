@@ -6,6 +6,7 @@ import sys
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -242,15 +243,6 @@ def _doctor(clients: Sequence[AgentClient]) -> int:
     return exits.OK if all(proved) else exits.UNHEALTHY
 
 
-def _added(said: str) -> str:
-    """Return what an answer adds to a prompt: for some clients it is in JSON, for others the text itself."""
-    try:
-        answer = json.loads(said)
-        return str(answer.get("additional_context") or answer["hookSpecificOutput"]["additionalContext"])
-    except ValueError:
-        return said
-
-
 def _proved(client: AgentClient, command: str) -> bool:
     """Run the registered hook with a question about a note, and print what the model would get."""
     import subprocess  # no other command starts a program
@@ -288,7 +280,10 @@ def _proved(client: AgentClient, command: str) -> bool:
             said = "" if said == "{}" else said
         print(f"  asked: {one_line(prompt)}")
         if said:
-            print(f"  answered in {took_ms:.0f} ms; the model sees:\n\n{safe(_added(said))}")
+            with suppress(ValueError):  # for some clients it is in JSON, for others the text itself
+                answer = json.loads(said)
+                said = answer.get("additional_context") or answer["hookSpecificOutput"]["additionalContext"]
+            print(f"  answered in {took_ms:.0f} ms; the model sees:\n\n{safe(str(said))}")
             return True
         reason = done.stderr.decode("utf-8", "replace").strip() or "it did not say why"
         print(f"  silent after {took_ms:.0f} ms: {one_line(reason)}")

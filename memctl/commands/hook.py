@@ -288,7 +288,7 @@ def _recalled(root: str, asked: dict[str, Any], known: list[str]) -> tuple[str, 
     """
     from memctl.client import Client, NoDaemonError, RpcError, older_daemon
 
-    params = _params(root, asked, known)
+    params = _params(root, known) | asked
     _asked.update(params)
     try:
         connected = Client.connect(timeout_s=_left_s())
@@ -317,7 +317,7 @@ def _recalled_by_server(root: str, asked: dict[str, Any], known: list[str]) -> t
 
     from memctl.client import Client, NoDaemonError, RpcError
 
-    params = _params(root, asked, known)
+    params = _params(root, known) | asked
     try:
         with Client.connect(timeout_s=DEADLINE_S) as memd:
             return _of_answer(root, asked, memd.call("recall", params, timeout_s=DEADLINE_S))
@@ -333,14 +333,8 @@ def _recalled_by_server(root: str, asked: dict[str, Any], known: list[str]) -> t
     return "", []
 
 
-def _params(root: str, asked: dict[str, Any], known: list[str]) -> dict[str, Any]:
-    return {
-        "workspace": root,
-        "agent": True,
-        "budget_tokens": BUDGET_TOKENS,
-        "wait": False,
-        "known": known,
-    } | asked
+def _params(root: str, known: list[str]) -> dict[str, Any]:
+    return {"workspace": root, "agent": True, "budget_tokens": BUDGET_TOKENS, "wait": False, "known": known}
 
 
 def _of_answer(root: str, asked: dict[str, Any], answer: dict[str, Any]) -> tuple[str, list[str]]:

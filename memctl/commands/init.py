@@ -145,15 +145,13 @@ def _index_soon(client: Client, root: str) -> dict[str, Any]:
         client.call("index", {"workspace": root, "vectors": False}, timeout_s=ESTIMATE_S)
     give_up = time.monotonic() + MODEL_S
     while True:
-        [workspace] = client.call("status", {"workspace": root}, timeout_s=common.SEARCH_TIMEOUT_S)[
-            "workspaces"
-        ]
+        answer = client.call("status", {"workspace": root}, timeout_s=common.SEARCH_TIMEOUT_S)
+        workspace: dict[str, Any] = answer["workspaces"][0]
         is_failed = {"model-failed", "numpy-missing"} & set(workspace.get("degraded") or ())
         # Then memd knows which scripts the model reads, or that there is no model.
         is_known = workspace.get("provider") in {None, "none"} or workspace.get("model_id") or is_failed
         if is_known or time.monotonic() > give_up:
-            index: dict[str, Any] = workspace
-            return index
+            return workspace
         time.sleep(POLL_S)
 
 

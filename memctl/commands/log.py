@@ -148,7 +148,9 @@ def _following(path: Path, log: BinaryIO, rest: bytes) -> Iterator[bytes]:
     """Yield complete lines as they are written; does not end."""
     while True:
         # Checked before reading, so that all lines written before the rotation are read.
-        replaced = _is_another(path, log)
+        replaced = False
+        with suppress(FileNotFoundError):  # being replaced, or deleted: the next poll tells
+            replaced = not os.path.samestat(path.stat(), os.fstat(log.fileno()))
         *lines, rest = (rest + log.read()).split(b"\n")
         yield from lines
         if replaced:
@@ -157,15 +159,6 @@ def _following(path: Path, log: BinaryIO, rest: bytes) -> Iterator[bytes]:
         if log.tell() > os.fstat(log.fileno()).st_size:
             log.seek(0)  # the file was truncated
         time.sleep(POLL_S)
-
-
-def _is_another(path: Path, log: BinaryIO) -> bool:
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        return False  # being replaced, or deleted: the next poll tells
-    mine = os.fstat(log.fileno())
-    return (found.st_dev, found.st_ino) != (mine.st_dev, mine.st_ino)
 
 
 def _text(raw: bytes) -> str:

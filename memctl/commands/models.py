@@ -220,15 +220,14 @@ def _list(args: Namespace) -> int:
         both = [*known.items(), *((name, one) for name, one in installed.items() if name not in known)]
         common.print_json({"models": [{"name": name} | record for name, record in both]})
     else:
-        for name, record in installed.items():
-            if name not in known:
-                size = f"{record['size_bytes'] / 1e6:.1f} MB"
-                package = f"package {record['package']} {record['version']}"
-                print(one_line(f"{name}  {package}  {size}  licence {record['license']}"))
-        for name, record in known.items():
-            size = f"{record['size_bytes'] / 1e6:.1f} MB"
-            speed = f"{record['ms_per_chunk']:g} ms a chunk"
-            print(one_line(f"{name}  {record['repo']}  {size}  {speed}  licence {record['license']}"))
+        fresh = [(name, record) for name, record in installed.items() if name not in known]
+        for name, record in [*fresh, *known.items()]:
+            origin, facts = record.get("repo"), f"{record['size_bytes'] / 1e6:.1f} MB"
+            if name in known:
+                facts += f"  {record['ms_per_chunk']:g} ms a chunk"
+            else:
+                origin = f"package {record['package']} {record['version']}"
+            print(one_line(f"{name}  {origin}  {facts}  licence {record['license']}"))
         if not (known or installed):
             common.note("no model was added to the shipped one: memctl models add OWNER/NAME")
     return exits.OK if known or installed else exits.NONE

@@ -1,6 +1,6 @@
 """The completion script for fish, for its folder of completions."""
 
-from memctl.completion.pages import HELP, VERSION, Option, Page, Value, flat
+from memctl.completion.pages import HELP, VERSION, Page, Value, flat
 
 _HEAD = r"""# Completion of memctl for fish. Made by: memctl completions fish
 # Keep it: memctl completions fish > ~/.config/fish/completions/memctl.fish
@@ -33,19 +33,17 @@ def script(commands: list[Page]) -> str:
     for flags, text in ((HELP, "show the commands"), (VERSION, "print the versions of memctl and memd")):
         lines.append(f"complete -c memctl -n __memctl_next {_spelled(flags)} -d {_quoted(text)}")
     for page in flat(commands):
-        lines += [_option(page.path, option) for option in page.options]
+        for option in page.options:
+            value = ""
+            if option.value and not option.value.optional:
+                # -x: a value must follow, and no file fits.
+                value = " -r -F" if option.value.kind == "file" else f" -x {_values(option.value)}".rstrip()
+            spelled = f"{_spelled(option.flags)}{value}"
+            lines.append(f"complete -c memctl -n {_at(page.path)} {spelled} -d {_quoted(option.help)}")
         lines += [_action(page.path, action.path[-1], action.help) for action in page.actions]
         lines += [f"complete -c memctl -n {_at(page.path)} {_values(place)}" for place in page.places if
                   place.kind != "text"]  # fmt: skip
     return "\n".join([_HEAD, *lines, ""])
-
-
-def _option(path: tuple[str, ...], option: Option) -> str:
-    value = ""
-    if option.value and not option.value.optional:
-        # -x: a value must follow, and no file fits.
-        value = " -r -F" if option.value.kind == "file" else f" -x {_values(option.value)}".rstrip()
-    return f"complete -c memctl -n {_at(path)} {_spelled(option.flags)}{value} -d {_quoted(option.help)}"
 
 
 def _spelled(flags: tuple[str, ...]) -> str:

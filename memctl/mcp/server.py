@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, BinaryIO
 
 from memctl import jsonrpc, versions
@@ -101,7 +101,12 @@ class McpServer:
 
     def serve(self, stream: BinaryIO) -> None:
         """Process messages until the end of *stream*, then end the calls that still run."""
-        for line in _lines(stream):
+        while line := stream.readline(jsonrpc.MAX_LINE_BYTES + 1):
+            rest = line  # a longer line is cut to a length that `decode` refuses
+            while len(rest) > jsonrpc.MAX_LINE_BYTES and not rest.endswith(b"\n"):
+                rest = stream.readline(jsonrpc.MAX_LINE_BYTES + 1)
+            if not line.strip():
+                continue
             parts = _parts(line) if self._version == BATCH_VERSION else ()
             messages: list[JsonRpcRequest | JsonRpcNotification] = []
             for part in parts or (line,):
@@ -268,16 +273,6 @@ class McpServer:
 def server_info() -> dict[str, Any]:
     """Return the name and version for clients to show."""
     return {"name": "memd", "title": "memd: long-term memory", "version": versions.own()}
-
-
-def _lines(stream: BinaryIO) -> Iterator[bytes]:
-    """Yield the lines that are not empty; too long ones are cut to a length that `decode` refuses."""
-    while line := stream.readline(jsonrpc.MAX_LINE_BYTES + 1):
-        rest = line
-        while len(rest) > jsonrpc.MAX_LINE_BYTES and not rest.endswith(b"\n"):
-            rest = stream.readline(jsonrpc.MAX_LINE_BYTES + 1)
-        if line.strip():
-            yield line
 
 
 def _parts(line: bytes) -> list[bytes]:
