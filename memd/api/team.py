@@ -76,7 +76,7 @@ async def check(workspaces: Workspaces, params: TeamCheckParams, call: Call) -> 
     call.outlives("the check goes on until the store has answered")
     found: list[TeamDifference] = []
     checked = 0
-    chosen = _chosen(team, params.path)
+    chosen = team.publisher.shared if params.path is None else [team.shared(Path(params.path))]
     if not chosen:  # that nothing differs is said by a store that answers
         await asyncio.to_thread(team.probe)
     for shared in chosen:
@@ -180,10 +180,6 @@ async def _published(team: "Team", shared: "SharedWorkspace") -> TeamWorkspace:
         model_id=terms.model_id if terms is not None else "",
         words_only=words_only,
     )
-
-
-def _chosen(team: "Team", path: str | None) -> "list[SharedWorkspace]":
-    return team.publisher.shared if path is None else [team.shared(Path(path))]
 
 
 async def _team(workspaces: Workspaces) -> "Team":

@@ -124,12 +124,17 @@ def search(  # noqa: PLR0917 - the same of each search, then the query
     timer.lap("keyword")
 
     # Candidates: the best of two lists, with exact scores by both.
-    is_newest = is_newest_asked(query)
-    vectors = [] if is_newest else _vectors(milvus, prepared, workspaces)
-    candidates = _newest(milvus, query) if is_newest else _candidates(milvus, prepared, terms, vectors)
-    timer.lap("lists")
-    if candidates and not is_newest:
-        _score(milvus, candidates, terms, vectors, view)
+    vectors: list[list[float]] = []
+    if is_newest_asked(query):  # the first chunks of the newest sources that the filters let pass
+        rows = sorted(milvus.firsts(expression(query), CALL_S), key=lambda one: (-one.day, one.key))
+        candidates = {one.key: _Scored(HitRow(one.source, 0, 0), keyword=1.0) for one in rows[:LIST]}
+        timer.lap("lists")
+    else:
+        vectors = _vectors(milvus, prepared, workspaces)
+        candidates = _candidates(milvus, prepared, terms, vectors)
+        timer.lap("lists")
+        if candidates:
+            _score(milvus, candidates, terms, vectors, view)
     timer.lap("vector")
 
     # The texts of the best, of those that the filters let pass.
@@ -268,13 +273,6 @@ def _candidates(
                 few[hit.key] = _Scored(row)
         found |= few
     return found
-
-
-def _newest(milvus: Milvus, query: Query) -> dict[int, _Scored]:
-    """Return the first chunks of the newest sources that the filters let pass, each with the score 1."""
-    rows = milvus.firsts(expression(query), CALL_S)
-    rows.sort(key=lambda one: (-one.day, one.key))
-    return {one.key: _Scored(HitRow(one.source, 0, 0), keyword=1.0) for one in rows[:LIST]}
 
 
 def _score(
