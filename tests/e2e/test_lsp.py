@@ -29,27 +29,11 @@ def editor(daemon, tmp_path):
     assert one.end() == 0
 
 
-def test_a_link_leads_to_its_note_and_heading(editor):
-    editor.open("log.md", NOTES["log.md"])
-    assert places([editor.at("definition", "log.md", 2, 8)]) == [("Ann%20Heron.md", 0)]
-    assert places([editor.at("definition", "log.md", 2, 30)]) == [("sub/genes.md", 4)]
-    assert editor.at("definition", "log.md", 4, 6) is None
-    assert editor.at("definition", "log.md", 0, 1) is None
-
-
 def test_a_column_behind_an_emoji_counts_as_utf_16_without_agreement(editor):
     editor.open("log.md", NOTES["log.md"])
     assert editor.start["capabilities"]["positionEncoding"] == "utf-16"
     assert places([editor.at("definition", "log.md", 4, 26)]) == [("sub/genes.md", 0)]
     assert editor.at("definition", "log.md", 4, 16) is None
-
-
-def test_a_hover_shows_the_note_or_says_that_there_is_none(editor):
-    editor.open("log.md", NOTES["log.md"])
-    shown = editor.at("hover", "log.md", 2, 8)["contents"]["value"]
-    assert "**Profile**" in shown
-    assert "waders" in shown
-    assert editor.at("hover", "log.md", 4, 6)["contents"]["value"] == "no such note"
 
 
 def test_backlinks_are_those_of_the_index_and_of_open_documents(editor):
@@ -76,13 +60,6 @@ def test_an_answer_asks_the_daemon_for_each_thing_once(daemon, tmp_path, monkeyp
     assert asked == ["names", "outline", "links", "outline", "names", "get"]
 
 
-def test_the_notes_near_a_paragraph_are_its_implementations(editor):
-    text = "# Diary\n\nBirds.\n\nThe risk of breast cancer by a mutation of a gene.\n"
-    editor.open("new.md", text)
-    assert places(editor.at("implementation", "new.md", 4, 3))[0] == ("sub/genes.md", 2)
-    assert editor.at("implementation", "new.md", 3, 0) == []
-
-
 def test_a_name_is_completed_and_closed_once(editor):
     editor.open("new.md", "See [[hero\nand [[annie]]\n")
     found = editor.items("new.md", 0, 10)
@@ -97,14 +74,6 @@ def test_a_name_is_completed_and_closed_once(editor):
     assert editor.items("new.md", 1, 11)[0]["textEdit"]["newText"] == "Ann Heron|Annie"
     documented = editor.ask("completionItem/resolve", **found[0])
     assert "waders" in documented["documentation"]["value"]
-
-
-def test_directly_behind_the_brackets_come_the_notes_near_to_the_paragraph(editor):
-    editor.open("new.md", "# Diary\n\nThe risk of breast cancer by a mutation of a gene: [[\n")
-    found = editor.items("new.md", 2, 55)
-    assert found[0]["textEdit"]["newText"] == "genes]]"
-    assert found[0]["detail"] == "≈ sub/genes.md"
-    assert found[0]["filterText"] == ""
 
 
 def test_paths_headings_tags_keys_and_values_are_completed(editor):
