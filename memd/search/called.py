@@ -65,6 +65,7 @@ class _Asked:
     day: str  # that the query is, in ISO form; "": none
     idf: Mapping[str, float]
     each: frozenset[str]
+    is_short: bool  # a word and its number are half of what it says
 
     def mass(self, words: Words) -> float:
         return sum(self.idf.get(word, 0.0) for word in set(words))
@@ -207,7 +208,8 @@ def by_titles(
     if not 0 < len(asked) <= MOST_WORDS:
         return {}
     idf = {term.text.casefold(): term.idf for term in terms}
-    query = _Asked(asked, tuple(numbered(text)), day, idf, frozenset(asked))
+    is_short = len([word for word in asked if word not in STOP_WORDS]) <= 2 / NAME_SHARE
+    query = _Asked(asked, tuple(numbered(text)), day, idf, frozenset(asked), is_short)
     first: dict[int, int] = {}  # source → its best chunk
     for one in candidates:
         first.setdefault(one.source, one.id)
@@ -233,7 +235,10 @@ def _name(names: Names, title: str, query: _Asked) -> Called | None:
     if asked in names.whole:
         return Called(title, "whole", WHOLE)
     for word, number in query.numbers:
-        is_in_it = any((word, number) in pairwise(one) for one in (names.title, names.stem))
+        # A claim about "IL-10" among a dozen words is no call for the papers with IL-10 in their titles.
+        is_in_it = query.is_short and any(
+            (word, number) in pairwise(one) for one in (names.title, names.stem)
+        )
         # "ADR 17" is 0017-….md in the folder adr or adrs.
         is_around = not word or not names.around.isdisjoint((word, f"{word}s"))
         if is_in_it or (number in names.stem[:1] and is_around):
