@@ -259,6 +259,9 @@ def _in_a_row(some: Words, words: Words) -> bool:
 def line_called(text: str, query: str) -> int | None:
     """Return the line, counted from 0, of the first heading in *text* that is the query, if there is one."""
     asked = words_of(query)
+    # Most texts lack a word of the query; the words of a plain text stand in it as they are compared.
+    if text.isascii() and asked and max(asked, key=len) not in text.lower():
+        return None
     is_number = _is_number(asked, query)
     for heading in _HEADING.finditer(text):
         if _is_called(heading[1] or heading[2], asked, is_number=is_number):
