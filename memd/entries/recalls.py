@@ -8,6 +8,7 @@ used. Thread-safe.
 import os
 import threading
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from datetime import date
 from pathlib import Path
 
@@ -54,7 +55,11 @@ def last(path: Path) -> Mapping[str, str]:
 def _loaded(path: Path) -> dict[str, str]:
     if path not in _KNOWN:
         known = _KNOWN[path] = {}
-        lines = _lines(path)
+        lines = []
+        with suppress(OSError):  # nothing was recalled yet
+            flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+            with os.fdopen(os.open(path, flags), "rb") as file:
+                lines = file.read(MAX_BYTES).decode(errors="replace").splitlines()
         for line in lines:
             day, _, entry = line.partition(" ")
             if entry and len(day) == len("2026-05-01"):  # not a line that a full disk cut off
@@ -65,12 +70,3 @@ def _loaded(path: Path) -> dict[str, str]:
             except MemdError as error:
                 log.warning("recalls_not_written", code=error.code)
     return _KNOWN[path]
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-        with os.fdopen(os.open(path, flags), "rb") as file:
-            return file.read(MAX_BYTES).decode(errors="replace").splitlines()
-    except OSError:  # nothing was recalled yet
-        return []

@@ -124,7 +124,10 @@ class Archive:
         with _storage_errors(f"{self._shown}/{page.name} was not written"):
             there = self.find(page.id)
             path = there[0] if there else f"{page.folder}/{page.name}".lstrip("/")
-            outcome = self._compared(page, *there, older=older) if there else self._absent(page)
+            if there:
+                outcome = self._compared(page, *there, older=older)
+            else:
+                outcome = "deleted" if page.id in self._recorded and not self._again else "new"
             if not self._dry_run:
                 if outcome == "new":
                     outcome = "new" if self._create(path, page.raw) else "changed"
@@ -135,9 +138,6 @@ class Archive:
             if outcome == "new":
                 self._places[page.id[:6]].append(path)
         return f"{self._shown}/{path}", outcome
-
-    def _absent(self, page: ArchivePage) -> Outcome:
-        return "deleted" if page.id in self._recorded and not self._again else "new"
 
     def find(self, page_id: str) -> tuple[str, bytes] | None:
         """Return path and bytes of a page, even if it was changed; None if it does not exist."""

@@ -234,11 +234,10 @@ def _discord_turn(message: Message) -> Turn:
     attached = [
         f"[attached: {text(fields(one).get('fileName'))}]" for one in items(message.get("attachments"))
     ]
-    embeds = [_embed(fields(one)) for one in items(message.get("embeds"))]
+    embeds = [
+        "\n".join(filter(None, [text(one.get("title")), text(one.get("description"))]))
+        for one in map(fields, items(message.get("embeds")))
+    ]
     spoken = "\n\n".join(filter(None, [text(message.get("content")), *embeds, *attached]))
     name = text(author.get("nickname")) or text(author.get("name")) or "somebody"
     return Turn(name, spoken, moment(message.get("timestamp")))
-
-
-def _embed(embed: Message) -> str:
-    return "\n".join(filter(None, [text(embed.get("title")), text(embed.get("description"))]))

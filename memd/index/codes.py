@@ -342,7 +342,11 @@ class CodesKeeper:
     def _open(self) -> None:
         named = self._writer.get(NAMED)
         if named is not None:
-            self.current = self._described(named)
+            with suppress(ValueError, TypeError, AttributeError, KeyError):  # it is not described well
+                fields = json.loads(named)
+                path = self._folder / fields.pop("path")
+                if FILE_NAME.fullmatch(path.name) and path.exists():
+                    self.current = CodesFile(path, **fields)
             if self.current is None:
                 log.info("codes_missing")
                 with suppress(NoSpaceError):
@@ -351,15 +355,6 @@ class CodesKeeper:
             if FILE_NAME.fullmatch(path.name) and not self.owns(path):
                 log.warning("stray_codes_removed")
                 _remove(path)
-
-    def _described(self, named: str) -> CodesFile | None:
-        """Return the file that the database describes; None if it is not there, or not described well."""
-        try:
-            fields = json.loads(named)
-            path = self._folder / fields.pop("path")
-            return CodesFile(path, **fields) if FILE_NAME.fullmatch(path.name) and path.exists() else None
-        except (ValueError, TypeError, AttributeError, KeyError):
-            return None
 
 
 def _remove(path: Path) -> None:

@@ -210,7 +210,8 @@ class Indexer:
             now_ns = time.time_ns()
             reading = Reading(path, next(self._orders), now_ns)
             with self._alone(reading, "reading"):
-                reading.found = self._read(path, now_ns)
+                if self._is_selected(path):
+                    reading.found = read_source(self._root, path, now_ns=now_ns)
             if not large_too and isinstance(reading.found, SourceText):
                 text = reading.found.text
                 is_tame = len(text) <= TAME_CHARS and text.count("\n") <= TAME_LINES
@@ -391,10 +392,6 @@ class Indexer:
         for reading in readings:
             if reading.staged is not None:
                 self._index.let_go(reading.staged)
-
-    def _read(self, path: str, now_ns: int) -> SourceText | Skipped | None:
-        """Read a source; None if the file is gone or no longer selected by the rules."""
-        return read_source(self._root, path, now_ns=now_ns) if self._is_selected(path) else None
 
     def _is_selected(self, path: str) -> bool:
         return self._rules is None or self._rules.selects(path)

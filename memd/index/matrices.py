@@ -348,7 +348,13 @@ class Compaction:
         for held in (self._matrices.active, self._matrices.building):
             if held is not None and self._vectors.used_count(held.number) < held.file.count:
                 yield from self._replaced(held)
-        yield from self._merged()
+        for table in ("words", "trigrams"):
+            is_merged, pages = False, -MERGED_PAGES  # negative: merge all segments, whatever their size
+            while not is_merged:
+                with self._writer.transaction():
+                    is_merged = self._writer.merge_full_text(table, pages)
+                pages = MERGED_PAGES
+                yield
 
     def _replaced(self, old: Held) -> Iterator[None]:
         scripts = self._vectors.matrices()[old.number].scripts
@@ -385,15 +391,6 @@ class Compaction:
                 ((new, digest, crc) for (new, crc), (_, digest) in zip(places, sound, strict=True)),
             )
             self._vectors.set_next_row(copy.number, copy.file.count)
-
-    def _merged(self) -> Iterator[None]:
-        for table in ("words", "trigrams"):
-            is_merged, pages = False, -MERGED_PAGES  # negative: merge all segments, whatever their size
-            while not is_merged:
-                with self._writer.transaction():
-                    is_merged = self._writer.merge_full_text(table, pages)
-                pages = MERGED_PAGES
-                yield
 
 
 def _is_of(held: Held | None, model_id: str, dim: int) -> bool:

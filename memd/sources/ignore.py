@@ -395,7 +395,7 @@ class Rules:
         patterns: Sequence[str], ignore: Sequence[str]
     ) -> tuple[tuple[str, ...], Patterns, list[tuple[str, str]]]:
         """Return suffixes and patterns of sources, and what is ignored; reads no file. Raises as `load`."""
-        if all(_is_plain(pattern) for pattern in patterns):
+        if all(one.startswith(_PLAIN) and one.removeprefix(_PLAIN).isalnum() for one in patterns):
             suffixes = tuple(pattern.removeprefix("**/*").lower() for pattern in patterns)
             sources = Patterns()
         else:
@@ -626,7 +626,3 @@ def _has_any(folder: Path, names: Iterable[str]) -> bool:
 def is_never_read(name: str) -> bool:
     """Return whether a name is that of a hidden, unsaved or secret file, whatever the patterns are."""
     return name.startswith(".") or name.endswith(_NEVER_READ) or name == "4913"
-
-
-def _is_plain(pattern: str) -> bool:
-    return pattern.startswith(_PLAIN) and pattern.removeprefix(_PLAIN).isalnum()

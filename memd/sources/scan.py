@@ -162,12 +162,10 @@ def changes(known: Mapping[str, FileStamp], found: Mapping[str, FileStamp]) -> l
 def stamp_of(status: os.stat_result) -> FileStamp:
     """Return the fields of a stat that show a change."""
     numbers = status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
-    return FileStamp(*(number if -_SIGNED <= number < _SIGNED else _wrapped(number) for number in numbers))
-
-
-def _wrapped(number: int) -> int:
-    """Return *number* modulo 2^64 as SQLite stores it: mergerfs and ReFS use all bits of an inode."""
-    return (number + _SIGNED) % (2 * _SIGNED) - _SIGNED
+    # Modulo 2^64 as SQLite stores it: mergerfs and ReFS use all bits of an inode.
+    return FileStamp(
+        *(n if -_SIGNED <= n < _SIGNED else (n + _SIGNED) % (2 * _SIGNED) - _SIGNED for n in numbers)
+    )
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

@@ -115,8 +115,12 @@ def main() -> None:
     while (frame := receive(sys.stdin.buffer)) is not None:
         job = msgspec.msgpack.decode(frame, type=Job)
         if not limited:
-            _limit_memory()
             limited = True
+            # Limit the address space, unless the system or the service manager forbids it.
+            with suppress(OSError, ValueError):
+                pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+                limit = pages * resource.getpagesize() + MEMORY_BYTES
+                resource.setrlimit(resource.RLIMIT_AS, (limit, resource.getrlimit(resource.RLIMIT_AS)[1]))
         tokenizer.parts_at_spaces = job.parts_at_spaces
         signal.setitimer(signal.ITIMER_PROF, PLAIN_PROCESSOR_S if job.plain else PROCESSOR_S)
         outcome, chunks = _done(job, tokenizer, sandbox)
@@ -139,14 +143,6 @@ def _done(
         traceback.print_tb(error.__traceback__)  # places in the code; the error's text may quote the note
         return Outcome(None, sandbox, type(error).__name__), ()
     return outcome, made.chunks
-
-
-def _limit_memory() -> None:
-    """Limit the address space, unless the system or the service manager forbids it."""
-    with suppress(OSError, ValueError):
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-        limit = pages * resource.getpagesize() + MEMORY_BYTES
-        resource.setrlimit(resource.RLIMIT_AS, (limit, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
 
 if __name__ == "__main__":

@@ -80,7 +80,10 @@ class Debounce:
 
     def named(self, paths: Iterable[str], now: float) -> list[str]:
         """Add paths that changed; return those to read now."""
-        self._forget(now)
+        for path, at in list(self._read.items()):  # forget the reads that are long ago
+            if now - at < AGAIN_S:
+                break
+            del self._read[path]
         at_once = []
         for path in paths:
             if path in self._moving:
@@ -105,12 +108,6 @@ class Debounce:
             self._read.pop(path, None)  # moves it to the end
             self._read[path] = now
         return paths
-
-    def _forget(self, now: float) -> None:
-        for path, at in list(self._read.items()):
-            if now - at < AGAIN_S:
-                return
-            del self._read[path]
 
 
 def _due(first: float, last: float) -> float:
