@@ -12,7 +12,7 @@ from memd.rpc.context import Packed
 # The keys whose texts are not masked: names of files and folders, which an agent uses in later requests (a
 # token in a file's name stays), and values that memd makes itself. Texts under any other key are masked.
 PASSES = frozenset({
-    "path", "root", "roots", "workspace", "workspaces", "within", "config", "close", "place", "not_utf8",
+    "path", "root", "workspace", "workspaces", "within", "config", "close", "place", "not_utf8",
     "superseded_by", "supersedes", "next", "paths", "removed", "to", "id", "entry", "hash", "keys",
     "model_id", "conversation",
     "degraded", "state", "date", "created", "updated", "time", "kind", "origin", "estimator", "stage",
