@@ -234,6 +234,11 @@ class Reader:
             for number, path, context, text, front in self.each(SEARCHED, (json.dumps(list(ids)),))
         }
 
+    def with_links(self, ids: Sequence[int]) -> dict[int, str]:
+        """Return the text of the chunks that exist, with its links and behind its headings."""
+        each = self.each(SEARCHED, (json.dumps(list(ids)),))
+        return {number: read_by_model(context, text) for number, _, context, text, _ in each}
+
     def chunks(self, ids: Sequence[int]) -> dict[int, StoredChunk]:
         """Return the chunks among *ids* that exist."""
         found = self._chunks(f"id IN ({','.join('?' * len(ids))})", (*ids,))

@@ -42,7 +42,7 @@ from memd.search.query import Query
 from memd.search.ranking import RRF_K, Candidate
 from memd.search.source_scores import PLACES, SOURCE_SHARE, Grouped, grouped, places, vector_scores
 from memd.search.vector import VectorArm, vector_arm
-from memd.text import bare, pieces_of
+from memd.text import bare, pieces_of, searched_text
 
 with suppress(ImportError):  # then search.fallback answers, and nothing here is called
     import numpy as np
@@ -67,6 +67,8 @@ _APART = 1e-6
 
 # Of the order of a chunk that an assistant said, for its share of the lines.
 ASSISTANT_SHARE = 0.2
+
+_LINK = re.compile(r"\[([^\[\]]*)\](?=\()")  # what it is called
 
 # Newest sources that are listed: twice the highest limit of a request, because some may be deleted or
 # near-duplicates of a newer source.
@@ -301,13 +303,23 @@ def _unread(view: View, keyword: KeywordArm) -> frozenset[int]:
 
 
 def _runs(view: View, request: PreparedQuery, has: Matched, first: Sequence[Candidate]) -> dict[int, Run]:
-    """Return `in_a_row` for those of *first* with enough words of the query."""
+    """Return `in_a_row` for those of *first* with enough words of the query, but not for a link's text alone.
+
+    A list of links has titles of other notes, and says nothing itself; a sentence may go on through a link.
+    """
     if len(request.query.pieces) < runs.LEAST:
         return {}
     ids = np.array([candidate.id for candidate in first], np.int64)
     each = has.at(ids)
     enough = ids[(each > 0) & (each >= min(runs.LEAST, has.every / 2))].tolist()
-    return in_a_row(request, view.reader.searched(enough))
+    found = in_a_row(request, view.reader.searched(enough))
+    asked = [bare(piece) for piece in request.query.pieces]
+    for number, text in view.reader.with_links(list(found)).items():
+        parts = [runs.longest_run(asked, pieces_of(bare(searched_text(part)))) for part in _LINK.split(text)]
+        said, named = max(parts[::2]), max(parts[1::2], default=0)
+        if said < found[number].words <= named:
+            del found[number]
+    return found
 
 
 def in_a_row(request: PreparedQuery, texts: Mapping[int, str]) -> dict[int, Run]:

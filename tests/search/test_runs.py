@@ -49,3 +49,15 @@ def test_a_run_moves_the_order_and_not_the_score(notes):
     assert said.order == pytest.approx(said.score + 0.2)
     assert other.run is None
     assert other.order == other.score
+
+
+def test_what_a_link_is_called_is_no_sentence_of_its_note(notes):
+    """A list of links has each title whole; a sentence that goes on through a link is one."""
+    title = "How the upper sluice is closed"
+    listed = f"- [{title}](a.md)\n- [How the lower sluice is opened](b.md)\n"
+    notes.save({"said.md": "We ask how [the upper sluice](a.md) is closed at night.\n", "list.md": listed})
+    with notes.index.view() as view:
+        answer = search(view, notes.request(title, mode="keyword", min_score=0.0))
+        _, explained = explain(view, answer)
+    found = {hit.source.path: one.run for hit, one in zip(answer.hits, explained, strict=True)}
+    assert {path: run and run.words for path, run in found.items()} == {"said.md": 6, "list.md": None}
