@@ -39,7 +39,9 @@ SETS = "{bench}/scifact {bench}/psdocs-en {bench}/cjk-dev {bench}/madial"
 PAIRS = "--pairs {sample} {pairs}"
 ARMS = "--arms keyword vector hybrid --hits 60"
 BELOW = f"--headings {{sample}} {ARMS} --never-below"
-TOGETHER = f"--titles {{notes}} {ARMS} --together"
+# The sets with a history have the documents of the others.
+SEVEN = "--only scifact psdocs-en madial-en conv-26 conv-30 pairs titles"
+TOGETHER = f"--titles {{notes}} {SEVEN} {ARMS} --together"
 PARTS = "{bench}/scifact {bench}/psdocs-en --documents 1000 300 --questions 300 200"
 ASKED = "--questions {bench}/scifact/queries.jsonl --queries 200"
 
