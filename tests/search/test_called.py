@@ -179,3 +179,11 @@ def test_the_heading_that_is_called_so_is_named_among_short_sections(notes):
     for name, line in {"restart_policy": 5, "stop_at": 9}.items():
         (hit,) = notes.search(name, mode="keyword").hits
         assert (hit.snippet.match_line, hit.heading) == (line, f"Keys > {name}")
+
+
+def test_a_word_and_its_number_among_many_words_name_no_note(notes):
+    said = "# Monocytes\n\nTriggering of receptors on monocytes reduces the IL-10 production of monocytes.\n"
+    notes.save({"il.md": "# IL-10 in mice\n\nNothing else.\n", "said.md": said})
+    claim = "triggering receptors on monocytes reduces IL-10 production"
+    assert notes.found(claim, mode="keyword")[0] == "said.md"
+    assert notes.found("IL-10", mode="keyword")[0] == "il.md"
