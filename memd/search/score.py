@@ -303,31 +303,37 @@ def _unread(view: View, keyword: KeywordArm) -> frozenset[int]:
 
 
 def _runs(view: View, request: PreparedQuery, has: Matched, first: Sequence[Candidate]) -> dict[int, Run]:
-    """Return `in_a_row` for those of *first* with enough words of the query, but not for a link's text alone.
-
-    A list of links has titles of other notes, and says nothing itself; a sentence may go on through a link.
-    """
+    """Return `in_a_row` for those of *first* with enough words of the query."""
     if len(request.query.pieces) < runs.LEAST:
         return {}
     ids = np.array([candidate.id for candidate in first], np.int64)
     each = has.at(ids)
     enough = ids[(each > 0) & (each >= min(runs.LEAST, has.every / 2))].tolist()
-    found = in_a_row(request, view.reader.searched(enough))
-    asked = [bare(piece) for piece in request.query.pieces]
-    for number, text in view.reader.with_links(list(found)).items():
-        parts = [runs.longest_run(asked, pieces_of(bare(searched_text(part)))) for part in _LINK.split(text)]
-        said, named = max(parts[::2]), max(parts[1::2], default=0)
-        if said < found[number].words <= named:
-            del found[number]
-    return found
+    return in_a_row(request, view.reader.searched(enough), view.reader.with_links)
 
 
-def in_a_row(request: PreparedQuery, texts: Mapping[int, str]) -> dict[int, Run]:
-    """Return chunk → the words of the query in a row, where they are enough."""
+def in_a_row(
+    request: PreparedQuery,
+    texts: Mapping[int, str],
+    with_links: Callable[[Sequence[int]], Mapping[int, str]],
+) -> dict[int, Run]:
+    """Return chunk → the words of the query in a row, where they are enough, but not for a link's text alone.
+
+    A list of links has titles of other notes, and says nothing itself; a sentence may go on through a link.
+    *texts*: what is searched. *with_links* returns some of these texts as they are written.
+    """
     asked = [bare(piece) for piece in request.query.pieces]
     most = runs.SHARE * (1.0 if request.fusion == "weighted" else 2 / (RRF_K + 1))
-    found = {number: runs.longest_run(asked, pieces_of(bare(text))) for number, text in texts.items()}
-    return {number: Run(run, len(asked), most * run / len(asked)) for number, run in found.items() if run}
+
+    def longest(text: str) -> int:
+        return runs.longest_run(asked, pieces_of(bare(text)))
+
+    found = {number: run for number, text in texts.items() if (run := longest(text))}
+    for number, text in with_links(list(found)).items():
+        parts = [longest(searched_text(part)) for part in _LINK.split(text)]
+        if max(parts[::2]) < found[number] <= max(parts[1::2], default=0):
+            del found[number]
+    return {number: Run(run, len(asked), most * run / len(asked)) for number, run in found.items()}
 
 
 def days_asked(request: PreparedQuery) -> Sequence[Time]:

@@ -160,7 +160,8 @@ def search(  # noqa: PLR0917 - the same of each search, then the query
     by_score = _ranked(here, prepared, named, has_words=has_words)
     called = by_titles(query.text, terms, by_score, sources) if has_words else {}
     texts = {one.id: here[one.id].text for one in by_score[: runs.FIRST]} if has_words else {}
-    by_score = raised(raised(by_score, in_a_row(prepared, texts)), called)
+    by_run = in_a_row(prepared, texts, lambda some: {number: texts[number] for number in some})
+    by_score = raised(raised(by_score, by_run), called)
     at = {(one.home.ws, one.source.path): one.source.id for one in here.values()}
     supersession = Supersession.of(
         (at[one.home.ws, newer], one.source.id)
