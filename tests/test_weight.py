@@ -33,7 +33,7 @@ CEILINGS = {
     "benchmarks": 9_245,
 }
 
-RUNS_BYTES = 536_562  # of benchmarks/runs: the newest run of each figure that a page names
+RUNS_BYTES = 536_566  # of benchmarks/runs: the newest run of each figure that a page names
 
 
 @pytest.mark.parametrize(("package", "ceiling"), CEILINGS.items())
