@@ -76,7 +76,7 @@ def complete(params: dict[str, Any], document: Document, workspace: Workspace) -
 
     editor = workspace.editor
     # Neovim 0.11 cuts a plain text at its first space, but no snippet.
-    as_snippets = editor.name == "Neovim" and editor.can(
+    as_snippets = editor.name == "neovim" and editor.can(
         "textDocument", "completion", "completionItem", "snippetSupport"
     )
 

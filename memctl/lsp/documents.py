@@ -74,7 +74,7 @@ class Editor:
     """What the editor said of itself, and its open documents by URI."""
 
     def __init__(self) -> None:
-        self.name = ""
+        self.name = ""  # in small letters
         self.capabilities: dict[str, Any] = {}
         self.settings = Settings()
         self.encoding: Encoding = "utf-16"

@@ -32,7 +32,10 @@ NO_NOTE = {
 }
 _STRING, _FILE = 15, 1  # SymbolKind
 _HINT = 4  # DiagnosticSeverity
-FILTERING = ("visual studio code", "vscodium", "code - oss", "zed", "sublime text")
+# Editors by the first letters of their names: those on Visual Studio Code's base, whose own Markdown gives
+# links and outlines, and those that show only symbols with the typed letters in their names.
+OF_VS_CODE = ("visual studio code", "vscodium", "code - oss", "cursor", "windsurf")
+FILTERING = (*OF_VS_CODE, "zed", "sublime text")
 _PAGE_LINK = re.compile(r"\]\((file:///[^)\s]*?)(?:#L(\d+))?\)")
 
 

@@ -174,7 +174,7 @@ class Server:
     def _initialize(self, params: dict[str, Any]) -> dict[str, Any]:
         editor = self._editor
         editor.capabilities = params.get("capabilities") or {}
-        editor.name = str((params.get("clientInfo") or {}).get("name", ""))
+        editor.name = str((params.get("clientInfo") or {}).get("name", "")).casefold()
         offered = editor.can("general", "positionEncodings") or ["utf-16"]
         editor.encoding = next((one for one in ENCODINGS if one in offered), "utf-16")
         folders = [one["uri"] for one in params.get("workspaceFolders") or ()]
@@ -186,7 +186,7 @@ class Server:
             "documentLinkProvider": (editor.settings.documentLinks, {}),
             "inlayHintProvider": (editor.settings.inlayHints, True),
         }
-        has_own = editor.name.startswith("Visual Studio Code")  # its own Markdown
+        has_own = editor.name.startswith(navigation.OF_VS_CODE)
         every = {"scheme": "file", "pattern": {"glob": "**"}}
         return {
             "capabilities": {
@@ -332,8 +332,7 @@ class Server:
 
     def _symbols(self, params: dict[str, Any]) -> Any:
         by_name = self._editor.settings.symbols == "names" or (
-            self._editor.settings.symbols == "auto"
-            and self._editor.name.casefold().startswith(navigation.FILTERING)
+            self._editor.settings.symbols == "auto" and self._editor.name.startswith(navigation.FILTERING)
         )
         find = navigation.named_symbols if by_name else navigation.found_symbols
         found = [one for root in self._roots() for one in find(params["query"], self._workspace(root))]

@@ -7,9 +7,8 @@ from functools import lru_cache
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import unquote
 
-from memd.api.get import found_source, last_line, lines_of, named_source, place_written, why_not
+from memd.api.get import below, found_source, last_line, lines_of, named_source, place_written, why_not
 from memd.api.params import LinksParams, NamesParams, OutlineParams, ResolveParams
 from memd.api.results import (
     HeadingPlace,
@@ -46,7 +45,7 @@ MIN_MENTION_CHARS = 3  # of a title that is looked for: shorter ones are words
 _NO_MENTION = re.compile(
     r"\[\[[^\]\n]*\]\]|\[[^\]\n]*\]\([^)\n]*\)|\[[^\]\n]*\]\[[^\]\n]*\]|`[^`\n]*`|<[^>\n]*>"
 )
-_WRITTEN = re.compile(r"!?\[\[(?P<wiki>.+)\]\]|!?\[[^\]]*\]\(<?(?P<url>[^)>]*)>?\)", re.DOTALL)
+_TO_A_URL = re.compile(rf"!?\[.*\]\(\s*<?(?:{SCHEME.pattern})", re.DOTALL)
 APART_CHARS = 100_000  # a longer text is read in a thread that no query waits for
 
 Found = tuple[Source, LinkOut]  # the note that contains it; `to` of what points to a note
@@ -225,18 +224,14 @@ def _resolve(opened: OpenWorkspace, params: ResolveParams, call: Call) -> Packed
     root = opened.workspace.root
     with opened.view(call.is_over, agent=params.agent) as view:
         named = _Named(opened, view, params.path or "")
-        if match := _WRITTEN.fullmatch(params.link):
-            is_url = match["url"] is not None
-            target, _, part = (match["url"] if is_url else match["wiki"].partition("|")[0]).partition("#")
-            kind: LinkKind = "markdown" if is_url else "text"
-            if is_url and SCHEME.match(target):
-                where = _Where(None, "", 1, None, "outside")
-            elif not (target.strip() or params.path):  # a part of no note
-                where = _Where(None, "", 1, None, "missing")
-            else:
-                where = named.place(kind, unquote(target) if is_url else target, part)
+        written = _link_in(params.link.strip()) if "[" in params.link else None
+        if written is not None and (written.target or params.path):
+            where = named.place(written.kind, written.target, written.part)
+        elif written is not None or _TO_A_URL.match(params.link):
+            where = _Where(None, "", 1, None, "missing" if written else "outside")  # a part of no note
         else:
-            where = named.place("text", *params.link.partition("#")[::2])
+            target, _, part = params.link.partition("#")
+            where = named.place("text", target.strip(), part)
             name, first, last = place_written(view, root, params.link) or (params.link, 0, None)
             if where.path is None and (source := found_source(view, root, name)) is not None:
                 where = _Where(source.path, source.title, 1, None, "")
@@ -246,6 +241,10 @@ def _resolve(opened: OpenWorkspace, params: ResolveParams, call: Call) -> Packed
                         where = where._replace(line=first, end_line=last)
                     except InvalidError:
                         where = where._replace(why="part")
+            elif where.path is None and "/" in name:  # below the note's folder or below the root
+                starts = (root, root / PurePosixPath(params.path or "").parent)
+                if not any(below(root, str(start / name)) for start in starts):
+                    where = where._replace(why="outside")
         return packed(
             ResolveResult(
                 workspace=str(root),
@@ -256,6 +255,13 @@ def _resolve(opened: OpenWorkspace, params: ResolveParams, call: Call) -> Packed
                 why=where.why,
             )
         )
+
+
+def _link_in(text: str) -> "Occurrence | None":
+    """Return the link that the whole of *text* is, read as the links of notes are."""
+    from memd.sources.links import the_link  # noqa: PLC0415 - for Markdown, as below
+
+    return the_link(text)
 
 
 class _Where(NamedTuple):
@@ -281,7 +287,7 @@ class _Named:
 
     def place(self, kind: LinkKind, target: str, part: str) -> _Where:
         """Return what a link means; "" is the note itself."""
-        target, part = target.strip(), part.strip()
+        part = part.strip()
         if not target and self._own is not None:
             return self._part(self._path, "", self._own, part, "")
         to, why = self.resolver.resolve(kind, target or f"/{self._path}", self._path)

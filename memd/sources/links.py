@@ -94,6 +94,16 @@ def occurrences(lines: Lines, blocks: Sequence[Block], front: FrontMatter) -> It
         return
 
 
+def the_link(text: str) -> Occurrence | None:
+    """Return the link to a note that the whole of *text* is, if it is one."""
+    text = text.removeprefix("!") if text.startswith("![[") else text
+    try:
+        found = list(_in_text(text, {"references": {}, "work": LINK_WORK, "label_first": False}))
+    except TooComplexError:
+        return None
+    return found[0] if [(one.start, one.stop) for one in found] == [(0, len(text))] else None
+
+
 def _in_text(text: str, env: dict[str, Any]) -> Iterator[Occurrence]:
     begin = 0
     for _, href, (start, stop), end in _definitions(text) if env["references"] else ():

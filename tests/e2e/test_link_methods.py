@@ -104,31 +104,49 @@ def test_names_say_what_changed(vault):
     assert daemon.call("names", workspace=str(root), since=every["generation"])["all"]
 
 
-@pytest.mark.parametrize(
-    ("link", "place"),
-    [
-        ("[[heron#Food|it]]", ("birds/heron.md", 7, None, "")),
-        ("[x](../birds/heron.md#food)", ("birds/heron.md", 7, None, "")),
-        ("heron#^fish", ("birds/heron.md", 9, 9, "")),
-        ("Grey Bird", ("birds/heron.md", 1, None, "")),
-        ("memory:///birds/heron.md", ("birds/heron.md", 1, None, "")),
-        ("memory:///birds/heron.md:7-9", ("birds/heron.md", 7, 9, "")),
-        ("birds/heron.md:7-9", ("birds/heron.md", 7, 9, "")),
-        ("birds/heron.md:11-99", ("birds/heron.md", 11, 11, "")),
-        ("birds/heron.md:9-7", ("birds/heron.md", 1, None, "part")),
-        ("birds/heron.md:12", ("birds/heron.md", 1, None, "part")),
-        ("[[heron#no]]", ("birds/heron.md", 1, None, "part")),
-        ("[x](../../x.md)", (None, 1, None, "outside")),
-        ("[[nobody]]", (None, 1, None, "missing")),
-        ("[x](https://a.example/weir.md)", (None, 1, None, "outside")),
-        ("[x](#built-in-1850)", ("river/weir.md", 3, None, "")),
-    ],
+AS_WRITTEN = (  # in river/weir.md → path, first and last line, why not
+    ("[[heron#Food|it]]", ("birds/heron.md", 7, None, "")),
+    ("[x](../birds/heron.md#food)", ("birds/heron.md", 7, None, "")),
+    ("heron#^fish", ("birds/heron.md", 9, 9, "")),
+    ("Grey Bird", ("birds/heron.md", 1, None, "")),
+    ("memory:///birds/heron.md", ("birds/heron.md", 1, None, "")),
+    ("memory:///birds/heron.md:7-9", ("birds/heron.md", 7, 9, "")),
+    ("birds/heron.md:7-9", ("birds/heron.md", 7, 9, "")),
+    ("birds/heron.md:11-99", ("birds/heron.md", 11, 11, "")),
+    ("birds/heron.md:9-7", ("birds/heron.md", 1, None, "part")),
+    ("birds/heron.md:12", ("birds/heron.md", 1, None, "part")),
+    ("[[heron#no]]", ("birds/heron.md", 1, None, "part")),
+    ("[x](../../x.md)", (None, 1, None, "outside")),
+    ("[[nobody]]", (None, 1, None, "missing")),
+    ("[x](https://a.example/weir.md)", (None, 1, None, "outside")),
+    ("[x](#built-in-1850)", ("river/weir.md", 3, None, "")),
+    ("[x](<../birds/heron.md> 't')", ("birds/heron.md", 1, None, "")),
+    ('[x](../birds/heron.md#food "a (t)")', ("birds/heron.md", 7, None, "")),
+    (" [a\nb]( ../birds/heron.md?raw=1\n(t) ) ", ("birds/heron.md", 1, None, "")),
+    ("[x](v1%20\\(x\\).md)", ("river/v1 (x).md", 1, None, "")),
+    ("[x](<v1 (x).md>)", ("river/v1 (x).md", 1, None, "")),
+    ("[`]`](<v1 (x).md>)", ("river/v1 (x).md", 1, None, "")),
+    ("[x](%E2%80%A8.md)", ("river/\u2028.md", 1, None, "")),
+    ("[x](%20y.md)", ("river/ y.md", 1, None, "")),
+    ("![[heron]]", ("birds/heron.md", 1, None, "")),
+    ("[[heron]] and [[weir]]", (None, 1, None, "missing")),
+    ("![x](<HTTP://a.example/weir.md> 't')", (None, 1, None, "outside")),
+    ("memory:///../../x.md", (None, 1, None, "outside")),
+    ("../../x.md", (None, 1, None, "outside")),
 )
-def test_a_link_as_written_has_a_meaning(vault, link, place):
+
+
+def test_a_link_as_written_has_a_meaning(vault):
     daemon, root = vault
+    for name in ("v1 (x)", "\u2028", " y"):
+        (root / f"river/{name}.md").touch()
+    daemon.call("sync", workspace=str(root))
     assert daemon.call("resolve", workspace=str(root), link="[x](#built-in-1850)")["why"] == "missing"
-    found = daemon.call("resolve", workspace=str(root), link=link, path="river/weir.md")
-    assert (found["path"], found["line"], found["end_line"], found["why"]) == place
+    found = []
+    for link, _ in AS_WRITTEN:
+        one = daemon.call("resolve", workspace=str(root), link=link, path="river/weir.md")
+        found.append((link, (one["path"], one["line"], one["end_line"], one["why"])))
+    assert found == list(AS_WRITTEN)
 
 
 def test_a_text_that_is_edited_has_an_outline(vault):

@@ -64,6 +64,7 @@ def test_workspace_symbols_are_a_live_search_with_operators_best_first(editor):
     ("name", "settings", "is_by_name"),
     [
         ("Visual Studio Code", {}, True),
+        ("Code - OSS", {}, True),
         ("Zed", {}, True),
         ("Sublime Text LSP", {}, True),
         ("Neovim", {}, False),
@@ -79,9 +80,9 @@ def test_an_editor_that_filters_by_name_gets_names(editor, name, settings, is_by
 
 
 def test_what_vs_codes_own_markdown_gives_is_off_there(editor):
-    given = editor(clientInfo={"name": "Visual Studio Code"}).start["capabilities"]
-    assert "documentSymbolProvider" not in given
-    assert "documentLinkProvider" not in given
+    for name in ("Visual Studio Code - Insiders", "VSCodium", "Code - OSS", "Cursor"):
+        given = editor(clientInfo={"name": name}).start["capabilities"]
+        assert {"documentSymbolProvider", "documentLinkProvider"} & given.keys() == set()
     again = editor(clientInfo={"name": "Visual Studio Code"}, initializationOptions={"documentLinks": True})
     assert "documentLinkProvider" in again.start["capabilities"]
     assert "documentSymbolProvider" in editor().start["capabilities"]
