@@ -30,7 +30,7 @@ from memd import fsio
 from memd.entries.entry import flaw, id_of
 from memd.entries.secrets import mask
 from memd.errors import UnsafeError, WorkspaceError, storage_error
-from memd.imports.conversation import RANK, Conversation, ForeignNote, is_session_id
+from memd.imports.conversation import RANK, Conversation, ForeignNote
 from memd.imports.page import (
     ArchivePage,
     Settings,
@@ -93,7 +93,6 @@ class Archive:
         self._folders: dict[str, int] = {}  # path below the client's folder → descriptor
         self._places: defaultdict[str, list[str]] = defaultdict(list)  # first digits of an id → paths
         self._recorded: set[str] = set()
-        self._put: set[str] = set()  # ids of pages
         try:
             with _storage_errors(f"{root}/{self._shown} cannot be opened"):
                 base = self._keep(os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
@@ -120,7 +119,6 @@ class Archive:
             page: the current content.
             older: the archive has more turns, or later ones.
         """
-        self._put.add(page.id)
         with _storage_errors(f"{self._shown}/{page.name} was not written"):
             there = self.find(page.id)
             path = there[0] if there else f"{page.folder}/{page.name}".lstrip("/")
@@ -151,10 +149,6 @@ class Archive:
     def was_written(self, page_id: str) -> bool:
         """Return whether a page was ever written, even if it was moved or deleted since."""
         return page_id in self._recorded
-
-    def was_put(self, page_id: str) -> bool:
-        """Return whether this import has put a page with this id."""
-        return page_id in self._put
 
     def notes(self) -> Iterator[tuple[str, str]]:
         """Yield the path of each page below the client's folder, and the id of the note that it copies."""
@@ -320,14 +314,11 @@ def conversation(of: Conversation, archive: Archive, settings: Settings) -> Plac
     unknown: Placed | None = None
     for slot, there in slots:
         placed, relation = _placed(read, slot, there, settings)
-        # If the former id is a session id and its pages have more turns, they may belong to that session.
-        is_others = slot.conversation != of.id and is_session_id(slot.conversation)
-        if relation == "extended" or (relation == "older" and not is_others):
+        if relation in {"extended", "older"}:
             return placed
         if relation == "unknown":
             unknown = unknown or placed
-    branch = 1 + sum(slot.conversation == of.id for slot, _ in slots)
-    return unknown or Placed(pages(read, settings, Slot(of.id, branch)), older=False)
+    return unknown or Placed(pages(read, settings, Slot(of.id, 1 + len(slots))), older=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,16 +367,11 @@ def _read(path: str, raw: bytes) -> _Kept | None:
 
 
 def _slots(of: Conversation, archive: Archive, client: str) -> Iterator[tuple[Slot, list[_Kept | None]]]:
-    """Yield the possible slots of the conversation, each with its existing pages."""
-    branch = 1
-    while there := _kept(archive, client, Slot(of.id, branch)):
+    """Yield the slots of the conversation that have pages, with these."""
+    for branch in itertools.count(1):
+        if not (there := _kept(archive, client, Slot(of.id, branch))):
+            return
         yield Slot(of.id, branch), there
-        branch += 1
-    former = Slot(of.former_id)
-    if branch > 1 or not of.former_id or archive.was_put(page_id(client, former, 1)):
-        return
-    if there := _kept(archive, client, former):
-        yield former, there
 
 
 def _kept(archive: Archive, client: str, slot: Slot) -> list[_Kept | None]:

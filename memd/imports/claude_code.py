@@ -73,7 +73,7 @@ def conversations(
     if is_subagent and not subagents:
         problems.add(str(path), SUBAGENT)
         return
-    session = Conversation(id="", turns=iter(()), former_id="" if is_subagent else path.stem)
+    session = Conversation(id="", turns=iter(()))
     session.turns = _turns(session, path, objects(path, problems, read, folder), is_subagent=is_subagent)
     yield session
 

@@ -62,8 +62,7 @@ def conversations(
     path: Path, problems: Problems, read: Read, folder: Path | None = None, *, subagents: bool = False
 ) -> Iterator[Conversation]:
     """Yield the session of a file; its turns are read lazily."""
-    named = _NAMED.search(path.stem)
-    session = Conversation(id="", turns=iter(()), former_id=named[0] if named else path.stem)
+    session = Conversation(id="", turns=iter(()))
     session.turns = _turns(
         session, path, objects(path, problems, read, folder), None if subagents else problems
     )
@@ -74,7 +73,8 @@ def _turns(
     session: Conversation, path: Path, records: Iterator[dict[str, object]], problems: Problems | None
 ) -> Iterator[Turn]:
     """Yield the turns of a session; with *problems*, a subagent's has none."""
-    recorded = ""
+    found = _NAMED.search(path.stem)
+    recorded, named = "", found[0] if found else path.stem
     for record in records:
         payload = fields(record.get("payload"))
         match record.get("type"):
@@ -87,14 +87,14 @@ def _turns(
             case "turn_context":
                 session.project = session.project or text(payload.get("cwd"))
             case "response_item":
-                session.id = session.id or session_id(path, session.former_id, recorded)
+                session.id = session.id or session_id(path, named, recorded)
                 yield from _of_item(payload, moment(record.get("timestamp")))
             case "event_msg" if payload.get("type") == "thread_name_updated":
                 session.title = text(payload.get("thread_name")) or session.title
             case None if "payload" not in record:
                 recorded = recorded or text(record.get("id"))
             case _ if "payload" not in record:
-                session.id = session.id or session_id(path, session.former_id, recorded)
+                session.id = session.id or session_id(path, named, recorded)
                 yield from _of_item(record, moment(record.get("timestamp")))
 
 

@@ -66,7 +66,6 @@ class Conversation:
 
     id: str  # the client's id, known when the first turn is read
     turns: Iterator[Turn]
-    former_id: str = ""  # the id under which an earlier memd may have kept pages
     is_export: bool = False  # from an export, which may be older than the archive
     title: str = ""  # "" if the client has none
     project: str = ""  # the folder in which an agent worked

@@ -8,7 +8,7 @@ import pytest
 from imports.conftest import answered, typed
 from imports.exports import gpt_conversation, gpt_node, gpt_text, written
 
-from memd.imports import claude_code, codex, conversation
+from memd.imports import conversation
 
 ONE = "5e55105e-0000-4000-8000-000000000001"
 TWO = "5e55105e-0000-4000-8000-000000000002"
@@ -86,11 +86,6 @@ def test_a_branch_goes_on_when_the_other_one_was_deleted_or_changed(workspace):
     assert workspace.imports("claude-code", path)["unchanged"] == 1
 
 
-def by_name(_path, named, _recorded):
-    """Return the id that a session had in an earlier memd."""
-    return named
-
-
 def unmasked(monkeypatch):
     """Let nothing be a secret yet."""
     monkeypatch.setattr(conversation, "mask", lambda text: text)
@@ -139,45 +134,6 @@ def test_a_secret_that_was_masked_by_another_shape_makes_no_second_page(workspac
         workspace.imports("claude-code", workspace.session(*turns))
     assert len(workspace.imports("claude-code", workspace.session(*turns, typed("more")))["grown"]) == 1
     assert len(workspace.pages()) == 1
-
-
-@pytest.mark.parametrize("client", ["claude-code", "codex"])
-def test_what_was_imported_before_goes_on_in_its_page(workspace, monkeypatch, client):
-    """Earlier pages are called after the name of the file alone."""
-    said = {
-        "type": "response_item",
-        "payload": {"type": "message", "role": "user", "content": [{"text": "heron"}]},
-    }
-    first = typed("heron") if client == "claude-code" else said
-    more = typed("weir") if client == "claude-code" else said
-    name, other = "a/rollout-session.jsonl", "b/rollout-session.jsonl"
-    with monkeypatch.context() as earlier:
-        for reader in (claude_code, codex):
-            earlier.setattr(reader, "session_id", by_name)
-        path = workspace.session(first, client=client, name=name)
-        [page] = workspace.imports(client, path)["new"]
-    assert workspace.imports(client, path)["new"] == []
-    assert workspace.imports(client, path)["unchanged"] == 1
-    path = workspace.session(first, more, client=client, name=name)
-    assert workspace.imports(client, path)["grown"] == [page]
-    third = (
-        typed("otter")
-        if client == "claude-code"
-        else said | {"payload": said["payload"] | {"role": "assistant"}}
-    )
-    path = workspace.session(third, client=client, name=other)
-    assert len(workspace.imports(client, path.parents[1])["new"]) == 1
-    assert len(workspace.pages()) == 2
-
-
-def test_what_was_deleted_before_stays_away(workspace, monkeypatch):
-    path = workspace.session(typed("heron", sessionId=ONE), name="session.jsonl")
-    with monkeypatch.context() as earlier:
-        earlier.setattr(claude_code, "session_id", by_name)
-        [page] = workspace.imports("claude-code", path)["new"]
-    (workspace.root / page).unlink()
-    assert "deleted" in workspace.imports("claude-code", path)["left_alone"][0]["why"]
-    assert workspace.imports("claude-code", path, again=True)["new"] == [page]
 
 
 def test_another_zone_of_the_machine_makes_no_second_page(workspace):
