@@ -3,6 +3,7 @@
 import json
 import signal
 import sys
+from pathlib import Path
 
 import pytest
 from headless_nvim import run_lua
@@ -133,12 +134,48 @@ def test_a_change_is_what_the_next_answer_is_about(editor):
     assert places([editor.at("definition", "log.md", 1, 4)]) == [("sub/genes.md", 0)]
 
 
-def test_the_server_survives_a_restart_of_the_daemon(editor, daemon):
+def test_each_answer_is_the_same_after_a_restart_of_the_daemon(editor, daemon):
+    """Each of them may be the first that the new daemon is asked for."""
     editor.open("log.md", NOTES["log.md"])
-    assert editor.at("definition", "log.md", 2, 8)
+    editor.open("new.md", "[[ann\n")
+    whole = {"start": {"line": 0, "character": 0}, "end": {"line": 9, "character": 0}}
+    for method, path, line, column, more in (
+        ("definition", "log.md", 2, 8, {}),
+        ("references", "log.md", 2, 28, {"context": {"includeDeclaration": False}}),
+        ("completion", "new.md", 0, 5, {}),
+        ("inlayHint", "log.md", 0, 0, {"range": whole}),
+        ("rename", "log.md", 0, 3, {"newName": "Diary"}),
+        ("symbol", "log.md", 0, 0, {"query": "waders"}),
+    ):
+        asked = f"{'workspace' if method == 'symbol' else 'textDocument'}/{method}"
+        before = editor.ask(asked, **editor.place(path, line, column), **more)
+        daemon.stop()
+        daemon.start()
+        assert before
+        assert editor.ask(asked, **editor.place(path, line, column), **more) == before
+
+
+@pytest.mark.parametrize("is_anew", [False, True])
+def test_what_changes_while_no_daemon_runs_is_known_to_the_next_one(editor, daemon, is_anew):
+    """Also if its index is another one, which counts its changes from the begin."""
+    editor.open("log.md", NOTES["log.md"])
+    editor.open("new.md", "[[bri\n[[genes\n")
+    assert editor.hints("log.md")
     daemon.stop()
+    Path(editor.root, "Brigid.md").write_text("# Brigid\n\n[[log]]\n")
+    Path(editor.root, "sub/genes.md").unlink()
+    for index in daemon.state.glob("*/index.db*") if is_anew else ():
+        index.unlink()
     daemon.start()
-    assert editor.at("definition", "log.md", 2, 8)
+    daemon.call("index", workspace=editor.root)
+    assert places(editor.at("references", "log.md", 0, 0, context={"includeDeclaration": False})) == [
+        ("Brigid.md", 2)
+    ]
+    assert [one["label"] for one in editor.items("new.md", 0, 5)] == ["Brigid"]
+    assert editor.at("definition", "log.md", 2, 28) is None
+    editor.tell("textDocument/didSave", textDocument={"uri": editor.uri("log.md")})
+    said = [hint["message"] for hint in editor.hints("log.md")]
+    assert "genes: no such note" in said
 
 
 def test_a_file_outside_of_any_workspace_has_no_answers(editor, tmp_path):
