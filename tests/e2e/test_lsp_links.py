@@ -144,6 +144,23 @@ def test_a_link_of_an_open_note_counts_once_and_its_own_not_at_all(started, daem
         assert hint["label"].startswith(f"{count} backlinks · ")
 
 
+def test_all_links_to_a_hub_come_each_once(daemon, tmp_path):
+    """They are more than one answer of memd has; two are on a line, one note is open and has another one."""
+    notes = {f"{number}.md": "[[hub]] 😀 [h](hub.md)\n" * 100 for number in range(11)}
+    root = daemon.add_notes(tmp_path / "notes", {"hub.md": "# Hub\n", **notes})
+    one = Editor(daemon, root, initializationOptions={"inlayHints": True})
+    one.open("hub.md", "# Hub\n")
+    one.open("3.md", notes["3.md"] + "[[hub]]\n")
+    found = one.at("references", "hub.md", 0, 0, context={"includeDeclaration": False})
+    starts = [(place["uri"], *place["range"]["start"].values()) for place in found]
+    every = [(one.uri(path), line, at) for path in notes for line in range(100) for at in (0, 11)]
+    assert sorted(starts) == sorted([*every, (one.uri("3.md"), 100, 0)])
+    span = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}
+    (hint,) = one.ask("textDocument/inlayHint", textDocument={"uri": one.uri("hub.md")}, range=span)
+    assert hint["label"].startswith("2201 backlinks · ")
+    assert one.end() == 0
+
+
 def test_no_link_is_broken_before_the_first_index_has_ended(daemon, tmp_path):
     count = 1_500
     notes = {f"{number % 20}/n{number}.md": f"# N{number}\n\nwords {number}\n" for number in range(count)}
