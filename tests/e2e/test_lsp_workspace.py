@@ -129,6 +129,44 @@ def test_notes_of_several_workspaces_are_served_at_once(editor, daemon, tmp_path
     assert {hit["location"]["uri"].startswith(f"file://{other}/") for hit in found} == {True, False}
 
 
+def test_folders_are_served_from_when_they_are_added_to_when_they_are_removed(editor, daemon, tmp_path):
+    """A note that is open in one keeps it."""
+    other = tmp_path / "other"
+    daemon.add_notes(other, {"sub/y.md": "# Y\n\nThe weir.\n"})
+    one = editor()
+
+    def change(added=(), removed=()):
+        event = {"added": added, "removed": removed}
+        event = {what: [{"uri": f"file://{path}", "name": "x"} for path in event[what]] for what in event}
+        one.tell("workspace/didChangeWorkspaceFolders", event=event)
+
+    def found():
+        uris = [hit["location"]["uri"] for hit in one.ask("workspace/symbol", query="weir")]
+        return {uri.removeprefix(f"file://{tmp_path}/").partition("/")[0] for uri in uris}
+
+    def tell(method, path, **more):
+        document = {"uri": f"file://{tmp_path}/{path}", "languageId": "markdown", "version": 1, **more}
+        one.tell(f"textDocument/{method}", textDocument=document)
+
+    def hints(path):
+        while (told := one.hear()["params"])["uri"] != f"file://{tmp_path}/{path}":
+            pass
+        return [hint["message"] for hint in told["diagnostics"]]
+
+    assert found() == {"notes"}
+    change([other / "sub"])
+    assert found() == {"notes", "other"}
+    tell("didOpen", "other/new.md", text="[[none]] [[y]]\n")
+    assert hints("other/new.md") == ["none: no such note"]
+    change(removed=[other / "sub", one.root])
+    assert found() == {"other"}
+    tell("didClose", "other/new.md")
+    assert hints("other/new.md") == []
+    assert found() == set()
+    change([one.root])
+    assert found() == {"notes"}
+
+
 def test_lines_that_a_carriage_return_ends_are_counted_as_the_editor_does(editor, daemon, tmp_path):
     (tmp_path / "notes/mac.md").write_bytes(
         "# Mac\r\rone\rtwo 😀 [[Solo]]\n\n## There\n\nThe quay.\n".encode()
