@@ -18,7 +18,7 @@ CEILINGS = {
     # what a folder is, where a conversation begins, pointers below the hook's gate, stores of three more
     # tools, characters beside pairs, what an assistant said, the line that answers, lists of links in a
     # team's search, too, and links with titles and brackets as written in a note.
-    "memd": 44_585,
+    "memd": 44_519,
     # The language server (1,842), doctor, instructions and sessions of agents, timelines, what is related
     # and what links to a hit in find; clients of agents as of today, a hook that asks the running server, a
     # picker inside Neovim, an extension for VS Code, what was opened last, links that survive the move of a

@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from memd.imports.conversation import (
@@ -60,9 +60,7 @@ def default_folders() -> list[Path]:
     return [(Path(home) if home else Path.home() / ".claude") / "projects"]
 
 
-def files(path: Path) -> Iterator[Path]:
-    """Yield the session files below a folder, or the file itself."""
-    yield from below(path, "*.jsonl")
+files = partial(below, pattern="*.jsonl")
 
 
 def conversations(

@@ -37,11 +37,8 @@ def folders() -> list[Path]:
 
 
 def files(path: Path) -> Iterator[Path]:
-    """Yield the database in a folder, or the file itself."""
-    if not path.is_dir():
-        yield path
-    elif (path / NAME).is_file():
-        yield path / NAME
+    """Yield the database in a folder."""
+    yield from (one for one in [path / NAME] if one.is_file())
 
 
 def sessions(path: Path, problems: Problems, read: Read, folder: Path | None = None) -> Iterator[ForeignNote]:

@@ -13,13 +13,15 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
+from functools import cache
 from itertools import islice
 from pathlib import Path
 
 from memd.fsio import FOLDER
 from memd.imports.conversation import ForeignNote, Problems, text
-from memd.imports.jsonl import Read, below, objects, regular
-from memd.imports.memory_folder import Note, note_in
+from memd.imports.jsonl import below, objects, regular, visible
+from memd.imports.memory_folder import Note, reader
 
 EVERY_PROJECT = "all"  # the project of a page that the client shows in each
 SEVERAL_PROJECTS = "several"  # of a page about projects that cannot be told apart
@@ -47,39 +49,25 @@ _HEAD_CHARS = 2_000  # of a summary, in which its folder is named
 _GLOBS = re.compile(r"\A(---[ \t]*\r?\n(?:(?!---)[^\n]*\n)*?globs:[ \t]*)([^\s\"'\[][^\r\n]*?)([ \t]*\r?\n)")
 
 
-def claude_code_folders(_project: Path) -> list[Path]:
-    """Return the folder of Claude Code's projects."""
-    home = os.environ.get("CLAUDE_CONFIG_DIR")
-    return [(Path(home) if home else Path.home() / ".claude") / "projects"]
-
-
-def codex_folders(_project: Path) -> list[Path]:
+def codex_folders() -> list[Path]:
     """Return the folder of Codex's memory."""
     return [Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex") / "memories"]
 
 
-def gemini_folders(_project: Path) -> list[Path]:
+def gemini_folders() -> list[Path]:
     """Return Gemini CLI's file for all projects, and the folder of those of single projects."""
     home = Path(os.environ.get("GEMINI_CLI_HOME") or Path.home()) / ".gemini"
     return [home / "GEMINI.md", home / "tmp"]
 
 
-def cursor_folders(project: Path) -> list[Path]:
-    """Return the project itself."""
-    return [project]
-
-
 def files_of_projects(path: Path) -> Iterator[Path]:
-    """Yield the memory files of a folder of projects or of a project; *path* itself if it is a file."""
-    if not path.is_dir():
-        yield path
-        return
+    """Yield the memory files of a folder of projects or of a project."""
     own = path if path.name == "memory" else path / "memory"
     for memory in [own] if own.is_dir() else sorted(path.glob("*/memory")):
         if memory.is_symlink():
             yield memory  # a path that is refused by its name, without a scan
         else:
-            yield from _visible(memory, "*.md")
+            yield from visible(memory, "*.md")
 
 
 def gemini_files(path: Path) -> Iterator[Path]:
@@ -91,18 +79,12 @@ def gemini_files(path: Path) -> Iterator[Path]:
 
 def codex_files(path: Path) -> Iterator[Path]:
     """Yield the files of Codex's memory without `raw_memories.md`, from which the others are made."""
-    if not path.is_dir():
-        yield path
-        return
     yield from (one for name in (SECTIONS, "memory_summary.md") if (one := path / name).is_file())
-    yield from _visible(path / "rollout_summaries", "*.md")
+    yield from visible(path / "rollout_summaries", "*.md")
 
 
 def cursor_files(path: Path) -> Iterator[Path]:
-    """Yield the rules of a project and of its folders; *path* itself if it is a file."""
-    if not path.is_dir():
-        yield path
-        return
+    """Yield the rules of a project and of its folders."""
     for folder, names, _ in os.walk(path):
         here = Path(folder)
         if len(here.relative_to(path).parts) >= _RULES_DEPTH:
@@ -114,66 +96,43 @@ def cursor_files(path: Path) -> Iterator[Path]:
 
 def claude_code_documents(wanted: Path) -> Callable[..., Iterator[ForeignNote]]:
     """Return the reader of Claude Code's memory for an import about the project *wanted*."""
-    known: dict[Path, Projects] = {}  # folder of a project → the folders that it is about
-
-    def read_document(
-        path: Path, problems: Problems, read: Read, folder: Path | None = None
-    ) -> Iterator[ForeignNote]:
-        if note := note_in(path, problems, read, folder):
-            project = _folder_of(path).parent
-            if project not in known:
-                known[project] = _folders_of(project, wanted)
-            yield note.document("claude-code", known[project])
-
-    return read_document
+    folders = cache(lambda project: _folders_of(project, wanted))
+    return reader(lambda note, _: [note.document("claude-code", folders(_folder_of(note.path).parent))])
 
 
-def codex_documents(_wanted: Path) -> Callable[..., Iterator[ForeignNote]]:
+def codex_documents() -> Callable[..., Iterator[ForeignNote]]:
     """Return the reader of Codex's memory."""
+    return reader(_of_codex)
 
-    def read_documents(
-        path: Path, problems: Problems, read: Read, folder: Path | None = None
-    ) -> Iterator[ForeignNote]:
-        note = note_in(path, problems, read, folder)
-        if note is None:
-            return
-        if path.name == SECTIONS:
-            yield from islice(_sections(note), MAX_SECTIONS)
-            if len(_GROUP.findall(note.text)) > MAX_SECTIONS:
-                problems.add(str(path), TOO_MANY, part=True)
-            return
+
+def _of_codex(note: Note, problems: Problems) -> Iterator[ForeignNote]:
+    if note.path.name != SECTIONS:
         said = _CWD.search(note.text[:_HEAD_CHARS])
         yield note.document("codex", (said[1].strip(),) if said else (SEVERAL_PROJECTS,))
-
-    return read_documents
+        return
+    yield from islice(_sections(note), MAX_SECTIONS)
+    if len(_GROUP.findall(note.text)) > MAX_SECTIONS:
+        problems.add(str(note.path), TOO_MANY, part=True)
 
 
 def gemini_documents(wanted: Path) -> Callable[..., Iterator[ForeignNote]]:
     """Return the reader of Gemini CLI's memory for an import about the project *wanted*."""
 
-    def read_document(
-        path: Path, problems: Problems, read: Read, folder: Path | None = None
-    ) -> Iterator[ForeignNote]:
-        if note := note_in(path, problems, read, folder):
-            is_for_all = path.name == "GEMINI.md" and path.parent.name == ".gemini"
-            projects = (EVERY_PROJECT,) if is_for_all else _gemini_project(_folder_of(path).parent, wanted)
-            yield note.document("gemini", projects)
+    def projects(path: Path) -> Projects:
+        is_for_all = path.name == "GEMINI.md" and path.parent.name == ".gemini"
+        return (EVERY_PROJECT,) if is_for_all else _gemini_project(_folder_of(path).parent, wanted)
 
-    return read_document
+    return reader(lambda note, _: [note.document("gemini", projects(note.path))])
 
 
-def cursor_documents(_wanted: Path) -> Callable[..., Iterator[ForeignNote]]:
+def cursor_documents() -> Callable[..., Iterator[ForeignNote]]:
     """Return the reader of Cursor's rules."""
 
-    def read_document(
-        path: Path, problems: Problems, read: Read, folder: Path | None = None
-    ) -> Iterator[ForeignNote]:
-        if note := note_in(path, problems, read, folder):
-            quoted = _GLOBS.sub(lambda found: f"{found[1]}{json.dumps(found[2])}{found[3]}", note.text)
-            project = _folder_of(path).parent
-            yield Note(path, quoted, note.changed).document("cursor", (str(project.absolute()),))
+    def rule(note: Note) -> ForeignNote:
+        quoted = _GLOBS.sub(lambda found: f"{found[1]}{json.dumps(found[2])}{found[3]}", note.text)
+        return replace(note, text=quoted).document("cursor", (str(_folder_of(note.path).parent.absolute()),))
 
-    return read_document
+    return reader(lambda note, _: [rule(note)])
 
 
 def is_gone(file: Path) -> bool:
@@ -197,13 +156,6 @@ def is_gone(file: Path) -> bool:
 def _folder_of(file: Path) -> Path:
     """Return the memory folder of a file: the nearest one of such a name, or the one that it is in."""
     return next((folder for folder in file.parents if folder.name in _FOLDERS), file.parent)
-
-
-def _visible(folder: Path, pattern: str) -> Iterator[Path]:
-    """Yield the files that match and are not hidden, or in a hidden folder."""
-    for found in below(folder, pattern) if folder.is_dir() else ():
-        if not any(part.startswith(".") for part in found.relative_to(folder).parts):
-            yield found
 
 
 def _folders_of(project: Path, wanted: Path) -> Projects:

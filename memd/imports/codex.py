@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Iterator
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from memd.imports.conversation import (
@@ -53,9 +54,7 @@ def default_folders() -> list[Path]:
     return [home / "sessions", home / "archived_sessions"]
 
 
-def files(path: Path) -> Iterator[Path]:
-    """Yield the session files below a folder, or the file itself."""
-    yield from below(path, "rollout-*.jsonl")
+files = partial(below, pattern="rollout-*.jsonl")
 
 
 def conversations(

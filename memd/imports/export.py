@@ -49,10 +49,7 @@ class Stream:
 
 
 def files(path: Path, pattern: str) -> Iterator[Path]:
-    """Yield the exports below a folder: files whose name matches, and zips; *path* itself if it is a file."""
-    if not path.is_dir():
-        yield path
-        return
+    """Yield the exports below a folder: files whose name matches, and zips."""
     yield from below(path, pattern)
     yield from below(path, "*.zip")
 

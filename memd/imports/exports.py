@@ -17,6 +17,7 @@ import json
 import re
 from collections.abc import Iterator
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from memd.imports import export
@@ -48,9 +49,7 @@ UNDATED = "message has no time"
 _SAID = frozenset({"Default", "Reply", ""})  # other types come from the program: joins, pins, calls
 
 
-def conversation_files(path: Path) -> Iterator[Path]:
-    """Yield the exports below a folder, or the file itself."""
-    return export.files(path, CONVERSATIONS)
+conversation_files = partial(export.files, pattern=CONVERSATIONS)
 
 
 def chatgpt_conversations(
@@ -176,11 +175,7 @@ def _of_block(block: dict[str, object], speaker: str, at: datetime | None) -> It
 
 
 Message = dict[str, object]
-
-
-def discord_files(path: Path) -> Iterator[Path]:
-    """Yield the exports below a folder, or the file itself."""
-    return export.files(path, _CHANNELS)
+discord_files = partial(export.files, pattern=_CHANNELS)
 
 
 def discord_conversations(

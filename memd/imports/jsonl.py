@@ -93,9 +93,15 @@ def objects(
 
 
 def below(path: Path, pattern: str) -> Iterator[Path]:
-    """Yield the files below a folder whose name matches, in a stable order; *path* itself if it is a file."""
-    found = sorted(path.rglob(pattern)) if path.is_dir() else [path]
-    return (one for one in found if not one.is_dir())
+    """Yield the files below a folder whose name matches, in a stable order."""
+    return (one for one in sorted(path.rglob(pattern)) if not one.is_dir())
+
+
+def visible(path: Path, pattern: str) -> Iterator[Path]:
+    """Yield those that are not hidden, or in a hidden folder."""
+    for found in below(path, pattern):
+        if not any(part.startswith(".") for part in found.relative_to(path).parts):
+            yield found
 
 
 def regular(path: Path, folder: Path | None = None) -> BufferedReader:

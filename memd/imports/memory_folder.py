@@ -9,13 +9,13 @@ agent, except skills, which are instructions.
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 
 from memd.imports.conversation import ForeignNote, Problems
-from memd.imports.jsonl import Read, regular
+from memd.imports.jsonl import Read, regular, visible
 
 MAX_BYTES = 2 * 1024 * 1024  # half of memd's limit for a note
 TOO_LARGE = f"has more than {MAX_BYTES >> 20} MiB"
@@ -50,46 +50,29 @@ def letta_folders() -> list[Path]:
     return sorted((Path.home() / ".letta" / "agents").glob("*/memory"))
 
 
+FACTS = {"openclaw": openclaw_folders, "cowagent": cowagent_folders}
 # Clients whose notes have their title in the front matter, and where they are.
 NAMED = {"basic-memory": basic_memory_folders, "letta": letta_folders}
 
 
 def every_file(path: Path) -> Iterator[Path]:
-    """Yield all notes below a folder, without hidden folders and skills; *path* itself if it is a file."""
-    if not path.is_dir():
-        yield path
-        return
-    for found in sorted(path.rglob("*.md")):
-        parts = found.relative_to(path).parts
-        if found.is_file() and parts[0] != "skills" and not any(part.startswith(".") for part in parts):
-            yield found
+    """Yield all notes below a folder, without hidden folders and skills."""
+    return (one for one in visible(path, "*.md") if one.relative_to(path).parts[0] != "skills")
 
 
 def files(path: Path) -> Iterator[Path]:
-    """Yield the memory files of a workspace, or the file itself."""
-    if not path.is_dir():
-        yield path
-        return
+    """Yield the memory files of a workspace."""
     memory = path if path.name == "memory" and not (path / "memory").is_dir() else path / "memory"
     yield from (one for one in sorted(memory.parent.iterdir()) if one.name.lower() in _TOP and one.is_file())
     if memory.is_symlink() and memory != path:
         yield memory  # a path that is refused by its name, without a scan
-        return
-    for found in sorted(memory.rglob("*.md")):
-        if not any(part.startswith(".") for part in found.relative_to(memory).parts) and found.is_file():
-            yield found
+    else:
+        yield from visible(memory, "*.md")
 
 
 def documents(client: str) -> Callable[..., Iterator[ForeignNote]]:
     """Return the reader of a client's files."""
-
-    def read_document(
-        path: Path, problems: Problems, read: Read, folder: Path | None = None
-    ) -> Iterator[ForeignNote]:
-        if note := note_in(path, problems, read, folder):
-            yield note.document(client)
-
-    return read_document
+    return reader(lambda note, _: [note.document(client)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +94,21 @@ class Note:
         return ForeignNote(where, title, self.text, _day(self.path.name), self.changed, projects)
 
 
-def note_in(path: Path, problems: Problems, read: Read, folder: Path | None) -> Note | None:
+def reader(
+    documents_of: Callable[[Note, Problems], Iterable[ForeignNote]],
+) -> Callable[..., Iterator[ForeignNote]]:
+    """Return the reader of files of which each has these documents."""
+
+    def read_documents(
+        path: Path, problems: Problems, read: Read, folder: Path | None = None
+    ) -> Iterator[ForeignNote]:
+        if note := _note_in(path, problems, read, folder):
+            yield from documents_of(note, problems)
+
+    return read_documents
+
+
+def _note_in(path: Path, problems: Problems, read: Read, folder: Path | None) -> Note | None:
     """Return the text of a file; None if it has none, or none that memd could read.
 
     Raises:

@@ -110,7 +110,7 @@ class FileReader(Protocol):
 class ClientReader:
     """One client."""
 
-    files: Callable[[Path], Iterator[Path]]  # below a path that the user names
+    files: Callable[[Path], Iterator[Path]]  # of a folder
     read: FileReader
     default_folders: Callable[[], list[Path]] | None = None  # None: the user must name an export
     follow: bool = False  # its files grow while a conversation goes on
@@ -124,15 +124,13 @@ CLIENTS: Final[Mapping[str, ClientReader]] = {
     "chatgpt": ClientReader(exports.conversation_files, exports.chatgpt_conversations),
     "claude": ClientReader(exports.conversation_files, exports.claude_conversations),
     "discord": ClientReader(exports.discord_files, exports.discord_conversations),
-    "openclaw": ClientReader(
-        memory_folder.files, memory_folder.documents("openclaw"), memory_folder.openclaw_folders, follow=True
-    ),
-    "cowagent": ClientReader(
-        memory_folder.files, memory_folder.documents("cowagent"), memory_folder.cowagent_folders, follow=True
-    ),
     **{
-        name: ClientReader(memory_folder.every_file, memory_folder.documents(name), folders, follow=True)
-        for name, folders in memory_folder.NAMED.items()
+        name: ClientReader(files, memory_folder.documents(name), folders, follow=True)
+        for files, clients in (
+            (memory_folder.files, memory_folder.FACTS),
+            (memory_folder.every_file, memory_folder.NAMED),
+        )
+        for name, folders in clients.items()
     },
     "claude-mem": ClientReader(claude_mem.files, claude_mem.sessions, claude_mem.folders, follow=True),
 }
@@ -144,39 +142,34 @@ WITH_SUBAGENTS: Final[Mapping[str, FileReader]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """The notes that a client keeps for itself."""
-
-    files: Callable[[Path], Iterator[Path]]
-    reader: Callable[[Path], FileReader]  # for notes about a folder
-    default_folders: Callable[[Path], list[Path]]
-
-
-MEMORIES: Final[Mapping[str, Memory]] = {
-    "claude-code": Memory(
+# Of the notes that a client keeps for itself, for an import about a folder.
+MEMORIES: Final[Mapping[str, Callable[[Path], ClientReader]]] = {
+    "claude-code": lambda about: ClientReader(
         client_memory.files_of_projects,
-        client_memory.claude_code_documents,
-        client_memory.claude_code_folders,
+        client_memory.claude_code_documents(about),
+        claude_code.default_folders,
+        follow=True,
     ),
-    "codex": Memory(client_memory.codex_files, client_memory.codex_documents, client_memory.codex_folders),
-    "gemini": Memory(
-        client_memory.gemini_files, client_memory.gemini_documents, client_memory.gemini_folders
+    "codex": lambda _: ClientReader(
+        client_memory.codex_files, client_memory.codex_documents(), client_memory.codex_folders, follow=True
     ),
-    "cursor": Memory(
-        client_memory.cursor_files, client_memory.cursor_documents, client_memory.cursor_folders
+    "gemini": lambda about: ClientReader(
+        client_memory.gemini_files,
+        client_memory.gemini_documents(about),
+        client_memory.gemini_folders,
+        follow=True,
+    ),
+    "cursor": lambda about: ClientReader(
+        client_memory.cursor_files, client_memory.cursor_documents(), lambda: [about], follow=True
     ),
 }
 
 
 def _reader(order: Order) -> ClientReader:
-    if not order.memory:
-        client = CLIENTS[order.client]
-        return replace(client, read=WITH_SUBAGENTS[order.client]) if order.subagents else client
-    memory = MEMORIES[order.client]
-    return ClientReader(
-        memory.files, memory.reader(order.about), lambda: memory.default_folders(order.about), follow=True
-    )
+    if order.memory:
+        return MEMORIES[order.client](order.about)
+    client = CLIENTS[order.client]
+    return replace(client, read=WITH_SUBAGENTS[order.client]) if order.subagents else client
 
 
 def sources(order: Order) -> list[Found]:
@@ -194,7 +187,7 @@ def sources(order: Order) -> list[Found]:
         Found(file, _folder_of(file, path, is_users=not client.follow))
         for path in named
         if path.exists()
-        for file in client.files(path)
+        for file in (client.files(path) if path.is_dir() else [path])
     ]
     if not found and not (order.memory and (order.root / FOLDER / order.folder).is_dir()):
         where = ", ".join(map(str, named))
