@@ -38,11 +38,18 @@ class Document(Text):
         super().__init__(text, encoding)
         self.uri = uri
         self.version = version
-        file = path_of(uri)
-        self.root = workspaces.above(str(Path(file).parent)) if file else None
-        self.path = str(Path(file).relative_to(self.root)) if file and self.root else ""
+        self.path = ""
+        self.root: str | None = None
+        self.locate()
         self.outline: tuple[int, dict[str, Any]] | None = None  # generation of the index, and memd's answer
         self.copy_of: list[str] | None = None  # notes that are nearly the same, as last saved
+
+    def locate(self) -> str | None:
+        """Return the workspace around the file, which is looked for until one is made there."""
+        if self.root is None and (file := path_of(self.uri)) is not None:
+            self.root = workspaces.above(Path(file).parent)
+            self.path = str(Path(file).relative_to(self.root)) if self.root else ""
+        return self.root
 
     def change(self, span: dict[str, Any] | None, new: str) -> None:
         """Replace a range, or all where there is none."""

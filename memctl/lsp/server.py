@@ -227,6 +227,7 @@ class Server:
         gone = {path_of(one["uri"]) for one in params["event"]["removed"]}
         added = [path_of(one["uri"]) for one in params["event"]["added"]]
         self._folders = [one for one in [*self._folders, *added] if one and one not in gone]
+        self._plan(self._editor.documents, 0)
 
     def _did_open(self, params: dict[str, Any]) -> None:
         given, editor = params["textDocument"], self._editor
@@ -269,11 +270,11 @@ class Server:
             return
         del self._due[uri]
         document = self._editor.documents.get(uri)
-        if document is None or document.root is None:
+        if document is None or (root := document.locate()) is None:
             return
         found: list[dict[str, Any]] = []
         try:
-            workspace = self._workspace(document.root)
+            workspace = self._workspace(root)
             if self._editor.settings.diagnostics:
                 if not workspace.is_indexed():  # each link would seem broken
                     self._plan([uri], INDEX_S)
@@ -297,9 +298,9 @@ class Server:
 
         def handle(params: dict[str, Any]) -> Any:
             document = self._editor.documents.get(params["textDocument"]["uri"])
-            if document is None or document.root is None:
+            if document is None or (root := document.locate()) is None:
                 return None
-            return answer(params, document, self._workspace(document.root))
+            return answer(params, document, self._workspace(root))
 
         return handle
 

@@ -130,9 +130,10 @@ def test_notes_of_several_workspaces_are_served_at_once(editor, daemon, tmp_path
 
 
 def test_folders_are_served_from_when_they_are_added_to_when_they_are_removed(editor, daemon, tmp_path):
-    """A note that is open in one keeps it."""
-    other = tmp_path / "other"
+    """A note that is open in one keeps it; one that was open before `memctl init` gets its hints with it."""
+    other, late = tmp_path / "other", tmp_path / "late"
     daemon.add_notes(other, {"sub/y.md": "# Y\n\nThe weir.\n"})
+    late.mkdir()
     one = editor()
 
     def change(added=(), removed=()):
@@ -162,9 +163,12 @@ def test_folders_are_served_from_when_they_are_added_to_when_they_are_removed(ed
     assert found() == {"other"}
     tell("didClose", "other/new.md")
     assert hints("other/new.md") == []
+    tell("didOpen", "late/new.md", text="[[none]] [[y]]\n")
     assert found() == set()
-    change([one.root])
-    assert found() == {"notes"}
+    daemon.add_notes(late, {"y.md": "# Y\n\nThe weir.\n"})
+    change([late, one.root])
+    assert hints("late/new.md") == ["none: no such note"]
+    assert found() == {"notes", "late"}
 
 
 def test_lines_that_a_carriage_return_ends_are_counted_as_the_editor_does(editor, daemon, tmp_path):
