@@ -171,7 +171,8 @@ def _sources(module: str) -> dict[str, list[str]]:
 def _docstrings(module: str) -> dict[str, str]:
     """Return handler → its docstring, for one module of memd.api."""
     body = ast.parse((ROOT / "memd" / "api" / f"{module}.py").read_text(encoding="utf-8")).body
-    return {one.name: ast.get_docstring(one) or "" for one in body if isinstance(one, ast.AsyncFunctionDef)}
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef
+    return {one.name: ast.get_docstring(one) or "" for one in body if isinstance(one, kinds)}
 
 
 def _parts_of(kind: type) -> Iterator[type]:

@@ -1,6 +1,7 @@
 """The dispatcher: checks a request's parameters, calls the handler of its method and packs the answer."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import Any, Protocol
 
@@ -15,7 +16,7 @@ from memd.errors import InvalidError, MethodError
 from memd.rpc.context import Call, Packed, packed
 from memd.workspace.workspaces import Workspaces
 
-Handler = Callable[..., Awaitable[Result | Packed[Any]]]
+Handler = Callable[..., Any]  # returns, or will return, a result, perhaps packed
 
 
 def deadline_s(method: str) -> float | None:
@@ -70,8 +71,12 @@ class Dispatcher:
         answer, workspaces = HANDLERS[name], self._workspaces
         if isinstance(wanted, params.ScopedParams) and wanted.scope == "team":
             answer = getattr(import_module("memd.api.team_scope"), answer.__name__)  # not without a team
-        if not METHODS[name].opened:
-            return await answer(workspaces, wanted, call)
-        return await workspaces.using(
-            wanted.workspace, lambda opened: answer(workspaces, opened, wanted, call)
-        )
+        if METHODS[name].runs == "apart":
+            result: Result | Packed[Any] = await answer(workspaces, wanted, call)
+            return result
+        run: Handler = {
+            "opened": partial(answer, workspaces),
+            "read": partial(workspaces.read, answer),
+            "files": partial(workspaces.read_files, answer),
+        }[METHODS[name].runs]
+        return await workspaces.using(wanted.workspace, lambda opened: run(opened, wanted, call))

@@ -54,16 +54,10 @@ _AT_LINES = re.compile(r"(.+?):([1-9]\d{0,8})(?:-([1-9]\d{0,8}))?", re.DOTALL)
 MAX_LINKS = 50  # per direction in an answer; arbitrary: an agent reads all of them
 
 
-async def get(
-    workspaces: Workspaces, opened: OpenWorkspace, params: GetParams, call: Call
-) -> Packed[GetResult]:
+def get(opened: OpenWorkspace, params: GetParams, call: Call) -> Packed[GetResult]:
     """``get``: a source, some of its lines, or the chunk of a hit, read from the current file."""
     if (params.path is None) == (params.id is None):
         raise InvalidError("$: expected either path or id")
-    return await workspaces.read_files(_get, opened, params, call)
-
-
-def _get(opened: OpenWorkspace, params: GetParams, call: Call) -> Packed[GetResult]:
     place = _place(opened, params, call)
     path, start, end = place.source.path, place.start, place.end
     found = read_source(opened.workspace.root, path, now_ns=time.time_ns())
@@ -303,8 +297,7 @@ async def sources(
     workspaces: Workspaces, opened: OpenWorkspace, params: SourcesParams, call: Call
 ) -> Packed[SourcesResult]:
     """``sources``: a page of the indexed or skipped files, sorted by path, and the start of the next page."""
-    given = filter_values(params, datetime.now().astimezone().date())
-    filters = restricted(Query(""), given).filters
+    filters = restricted(Query(""), filter_values(params, datetime.now().astimezone().date())).filters
     skipped = {} if params.agent or not params.skipped else dict(opened.sync.scanner.skipped)
     return await workspaces.read_files(_sources, opened, params, call, filters, skipped)
 
@@ -390,17 +383,11 @@ def _why_not(opened: OpenWorkspace, path: str, reason: str) -> str:
     return WHY_NOT.get(reason, "") + (f" ({detail})" if detail else "")
 
 
-async def fields(
-    workspaces: Workspaces, opened: OpenWorkspace, asked: FieldsParams, call: Call
-) -> FieldsResult:
+def fields(opened: OpenWorkspace, asked: FieldsParams, call: Call) -> FieldsResult:
     """``fields``: the keys in front matter with the number of notes, or the values of one key."""
-    given = filter_values(asked, datetime.now().astimezone().date())
-    return await workspaces.read(_fields, opened, asked, call, restricted(Query(""), given).filters)
-
-
-def _fields(opened: OpenWorkspace, asked: FieldsParams, call: Call, filters: Filters) -> FieldsResult:
     from memd.search.fields import counts  # noqa: PLC0415 - `get` and `sources` do not need it
 
+    filters = restricted(Query(""), filter_values(asked, datetime.now().astimezone().date())).filters
     with opened.view(call.is_over, agent=asked.agent) as view:
         found = counts(view, asked.key, (source.id for source in matching(view, filters)))
     return FieldsResult(

@@ -15,19 +15,12 @@ from memd.index.links import links_out
 from memd.index.snapshot import Snapshot, View
 from memd.rpc.context import Call, Packed, packed
 from memd.workspace.open import OpenWorkspace
-from memd.workspace.workspaces import Workspaces
 
 MAX_NOTES = 1000  # newest notes listed in a history; arbitrary
 
 
-async def journal(
-    workspaces: Workspaces, opened: OpenWorkspace, params: JournalParams, call: Call
-) -> Packed[JournalResult]:
+def journal(opened: OpenWorkspace, params: JournalParams, call: Call) -> Packed[JournalResult]:
     """``journal``: the actions on entries, newest first, with the entries' current paths and titles."""
-    return await workspaces.read(_journal, opened, params, call)
-
-
-def _journal(opened: OpenWorkspace, params: JournalParams, call: Call) -> Packed[JournalResult]:
     since = day("since", params.since, datetime.now().astimezone().date())
     found: list[Record] = []
     total = 0
@@ -80,17 +73,11 @@ def _day(time: str) -> date:
         return date.min
 
 
-async def history(
-    workspaces: Workspaces, opened: OpenWorkspace, params: HistoryParams, call: Call
-) -> Packed[HistoryResult]:
+def history(opened: OpenWorkspace, params: HistoryParams, call: Call) -> Packed[HistoryResult]:
     """``history``: a note with all notes that it supersedes and all that supersede it, oldest first.
 
     Notes that supersede each other in a circle are sorted by day.
     """
-    return await workspaces.read(_history, opened, params, call)
-
-
-def _history(opened: OpenWorkspace, params: HistoryParams, call: Call) -> Packed[HistoryResult]:
     with opened.view(call.is_over, agent=params.agent) as view:
         snapshot = view.snapshot
         source = source_of(view, opened.workspace.root, params.path)

@@ -51,16 +51,10 @@ APART_CHARS = 100_000  # a longer text is read in a thread that no query waits f
 Found = tuple[Source, LinkOut]  # the note that contains it; `to` of what points to a note
 
 
-async def links(
-    workspaces: Workspaces, opened: OpenWorkspace, params: LinksParams, call: Call
-) -> Packed[LinksResult]:
+def links(opened: OpenWorkspace, params: LinksParams, call: Call) -> Packed[LinksResult]:
     """``links``: a page of the links from or to a note, of its mentions, or of what is broken or alone."""
     if (params.path is None) != (params.which in {"broken", "orphans"}):
         raise InvalidError(f"$.path: {params.which} is about {'all notes' if params.path else 'one note'}")
-    return await workspaces.read_files(_links, opened, params, call)
-
-
-def _links(opened: OpenWorkspace, params: LinksParams, call: Call) -> Packed[LinksResult]:
     root = opened.workspace.root
     with opened.view(call.is_over, agent=params.agent) as view:
         source = named_source(view, root, params.path, agent=params.agent) if params.path else None
@@ -170,14 +164,8 @@ def _mentions(view: View, source: Source) -> Iterator[Found]:
     yield from (found[key] for key in sorted(found))
 
 
-async def names(
-    workspaces: Workspaces, opened: OpenWorkspace, params: NamesParams, call: Call
-) -> Packed[NamesResult]:
+def names(opened: OpenWorkspace, params: NamesParams, call: Call) -> Packed[NamesResult]:
     """``names``: titles, aliases, headings and tags of all notes, or of those that changed."""
-    return await workspaces.read(_names, opened, params, call)
-
-
-def _names(opened: OpenWorkspace, params: NamesParams, call: Call) -> Packed[NamesResult]:
     with opened.view(call.is_over, agent=params.agent) as view:
         # What an agent may see changes without a change of the note: it gets all of it.
         is_known = not params.agent and 0 < params.since <= view.snapshot.generation  # else of another index
@@ -213,14 +201,8 @@ def _note_names(view: View, found: Outline) -> NoteNames:
     )
 
 
-async def resolve(
-    workspaces: Workspaces, opened: OpenWorkspace, params: ResolveParams, call: Call
-) -> Packed[ResolveResult]:
+def resolve(opened: OpenWorkspace, params: ResolveParams, call: Call) -> Packed[ResolveResult]:
     """``resolve``: the note and heading that a link as written means, or why none."""
-    return await workspaces.read_files(_resolve, opened, params, call)
-
-
-def _resolve(opened: OpenWorkspace, params: ResolveParams, call: Call) -> Packed[ResolveResult]:
     root = opened.workspace.root
     with opened.view(call.is_over, agent=params.agent) as view:
         named = _Named(opened, view, params.path or "")

@@ -4,7 +4,7 @@ The dispatcher, docs/protocol.md and the clients are derived from this table. Th
 docstring describes its method. Imports only msgspec.
 """
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from memd.api import params, results
 
@@ -16,7 +16,9 @@ class Method(NamedTuple):
     params: type[params.Params]
     result: type[results.Result]
     deadline_s: float | None  # None: no deadline, with progress on request
-    opened: bool = False  # the handler gets the open workspace; called again if it was reopened
+    # opened: the handler gets the open workspace; called again if it was reopened. read, files: it does so in
+    # a reading thread, or in that of the workspace's disk.
+    runs: Literal["apart", "opened", "read", "files"] = "apart"
 
 
 METHODS: dict[str, Method] = {
@@ -24,30 +26,30 @@ METHODS: dict[str, Method] = {
     "ping": Method("status.ping", params.NoParams, results.PingResult, 1.0),
     "status": Method("status.status", params.NoParams, results.StatusResult, 1.0),
     "health": Method("status.health", params.NoParams, results.HealthResult, 5.0),
-    "search": Method("search.search", params.SearchParams, results.SearchResult, 5.0, opened=True),
-    "search_memory": Method("search.search", params.SearchParams, results.SearchResult, 5.0, opened=True),
-    "timeline": Method("timeline.timeline", params.TimelineParams, results.TimelineResult, 5.0, opened=True),
-    "recall": Method("recall.recall", params.RecallParams, results.RecallResult, 5.0, opened=True),
-    "similar": Method("similar.similar", params.SimilarParams, results.SimilarResult, 5.0, opened=True),
-    "why": Method("why.why", params.WhyParams, results.WhyResult, 5.0, opened=True),
-    "links": Method("links.links", params.LinksParams, results.LinksResult, 5.0, opened=True),
-    "names": Method("links.names", params.NamesParams, results.NamesResult, 5.0, opened=True),
-    "resolve": Method("links.resolve", params.ResolveParams, results.ResolveResult, 5.0, opened=True),
-    "outline": Method("links.outline", params.OutlineParams, results.OutlineResult, 5.0, opened=True),
-    "get": Method("get.get", params.GetParams, results.GetResult, 5.0, opened=True),
-    "history": Method("journal.history", params.HistoryParams, results.HistoryResult, 5.0, opened=True),
-    "sources": Method("get.sources", params.SourcesParams, results.SourcesResult, 5.0, opened=True),
-    "fields": Method("get.fields", params.FieldsParams, results.FieldsResult, 5.0, opened=True),
+    "search": Method("search.search", params.SearchParams, results.SearchResult, 5.0, "opened"),
+    "search_memory": Method("search.search", params.SearchParams, results.SearchResult, 5.0, "opened"),
+    "timeline": Method("timeline.timeline", params.TimelineParams, results.TimelineResult, 5.0, "opened"),
+    "recall": Method("recall.recall", params.RecallParams, results.RecallResult, 5.0, "opened"),
+    "similar": Method("similar.similar", params.SimilarParams, results.SimilarResult, 5.0, "opened"),
+    "why": Method("why.why", params.WhyParams, results.WhyResult, 5.0, "opened"),
+    "links": Method("links.links", params.LinksParams, results.LinksResult, 5.0, "files"),
+    "names": Method("links.names", params.NamesParams, results.NamesResult, 5.0, "read"),
+    "resolve": Method("links.resolve", params.ResolveParams, results.ResolveResult, 5.0, "files"),
+    "outline": Method("links.outline", params.OutlineParams, results.OutlineResult, 5.0, "opened"),
+    "get": Method("get.get", params.GetParams, results.GetResult, 5.0, "files"),
+    "history": Method("journal.history", params.HistoryParams, results.HistoryResult, 5.0, "read"),
+    "sources": Method("get.sources", params.SourcesParams, results.SourcesResult, 5.0, "opened"),
+    "fields": Method("get.fields", params.FieldsParams, results.FieldsResult, 5.0, "read"),
     "extract_memory": Method(
         "entries.extract_memory", params.ExtractMemoryParams, results.ExtractMemoryResult, 30.0
     ),
-    "review": Method("review.review", params.ReviewParams, results.ReviewResult, 30.0, opened=True),
+    "review": Method("review.review", params.ReviewParams, results.ReviewResult, 30.0, "read"),
     "forget": Method("entries.forget", params.ForgetParams, results.ForgetResult, None),
-    "journal": Method("journal.journal", params.JournalParams, results.JournalResult, 5.0, opened=True),
+    "journal": Method("journal.journal", params.JournalParams, results.JournalResult, 5.0, "read"),
     "debug": Method("status.debug", params.DebugParams, results.DebugResult, 15.0),
     "index": Method("indexing.index", params.IndexParams, results.IndexResult, None),
     "sync": Method("indexing.sync", params.SyncParams, results.SyncResult, None),
-    "check": Method("indexing.check", params.CheckParams, results.CheckResult, None, opened=True),
+    "check": Method("indexing.check", params.CheckParams, results.CheckResult, None, "opened"),
     "pause": Method("indexing.pause", params.PauseParams, results.PauseResult, 1.0),
     "resume": Method("indexing.resume", params.NoParams, results.ResumeResult, 1.0),
     "subscribe": Method("status.subscribe", params.SubscribeParams, results.SubscribeResult, 1.0),

@@ -14,23 +14,15 @@ from memd.index.snapshot import View
 from memd.index.source_rows import ARCHIVES
 from memd.records import Source
 from memd.rpc.context import Call
-from memd.search.filters import Filters, matching
+from memd.search.filters import matching
 from memd.search.query import Query, restricted
 from memd.search.score import PreparedQuery
 from memd.workspace.open import OpenWorkspace
-from memd.workspace.workspaces import Workspaces
 
 
-async def review(
-    workspaces: Workspaces, opened: OpenWorkspace, asked: ReviewParams, call: Call
-) -> ReviewResult:
+def review(opened: OpenWorkspace, asked: ReviewParams, call: Call) -> ReviewResult:
     """``review``: the entries that agents wrote, the oldest first; nothing is deleted."""
-    given = filter_values(asked, datetime.now().astimezone().date())
-    filters = restricted(Query(""), given).filters
-    return await workspaces.read(_review, opened, asked, call, filters)
-
-
-def _review(opened: OpenWorkspace, asked: ReviewParams, call: Call, filters: Filters) -> ReviewResult:
+    filters = restricted(Query(""), filter_values(asked, datetime.now().astimezone().date())).filters
     last = recalls.last(opened.workspace.recalls_path)
     request = parsed(opened, SimilarParams(limit=ENTRY_CHUNKS), call.is_over)
     with opened.view(call.is_over, agent=asked.agent) as view:

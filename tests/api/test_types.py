@@ -12,6 +12,7 @@ from memd.api.dispatch import HANDLERS
 from memd.api.methods import METHODS
 from memd.rpc.context import Packed
 from memd.workspace.open import OpenWorkspace
+from memd.workspace.workspaces import Workspaces
 from tools.generate import fields_of, structs
 
 
@@ -29,7 +30,8 @@ def test_a_function_takes_and_answers_what_the_table_says(name):
     hints = typing.get_type_hints(HANDLERS[name])
     assert hints["return"] in {method.result, Packed[method.result]}
     assert method.params in hints.values()
-    assert (OpenWorkspace in hints.values()) == method.opened
+    assert (OpenWorkspace in hints.values()) == (method.runs != "apart")
+    assert (Workspaces in hints.values()) == (method.runs in {"apart", "opened"})
 
 
 def test_importing_the_types_loads_nothing_else():
