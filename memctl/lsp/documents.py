@@ -41,7 +41,7 @@ class Document(Text):
         self.path = ""
         self.root: str | None = None
         self.locate()
-        self.outline: tuple[int, dict[str, Any]] | None = None  # generation of the index, and memd's answer
+        self.outline: tuple[object, dict[str, Any]] | None = None  # state of the index, and memd's answer
         self.copy_of: list[str] | None = None  # notes that are nearly the same, as last saved
 
     def locate(self) -> str | None:

@@ -118,9 +118,9 @@ class Workspace:
     def outline(self, document: Document) -> dict[str, Any]:
         """Return headings and links of an open document, with what the links mean."""
         self.names()
-        if document.outline is None or document.outline[0] != self._generation:
-            answer = self.ask("outline", text=document.sent, path=document.path)
-            document.outline = self._generation, answer
+        state = self._connection, self._generation
+        if document.outline is None or document.outline[0] != state:
+            document.outline = state, self.ask("outline", text=document.sent, path=document.path)
         return document.outline[1]
 
     def names(self) -> dict[str, dict[str, Any]]:
