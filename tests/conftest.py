@@ -31,9 +31,10 @@ IN_MEMORY = {"api", "eval", "faults", "imports", "index", "search", "team", "wor
 MEMORY_BYTES = 2 << 30
 # Files of tests that take longest, the longest first, and folders of tests that wait for daemons and timers.
 LONGEST = (
-    *("test_older_daemons", "test_eval_command", "test_publishing", "test_life"),
-    *("test_import_command", "test_hostile_patterns", "test_model_changes", "test_storms"),
-    *("test_entry_promises", "test_killing", "test_find", "test_full", "test_surgery", "test_units"),
+    *("test_eval_command", "test_slow_disks", "test_hooks", "test_surgery", "test_shells", "test_units"),
+    *("test_migration", "test_hostile_notes", "test_import_command", "test_nvim_plugin", "test_find"),
+    *("test_codes", "test_odd_files", "test_archive", "test_exports", "test_publishing", "test_full"),
+    *("test_life", "test_channels", "test_model_changes", "test_states_of_the_disk", "test_models_command"),
 )
 WAITING = {"e2e", "faults", "live", "memctl"}
 
@@ -51,13 +52,23 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the longest files: none is left then when the processes have finished all others."""
+    """Run files that wait beside files that compute, from the first to the last, the longest ones first.
 
-    def place(item: pytest.Item) -> tuple[int, bool]:
-        first = LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST)
-        return first, WAITING.isdisjoint(item.path.parts)
+    One kind after the other would have the processes wait together, and then want the processors together.
+    """
+    files = list(dict.fromkeys(item.path for item in items))
+    waiting = [path for path in files if not WAITING.isdisjoint(path.parts)]
+    computing = [path for path in files if WAITING.isdisjoint(path.parts)]
+    place = {
+        path: number / len(kind)
+        for kind in (waiting, computing)
+        for number, path in enumerate(sorted(kind, key=_rank))
+    }
+    items.sort(key=lambda item: place[item.path])
 
-    items.sort(key=place)
+
+def _rank(path: Path) -> int:
+    return LONGEST.index(path.stem) if path.stem in LONGEST else len(LONGEST)
 
 
 def pytest_collection_finish() -> None:
