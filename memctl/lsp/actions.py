@@ -7,9 +7,9 @@ from typing import Any
 
 from memctl import paths
 from memctl.lsp.completion import link_to
-from memctl.lsp.documents import Document, sendable, uri_of
+from memctl.lsp.documents import Document, uri_of
 from memctl.lsp.navigation import link_at
-from memctl.lsp.positions import content
+from memctl.lsp.positions import content, sendable
 from memctl.lsp.workspace import FailedError, Workspace, stem_of
 
 COMMANDS = ("memd.search", "memd.related", "memd.recall", "memd.add")

@@ -1,16 +1,12 @@
 """What an editor said of itself, and the documents that are open in it."""
 
-import re
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 from memctl import workspaces
-from memctl.lsp.positions import Encoding, Text
+from memctl.lsp.positions import Encoding, Text, sendable
 from memctl.lsp.settings import Settings
-
-MAX_TEXT_CHARS = 500_000  # of a text that memd reads from an editor
-_LONE = re.compile("[\ud800-\udfff]")
 
 
 def path_of(uri: str) -> str | None:
@@ -24,11 +20,6 @@ def path_of(uri: str) -> str | None:
 def uri_of(path: str) -> str:
     """Return the URI of an absolute path."""
     return "file://" + quote(path, errors="surrogateescape")
-
-
-def sendable(text: str) -> str:
-    """Return a text as memd takes it, with the same offsets; "" if it is too long."""
-    return _LONE.sub("\ufffd", text) if len(text) <= MAX_TEXT_CHARS else ""
 
 
 class Document(Text):
@@ -56,11 +47,6 @@ class Document(Text):
         super().change(span, new)
         self.outline = None
 
-    @property
-    def sent(self) -> str:
-        """The text as memd takes it."""
-        return sendable(self.text)
-
     def paragraph(self, line: int) -> str:
         """Return the lines around *line* up to blank ones."""
         first = last = min(line, len(self.lines) - 1)
@@ -70,7 +56,7 @@ class Document(Text):
             first -= 1
         while last + 1 < len(self.lines) and self.lines[last + 1].strip():
             last += 1
-        return _LONE.sub("\ufffd", "".join(self.lines[first : last + 1])[:MAX_TEXT_CHARS]).strip()
+        return sendable("".join(self.lines[first : last + 1])).strip()
 
     def selected(self, span: dict[str, Any]) -> str:
         """Return the text of a range."""

@@ -129,14 +129,15 @@ def meant_line(link: dict[str, Any], document: Document, workspace: Workspace) -
     """Return the line that a link to a note means, in its open document if it has one; 0: no heading."""
     part: str = link["part"]
     # The index has the headings of the file, those of *document* itself are of its text.
-    if part and part[0] != "^" and link["path"] in workspace.opened and link["path"] != document.path:
+    is_known = link["path"] == document.path and not document.too_long
+    if part and part[0] != "^" and link["path"] in workspace.opened and not is_known:
         return line_of(part, link["path"], workspace)
     return 0 if link["why"] == "part" else int(link["line"])
 
 
 def line_of(part: str, path: str, workspace: Workspace) -> int:
     """Return the line of a heading as a link names it, in the open document if the note is open; 0: none."""
-    if (document := workspace.opened.get(path)) is None:
+    if (document := workspace.opened.get(path)) is None or document.too_long:
         answer = workspace.ask("resolve", link=f"[[/{path}#{part}]]")
         return 0 if answer["why"] == "part" else int(answer["line"])
     # A link at the end of the text is resolved by memd's rules against the headings of the text.
@@ -229,6 +230,8 @@ def diagnostics(document: Document, workspace: Workspace) -> list[dict[str, Any]
             text += f"; this link leads to {one['path']}"
         hints.append((document.span(one["start"], one["stop"]), one["why"], text))
     title = title_span(document, outline)
+    if document.too_long:
+        hints.append((title, "too-long", f"this note is {document.too_long}"))
     if outline["superseded_by"]:
         hints.append((title, "superseded", f"superseded by {', '.join(outline['superseded_by'])}"))
     about = document.sent[:ABOUT_CHARS].strip()

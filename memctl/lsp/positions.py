@@ -11,6 +11,10 @@ from typing import Any, Literal
 
 Encoding = Literal["utf-8", "utf-16", "utf-32"]
 
+# Of a text that memd reads from an editor: it takes 500,000 in a request of 1 MiB, and a link is added.
+MAX_CHARS, MAX_BYTES = 490_000, 1_000_000
+
+_LONE = re.compile("[\ud800-\udfff]")
 _BEHIND_LINE_END = re.compile(r"(?<=\n)|(?<=\r)(?!\n)")
 
 
@@ -27,6 +31,11 @@ def content(line: str) -> str:
     if line.endswith("\r\n"):
         return line[:-2]
     return line[:-1] if line.endswith(("\n", "\r")) else line
+
+
+def sendable(text: str) -> str:
+    """Return a text as memd takes it, with the same offsets; of one that is too long its begin."""
+    return _LONE.sub("\ufffd", text[:MAX_CHARS]).encode()[:MAX_BYTES].decode(errors="ignore")
 
 
 def _width(char: str, encoding: Encoding) -> int:
@@ -67,6 +76,18 @@ class Text:
     def text(self) -> str:
         """The whole text."""
         return "".join(self.lines)
+
+    @cached_property
+    def sent(self) -> str:
+        """The text as memd takes it."""
+        return sendable(self.text)
+
+    @property
+    def too_long(self) -> str:
+        """Up to where links and headings of a text that is too long are known; "" for any other."""
+        if (known := len(self.sent)) == len(self.text):
+            return ""
+        return f"too long: its links and headings are read to line {self.line_at(known)[0] + 1:,} only"
 
     @cached_property
     def starts(self) -> list[int]:
@@ -128,7 +149,7 @@ class Text:
             if last + 1 < len(self.lines):  # what follows the last line end is the next line
                 lines.pop()
             self.lines[first : last + 1] = lines
-        for name in ("text", "starts", "memd_starts"):
+        for name in ("text", "sent", "starts", "memd_starts"):
             self.__dict__.pop(name, None)
 
     def _place(self, position: dict[str, Any]) -> tuple[int, int]:

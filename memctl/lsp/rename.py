@@ -14,7 +14,7 @@ from typing import Any
 from unicodedata import normalize
 from urllib.parse import quote
 
-from memctl.lsp.documents import MAX_TEXT_CHARS, Document, path_of, sendable, uri_of
+from memctl.lsp.documents import Document, path_of, uri_of
 from memctl.lsp.navigation import heading_at, line_of, link_at, links_in, meant_line
 from memctl.lsp.positions import Text, content
 from memctl.lsp.workspace import FailedError, Workspace, stem_of
@@ -200,9 +200,9 @@ def _edits(paths: set[str], workspace: Workspace, change: Change, *, of_note: bo
     edits: Edits = {}
     for path in dict.fromkeys([*sorted(paths), *known, *workspace.opened]):
         text = workspace.text(path)
-        if len(text.text) > MAX_TEXT_CHARS:
-            raise FailedError(f"{path} is too long: its links cannot be read")
-        outline = workspace.ask("outline", text=sendable(text.text), path=path)
+        if text.too_long:
+            raise FailedError(f"{path} is {text.too_long}")
+        outline = workspace.ask("outline", text=text.sent, path=path)
         in_text = [one for one in known[path] if one["line"] is not None]
         is_there = sum(one["path"] in paths and one["kind"] != "definition" for one in outline["links"])
         if path not in workspace.opened and path not in paths and is_there != len(in_text):

@@ -1,5 +1,6 @@
 """Workspace symbols, settings, document links and hints of `memctl lsp`, also by the editor's name."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -160,6 +161,7 @@ def test_folders_are_served_from_when_they_are_added_to_when_they_are_removed(ed
     tell("didOpen", "other/new.md", text="[[none]] [[y]]\n")
     assert hints("other/new.md") == ["none: no such note"]
     change(removed=[other / "sub", one.root])
+    assert hints("other/new.md") == ["none: no such note"]
     assert found() == {"other"}
     tell("didClose", "other/new.md")
     assert hints("other/new.md") == []
@@ -169,6 +171,38 @@ def test_folders_are_served_from_when_they_are_added_to_when_they_are_removed(ed
     change([late, one.root])
     assert hints("late/new.md") == ["none: no such note"]
     assert found() == {"notes", "late"}
+
+
+@pytest.mark.parametrize(("words", "count"), [("plain words go on ", 33_000), ("🐦 🐦🐦🐦🐦🐦🐦", 38_000)])
+def test_of_a_note_that_is_too_long_the_begin_is_served(editor, daemon, words, count):
+    """It has more characters than memd takes, or more bytes than a request may have.
+
+    Its end is as it was saved: no link to a heading there is broken.
+    """
+    one = editor()
+    lines = "\n".join(words * 100 for _ in range(count // 100))
+    text = f"# Long\n\n## Near\n\n[[Solo]] [[#Far]]\n\n{lines}\n\n## Far\n\n[[none]]\n"
+    Path(one.root, "long.md").write_text(text)
+    daemon.call("sync", workspace=one.root)
+    one.open("long.md", text)
+    one.open("new.md", "[[long#Near]] [[long#Far]] [[long#none]]\n")
+    assert [hint["message"] for hint in one.hints("new.md")] == ["long#none: no such heading"]
+    one.tell("textDocument/didSave", textDocument={"uri": one.uri("long.md")})
+    (hint,) = one.hints("long.md")
+    assert hint["code"] == "too-long"
+    assert re.fullmatch(
+        r"this note is too long: its links and headings are read to line \d{3} only", hint["message"]
+    )
+    for version, column in ((2, 4), (3, 5)):
+        place = {"line": 4, "character": 0}
+        assert places([one.at("definition", "long.md", 4, column)]) == [("Solo.md", 0)]
+        assert "The weir broke." in one.at("hover", "long.md", 4, column)["contents"]["value"]
+        one.change("long.md", version, {"range": {"start": place, "end": place}, "text": "x"})
+    (top,) = one.ask("textDocument/documentSymbol", textDocument={"uri": one.uri("long.md")})
+    assert [top["name"], *(child["name"] for child in top["children"])] == ["Long", "Near"]
+    assert one.at("definition", "new.md", 0, 4)["range"]["start"]["line"] == 2
+    assert one.at("definition", "new.md", 0, 18)["range"]["start"]["line"] == count // 100 + 7
+    assert "too long" in one.refused("textDocument/rename", **one.place("long.md", 2, 4), newName="Here")
 
 
 def test_lines_that_a_carriage_return_ends_are_counted_as_the_editor_does(editor, daemon, tmp_path):
