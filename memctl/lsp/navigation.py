@@ -256,9 +256,8 @@ def diagnostics(document: Document, workspace: Workspace) -> list[dict[str, Any]
 
 def title_span(document: Document, outline: dict[str, Any]) -> dict[str, Any]:
     """Return the range of the first heading, else of the first line behind the front matter."""
-    if outline["headings"]:
-        return document.span(outline["headings"][0]["start"], outline["headings"][0]["stop"])
-    place = document.position(outline["body"])
+    first = outline["headings"][0]["start"] if outline["headings"] else outline["body"]
+    place = document.position(first)
     line = content(document.lines[place["line"]])
     return {"start": place, "end": {**place, "character": units(line, document.encoding)}}
 

@@ -1,5 +1,6 @@
 """Each way to write a link, and folders that are hard to serve, as `memctl lsp` answers about them."""
 
+import re
 from pathlib import Path
 from urllib.parse import quote, unquote
 
@@ -187,7 +188,7 @@ def test_a_hostile_folder_is_served(daemon, tmp_path):
     (tmp_path / "secret.md").write_text("# Secret\n\nlighthouse\n")
     Path(root, "way.md").symlink_to(tmp_path / "secret.md")
     daemon.call("sync", workspace=root)
-    one = Editor(daemon, root, "utf-32")
+    one = Editor(daemon, root, "utf-32", initializationOptions={"inlayHints": True})
     one.open("new.md", "".join(to_all) + "[[ends#Last]]\n")
     found = [one.at("definition", "new.md", number, 4) for number in range(len(NAMES))]
     assert [place and place["uri"] for place in found] == [one.uri(name) for name in NAMES]
@@ -207,6 +208,18 @@ def test_a_hostile_folder_is_served(daemon, tmp_path):
     assert pier["location"]["range"]["start"]["line"] == 6
     for hit in one.ask("workspace/symbol", query="lighthouse"):  # it may be indexed still
         assert hit["location"]["uri"] == one.uri("gone.md")
+    for path, text, title, links in (
+        *((name, notes[name], 0, 501) for name in NAMES),
+        ("shut.md", notes["shut.md"], 0, 0),
+        ("gone.md", "", 0, 0),
+        ("mac.md", "---\ra: b\r---\r\r# 😀\rwords [[hub]]\r## Two\r", 4, 0),
+        ("mixed.md", "one\r\n# 😀\rwords\r[[hub]]\n", 1, 0),
+    ):
+        one.open(path, text)
+        span = {"start": {"line": 0, "character": 0}, "end": {"line": 9, "character": 0}}
+        (hint,) = one.ask("textDocument/inlayHint", textDocument={"uri": one.uri(path)}, range=span)
+        assert (hint["label"].partition(" ")[0], hint["position"]["line"]) == (str(links), title)
+        assert hint["position"]["character"] == len(re.split("\r\n|\r|\n", text)[title])
     linked = one.ask("textDocument/documentLink", textDocument={"uri": one.uri("hub.md")})
     assert len(linked) >= 3_000
     one.change("hub.md", 2, {"text": notes["hub.md"]})
