@@ -151,9 +151,13 @@ def hurried(*assignments: str) -> list[str]:
 
 
 def until(condition: Any, timeout_s: float = 20.0) -> Any:
-    """Wait for *condition* to return something true, and return that; fail with the last value."""
-    stop = time.monotonic() + timeout_s * PATIENCE
+    """Wait for *condition* to return something true, and return that; fail with the last value.
+
+    The longer it has waited, the less often it looks: most looks are a search, and processors are few.
+    """
+    began = time.monotonic()
     while not (value := condition()):
-        assert time.monotonic() < stop, f"still {value!r} after {timeout_s} s"
-        time.sleep(0.02)
+        waited = time.monotonic() - began
+        assert waited < timeout_s * PATIENCE, f"still {value!r} after {timeout_s} s"
+        time.sleep(min(max(0.02, waited / 8), 0.1))
     return value

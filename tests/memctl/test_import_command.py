@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import forked
 import pytest
 from daemon_process import Daemon, until
 from patience import PATIENCE
@@ -18,7 +19,6 @@ from memctl.commands import COMMANDS
 from memd.imports.run import CLIENTS, MEMORIES
 
 FIXTURES = Path(__file__).parents[1] / "imports" / "fixtures"
-TREE = Path(exits.__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +49,14 @@ def test_the_command_knows_every_client():
     command = import_module("memctl.commands.import")
     assert (tuple(CLIENTS), tuple(MEMORIES)) == (command.CLIENTS, command.MEMORIES)
     assert "import" in COMMANDS
+
+
+def following(daemon, *words):
+    """Start an import that goes on; it prints what it did as lines of JSON."""
+    return forked.popen(
+        [sys.executable, "-m", "memctl", "import", *map(str, words), "--follow", "--json"],
+        env=daemon.environment, cwd=daemon.root, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
 
 
 def test_what_was_imported_is_found_by_its_words(daemon, sessions):
@@ -164,12 +172,7 @@ def test_what_cannot_be_imported_says_why(daemon, tmp_path, argv, status, said):
 
 def test_only_what_has_changed_is_told_while_it_is_followed(daemon, sessions, tmp_path):
     """A session of another project may grow as it likes."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "memctl", "import", "claude-code", sessions, "--follow", "--json",
-         "--project", "/home/ada/project"],
-        env=daemon.environment | {"PYTHONPATH": str(TREE)},
-        cwd=daemon.root, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+    process = following(daemon, "claude-code", sessions, "--project", "/home/ada/project")
     try:
         assert len(json.loads(process.stdout.readline())["new"]) == 1
         said = {"type": "user", "cwd": "/elsewhere", "message": {"content": "first"}}
@@ -185,11 +188,7 @@ def test_only_what_has_changed_is_told_while_it_is_followed(daemon, sessions, tm
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_running_session_is_followed_until_a_signal(daemon, sessions, sent):
-    process = subprocess.Popen(
-        [sys.executable, "-m", "memctl", "import", "claude-code", str(sessions), "--follow", "--json"],
-        env=daemon.environment | {"PYTHONPATH": str(TREE)},
-        cwd=daemon.root, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+    process = following(daemon, "claude-code", sessions)
     [page] = json.loads(process.stdout.readline())["new"]
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     text = "The zebra crossing is repainted on Tuesday."
@@ -252,11 +251,7 @@ def test_notes_of_another_project_are_named_and_not_imported(daemon, notes, tmp_
 
 
 def test_a_clients_notes_are_followed(daemon, notes):
-    process = subprocess.Popen(
-        [sys.executable, "-m", "memctl", "import", "claude-code", "--memory", "--follow", "--json"],
-        env=daemon.environment | {"PYTHONPATH": str(TREE)},
-        cwd=daemon.root, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+    process = following(daemon, "claude-code", "--memory")
     try:
         assert len(json.loads(process.stdout.readline())["new"]) == 2
         (notes / "boat.md").write_text("# Boat\n\nThe jib is torn.\n")
@@ -283,11 +278,7 @@ def test_geminis_file_is_followed_although_it_is_replaced(daemon, tmp_path, monk
     file = tmp_path / ".gemini/GEMINI.md"
     file.parent.mkdir()
     file.write_text("- Prefers tea.\n")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "memctl", "import", "gemini", "--memory", "--follow", "--json"],
-        env=daemon.environment | {"PYTHONPATH": str(TREE)},
-        cwd=daemon.root, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+    process = following(daemon, "gemini", "--memory")
     try:
         [page] = json.loads(process.stdout.readline())["new"]
         file.with_name("new").write_text("- Prefers coffee.\n")
