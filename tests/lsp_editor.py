@@ -143,13 +143,14 @@ class Editor:
     def items(self, path: str, line: int, character: int) -> list[dict[str, Any]]:
         return self.at("completion", path, line, character)["items"]
 
-    def actions(self, path: str, *span: int) -> dict[str, dict[str, Any]]:
+    def actions(self, path: str, *span: int, **context: Any) -> dict[str, dict[str, Any]]:
         """Return the code actions at (line, character, last line, last character) by title."""
         ends = {"start": span[:2], "end": span[2:] or span}
         ends = {name: {"line": one[0], "character": one[1]} for name, one in ends.items()}
         found = self.ask(
             "textDocument/codeAction",
-            textDocument={"uri": self.uri(path)}, range=ends, context={"diagnostics": []},
+            textDocument={"uri": self.uri(path)}, range=ends,
+            context={"diagnostics": [], **context},
         )  # fmt: skip
         return {one["title"]: one for one in found}
 

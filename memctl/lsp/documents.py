@@ -46,6 +46,7 @@ class Document(Text):
         """Replace a range, or all where there is none."""
         super().change(span, new)
         self.outline = None
+        self.copy_of = self.copy_of or []  # a text that is written is compared when it is saved
 
     def paragraph(self, line: int) -> str:
         """Return the lines around *line* up to blank ones."""

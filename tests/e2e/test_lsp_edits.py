@@ -7,6 +7,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 from lsp_editor import ABLE, Editor
+from recorded_socket import Recorded
 
 pytestmark = pytest.mark.usefixtures("shared_daemon")
 
@@ -256,6 +257,31 @@ def test_hints_name_broken_links_and_superseded_notes_and_can_be_turned_off(edit
     assert editor.hints("log.md") == []
 
 
+def test_what_supersedes_a_note_or_is_nearly_the_same_is_looked_up_when_it_is_saved(
+    editor, daemon, monkeypatch
+):
+    with Recorded(daemon.socket) as recorded:
+        monkeypatch.setitem(daemon.environment, "MEMD_SOCKET", str(recorded.path))
+        one = Editor(daemon, editor.root)
+        one.open("genes.md", NOTES["genes.md"])
+        assert one.hints("genes.md") == []
+        text = "---\nsupersedes: genes.md\n---\n# New\n"
+        one.open("new.md", text)
+        assert one.hints("new.md") == []
+        for version, words in ((2, "More."), (3, "Still more.")):
+            for path, before in (("new.md", text), ("genes.md", NOTES["genes.md"])):
+                one.change(path, version, {"text": f"{before}\n{words}\n"})
+                assert one.hints(path) == []
+        Path(one.root, "new.md").write_text(text)
+        daemon.call("sync", workspace=one.root)
+        one.tell("textDocument/didSave", textDocument={"uri": one.uri("new.md")})
+        assert [hint["message"] for hint in one.hints("genes.md")] == ["superseded by new.md"]
+        assert one.hints("new.md") == []
+        assert one.end() == 0
+    asked = [frame for each in recorded.exchanges for frame in each.asked if frame[2] == "similar"]
+    assert [frame[3][0]["path"] for frame in asked] == ["genes.md", "new.md", "new.md"]
+
+
 def test_an_ambiguous_link_is_a_hint_that_names_where_it_leads(daemon, tmp_path):
     """Also in a workspace whose folder is reached by a symbolic link."""
     notes = {"a/Same.md": "# One\n", "b/Same.md": "# Two\n", "log.md": "[[Same]]\n"}
@@ -294,6 +320,32 @@ def test_names_and_near_notes_become_links(editor):
     assert near[0] == "Link to Genes (genes.md)"
     (edit,) = editor.actions("new.md", 4, 4, 4, 8)[near[0]]["edit"]["changes"][editor.uri("new.md")]
     assert edit["newText"] == "[[genes|risk]]"
+
+
+def test_actions_that_no_key_asked_for_are_quick_and_write_nothing(editor, daemon, monkeypatch):
+    """An editor asks at each move of the cursor: no model is asked for what is near."""
+
+    def files():
+        every = [one for folder in (editor.root, daemon.runtime) for one in Path(folder).rglob("*.md")]
+        return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in every}
+
+    options = {"diagnostics": False, "links": "wiki"}  # else the notes are asked how they write links
+    text = "# New\n\nAnnie told me of a gene. [[none]]\n"
+    with Recorded(daemon.socket) as recorded:
+        monkeypatch.setitem(daemon.environment, "MEMD_SOCKET", str(recorded.path))
+        one = Editor(daemon, editor.root, able=ABLE, initializationOptions=options)
+        one.open("new.md", text)
+        before = files()
+        mended = one.actions("new.md", 2, 2, triggerKind=2)
+        assert list(mended) == ["Make “Annie” a link to people/Ann Heron.md"]
+        assert list(one.actions("new.md", 2, 28, triggerKind=2)) == ["Create none.md"]
+        of_selected = [one.actions("new.md", 2, 0, 2, 10, triggerKind=kind) for kind in (2, 1)]
+        assert one.end() == 0
+    assert files() == before
+    asked = [frame[2] for each in recorded.exchanges for frame in each.asked if frame[2] != "memd.hello"]
+    assert asked == ["names", "outline", "names", "names", "names", "similar"]
+    assert [any(name.startswith("Link to") for name in found) for found in of_selected] == [False, True]
+    assert {"Search the notes by meaning for the selection"} <= of_selected[0].keys()
 
 
 def test_a_selection_is_searched_by_meaning_on_a_page_of_links(editor):
