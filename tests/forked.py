@@ -197,17 +197,18 @@ def load(program: str) -> None:
         import onnxruntime
 
         from memd.embedding import onnx, tokenizer
-        from memd.embedding.model_folder import SHIPPED
+        from memd.embedding.model_folder import SHIPPED, ModelFolder
 
         _keep(onnx, "_session", onnxruntime, SHIPPED.model_file, SHIPPED.model_file)
         _keep(tokenizer, "_load", SHIPPED.tokenizer_file)
+        _keep(ModelFolder, "fingerprint", SHIPPED)
 
 
-def _keep(module: Any, name: str, *given: object) -> None:
+def _keep(owner: Any, name: str, *given: object) -> None:
     """Call a function now, and have it return what it returned whenever it is given the same."""
-    function = getattr(module, name)
+    function = getattr(owner, name)
     kept = function(*given)
-    setattr(module, name, lambda *asked: kept if asked == given else function(*asked))
+    setattr(owner, name, lambda *asked: kept if asked == given else function(*asked))
 
 
 def become(request: Request, files: list[int]) -> None:
