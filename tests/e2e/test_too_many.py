@@ -50,8 +50,8 @@ def test_a_thousand_idle_connections_leave_room(daemon):
     with ExitStack() as opened:
         for number in range(1100):
             peer = opened.enter_context(socket.socket(socket.AF_UNIX))
+            peer.connect(str(daemon.socket))  # waits for room in the backlog, as none with a timeout does
             peer.settimeout(20 * PATIENCE)
-            peer.connect(str(daemon.socket))
             if number % 2:
                 peer.sendall(pack(Request(1, "ping", {})))
         began = time.monotonic()
