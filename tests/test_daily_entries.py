@@ -18,7 +18,9 @@ from hypothesis import strategies as st
 from tests_support import WordTokenizer, many
 
 from memd import daily, fsio
-from memd.entries import EntryText, append_entry, daily_identity, day_file, find_daily_entry, remove_entry
+from memd.entries import day_file
+from memd.entries.day_file import append_entry, daily_identity, find_daily_entry, remove_entry
+from memd.entries.entry import EntryText
 from memd.errors import ChangedError, InvalidError, NoSpaceError, NotFoundError, SecretError, UnsafeError
 from memd.records import ChunkLimits
 from memd.sources.daily import parse_daily
@@ -32,7 +34,8 @@ APPENDER = """
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from memd.entries import EntryText, append_entry
+from memd.entries.day_file import append_entry
+from memd.entries.entry import EntryText
 while True:
     text = EntryText(sys.argv[2] * int(sys.argv[3]), {}, datetime(2026, 5, 1, 9, 30, tzinfo=UTC), title="t")
     done = append_entry(Path(sys.argv[1]), text)

@@ -22,7 +22,7 @@ from killed_at_a_call import DEADLY
 from patience import PATIENCE
 from tests_support import many
 
-from memd.entries import (
+from memd.entries.entry import (
     MAX_CONTENT_BYTES,
     EntryText,
     clear_leftovers,
@@ -599,7 +599,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 sys.path[:0] = {sys.path!r}
 from memd.errors import NoSpaceError
-from memd.entries import EntryText, write_entry
+from memd.entries.entry import EntryText, write_entry
 root = Path(sys.argv[1])
 def write(content):
     write_entry(root, EntryText(content, {{}}, datetime.now(UTC), topic="infra", title="port"))
@@ -660,7 +660,7 @@ def test_a_writer_killed_at_any_call_leaves_a_whole_entry_or_none(root):
 CHANGED = 3
 DELETED_UNTIL_A_CALL = f"""
 from memd.errors import ChangedError
-from memd.entries import delete_entry
+from memd.entries.entry import delete_entry
 for left, path in enumerate(sys.argv[3:], start=1):
     if not (deleting := os.fork()):
         for name in ("open", "rename", "link", "unlink", "fsync"):

@@ -12,16 +12,17 @@ import pytest
 import yaml
 
 from memd import fsio
-from memd.entries import (
+from memd.entries.entry import (
     EntryText,
     clear_leftovers,
     delete_entry,
     find_entry,
+    flaw,
+    hash_of,
     leftovers,
     revise_entry,
     write_entry,
 )
-from memd.entries.entry import flaw, hash_of
 from memd.errors import ChangedError, InvalidError, NotFoundError, SecretError, StorageError, UnsafeError
 
 NOW = datetime(2026, 5, 1, 9, 30, tzinfo=UTC)

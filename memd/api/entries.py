@@ -23,18 +23,15 @@ from memd.api.params import ExtractMemoryParams, ForgetParams
 from memd.api.results import ExtractMemoryResult, ForgetResult, Location, SimilarNote
 from memd.api.search import ANSWER_S
 from memd.api.similar import similar_to_entry
-from memd.entries import (
+from memd.entries import journal
+from memd.entries.day_file import append_entry, daily_identity, find_daily_entry, remove_entry
+from memd.entries.entry import (
     EntryText,
     Written,
-    append_entry,
-    daily_identity,
     delete_entry,
-    find_daily_entry,
     find_entry,
     identity,
     ignore_file,
-    journal,
-    remove_entry,
     revise_entry,
     write_entry,
 )

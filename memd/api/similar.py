@@ -12,7 +12,7 @@ from memd.api.hits import SCORE_DIGITS, hit_source, search_hit
 from memd.api.params import SimilarParams
 from memd.api.results import NamedChunk, NoteLinks, SimilarNote, SimilarResult
 from memd.api.search import ANSWER_S, Freshness, embedded, frame, parsed, wait_for_model, wait_for_sync
-from memd.entries import Written
+from memd.entries.entry import Written
 from memd.errors import InvalidError, NotFoundError
 from memd.index.reader import StoredChunk
 from memd.index.snapshot import View

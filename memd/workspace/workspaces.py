@@ -14,7 +14,8 @@ from memd import registry
 from memd.config import WorkspaceConfig, load_team_config, with_settings, write_settings, write_shared
 from memd.embedding.provider import Providers
 from memd.embedding.queue import EmbeddingQueue
-from memd.entries import clear_leftovers, journal
+from memd.entries import journal
+from memd.entries.entry import clear_leftovers
 from memd.errors import (
     ConfigError,
     IndexClosedError,
