@@ -11,12 +11,11 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from memd.eval.questions import FUNCTION_WORDS
 from memd.search.filters import BY_KEY
 
-MAX_COMMAND_BYTES = 128 << 10  # of file names for one process; within the limit of every system
 # Words used of a long query, such as a pasted page; each costs a process.
 MAX_GREPPED = 32
 _EDGES = ".,;:!?()[]{}<>\"'`\u201c\u201d\u2018\u2019"  # punctuation around a word that is not part of it
@@ -24,12 +23,12 @@ _OPERATORS = tuple(f"{key}:" for key in BY_KEY)
 
 _COUNT = re.compile(rb"([^\0]+)\0(\d+)\n")  # a line of -c with --null: names may contain any other character
 # -a: a stray byte does not make a note a binary file. -F: fixed strings, not patterns.
-_GREP = ("grep", "-a", "-i", "-F", "-s")
+_GREP = ("xargs", "-0", "grep", "-a", "-i", "-F", "-s")
 
 
 def is_there() -> bool:
-    """Return whether grep is installed."""
-    return shutil.which("grep") is not None
+    """Return whether grep is installed, and xargs, which hands it as many names as a command may have."""
+    return all(map(shutil.which, ("grep", "xargs")))
 
 
 def words_of(query: str) -> list[str]:
@@ -60,43 +59,28 @@ def ranked(root: str, files: Sequence[str], query: str) -> list[str]:
 def _lines(root: str, files: Sequence[str], query_words: Sequence[str]) -> Iterator[tuple[str, int]]:
     """Yield each matching file with the number of lines that contain one of the words."""
     patterns = [argument for word in query_words for argument in ("-e", word)]
-    for output in _run(root, ["-c", "-H", "--null", *patterns], files):
-        for path, count in _COUNT.findall(output):
-            if int(count):
-                yield os.fsdecode(path), int(count)
+    for path, count in _COUNT.findall(_run(root, ["-c", "-H", "--null", *patterns], files)):
+        if int(count):
+            yield os.fsdecode(path), int(count)
 
 
 def _with(root: str, files: Sequence[str], word: str) -> Iterator[str]:
     """Yield the files that contain *word*."""
-    for output in _run(root, ["-l", "--null", "-e", word], files):
-        yield from (os.fsdecode(path) for path in output.split(b"\0") if path)
+    found = _run(root, ["-l", "--null", "-e", word], files).split(b"\0")
+    return (os.fsdecode(path) for path in found if path)
 
 
-def _run(root: str, options: Sequence[str], files: Iterable[str]) -> Iterator[bytes]:
+def _run(root: str, options: Sequence[str], files: Sequence[str]) -> bytes:
+    if not files:
+        return b""
     # In the C locale -i would ignore the case of ASCII letters only.
     environment = os.environ | {"LC_ALL": "en_US.UTF-8" if sys.platform == "darwin" else "C.UTF-8"}
-    for batch in _batches(files):
-        done = subprocess.run(  # noqa: S603 - a fixed command; names and words follow -- and -e
-            [*_GREP, *options, "--", *batch],
-            cwd=root,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            check=False,  # 1: no match, 2: a file could not be read; the matches in other files count
-        )
-        yield done.stdout
-
-
-def _batches(files: Iterable[str]) -> Iterator[list[str]]:
-    batch: list[str] = []
-    size_bytes = 0
-    for path in files:
-        length = len(os.fsencode(path)) + 1
-        if batch and size_bytes + length > MAX_COMMAND_BYTES:
-            yield batch
-            batch, size_bytes = [], 0
-        batch.append(path)
-        size_bytes += length
-    if batch:
-        yield batch
+    return subprocess.run(  # noqa: S603 - a fixed command; words follow -e, and names come last
+        [*_GREP, *options, "--"],
+        cwd=root,
+        env=environment,
+        input=b"".join(os.fsencode(path) + b"\0" for path in files),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        check=False,  # no match, or a file could not be read; the matches in other files count
+    ).stdout
