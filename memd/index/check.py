@@ -52,28 +52,13 @@ from memd.records import FileStamp, SourceText
 from memd.sources.scan import Rules, read_source, walk
 from memd.text import scripts_of
 
-# Kind → how it is repaired. `Repair` handles the kinds of MENDED in this order: "columns" after the data that
-# columns are derived from, and "published" last, since it shows the result of all others.
-MENDED: Final[Mapping[str, str]] = {
-    "words": "the table is filled again from the chunks",
-    "trigrams": "the table is filled again from the chunks",
-    "chunk": "its source is cut again",
-    "rows": "they are embedded again",
-    "postings": "the table is emptied, and filled again when there is time",
-    "codes": "the file is dropped, and made again when there is time",
-    "waiting": "who waits for a vector, and who gets none, is found out anew",
-    "stray": "it is removed",
-    "unfinished": "it is removed",
-    "stale": "it is read again",
-    "unindexed": "it is read",
-    "absent": "it is looked for",
-    "columns": "they are made again from chunks and vectors",
-    "published": "the database is read again",
-}
-NOT_MENDED: Final[Mapping[str, str]] = {
-    "database": "the index is built anew: memctl index --rebuild",
-    "foreign": "look whose it is: memd neither reads nor removes it",
-}
+# What `Repair` mends, in this order: "columns" after the data that columns are derived from, and "published"
+# last, since it shows the result of all others. Not "database": the index is built anew; nor "foreign", which
+# memd neither reads nor removes.
+MENDED: Final = (
+    "words", "trigrams", "chunk", "rows", "postings", "codes", "waiting", "stray", "unfinished", "stale",
+    "unindexed", "absent", "columns", "published",
+)  # fmt: skip
 
 TABLES: Final = {"words": "temp.word_postings", "trigrams": "temp.trigram_postings"}
 NEIGHBOURS = frozenset({"config.toml", "root"})  # other entries in the folder of an index
@@ -108,7 +93,7 @@ Texts = tuple[int, str, str]  # chunk, its text in the words table, its text in 
 class Finding:
     """One inconsistency."""
 
-    kind: str  # a key of MENDED or NOT_MENDED
+    kind: str  # one of MENDED, "database" or "foreign"
     text: str  # one line: the inconsistency and where it is
     names: tuple[str, ...] = ()  # paths of sources or names of files that the repair needs
     matrix: int = 0

@@ -337,15 +337,6 @@ class Indexer:
             del self._newest[next(iter(self._newest))]
         return done
 
-    @property
-    def has_waste(self) -> bool:
-        """Whether replaced or incompletely staged sources may still be on the disk."""
-        return self._index.writer.has_waste
-
-    def drop_some_waste(self) -> bool:
-        """Delete a slice of the waste; return False when none is left. For the writing thread."""
-        return self._index.drop_some_waste()
-
     def embed(self, vectors: Mapping[bytes, bytes], *, model_id: str) -> None:
         """Store vectors by the hash of their text."""
         with self._index.changes() as changes:

@@ -95,8 +95,8 @@ class IndexLoop:
             if not await self._context.disk.look():
                 await asyncio.sleep(MISSING_POLL_S)
                 continue
-            while self._indexer.has_waste:
-                await self._context.write(self._indexer.drop_some_waste)
+            while await self._context.write(self._context.index.drop_some_waste):
+                pass
             path = self._backlog.take_large(self._indexer.suspects)
             if path is None:
                 await self._large_work.wait()
@@ -176,7 +176,7 @@ class IndexLoop:
         if read or done.skipped:
             kept = {path: reason for path, reason in skipped.items() if path not in read}
             self._scanner.note_skipped(kept | {file.path: file.reason for file in done.skipped})
-        if self._indexer.has_waste:
+        if self._context.index.writer.has_waste:
             self._large_work.set()
         if done.unsettled:
             asyncio.get_running_loop().call_later(SETTLE_S, self.hint, done.unsettled)

@@ -9,7 +9,7 @@ import pytest
 
 from memd.errors import DeadlineError
 from memd.index import index as index_module
-from memd.index.check import MENDED, NOT_MENDED, Repair, findings, repair
+from memd.index.check import Repair, findings, repair
 
 NOTES = {
     "a.md": "# Title\n\nalpha zebra\n\n## Other\n\nbeta lion 浅草寺\n",
@@ -241,11 +241,6 @@ def test_a_repair_that_a_crash_ended_is_cleared_away(settled, tmp_path, monkeypa
     after.index.close()
     while not repairing.step(1):
         pass
-
-
-def test_every_kind_says_what_mends_it():
-    assert not MENDED.keys() & NOT_MENDED.keys()
-    assert all({**MENDED, **NOT_MENDED}.values())
 
 
 def test_a_check_lets_go_of_its_moment_when_much_is_saved(notes, monkeypatch):
