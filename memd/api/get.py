@@ -46,7 +46,6 @@ from memd.search.query import Query, restricted
 from memd.search.spelling import near_paths
 from memd.sources.scan import WHY_NOT, Rules, hash_of_file, look, read_source
 from memd.workspace.open import OpenWorkspace
-from memd.workspace.workspaces import Workspaces
 
 _URI = "memory:///"
 _LINK = re.compile(r"\[\[([^\]|#]+)(?:#[^\]|]*)?(?:\|[^\]]*)?\]\]")
@@ -293,23 +292,14 @@ def note_links(view: View, root: Path, source: Source) -> NoteLinks:
     )
 
 
-async def sources(
-    workspaces: Workspaces, opened: OpenWorkspace, params: SourcesParams, call: Call
-) -> Packed[SourcesResult]:
+def sources(opened: OpenWorkspace, params: SourcesParams, call: Call) -> Packed[SourcesResult]:
     """``sources``: a page of the indexed or skipped files, sorted by path, and the start of the next page."""
     filters = restricted(Query(""), filter_values(params, datetime.now().astimezone().date())).filters
-    skipped = {} if params.agent or not params.skipped else dict(opened.sync.scanner.skipped)
-    return await workspaces.read_files(_sources, opened, params, call, filters, skipped)
-
-
-def _sources(
-    opened: OpenWorkspace, params: SourcesParams, call: Call, filters: Filters, skipped: dict[str, str]
-) -> Packed[SourcesResult]:
-    result = (
-        _skipped(opened, skipped, params, filters)
-        if params.skipped
-        else _indexed(opened, params, call, filters)
-    )
+    if params.skipped:
+        skipped = {} if params.agent else dict(opened.sync.scanner.skipped)
+        result = _skipped(opened, skipped, params, filters)
+    else:
+        result = _indexed(opened, params, call, filters)
     return packed(SourcesResult(workspace=str(opened.workspace.root), **result))
 
 

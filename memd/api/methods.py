@@ -38,7 +38,7 @@ METHODS: dict[str, Method] = {
     "outline": Method("links.outline", params.OutlineParams, results.OutlineResult, 5.0, "opened"),
     "get": Method("get.get", params.GetParams, results.GetResult, 5.0, "files"),
     "history": Method("journal.history", params.HistoryParams, results.HistoryResult, 5.0, "read"),
-    "sources": Method("get.sources", params.SourcesParams, results.SourcesResult, 5.0, "opened"),
+    "sources": Method("get.sources", params.SourcesParams, results.SourcesResult, 5.0, "files"),
     "fields": Method("get.fields", params.FieldsParams, results.FieldsResult, 5.0, "read"),
     "extract_memory": Method(
         "entries.extract_memory", params.ExtractMemoryParams, results.ExtractMemoryResult, 30.0

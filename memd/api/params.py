@@ -83,20 +83,20 @@ class QueryParams(FilteredParams, frozen=True, kw_only=True):
 class ScopedParams(QueryParams, frozen=True, kw_only=True):
     """A query of one workspace, or of all that a team publishes."""
 
-    scope: Literal["workspace", "team"] = "workspace"
-
-
-class SearchParams(ScopedParams, frozen=True, kw_only=True):
-    """``search``: ranked hits."""
-
     path: Globs = []
-    explain: bool = False  # explain the score of each hit
-    prefix: bool = False  # the last word may be unfinished: if no chunk has it, complete it to a term
+    scope: Literal["workspace", "team"] = "workspace"
 
     @property
     def glob(self) -> Globs:
         """`path`, under the name that other methods use because their `path` is a source."""
         return self.path
+
+
+class SearchParams(ScopedParams, frozen=True, kw_only=True):
+    """``search``: ranked hits."""
+
+    explain: bool = False  # explain the score of each hit
+    prefix: bool = False  # the last word may be unfinished: if no chunk has it, complete it to a term
 
 
 class TimelineParams(QueryParams, frozen=True, kw_only=True):
@@ -118,7 +118,6 @@ class Begins(Struct, frozen=True, forbid_unknown_fields=True):
 class RecallParams(ScopedParams, frozen=True, kw_only=True):
     """``recall``: the core notes and the hits of a search, within a budget."""
 
-    path: Globs = []
     budget_tokens: Annotated[int, Meta(ge=1, le=MAX_BUDGET_TOKENS)] = 2000
     superseded: bool = False  # include superseded notes, and those past their last day
     format: Literal["markdown", "xml"] = "markdown"
@@ -129,11 +128,6 @@ class RecallParams(ScopedParams, frozen=True, kw_only=True):
     # answer has `keys`.
     known: Annotated[list[Key], Meta(max_length=MAX_KNOWN)] | None = None
     begins: Begins | None = None  # instead of hits: what is due, changed or new in a conversation's project
-
-    @property
-    def glob(self) -> Globs:
-        """`path`, as in SearchParams."""
-        return self.path
 
 
 class WhyParams(QueryParams, frozen=True, kw_only=True):

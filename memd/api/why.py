@@ -36,26 +36,11 @@ from memd.workspace.workspaces import Workspaces
 
 CLOSE_NAMES = 3  # similar names that are offered for a file that does not exist
 
-# Stage → its meaning, in the order in which the stages are examined.
-STAGES = {
-    "outside": "the path is not in the workspace",
-    "missing": "there is no such file, and none was indexed",
-    "not-a-source": "patterns, ignore rules, its name, size or content exclude the file",
-    "root-missing": "the workspace's folder is gone, and the file was not indexed before",
-    "not-indexed": "it is not indexed yet, or only its older version is",
-    "gone": "it was indexed, and has been deleted from the disk",
-    "empty": "it has no text, or no text at that line",
-    "filtered": "a filter excludes it",
-    "unmatched": "neither its words nor its meaning match",
-    "outside-pools": "it is not among the best candidates by words or by meaning",
-    "below-floor": "its score is below min_score",
-    "folded": "it is nearly the same as a better hit, which lists it",
-    "per-source": "the file already has its maximum of hits, for better chunks",
-    "outranked": "it ranks behind the last of the requested hits",
-    "returned": "it is in the answer",
-}
-
-
+# In the order in which they are examined; docs/explaining.md says what each means.
+STAGES = (
+    "outside", "missing", "not-a-source", "root-missing", "not-indexed", "gone", "empty", "filtered",
+    "unmatched", "outside-pools", "below-floor", "folded", "per-source", "outranked", "returned",
+)  # fmt: skip
 MAX_LIMIT = 1000  # hits in one request
 
 _NOT_INDEXED = {
@@ -96,7 +81,7 @@ class Diagnosis:
     root: str
     line: int | None
     request: PreparedQuery
-    stage: str = ""  # a key of STAGES, once it is known
+    stage: str = ""  # one of STAGES, once it is known
     off: str = ""  # why the vector arm did not run; "" if it could
     generation: int = 0
     is_there: bool = True  # the workspace's folder exists
