@@ -163,10 +163,16 @@ def test_all_links_to_a_hub_come_each_once(daemon, tmp_path):
 
 
 def test_no_link_is_broken_before_the_first_index_has_ended(daemon, tmp_path):
-    count = 1_500
-    notes = {f"{number % 20}/n{number}.md": f"# N{number}\n\nwords {number}\n" for number in range(count)}
-    root = daemon.add_notes(tmp_path / "notes", notes)
-    one = Editor(daemon, root)
+    """The note is opened when the index has just begun."""
+    count, root = 1_500, tmp_path / "notes"
+    for number in range(count):
+        note = root / f"{number % 20}/n{number}.md"
+        note.parent.mkdir(parents=True, exist_ok=True)
+        note.write_text(f"# N{number}\n\nwords {number}\n")
+    (root / "memory").mkdir()
+    (root / "memory/config.toml").write_text('provider = "none"\n')
+    one = Editor(daemon, str(root))
+    daemon.call("workspace.add", path=str(root))
     one.open("log.md", "".join(f"[[n{number}]]\n" for number in range(0, count, 50)) + "[[none]]\n")
     assert [hint["message"] for hint in one.hints("log.md")] == ["none: no such note"]
     assert one.end() == 0
