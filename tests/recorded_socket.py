@@ -39,6 +39,7 @@ class Recorded:
         self.path = Path(self._folder, "recorded.sock")
         self.exchanges: list[Exchange] = []
         self._pumps: list[threading.Thread] = []
+        self._clients: list[socket.socket] = []
         self._listening = socket.socket(socket.AF_UNIX)
         self._listening.bind(str(self.path))
         self._listening.listen()
@@ -48,8 +49,11 @@ class Recorded:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, failed: object, *_: object) -> None:
         self._listening.shutdown(socket.SHUT_RDWR)
+        for client in self._clients if failed else ():  # whose process may wait for ever
+            with contextlib.suppress(OSError):
+                client.shutdown(socket.SHUT_RDWR)
         for thread in (self._accepting, *self._pumps):
             thread.join()
         self._listening.close()
@@ -65,6 +69,7 @@ class Recorded:
             daemon.connect(str(self._daemon))
             exchange = Exchange()
             self.exchanges.append(exchange)
+            self._clients.append(client)
             both = (client, daemon, exchange.sent), (daemon, client, exchange.received)
             pumps = [threading.Thread(target=_pump, args=one) for one in both]
             for pump in pumps:
