@@ -32,6 +32,7 @@ from memd.index import postings_table
 from memd.index.columns import HAS_NUMPY, StoredSlice, chunks_in, only_living, take
 from memd.index.database import FRONT, open_scratch
 from memd.index.index import DATABASE, FILE_NAMES, Index
+from memd.index.indexer import PARSING
 from memd.index.links import key_of, supersession
 from memd.index.matrices import matrix_name
 from memd.index.snapshot import View
@@ -530,7 +531,7 @@ def _strays(index: Index) -> Iterator[Finding]:
         if any(name.fullmatch(path.name) for name in FILE_NAMES) and not path.is_dir():
             if not index.owns(path):
                 yield Finding("stray", f"{path.name} belongs to nothing", (path.name,))
-        elif path.name not in ours:
+        elif path.name not in ours and not path.name.startswith(PARSING):
             yield Finding("foreign", f"{path.name} is none of memd's files")
 
 

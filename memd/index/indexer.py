@@ -26,6 +26,7 @@ from memd.records import ChunkLimits, FileStamp, Skipped, SourceText, Tokenizer
 from memd.sources.scan import Rules, changes, read_source, steps
 
 log = structlog.get_logger()
+PARSING = "parsing."  # how the names of the files of `Suspects` begin
 CACHED_STAMPS = 50_000  # sources whose stamps are kept in memory, about 300 bytes each
 # A commit is a point where a query sees more and a newer save may overtake; each costs an fsync.
 COMMIT_EVERY_S = 0.1
@@ -414,20 +415,20 @@ class Suspects:
 
     def clear_all(self) -> None:
         """Remove all records, when the daemon stops regularly."""
-        for file in self._folder.glob("parsing.*"):
+        for file in self._folder.glob(f"{PARSING}*"):
             with suppress(OSError):
                 file.unlink(missing_ok=True)
 
     def left(self) -> frozenset[str]:
         """Return the paths that were being parsed when the daemon last ended."""
         found: set[str] = set()
-        for file in self._folder.glob("parsing.*"):
+        for file in self._folder.glob(f"{PARSING}*"):
             with suppress(OSError, ValueError):
                 found.update(path for path in json.loads(file.read_bytes()) if isinstance(path, str))
         return frozenset(found)
 
     def _file(self, lane: str) -> Path:
-        return self._folder / f"parsing.{lane}"
+        return self._folder / f"{PARSING}{lane}"
 
 
 def _kept_stamp(reading: Reading) -> FileStamp:

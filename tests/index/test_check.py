@@ -10,6 +10,7 @@ import pytest
 from memd.errors import DeadlineError
 from memd.index import index as index_module
 from memd.index.check import Repair, findings, repair
+from memd.index.indexer import Suspects
 
 NOTES = {
     "a.md": "# Title\n\nalpha zebra\n\n## Other\n\nbeta lion 浅草寺\n",
@@ -176,6 +177,7 @@ def test_files_that_belong_to_nothing_are_found(settled):
     (settled.state / "vectors.9.f32").write_bytes(b"left by a crash")
     (settled.state / "notes.txt").write_text("somebody's")
     (settled.state / "config.toml").write_text("")
+    Suspects(settled.state).mark("small", ["a.md"])  # is being parsed
     assert [(one.kind, one.repairable) for one in found(settled)] == [("foreign", False), ("stray", True)]
     mend(settled)
     assert not (settled.state / "vectors.9.f32").exists()

@@ -1,5 +1,7 @@
 """What must be searchable, read from the disk by rules written anew here, simpler than memd's."""
 
+import os
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,27 +27,35 @@ def truth(root: Path, linked: set[int]) -> Truth:
         linked: inodes that had two names once: a save under one of them is no event of the other.
     """
     found = Truth()
-    own = _lines(root / "memory" / ".memdignore")
-    for path in _files(root, root, own, own):
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=root, capture_output=True, check=False).stdout
+    tracked = {root / os.fsdecode(name) for name in listed.split(b"\0") if name}
+    tracked |= {above for path in tracked for above in path.parents}
+    for path in _files(root, root, [], _lines(root / "memory" / ".memdignore"), tracked):
         if path.name.endswith(SUFFIXES) and _is_text(path):
             _take(found, root, path, linked)
     return found
 
 
-def _files(root: Path, folder: Path, rules: list[str], own: list[str]) -> Iterator[Path]:
-    """Yield the files that are neither hidden nor ignored."""
+def _files(
+    root: Path, folder: Path, rules: list[str] | None, own: list[str], tracked: set[Path]
+) -> Iterator[Path]:
+    """Yield the files that are neither hidden nor ignored; no *rules*: what git does not track is."""
     if not _lets_in(root, folder, OWNER_FOLDER):
         return
     if folder != root and any((folder / mark).is_file() for mark in FOREIGN):
         return
-    is_in_memory = folder.is_relative_to(root / "memory")
-    rules = own if is_in_memory else [*rules, *_lines(folder / ".gitignore")]
+    if folder.is_relative_to(root / "memory"):
+        rules = []
+    elif rules is not None:
+        rules = [*rules, *_lines(folder / ".gitignore")]
     for path in folder.iterdir():
         is_folder = path.is_dir() and not path.is_symlink()
-        if path.name.startswith(".") or path.name in rules or (is_folder and f"{path.name}/" in rules):
+        names = {path.name, f"{path.name}/"} if is_folder else {path.name}
+        is_ignored = rules is None or not names.isdisjoint(rules)
+        if path.name.startswith(".") or not names.isdisjoint(own) or (is_ignored and path not in tracked):
             continue
         if is_folder:
-            yield from _files(root, path, rules, own)
+            yield from _files(root, path, None if is_ignored else rules, own, tracked)
         else:
             yield path
 
