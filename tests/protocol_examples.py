@@ -41,6 +41,8 @@ STAND_INS: dict[str, Any] = {
     "onnxruntime": "1.23.2",
     "packages": {"apsw": "3.54.0", "numpy": "2.3.4"},
     "paused_until": 1778141400.0,
+    "pending": 0,  # a note that was just saved is read once more, at any moment
+    "pending_files": 0,
     "pid": 4711,
     "python": "3.13.9",
     "requests": [{"at": 1778140800.0, "method": "search", "ms": 6.1, "answer_bytes": 1204, "failed": False}],
