@@ -52,8 +52,10 @@ def _answered_prompts(place: Home, client: Client, options: Namespace) -> list[s
     for text in notes(options.notes):
         query = " ".join(sorted(set(text.split()[3:]), key=len)[-WORDS:])
         asked = {"workspace": str(place.notes), "query": query, "sure": True, "core": False}
-        if len(found) < options.prompts and client.call("recall", asked)["confidence"] != "none":
-            found.append(query)
+        if len(found) < options.prompts:
+            answer = client.call("recall", asked)
+            if answer["text"] and answer["confidence"] != "none":
+                found.append(query)
     return found
 
 

@@ -1,8 +1,18 @@
 """A note or section that is called like the query comes before those that only speak of it."""
 
+from typing import NamedTuple
+
 import pytest
 
 from memd.search.called import by_titles, words_of
+
+
+class Hit(NamedTuple):
+    """What `by_titles` reads of a candidate."""
+
+    id: int
+    source: int
+
 
 TALK = {
     f"talk/{n}.md": f"# Talk {n}\n\nRFC 1071, adr 17, velvet harbour, OPS 2210 and Node 18.4.1 {n}.\n"
@@ -113,6 +123,12 @@ def test_titles_lead_where_sources_alone_are_known(notes):
         )
         best = max(called, key=lambda one: called[one].added)
         assert next(hit.source.path for hit in answer.hits if hit.candidate.id == best) == path
+
+
+@pytest.mark.parametrize(("title", "query"), [("Où", "ou"), ("I'M", "im"), ("王の塔", "王の塔")])
+def test_a_name_of_one_word_is_known_by_its_letters_alone(notes, title, query):
+    notes.save({"short.md": f"# {title}\n\nText.\n"})
+    assert by_titles(query, (), [Hit(1, 1)], notes.index.snapshot.sources)[1].how == "whole"
 
 
 @pytest.mark.parametrize(
