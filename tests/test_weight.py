@@ -36,7 +36,7 @@ CEILINGS = {
     "benchmarks": 9_247,
 }
 
-RUNS_BYTES = 536_566  # of benchmarks/runs: the newest run of each figure that a page names
+RUNS_BYTES = 541_344  # of benchmarks/runs: the newest run of each figure that a page names
 
 
 @pytest.mark.parametrize(("package", "ceiling"), CEILINGS.items())
