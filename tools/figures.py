@@ -56,7 +56,7 @@ FIGURES = (
     Figure("calibration", f"calibration {SETS} {PAIRS} --headings {{notes}} --indexes {{work}}/c", SEARCH),
     Figure("injection", f"injection {PARTS} {PAIRS} --headings {{notes}} --kept {{work}}/injection", SEARCH),
     Figure("overhead", f"overhead {{sample}} {{notes}} {ASKED}", DAEMON),
-    Figure("freshness", "freshness", DAEMON),
+    Figure("freshness", "freshness saves", DAEMON),
     Figure("indexing", "indexing {notes}", DAEMON),
     Figure("first_answer", "first_answer {notes} --whole", (*DAEMON, "memctl")),
     Figure("client_start", "client_start", ("memctl",)),
