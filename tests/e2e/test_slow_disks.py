@@ -174,12 +174,11 @@ def test_a_daemon_starts_beside_a_disk_that_hangs(unstarted, slow, tmp_path):
 
 def test_nobody_waits_for_work_that_makes_no_progress(unstarted, slow, tmp_path):
     root = str(tmp_path / "slow")
+    time.sleep(1)  # until the last event of the note's own writing has come
     slow.take(1e9)
     unstarted.call("index", workspace=root, wait=False)
     checks = until(lambda: {c["name"]: c for c in unstarted.call("health")["checks"] if not c["ok"]}, 30)
-    # A file that was read within a moment of its save is read again, maybe only now.
-    steps = (f"with the scan of {root}", "with indexing of bittern.md")
-    assert any(step in checks[root]["detail"] for step in steps), checks[root]
+    assert f"with the scan of {root}" in checks[root]["detail"]
     done = unstarted.memctl("index", cwd=tmp_path / "quick", env={"MEMD_WORKSPACE": root})
     assert (done.returncode, "no progress" in done.stderr) == (exits.BUSY, True), done
     slow.take(0)

@@ -83,7 +83,7 @@ class Life(RuleBasedStateMachine):
         if then == "save":
             self.save("between.md", "word1 one\n", embed=True)
         elif then == "waste":
-            indexing.drop_some_waste()
+            notes.index.drop_some_waste()
         else:
             self.save(path, "word2 zebra\n", embed=False)
         while not indexing.stage(readings, budget_s=0):
