@@ -14,7 +14,6 @@ WRITE_TIMEOUT_S = 35.0  # the daemon's own deadline is 30
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Options of `memctl add`."""
     parser.add_argument("words", nargs="*", metavar="CONTENT", help='Markdown; from stdin if absent or "-"')
     parser.add_argument(
         "--topic", type=any_text,

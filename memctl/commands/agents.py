@@ -27,7 +27,6 @@ NOWHERE = "it is in no workspace, none is named, and not exactly one is register
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Options of `memctl agents`."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions")
     added = actions.add_parser("install", help="add memctl to a client's configuration")
     workspace_option(added)

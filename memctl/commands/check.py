@@ -11,7 +11,6 @@ from memctl.text import one_line
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Options of `memctl check`."""
     parser.add_argument("--repair", action="store_true", help="repair what was found, from the notes")
     workspace_option(parser)
     parser.add_argument("--json", action="store_true", help="one object: ok, findings, checked, took_ms")
@@ -22,7 +21,6 @@ line for each finding. The exit code is 0 if no problem is left, 9 otherwise. No
 
 
 def run(args: Namespace) -> int:
-    """Check one workspace, and repair it on request."""
     params = {"workspace": workspaces.find(args.workspace), "repair": args.repair}
     with common.daemon() as client:
         answer = common.wait_for(client, "check", params)

@@ -10,7 +10,6 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Options of `memctl completions`."""
     parser.add_argument("shell", choices=SHELLS, help="the shell to print a script for")
     parser.epilog = """\
 Prints a script and changes nothing. Generate it again after an update of memd.
@@ -23,7 +22,6 @@ examples:
 
 
 def run(args: Namespace) -> int:
-    """Print the script."""
     from memctl.completion.pages import pages  # imports every command
 
     module = import_module(f"memctl.completion.{args.shell}")

@@ -10,7 +10,6 @@ PLUGINS = Path(__file__).resolve().parents[1] / "editors"
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Options of `memctl editors`."""
     parser.add_argument("editor", choices=("nvim", "vscode"), help="the editor")
     parser.epilog = """\
 Prints a folder of this installation and changes nothing. Neovim loads the plugin at its next start after:
@@ -25,7 +24,6 @@ Vim and Emacs read `memctl search --vimgrep`: docs/editors.md has the configurat
 
 
 def run(args: Namespace) -> int:
-    """Print the folder of the plugin."""
     folder = PLUGINS / args.editor
     if not folder.is_dir():
         raise CommandError(f"{folder} is missing: install memd again", exits.INTERNAL)

@@ -37,7 +37,6 @@ Fields = dict[str, Any]
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Options of `memctl eval`."""
     questions = parser.add_argument_group("questions").add_mutually_exclusive_group()
     questions.add_argument(
         "--golden", type=filled_path, metavar="FILE", help='JSON lines: {"query": …, "path": …, "line": …}'

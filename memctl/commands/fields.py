@@ -20,7 +20,6 @@ OFFER_TIMEOUT_S = 1.0  # a completion that takes longer is in the way
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Options of `memctl fields`."""
     parser.add_argument("key", nargs="?", type=any_text, metavar="KEY", help="list the values of this key")
     parser.add_argument("-n", "--limit", type=count, metavar="N", help="at most N lines (default: 100)")
     source_options(parser.add_argument_group("filters"))

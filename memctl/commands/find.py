@@ -16,7 +16,6 @@ CHECKED = {"query": "memdfind", "prefix": True}
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Options of `memctl find`."""
     parser.add_argument("words", nargs="*", metavar="WORD", help="text to begin the query with")
     workspaces_option(parser)
     parser.add_argument("-n", "--limit", type=count, metavar="N", help=f"at most N hits (default: {LIMIT})")
@@ -42,7 +41,6 @@ examples:
 
 
 def run(args: Namespace) -> int:
-    """Show the screen until the user leaves it."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise CommandError("find needs a terminal; programs use memctl search --jsonl WORD…")
     if args.limit and args.limit > MOST:

@@ -23,7 +23,6 @@ _ID = re.compile(r"[0-9a-f]{16}")  # never the path of an entry
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Options of `memctl forget`."""
     parser.add_argument(
         "entry", type=any_text, nargs="?", metavar="PATH",
         help="from the current folder, or the id of an entry",

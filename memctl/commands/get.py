@@ -14,7 +14,6 @@ from memctl.text import any_text, one_line
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Options of `memctl get`."""
     parser.add_argument(
         "source", type=any_text, metavar="PATH[:LINE[-LINE]]",
         help="from the current folder, as search prints it; or the note's title",
@@ -37,7 +36,6 @@ examples:
 
 
 def run(args: Namespace) -> int:
-    """Print a source or its lines."""
     root = workspaces.find(args.workspace)
     params = {"workspace": root, **place_of(args.source, root, titled=True)}
     answer = common.asked("get", params)

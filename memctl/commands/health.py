@@ -11,7 +11,6 @@ HEALTH_TIMEOUT_S = 60.0  # a real search, after a cold start with the model to l
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Options of `memctl health`."""
     workspace_option(parser)
     parser.add_argument("--json", action="store_true", help="one object: ok, checks")
     parser.epilog = (
@@ -20,7 +19,6 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Print each check and the verdict."""
     root = workspaces.if_any(args.workspace)
     params = {"workspace": root} if root else {}  # without a workspace, memd checks all of them
     answer = common.asked("health", params, timeout_s=HEALTH_TIMEOUT_S)

@@ -24,7 +24,6 @@ SHOWN = 20  # files of a list that are shown; --json has all
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Options of `memctl import`."""
     clients = tuple(dict.fromkeys(CLIENTS + MEMORIES))
     parser.add_argument("client", choices=clients, metavar="CLIENT", help=", ".join(clients))
     parser.add_argument(
@@ -98,7 +97,6 @@ examples:
 
 
 def run(args: Namespace) -> int:
-    """Run the import in a separate process and print its report."""
     from memctl import child  # imports subprocess, which help and completions do not need
 
     _check(args)

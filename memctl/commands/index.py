@@ -9,7 +9,6 @@ from memctl.output.status import counted, moment
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Options of `memctl index`."""
     workspace_option(parser)
     parser.add_argument(
         "--rebuild", action="store_true",
@@ -29,7 +28,6 @@ only unmounted. --purge deletes it now.
 
 
 def run(args: Namespace) -> int:
-    """Bring the index up to date."""
     root = workspaces.find(args.workspace)
     options = {"rebuild": args.rebuild} | ({"purge": True} if args.purge else {})
     with common.daemon() as client:

@@ -24,7 +24,6 @@ SCAN_TIMEOUT_S = 120.0  # registering counts the sources of a folder, which may 
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Options of `memctl init`."""
     parser.add_argument("folder", nargs="?", default=".", metavar="DIR", help="(default: the current folder)")
     parser.add_argument("--force", action="store_true", help="also for / and the home folder")
     parser.add_argument(

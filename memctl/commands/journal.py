@@ -15,7 +15,6 @@ ID_CHARS = 6  # characters of a forgotten entry's id: as many as its file name h
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Options of `memctl journal`."""
     parser.add_argument(
         "note", type=any_text, nargs="?", metavar="PATH",
         help="from the current folder, as search prints it: what a note supersedes, and what supersedes it",

@@ -21,7 +21,6 @@ WHY = {
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Options of `memctl links`."""
     parser.add_argument(
         "source", nargs="?", type=any_text, metavar="PATH",
         help="a note, from the current folder, or its title",

@@ -32,7 +32,6 @@ POLL_S = 0.25  # as tail -f without inotify; faster than people read
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Options of `memctl log`."""
     parser.add_argument(
         "-n", "--lines", type=count_or_none, default=LINES, metavar="N",
         help=f"the last N lines (default: {LINES})",

@@ -19,7 +19,6 @@ PAGE = 1000  # files in one answer, the daemon's limit
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Options of `memctl ls`."""
     parser.add_argument(
         "paths", nargs="*", type=any_text, metavar="PATH",
         help="files, folders or patterns, from the current folder (default: the current folder)",

@@ -5,7 +5,6 @@ from argparse import ArgumentParser, Namespace
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """`memctl lsp` has no options of its own."""
     parser.add_argument("--stdio", action="store_true", help="accepted, for editors that add it")
     parser.epilog = """\
 It serves the notes that the editor opens, each with the workspace around it. docs/editors.md has the set-up.
@@ -16,7 +15,6 @@ example, for Neovim 0.11:
 
 
 def run(_: Namespace) -> int:
-    """Serve one editor until it ends."""
     if sys.stdin.isatty():
         from memctl.commands import common
 

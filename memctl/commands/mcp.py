@@ -10,7 +10,6 @@ from memctl.commands import common
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Options of `memctl mcp`."""
     workspace_option(parser)
     parser.epilog = """\
 Tools: search_memory, recall, extract_memory, get, why_memory, forget_memory. Notes are resources

@@ -22,7 +22,6 @@ MEASURE_TIMEOUT_S = 300.0  # six chunks are embedded; a large model on a small m
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Options of `memctl models`."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions")
     added = actions.add_parser("add", help="download a model; the only command of memd that downloads")
     added.add_argument("repo", metavar="REPO", help="on the hub, as intfloat/multilingual-e5-small")

@@ -9,7 +9,6 @@ from memctl.exits import CommandError
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Options of `memctl open`."""
     parser.add_argument("number", nargs="?", type=count, default=1, metavar="N", help="(default: 1)")
     parser.epilog = """\
 Opens the hit in $MEMCTL_EDITOR, $VISUAL or $EDITOR. Each terminal has the hits of its own last search; only

@@ -24,7 +24,6 @@ def duration(raw: str) -> float:
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Options of `memctl pause`."""
     how = parser.add_mutually_exclusive_group()
     how.add_argument(
         "--for", dest="duration_s", type=duration, default=DEFAULT_S, metavar="DURATION",

@@ -10,7 +10,6 @@ from memctl.commands import common
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Options of `memctl ping`."""
     parser.add_argument("--no-start", action="store_true", help="do not start a daemon if none runs")
     parser.add_argument("--json", action="store_true", help="one object: pong, pid, instance_id, socket")
 

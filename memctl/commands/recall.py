@@ -14,7 +14,6 @@ OMITTED_SHOWN = 3  # arbitrary: enough to see the reasons; dozens may be left ou
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Options of `memctl recall`."""
     parser.add_argument("words", nargs="*", metavar="WORD", help=common.QUERY_HELP)
     workspace_option(parser)
     parser.add_argument("-b", "--budget", type=count, metavar="N", help="at most N tokens (default: 2000)")

@@ -7,12 +7,10 @@ from memctl.commands import common
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Options of `memctl restart`: none."""
     parser.epilog = "After an update of memd, this starts the new version.\n"
 
 
 def run(_args: Namespace) -> int:
-    """Stop the daemon and start it again."""
     launch.stop_daemon()
     with launch.ensure_daemon() as started:
         return common.print_daemon(started, "restarted")

@@ -16,7 +16,6 @@ REVIEW_TIMEOUT_S = 35.0  # the daemon's own deadline is 30
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Options of `memctl review`."""
     parser.add_argument("-n", "--limit", type=count, metavar="N", help="at most N entries (default: 50)")
     parser.add_argument(
         "--unused", action="store_true", help="only entries that were never given to an agent"

@@ -17,7 +17,6 @@ MOST_OF_A_FILE = 1000  # the most that a request may ask for
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Options of `memctl search`."""
     parser.add_argument("words", nargs="*", metavar="WORD", help=common.QUERY_HELP)
     workspaces_option(parser)
     parser.add_argument(

@@ -9,7 +9,6 @@ from memctl.text import one_line
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Options of `memctl service`."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions", required=True)
     actions.add_parser("install", help="write memd.socket and memd.service, listen now and after each login")
     actions.add_parser("uninstall", help="stop memd and remove what install wrote")
@@ -23,7 +22,6 @@ macOS there is nothing to install: memctl starts memd when needed.
 
 
 def run(args: Namespace) -> int:
-    """Install, remove or show the units."""
     if args.action == "install":
         for path in service.install():
             print(one_line(str(path)))

@@ -12,7 +12,6 @@ from memctl.text import any_text
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Options of `memctl similar`."""
     parser.add_argument(
         "source", type=any_text, metavar="PATH[:LINE]",
         help="a note, from the current folder, as search prints it",
@@ -32,7 +31,6 @@ examples:
 
 
 def run(args: Namespace) -> int:
-    """Print the most similar chunks of other notes."""
     workspace = workspaces.find(args.workspace)
     place = place_of(args.source, workspace)
     params = {"workspace": workspace, "path": place["path"], **common.filters(args, workspace, path="glob")}

@@ -9,14 +9,12 @@ from memctl.commands import common
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Options of `memctl start`: none."""
     parser.epilog = (
         "Other commands start it when they need it; with memctl service install, systemd starts it.\n"
     )
 
 
 def run(_args: Namespace) -> int:
-    """Make sure that a daemon runs."""
     with suppress(NoDaemonError), Client.connect() as running:
         return common.print_daemon(running, "runs already")
     with launch.ensure_daemon() as started:

@@ -32,7 +32,6 @@ class StatusReply(NamedTuple):
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Options of `memctl status`."""
     how = parser.add_mutually_exclusive_group()
     how.add_argument(
         "--watch", nargs="?", type=seconds, const=EVERY_S, metavar="SECONDS",

@@ -6,11 +6,9 @@ from memctl import exits, launch
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Options of `memctl stop`: none."""
     parser.epilog = "Also stops the systemd socket, which would start it again at the next command.\n"
 
 
 def run(_args: Namespace) -> int:
-    """Stop the daemon and wait for its end."""
     print("stopped" if launch.stop_daemon() else "memd was not running")
     return exits.OK

@@ -10,7 +10,6 @@ SYNC_TIMEOUT_S = 60.0  # as Watchman's: a whole tree may just have been saved
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Options of `memctl sync`."""
     workspace_option(parser)
     parser.add_argument(
         "--timeout", type=seconds, default=SYNC_TIMEOUT_S, metavar="S",
@@ -27,7 +26,6 @@ example:
 
 
 def run(args: Namespace) -> int:
-    """Wait until the index has all notes saved before the call."""
     with common.daemon() as client:
         answer = common.synced(client, workspaces.find(args.workspace), args.timeout)
     if args.json:

@@ -16,7 +16,6 @@ CHECK_TIMEOUT_S = 600.0  # a listing of a million sources over a network
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Options of `memctl team`."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions")
     shown = actions.add_parser("status", help="print the store and what is published to it (the default)")
     shown.add_argument("--json", action="store_true", help="one object")

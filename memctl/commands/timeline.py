@@ -14,7 +14,6 @@ from memctl.text import one_line
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Options of `memctl timeline`."""
     parser.add_argument("words", nargs="*", metavar="WORD", help=common.QUERY_HELP)
     workspace_option(parser)
     parser.add_argument("-n", "--limit", type=count, metavar="N", help="of at most N hits (default: 100)")
@@ -37,7 +36,6 @@ examples:
 
 
 def run(args: Namespace) -> int:
-    """Print the days."""
     from memctl.commands.eval import check_plot  # rarely needed
 
     check_plot(args.plot)

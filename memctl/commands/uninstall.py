@@ -24,7 +24,6 @@ REMOVE_TIMEOUT_S = 60.0  # an index may have gigabytes to delete
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Options of `memctl uninstall`."""
     parser.add_argument(
         "--purge", action="store_true", help="also forget all workspaces and delete their indexes"
     )

@@ -15,7 +15,6 @@ PATHS_SHOWN = 3  # arbitrary, to fit on one line; --json has all that memd sends
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Options of `memctl watch`."""
     workspace_option(parser)
     parser.add_argument("--json", action="store_true", help="one object a line for each event")
     parser.epilog = """\

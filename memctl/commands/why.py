@@ -18,7 +18,6 @@ from memctl.text import any_text, one_line, wants_colour
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Options of `memctl why`."""
     parser.add_argument(
         "source", type=any_text, metavar="PATH[:LINE]",
         help="the note, from the current folder, as search prints it",
@@ -47,7 +46,6 @@ examples:
 
 
 def run(args: Namespace) -> int:
-    """Print the stage that dropped a note, and advice."""
     query = common.words_of(args)
     if not query.strip():
         raise CommandError("which query? memctl why PATH WORD… (--help has examples)")

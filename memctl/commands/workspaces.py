@@ -21,7 +21,6 @@ MANY_SOURCES = 100  # arbitrary: embedding so many again takes about a minute
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Options of `memctl workspaces`."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions")
     shown = actions.add_parser("list", help="print each workspace (the default)")
     shown.add_argument("--json", action="store_true", help="one object")
