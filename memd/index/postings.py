@@ -288,8 +288,8 @@ class TermPostings:
         known = self.cached.get((term, after))
         if known is not None and known.generation > self.generation:
             return reader.counted(term, after)
-        if known is None or known.last < self.newest:
-            known = known or Cached(after, no_part(), self.generation)
+        known = known or Cached(after, no_part(), self.generation)
+        if known.last < self.newest:
             part = joined(known.part, reader.counted(term, known.last))
             known = Cached(self.newest, part, self.generation)
             self.cached.put((term, after), known, TERM_BYTES + part.size_bytes)

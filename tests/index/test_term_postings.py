@@ -417,3 +417,13 @@ def test_truth_is_not_empty(filed):
 def test_the_limits_are_those_that_are_documented():
     """Where FTS5 alone is fast enough no row is made."""
     assert (postings_table.MIN_CHUNKS, postings_table.TAIL_SHARE) == (20_000, 1 / 20)
+
+
+def test_a_pass_writes_the_most_frequent_words_first(notes):
+    notes.save(texts(0, 30), embed=False)
+    building = notes.index.postings.begin()
+    documents: list[int] = []
+    while not building.is_done:
+        documents += [sum(map(bool, row.counts)) for row in building.step(0.0)]
+    assert len(documents) > 20
+    assert documents == sorted(documents, reverse=True)
