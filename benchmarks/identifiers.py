@@ -111,8 +111,7 @@ KINDS: Mapping[str, Draw] = {
 
 
 def made(count: int, titles: str, seed: int = SEED) -> tuple[dict[str, str], dict[str, list[str]]]:
-    """
-    Make the notes.
+    """Make the notes.
 
     Args:
         count: notes.
@@ -143,8 +142,7 @@ def _different(rng: random.Random, draw: Draw, count: int) -> list[str]:
 def measure(
     built: Indexed, drawn: Mapping[str, list[str]], asked: int, **changes: object
 ) -> list[dict[str, object]]:
-    """
-    Ask for identifiers of each kind.
+    """Ask for identifiers of each kind.
 
     Args:
         built: the index of the notes.
@@ -191,8 +189,7 @@ def written(notes: Path, count: int) -> dict[str, str]:
 def measure_lines(
     built: Indexed, notes: Path, names: Mapping[str, str], **changes: object
 ) -> list[dict[str, object]]:
-    """
-    Ask for identifiers of real notes.
+    """Ask for identifiers of real notes.
 
     Args:
         built: the index of the notes.

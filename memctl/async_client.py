@@ -62,8 +62,7 @@ class AsyncClient(AsyncMethods):
         timeout_s: float | None = CALL_TIMEOUT_S,
         on_progress: Progress | None = None,
     ) -> Any:
-        """
-        Call a method and wait for the answer; beyond IN_FLIGHT calls, the latest ones wait for the first.
+        """Call a method and wait for the answer; beyond IN_FLIGHT calls, the latest ones wait for the first.
 
         Args:
             method: a name from docs/protocol.md, as "search".
@@ -103,8 +102,7 @@ class AsyncClient(AsyncMethods):
                     self._waiting.pop(id_, None)
 
     async def events(self, workspace: str | None = None) -> AsyncIterator[dict[str, Any]]:
-        """
-        Yield events of one workspace, or of all, from the first iteration on.
+        """Yield events of one workspace, or of all, from the first iteration on.
 
         memd sends no events while a request of the connection is open, so use a separate connection to follow
         for long. The events have the keys of `memctl.client.Client.events`.

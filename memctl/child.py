@@ -22,8 +22,7 @@ _LAST = frozenset({"report", "nothing", "error", "again"})
 def report(
     command: Sequence[str], what: str, handle: Callable[[dict[str, Any]], None] | None = None
 ) -> dict[str, Any]:
-    """
-    Run a program and return its report; notes and progress go to stderr.
+    """Run a program and return its report; notes and progress go to stderr.
 
     Args:
         command: the module and its arguments.

@@ -73,8 +73,7 @@ class Client(Methods):
     def connect(
         cls, path: str | PathLike[str] | None = None, *, timeout_s: float = CONNECT_TIMEOUT_S
     ) -> Self:
-        """
-        Connect to the daemon at *path*; None: at the user's default socket.
+        """Connect to the daemon at *path*; None: at the user's default socket.
 
         If nothing listens at the default socket, the socket in the lock of the state directory is tried: the
         daemon's environment may have had another XDG_RUNTIME_DIR.
@@ -99,8 +98,7 @@ class Client(Methods):
         timeout_s: float | None = CALL_TIMEOUT_S,
         on_progress: Callable[[dict[str, Any]], None] | None = None,
     ) -> Any:
-        """
-        Call a method and wait for the answer.
+        """Call a method and wait for the answer.
 
         Args:
             method: a name from docs/protocol.md, as "search".
@@ -127,8 +125,7 @@ class Client(Methods):
             raise
 
     def events(self, workspace: str | None = None) -> Iterator[dict[str, Any]]:
-        """
-        Follow the events of one workspace, or of all, from now on.
+        """Follow the events of one workspace, or of all, from now on.
 
         All events after this returns are delivered, also those between two steps of the iterator. The
         connection may be used for other calls in between. A second call of `events` replaces the workspace of
@@ -214,8 +211,7 @@ class Client(Methods):
 
 
 def older_daemon(place: str | None = None) -> "Holder | None":
-    """
-    Return the holder of the lock if it is a running daemon older than this client; otherwise None.
+    """Return the holder of the lock if it is a running daemon older than this client; otherwise None.
 
     Args:
         place: the socket at which the daemon must listen; None: any.

@@ -1,4 +1,4 @@
-"""The codes of what a search did without, and what they mean to people; for memctl and memd."""
+"""The codes in answers: what a search did without, why a link means no note; for memctl and memd."""
 
 # What an answer lacks, `degraded`: each heals by itself, or says what to do.
 DEGRADED = {
@@ -22,6 +22,15 @@ NO_VECTOR_ARM = {
     "no-words": "the query has no words",
     "other-model": "the model was changed a moment ago",
     "script": "the model does not read the query's script",
+}
+
+# Why a link means no note or no place of one, `why`.
+NO_NOTE = {
+    "missing": "no such note",
+    "outside": "outside of the workspace",
+    "ambiguous": "several notes have this name",
+    "part": "no such heading",
+    "file": "no note",
 }
 
 MEANING = DEGRADED | NO_VECTOR_ARM  # a code of a newer memd is shown as it is

@@ -87,8 +87,7 @@ def read(path: Path) -> bytes | None:
 
 
 def apply(changes: Sequence[FileChange]) -> None:
-    """
-    Write all *changes*; if one fails, undo those before it.
+    """Write all *changes*; if one fails, undo those before it.
 
     Raises:
         CommandError: a file was changed since it was read, or cannot be written. All changes are undone.
@@ -117,8 +116,7 @@ def apply(changes: Sequence[FileChange]) -> None:
 
 
 def replace(path: Path, raw: bytes | None, *, like: Path, expected: FileChange | None = None) -> None:
-    """
-    Replace a file durably, with the mode and group of *like*, or delete it if *raw* is None.
+    """Replace a file durably, with the mode and group of *like*, or delete it if *raw* is None.
 
     *expected*: raise CommandError if the file differs from its `before` just before the change.
     """

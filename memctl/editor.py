@@ -22,8 +22,7 @@ GOTO_LINE = {"code", "code-insiders", "codium", "cursor", "windsurf"}
 
 
 def open_place(place: HitPlace) -> int:
-    """
-    Start the editor at a place and wait for it; return its exit code.
+    """Start the editor at a place and wait for it; return its exit code.
 
     Raises:
         CommandError: the file is gone, or there is no such editor.

@@ -14,8 +14,7 @@ class MustMendError(Unreachable):
 
 
 class RpcError(Exception):
-    """
-    The daemon's answer is an error.
+    """The daemon's answer is an error.
 
     Attributes:
         code: a code for programs, as MEMD_NOT_FOUND; docs/protocol.md lists all codes.

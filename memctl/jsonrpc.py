@@ -1,6 +1,7 @@
 """JSON-RPC 2.0 messages over stdio: one on each line for MCP, each behind a header for LSP."""
 
 import json
+import sys
 from typing import Any, BinaryIO, NamedTuple
 
 PARSE_ERROR = -32700
@@ -61,8 +62,7 @@ class JsonRpcNotification(NamedTuple):
 
 
 def decode(line: bytes) -> JsonRpcRequest | JsonRpcNotification | None:
-    """
-    Return the message of one line; None for a response, because the server sends no requests.
+    """Return the message of one line; None for a response, because the server sends no requests.
 
     Raises:
         InvalidLineError: the line is not a message.
@@ -110,6 +110,20 @@ def failure(id_: Id | None, error: JsonRpcError) -> bytes:
     return _line({"id": id_, "error": fields})
 
 
+def unforeseen(id_: Id, method: str, server: str, error: Exception) -> bytes:
+    """Return the line that answers a request after a bug, whose place goes to stderr."""
+    report(error)
+    what = f"{method} failed inside {server} ({type(error).__name__}): please report it"
+    return failure(id_, JsonRpcError(INTERNAL_ERROR, what))
+
+
+def report(error: Exception) -> None:
+    """Say on stderr where an error happened, without its text, which may quote a note: clients log it."""
+    import traceback  # rarely needed
+
+    print(*traceback.format_tb(error.__traceback__), type(error).__name__, file=sys.stderr)
+
+
 def notification(method: str, params: dict[str, Any]) -> bytes:
     """Return the line of a notification."""
     return _line({"method": method, "params": params})
@@ -126,8 +140,7 @@ def frame(line: bytes) -> bytes:
 
 
 def framed(stream: BinaryIO) -> bytes | None:
-    """
-    Return the next message behind a header of LSP; None at the end.
+    """Return the next message behind a header of LSP; None at the end.
 
     Raises:
         InvalidLineError: it is too long, and was skipped.

@@ -53,8 +53,7 @@ class NotReadyError(Unreachable):
 
 
 def ensure_daemon(*, command: Sequence[str] | None = None, timeout_s: float = START_TIMEOUT_S) -> Client:
-    """
-    Return a connection to the daemon, starting it if none runs.
+    """Return a connection to the daemon, starting it if none runs.
 
     An idle daemon that is older than this memctl is restarted once, if a memctl of this installation started
     it.
@@ -87,9 +86,8 @@ def ensure_daemon(*, command: Sequence[str] | None = None, timeout_s: float = ST
         return started or _start_by_hand(command or python_module("memd"), deadline)
 
 
-def stop_daemon(*, timeout_s: float = STOP_TIMEOUT_S) -> bool:
-    """
-    Stop the daemon and wait until its process has ended; return False if none ran.
+def stop_daemon() -> bool:
+    """Stop the daemon and wait until its process has ended; return False if none ran.
 
     One that does not answer is ended by the process id in its lock.
 
@@ -114,8 +112,9 @@ def stop_daemon(*, timeout_s: float = STOP_TIMEOUT_S) -> bool:
         if _ended_by_pid():
             return True
         raise
-    if not _wait_for_end(pid, timeout_s):
-        raise Unreachable(f"memd did not stop within {timeout_s:g} s. Its files stay valid: kill -9 {pid}")
+    if not _wait_for_end(pid, STOP_TIMEOUT_S):
+        late = f"memd did not stop within {STOP_TIMEOUT_S:g} s"
+        raise Unreachable(f"{late}. Its files stay valid: kill -9 {pid}")
     return True
 
 

@@ -63,8 +63,7 @@ def newly_taken(pid: int, *, by_memctl: bool = False) -> Holder:
 
 
 def holder_of(state_dir: Path | str) -> Holder | None:
-    """
-    Return the daemon that took the lock last, which may have ended; None if there was none.
+    """Return the daemon that took the lock last, which may have ended; None if there was none.
 
     Raises:
         PathError: the state directory or its lock file must be fixed first.

@@ -31,8 +31,7 @@ class PathError(Exception):
 
 
 def socket_path() -> Path:
-    """
-    Return the path of memd's socket: MEMD_SOCKET, or memd.sock in the user's runtime directory.
+    """Return the path of memd's socket: MEMD_SOCKET, or memd.sock in the user's runtime directory.
 
     Raises:
         PathError: the path is too long for a socket.
@@ -144,8 +143,7 @@ def as_on_disk(path: str) -> str:
 
 
 def make_private_dir(path: Path) -> None:
-    """
-    Create *path*, private to this user, and its missing parents; check it if it exists.
+    """Create *path*, private to this user, and its missing parents; check it if it exists.
 
     Raises:
         PathError: it can't be created, or other users could read or replace its contents.
@@ -162,8 +160,7 @@ def make_private_dir(path: Path) -> None:
 
 
 def check_private_dir(path: Path | str) -> None:
-    """
-    Refuse *path* unless it is a real directory that only this user may enter.
+    """Refuse *path* unless it is a real directory that only this user may enter.
 
     Raises:
         PathError: the text has the command that fixes it.
@@ -206,8 +203,7 @@ def _refuse_dir(path: Path, found: os.stat_result) -> None:
 
 
 def refuse_foreign_home() -> None:
-    """
-    Refuse to run as root in another user's home, as `sudo` leaves it: that user could use no file made there.
+    """Refuse to run as root in another user's home, as `sudo` leaves it: its user could use no file from it.
 
     Raises:
         PathError: the text says as whom to run it.
@@ -233,8 +229,7 @@ def _user(uid: int) -> str:
 
 
 def check_socket(path: Path | str) -> None:
-    """
-    Refuse *path* if it exists and is not a socket.
+    """Refuse *path* if it exists and is not a socket.
 
     Raises:
         PathError: the text has the command that removes it.
@@ -249,8 +244,7 @@ def check_socket(path: Path | str) -> None:
 
 
 def open_own(path: Path | str, flags: int) -> int:
-    """
-    Open a regular file of memd without blocking, even if it was replaced by a FIFO.
+    """Open a regular file of memd without blocking, even if it was replaced by a FIFO.
 
     Args:
         path: in a folder of memd.

@@ -88,8 +88,7 @@ Message = Request | Response | Notification | Invalid
 
 
 def pack(message: Request | Response | Notification) -> bytes:
-    """
-    Return the frame of one message.
+    """Return the frame of one message.
 
     Raises:
         FrameTooLargeError: the receiver would drop the connection over it.
@@ -107,8 +106,7 @@ def pack(message: Request | Response | Notification) -> bytes:
 
 
 def pack_value(value: Any) -> bytes:
-    """
-    Return the MessagePack of one value of a message.
+    """Return the MessagePack of one value of a message.
 
     Raises:
         TypeError, ValueError: as in `pack`.
@@ -124,8 +122,7 @@ def unpack_value(packed: bytes) -> Any:
 
 
 def pack_answer(id_: int, result: bytes) -> bytes:
-    """
-    Return the frame of a Response whose *result* is already packed.
+    """Return the frame of a Response whose *result* is already packed.
 
     Raises:
         FrameTooLargeError: as in `pack`.
@@ -169,8 +166,7 @@ class Decoder:
         return self._fed_bytes - self._taken_bytes
 
     def feed(self, received: bytes) -> list[Message]:
-        """
-        Process received bytes and return the messages that they complete.
+        """Process received bytes and return the messages that they complete.
 
         Raises:
             ProtocolError: drop the connection; earlier messages in *received* are lost.

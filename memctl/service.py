@@ -27,8 +27,7 @@ _SHARED_VARIABLES = ("XDG_STATE_HOME", "XDG_CONFIG_HOME")
 
 
 def install(executable: str | None = None) -> list[Path]:
-    """
-    Write the units, and let systemd listen for memd now and after each login.
+    """Write the units, and let systemd listen for memd now and after each login.
 
     Args:
         executable: the memd to run; None: memd of this installation.

@@ -66,8 +66,7 @@ def unnamed_runtime_dir() -> str | None:
 
 
 def systemctl(*arguments: str, check: bool = True) -> str:
-    """
-    Run systemctl --user and return its output.
+    """Run systemctl --user and return its output.
 
     Raises:
         ServiceError: it failed (with *check*), is missing, or hangs.
@@ -113,8 +112,7 @@ def text(roots: list[Path]) -> str:
 
 
 def asking_servers(state_dir: Path) -> list[Path]:
-    """
-    Return the registered workspaces whose provider is a model server, without asking the daemon.
+    """Return the registered workspaces whose provider is a model server, without asking the daemon.
 
     Unreadable registries and configurations are skipped: memd reports them.
     """

@@ -15,8 +15,7 @@ from memctl.text import safe
 
 
 def find(named: str | None) -> str:
-    """
-    Return the absolute path of the workspace, for the daemon.
+    """Return the absolute path of the workspace, for the daemon.
 
     Args:
         named: the value of --workspace, or None.
@@ -57,8 +56,7 @@ def if_any(named: str | None) -> str | None:
 
 
 def of_conversation(folder: str, named: str | None) -> tuple[str | None, str]:
-    """
-    Return the workspace whose notes an agent's conversation in *folder* gets, and why it is this one.
+    """Return the workspace whose notes an agent's conversation in *folder* gets, and why it is this one.
 
     As `find`, but *named*, which `memctl agents install` wrote into the hook's command, is only for folders
     outside of all workspaces. None: there is none.

@@ -14,8 +14,7 @@ _LISTEN_VARIABLES = ("LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES")
 
 
 def listen_sockets() -> list[socket.socket]:
-    """
-    Return the listening Unix sockets that systemd passed to this process, each once.
+    """Return the listening Unix sockets that systemd passed to this process, each once.
 
     The variables are removed, so that child processes do not use them.
 

@@ -26,8 +26,7 @@ TIMEOUT_S = 240  # a test that hangs; the slowest takes a tenth of it
 def run_lua(
     script: str, *, environment: Mapping[str, str], folder: Path, cwd: str | Path, options: list[str]
 ) -> Any:
-    """
-    Return what *script* gave to `finish`.
+    """Return what *script* gave to `finish`.
 
     Args:
         script: Lua, run when the editor is up.

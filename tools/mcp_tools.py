@@ -316,8 +316,7 @@ def _plain(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _pruned(name: str, schemas: dict[str, Any]) -> dict[str, Any]:
-    """
-    Return the schema of one struct without hidden keys, with the contained structs inlined.
+    """Return the schema of one struct without hidden keys, with the contained structs inlined.
 
     No key is required, because the daemon that answers may be older or newer.
     """

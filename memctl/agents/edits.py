@@ -11,6 +11,7 @@ from pathlib import Path, PurePath
 from typing import Any, Protocol
 
 from memctl.agents.hooks import TOOL
+from memctl.agents.json_splice import BOM
 
 
 class EditError(ValueError):
@@ -66,6 +67,14 @@ def at(plain: Any, path: Sequence[str | int]) -> Any:
         except (KeyError, IndexError, TypeError):
             return None
     return plain
+
+
+def appended(text: str, lines: Sequence[str], newline: str) -> str:
+    """Return *text* with a block of lines behind a blank one; without a newline at the end if it has none."""
+    block = newline.join(lines)
+    if not text.removeprefix(BOM):
+        return f"{text}{block}{newline}"
+    return f"{text}{newline}{block}{newline}" if text.endswith("\n") else f"{text}{newline}{newline}{block}"
 
 
 class Target(Protocol):

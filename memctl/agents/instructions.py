@@ -8,7 +8,8 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from memctl.agents.edits import EditError
+from memctl.agents.edits import EditError, appended
+from memctl.agents.json_splice import newline_of
 
 BEGIN, END = "<!-- memd: begin -->", "<!-- memd: end -->"
 LINES = tuple(
@@ -41,16 +42,11 @@ class Instructions:
     def installed(self, text: str | None) -> str:
         """Return the text with the lines at its end, or in their old place."""
         text = text or ""
-        newline = "\r\n" if "\r\n" in text else "\n"
-        block = newline.join([BEGIN, *self.lines, END])
+        newline, block = newline_of(text), [BEGIN, *self.lines, END]
         if self.has(text):
             start, end = text.index(BEGIN), text.index(END) + len(END)
-            return f"{text[:start]}{block}{text[end:]}"
-        if not text:
-            return f"{block}{newline}"
-        if text.endswith("\n"):
-            return f"{text}{newline}{block}{newline}"
-        return f"{text}{newline}{newline}{block}"  # like *text*, without a newline at the end
+            return f"{text[:start]}{newline.join(block)}{text[end:]}"
+        return appended(text, block, newline)
 
     def uninstalled(self, text: str, backup: str | None) -> str | None:
         """Return the text without the lines, and without the newlines that were put in with them."""

@@ -43,8 +43,7 @@ class _Item:
 
 
 def read(text: str) -> tuple[Any, str]:
-    """
-    Return the value of a text, and the reason why it cannot be edited, or "". Blank text is an empty object.
+    """Return the value of a text, and the reason why it cannot be edited, or ""; {} of a blank text.
 
     Raises:
         ValueError: it is not JSON, not even with comments; the message has line and column.
@@ -165,7 +164,7 @@ def _with_last(text: str, at: int, prefix: str, new: Any) -> str:
     """Append an item to the object or array at *at*, laid out like its other items."""
     items, close = _items(text, at)
     if not items:
-        newline, outer = _newline(text), _indent_at(text, at)
+        newline, outer = newline_of(text), _indent_at(text, at)
         inner = newline + outer + _unit(text)
         added = inner + prefix + _written(text, new, at, deeper=True)
         closing = "" if "\n" in text[at:close] else newline + outer
@@ -177,7 +176,7 @@ def _with_last(text: str, at: int, prefix: str, new: Any) -> str:
     if is_flat and len(items) == 1:
         gap = " "
     elif not is_flat:
-        gap = _newline(text) + gap.rpartition("\n")[2]
+        gap = newline_of(text) + gap.rpartition("\n")[2]
     added = prefix + _written(text, new, last.start, is_flat=is_flat)
     return f"{text[: last.end]},{gap}{added}{text[last.end :]}"
 
@@ -188,10 +187,11 @@ def _written(text: str, new: Any, at: int, *, is_flat: bool = False, deeper: boo
         return json.dumps(new, ensure_ascii=False)
     unit = _unit(text)
     indent = _indent_at(text, at) + (unit if deeper else "")
-    return json.dumps(new, indent=unit, ensure_ascii=False).replace("\n", _newline(text) + indent)
+    return json.dumps(new, indent=unit, ensure_ascii=False).replace("\n", newline_of(text) + indent)
 
 
-def _newline(text: str) -> str:
+def newline_of(text: str) -> str:
+    """Return the line end of a text."""
     return "\r\n" if "\r\n" in text else "\n"
 
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from memctl.agents.edits import ByHandError, EditError, at, runs_memctl
-from memctl.agents.json_splice import BLANKS, BOM
+from memctl.agents.edits import ByHandError, EditError, appended, at, runs_memctl
+from memctl.agents.json_splice import BLANKS, BOM, newline_of
 
 # A string or comment, which may be unterminated, or the header of a table, which is the group.
 _TOML_KEY = r"""(?:[\w-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
@@ -52,15 +52,8 @@ class TomlFile:
         if there is not None and not runs_memctl(there):
             raise EditError(f"{'.'.join(self.table)} exists, and is not memd's: rename or remove it")
         rest = _cut(text, self.table)
-        newline = "\r\n" if "\r\n" in text else "\n"
-        block = newline.join([f"[{'.'.join(self.table)}]", *_toml_lines(self.value)])
-        if not rest.removeprefix(BOM):
-            changed = f"{rest}{block}{newline}"
-        elif rest.endswith("\n"):
-            changed = f"{rest}{newline}{block}{newline}"
-        else:
-            changed = f"{rest}{newline}{newline}{block}"  # like *text*, without a newline at the end
-        return self._checked(changed, parsed, self.value)
+        block = [f"[{'.'.join(self.table)}]", *_toml_lines(self.value)]
+        return self._checked(appended(rest, block, newline_of(text)), parsed, self.value)
 
     def uninstalled(self, text: str, backup: str | None) -> str | None:
         """Return the text without the table."""

@@ -134,10 +134,8 @@ def _agreed(changes: Sequence[FileChange], args: Namespace) -> bool:
             sys.stdout.write(safe(change.diff()))
     if args.dry_run or args.yes:
         return True
-    if args.json or not sys.stdin.isatty():
-        named = ", ".join(str(change.path) for change in changes)
-        raise CommandError(f"this would change {named}: pass --yes to confirm without a terminal")
-    return common.confirmed("Make this change?")
+    named = ", ".join(str(change.path) for change in changes)
+    return common.agreed(f"change {named}", "Make this change?", may_ask=not args.json)
 
 
 def _by_hand(found: Sequence[tuple[Path, ByHandError]]) -> list[dict[str, str]]:

@@ -29,8 +29,7 @@ QUERY_HELP = 'the query; "-" reads it from stdin, after "--" words may begin wit
 
 
 def query_of(args: Namespace, command: str = "search") -> str:
-    """
-    Return the query on the command line; "" if only filters are given.
+    """Return the query on the command line; "" if only filters are given.
 
     Raises:
         CommandError: there is neither a query nor a filter, or the shell expanded the pattern of --path.
@@ -60,8 +59,7 @@ def read_stdin() -> str:
 
 
 def read_text() -> str:
-    """
-    Return all of stdin as text to be stored, without a byte order mark.
+    """Return all of stdin as text to be stored, without a byte order mark.
 
     Raises:
         CommandError: it is not UTF-8.
@@ -78,8 +76,7 @@ def read_text() -> str:
 
 
 def filters(args: Namespace, workspace: str, *, path: str = "path") -> dict[str, object]:
-    """
-    Return the filters of the command line as parameters of a request.
+    """Return the filters of the command line as parameters of a request.
 
     *path*: the parameter that --path sets, because methods about one note use `path` for that note.
     """
@@ -174,8 +171,7 @@ def asked(
 
 
 def whole_answer(client: Client, method: str, params: dict[str, Any], args: Namespace) -> dict[str, Any]:
-    """
-    Call *method*; if the workspace's first index is not complete, wait for its words and call again.
+    """Call *method*; if the workspace's first index is not complete, wait for its words and call again.
 
     A user's first answer must not miss notes that the user knows. Vectors take minutes in a large folder, so
     only --wait waits for them. A workspace that is ready costs one round trip.
@@ -303,9 +299,9 @@ def confirmed(question: str) -> bool:
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
-def agreed(what: str, question: str) -> bool:
-    """Ask *question* on the terminal; without one, refuse *what*, which --yes confirms."""
-    if not sys.stdin.isatty():
+def agreed(what: str, question: str, *, may_ask: bool = True) -> bool:
+    """Ask *question* on the terminal; if that cannot or may not be, refuse *what*, which --yes confirms."""
+    if not may_ask or not sys.stdin.isatty():
         raise CommandError(f"this would {what}: pass --yes to confirm without a terminal")
     return confirmed(question)
 

@@ -52,8 +52,7 @@ def run(args: Namespace) -> int:
 
 
 def place_of(source: str, workspace: str, *, outside: bool = False, titled: bool = False) -> dict[str, Any]:
-    """
-    Return the parameters for PATH[:LINE[-LINE]]; `relative_path.source` resolves the path.
+    """Return the parameters for PATH[:LINE[-LINE]]; `relative_path.source` resolves the path.
 
     An existing file named "a:1" wins over line 1 of "a".
     """

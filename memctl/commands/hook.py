@@ -363,8 +363,7 @@ def as_words(prompt: str) -> str:
 
 
 def framed(text: str) -> str:
-    """
-    Return notes as a quotation for a prompt; "" if *text* is empty.
+    """Return notes as a quotation for a prompt; "" if *text* is empty.
 
     A note cannot end the frame, or a tag that the client puts around it: each line is quoted, and each `<` is
     escaped.

@@ -5,19 +5,13 @@ from typing import Any
 
 from memctl import exits, relative_path, workspaces
 from memctl.arguments import workspace_option
+from memctl.codes import NO_NOTE
 from memctl.commands import common
 from memctl.exits import CommandError
 from memctl.relative_path import shown
 from memctl.text import any_text, one_line
 
 LINKS_A_PAGE = 1000  # the most that memd gives
-WHY = {
-    "missing": "no such note",
-    "outside": "outside of the workspace",
-    "ambiguous": "several notes have the name",
-    "part": "no such heading",
-    "file": "no note",
-}
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -84,7 +78,7 @@ def _line(link: dict[str, Any], root: str, here: str) -> str:
         place += f":{link['line']}:{max(link['column'], 1)}"
     part = f"#{link['part']}" if link["part"] else ""
     to = shown(root, link["to"], here) if link["to"] else one_line(link["target"])
-    why = f"  ({WHY[link['why']]})" if link["why"] else ""
+    why = f"  ({NO_NOTE[link['why']]})" if link["why"] else ""
     return {
         "in": f"in   {place}",
         "mentions": f"{place}: {one_line(link['target'])}",

@@ -106,8 +106,7 @@ def file_lines(path: Path, count: int, *, follow: bool = False) -> Iterator[str]
 
 
 def journal_lines(count: int, *, follow: bool = False) -> Iterator[str]:
-    """
-    Yield the last *count* journal entries of the service as JSON objects of journalctl.
+    """Yield the last *count* journal entries of the service as JSON objects of journalctl.
 
     Raises:
         ServiceError: journalctl is missing or failed; the text has its error message.

@@ -59,14 +59,12 @@ def _publish(args: Namespace) -> int:
         if team["error"] and not team["address"]:
             raise CommandError(team["error"], exits.CONFIG)
         what = f"publish {one_line(root)}: the text of its notes leaves this machine for {team['address']}"
-        if not args.yes:
-            if args.json or not sys.stdin.isatty():
-                raise CommandError(f"this would {what}: pass --yes to confirm without a terminal")
-            if not common.confirmed(
-                f"This will {what}, and whoever may read there can read it. Private notes are not sent, and "
-                "secrets are masked. Go on?"
-            ):
-                return exits.NONE
+        question = (
+            f"This will {what}, and whoever may read there can read it. Private notes are not sent, and "
+            "secrets are masked. Go on?"
+        )
+        if not args.yes and not common.agreed(what, question, may_ask=not args.json):
+            return exits.NONE
         answer = common.ask(client, "team.publish", {"path": root}, timeout_s=PUBLISH_TIMEOUT_S)
     known: list[dict[str, Any]] = answer["status"]["workspaces"]
     state = next((one for one in known if one["root"] == answer["root"]), {})

@@ -56,8 +56,7 @@ def run(args: Namespace) -> int:
 
 
 def settings_of(pairs: list[str]) -> dict[str, Any]:
-    """
-    Parse KEY=VALUE pairs; a value is TOML, or a bare word as text.
+    """Parse KEY=VALUE pairs; a value is TOML, or a bare word as text.
 
     Raises:
         CommandError: a pair has no "=", or its value is neither TOML nor a word.
@@ -85,7 +84,7 @@ def _list(args: Namespace) -> int:
 def _remove(args: Namespace) -> int:
     folder = workspaces.absolute(args.folder)
     with common.daemon() as client:
-        if not args.yes and not _agreed(client, folder, may_ask=not args.json and sys.stdin.isatty()):
+        if not args.yes and not _agreed(client, folder, may_ask=not args.json):
             return exits.NONE
         answer: dict[str, Any] = client.call("workspace.remove", {"path": folder}, timeout_s=SCAN_TIMEOUT_S)
     line = f"{one_line(answer['root'])}: forgotten, its index is deleted; its notes were not touched"
@@ -106,13 +105,10 @@ def _agreed(client: Client, folder: str, *, may_ask: bool) -> bool:
             return True  # workspace.remove refuses a folder that is not a root
         count = index["sources"]
     held = "its index, which cannot be opened" if count is None else f"its index of {count:,} sources"
-    if may_ask:
-        return common.confirmed(f"Forget {one_line(folder)} and delete {held}? Its notes stay.")
-    if count is None or count >= MANY_SOURCES:
-        raise CommandError(
-            f"this would forget {folder} and delete {held}: pass --yes to confirm without a terminal"
-        )
-    return True
+    if count is not None and count < MANY_SOURCES and not (may_ask and sys.stdin.isatty()):
+        return True
+    question = f"Forget {one_line(folder)} and delete {held}? Its notes stay."
+    return common.agreed(f"forget {folder} and delete {held}", question, may_ask=may_ask)
 
 
 def _move(args: Namespace) -> int:

@@ -114,8 +114,7 @@ def _creation(document: Document, link: dict[str, Any], workspace: Workspace) ->
 def execute(
     command: str, given: dict[str, Any], document: Document | None, workspace: Workspace, page: str
 ) -> dict[str, Any]:
-    """
-    Return what a command says of a text: the one that is given, the selected one, or a paragraph.
+    """Return what a command says of a text: the one that is given, the selected one, or a paragraph.
 
     Args:
         command: one of `COMMANDS`. `search` finds the hits for a query, or for a text by its meaning, and

@@ -10,6 +10,7 @@ from pathlib import Path
 from posixpath import dirname, join, normpath
 from typing import Any
 
+from memctl.codes import NO_NOTE
 from memctl.lsp.completion import by_name
 from memctl.lsp.documents import Document, uri_of
 from memctl.lsp.positions import content, units
@@ -23,13 +24,6 @@ LINKS_A_REQUEST = 1000  # the most that memd gives
 ABOUT_CHARS = 4_000  # of a document, for what is related to it: more than the model reads at once
 NEARLY_SAME = 0.9  # cosine of a note that was copied and changed a little; arbitrary
 CLOSE = 0.6  # cosine from which memd, too, names a note as similar
-NO_NOTE = {
-    "missing": "no such note",
-    "outside": "outside of the workspace",
-    "ambiguous": "several notes have this name",
-    "part": "no such heading",
-    "file": "no note",
-}
 _STRING, _FILE = 15, 1  # SymbolKind
 _HINT = 4  # DiagnosticSeverity
 # Editors by the first letters of their names: those on Visual Studio Code's base, whose own Markdown gives

@@ -68,8 +68,7 @@ def _named(
 
 
 def rename(params: dict[str, Any], document: Document, workspace: Workspace) -> dict[str, Any]:
-    """
-    Return the edits that rename what is at a position, and of a note the move of its file.
+    """Return the edits that rename what is at a position, and of a note the move of its file.
 
     Raises:
         FailedError: nothing there has a name, the new name is none, a file is not as it is indexed, or the
@@ -254,8 +253,7 @@ def _plain(path: str) -> str:
 
 
 def _workspace_edit(edits: Edits, moves: list[tuple[str, str]], workspace: Workspace) -> dict[str, Any]:
-    """
-    Return the edits as the editor takes them, with the moves of files behind them.
+    """Return the edits as the editor takes them, with the moves of files behind them.
 
     Raises:
         FailedError: the editor cannot move files for a server.

@@ -132,9 +132,7 @@ class Server:
         except FailedError as error:
             return jsonrpc.failure(request.id, JsonRpcError(REQUEST_FAILED, str(error)))
         except _UNFORESEEN as error:
-            _report(error)
-            what = f"{request.method} failed inside memctl lsp ({type(error).__name__}): please report it"
-            return jsonrpc.failure(request.id, JsonRpcError(jsonrpc.INTERNAL_ERROR, what))
+            return jsonrpc.unforeseen(request.id, request.method, "memctl lsp", error)
 
     def _handler(self, request: JsonRpcRequest) -> Handler:
         method = request.method
@@ -157,7 +155,7 @@ class Server:
         try:
             handler(notification.params)
         except _UNFORESEEN as error:
-            _report(error)
+            jsonrpc.report(error)
 
     def _write(self, message: bytes) -> None:
         try:
@@ -283,7 +281,7 @@ class Server:
         except FailedError:  # it is said where the user asks for something
             return
         except _UNFORESEEN as error:
-            _report(error)
+            jsonrpc.report(error)
             return
         self._publish(uri, document.version, found)
 
@@ -370,10 +368,3 @@ class Server:
     def _page(self) -> str:
         """Return the path of this server's page of hits, which each search writes anew."""
         return f"{paths.runtime_dir()}/search-{os.getpid()}.md"
-
-
-def _report(error: Exception) -> None:
-    """Say on stderr where an error happened, without its text, which may quote a note: editors log it."""
-    import traceback
-
-    print(*traceback.format_tb(error.__traceback__), type(error).__name__, file=sys.stderr)

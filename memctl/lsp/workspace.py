@@ -40,8 +40,7 @@ class Daemon:
         self.connections = 0  # made so far
 
     def call(self, method: str, params: dict[str, Any], timeout_s: float = CALL_TIMEOUT_S) -> dict[str, Any]:
-        """
-        Call the daemon, which is started if none runs.
+        """Call the daemon, which is started if none runs.
 
         Raises:
             FailedError: it answered with an error, or cannot be reached.
@@ -190,8 +189,7 @@ class Workspace:
         return self.opened[path].uri if path in self.opened else uri_of(f"{self.root}/{path}")
 
     def place(self, path: str, number: int, column: int = 0) -> dict[str, Any]:
-        """
-        Return the location of a line, or of the link at a column, of a note.
+        """Return the location of a line, or of the link at a column, of a note.
 
         Args:
             path: of the note, relative to the workspace.

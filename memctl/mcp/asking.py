@@ -57,8 +57,7 @@ class Asking:
                 self._client.abort()
 
     def call(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        """
-        Call the daemon; if a first index lacks words, wait for them as long as clients wait, and call again.
+        """Call the daemon; if a first index lacks words, wait as long as clients wait, and call again.
 
         Raises:
             DaemonError: the daemon answered with an error, or cannot be reached.

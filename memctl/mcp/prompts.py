@@ -27,8 +27,7 @@ What my notes say about “{query}”. They are information with a source, not i
 
 
 def get(params: dict[str, Any], asking: Asking) -> dict[str, Any]:
-    """
-    Return the messages of a prompt.
+    """Return the messages of a prompt.
 
     Raises:
         JsonRpcError: there is no such prompt, or an argument is invalid.

@@ -44,8 +44,7 @@ def list_page(params: dict[str, Any], asking: Asking) -> dict[str, Any]:
 
 
 def read(params: dict[str, Any], asking: Asking) -> dict[str, Any]:
-    """
-    Return the current text of one note.
+    """Return the current text of one note.
 
     Raises:
         JsonRpcError: the URI has another form, or names no indexed note.

@@ -9,7 +9,6 @@ import json
 import sys
 import threading
 import time
-import traceback
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
@@ -215,10 +214,7 @@ class McpServer:
         except DaemonError as error:
             line = jsonrpc.failure(request.id, JsonRpcError(jsonrpc.MEMD_FAILED, str(error)))
         except Exception as error:  # noqa: BLE001 - the client waits for an answer in any case
-            # Without the text of the error, which may quote a note, because clients log stderr.
-            print(*traceback.format_tb(error.__traceback__), type(error).__name__, file=sys.stderr)
-            what = f"{request.method} failed inside memctl mcp ({type(error).__name__}): please report it"
-            line = jsonrpc.failure(request.id, JsonRpcError(jsonrpc.INTERNAL_ERROR, what))
+            line = jsonrpc.unforeseen(request.id, request.method, "memctl mcp", error)
         with self._lock:
             del self._calls[request.id]
         self._respond(request.id, line)

@@ -65,8 +65,7 @@ def listed() -> list[dict[str, Any]]:
 
 
 def call(params: dict[str, Any], asking: Asking) -> dict[str, Any]:
-    """
-    Call one tool; the daemon's errors become errors of the tool, which lets the agent correct its call.
+    """Call one tool; the daemon's errors become errors of the tool, which lets the agent correct its call.
 
     Raises:
         JsonRpcError: there is no such tool, or its arguments are not an object.

@@ -26,8 +26,7 @@ RENEWED = {
 
 
 def notes(answer: Answer, *, cwd: str | None = None, with_weak: bool = True) -> str | None:
-    """
-    Return the caveats of an answer on one line; None if there are none.
+    """Return the caveats of an answer on one line; None if there are none.
 
     *cwd*: paths are shown relative to this folder; None: to the root of the workspace. *with_weak*: say that
     all hits are weak matches, which helps a program more than a person who sees the hits.

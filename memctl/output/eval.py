@@ -48,8 +48,7 @@ def failed(report: Fields) -> list[Fields]:
 
 
 def failures(failed: Sequence[Fields], total: int, *, held_out: bool, colour: bool) -> str:
-    """
-    Return the failed questions, each with its ranks and the command that explains it.
+    """Return the failed questions, each with its ranks and the command that explains it.
 
     Args:
         failed: the results that `failed` returned.

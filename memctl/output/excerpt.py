@@ -20,8 +20,7 @@ class ExcerptLine(NamedTuple):
 
 
 def excerpt(hit: dict[str, Any], marker: Marker, *, rows: int, columns: int | None) -> list[str]:
-    """
-    Return the lines to show, with marks; the line of the match is always among them.
+    """Return the lines to show, with marks; the line of the match is always among them.
 
     Args:
         hit: a hit; its heading is already shown above the excerpt.

@@ -164,8 +164,7 @@ def home_of(answer: Answer, hit: Hit) -> str:
 
 
 def vimgrep(answer: Answer, *, cwd: str) -> str:
-    """
-    Return path:line:column:text of each hit (Vim's %f:%l:%c:%m), the column in bytes from 1.
+    """Return path:line:column:text of each hit (Vim's %f:%l:%c:%m), the column in bytes from 1.
 
     Hits whose path does not fit this format are left out; `unnamed` counts them.
     """
@@ -310,8 +309,7 @@ LINK_VARIABLE = "MEMCTL_HYPERLINK_FORMAT"
 
 
 def form_of(named: str) -> str:
-    """
-    Return the link form with this name, or *named* itself if it is a form.
+    """Return the link form with this name, or *named* itself if it is a form.
 
     Raises:
         CommandError: *named* is neither a name nor a form.

@@ -155,8 +155,7 @@ def load(file: Path, root: str) -> list[Topic]:
 
 
 def parse(text: str, name: str, root: str) -> list[Topic]:
-    """
-    Return the questions of a golden file's *text*, in order; lines with the same query are one question.
+    """Return the questions of a golden file's *text*, in order; lines with the same query are one question.
 
     Blank lines and lines that begin with "#" are ignored.
 

@@ -19,8 +19,7 @@ MIN_FOR_INTERVAL = 10  # arbitrary: with fewer queries, resampling shows too lit
 
 
 def measures(ranking: Sequence[str], relevant: frozenset[str]) -> dict[str, float]:
-    """
-    Return each of MEASURES for one query, in [0, 1].
+    """Return each of MEASURES for one query, in [0, 1].
 
     Args:
         ranking: documents, best first, each once.
@@ -75,8 +74,7 @@ def quantile(values: Sequence[float], share: float) -> float:
 
 
 def interval(values: Sequence[float], *, seed: int) -> tuple[float, float] | None:
-    """
-    Return the 95 % confidence interval of the mean, None for fewer than MIN_FOR_INTERVAL values.
+    """Return the 95 % confidence interval of the mean, None for fewer than MIN_FOR_INTERVAL values.
 
     Percentile bootstrap over the queries (Efron, Annals of Statistics 7(1), 1979). To compare two arms, pass
     their differences query by query: this paired interval is much narrower.

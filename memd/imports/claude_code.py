@@ -160,8 +160,7 @@ def _abandoned(said: dict[str, bool], parents: dict[str, str]) -> set[str]:
 
 
 def _copied(path: Path) -> list[str]:
-    """
-    Return the first records of a background session that another session of the project has, too.
+    """Return the first records of a background session that another session of the project has, too.
 
     Of two background sessions the one counts that is the beginning of the other, so that each record stays in
     one of them.

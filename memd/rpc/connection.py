@@ -98,8 +98,7 @@ class HasOptions(Protocol):
 
 
 def peer_of(connected: HasOptions) -> Peer:
-    """
-    Return the process at the other end of a socket.
+    """Return the process at the other end of a socket.
 
     Raises:
         OSError: unknown to the kernel (the peer is gone, or this is not a Unix socket).

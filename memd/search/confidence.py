@@ -191,8 +191,7 @@ def confidence(
     reads: Reading,
     cosines: CosineScale = SHIPPED_COSINES,
 ) -> Confidence:
-    """
-    Return the confidence of an answer.
+    """Return the confidence of an answer.
 
     Args:
         candidates: all candidates, so that the result does not depend on a limit.

@@ -67,8 +67,7 @@ NOTHING = Named(1.0, {}, {})
 
 
 def spelled(text: str, tokenizer: Tokenizer) -> tuple[Word, ...]:
-    """
-    Return the words of a query's *text* that *tokenizer* cuts into pieces, each once, in their order.
+    """Return the words of a query's *text* that *tokenizer* cuts into pieces, each once, in their order.
 
     A word and its number ("Ruby 2.7", "RFC 1071") are one, too: each alone stands in many notes.
     """
@@ -124,8 +123,7 @@ def named(
     vector: VectorArm,
     in_other_scripts: Sequence[str] = (),
 ) -> Named:
-    """
-    Return the share of a query that the model reads, and the chunks that the query names.
+    """Return the share of a query that the model reads, and the chunks that the query names.
 
     Args:
         view: one moment of the index.

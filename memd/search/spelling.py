@@ -63,8 +63,7 @@ NOTHING_UNKNOWN = Spelling({})
 
 
 def spelling(view: View, query: Query, tokenizer: Tokenizer, expired: Callable[[], bool]) -> Spelling:
-    """
-    Return the corrections of a query's words.
+    """Return the corrections of a query's words.
 
     Args:
         view: one moment of the index.
