@@ -77,29 +77,6 @@ def test_hostile_names_write_nothing_outside_memory_through_mcp(trapped):
     assert sorted((root / "memory").rglob("*")) == memory
 
 
-@pytest.mark.parametrize(
-    ("content", "told"),
-    [
-        ("", "content is empty"),
-        ("a\0b", "holds a NUL at character 2"),
-        ("x" * (256 * 1024 + 1), "at most 262144 are allowed"),
-        ("AWS_KEY=AKIA" + "QWERTYUIOPASDFGH", "a secret (aws-access-key-id)"),
-    ],
-    ids=["empty", "binary", "long", "secret"],
-)
-def test_content_that_cannot_be_kept_is_refused_through_mcp(trapped, content, told):
-    """Empty, binary, oversized or secret: an error that says which, and no file."""
-    daemon, root = trapped
-    memory = sorted((root / "memory").rglob("*"))
-    [result] = in_a_session(
-        daemon, root, ("extract_memory", {"topic": "facts", "title": "a fact", "content": content})
-    )
-    assert result.is_error
-    assert told in result.content[0].text
-    assert "QWERTYUIOP" not in result.content[0].text
-    assert sorted((root / "memory").rglob("*")) == memory
-
-
 def test_what_an_agent_forgets_is_an_entry_that_nobody_changed(workspace):
     """A person's note, an entry that was changed since and no entry are left, and the agent is told."""
     daemon, root = workspace

@@ -157,19 +157,6 @@ def test_who_an_entry_is_from_is_what_its_writer_says(daemon, clone):
     assert (hit["path"], hit["source"]["origin"]) == (written["path"], "human")
 
 
-def test_an_agent_cannot_confirm_a_secret_that_it_guesses(daemon, clone):
-    """A right guess and a wrong one get the same answer; a person's search for it finds the note."""
-    (clone / "router.md").write_text(f"# Router\n\nThe token of the router is {TOKEN}.\n")
-    workspace = daemon.add(clone)
-    asked = {"workspace": workspace, "mode": "keyword"}
-    assert daemon.found(f'"{TOKEN}"', **asked) == ["router.md"]
-    guesses = [
-        daemon.call("search", query=f'"{one}"', agent=True, **asked) for one in (TOKEN, f"{TOKEN[:-1]}x")
-    ]
-    assert [(bool(one["hits"]), bool(one["as_words"])) for one in guesses] == [(False, True)] * 2
-    assert TOKEN not in daemon.log()
-
-
 def test_an_agent_reaches_one_workspace_and_nothing_beside_its_sources(daemon, clone, tmp_path):
     """No argument of a tool names a workspace, an origin or force; no path leads to what is no source."""
     other = tmp_path / "other"

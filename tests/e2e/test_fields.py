@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from agent_session import TREE, in_a_session
+from agent_session import TREE
 from patience import PATIENCE
 
 from memctl import exits
@@ -150,44 +150,3 @@ COMP_CWORD=$(($# - 1))
 _memctl memctl "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
 printf '%s\\n' "${COMPREPLY[@]}"
 """
-
-
-def test_an_agent_learns_nothing_of_hidden_notes_and_masked_values(birds):
-    """By no condition, key, value or count; what is masked can be neither read nor confirmed."""
-    daemon, root = birds
-
-    def asked(method, **params):
-        return daemon.call(method, workspace=str(root), agent=True, **params)
-
-    def found(condition):
-        return [hit["path"] for hit in asked("search", query="heron", min_score=0.0, field=condition)["hits"]]
-
-    for condition in ("status=hidden", "priority>=9", "private", "status=secretive"):
-        assert found(condition) == [], condition
-    assert "token.md" not in found(f"token={TOKEN}")
-    assert "token.md" in found(f"token!={TOKEN}")
-    assert found("token") == ["token.md"]
-    query = f"heron -field:token={TOKEN}"  # leaves out nothing, as for any other value
-    assert "token.md" in [hit["path"] for hit in asked("search", query=query, min_score=0.0)["hits"]]
-    counts = {one["name"]: (one["notes"], one["values"]) for one in asked("fields")["fields"]}
-    assert counts == {"status": (2, 2), "priority": (1, 1), "due": (1, 1), "token": (1, 1)}
-    assert [one["name"] for one in asked("fields", key="status")["fields"]] == ["draft", "published"]
-    [masked] = asked("fields", key="token")["fields"]
-    assert masked["name"].startswith("[masked: ")
-    assert asked("fields", key="private")["fields"] == []
-    # A person finds all of them.
-    assert paths(birds, field=f"token={TOKEN}") == ["token.md"]
-    assert paths(birds, field="status=hidden") == ["kept.md"]
-
-
-def test_the_tools_take_it(birds):
-    daemon, root = birds
-    good, bad = in_a_session(
-        daemon,
-        root,
-        ("search_memory", {"query": "heron", "field": ["status=draft"]}),
-        ("recall", {"query": "heron", "field": ["status>3"]}),
-    )
-    assert [hit["path"] for hit in good.structured_content["hits"]] == ["owl.md"]
-    assert bad.is_error
-    assert "status=published" in bad.content[0].text

@@ -330,15 +330,6 @@ def test_a_workspace_inside_another_gets_nothing_of_the_outer_one(daemon, notes)
     assert said(daemon, inner) == ""
 
 
-def test_a_private_note_is_not_recalled(daemon, notes):
-    """Its owner finds it; what goes into a prompt is read by an agent."""
-    assert said(daemon, notes)
-    (notes / "port.md").write_text(f"---\nprivate: true\n---\n{NOTE}")
-    daemon.call("sync", workspace=str(notes))
-    assert daemon.found(QUESTION, workspace=str(notes)) == ["port.md"]
-    assert said(daemon, notes) == ""
-
-
 def begun(daemon, cwd, *, client="claude-code", **fields) -> str:
     """What a hook says at the start of a conversation."""
     told = {"cwd": str(cwd), "transcript_path": "/nowhere", "source": "startup"} | fields

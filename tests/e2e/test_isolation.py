@@ -117,15 +117,3 @@ def test_without_a_name_two_workspaces_are_an_error_that_lists_them(kept_pair):
     assert caught.value.code == "MEMD_WORKSPACE"
     assert first in caught.value.message
     assert second in caught.value.message
-
-
-def test_the_log_shows_no_word_of_any_note_or_query(pair):
-    daemon, first, _ = pair
-    for method, params in calls(first, "badgerword"):
-        text_of(daemon, method, params, first)
-    daemon.found("heronword secretquery", workspace=first)
-    with pytest.raises(RpcError):
-        daemon.call("search", workspace=first, query=["badgerword"])
-    daemon.stop()
-    for word in ("heronword", "badgerword", "secretquery", "same sentence"):
-        assert word not in daemon.log()

@@ -101,15 +101,6 @@ def test_pages_are_followed_to_the_end(listed):
         assert found == whole
 
 
-def test_an_agent_is_told_of_no_private_note_and_of_no_skipped_file(listed):
-    """A name says something, too."""
-    daemon, root = listed
-    seen = daemon.call("sources", workspace=str(root), agent=True)["sources"]
-    assert "kept.md" not in [one["path"] for one in seen]
-    assert len(seen) == 3
-    assert daemon.call("sources", workspace=str(root), agent=True, skipped=True)["skipped"] == []
-
-
 def test_a_filter_that_is_wrong_is_refused(listed):
     daemon, root = listed
     with pytest.raises(RpcError, match="since"):

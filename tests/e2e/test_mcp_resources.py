@@ -75,23 +75,6 @@ def test_no_uri_leads_to_what_is_no_note(notes, mode, code):
         assert "badger" not in error.message
 
 
-def test_a_private_note_is_neither_listed_nor_read(notes):
-    """Its owner keeps it from agents by a line of front matter."""
-    daemon, root = notes
-    (root / "b c" / "diary.md").write_text("---\nprivate: true\n---\nThe badger.\n")
-    daemon.add(root)
-
-    async def look(client):
-        with pytest.raises(MCPError) as caught:
-            await client.read_resource("memory:///b%20c/diary.md")
-        return [one.name for one in (await client.list_resources()).resources], caught.value.error
-
-    listed, error = in_session(notes, look)
-    assert listed == sorted(NAMES)
-    assert (error.code, "badger" in error.message) == (-32602, False)
-    assert "b c/diary.md" in [one["path"] for one in daemon.call("sources", workspace=str(root))["sources"]]
-
-
 def test_many_notes_are_listed_in_pages(notes):
     """Each note once, in the order of paths; the last page names no other."""
     daemon, root = notes

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 from agent_session import in_a_session
-from daemon_process import Daemon, until
-from every_call import NAMES, calls
-from patience import PATIENCE
+from daemon_process import until
+from every_call import NAMES
 
 from memctl.client import RpcError
 
@@ -19,7 +18,6 @@ TEXT = "# About zephyrineword\n\nThe same sentence, zephyrineword and quinceword
 PRIVATE = f"---\nprivate: true\ntags: [shared]\n---\n{TEXT}"
 DIARY = f"---\ntags: [shared]\n---\n{TEXT}\nDear diary, nothing else happened today.\n"
 OPEN = "---\ntags: [shared]\n---\n# About heronword\n\nThe same sentence, and heronword.\n"
-READS = {"search", "search_memory", "recall", "similar", "why", "get", "extract_memory"}
 
 
 @pytest.fixture
@@ -38,33 +36,6 @@ def kept(daemon, tmp_path):
     (root / NAMES[2]).write_text(OPEN)
     (root / "memory" / "config.toml").write_text('agents_ignore = ["diary/"]\n')
     return daemon, daemon.add(root)
-
-
-def answer(daemon: Daemon, root: str, method: str, **params) -> str:
-    try:
-        with daemon.client() as client:
-            told = client.call(method, {"workspace": root, **params}, timeout_s=60 * PATIENCE)
-    except RpcError as error:
-        return str(error)
-    return json.dumps(told)
-
-
-def test_no_parameter_gets_an_agent_a_word_of_a_private_note(kept):
-    daemon, root = kept
-    asked = [(method, params) for method, params in calls(root, "zephyrineword") if method in READS]
-    for folder in ("hidden", "diary"):
-        for name in NAMES[:2]:
-            path = f"{folder}/{name}"
-            asked += [(method, {"path": path}) for method in ("get", "similar")]
-            asked += [("why", {"path": path, "query": "the same sentence"})]
-            asked += [("search", {"query": "the same sentence", "path": path, "min_score": 0.0})]
-    for method, params in asked:
-        told = answer(daemon, root, method, **params | {"agent": True})
-        for given in map(str, params.values()):
-            told = told.replace(json.dumps(given)[1:-1], "")
-        assert "quinceword" not in told, (method, params)
-        assert "hidden/" not in told, (method, params)
-        assert "diary/" not in told, (method, params)
 
 
 def test_recall_and_the_tools_are_an_agents_whoever_asks(kept):
@@ -100,20 +71,6 @@ def test_recall_and_the_tools_are_an_agents_whoever_asks(kept):
     assert not any(one["path"].startswith(("hidden", "diary")) for one in stored["similar"])
 
 
-def test_an_agent_cannot_tell_a_private_note_from_none(kept):
-    daemon, root = kept
-    for method, params in (("get", {}), ("similar", {}), ("why", {"query": "same sentence"})):
-        for name in ("hidden/notes.md", "diary/notes.md"):
-            there = answer(daemon, root, method, path=name, agent=True, **params)
-            never = answer(daemon, root, method, path="never/notes.md", agent=True, **params)
-            if method == "why":
-                there, never = (json.loads(one)["text"] for one in (there, never))
-            assert there.replace(name, "X") == never.replace("never/notes.md", "X")
-    misspelled = {"workspace": root, "query": "zephyrinewort"}
-    until(lambda: daemon.call("search", **misspelled)["corrected"])
-    assert daemon.call("search", **misspelled, agent=True)["corrected"] == {}
-
-
 @pytest.mark.parametrize("key", ["update", "supersedes", "related"])
 def test_an_agent_names_no_private_note_in_an_entry(kept, key):
     daemon, root = kept
@@ -127,20 +84,6 @@ def test_an_agent_names_no_private_note_in_an_entry(kept, key):
         with pytest.raises(RpcError, match=f"there is no note {named}"):
             daemon.call("extract_memory", workspace=root, agent=True, **asked)
     assert {one: one.read_bytes() for one in Path(root).rglob("*.md")} == before
-
-
-def test_an_agent_is_told_of_no_link_to_or_from_a_private_note(kept):
-    daemon, root = kept
-    (Path(root) / "hidden" / "from.md").write_text("---\nprivate: true\n---\nSee [[linked]].\n")
-    (Path(root) / "linked.md").write_text("---\nsupersedes: hidden/from.md\n---\nSee [[hidden/notes]].\n")
-    daemon.call("sync", workspace=root)
-    told = daemon.call("get", workspace=root, path="linked.md", agent=True)["links"]
-    assert [one["path"] for one in told["outgoing"]] == [None, None]
-    assert (told["incoming"], told["incoming_total"]) == ([], 0)
-    assert len(daemon.call("get", workspace=root, path="linked.md")["links"]["incoming"]) == 1
-    chain = daemon.call("history", workspace=root, path="linked.md", agent=True)
-    assert [one["path"] for one in chain["notes"]] == ["linked.md"]
-    assert len(daemon.call("history", workspace=root, path="linked.md")["notes"]) == 2
 
 
 def test_a_note_that_becomes_private_is_kept_from_the_next_read(kept):
@@ -203,24 +146,6 @@ def test_recall_keeps_its_budget_where_what_is_masked_grows(kept):
         assert "k3tchup9" not in told["text"]
         assert len(told["text"].encode()) <= 4 * budget
         assert told["tokens"] <= budget
-
-
-def test_agents_get_no_secret_of_links_tags_and_headings(kept):
-    daemon, root = kept
-    head = f"---\ntags: [{TOKEN}]\nsupersedes: {TOKEN}\n---\n"
-    (Path(root) / "linked.md").write_text(
-        f"{head}# Key {TOKEN}\n\nThe heronword of [[{TOKEN}]], see {TOKEN}.\n"
-    )
-    daemon.call("sync", workspace=root)
-    asked = [(method, params) for method, params in calls(root, "heronword") if method in READS]
-    for path in ("linked.md", "open/notes.md"):
-        asked += [(method, {"path": path}) for method in ("get", "similar", "history")]
-        asked += [
-            ("why", {"path": path, "query": f"heronword {word}"}) for word in ("key", "nothing -heronword")
-        ]
-    for method, params in asked:
-        assert TOKEN not in answer(daemon, root, method, **params | {"agent": True}), (method, params)
-    assert TOKEN in answer(daemon, root, "get", path="linked.md")
 
 
 def test_an_agent_cannot_tell_how_long_a_secret_is_or_test_a_guess_of_it(kept):
