@@ -164,13 +164,3 @@ def test_a_first_search_of_a_small_folder_waits_for_its_few_vectors(daemon, serv
     release.join()
     assert (answer["index"]["embedded"], answer["index"]["pending_vectors"]) == (1.0, 0)
     assert all(hit["arms"]["vector"]["rank"] for hit in answer["hits"])
-
-
-def test_a_new_folder_answers_a_question_in_other_words(daemon, tmp_path):
-    root = tmp_path / "notes"
-    root.mkdir()
-    (root / "bread.md").write_text("Sourdough rises overnight.\n")
-    (root / "weir.md").write_text("The weir was mended in May.\n")
-    assert daemon.memctl("init", str(root)).returncode == exits.OK
-    done = daemon.memctl("search", "--files", "--wait", "--nearest", "what makes bread grow", cwd=root)
-    assert (done.returncode, done.stdout.split()[0]) == (0, "bread.md")

@@ -303,15 +303,6 @@ def test_an_unreadable_index_is_set_aside_and_filled_again(daemon, root):
     assert [path.name for path in daemon.state.iterdir() if path.is_dir()] == []
 
 
-def test_a_rebuild_answers_as_before(daemon, root):
-    workspace = daemon.add(root)
-    before = daemon.call("search", query="bird at a dam", workspace=workspace)["hits"]
-    with daemon.client() as client:
-        client.call("index", {"workspace": workspace, "rebuild": True}, timeout_s=60 * PATIENCE)
-    after = daemon.call("search", query="bird at a dam", workspace=workspace)["hits"]
-    assert [(hit["path"], hit["score"]) for hit in after] == [(hit["path"], hit["score"]) for hit in before]
-
-
 def test_a_config_saved_together_with_a_rule_file_hangs_nothing(daemon, root):
     """A reopening and a scan in one batch of events: the old sync ends, the new one answers."""
     workspace = daemon.add(root)

@@ -95,14 +95,6 @@ def test_a_weak_match_is_marked_wherever_it_is_told(sample):
     assert "weak match" in daemon.memctl("recall", "the paper about autism", cwd=root).stderr
 
 
-def test_a_question_in_a_notes_own_words_is_a_strong_match(sample):
-    daemon, root = sample
-    answer = daemon.call(
-        "search", query="Bring the shop's database back from the nightly dump", workspace=root
-    )
-    assert (answer["confidence"], answer["hits"][0]["path"]) == ("strong", "runbooks/restore-backup.md")
-
-
 def test_a_name_in_pieces_brings_its_note_first(sample):
     daemon, root = sample
     answer = daemon.call(

@@ -471,40 +471,6 @@ def test_a_second_machine_embeds_nothing(portable: Workspace, second: Daemon, se
     assert there.status()["sidecars"] == {"read": len(NOTES), "written": 0, "ignored": {}}
 
 
-def test_bad_sidecars_are_embedded_anew(portable: Workspace, second: Daemon, server: Ollama, tmp_path: Path):
-    root = Path(shutil.copytree(portable.root, tmp_path / "there" / "notes"))
-    there = Workspace(second, root)
-    cut, flipped, linked, *_ = files = sidecars(there)
-    cut.write_bytes(cut.read_bytes()[:100])
-    flipped.write_bytes(flipped.read_bytes()[:-1] + b"?")
-    linked.unlink()
-    linked.symlink_to(files[5])
-    embedded = len(server.documents)
-    there.add(sidecars=True, **server.settings)
-    there.until_whole("ollama:nomic-embed-text")
-    assert of_one_model(there.search(), server.cosines()) == 0
-    assert len(server.documents) - embedded == 3
-    until(lambda: there.status()["sidecars"]["written"] == 3)
-    known = there.status()["sidecars"]
-    assert known["read"] == len(NOTES) - 3
-    assert known["ignored"] == {"damaged": 2, "unsafe": 1}
-    assert len(sidecars(there)) == len(NOTES)
-
-
-def test_sidecars_are_no_notes_and_no_noise(portable: Workspace):
-    until(lambda: portable.status()["state"] == "ready")
-    before = portable.status()
-    for number in range(5):
-        (portable.root / f"new{number}.md").write_text(f"The quokka {number} smiles.\n")
-    until(lambda: len(sidecars(portable)) == len(NOTES) + 5)
-    until(lambda: portable.status()["state"] == "ready")
-    after = portable.status()
-    assert after["sources"] == len(NOTES) + 5
-    assert after["skipped"] == []
-    assert after["last_scan"] == before["last_scan"]
-    assert after["sidecars"]["written"] == before["sidecars"]["written"] + 5
-
-
 def test_without_the_setting_none_is_written(workspace: Workspace):
     workspace.add()
     workspace.until_whole("")

@@ -138,29 +138,6 @@ def test_bytes_that_are_no_text_are_refused_by_name(nvim):
     assert out["after"][1]["hits"]
 
 
-def test_progress_comes_as_notifications_during_a_request(nvim, sample, tmp_path):
-    """Neovim has no handler for them and waits for its answer: the channel lives all the same."""
-    daemon, _ = sample
-    root = tmp_path / "many"
-    root.mkdir()
-    for number in range(150):
-        (root / f"{number}.md").write_text(f"# Note {number}\n\nabout the number {number} and so on\n")
-    daemon.call("workspace.add", path=str(root))
-    try:
-        out = nvim(
-            """
-            out.index = request('index', {workspace = workspace, progress = true})
-            out.after = request('ping', {})
-            """,
-            str(root),
-        )
-    finally:
-        daemon.call("workspace.remove", path=str(root))
-    assert out["index"][0], out["index"]
-    assert out["index"][1]["vectors"] == 150
-    assert out["after"][0]
-
-
 def test_a_channel_that_subscribed_stays_open(nvim, keyword_only):
     root = keyword_only()
     out = nvim(
@@ -182,16 +159,6 @@ def test_a_channel_that_subscribed_stays_open(nvim, keyword_only):
     assert out["ping"][0]
 
 
-def test_requests_follow_each_other_on_one_channel(nvim):
-    out = nvim("""
-        vim.fn.rpcnotify(channel, 'anything', {1, 2})
-        for number = 1, 20 do
-          out[number] = request('search', {query = 'water ' .. number, workspace = workspace, limit = 1})[1]
-        end
-    """)
-    assert out == [True] * 20
-
-
 def test_an_answer_that_takes_three_seconds_is_waited_for(nvim):
     """A daemon that the machine stops for a while answers when it goes on, on the same channel."""
     out = nvim("""
@@ -207,17 +174,6 @@ def test_an_answer_that_takes_three_seconds_is_waited_for(nvim):
     assert out["late"][1]["hits"]
     assert out["took_s"] >= 2.5
     assert out["ping"][0]
-
-
-def test_a_closed_channel_can_be_opened_again(nvim):
-    out = nvim("""
-        out.first = request('ping', {})
-        vim.fn.chanclose(channel)
-        out.closed = request('ping', {})
-        channel = vim.fn.sockconnect('pipe', socket, {rpc = true})
-        out.again = request('ping', {})
-    """)
-    assert [out[name][0] for name in ("first", "closed", "again")] == [True, False, True]
 
 
 def test_a_neovim_that_ends_in_the_middle_of_a_request_harms_nobody(nvim, sample):
@@ -236,35 +192,6 @@ def test_a_neovim_that_ends_in_the_middle_of_a_request_harms_nobody(nvim, sample
     [hit] = daemon.call("search", query="breast cancer gene", workspace=root, limit=1)["hits"]
     assert "BRCA1" in hit["snippet"]
     assert daemon.call("ping")["pid"] == pid
-
-
-def test_a_deadline_of_ones_own_ends_the_wait(nvim, sample, tmp_path):
-    daemon, _ = sample
-    root = tmp_path / "slow"
-    root.mkdir()
-    for number in range(400):
-        (root / f"{number}.md").write_text(
-            f"# Note {number}\n\n" + f"about the number {number} and so on " * 20
-        )
-    daemon.call("workspace.add", path=str(root))
-    try:
-        out = nvim(
-            """
-            local frozen = false
-            vim.loop.new_timer():start(10000, 0, function() frozen = true end)
-            out.index = request('index', {workspace = workspace, timeout_ms = 50})
-            out.frozen = frozen
-            out.ping = request('ping', {timeout_ms = 1000})
-            """,
-            root,
-        )
-    finally:
-        daemon.call("workspace.remove", path=str(root))
-    ok, text = out["index"]
-    assert not ok
-    assert "MEMD_TIMEOUT: index did not end within 0.05 s" in text
-    assert not out["frozen"]
-    assert out["ping"][0]
 
 
 def test_a_daemon_that_dies_during_a_request_is_an_error_and_no_more(nvim, daemon, tmp_path):
@@ -372,23 +299,6 @@ def test_scheduled_requests_take_their_turn(nvim):
     """)
     assert out["order"][0] == ["first", True]
     assert sorted(out["order"][1:]) == [["deferred", True], ["scheduled", True]]
-
-
-def test_a_hundred_channels_are_answered(nvim):
-    out = nvim("""
-        local channels = {}
-        for number = 1, 100 do
-          channels[number] = vim.fn.sockconnect('pipe', socket, {rpc = true})
-        end
-        out.answered = 0
-        for _, one in ipairs(channels) do
-          out.answered = out.answered + (vim.fn.rpcrequest(one, 'ping', {}).pong and 1 or 0)
-        end
-        for _, one in ipairs(channels) do vim.fn.chanclose(one) end
-        out.ping = request('ping', {})
-    """)
-    assert out["answered"] == 100
-    assert out["ping"][0]
 
 
 def test_every_frame_is_one_that_neovim_takes(nvim, sample, keyword_only):

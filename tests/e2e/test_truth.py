@@ -145,44 +145,6 @@ def test_a_sync_reads_what_is_still_being_written(daemon, root):
         assert (answer["synced"], [hit["path"] for hit in answer["hits"]]) == (True, ["often.md"])
 
 
-def test_names_that_are_hard_are_indexed_or_skipped_by_name(daemon, root):
-    """No name stops the watch: 255 bytes, a newline, right-to-left, both forms of é, no UTF-8."""
-    workspace = daemon.add(root)
-    names = ["x" * 252 + ".md", "line\nbreak.md", "\u202eltr.md", "caf\u00e9.md", "cafe\u0301.md"]
-    for name in names:
-        (root / name).write_text("The curlew calls.\n")
-    (root / os.fsdecode(b"not-\xff-text.md")).write_text("The curlew calls.\n")
-    (root / "after.md").write_text("The avocet came last.\n")
-    assert daemon.call("sync", workspace=workspace)["synced"] is True
-    found = daemon.found("curlew", workspace=workspace, mode="keyword", limit=50)
-    assert sorted(found) == sorted(names)
-    assert daemon.found("avocet", workspace=workspace, mode="keyword") == ["after.md"]
-    daemon.call("index", workspace=workspace)
-    assert [one["reason"] for one in status(daemon)["skipped"]] == ["name-not-utf8"]
-
-
-def test_what_is_no_plain_file_inside_is_not_read(daemon, root, tmp_path):
-    outside = tmp_path / "outside"
-    outside.mkdir()
-    (outside / "secret.md").write_text("The albatross is elsewhere.\n")
-    workspace = daemon.add(root)
-    (root / "linked").symlink_to(outside)
-    (root / "link.md").symlink_to(outside / "secret.md")
-    (root / "loop").symlink_to(root)
-    (root / "proc").symlink_to("/proc/self")
-    os.mkfifo(root / "pipe.md")
-    with (root / "huge.md").open("wb") as huge:
-        huge.truncate(4 << 30)
-    assert daemon.call("sync", workspace=workspace)["synced"] is True
-    daemon.call("index", workspace=workspace)
-    assert daemon.found("albatross", workspace=workspace, mode="keyword") == []
-    assert status(daemon)["sources"] == NOTES
-    (outside / "secret.md").write_text("The albatross changed.\n")
-    (root / "0.md").write_text("The heron flew.\n")
-    assert daemon.call("sync", workspace=workspace)["synced"] is True
-    assert daemon.found("albatross", workspace=workspace, mode="keyword") == []
-
-
 def test_while_the_folder_is_away_answers_go_on_and_nothing_is_forgotten(daemon, root, tmp_path):
     workspace = daemon.add(root)
     before = matrices(daemon)

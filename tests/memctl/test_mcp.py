@@ -264,12 +264,6 @@ def test_recall_gives_text_to_read_and_its_sources_as_data(root, daemon):
     assert daemon.asked[0][1]["budget_tokens"] == 500
 
 
-def test_a_note_can_be_read(root, daemon):
-    """Get passes path and lines and returns the text."""
-    answer = ask(root, "get", path="a.md", start_line=1, end_line=1)
-    assert answer.structured_content["text"] == "fact"
-
-
 UNDERSTOOD = [
     ("search_memory", {"limit": "5"}, {"limit": 5}), ("search_memory", {"limit": 5.0}, {"limit": 5}),
     ("search_memory", {"path": '["a.md"]'}, {"path": ["a.md"]}),
@@ -296,13 +290,6 @@ def test_an_argument_in_another_form_is_understood(root, daemon):
             assert {key: value for key, value in asked.items() if key in sent} == understood, sent
 
     in_session(root, say)
-
-
-def test_what_an_agent_stores_carries_its_name(root, daemon):
-    """The client's own name is the entry's provenance."""
-    answer = ask(root, "extract_memory", topic="t", title="T", content="c", tags=["a"])
-    assert answer.structured_content["path"] == "memory/t/x-1.md"
-    assert daemon.asked[0][1]["source"] == {"client": "mcp:tester"}
 
 
 def test_memds_errors_are_the_tools_errors(root, daemon):

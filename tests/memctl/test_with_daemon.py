@@ -6,10 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import anyio
 import forked
 import pytest
-from mcp import Client, StdioServerParameters
 from patience import PATIENCE
 
 from memctl import exits
@@ -198,21 +196,3 @@ def test_status_tells_how_late_the_daemon_comes(home):
         assert next(look for look in looks if "pid" in look["server"])["server"]["pid"] != first
         watching.kill()
     watching.wait()
-
-
-def test_an_agent_stores_a_fact_and_finds_it_by_meaning_in_its_next_call(running):
-    server = StdioServerParameters(
-        command=sys.executable, args=["-m", "memctl", "mcp"], env=running.environment, cwd=running.notes
-    )
-
-    async def session():
-        async with Client(server) as client:
-            fact = {"topic": "people", "title": "Grace prefers tea", "content": "She drinks no coffee."}
-            written = await client.call_tool("extract_memory", fact)
-            found = await client.call_tool("search_memory", {"query": "which hot drink does Grace like"})
-            return written, found
-
-    written, found = anyio.run(session)
-    assert not written.is_error, written.content
-    assert found.structured_content["hits"][0]["path"] == written.structured_content["path"]
-    assert found.structured_content["hits"][0]["source"]["origin"] == "agent"
