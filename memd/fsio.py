@@ -173,9 +173,9 @@ def open_existing(path: Path) -> int:
     return descriptor
 
 
-def read_regular(path: Path, most_bytes: int = -1) -> bytes:
+def read_regular(path: Path | str, most_bytes: int = -1, *, flags: int = 0) -> bytes:
     """Return up to *most_bytes* of a regular file; EINVAL for any other: a pipe waits for its writer."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file")

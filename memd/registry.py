@@ -307,22 +307,13 @@ class Registry:
     def _raw(self) -> bytes | None:
         """Return the content of the file, or of a link's target; None if it is not a file."""
         try:
-            descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            return fsio.read_regular(self._path, MAX_BYTES)
         except FileNotFoundError:
             raise
         except OSError as error:
             if not _is_file(self._path):
                 return None
             raise StorageError(f"can't read {self._path}: {reason_and_cure(self._path, error)}") from error
-        try:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                return None
-            with os.fdopen(descriptor, "rb", closefd=False) as stream:
-                return stream.read(MAX_BYTES)
-        except OSError as error:
-            raise StorageError(f"can't read {self._path}: {reason_and_cure(self._path, error)}") from error
-        finally:
-            os.close(descriptor)
 
     def _replace_damaged(self, roots: list[Path], fault: str) -> None:
         kept = ""

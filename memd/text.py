@@ -336,3 +336,8 @@ def script_of_letter(letter: str) -> str:
     """Return the script of a letter."""
     first = unicodedata.name(letter, "").partition(" ")[0].partition("-")[0]
     return "Han" if first == "CJK" else first.capitalize()
+
+
+def holds_in_a_row(words: tuple[str, ...], some: tuple[str, ...]) -> bool:
+    """Return whether *some* words follow each other in *words* without a gap."""
+    return any(words[at : at + len(some)] == some for at in range(len(words) - len(some) + 1))

@@ -206,7 +206,11 @@ def resolve(opened: OpenWorkspace, params: ResolveParams, call: Call) -> Packed[
     root = opened.workspace.root
     with opened.view(call.is_over, agent=params.agent) as view:
         named = _Named(opened, view, params.path or "")
-        written = _link_in(params.link.strip()) if "[" in params.link else None
+        written = None
+        if "[" in params.link:
+            from memd.sources.links import the_link  # noqa: PLC0415 - for Markdown, as below
+
+            written = the_link(params.link.strip())
         if written is not None and (written.target or params.path):
             where = named.place(written.kind, written.target, written.part)
         elif written is not None or _TO_A_URL.match(params.link):
@@ -237,13 +241,6 @@ def resolve(opened: OpenWorkspace, params: ResolveParams, call: Call) -> Packed[
                 why=where.why,
             )
         )
-
-
-def _link_in(text: str) -> "Occurrence | None":
-    """Return the link that the whole of *text* is, read as the links of notes are."""
-    from memd.sources.links import the_link  # noqa: PLC0415 - for Markdown, as below
-
-    return the_link(text)
 
 
 class _Where(NamedTuple):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Protocol, TypedDict
+from typing import Any, Protocol
 
 from msgspec import UNSET, UnsetType, structs
 
@@ -38,7 +38,7 @@ from memd.errors import InvalidError
 from memd.index.index import Index
 from memd.index.snapshot import View
 from memd.lru import LruCache
-from memd.records import Confidence, Mode, SyncState, Tokenizer
+from memd.records import SyncState, Tokenizer
 from memd.registry import Workspace, gone_of
 from memd.rpc.context import Call, Packed, packed
 from memd.search.dates import MAX_CHARS
@@ -139,31 +139,8 @@ def record_recalls(view: View, opened: OpenWorkspace, answer: Answer, paths: Con
         recalls.note(opened.workspace.recalls_path, ids.values(), answer.prepared.today)
 
 
-class Frame(TypedDict):
-    """The keys that the answers from an index share: those of `SearchedResult`, without its time."""
-
-    workspace: str
-    mode: Mode
-    degraded: list[str]
-    index: IndexState
-    synced: bool | UnsetType
-    timings_ms: dict[str, float]
-
-
-class QueryFrame(Frame):
-    """The keys that the answers to `search` and `recall` share, except `without_minus`."""
-
-    confidence: Confidence
-    lead: float | None
-    corrected: dict[str, str]
-    forms: dict[str, list[str]]
-    as_words: list[str]
-    without: list[str]
-    model_id: str | None
-
-
-def query_frame(opened: OpenWorkspace, answer: Answer, fresh: Freshness) -> QueryFrame:
-    """Return the shared keys of an answer to a query."""
+def query_frame(opened: OpenWorkspace, answer: Answer, fresh: Freshness) -> Fields:
+    """Return the keys of an answer that `QueryResult` has, except `without_minus` and its time."""
     query = answer.prepared.query
     return {
         **frame(opened, answer, fresh),
@@ -355,8 +332,8 @@ def day(key: str, text: str | None, today: date) -> date | None:
     return found
 
 
-def frame(opened: OpenWorkspace, answer: Answer, fresh: Freshness) -> Frame:
-    """Return the shared keys of an answer from an index."""
+def frame(opened: OpenWorkspace, answer: Answer, fresh: Freshness) -> Fields:
+    """Return the keys of an answer that `SearchedResult` has, except its time."""
     known, prepared = fresh.known, answer.prepared
     index = index_state(opened, known, answer.generation)
     codes = list(dict.fromkeys([*prepared.degraded, *answer.degraded]))

@@ -39,7 +39,7 @@ from memd.api.results import (
     WorkspaceStatus,
     WorkspaceSummary,
 )
-from memd.api.search import EMBEDDING_PAUSED, Fields, Frame, Freshness, answered, frame, index_state, wait_for
+from memd.api.search import EMBEDDING_PAUSED, Fields, Freshness, answered, frame, index_state, wait_for
 from memd.embedding.queue import EmbeddingQueue
 from memd.errors import MemdError, WorkspaceError
 from memd.index.check import rank_all
@@ -47,7 +47,6 @@ from memd.index.database import sqlite_version
 from memd.rpc.context import Call, Limits
 from memd.search.search import LACKING
 from memd.workspace.open import OpenWorkspace
-from memd.workspace.sync import WorkspaceSync
 from memd.workspace.workspaces import Workspaces
 
 PROTOCOL = 1
@@ -167,6 +166,7 @@ def not_open(workspaces: Workspaces, kind: type[Summary]) -> list[Summary]:
 def _workspace(workspaces: Workspaces, opened: OpenWorkspace, *, size_bytes: int) -> WorkspaceStatus:
     """Return the full status of one workspace."""
     sync = opened.sync
+    vec = sync.vectors.sidecars
     skipped = sorted(sync.scanner.skipped.items())
     warnings = sorted(sync.index_loop.warnings.items())
     failures = sync.index_loop.failures
@@ -204,7 +204,9 @@ def _workspace(workspaces: Workspaces, opened: OpenWorkspace, *, size_bytes: int
         held=sync.maintenance.held,
         building=ModelChange(**sync.vectors.building) if sync.vectors.building else None,
         rebuilding=WorkProgress(**rebuilding) if rebuilding else None,
-        sidecars=_sidecars(sync),
+        sidecars=SidecarCounts(read=vec.read, written=vec.written, ignored=dict(vec.ignored))
+        if vec
+        else None,
         errors=[
             *sync.troubles.newest,
             *filter(None, (trouble_of_watch, sync.stalled, slow, _other(opened))),
@@ -248,13 +250,6 @@ def _degraded(opened: OpenWorkspace) -> list[str]:
         EMBEDDING_PAUSED if vectors.held else None,
     ]
     return list(dict.fromkeys(code for code in codes if code))
-
-
-def _sidecars(sync: WorkspaceSync) -> SidecarCounts | None:
-    folder = sync.vectors.sidecars
-    if folder is None:
-        return None
-    return SidecarCounts(read=folder.read, written=folder.written, ignored=dict(folder.ignored))
 
 
 def counts(opened: OpenWorkspace) -> Fields:
@@ -367,7 +362,7 @@ async def _health_of(workspaces: Workspaces, root: str, call: Call) -> HealthChe
         return HealthCheck(name=root, ok=False, detail=str(error))
 
 
-def _probed(opened: OpenWorkspace, probe: SearchParams, call: Call, fresh: Freshness) -> Frame:
+def _probed(opened: OpenWorkspace, probe: SearchParams, call: Call, fresh: Freshness) -> Fields:
     with opened.view(call.is_over, agent=False) as view:
         rank_all(view)
         answer = answered(view, opened, probe, call)

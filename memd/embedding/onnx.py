@@ -104,7 +104,10 @@ class OnnxEmbedder:
             result = session.run([self._output], feed)[0]
         except Exception as error:  # onnxruntime's errors have no common base but this
             raise UnavailableError(MODEL_FAILED, f"{self._folder.model_file} failed: {error}") from error
-        vector = self._pooled(result)
+        if result.ndim == 2:  # noqa: PLR2004  # (texts, dim): the graph pooled
+            vector = result[0]
+        else:  # without padding, every token counts
+            vector = result[0, 0] if self._folder.pooling == "cls" else result[0].mean(axis=0)
         length = float(self._numpy.linalg.norm(vector.astype("float64")))
         if not 0 < length < float("inf"):
             raise UnavailableError(
@@ -112,12 +115,6 @@ class OnnxEmbedder:
                 f"{self._folder.model_file} gave a vector of length {length}. Use another model.",
             )
         return vector / length
-
-    def _pooled(self, result: Any) -> Any:
-        if result.ndim == 2:  # noqa: PLR2004  # (texts, dim): the graph pooled
-            return result[0]
-        # Without padding, every token counts.
-        return result[0, 0] if self._folder.pooling == "cls" else result[0].mean(axis=0)
 
 
 def _libraries() -> tuple[Any, Any]:

@@ -57,9 +57,8 @@ def _loaded(path: Path) -> dict[str, str]:
         known = _KNOWN[path] = {}
         lines = []
         with suppress(OSError):  # nothing was recalled yet
-            flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-            with os.fdopen(os.open(path, flags), "rb") as file:
-                lines = file.read(MAX_BYTES).decode(errors="replace").splitlines()
+            raw = fsio.read_regular(path, MAX_BYTES, flags=os.O_NOFOLLOW)
+            lines = raw.decode(errors="replace").splitlines()
         for line in lines:
             day, _, entry = line.partition(" ")
             if entry and len(day) == len("2026-05-01"):  # not a line that a full disk cut off

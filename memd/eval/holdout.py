@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from memd.eval.questions import Choice, front_matter_end, visible, words
+from memd.text import holds_in_a_row
 
 # Quotes, list items, task boxes, numbers and heading marks at the start of a line.
 _LEAD = re.compile(r"(?:[\s>]|[-*+](?=\s)|\d+[.)](?=\s)|#+(?=\s)|\[[ xX]\](?=\s))*")
@@ -39,7 +40,7 @@ def hold_out(texts: Mapping[str, Sequence[str]], choices: Iterable[Choice]) -> d
             held[path][heading.start : heading.end] = [""] * (heading.end - heading.start)
             # Covers "permalink: /git/undo-the-last-commit/" and lists of aliases, too.
             for number in range(1, head - 1):
-                if _contains(words(lines[number]), choice.words):
+                if holds_in_a_row(words(lines[number]), choice.words):
                     held[path][number] = ""
     return held
 
@@ -74,8 +75,3 @@ def _says(line: str, titles: frozenset[Title], first_words: frozenset[str], *, k
     if keyed and (key := _KEY.match(line)):
         bare = line[key.end() :]
     return words(visible(bare)) in titles
-
-
-def _contains(line: Title, title: Title) -> bool:
-    """Return whether *line* contains *title*, word by word."""
-    return any(line[at : at + len(title)] == title for at in range(len(line) - len(title) + 1))

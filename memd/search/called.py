@@ -21,7 +21,7 @@ from memd.records import Source
 from memd.search import runs
 from memd.search.explanation import Called, Term
 from memd.search.ranking import Candidate
-from memd.text import bare, name_key, pieces_of, searched_text
+from memd.text import bare, holds_in_a_row, name_key, pieces_of, searched_text
 
 # Added to the sort key: above what the words of a query add that only a few chunks have.
 WHOLE, SECTION, NUMBER, PART = 4.0, 3.0, 2.0, 1.5
@@ -261,13 +261,9 @@ def _name(names: Names, title: str, query: _Asked) -> Called | None:
         return Called(query.day, "number", NUMBER)
     for one in (names.title, names.stem):
         is_shorter = 1 < len(one) < len(asked) and one[0] in query.each
-        if is_shorter and 0 < query.half <= query.mass(one) and _in_a_row(one, asked):
+        if is_shorter and 0 < query.half <= query.mass(one) and holds_in_a_row(asked, one):
             return Called(title, "part", PART + len(one) / len(asked) / 2)
     return None
-
-
-def _in_a_row(some: Words, words: Words) -> bool:
-    return any(words[at : at + len(some)] == some for at in range(len(words) - len(some) + 1))
 
 
 def line_called(text: str, query: str) -> int | None:

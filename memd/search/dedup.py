@@ -212,14 +212,11 @@ class Likeness:
         if better not in self._texts or other not in self._texts:
             # Load all other texts that may duplicate this one, too: most of them will be compared.
             open_to = [one for one, known in self._better.items() if (better, "open") in known]
-            self._load_texts([better, *open_to])
+            by_id = {self._ids[place]: place for place in (better, *open_to) if place not in self._texts}
+            stored = self._view.chunks(list(by_id))
+            self._texts.update((place, _Text(stored[number])) for number, place in by_id.items())
         one, two = self._texts[better], self._texts[other]
         return one.is_roughly(two) and is_near(one.fingerprint, two.fingerprint)
-
-    def _load_texts(self, places: list[int]) -> None:
-        by_id = {self._ids[place]: place for place in places if place not in self._texts}
-        stored = self._view.chunks(list(by_id))
-        self._texts.update((place, _Text(stored[number])) for number, place in by_id.items())
 
     def _day(self, place: int) -> date | None:
         """Return the day of a candidate's source, None if the source is not dated."""

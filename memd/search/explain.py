@@ -97,14 +97,23 @@ def explain_chunk(view: View, request: PreparedQuery, judged: Judgement, chunk_i
         )
     if keyword is None:
         unseen.append("keyword-arm-did-not-run")
-    named = _named_part(judged, chunk_id)
+    words = judged.named.words.get(chunk_id)
+    named = NamedPart(words, judged.named.scores[chunk_id]) if words else None
     total = min(1.0, (vector.part if vector else 0.0) + (keyword.part if keyword else 0.0))
     merged = max(total, named.score if named else 0.0)
-    decay = _decay(view, request, source_id)
+    sources = view.snapshot.sources
+    source = sources[source_id]
+    decay = Decay(
+        request.decay_of(source),
+        source.dated,
+        request.diaries.why(source),
+        (request.today - source.day).days,
+        request.half_life_days,
+        request.decay_floor,
+    )
     order = candidate.order if candidate else None
     behind, older = judged.ahead_of.get(chunk_id), judged.newest.get(chunk_id)
-    sources = view.snapshot.sources
-    day = sources[source_id].valid_until
+    last = source.valid_until
     return Explained(
         vector=vector,
         keyword=keyword,
@@ -120,7 +129,7 @@ def explain_chunk(view: View, request: PreparedQuery, judged: Judgement, chunk_i
         superseded_by=view.snapshot.superseded_by(source_id),
         ahead_of=None if behind is None else sources[take(columns.source, [behind])[0]].path,
         newest=None if older is None else sources[take(columns.source, [older])[0]].path,
-        expired=day.isoformat() if source_id in view.snapshot.expired(request.today) and day else None,
+        expired=last.isoformat() if last and source_id in view.snapshot.expired(request.today) else None,
         order=order,
     )
 
@@ -241,11 +250,6 @@ def _keyword_part(
     )
 
 
-def _named_part(judged: Judgement, chunk_id: int) -> NamedPart | None:
-    words = judged.named.words.get(chunk_id)
-    return NamedPart(words, judged.named.scores[chunk_id]) if words else None
-
-
 def _rank_outside(arm: VectorArm | KeywordArm, chunk_id: int) -> int:
     """Return the rank of a chunk outside an arm's pool, by its own score among all that may answer."""
     every = arm.every()
@@ -278,10 +282,3 @@ def _term_part(term: Term, counts: Sequence[int], lengths: Sequence[Length]) -> 
         first_part=parts[1],
         file_part=parts[2],
     )
-
-
-def _decay(view: View, request: PreparedQuery, source_id: int) -> Decay:
-    source = view.snapshot.sources[source_id]
-    age_days = (request.today - source.day).days
-    fades, factor = request.diaries.why(source), request.decay_of(source)
-    return Decay(factor, source.dated, fades, age_days, request.half_life_days, request.decay_floor)

@@ -81,8 +81,9 @@ def spelling(view: View, query: Query, tokenizer: Tokenizer, expired: Callable[[
         return NOTHING_UNKNOWN
     is_complete = view.vocabulary.read(view.reader, view.snapshot.columns.count, READ_S)
     found = {}
-    if begun is not None and (completed := _completed(view, begun)):
-        found[query.begun] = completed
+    if begun is not None:
+        completed = _most_frequent(view, view.vocabulary.beginning_with(begun))
+        found = {query.begun: completed} if completed else {}
     nearest = {
         word: _nearest(view, term, edits)
         for word, (term, edits) in unknown.items()
@@ -154,21 +155,11 @@ def _begun(view: View, word: str) -> str | None:
     return terms[0]
 
 
-def _completed(view: View, start: str) -> str | None:
-    """Return the most frequent term in some chunk that begins with *start*."""
-    return _most_frequent(view, view.vocabulary.beginning_with(start))
-
-
 def _nearest(view: View, term: str, edits: int) -> str | None:
     """Return the term in some chunk that is nearest to *term*, within *edits*."""
     # Try one edit first, which is usually enough: two take twice as long.
-    found = (_at_distance(view, term, distance) for distance in range(1, edits + 1))
-    return next(filter(None, found), None)
-
-
-def _at_distance(view: View, term: str, edits: int) -> str | None:
-    """Return the most frequent term in some chunk that is within *edits* edits."""
-    return _most_frequent(view, words_within(view.vocabulary, term, edits))
+    ranked = (words_within(view.vocabulary, term, distance) for distance in range(1, edits + 1))
+    return next(filter(None, (_most_frequent(view, some) for some in ranked)), None)
 
 
 def _most_frequent(view: View, ranked: Iterable[str]) -> str | None:

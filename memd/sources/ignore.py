@@ -16,7 +16,6 @@ import json
 import os
 import posixpath
 import re
-import stat
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -26,6 +25,7 @@ from typing import Final
 
 import re2
 
+from memd import fsio
 from memd.diaries import Diaries
 from memd.errors import ConfigError
 from memd.sources.gitignore import Rule, is_comment, translated
@@ -240,16 +240,9 @@ def _lines(path: Path) -> Sequence[str]:
 
 def _content(path: Path) -> bytes:
     """Read an ignore file up to one byte over the limit; b"" if it is not a regular file."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
-    except OSError:
-        return b""
-    try:
-        return os.read(descriptor, MAX_RULE_BYTES + 1) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
-    except OSError:
-        return b""
-    finally:
-        os.close(descriptor)
+    with suppress(OSError):
+        return fsio.read_regular(path, MAX_RULE_BYTES + 1, flags=os.O_NOFOLLOW)
+    return b""
 
 
 # Settings files of an Obsidian vault (its own, and the Templater plugin's) that name the folder of templates

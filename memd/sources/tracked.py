@@ -6,11 +6,12 @@ follow such files. No program is run: a repository may name one of its own in it
 
 import hashlib
 import os
-import stat
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+
+from memd import fsio
 
 MAX_BYTES = 64 << 20  # of an index; git's own of 500,000 files is smaller
 MAX_NAME_BYTES = 4096  # version 4 repeats the beginning of the name before; no path is longer
@@ -84,12 +85,7 @@ def _variable(content: bytes, at: int) -> tuple[int, int]:
 
 def _content(path: str, most: int) -> bytes:
     """Read a regular file without waiting; b"" if it is none, or longer than *most*."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return b""
-    with open(descriptor, "rb") as stream, suppress(OSError):  # noqa: PTH123
-        found = os.fstat(descriptor)
-        if stat.S_ISREG(found.st_mode) and found.st_size <= most:
-            return stream.read(most)
+    with suppress(OSError):
+        content = fsio.read_regular(path, most + 1)
+        return content if len(content) <= most else b""
     return b""
