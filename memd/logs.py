@@ -14,7 +14,6 @@ from collections import defaultdict
 from collections.abc import Callable, MutableMapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, TextIO, cast
 
 import structlog
@@ -129,6 +128,4 @@ def log_unforeseen(error: BaseException, method: str) -> None:
     """Log the place of an error, without its text and without any parameter."""
     if isinstance(error, MemdError):
         return
-    frames = traceback.extract_tb(error.__traceback__)
-    where = [f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in frames]
-    log.error("request failed", method=method, error=type(error).__name__, where=where)
+    log.error("request failed", method=method, error=type(error).__name__, where=_places(error))

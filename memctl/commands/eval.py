@@ -23,14 +23,7 @@ QUESTIONS = 200  # gives an interval of about ±0.06, and takes seconds
 
 # Measures of the report → their usual spelling; the last one only if lines are judged.
 PASSAGES = "passage@10"
-SHOWN = {
-    "ndcg@10": "nDCG@10",
-    "recall@1": "recall@1",
-    "recall@5": "recall@5",
-    "recall@10": "recall@10",
-    "mrr@10": "MRR@10",
-    PASSAGES: PASSAGES,
-}
+SHOWN = {name.lower(): name for name in ("nDCG@10", "recall@1", "recall@5", "recall@10", "MRR@10", PASSAGES)}
 OURS = "hybrid"  # the default mode of search, to which --fail-under applies
 
 Fields = dict[str, Any]

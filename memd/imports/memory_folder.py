@@ -9,7 +9,7 @@ agent, except skills, which are instructions.
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -29,30 +29,18 @@ _NAMED = re.compile(
 _HEADING = re.compile(r"^# +(\S.*)$", re.MULTILINE)
 
 
-def openclaw_folders() -> list[Path]:
-    """Return the folders of OpenClaw's workspace."""
-    state = os.environ.get("OPENCLAW_STATE_DIR")
-    return [(Path(state) if state else Path.home() / ".openclaw") / "workspace"]
-
-
-def cowagent_folders() -> list[Path]:
-    """Return the folders of CowAgent's workspace."""
-    return [Path.home() / "cow"]
-
-
-def basic_memory_folders() -> list[Path]:
-    """Return basic-memory's default project."""
-    return [Path(os.environ.get("BASIC_MEMORY_HOME") or Path.home() / "basic-memory")]
-
-
-def letta_folders() -> list[Path]:
-    """Return the memory of each agent of Letta Code's on this machine."""
-    return sorted((Path.home() / ".letta" / "agents").glob("*/memory"))
-
-
-FACTS = {"openclaw": openclaw_folders, "cowagent": cowagent_folders}
-# Clients whose notes have their title in the front matter, and where they are.
-NAMED = {"basic-memory": basic_memory_folders, "letta": letta_folders}
+# Client → the folders of its memory.
+FACTS: Mapping[str, Callable[[], list[Path]]] = {
+    "openclaw": lambda: [
+        Path(os.environ.get("OPENCLAW_STATE_DIR") or Path.home() / ".openclaw") / "workspace"
+    ],
+    "cowagent": lambda: [Path.home() / "cow"],
+}
+# The same of clients whose notes have their title in the front matter; Letta has a folder for each agent.
+NAMED: Mapping[str, Callable[[], list[Path]]] = {
+    "basic-memory": lambda: [Path(os.environ.get("BASIC_MEMORY_HOME") or Path.home() / "basic-memory")],
+    "letta": lambda: sorted((Path.home() / ".letta" / "agents").glob("*/memory")),
+}
 
 
 def every_file(path: Path) -> Iterator[Path]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from types import MappingProxyType
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple
 
 from memd.records import Confidence
 from memd.search.dedup import Fingerprint, fingerprint, is_in, is_near
@@ -184,86 +184,66 @@ def count_tokens(text: str) -> int:
     return -(-_size(text) // BYTES_PER_TOKEN)
 
 
-class PromptFormat(Protocol):
+class PromptFormat(NamedTuple):
     """A format that joins pieces, so that a note's text cannot break out of its piece."""
 
-    def piece(self, sent: Sent) -> str:
-        """Format a piece, including its source."""
-
-    def remark(self, text: str) -> str:
-        """Format a remark by memd itself."""
-
-    def whole(self, parts: Sequence[str]) -> str:
-        """Join the formatted parts."""
+    piece: Callable[[Sent], str]  # formats a piece, including its source
+    remark: Callable[[str], str]  # formats a remark by memd itself
+    whole: Callable[[Sequence[str]], str]  # joins the formatted parts
 
 
-class Markdown:
-    """Each piece is a heading, a source line, and a fenced block with a fence longer than any in the text."""
-
-    def piece(self, sent: Sent) -> str:
-        """Format a piece, including its source."""
-        piece, text = sent.piece, sent.passage.text
-        fence = "`" * (max((len(run) for run in _TICKS.findall(text)), default=2) + 1)
-        newer = f", superseded by {', '.join(piece.superseded_by)}" if piece.superseded_by else ""
-        weak = ", weak match" if piece.confidence == "weak" else ""
-        cut = ", cut" if sent.is_cut else ""
-        old = f", expired (was valid until {piece.expired.isoformat()})" if piece.expired else ""
-        later = f", later: {_place_of(piece.later)}" if piece.later else ""
-        see = f", see {', '.join(piece.entries)}" if piece.entries else ""
-        facts = f"{piece.day.isoformat()}, written by {_writer(piece)}{newer}{old}{later}{see}{weak}{cut}"
-        place = f"{piece.path}:{sent.passage.start_line}-{sent.passage.end_line}"
-        lines = [_line(f"Source: {place} ({facts})"), "", fence, text, fence]
-        # A text that begins with a heading needs no other heading.
-        return "\n".join(lines if text.startswith("#") else [f"### {_line(piece.about)}", *lines])
-
-    def remark(self, text: str) -> str:
-        """Format a remark by memd itself."""
-        return text
-
-    def whole(self, parts: Sequence[str]) -> str:
-        """Join the formatted parts."""
-        return "\n\n".join(parts)
+def _as_markdown(sent: Sent) -> str:
+    """Return a heading, a source line, and a fenced block with a fence longer than any in the text."""
+    piece, text = sent.piece, sent.passage.text
+    fence = "`" * (max((len(run) for run in _TICKS.findall(text)), default=2) + 1)
+    newer = f", superseded by {', '.join(piece.superseded_by)}" if piece.superseded_by else ""
+    weak = ", weak match" if piece.confidence == "weak" else ""
+    cut = ", cut" if sent.is_cut else ""
+    old = f", expired (was valid until {piece.expired.isoformat()})" if piece.expired else ""
+    later = f", later: {_place_of(piece.later)}" if piece.later else ""
+    see = f", see {', '.join(piece.entries)}" if piece.entries else ""
+    facts = f"{piece.day.isoformat()}, written by {_writer(piece)}{newer}{old}{later}{see}{weak}{cut}"
+    place = f"{piece.path}:{sent.passage.start_line}-{sent.passage.end_line}"
+    lines = [_line(f"Source: {place} ({facts})"), "", fence, text, fence]
+    # A text that begins with a heading needs no other heading.
+    return "\n".join(lines if text.startswith("#") else [f"### {_line(piece.about)}", *lines])
 
 
-class Xml:
-    """Each piece is an element with its source in attributes; text and values are escaped."""
-
-    def piece(self, sent: Sent) -> str:
-        """Format a piece, including its source."""
-        piece, shown = sent.piece, sent.passage
-        values = {
-            "path": piece.path,
-            "lines": f"{shown.start_line}-{shown.end_line}",
-            "date": piece.day.isoformat(),
-            "origin": piece.origin,
-            "about": piece.about,
-            "derived_from": "external" if piece.external else "",
-            "superseded_by": ", ".join(piece.superseded_by),
-            "expired": piece.expired.isoformat() if piece.expired else "",
-            "later": _place_of(piece.later) if piece.later else "",
-            "see": ", ".join(piece.entries),
-            "match": "weak" if piece.confidence == "weak" else "",
-            "cut": "true" if sent.is_cut else "",
-        }
-        attributes = " ".join(
-            f'{key}="{html.escape(_line(_xml(value)))}"' for key, value in values.items() if value
-        )
-        return f"<note {attributes}>\n{_content(shown.text)}\n</note>"
-
-    def remark(self, text: str) -> str:
-        """Format a remark by memd itself."""
-        return f"<remark>{_content(text)}</remark>"
-
-    def whole(self, parts: Sequence[str]) -> str:
-        """Join the formatted parts."""
-        return "\n".join(["<memory>", *parts, "</memory>"]) if parts else ""
+def _as_xml(sent: Sent) -> str:
+    """Return an element with its source in attributes; text and values are escaped."""
+    piece, shown = sent.piece, sent.passage
+    values = {
+        "path": piece.path,
+        "lines": f"{shown.start_line}-{shown.end_line}",
+        "date": piece.day.isoformat(),
+        "origin": piece.origin,
+        "about": piece.about,
+        "derived_from": "external" if piece.external else "",
+        "superseded_by": ", ".join(piece.superseded_by),
+        "expired": piece.expired.isoformat() if piece.expired else "",
+        "later": _place_of(piece.later) if piece.later else "",
+        "see": ", ".join(piece.entries),
+        "match": "weak" if piece.confidence == "weak" else "",
+        "cut": "true" if sent.is_cut else "",
+    }
+    attributes = " ".join(
+        f'{key}="{html.escape(_line(_xml(value)))}"' for key, value in values.items() if value
+    )
+    return f"<note {attributes}>\n{_content(shown.text)}\n</note>"
 
 
 def _place_of(later: Later) -> str:
     return f"{later.path}:{later.line}, {later.day.isoformat()}"
 
 
-_FRAMES: dict[Format, PromptFormat] = {"markdown": Markdown(), "xml": Xml()}
+_FRAMES: dict[Format, PromptFormat] = {
+    "markdown": PromptFormat(_as_markdown, lambda text: text, "\n\n".join),
+    "xml": PromptFormat(
+        _as_xml,
+        lambda text: f"<remark>{_content(text)}</remark>",
+        lambda parts: "\n".join(["<memory>", *parts, "</memory>"]) if parts else "",
+    ),
+}
 
 
 @dataclass(slots=True)
