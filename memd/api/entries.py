@@ -41,6 +41,7 @@ from memd.records import Action
 from memd.registry import path_on_disk
 from memd.rpc.context import Call
 from memd.search.keyword import phrase_expression
+from memd.sources.tracked import index_of, tracked_in
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
 
@@ -416,7 +417,6 @@ async def _cleaned(change: EntryChange, clean: Callable[[OpenWorkspace], Awaitab
 MIN_LETTERS = 12  # of a line to search for: shorter ones occur in many notes
 MAX_LINES = 50  # of an entry to search for, each as a phrase: arbitrary, entries are short
 MAX_PLACES = 20  # in the answer; arbitrary, as many as somebody reads
-MAX_GIT_INDEX_BYTES = 256 << 20  # that of a repository with a million files; larger ones are not read
 
 _LETTERS = re.compile(r"[^\W_]")
 _SPACES = re.compile(r"\s+")
@@ -444,20 +444,11 @@ def elsewhere(view: View, path: str, entry: str = "") -> list[Location]:
 
 
 def is_in_git(root: Path, path: str) -> bool:
-    """Return whether an enclosing git repository tracks the file, so that its history has the text.
-
-    Its index is read as bytes: git itself runs programs that the configuration of a repository names.
-    """
+    """Return whether an enclosing git repository tracks the file, so that its history has the text."""
     for folder in (root, *root.parents):
-        index = folder / ".git" / "index"
-        try:
-            if not index.is_file() or index.stat().st_size > MAX_GIT_INDEX_BYTES:
-                continue
-            listed = index.read_bytes()
-        except OSError:
-            continue
-        name = (root / path).relative_to(folder).as_posix().encode(errors="surrogateescape")
-        return name + b"\0" in listed
+        if index := index_of(str(folder)):
+            name = (root / path).relative_to(folder).as_posix()
+            return bool(tracked_in(index, lambda one: one if one == name else "").files)  # noqa: B023 - at once
     return False
 
 

@@ -20,7 +20,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import structlog
 
@@ -90,15 +90,8 @@ class Peer(NamedTuple):
     pid: int
 
 
-class HasOptions(Protocol):
-    """The socket interface that is needed, which asyncio's wrapper has as well."""
-
-    def getsockopt(self, level: int, optname: int, buflen: int, /) -> bytes:
-        """Return a socket option's bytes."""
-
-
-def peer_of(connected: HasOptions) -> Peer:
-    """Return the process at the other end of a socket.
+def peer_of(connected: socket.socket) -> Peer:
+    """Return the process at the other end of a socket, or of asyncio's wrapper of one.
 
     Raises:
         OSError: unknown to the kernel (the peer is gone, or this is not a Unix socket).

@@ -23,6 +23,7 @@ from functools import cache
 from pathlib import Path
 
 from memd.sources import filesystem
+from memd.sources.scan import is_utf8
 
 # How long watchfiles waits for one more event, and how long it collects events at most: an event arrives
 # within 42 ms (p95), at the cost of 40 wake-ups a second and 0.15 % of a core.
@@ -337,7 +338,7 @@ class _Root:
     def report(self, dirty: Dirty) -> None:
         """Add *dirty* together with the current trouble of this root."""
         trouble, polling = "", True
-        if not _is_text(str(self.root)):
+        if not is_utf8(str(self.root)):
             trouble = (
                 f"{str(self.root)!r} cannot be watched, its name is not UTF-8: saved files are found "
                 "only by scans"
@@ -380,7 +381,7 @@ class _Root:
                         links.add(entry.path)
                     elif not os.access(entry.path, os.R_OK | os.X_OK):
                         closed.add(entry.path)
-                    elif _is_text(entry.path) and self._enters(self._relative(entry.path)):
+                    elif is_utf8(entry.path) and self._enters(self._relative(entry.path)):
                         folders.append(entry.path)
         return folders[1:], links, closed
 
@@ -404,17 +405,9 @@ def _identity(root: Path) -> Identity | None:
         status = root.stat()
     except OSError:
         return None
-    if not stat.S_ISDIR(status.st_mode) or not _is_text(str(root)):
+    if not stat.S_ISDIR(status.st_mode) or not is_utf8(str(root)):  # as watchfiles needs it
         return None
     return status.st_dev, status.st_ino, os.access(root, os.R_OK | os.X_OK)
-
-
-def _is_text(path: str) -> bool:
-    """Return whether watchfiles can be given a path: its bytes must be UTF-8."""
-    try:
-        return bool(path.encode())
-    except UnicodeEncodeError:
-        return False
 
 
 def is_used_up(folder: Path) -> bool:

@@ -159,7 +159,8 @@ def test_forget_names_where_else_the_words_stand_and_leaves_them(daemon, root):
     workspace = daemon.add(root)
     written = write(daemon, workspace)
     subprocess.run(["git", "init", "-q", root], check=True)
-    subprocess.run(["git", "-C", root, "add", written["path"]], check=True)
+    subprocess.run(["git", "-C", root, "add", "-A"], check=True)
+    subprocess.run(["git", "-C", root, "update-index", "--index-version", "4"], check=True)
     before = {path: path.read_bytes() for path in root.rglob("*.md")}
     told = daemon.call("forget", workspace=workspace, path=written["path"])
     assert [one["path"] for one in told["elsewhere"]] == ["archive/talk.md", "memory/2026-05-07.md"]
