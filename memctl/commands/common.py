@@ -188,8 +188,8 @@ def whole_answer(client: Client, method: str, params: dict[str, Any], args: Name
         try:
             wait_for_index(client, params["workspace"], vectors=False)
         except RpcError as error:
-            # A wait without end, or a folder that cannot be read: what is indexed answers.
-            if error.code not in {"MEMD_TIMEOUT", "MEMD_IO"}:
+            # A wait without end, a full disk, or a folder that cannot be read: what is indexed answers.
+            if error.code not in {"MEMD_TIMEOUT", "MEMD_IO", "MEMD_NOSPACE"}:
                 raise
             note(f"{error}. The answer is from what is indexed")
     else:

@@ -78,6 +78,16 @@ def test_a_search_right_after_init_waits_for_the_first_index(peer, capsys):
     assert err.endswith("memctl: indexing 1/3\n")
 
 
+@pytest.mark.parametrize("code", ["MEMD_TIMEOUT", "MEMD_IO", "MEMD_NOSPACE"])
+def test_a_first_index_that_cannot_go_on_is_searched_as_it_is(peer, capsys, code):
+    """On a full disk, what was indexed answers, as the message says."""
+    peer(search=found(hit(), index={"first": True, "first_words": True}), index=refuse(code, "disk full"))
+    assert main(["search", "x"]) == exits.OK
+    out, err = capsys.readouterr()
+    assert "BRCA1" in out
+    assert "memctl: disk full. The answer is from what is indexed\n" in err
+
+
 def test_no_wait_takes_the_first_answer(peer, capsys):
     index = {"state": "scanning", "first": True, "pending_files": 2}
     daemon = peer(search=found(hit(), index=index))
