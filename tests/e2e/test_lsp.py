@@ -1,12 +1,9 @@
 """`memctl lsp` with a plain client: each answer parses into the types of lsprotocol."""
 
-import json
 import signal
-import sys
 from pathlib import Path
 
 import pytest
-from headless_nvim import run_lua
 from lsp_editor import Editor, places
 from recorded_socket import Recorded
 
@@ -115,25 +112,6 @@ def test_what_editors_need_of_each_item_is_there(editor, line, typed, first):
     assert [one["sortText"] for one in items] == [f"{rank:04}" for rank in range(len(items))]
 
 
-def test_headings_are_a_tree(editor):
-    editor.open("sub/genes.md", NOTES["sub/genes.md"])
-    (top,) = editor.ask("textDocument/documentSymbol", textDocument={"uri": editor.uri("sub/genes.md")})
-    assert [top["name"], *(one["name"] for one in top["children"])] == ["Genes", "The plan"]
-
-
-def test_a_change_is_what_the_next_answer_is_about(editor):
-    editor.open("log.md", "# Log\n")
-    change = {
-        "range": {"start": {"line": 1, "character": 0}, "end": {"line": 1, "character": 0}},
-        "text": "[[genes]]",
-    }
-    editor.tell(
-        "textDocument/didChange",
-        textDocument={"uri": editor.uri("log.md"), "version": 2}, contentChanges=[change],
-    )  # fmt: skip
-    assert places([editor.at("definition", "log.md", 1, 4)]) == [("sub/genes.md", 0)]
-
-
 def test_each_answer_is_the_same_after_a_restart_of_the_daemon(editor, daemon):
     """Each of them may be the first that the new daemon is asked for."""
     editor.open("log.md", NOTES["log.md"])
@@ -200,36 +178,3 @@ def test_ctrl_c_ends_a_server_that_waits_for_its_editor(editor, daemon):
     assert other.process.wait() == 130
     other.process.stdin.close()
     other.process.stdout.close()
-
-
-NVIM = """
-vim.cmd('edit log.md')
-local id = vim.lsp.start_client({{cmd = {{{python}, '-m', 'memctl', 'lsp'}}, root_dir = vim.fn.getcwd()}})
-vim.lsp.buf_attach_client(0, id)
-eventually(function() local one = vim.lsp.get_client_by_id(id); return one and one.initialized end)
-vim.api.nvim_win_set_cursor(0, {{3, 8}})
-vim.lsp.buf.definition()
-eventually(function() return vim.fn.expand('%:t') == 'Ann Heron.md' end)
-local out = {{name = vim.fn.expand('%:t')}}
-vim.cmd('edit! log.md')
-vim.cmd('normal! GoSee [[Ann')
-vim.api.nvim_win_set_cursor(0, {{vim.fn.line('$'), 9}})
-local place = vim.lsp.util.make_position_params()
-place.position.character = 9
-local answers = vim.lsp.buf_request_sync(0, 'textDocument/completion', place, 20000)
-local offered = vim.lsp.util.text_document_completion_list_to_complete_items(answers[id].result, 'Ann')
-out.words = vim.tbl_map(function(one) return one.word end, offered)
-finish(out)
-"""
-
-
-def test_neovim_follows_a_link_and_completes_by_name(daemon, tmp_path):
-    """Neovim 0.7 or newer, with its own functions behind the keys; no keys are typed."""
-    root = daemon.add_notes(tmp_path / "notes", NOTES)
-    daemon.call("index", workspace=root)
-    found = run_lua(
-        NVIM.format(python=json.dumps(sys.executable)),
-        environment=daemon.environment, folder=tmp_path, cwd=root, options=["--clean"],
-    )  # fmt: skip
-    assert found["name"] == "Ann Heron.md"
-    assert found["words"] == ["Ann Heron|Annie]]"]

@@ -9,7 +9,6 @@ import hashlib
 import json
 import math
 import re
-import shutil
 import threading
 import time
 from collections.abc import Iterator
@@ -425,50 +424,6 @@ def kill(workspace: Workspace, server: Ollama) -> None:
     workspace.daemon.process.wait()
     server.caller += 1
     workspace.daemon.start()
-
-
-# Sidecars
-
-
-@pytest.fixture
-def portable(tmp_path: Path, server: Ollama) -> Iterator[Workspace]:
-    """A daemon with a workspace that keeps sidecars, wholly embedded."""
-    home = tmp_path / "first"
-    home.mkdir()
-    allow(home, server)
-    daemon = Daemon(home)
-    daemon.start()
-    workspace = Workspace(daemon, written(tmp_path / "notes")).add(sidecars=True, **server.settings)
-    workspace.until_whole("ollama:nomic-embed-text")
-    until(lambda: len(sidecars(workspace)) == len(NOTES))
-    yield workspace
-    daemon.close()
-
-
-def sidecars(workspace: Workspace) -> list[Path]:
-    return sorted((workspace.root / "memory" / "index" / "vectors").glob("*.vec"))
-
-
-@pytest.fixture
-def second(tmp_path: Path, server: Ollama) -> Iterator[Daemon]:
-    """Another machine."""
-    home = tmp_path / "second"
-    home.mkdir()
-    allow(home, server)
-    daemon = Daemon(home)
-    daemon.start()
-    yield daemon
-    daemon.close()
-
-
-def test_a_second_machine_embeds_nothing(portable: Workspace, second: Daemon, server: Ollama, tmp_path: Path):
-    root = Path(shutil.copytree(portable.root, tmp_path / "there" / "notes"))
-    embedded = len(server.documents)
-    there = Workspace(second, root).add(sidecars=True, **server.settings)
-    there.until_whole("ollama:nomic-embed-text")
-    assert of_one_model(there.search(), server.cosines()) == 0
-    assert len(server.documents) == embedded
-    assert there.status()["sidecars"] == {"read": len(NOTES), "written": 0, "ignored": {}}
 
 
 def test_without_the_setting_none_is_written(workspace: Workspace):

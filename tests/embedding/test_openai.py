@@ -3,7 +3,6 @@
 import array
 import hashlib
 import math
-import time
 from collections.abc import Iterator
 from types import SimpleNamespace
 
@@ -149,8 +148,6 @@ def test_a_key_that_cannot_be_sent_is_named_by_its_place(server: ModelServer, mo
         ([{"embedding": [1, 2]}], "did not give 1 embeddings"),
         ([{"index": 1, "embedding": [1, 2]}], "did not give 1 embeddings"),
         ([{"index": 0, "embedding": "AACAPw=="}], "not a list of numbers"),
-        ([{"index": 0, "embedding": {"0": 1.0, "1": 2.0}}], "not a list of numbers"),
-        ([{"index": 0, "embedding": [True, True]}], "not a list of numbers"),
         ([{"index": 0, "embedding": [1.0, 2.0]}] * 2, "did not give 1 embeddings"),
         ([{"index": 0}], "not a list of numbers"),
         ([{"index": 0, "embedding": [1, 2, 3]}], "gave 3 dimensions for 'nomic', which had 2"),
@@ -166,25 +163,9 @@ def test_a_wrong_answer_is_an_error_that_names_the_server(server: ModelServer, v
     assert caught.value.reason == "model-failed"
 
 
-def test_a_server_that_hangs_is_slow(server: ModelServer):
-    model = embedder(server, timeout_s=0.3)
-    server.behaviour = "hang"
-    start = time.monotonic()
-    with pytest.raises(UnavailableError, match=r"did not answer /v1/embeddings within 0\.3 s") as caught:
-        model.embed_query("tabs")
-    assert caught.value.reason == "model-slow"
-    assert time.monotonic() - start < 5
-
-
-def test_a_server_that_is_not_there_and_a_closed_model_are_errors(server: ModelServer):
-    model = embedder(server)
-    model.close()
-    with pytest.raises(UnavailableError, match="closed"):
-        model.embed_query("tabs")
-    assert len(server.authorizations) == 1
-    gone = SimpleNamespace(address="http://127.0.0.1:1")
+def test_a_server_that_is_not_there_is_an_error():
     with pytest.raises(UnavailableError, match=r"does not answer .*Is it running"):
-        embedder(gone)
+        embedder(SimpleNamespace(address="http://127.0.0.1:1"))
 
 
 def test_chunks_are_as_long_as_the_user_says_that_the_model_reads():

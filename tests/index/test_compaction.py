@@ -8,11 +8,6 @@ from memd.index.matrices import is_worth_it
 NOTES = {f"n{number}.md": f"word{number} zebra lion\n" for number in range(30)}
 
 
-def scores(notes, query="word7 zebra"):
-    hits = notes.search(query, mode="hybrid", limit=50).hits
-    return [(hit.source.path, hit.candidate.score) for hit in hits]
-
-
 @pytest.fixture
 def churned(notes, monkeypatch):
     """Notes of which half were edited: half of the rows are garbage. Compacted a few rows at a time."""
@@ -20,18 +15,6 @@ def churned(notes, monkeypatch):
     notes.save(NOTES)
     notes.save({f"n{number}.md": f"word{number} zebra tiger\n" for number in range(15)})
     return notes
-
-
-def test_compaction_leaves_what_is_used_and_changes_no_answer(churned):
-    before = scores(churned)
-    assert churned.index.garbage() == (15, 45)
-    churned.compact()
-    assert churned.index.garbage() == (0, 30)
-    assert scores(churned) == before
-    assert [path.name for path in churned.state.glob("vectors.*")] == ["vectors.2.f32"]
-    churned.reopen()
-    assert scores(churned) == before
-    assert churned.index.unembedded_count() == 0
 
 
 def test_vectors_of_gone_notes_are_kept(churned):
@@ -115,23 +98,6 @@ def test_a_purge_ends_a_compaction_that_runs(churned):
             assert churned.index.purge(None, 10) == 3
     churned.compact()
     assert churned.index.garbage() == (0, 27)
-
-
-def test_a_compaction_renumbers_the_columns(notes):
-    """Also where only the last row is garbage, so that no old number is beyond the copy."""
-    notes.save(NOTES)
-    notes.remove("n0.md")
-    notes.index.purge(None, 10)
-    notes.compact()
-    assert notes.index.garbage() == (0, 29)
-    assert notes.findings() == []
-    assert notes.found("word20 zebra lion", mode="vector")[0] == "n20.md"
-
-
-def test_an_index_without_vectors_can_be_compacted(notes):
-    notes.save(NOTES, embed=False)
-    notes.compact()
-    assert len(notes.found("zebra", limit=50)) == 30
 
 
 @pytest.mark.parametrize(

@@ -18,14 +18,6 @@ def test_a_note_that_comes_back_is_neither_cut_nor_embedded_again(notes):
     assert notes.index.writer.gone_count() == 0
 
 
-def test_a_note_that_comes_back_with_other_bytes_is_another_one(notes):
-    notes.save(WORDS)
-    notes.remove("n3.md")
-    notes.save({"n3.md": "giraffe\n"})
-    assert notes.found("word3") == []
-    assert notes.found("giraffe") == ["n3.md"]
-
-
 def test_gone_notes_do_not_weigh_words(notes, tmp_path):
     """Scores equal those of an index without them: document frequencies count live chunks alone."""
     other = Notes(_made(tmp_path / "other"))

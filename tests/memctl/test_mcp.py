@@ -126,6 +126,8 @@ def test_server_and_tools_say_what_they_are_for_and_what_they_do_to_the_memory(r
 
 def test_a_search_gives_hits_as_data(root, daemon):
     """Structured content with what an agent can use; the call names the workspace."""
+    place = {"path": "b.md", "start_line": 3, "end_line": 9}
+    daemon.answers["search_memory"] = lambda _: found(hit(folded=[place]))
     answer = ask(root, "search_memory", query="breast cancer", limit=3, tag=["x"])
     assert not answer.is_error
     assert answer.structured_content["complete"] is True
@@ -140,7 +142,7 @@ def test_a_search_gives_hits_as_data(root, daemon):
             "score": 0.8312,
             "date": "2026-05-01",
             "source": {"origin": "human"},
-            "folded": [],
+            "folded": [place],
             "superseded_by": [],
         }
     ]
@@ -166,14 +168,6 @@ def test_a_program_learns_the_model_of_an_answer(root, daemon, mode):
     assert answer.meta["memd/model_id"] == "0123456789abcdef"
     assert "0123456789abcdef" not in answer.content[0].text
     assert ("io.modelcontextprotocol/serverInfo" in answer.meta) == (mode == "2026-07-28")
-
-
-def test_where_a_hit_also_stands_is_named(root, daemon):
-    """A near duplicate takes no place of its own."""
-    place = {"path": "b.md", "start_line": 3, "end_line": 9}
-    daemon.answers["search_memory"] = lambda _: found(hit(folded=[place]))
-    [shown] = ask(root, "search_memory", query="x").structured_content["hits"]
-    assert shown["folded"] == [place]
 
 
 def test_an_agent_is_told_that_there_is_no_good_match(root, daemon):

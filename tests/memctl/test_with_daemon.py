@@ -131,17 +131,6 @@ def test_as_many_hits_of_a_file_as_are_asked_for(running):
     assert running("search", "--files", "--path", "long.md", "samovar").stdout == b"long.md\n"
 
 
-def test_an_entry_can_be_found_as_soon_as_it_is_added(running):
-    added = running("add", "--topic", "Deploy", "--title", "Staging needs the VPN", stdin=b"Connect first.\n")
-    assert added.returncode == exits.OK, added.stderr
-    path = added.stdout.decode().strip()
-    assert (running.notes / path).is_file()
-    assert path in running("search", "--files", "virtual private network for the test server").stdout.decode()
-    recalled = running("recall", "--budget", "300", "staging vpn")
-    assert recalled.returncode == exits.OK
-    assert b"Connect first." in recalled.stdout
-
-
 def test_a_secret_is_refused_and_a_hostile_topic_stays_inside(running):
     token = "ghp_" + "aB3dE5fG7hJ9" * 3
     refused = running("add", "--topic", "t", "--title", "T", stdin=f"token {token}".encode())
