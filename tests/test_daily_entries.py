@@ -168,7 +168,6 @@ def test_removing_changes_no_other_byte(root):
     ids=["another-word", "a-line-more", "another-origin", "crlf", "torn"],
 )  # fmt: skip
 def test_a_block_that_somebody_changed_is_kept(root, edit):
-    """MEMD_CHANGED names the line; no byte of the file is touched."""
     done = append(root)
     changed = edit((root / PATH).read_bytes())
     (root / PATH).write_bytes(changed)

@@ -116,7 +116,6 @@ def test_equal_titles_are_two_entries(root):
 
 @pytest.mark.parametrize("linked", [True, False], ids=["links", "no-links"])
 def test_a_taken_name_is_never_replaced(root, monkeypatch, linked):
-    """If the derived name is taken, another is tried, also where the file system has no hard links."""
     if not linked:
         monkeypatch.setattr(os, "link", refusing(errno.EPERM))
     ids = iter(["aaaaaa0000000000", "aaaaaa1111111111", "bbbbbb2222222222"])

@@ -270,7 +270,6 @@ def test_without_an_exchange_a_rename_does(root, monkeypatch):
 @pytest.mark.parametrize("after", [False, True], ids=["before the exchange", "after it"])
 @pytest.mark.parametrize("edited", [False, True], ids=["memd's", "a person's"])
 def test_a_killed_revision_leaves_one_whole_entry(root, monkeypatch, after, edited):
-    """Its leftover is dropped, or gets a name where it is a person's text."""
     first = write(root)
     path = root / first.path
     if edited:

@@ -14,7 +14,6 @@ def test_clusters_are_the_same_for_a_seed(tmp_path):
 
 
 def test_clusters_are_unit_vectors_with_neighbours(tmp_path):
-    """Every row has length 1, and most have another row far nearer than chance would have it."""
     rows = np.load(clusters(tmp_path / "a.npy", 1000, dim=384))
     assert np.allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
     cosines = rows @ rows.T
@@ -32,7 +31,6 @@ def test_texts_are_those_of_the_made_index(tmp_path):
 
 
 def test_frequent_words_are_frequent(tmp_path):
-    """The words follow Zipf: the first one about twice as often as the second, ten times as the tenth."""
     words = " ".join(Corpus(200, texts=texts(tmp_path, 200)).lines()).split()
     first, second, tenth = (words.count(made_index.word(number)) for number in (0, 1, 9))
     assert first / second == pytest.approx(2, rel=0.2)

@@ -111,7 +111,6 @@ def test_tools_are_asked_in_turn():
 
 
 def test_a_tool_is_scored_on_the_questions_that_it_was_asked():
-    """Judged questions beyond those asked do not count against it."""
     queries = [Query("q1", "one", ""), Query("q2", "two", "")]
     judgements = {"q1": {"d1": 1}, "q2": {"d2": 1}}
     data = Beir("set", [], queries, judgements, frozenset())

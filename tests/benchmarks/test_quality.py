@@ -18,7 +18,6 @@ def test_a_document_ranks_where_its_best_chunk_does():
 
 
 def test_each_language_is_scored_by_itself():
-    """Where queries name a language, each language gets a row below that of all."""
     data = Beir(
         name="set",
         documents=[],

@@ -46,7 +46,6 @@ def test_an_agent_finds_by_meaning_what_it_stored_a_call_ago(workspace):
 
 
 def test_a_session_outlives_the_daemon(workspace):
-    """After kill -9 the next tool call finds a daemon, and what was stored before."""
     daemon, root = workspace
 
     async def session():
@@ -63,7 +62,6 @@ def test_a_session_outlives_the_daemon(workspace):
 
 
 def test_hostile_names_write_nothing_outside_memory_through_mcp(trapped):
-    """Each is the tool's error in memd's own words, and not a byte is written."""
     daemon, root = trapped
     before, memory = files_outside_memory(root), sorted((root / "memory").rglob("*"))
     facts = [fact for fact in hostile_entries() if "" not in fact.values()]  # the server finds these a name
@@ -78,7 +76,6 @@ def test_hostile_names_write_nothing_outside_memory_through_mcp(trapped):
 
 
 def test_what_an_agent_forgets_is_an_entry_that_nobody_changed(workspace):
-    """A person's note, an entry that was changed since and no entry are left, and the agent is told."""
     daemon, root = workspace
     facts = [{"topic": "birds", "title": title, "content": "In April."} for title in ("Storks", "Cranes")]
     stored = in_a_session(daemon, root, *(("extract_memory", fact) for fact in facts))

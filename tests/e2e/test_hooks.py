@@ -338,7 +338,6 @@ def begun(daemon, cwd, *, client="claude-code", **fields) -> str:
 
 @pytest.mark.parametrize("client", ["claude-code", "codex"])
 def test_a_note_comes_once_in_a_conversation(daemon, notes, client):
-    """The same prompt gets nothing the second time; the next conversation gets the note."""
     assert "port.md" in said(daemon, notes, client=client, session_id="one")
     assert said(daemon, notes, client=client, session_id="one") == ""
     assert said(daemon, notes, "Which port has the staging database?", client=client, session_id="one") == ""
@@ -583,7 +582,6 @@ def test_a_hook_is_silent_about_every_error(tmp_path, arguments, raw):
 
 
 def test_a_hook_is_silent_where_nobody_reads(daemon, notes):
-    """A closed stdout, stdin or stderr is no error."""
     told = json.dumps({"cwd": str(notes), "prompt": QUESTION})
     command = f"{sys.executable} -m memctl hook claude-code UserPromptSubmit"
     for redirected in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-", ">/dev/full"):
@@ -595,7 +593,6 @@ def test_a_hook_is_silent_where_nobody_reads(daemon, notes):
 
 
 def test_a_hook_starts_a_daemon_that_is_down_and_leaves(daemon, notes):
-    """The first prompt gets nothing; a later one is answered."""
     daemon.stop()
     assert said(daemon, notes) == ""
     until(daemon.listens)
@@ -616,7 +613,6 @@ def test_a_hook_does_not_wait_for_a_daemon_that_hangs(daemon, notes):
 
 
 def test_a_deadline_that_is_none_is_passed_over(daemon, notes):
-    """What MEMD_HOOK_MS says and is no number of milliseconds leaves the usual one."""
     daemon.process.send_signal(signal.SIGSTOP)
     try:
         for named in ("x", "-1", "", "99999999999999", "1e3"):

@@ -60,8 +60,6 @@ def test_every_note_is_listed_and_read_by_its_uri(notes, mode):
 
 @pytest.mark.parametrize(("mode", "code"), [("auto", -32602), ("legacy", -32002)])
 def test_no_uri_leads_to_what_is_no_note(notes, mode, code):
-    """Neither out of the workspace nor to hidden files, folders and settings in it."""
-
     async def look(client):
         said = []
         for path in OUTSIDE:
@@ -76,7 +74,6 @@ def test_no_uri_leads_to_what_is_no_note(notes, mode, code):
 
 
 def test_many_notes_are_listed_in_pages(notes):
-    """Each note once, in the order of paths; the last page names no other."""
     daemon, root = notes
     for number in range(250):
         (root / f"n{number:03}.md").write_text(f"Note {number}.\n")

@@ -106,7 +106,6 @@ def test_a_name_in_pieces_brings_its_note_first(sample):
 
 
 def test_hybrid_finds_more_than_keywords(sample, answers):
-    """Recall@10 over questions in quite other words: hybrid is far above keyword."""
     daemon, root = sample
 
     def recall(answered: list[dict]) -> float:

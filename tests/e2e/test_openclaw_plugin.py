@@ -248,15 +248,6 @@ def test_progress_gives_a_call_more_time(daemon, root, fake):
     assert said == {"results": [], "provider": "memd", "model": None, "mode": "hybrid"}
 
 
-def test_a_private_note_is_not_read(daemon, root):
-    (root / "port.md").write_text(f"---\nprivate: true\n---\n{NOTE}")
-    daemon.add(root)
-    assert daemon.found("staging database", workspace=str(root)) == ["port.md"]
-    found, read = plugin(daemon, root, ["search", "staging database"], ["memory_get", {"path": "port.md"}])
-    assert [hit for hit in found if hit["path"] == "port.md"] == []
-    assert read["status"] == "not_found"
-
-
 def test_a_socket_in_a_folder_of_others_is_refused(daemon, root, tmp_path):
     (tmp_path / "open").mkdir(mode=0o777)
     (tmp_path / "open").chmod(0o777)

@@ -50,7 +50,6 @@ def test_what_is_always_known_comes_first(home):
 
 
 def test_the_core_is_what_the_workspace_says(home):
-    """`core` names the notes, in their order; `core = false` in a request leaves them out."""
     daemon, workspace, _ = home
     daemon.call(
         "workspace.configure", workspace=workspace, settings={"core": ["otter.md", "MEMORY.md", "no.md"]}
@@ -90,7 +89,6 @@ def test_where_nothing_is_a_good_match_the_core_may_come_alone(home):
 
 @pytest.mark.parametrize("style", ["markdown", "xml"])
 def test_every_budget_holds_and_is_used(home, style):
-    """From next to nothing to more than there is; from some words on there is always something."""
     for budget in (1, 20, 60, 100, 200, 500, 1000, 3000):
         answer = recalled(home, budget_tokens=budget, format=style)
         assert answer["format"] == style

@@ -63,7 +63,6 @@ def test_hits_of_several_workspaces_are_merged_by_score(two, tmp_path):
 
 
 def test_scores_of_another_model_stand_in_a_group_of_their_own(two, tmp_path):
-    """Also where one of them would be between the others; stderr says so."""
     daemon, _, home = two
     (home / "memory" / "config.toml").write_text('provider = "none"\n')
     daemon.call("index", workspace=str(home))

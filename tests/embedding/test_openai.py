@@ -66,7 +66,6 @@ def test_the_id_changes_with_the_prefixes(server: ModelServer):
 
 
 def test_queries_and_documents_may_have_their_own_models(server: ModelServer):
-    """Both are asked for a vector at the start; a name that is not set is that of the workspace."""
     model = embedder(server, OpenAIServer(query_model="small", document_model="large"))
     model.embed_documents(["a note"])
     model.embed_query("tabs")

@@ -23,7 +23,6 @@ def ranked(tmp_path):
 
 
 def test_more_of_the_words_go_before_more_lines(ranked):
-    """Two words in one line beat one word in five; then the number of matching lines decides."""
     assert ranked("kafka queue", a="kafka\n" * 5, b="a queue of kafka\n", c="kafka\n" * 2, d="none\n") == [
         "b", "a", "c",
     ]  # fmt: skip
@@ -35,7 +34,6 @@ def test_case_does_not_matter_also_beyond_ascii(ranked):
 
 
 def test_words_are_found_within_words_and_are_no_patterns(ranked):
-    """As grep -F: "test" finds "tests", a dot is a dot."""
     assert ranked("test", a="tests\n", b="tes\n") == ["a"]
     assert ranked("20.04", a="20x04\n", b="ubuntu 20.04\n") == ["b"]
 

@@ -65,7 +65,6 @@ def test_the_target_of_a_markdown_link_is_a_path(notes, path, target, means, why
 
 
 def test_what_is_not_clear_says_why(notes):
-    """Several notes of a name, an attachment, or none."""
     notes.save({**FOLDERS, "x.md": "[[weir]] [[map.PNG]] [[v1.2]] [[stork]]"}, embed=False)
     with notes.index.view() as view:
         source = view.snapshot.source_at("x.md")

@@ -98,7 +98,6 @@ def test_scores_do_not_depend_on_how_postings_are_held(counts, last, gone):
 
 @pytest.mark.parametrize("wrong", [[5, 4], [5, 5], [0, 1], [-1], [1 << 31]])
 def test_postings_that_cannot_be_are_refused(wrong):
-    """Out of order, twice, or no ids: the database is damaged."""
     with pytest.raises(ValueError, match="not in the order"):
         part_of(array("q", (number << 24 | 1 for number in wrong)))
 

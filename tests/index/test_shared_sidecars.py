@@ -268,7 +268,6 @@ def test_sidecars_that_nobody_needs_are_pruned(first):
 
 
 def test_what_was_forgotten_leaves_no_sidecar(first):
-    """After a requested purge its vectors are deleted at once, however new they are."""
     notes = first.notes
     notes.index.writer.store("complete", 1)
     (notes.root / "1.md").unlink()

@@ -38,17 +38,6 @@ def test_the_old_model_answers_until_the_new_one_is_complete(notes):
     assert [path.name for path in notes.state.glob("vectors.*")] == ["vectors.2.f32"]
 
 
-def test_going_back_drops_what_was_begun(notes):
-    notes.save(NOTES)
-    first = notes.embedder
-    notes.switch(OtherHashEmbedder())
-    notes.embed_some(notes.index.pending(4))
-    notes.switch(first)
-    assert (notes.index.building, notes.index.unembedded_count()) == ("", 0)
-    assert [path.name for path in notes.state.glob("vectors.*")] == ["vectors.1.f32"]
-    assert notes.found("word3 zebra", mode="vector")[0] == "n3.md"
-
-
 def test_a_third_model_takes_the_place_of_the_second(notes):
     notes.save(NOTES)
     notes.switch(OtherHashEmbedder())
@@ -69,7 +58,6 @@ def test_the_same_name_with_another_length_is_another_model(notes):
 
 
 def test_refused_texts_do_not_hold_the_switch_up(notes):
-    """A text that the model does not take stays without a vector; any other must have one."""
     notes.save(NOTES)
     notes.switch(OtherHashEmbedder())
     refused, other = list(notes.index.pending(2))

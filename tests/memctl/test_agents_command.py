@@ -217,7 +217,6 @@ def test_twice_is_as_good_as_once(home, client):
 
 
 def test_what_is_written_runs_memctl(home):
-    """The server's command starts, and is the memctl that wrote it."""
     agents(home, "install", "cursor", "--yes", "-w", "~/notes")
     server = plain(home / ".cursor/mcp.json")["mcpServers"]["memd"]
     assert server["args"] == ["mcp", "--workspace", str(home / "notes")]
@@ -226,7 +225,6 @@ def test_what_is_written_runs_memctl(home):
 
 
 def test_claude_code_gets_tools_and_hooks(home):
-    """Its servers and its hooks stand in two files; others' hooks of the same event stay."""
     write(home, "claude-code")
     agents(home, "install", "claude-code", "--yes")
     assert set(plain(home / ".claude.json")["mcpServers"]) == {"other", "memd"}
@@ -266,7 +264,6 @@ def test_the_doctor_says_who_has_no_hook(home):
 
 
 def test_a_hook_of_somebody_elses_in_our_group_stays(home):
-    """Only memd's own is taken out of a group."""
     agents(home, "install", "claude-code", "--yes")
     path = home / ".claude/settings.json"
     changed = json.loads(path.read_text())
@@ -277,7 +274,6 @@ def test_a_hook_of_somebody_elses_in_our_group_stays(home):
 
 
 def test_it_shows_a_diff_and_asks(home):
-    """Nothing is written where nobody can be asked, nor on a dry run."""
     write(home, "zed")
     before = tree(home)
     done = agents(home, "install", "zed")
@@ -291,7 +287,6 @@ def test_it_shows_a_diff_and_asks(home):
 
 @pytest.mark.parametrize(("answer", "written"), [(b"n\n", False), (b"\n", False), (b"y\n", True)])
 def test_who_sits_at_a_terminal_is_asked(home, answer, written):
-    """Anything but yes writes nothing."""
     ours, theirs = os.openpty()
     os.write(ours, answer)
     done = agents(home, "install", "cursor", stdin=theirs)
@@ -324,7 +319,6 @@ BAD = {
 @pytest.mark.parametrize("kind", BAD)
 @pytest.mark.parametrize("action", ["install", "uninstall"])
 def test_an_unusual_file_is_an_error_and_nothing_is_written(home, kind, action):
-    """Neither it nor the client's other file; the message names it."""
     spoil, message = BAD[kind]
     write(home, "claude-code")
     if action == "uninstall":
@@ -439,7 +433,6 @@ def test_the_plugin_for_claude_code_has_what_install_writes(home):
     ],
 )
 def test_somebody_elses_entry_of_the_same_name_is_left_alone(home, client, name, text):
-    """It stops an installation, and no uninstall takes it away."""
     path = home / name
     path.parent.mkdir(parents=True)
     path.write_text(text)

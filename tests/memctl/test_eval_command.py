@@ -127,7 +127,6 @@ def of_headings(daemon):
 
 
 def test_json_has_every_figure_and_every_result(of_headings, daemon):
-    """One object; the answers are named as the user's notes are, whatever their names were in the copy."""
     told = of_headings
     assert told["workspace"] == str(daemon.root)
     assert told["questions"] == {

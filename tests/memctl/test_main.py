@@ -476,7 +476,6 @@ def test_options_that_belong_to_another_form_of_a_command_are_wrong_usage(root, 
 
 
 def test_without_a_command_the_overview_goes_to_stderr(capsys):
-    """Exit code 2: nothing was asked."""
     assert main([]) == exits.USAGE
     assert "usage: memctl COMMAND" in capsys.readouterr().err
     assert main(["--help"]) == exits.OK

@@ -125,7 +125,6 @@ def test_server_and_tools_say_what_they_are_for_and_what_they_do_to_the_memory(r
 
 
 def test_a_search_gives_hits_as_data(root, daemon):
-    """Structured content with what an agent can use; the call names the workspace."""
     place = {"path": "b.md", "start_line": 3, "end_line": 9}
     daemon.answers["search_memory"] = lambda _: found(hit(folded=[place]))
     answer = ask(root, "search_memory", query="breast cancer", limit=3, tag=["x"])
@@ -171,7 +170,6 @@ def test_a_program_learns_the_model_of_an_answer(root, daemon, mode):
 
 
 def test_an_agent_is_told_that_there_is_no_good_match(root, daemon):
-    """In the data and in words; memd's own text of a recall says it, too."""
     daemon.answers["search_memory"] = lambda _: found(hit(), confidence="none")
     answer = ask(root, "search_memory", query="x").structured_content
     assert (answer["confidence"], answer["note"][:13]) == ("none", "no good match")
@@ -235,7 +233,6 @@ def test_an_unknown_argument_is_refused_with_its_name(root, daemon):
 
 
 def test_an_agent_can_ask_why_a_note_is_not_found(root, daemon):
-    """The stage, the sentence and what to do; path, query and line are passed on."""
     answer = ask(root, "why_memory", path="a.md", query="x", line=3)
     assert answer.structured_content == {
         key: WHY[key] for key in ("path", "stage", "text", "advice", "degraded")
@@ -251,7 +248,6 @@ def test_a_text_that_begins_as_json_of_any_depth_is_a_text(root, daemon):
 
 
 def test_recall_gives_text_to_read_and_its_sources_as_data(root, daemon):
-    """The content is the Markdown itself; places with reasons are structured."""
     answer = ask(root, "recall", query="x", budget_tokens=500)
     assert answer.content[0].text == RECALLED["text"]
     assert answer.structured_content["omitted"][0]["reason"] == "budget"
@@ -309,8 +305,6 @@ def test_a_first_search_waits_for_the_first_index(root, daemon):
 
 
 def test_an_index_that_takes_too_long_is_told_as_incomplete(root, daemon):
-    """The tool answers with what there is, and says so."""
-
     def too_long(_):
         raise Refusal("MEMD_TIMEOUT", "not done yet")
 

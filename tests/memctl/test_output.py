@@ -210,7 +210,6 @@ def test_vimgrep_names_files_outside_of_the_current_folder_absolutely():
 
 
 def test_a_folder_that_only_starts_alike_is_not_the_current_folder():
-    """/home/ada/wor is not above /home/ada/work."""
     assert shown("/home/ada/work", "a.md", "/home/ada/wor") == "/home/ada/work/a.md"
 
 
@@ -355,7 +354,6 @@ def test_bytes_that_are_no_text_become_replacement_characters():
 
 
 def test_safe_text_keeps_lines_tabs_and_every_script():
-    """Only what a terminal obeys is replaced; CRLF is a line end."""
     assert safe("a\tb\r\nc\n日本語 🎉 é\x00") == "a\tb\nc\n日本語 🎉 é␀"
     assert one_line("a\tb\r\n") == "a b"
 

@@ -46,7 +46,6 @@ async def test_replies_leave_as_they_are_finished(tmp_path):
 
 
 async def test_one_connection_has_a_few_requests_worked_on_at_once(tmp_path):
-    """The others wait their turn; what answers from what is known waits for none of them."""
     running: list[int] = []
     most = []
 
@@ -243,7 +242,6 @@ async def test_an_impossible_timeout_is_the_callers_fault(tmp_path, timeout_ms):
 
 
 async def test_a_client_that_leaves_ends_its_reads_but_not_its_writes(tmp_path):
-    """A method is cancelled at once; what it shields goes on to its end."""
     seen = []
     may_write = asyncio.Event()
 

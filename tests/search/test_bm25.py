@@ -57,7 +57,6 @@ def test_the_best_are_those_of_the_sum_over_all(seed, allowed):
 
 
 def test_frequent_terms_are_not_looked_for_where_they_cannot_matter():
-    """The most that they could add brings no other chunk among the best."""
     chance = np.random.default_rng(3)
     table = columns(chance)
     terms = [(w, held(drawn(chance, s), CHUNKS)) for w, s in ((0.1, 0.9), (0.2, 0.8), (6.0, 0.01))]

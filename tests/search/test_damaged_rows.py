@@ -69,7 +69,6 @@ def test_words_answer_where_the_matrix_was_overwritten(notes, damage, mode):
 
 
 def test_one_row_that_a_keyword_hit_has_is_enough(notes):
-    """Even if the vector arm itself would not have returned the chunk."""
     notes.save(TEXTS | {f"{number}.md": f"heron {number} weir\n" for number in range(200)})
     notes.save({"zeros.md": "oystercatcher\n"})
     overwrite(notes, lambda row: bytes(len(row)), only=notes.index.snapshot.rows.count - 1)
@@ -88,7 +87,6 @@ def test_an_answer_without_meaning_is_said_each_time(notes):
 
 
 def test_likeness_by_a_damaged_vector_is_likeness_by_words(notes):
-    """Both the vector of the given note and those compared with it are checked."""
     notes.save(TEXTS)
     rows = notes.index.snapshot.rows
     basil = rows.buffer[2 * rows.dim * FLOAT_BYTES : 3 * rows.dim * FLOAT_BYTES]

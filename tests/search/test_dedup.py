@@ -26,7 +26,6 @@ def test_a_copy_takes_no_place_and_is_named(notes, embed):
 
 @pytest.mark.parametrize("embed", [True, False])
 def test_a_text_with_a_few_other_words_is_folded(notes, embed):
-    """About seven of two hundred words differ."""
     notes.save(
         {"a.md": f"heron {LONG}\n", "b.md": f"heron {LONG.replace('wordcb', 'changed')}\n"}, embed=embed
     )
@@ -40,7 +39,6 @@ def test_texts_that_differ_in_a_number_are_two(notes):
 
 
 def test_short_notes_of_one_pattern_are_two(notes):
-    """If one of ten words differs, it is another fact."""
     notes.save(
         {
             "a.md": "Meeting with Ann about the heron by the weir: she will pay\n",

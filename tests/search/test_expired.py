@@ -57,7 +57,6 @@ def test_what_supersedes_an_expired_note_has_its_place(notes):
 
 
 def test_without_numpy_the_order_is_the_same(notes):
-    """By the fallback's own scores."""
     notes.save({"closed.md": until("2026-05-01"), "open.md": OPEN})
     with notes.index.view() as view:
         ranked, _ = fallback.candidates(view, notes.request("office manager"))

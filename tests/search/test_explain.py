@@ -147,7 +147,6 @@ def test_counts_are_those_of_the_chunk_and_of_its_file(notes):
 
 
 def test_a_term_says_how_often_it_was_asked_and_where_it_stands(notes):
-    """Times in the query, chunks that have it, and what was not looked for."""
     notes.save({"a.md": "heron\n", "b.md": "heron\n", "c.md": "weir\n"})
     _, explanation, _ = explained(notes, "where is the heron heron")
     [term] = explanation.terms
@@ -175,7 +174,6 @@ def test_an_arm_that_had_no_say_is_named(notes, changes, embed, unseen):
 
 
 def test_age_half_life_and_floor_are_named(notes):
-    """With the share that is left; a note without a day in its name does not decay."""
     day = (DAY - timedelta(days=60)).isoformat()
     notes.save({f"{day}.md": "heron weir\n", "b.md": "heron weir pond\n"})
     answer, explanation, explained_hits = explained(notes, "heron", min_score=0.0, decay_floor=0.4)
@@ -188,7 +186,6 @@ def test_age_half_life_and_floor_are_named(notes):
 
 
 def test_what_each_stage_dropped_is_counted(notes):
-    """Filtered, below the floor, folded, joined, gone, of one file, beyond the limit."""
     text = "the heron nests by the weir each spring and leaves it when the water falls in autumn\n"
     notes.save(
         {

@@ -61,7 +61,6 @@ def found(notes, condition):
     ],
 )
 def test_a_condition_keeps_the_notes_that_meet_it(four, condition, kept):
-    """Texts in any case, numbers, days, members of lists, values in maps, existence."""
     assert found(four, condition) == kept
 
 
@@ -101,7 +100,6 @@ def test_conditions_apply_before_any_cut(four):
 
 
 def test_a_filter_alone_lists_the_notes(four):
-    """Without words, as the other filters."""
     assert [hit.source.path for hit in four.search("field:owner=ann").hits] == ["a.md"]
 
 
@@ -142,7 +140,6 @@ def test_a_note_that_misses_a_condition_is_told_which(four):
 
 
 def test_keys_and_values_are_counted(four):
-    """The most frequent first; of a key its values as they are written."""
     with four.index.view() as view:
         every = [source.id for source in view.snapshot.sources.values()]
         keys = {one.name: (one.notes, one.values) for one in fields.counts(view, None, every)}

@@ -191,7 +191,6 @@ def test_a_name_is_first_within_a_question_also_where_the_model_reads_it(name, s
 
 
 def test_a_filter_keeps_a_named_note_out(notes):
-    """It comes first only if the filters allow it."""
     notes.save(FILLER | {"private/a.md": f"{NAME}\n"})
     assert "private/a.md" in notes.found(NAME, mode="hybrid")
     assert "private/a.md" not in notes.found(f"{NAME} path:filler", mode="hybrid")

@@ -14,7 +14,6 @@ def diary(notes):
 
 
 def test_the_newest_come_first(diary):
-    """Each source once, by its first chunk; a source without text is no hit."""
     tagged = ["daily/2026-11-20.md", "daily/2026-05-01.md", "daily/2026-02-03.md"]
     assert diary.found("tag:alpha") == tagged
     assert diary.found("path:daily/") == ["daily/2026-11-21.md", *tagged]
@@ -34,7 +33,6 @@ def test_the_list_is_sure_and_does_not_depend_on_the_arms(diary):
 
 
 def test_words_beside_a_filter_are_searched_as_ever(diary):
-    """Also stop words; and a query without filters and words finds nothing."""
     assert diary.search("tag:alpha second").hits[0].candidate.score < 1
     assert diary.found("tag:alpha zebra") == []
     assert diary.found("") == []

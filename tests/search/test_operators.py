@@ -32,7 +32,6 @@ def found(notes, text, **settings):
 
 @pytest.mark.parametrize("mode", ["keyword", "vector", "hybrid"])
 def test_the_words_of_a_phrase_follow_each_other(four, mode):
-    """In every mode: a note without the phrase is no answer."""
     assert found(four, 'heron "status code"', mode=mode) == [FIRST, THIRD]
     assert found(four, '"status code"', mode=mode) == [FIRST, THIRD]
 
@@ -117,7 +116,6 @@ def test_a_phrase_of_any_script_and_form(notes, text, phrase, is_there, file_for
 
 @pytest.mark.parametrize("mode", ["keyword", "vector", "hybrid"])
 def test_a_minus_excludes_a_word_or_a_phrase(four, mode):
-    """In every mode, and together with words, phrases and filters."""
     assert found(four, "heron -olive", mode=mode) == [FIRST, SECOND]
     assert found(four, 'heron -"status code"', mode=mode) == [SECOND, FOURTH]
     assert found(four, 'heron -"status code" -olive', mode=mode) == [SECOND]
@@ -149,7 +147,6 @@ def test_what_is_excluded_in_any_script_and_form(notes, text, excluded, is_exclu
 
 
 def test_a_minus_that_is_no_operator_is_text(notes):
-    """Inside of a word, between spaces, in front of a sign, or with nothing else to look for."""
     notes.save({"a.md": "foo-bar and 5 - 3 at --- dawn\n"})
     for query in ("foo-bar", "5 - 3", "--- dawn", "-dawn", "- dawn"):
         assert notes.found(query, min_score=0.0) == ["a.md"], query
@@ -207,7 +204,6 @@ def test_a_note_that_has_a_word_with_its_minus_is_known(notes, text, typed, stan
     ],
 )
 def test_filters_alone_and_together(four, query, paths):
-    """What is typed narrows to exactly these, in every mode."""
     for mode in ("keyword", "vector", "hybrid"):
         assert found(four, query, mode=mode) == paths, mode
 
@@ -231,7 +227,6 @@ def test_a_filter_that_no_day_can_pass_is_words(raw):
     "raw", ["PATH:work", "xpath:work", '"path:work"', "path :work", "(path:work", "http://a:80"]
 )
 def test_what_only_looks_like_a_filter_is_words(raw):
-    """A filter is its name in small letters, at the start of a word."""
     assert parse(f"heron {raw}").filters == ()
 
 
@@ -247,7 +242,6 @@ def test_tags_and_paths_are_the_same_in_either_form(notes, form):
 
 
 def test_filters_of_a_request_are_joined_to_those_that_are_typed(four):
-    """Both must match; a typed filter cannot widen the caller's."""
     query = restricted(parse("heron path:work"), {"path": ["work/deep", "home"], "tag": [], "since": [None]})
     assert found(four, "", query=query) == [THIRD]
     query = restricted(parse("heron since:2026-03-01"), {"since": [date(2026, 3, 4)]})

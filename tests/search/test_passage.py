@@ -23,7 +23,6 @@ def chunk(number, start_line, text, start_byte=0):
     ],
 )
 def test_chunks_that_follow_each_other_are_joined(chunks, expected):
-    """Lines that both have occur once, whatever the order of the chunks."""
     for given in (chunks, chunks[::-1]):
         assert passage([Part(0, lines_of(one)) for one in given]) == expected
 

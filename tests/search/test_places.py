@@ -55,7 +55,6 @@ def test_an_answer_with_its_lines_begins_every_longer_one(notes, how, query, lim
 @FEW
 @given(how=HOW, query=st.sampled_from(QUERIES), seed=st.just(7))
 def test_no_line_is_in_two_hits(notes, how, query, seed):
-    """A hit shows lines as in the file, and no other hit has one of them."""
     fill(notes, seed)
     shown = {}
     for hit in notes.search(query, limit=100, min_score=0.0, **how).hits:
@@ -162,7 +161,6 @@ def test_the_heading_is_that_of_the_named_line(notes, query, line, heading):
 
 
 def test_words_that_only_a_heading_has_name_its_line(notes):
-    """Also where the heading is in another chunk than the hit."""
     notes.save({"a.md": f"# Weir\n\n## Copper kettle\n\n{LONG}\n\n{LONG}\n\nThe end is a heron.\n"})
     vector = notes.embedder.embed_query("The end is a heron.")
     for hit in notes.search("kettle", mode="vector", query_vec=vector, min_score=0.0).hits:

@@ -13,7 +13,6 @@ def test_words_are_looked_for():
 
 
 def test_a_quoted_phrase_is_required_and_read():
-    """The phrase filters, and the model reads its words too."""
     query = parse('notes "status code" page')
     assert query.phrases == ("status code",)
     assert query.text == "notes status code page"
@@ -48,19 +47,16 @@ def test_a_minus_that_the_notes_know_is_no_operator():
 
 
 def test_a_minus_inside_a_word_is_no_operator():
-    """foo-bar is two words, not foo without bar."""
     assert parse("foo-bar").excluded == ()
     assert parse("foo-bar").pieces == ("foo", "bar")
 
 
 def test_only_excluded_words_are_looked_for_after_all():
-    """A query that is nothing but -neg looks for neg."""
     query = parse("-neg")
     assert (query.pieces, query.excluded) == (("neg",), ())
 
 
 def test_filters_are_taken_out_of_the_words():
-    """path:, tag:, since: and until: narrow and are not read."""
     query = parse('deploy path:ops/** tag:prod since:2026-01-02 until:"2026-03-04"')
     assert query.text == "deploy"
     assert query.filters == (
@@ -72,7 +68,6 @@ def test_filters_are_taken_out_of_the_words():
 
 
 def test_a_filter_without_a_usable_value_is_words():
-    """since:yesterday is no date: then it is text."""
     assert parse("since:yesterday").pieces == ("since", "yesterday")
 
 
@@ -80,7 +75,6 @@ def test_a_filter_without_a_usable_value_is_words():
     "raw", ["a:b", "C++", "20.04", '"open', "AND", "*", "(", "NEAR(a b)", "a OR", "^x", "{a}:b"]
 )
 def test_operators_of_fts5_are_words(raw):
-    """Nothing that FTS5 would take for syntax is a filter or an operator."""
     query = parse(raw)
     assert (query.phrases, query.excluded, query.filters) == ((), (), ())
 

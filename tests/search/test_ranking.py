@@ -15,46 +15,38 @@ def test_weights_count_only_the_arms_that_saw_a_chunk():
 
 
 def test_weights_of_both_arms_stay_in_proportion():
-    """Weights that do not sum to 1 are scaled, not cut."""
     assert ranking.weights_seen(Weights(0.4, 0.4), vector=True, keyword=True) == Weights(0.5, 0.5)
 
 
 def test_an_arm_without_weight_decides_where_it_is_alone():
-    """With weight 0 for the keyword arm, a chunk that only it sees still gets that arm's score."""
     assert ranking.weights_seen(Weights(1.0, 0.0), vector=False, keyword=True) == Weights(0.0, 1.0)
 
 
 def test_weighted_is_the_sum_of_weight_times_score():
-    """0.7 v + 0.3 k."""
     assert ranking.weighted(0.5, 1.0, Weights(0.7, 0.3)) == pytest.approx(0.65)
 
 
 def test_reciprocal_rank_sums_over_the_ranks_that_exist():
-    """Rank 1 in both arms is 2/61, the most there can be."""
     assert ranking.reciprocal_rank([1, 1]) == pytest.approx(2 / 61)
     assert ranking.reciprocal_rank([None, 3]) == pytest.approx(1 / 63)
 
 
 def test_a_half_life_halves():
-    """With a floor of 0, one half is left after one half-life, and a quarter after two."""
     assert ranking.half_life_decay(30, 30, 0) == pytest.approx(0.5)
     assert ranking.half_life_decay(60, 30, 0) == pytest.approx(0.25)
 
 
 def test_age_leaves_the_floor():
-    """The part above the floor halves; a floor of 1 means no decay."""
     assert ranking.half_life_decay(30, 30, 0.5) == pytest.approx(0.75)
     assert ranking.half_life_decay(36_500, 30, 0.4) == pytest.approx(0.4)
     assert ranking.half_life_decay(36_500, 30, 1) == 1.0
 
 
 def test_the_future_does_not_decay():
-    """A note dated tomorrow keeps its score."""
     assert ranking.half_life_decay(-3, 30, 0.5) == 1.0
 
 
 def test_ties_are_ordered_by_path_and_line():
-    """Equal scores come in the order of path, then line, whatever order they were found in."""
     tied = [candidate(1, 0.5, path="b.md"), candidate(3, 0.5), candidate(2, 0.5)]
     assert [one.id for one in ranking.ordered(tied)] == [2, 3, 1]
 

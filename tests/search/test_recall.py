@@ -98,7 +98,6 @@ def test_a_section_is_sent_whole_where_it_leaves_room(notes):
 
 
 def test_no_line_is_sent_twice(notes):
-    """Two hits of one section: it is sent once, and the second hit names the place of its lines."""
     text = "# One\n\n" + "\n\n".join(
         f"zebra {word} {f'{word} ' * 90}" for word in ("grass", "water", "stone")
     )
@@ -156,7 +155,6 @@ def test_a_hit_that_stands_in_the_core_is_not_sent_again():
 
 
 def test_every_piece_names_its_source(notes):
-    """Path, lines, date, author, and the note that supersedes it; as Markdown and as XML."""
     one = piece("A fact.", "dir/a.md", superseded_by=("b.md",))
     text = recall([], [one], 500).text
     assert "Source: dir/a.md:1-1 (2026-05-01, written by an agent, superseded by b.md)" in text
@@ -173,7 +171,6 @@ def test_every_piece_names_its_source(notes):
 
 
 def test_a_weak_piece_says_so_in_either_form():
-    """Next to its source; a piece that matches well, or is of the core, has no such mark."""
     found = [
         core_piece("Tea."),
         piece("A fact.", "b.md", id=2),
@@ -272,7 +269,6 @@ def in_markdown(text):
 
 
 def test_the_beginning_of_a_note_is_what_the_core_sends(notes):
-    """Without front matter, each line once."""
     text = "\n\n".join(f"Fact {n} {'word ' * 120}".strip() for n in range(9))
     notes.save({"MEMORY.md": f"---\ntitle: Mine\n---\n{text}\n"})
     with notes.index.view() as view:

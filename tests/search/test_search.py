@@ -19,7 +19,6 @@ def test_an_old_note_is_not_dropped_by_the_floor(notes):
 
 @pytest.mark.parametrize("name", ["{}.md", "memory/archives/codex/2025/{}-herons-0a1b2c3d.md"])
 def test_an_old_note_that_alone_has_all_the_words_is_first(notes, name):
-    """Of 400 days, a diary or an archived conversation, before a hundred new ones that have one of them."""
     old = name.format((DAY - timedelta(days=400)).isoformat())
     new = {
         f"notes/{number}.md": f"{word} of year{number}: somebody wrote number{number} about it\n"
@@ -90,7 +89,6 @@ def test_a_weak_best_hit_does_not_score_as_a_perfect_one(notes):
 
 
 def test_the_keyword_score_means_the_same_in_a_small_and_a_large_workspace(notes):
-    """The same note and query score alike among 1 and among 61 notes."""
     notes.save({"a.md": "heron stands at weir\n"})
     alone = notes.search("heron weir").hits[0].candidate.merged
     notes.save(FILLER)

@@ -9,7 +9,6 @@ def shown_of(text: str, start_line: int, query: str, *, start_byte: int = 0, **w
 
 
 def test_the_snippet_is_around_the_match_and_not_at_the_start():
-    """A word far down in the chunk is shown, with its line and byte column."""
     text = "Intro.\n" + "filler words here.\n" * 30 + "The ñandú lives in Patagonia.\n" + "more.\n" * 20
     shown = shown_of(text, 10, "Patagonia")
     assert "Patagonia" in shown.text
@@ -19,13 +18,11 @@ def test_the_snippet_is_around_the_match_and_not_at_the_start():
 
 
 def test_the_place_with_the_most_words_wins():
-    """Both words of the query together beat one of them earlier."""
     text = "red fox.\n" + "nothing to see here at all.\n" * 20 + "a red lantern.\n"
     assert shown_of(text, 1, "red lantern").match_line == 22
 
 
 def test_without_a_match_the_first_line_with_text_is_named():
-    """A hit by meaning alone has its chunk's first line."""
     shown = shown_of("\n\nBRCA1 mutation analysis\n", 4, "breast cancer")
     assert (shown.match_line, shown.match_column, shown.match_text) == (6, 1, "BRCA1 mutation analysis")
 
@@ -39,7 +36,6 @@ def test_a_query_of_many_words_marks_the_same_words():
 
 
 def test_accents_and_case_do_not_matter():
-    """CAFE finds café, composed or not."""
     assert shown_of("Le Cafe\u0301 noir", 1, "CAFÉ").match_column == 4
 
 
@@ -48,12 +44,10 @@ def test_a_run_is_found_inside_of_a_longer_run():
 
 
 def test_a_substring_is_found_where_no_word_is():
-    """The substring tier's match is shown at its place."""
     assert shown_of("call getUserName now", 1, "username").match_column == 9
 
 
 def test_a_line_without_end_is_cut():
-    """A megabyte in one line gives a short snippet."""
     text = "word " * 100_000 + "needle " + "word " * 100_000
     shown = shown_of(text, 1, "needle")
     assert "needle" in shown.text
@@ -78,7 +72,6 @@ Ask the painter at the RAL shop.
     "query", ['"RAL 6150"', "RAL 6150", '"RAL 6150" painter shop', "which doors have RAL 6150"]
 )
 def test_a_phrase_names_its_own_line(query):
-    """Not the first line with one of its words, and not a line with more words of the rest of the query."""
     shown = shown_of(CHART, 1, query)
     assert (shown.match_line, shown.match_column) == (5, 1)
 
@@ -98,7 +91,6 @@ def test_what_is_written_as_it_was_typed_comes_first():
 
 
 def test_the_tightest_span_is_the_match():
-    """The same words in one line win over the same words in two lines."""
     text = "The heron is grey.\nIt flies over the weir.\nA heron at the weir.\n"
     assert shown_of(text, 1, "heron weir").match_line == 3
 
@@ -121,7 +113,6 @@ def test_a_phrase_of_spaceless_script_names_its_own_line():
 
 
 def test_a_phrase_is_found_beyond_ascii():
-    """With other accents and signs between its words."""
     assert shown_of("café. noir\ncafé of Noir\nÇa: Cafe — Noir!\n", 1, '"ça café noir"').match_line == 3
 
 

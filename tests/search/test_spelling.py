@@ -94,7 +94,6 @@ def test_a_word_that_nobody_knows_is_taken_for_the_nearest_term(notes, spelled, 
     ],
 )
 def test_the_last_word_of_a_query_that_is_being_typed_is_completed(notes, pieces, text, taken):
-    """If no chunk has it, by the most frequent term that begins with it."""
     notes.save(MEDICAL)
     with notes.index.view() as view:
         found = spelling(view, unfinished(parse(text), text), pieces, lambda: False)
@@ -136,7 +135,6 @@ def test_a_slip_among_words_that_are_mostly_known_is_corrected(notes, spelled, t
 
 
 def test_of_several_terms_the_nearest_then_the_most_frequent_one_is_taken(notes, spelled):
-    """One edit beats two; among equals the term that more chunks have."""
     notes.save({"a.md": "mitochondrium\n", "b.md": "mitochondria\n", "c.md": "mitochondria again\n"})
     assert spelled("mitochondriax") == {"mitochondriax": "mitochondria"}
     notes.save({f"{number}.md": f"glioma {number}\n" for number in range(3)} | {"d.md": "glioba\n"})
@@ -159,7 +157,6 @@ def test_a_pasted_page_is_looked_up_in_part(notes, spelled):
 
 
 def test_terms_come_and_go_with_the_notes(notes, spelled):
-    """A note saved a moment ago corrects words; a term that no note has any more does not."""
     notes.save(MEDICAL)
     assert spelled("angiogenisis") == {}
     notes.save({"new.md": "angiogenesis\n"})
@@ -174,7 +171,6 @@ def test_terms_come_and_go_with_the_notes(notes, spelled):
 
 @pytest.mark.parametrize("mode", ["keyword", "vector", "hybrid"])
 def test_a_misspelled_query_finds_what_the_right_one_does(notes, pieces, mode):
-    """In every mode; its snippet shows the word."""
     notes.save(MEDICAL | {f"filler/{n}.md": f"other matters {n}\n" for n in range(30)})
     right = [hit.source.path for hit in asked(notes, "neurodegeneration kinase", pieces, mode=mode).hits]
     answer = asked(notes, "neurodegeneratoin kinasse", pieces, mode=mode)
@@ -195,7 +191,6 @@ def test_a_correction_counts_for_less_than_the_word_itself(notes, pieces):
 
 
 def test_the_higher_cosine_of_both_texts_counts(notes, pieces):
-    """A chunk is found by the typed text and by the corrected text."""
     notes.save({"a.md": "kinase\n", "b.md": "unrelated\n"})
     request = notes.request("unrelated", mode="vector", min_score=0.0)
     both = replace(request, corrected_vec=notes.embedder.embed_query("kinase"))
@@ -213,6 +208,5 @@ def test_a_vector_of_another_model_corrects_nothing(notes, pieces):
 
 
 def test_a_deadline_ends_the_corrections(notes, pieces):
-    """Words that were not looked up by then stay as typed."""
     notes.save(MEDICAL)
     assert looked_up(notes, "breats", pieces, expired=lambda: True).corrected == {}

@@ -56,7 +56,6 @@ def places(notes, query, **how):
 @FEW
 @given(texts=FOLDERS, query=QUERIES, how=HOW, limits=st.sets(st.integers(1, MANY), min_size=2, max_size=5))
 def test_the_answer_for_n_is_the_beginning_of_the_answer_for_more(texts, query, how, limits):
-    """Whatever the notes, the mode, the fusion, the filters and the floor."""
     with indexed(texts) as notes:
         longest = places(notes, query, limit=MANY, **how)
         for limit in limits:

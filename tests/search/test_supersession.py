@@ -42,7 +42,6 @@ def newer(notes, query="deploy staging", **changes):
 @pytest.mark.parametrize("mode", ["keyword", "hybrid", "vector"])
 @pytest.mark.parametrize("fusion", ["weighted", "rrf"])
 def test_the_newer_note_comes_before_the_older_one_and_that_says_so(notes, mode, fusion):
-    """A person's note is superseded by the front matter of another note."""
     notes.save({"old.md": OLD, "other.md": OTHER, "new.md": NEW})
     assert ranked(notes, mode=mode, fusion=fusion)[0] == "old.md"
     assert set(newer(notes, mode=mode).values()) == {()}
@@ -52,7 +51,6 @@ def test_the_newer_note_comes_before_the_older_one_and_that_says_so(notes, mode,
 
 
 def test_where_the_newer_note_does_not_match_the_older_one_keeps_its_place_and_says_so(notes):
-    """No answer loses its best match; the hit names the newer note."""
     notes.save({"old.md": OLD, "other.md": OTHER, "new.md": superseding("old.md")})
     assert newer(notes, "fridays") == {"old.md": ("new.md",)}
 
@@ -125,7 +123,6 @@ def test_notes_that_supersede_each_other_demote_each_other_not(notes):
 
 
 def test_the_newest_notes_of_a_filter_know_their_succession(notes):
-    """A query of filters alone is sorted by day, with each note before those it supersedes."""
     notes.save({"2026-05-02.md": OLD, "2026-05-01.md": superseding("2026-05-02.md"), "2026-04-01.md": OTHER})
     assert notes.found("path:*") == ["2026-05-01.md", "2026-05-02.md", "2026-04-01.md"]
 
@@ -140,7 +137,6 @@ print(Notes(pathlib.Path(sys.argv[1])).found("deploy staging", min_score=0.0))
 
 
 def test_without_numpy_the_order_is_the_same(notes, tmp_path):
-    """The search that answers then lifts, too."""
     notes.save({"old.md": OLD, "other.md": OTHER, "new.md": superseding("old.md")})
     notes.index.close()
     path = os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])

@@ -25,7 +25,6 @@ def crowd(tmp_path_factory):
     ["path:small", "path:small/*.md", "tag:rare", "before:2001-01-01", '"once among"', "-everyday"],
 )
 def test_a_filter_never_starves_what_it_allows(crowd, mode, filtered):
-    """However many better matches it excludes: the one note that passes is found."""
     [hit] = crowd.search(f"heron {filtered}", mode=mode, min_score=0.0).hits
     assert hit.source.path == "small/2000-01-01.md"
     arms = {"keyword": (None, 1), "vector": (1, None), "hybrid": (1, 1)}
@@ -74,7 +73,6 @@ def test_substring_hits_are_ordered_by_how_much_they_say(notes):
 
 
 def test_a_rare_piece_says_more_than_a_common_one(notes):
-    """Two substrings that are no words: the note with the rarer one is first."""
     common = {f"common/{number}.md": f"catalogue{number}\n" for number in range(30)}
     notes.save({**common, "rare.md": "xylophone1\n"})
     assert notes.found("ylophon atalogu", min_score=0.0)[0] == "rare.md"
@@ -113,7 +111,6 @@ def test_a_word_beside_a_whole_run_may_be_a_part_of_one(notes):
 
 
 def test_one_old_note_in_every_mode_and_fusion(notes):
-    """Weights, decay and the floor together never hide the only note that has the words."""
     day = (DAY - timedelta(days=400)).isoformat()
     notes.save({f"{day}.md": "the heron nests by the weir\n"})
     for mode in ("keyword", "vector", "hybrid"):

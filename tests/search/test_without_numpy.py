@@ -97,7 +97,6 @@ def both(tmp_path_factory) -> tuple[dict, dict]:
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_the_vector_ranking_is_the_same(both, query):
-    """The same notes with the same scores in the same order, but for ties; filters select the same."""
     with_numpy, without = (answers[f"vector {query}"] for answers in both)
     assert with_numpy["mode"] == without["mode"] == "vector"
     assert with_numpy["hits"]
@@ -122,7 +121,6 @@ def test_words_find_what_has_them(both, query):
 
 
 def test_both_arms_are_merged(both):
-    """A note with the words and the meaning has both shares in its score."""
     answer = both[1]["hybrid heron weir"]
     assert answer["mode"] == "hybrid"
     assert answer["hits"][0][2] > 0

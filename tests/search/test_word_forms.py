@@ -84,14 +84,12 @@ def test_a_note_is_found_by_another_form_of_a_word(notes):
 
 
 def test_a_note_that_has_the_word_is_scored_as_without_forms(notes):
-    """Other forms in the same note change nothing."""
     notes.save(MEDICAL | {"both.md": "it inhibits, and such inhibition is inhibitory\n"})
     for path in ("word.md", "both.md"):
         assert bm25(notes, path, "inhibits") == bm25(notes, path, "inhibits", ())
 
 
 def test_forms_count_as_one_term_for_less_than_the_word(notes):
-    """Whichever forms occur, and however many."""
     notes.save({"a.md": "connected wires\n", "b.md": "connecting wires\n", "c.md": "connection wires\n"})
     of_word, *of_forms = (bm25(notes, path, "connected") for path in ("a.md", "b.md", "c.md"))
     assert of_forms[0] == of_forms[1]
@@ -172,7 +170,6 @@ def test_a_chunk_of_another_language_is_not_found_by_forms(notes):
 
 
 def test_forms_are_known_of_notes_that_are_saved_later_and_not_of_those_that_are_gone(notes):
-    """The answer equals that of an index opened a moment ago."""
     notes.save(MEDICAL)
     assert forms(notes, "growing") == {"growing": ("grows",)}
     notes.save({"new.md": "they grow\n"})
@@ -184,7 +181,6 @@ def test_forms_are_known_of_notes_that_are_saved_later_and_not_of_those_that_are
 
 
 def test_the_snippet_shows_a_form_and_the_line_of_the_word_itself(notes):
-    """Where a note has both, in two lines, the word's own line is named."""
     notes.save(
         {"both.md": "an inhibition of growth\n\nit inhibits growth\n", "form.md": "none\n\nan inhibition\n"}
     )

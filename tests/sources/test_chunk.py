@@ -298,7 +298,6 @@ def test_chunks_of_an_archive_have_the_share_of_their_lines_that_an_assistant_sa
 
 
 def test_small_sections_of_one_parent_are_joined():
-    """Headings with few words under them share a chunk, up to the wanted length."""
     text = "# Day\n\n" + "".join(f"## {n}\n\n{words(30)}\n\n" for n in range(9))
     first, *others = chunked(text).chunks
     assert others

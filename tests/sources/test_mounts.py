@@ -53,7 +53,6 @@ def test_a_table_is_read_with_its_escapes_and_optional_fields():
     ],
 )
 def test_the_nearest_mount_above_a_path_holds_it(path, kind):
-    """Whole names count, and the last one mounted at a place."""
     assert kind_at(path, parse(TABLE)) == kind
 
 

@@ -39,7 +39,6 @@ def links(text, **settings):
     ],
 )  # fmt: skip
 def test_wikilinks_are_read_from_the_text(text, targets):
-    """Without alias, heading and block; none in code or HTML."""
     assert [link.target for link in links(text)] == targets
     assert {link.kind for link in links(text)} <= {"text"}
 
@@ -66,7 +65,6 @@ def test_markdown_links_are_read_from_the_text(text, found):
 
 
 def test_images_are_told_apart():
-    """Also the image that a link shows."""
     read = [(one.kind, one.target) for one in links("![a](a.png) [![b](b.png)](c.md) ![[d.png]]")]
     assert read == [("image", "a.png"), ("markdown", "c.md"), ("image", "b.png"), ("text", "d.png")]
 

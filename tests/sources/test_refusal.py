@@ -76,7 +76,6 @@ def test_a_pattern_that_takes_back_is_no_refusal(tmp_path):
 
 
 def test_links_are_refused_for_where_they_lead(tmp_path):
-    """Out of the workspace, to nothing, to what is hidden; and a folder that is a link is not entered."""
     root = tmp_path / "notes"
     write(tmp_path, {"outside/a.md": "x", "notes/in/a.md": "x", "notes/.hidden/a.md": "x"})
     for name, target in {

@@ -261,7 +261,6 @@ def test_what_may_not_be_read_is_skipped():
 
 
 def test_a_file_that_is_gone_is_none(tmp_path):
-    """A deleted file, one in a deleted folder, and one whose folder became a file are gone."""
     write(tmp_path, "f")
     assert read(tmp_path, "a.md") is None
     assert read(tmp_path, "x/a.md") is None
@@ -277,7 +276,6 @@ def test_a_missing_root_is_an_error(tmp_path):
 
 
 def test_a_file_that_changed_just_now_is_not_settled(tmp_path):
-    """Within 100 ms of a change, old modification time or not, the writer may still be at it."""
     target = write(tmp_path, "a.md")
     assert not read_source(tmp_path, "a.md", now_ns=target.stat().st_mtime_ns + 50_000_000).settled
     os.utime(target, (1, 1))
