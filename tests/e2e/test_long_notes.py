@@ -1,10 +1,8 @@
 """One hit a place of a note of many chunks that overlap, as people and agents get it: a real daemon."""
 
-import itertools
 import json
 
 import pytest
-from agent_session import in_a_session
 
 from memctl import exits
 
@@ -22,22 +20,6 @@ def long_note(workspace):
     (root / "long.md").write_text("\n".join(LINES) + "\n")
     daemon.call("index", workspace=str(root))
     return daemon, root
-
-
-def test_an_agent_never_gets_a_line_twice(long_note):
-    daemon, root = long_note
-    found, *recalled = in_a_session(
-        daemon,
-        root,
-        ("search_memory", {"query": "heron at the weir", "limit": 20}),
-        *(("recall", {"query": "heron at the weir", "budget_tokens": tokens}) for tokens in (300, 900, 9000)),
-    )
-    hits = [hit for hit in found.structured_content["hits"] if hit["path"] == "long.md"]
-    assert len(hits) == 3
-    places = sorted((hit["start_line"], hit["end_line"]) for hit in hits)
-    assert all(before[1] < after[0] for before, after in itertools.pairwise(places))
-    for text in ("\n".join(hit["snippet"] for hit in hits), *(one.content[0].text for one in recalled)):
-        assert text.count("The heron") == sum(line in text for line in LINES) > 0
 
 
 def test_a_page_shows_the_hits_of_a_file_together(long_note):

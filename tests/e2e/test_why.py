@@ -157,6 +157,7 @@ def test_an_explained_search_is_the_same_answer(river, fusion, query):
     assert stages.pop("chunks") == sum(stages.values())
     assert stages["hits"] == len(told["hits"])
     assert plain["confidence"] == told["confidence"]
+    assert told["explanation"]["decay_floor"] == 0.95  # as the configuration has it
     assert "explanation" not in plain
 
 

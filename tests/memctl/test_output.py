@@ -114,6 +114,7 @@ def test_the_lines_with_the_words_are_those_that_are_shown():
     assert page(long).splitlines()[1:] == ["    of BRCA1", "    and more"]
     assert page(long, lines=3).splitlines()[1:] == ["    of BRCA1", "    and more", "    end"]
     assert page(hit(snippet="a\nb\nc"), query="other").splitlines()[1:] == ["    a", "    b"]
+    assert page(long, lines=0).splitlines() == page(long).splitlines()[:1]
 
 
 def test_a_paragraph_on_one_line_takes_two_rows_of_a_screen():
