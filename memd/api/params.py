@@ -377,15 +377,15 @@ def convert(params: dict[str, Any], kind: type[Kind]) -> Kind:
         fault = fault.replace(" | null", "")  # null means absent, and is not worth mentioning
         if fault.startswith("Invalid enum value") and (allowed := _values(kind, place.removeprefix("$."))):
             fault = f"{fault}; expected {allowed}"
-        raise InvalidError(f"{place}: {fault[0].lower()}{fault[1:]}") from error
+        value = given.get(place.removeprefix("$."))
+        got = f", got {value}" if isinstance(value, int | float) and ", got" not in fault else ""
+        raise InvalidError(f"{place}: {fault[0].lower()}{fault[1:]}{got}") from error
     for key in given.keys() & _of_paths(kind):
         # Reject a path with a component that is too long for any file, before a system call fails with it.
         paths = getattr(converted, key)
         for path in [paths] if isinstance(paths, str) else paths or ():
             if any(len(name.encode(errors="replace")) > MAX_NAME_BYTES for name in path.split("/")):
-                raise InvalidError(
-                    f"$.{key}: a name of more than {MAX_NAME_BYTES} bytes, which no file can have"
-                )
+                raise InvalidError(f"$.{key}: a name of more than {MAX_NAME_BYTES} bytes, as no file has")
     return converted
 
 

@@ -80,6 +80,11 @@ def test_a_name_that_no_file_can_have_is_refused(kind, name):
     assert params.convert(fits, kind).workspace == fits["workspace"]
 
 
+def test_a_number_out_of_bounds_is_answered_with_the_bound_and_the_number():
+    with pytest.raises(InvalidError, match=r"^\$\.limit: expected int <= 1000, got 5000$"):
+        params.convert({"query": "x", "limit": 5000}, params.SearchParams)
+
+
 def test_a_word_that_a_parameter_cannot_be_is_answered_with_those_it_can():
     with pytest.raises(InvalidError, match=r"^\$\.mode: .*; expected hybrid or keyword or vector$"):
         params.convert({"query": "x", "mode": "semantic"}, params.SearchParams)

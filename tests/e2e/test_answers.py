@@ -57,7 +57,7 @@ def test_limits_and_floors_of_a_request_are_used(sample):
         ({}, "query"),
         ({"query": 3}, "$.query: expected str, got int"),
         ({"query": "x", "limit": "ten"}, "$.limit: expected int, got str"),
-        ({"query": "x", "limit": 0}, "$.limit: expected int >= 1"),
+        ({"query": "x", "limit": 0}, "$.limit: expected int >= 1, got 0"),
         ({"query": "x", "mode": "magic"}, "$.mode"),
         (
             {"query": "x", "since": "01/05/2026"},

@@ -64,13 +64,13 @@ def test_of_one_day_what_was_written_last_comes_first(daemon, tmp_path):
 @pytest.mark.parametrize(
     ("argv", "told"),
     [
-        (["search", "--limit", "5000", "x"], "memctl: --limit: expected int <= 1000\n"),
+        (["search", "--limit", "5000", "x"], "memctl: --limit: expected int <= 1000, got 5000\n"),
         (
             ["search", "--limit", "500", "--explain", "x"],
             "memctl: --limit: at most 100 hits can be explained",
         ),
         (["search", "--since", "whenever", "x"], "memctl: --since: 'whenever' is not a day"),
-        (["recall", "--budget", "9999999", "x"], "memctl: --budget: expected int <= 65536\n"),
+        (["recall", "--budget", "9999999", "x"], "memctl: --budget: expected int <= 65536, got 9999999\n"),
         (["get", "a" * 5000], "memctl: PATH: expected str of length <= 4096\n"),
         (["why", "--until", "whenever", "a.md", "x"], "memctl: --until: 'whenever' is not a day"),
     ],

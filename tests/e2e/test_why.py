@@ -130,7 +130,7 @@ def test_while_the_folder_is_away_why_says_so(daemon, tmp_path):
         ({"path": "a.md"}, "query"),
         ({"path": 3, "query": "x"}, "$.path: expected str, got int"),
         ({"path": "", "query": "x"}, "$.path: expected str of length >= 1"),
-        ({"path": "a.md", "query": "x", "line": 0}, "$.line: expected int >= 1"),
+        ({"path": "a.md", "query": "x", "line": 0}, "$.line: expected int >= 1, got 0"),
         ({"path": "a.md", "query": "x", "explain": True}, "$.explain: unknown parameter"),
     ],
 )
