@@ -226,50 +226,6 @@ def test_a_request_that_is_too_long_costs_its_channel_alone(nvim):
     assert [out[name][0] for name in ("long", "again")] == [False, True]
 
 
-def test_a_note_that_is_no_text_harms_no_answer(nvim, keyword_only):
-    root = keyword_only(good="A heron stands by the weir.\n")
-    (root / "bad.md").write_bytes(b"caf\xe9 heron\n")
-    (root / "caf\udce9.md").write_text("Another heron.\n")
-    out = nvim(
-        """
-        out.index = request('index', {workspace = workspace})
-        out.found = request('search', {query = 'heron', workspace = workspace})
-        out.found = vim.tbl_map(function(hit) return hit.path end, out.found[2].hits)
-        out.skipped = {}
-        for _, one in ipairs(request('status', {workspace = workspace})[2].workspaces[1].skipped) do
-          out.skipped[#out.skipped + 1] = one.path
-        end
-        """,
-        root,
-    )
-    assert out["index"][0], out["index"]
-    assert sorted(out["found"]) == ["bad.md", "good.md"]  # with U+FFFD
-    assert sorted(out["skipped"]) == ["caf\\xe9.md"]
-
-
-def test_null_is_no_value(nvim):
-    out = nvim("""
-        out.values = {}
-        for _, name in ipairs({'limit', 'path', 'tag', 'since', 'until', 'mode', 'fusion', 'weights',
-                               'min_score', 'sync', 'timeout_ms', 'progress'}) do
-          local params = {query = 'sourdough', workspace = workspace}
-          params[name] = vim.NIL
-          local ok, answer = unpack(request('search', params))
-          out.values[name] = {ok, ok and #answer.hits or answer}
-        end
-        out.query = request('search', {query = vim.NIL, workspace = workspace})
-        out.params = request('ping', nil)
-        out.ping = request('ping', {})
-    """)
-    assert len(out["values"]) == 12
-    for name, (ok, answer) in out["values"].items():
-        assert ok, (name, answer)
-        assert answer > 0
-    assert "MEMD_INVALID: $.query: expected str" in out["query"][1]
-    assert out["params"][0]
-    assert out["ping"][0]
-
-
 def test_numbers_of_lua_and_of_vim_script_are_taken_for_what_they_are(nvim):
     out = nvim("""
         out.whole = request('search', {query = 'bake the sourdough', workspace = workspace, limit = 6 / 2})

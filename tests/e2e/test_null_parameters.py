@@ -1,11 +1,9 @@
 """null is as good as nothing, in every method and for every parameter that may be left out."""
 
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import msgpack
 import pytest
 from daemon_process import Daemon
 from protocol_page import own_fields
@@ -65,11 +63,3 @@ def test_null_is_as_good_as_nothing(place, method):
     assert "MEMD_INVALID" not in str(expected)
     assert [name for name in absent if outcome(daemon, method, {**needed, name: None}) != expected] == []
     assert outcome(daemon, method, {**needed, **dict.fromkeys(absent)}) == expected
-
-
-@pytest.mark.parametrize("params", [[], [[]], [None], [{}]])
-def test_no_parameters_may_be_written_in_each_of_these_ways(place, params):
-    with socket.socket(socket.AF_UNIX) as peer:
-        peer.connect(str(place[0].socket))
-        peer.sendall(msgpack.packb([0, 1, "ping", params]))
-        assert msgpack.unpackb(peer.recv(1 << 16))[3]["pong"] is True

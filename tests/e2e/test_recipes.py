@@ -24,14 +24,6 @@ def test_the_task_for_vs_code_matches_every_line_of_its_command(sample):
     assert found[0][pattern["message"]] == "BRCA1 mutation analysis"
 
 
-def test_a_line_of_one_workspace_names_its_file_from_any_folder(sample, tmp_path):
-    daemon, root = sample
-    done = daemon.memctl("search", "-w", root, "--jsonl", "breast cancer gene", cwd=tmp_path)
-    hits = [json.loads(line) for line in done.stdout.splitlines()]
-    assert hits
-    assert all((Path(hit["workspace"]) / hit["path"]).is_file() for hit in hits)
-
-
 @pytest.mark.parametrize("untried", ["not tried in", "**was not run**", "documentation and not tried"])
 def test_the_page_says_what_was_not_tried(untried):
     page = (Path(__file__).parents[2] / "docs/editors.md").read_text(encoding="utf-8")

@@ -2,8 +2,6 @@
 
 import pytest
 
-from memctl.client import RpcError
-
 pytestmark = pytest.mark.usefixtures("shared_daemon")
 
 
@@ -103,25 +101,3 @@ def test_what_is_no_good_match_is_nothing_beside_a_minus(manual):
     told = daemon.memctl("search", "--", "zzzqqq", "-draft", cwd=root)
     assert (told.returncode, told.stdout) == (1, "")
     assert "without: draft (no hits are left; without the minus the query finds " in told.stderr
-
-
-@pytest.mark.parametrize(
-    "raw",
-    [
-        "", " ", "*", "NEAR(", '"', "a OR b", "col:", "'; DROP TABLE chunks; --", "\0", "\x01\x02", "\u0301",
-        "\u202eabc", "%_\\", "％", "C++", "x\ny", "👩‍👩‍👧‍👦", "🦩" * 500, "x" * 10_000, "会" * 10_000,
-    ],
-)  # fmt: skip
-def test_any_text_travels_and_is_answered(sample, raw):
-    daemon, root = sample
-    assert isinstance(daemon.call("search", workspace=root, query=raw)["hits"], list)
-
-
-def test_bytes_that_are_no_text_are_refused_by_name(sample):
-    """A lone surrogate stands for a byte that is no UTF-8: the caller is told, and the connection lives."""
-    daemon, root = sample
-    with daemon.client() as client:
-        with pytest.raises(RpcError) as caught:
-            client.call("search", {"workspace": root, "query": "caf\udce9"})
-        assert (caught.value.code, caught.value.callers_fault) == ("MEMD_INVALID", True)
-        assert client.call("search", {"workspace": root, "query": "café"})["hits"] is not None

@@ -51,21 +51,6 @@ def test_status_counts_what_gets_no_vector(notes):
     assert "unreadable  4 chunks" in daemon.memctl("status").stdout
 
 
-@pytest.mark.parametrize(
-    ("query", "path"),
-    [
-        ("发动机 修理", "zh.md"),
-        ("金閣寺の予約", "ja.md"),
-        ("목요일 회의", "ko.md"),
-        ("двигатель рублей", "ru.md"),
-        ("when is the motor mended", "mixed.md"),
-    ],
-)
-def test_each_is_found_by_its_words(notes, query, path):
-    daemon, root = notes
-    assert daemon.found(query, workspace=root)[0] == path
-
-
 def test_why_says_that_the_model_does_not_read_it(notes):
     daemon, root = notes
     told = daemon.call("why", query="mending a motor", path="zh.md", workspace=root)
