@@ -30,25 +30,12 @@ def test_every_kind_of_query_is_asked():
 @pytest.mark.parametrize(
     "raw",
     [
-        "alpha OR beta",
-        "alpha AND beta",
-        "alpha NOT beta",
-        "NEAR(alpha beta, 3)",
-        "alpha NEAR/2 beta",
-        "^alpha beta*",
-        "words: alpha beta",
-        "{words text} : alpha beta",
-        "(alpha) {beta}",
-        "alpha' OR 'beta",
-        "alpha; beta --",
-        "alpha + beta",
-        "alpha - beta",
-        "alpha%beta_",
-        "alpha\0beta",
-        "\u202ealpha \u200fbeta",
-        "a\u0301lpha 🏳️‍🌈beta",
+        "alpha OR beta", "alpha AND beta", "alpha NOT beta", "NEAR(alpha beta, 3)", "alpha NEAR/2 beta",
+        "^alpha beta*", "words: alpha beta", "{words text} : alpha beta", "(alpha) {beta}",
+        "alpha' OR 'beta", "alpha; beta --", "alpha + beta", "alpha - beta", "alpha%beta_", "alpha\0beta",
+        "\u202ealpha \u200fbeta", "a\u0301lpha 🏳️‍🌈beta",
     ],
-)
+)  # fmt: skip
 def test_operators_of_others_are_text(notes, raw):
     """The notes with one of the words are found; the text between requires and excludes nothing."""
     notes.save({"a.md": "alpha\n", "b.md": "beta\n", "c.md": "gamma near\n", "d.md": "gamma words text\n"})

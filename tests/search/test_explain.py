@@ -99,17 +99,10 @@ def assert_adds_up(notes: Notes, text: str, **changes) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "heron weir",
-        "heron at 10.4.23.7",
-        "heron heron nowhere",
-        "会議",
-        "東京都 AI",
-        "weir -sluice",
-        '"the weir"',
-        "eron",
-        "",
+        "heron weir", "heron at 10.4.23.7", "heron heron nowhere", "会議", "東京都 AI", "weir -sluice",
+        '"the weir"', "eron", "",
     ],
-)
+)  # fmt: skip
 def test_every_hits_score_is_the_sum_of_its_parts(notes, mode, fusion, text):
     """Weights, arms, words of chunk and file, decay: done again by hand, in each tier and mode."""
     notes.save(MIXED)

@@ -58,17 +58,10 @@ def asked(notes: Notes, text: str, pieces: WordPieces, **changes) -> Answer:
 @pytest.mark.parametrize(
     "typed",
     [
-        "breats",
-        "breasst",
-        "breat",
-        "breaft",
-        "Breats",
-        "(breats)",
-        "breats?",
-        "phosphorlyation",
+        "breats", "breasst", "breat", "breaft", "Breats", "(breats)", "breats?", "phosphorlyation",
         "phosporilation",
     ],
-)
+)  # fmt: skip
 def test_a_word_that_nobody_knows_is_taken_for_the_nearest_term(notes, spelled, typed):
     """One letter missing, too much, another one, two exchanged; in a long word two of them."""
     notes.save(MEDICAL)

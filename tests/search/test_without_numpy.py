@@ -24,17 +24,10 @@ madder copper tin forge anvil hammer rope sail mast tide moon 記憶 検索 东�
 """
 WORDS = [*TEXT.split(), *(f"word{number}" for number in range(60))]  # enough to fill every dimension
 QUERIES = [
-    "heron weir",
-    "copper forge and the anvil of the hammer",
-    '"tide moon" sail',
-    "rye bread -salt",
-    "記憶 検索",
-    "北京的东京",
-    "otter path:daily/**",
-    "lamp tag:craft",
-    "loom since:2026-02-01 until:2026-04-30",
-    "北",
-]
+    "heron weir", "copper forge and the anvil of the hammer", '"tide moon" sail', "rye bread -salt",
+    "記憶 検索", "北京的东京", "otter path:daily/**", "lamp tag:craft",
+    "loom since:2026-02-01 until:2026-04-30", "北",
+]  # fmt: skip
 ASK = """
 import json, pathlib, sys
 if sys.argv[1] == "without":
