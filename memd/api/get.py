@@ -121,19 +121,18 @@ def _for_agent(opened: OpenWorkspace, found: SourceText, params: GetParams) -> s
 
 def found_source(view: View, root: Path, name: str) -> Source | None:
     """Return the source with the path *name*, otherwise the source with that title, or that a link names."""
-    source = view.snapshot.source_at(below(root, name))
-    if source is None and (titled_so := titled(view, name)) is not None:
-        return titled_so
-    if source is None:
-        called = view.resolver().resolve("text", name, "")
-        source = view.snapshot.sources[called.to.id] if called.to and not called.why else None
-    return None if source is None else view.source(source.id)
+    if (source := view.snapshot.source_at(below(root, name))) is not None:
+        return view.source(source.id)
+    called = view.resolver().resolve("text", name, "")
+    return titled(view, name) or (view.source(called.to.id) if called.to and not called.why else None)
 
 
 def named_source(view: View, root: Path, name: str, *, agent: bool) -> Source:
     """Return the same. Raises NotFoundError: there is none."""
     if source := found_source(view, root, name):
         return source
+    if several := view.resolver().resolve("text", name, "").to:
+        raise NotFoundError(f"several notes are called {name}, one is {several.path}: name one by its path")
     try:
         return source_of(view, root, name)
     except NotFoundError as error:

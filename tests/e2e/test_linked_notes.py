@@ -149,6 +149,11 @@ def test_get_takes_a_title_and_names_near_paths(vault):
         answer = daemon.call("get", workspace=str(root), path=written, agent=True)
         assert answer["path"] == ("birds/heron.md" if "heron" in written else "river/weir.md")
         assert (answer["start_line"], lines[1] or answer["end_line"]) == (lines[0], answer["end_line"])
+    for place in ("a", "b"):
+        (root / f"{place}.md").write_text("---\naliases: [Wehr]\n---\n")
+    daemon.call("sync", workspace=str(root))
+    with pytest.raises(RpcError, match=r"several notes are called Wehr, one is a\.md: name one by its path"):
+        daemon.call("get", workspace=str(root), path="Wehr", agent=True)
     with pytest.raises(RpcError, match=r"near it are river/weir\.md") as caught:
         daemon.call("get", workspace=str(root), path="river/wier.md")
     assert caught.value.code == "MEMD_NOT_FOUND"
