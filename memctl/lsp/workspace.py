@@ -166,13 +166,13 @@ class Workspace:
         return self._style
 
     def first_lines(self, path: str, lines: int) -> str:
-        """Return the title, the day and the first lines of a note as Markdown, and what supersedes it."""
+        """Return title, day, what supersedes it, and first lines without front matter, as Markdown."""
         note = self.ask("get", path=path, end_line=lines, links=False)
         day = self._names.get(path, {}).get("date", "")
         parts = [f"**{note['title'] or stem_of(path)}** · {day}".removesuffix(" · "), f"`{path}`"]
         if note["superseded_by"]:
             parts.append(f"superseded by {', '.join(note['superseded_by'])}")
-        return "\n\n".join([*parts, "---", note["text"]])
+        return "\n\n".join([*parts, "---", re.sub(r"\A---\n.*?\n---\n", "", note["text"], flags=re.DOTALL)])
 
     def text(self, path: str) -> Text:
         """Return the open document of a note, else its file; without text if it has just gone."""

@@ -33,7 +33,7 @@ ROWS = (
     ("[t](../top.md#none)", "top.md:0", "no such heading", "part"),
     ("[t][ref]", "top.md:0", "**Top**", ""),
     ("[REF][]", "top.md:0", "**Top**", ""),
-    ("[ref]", "top.md:0", "**Top**", ""),
+    ("[ref]", "top.md:0", "---\n\n# Top\n", ""),
     ("[words that\ngo on](../top.md)", "top.md:0", "**Top**", ""),
     ("> [words that\n> go on](../top.md)", "top.md:0", "**Top**", ""),
     ("[[top#The plan|shown]]", "top.md:7", "**Top**", ""),
