@@ -109,15 +109,12 @@ OF_PEOPLE = {
 }  # fmt: skip
 
 
-def says(text: str) -> dict[str, Any]:
-    return {"role": "user", "content": text}
-
-
 def session_of(client: str, folder: Path, text: str) -> Path:
     """Write what a client keeps of a conversation with *text* in it."""
     now = "2026-05-01T08:00:00.000Z"
     if client == "claude-code":
-        record = {"type": "user", "timestamp": now, "cwd": str(folder), "message": says(text)}
+        message = {"role": "user", "content": text}
+        record = {"type": "user", "timestamp": now, "cwd": str(folder), "message": message}
         return written(folder / "5e55105e-0000-4000-8000-000000000001.jsonl", record)
     if client == "codex":
         head = {"type": "session_meta", "payload": {"id": "5e55105e", "cwd": str(folder)}}

@@ -34,13 +34,6 @@ def test_keywords_alone_do_not_put_it_first(sample, query, title, place):
     assert titles(*sample, query, mode="keyword")[:1] != [title]
 
 
-@pytest.mark.parametrize("query", ["breast cancer gene", "indentation"])
-@pytest.mark.parametrize("mode", ["hybrid", "vector"])
-def test_a_right_answer_by_meaning_alone_is_not_called_no_good_match(sample, query, mode):
-    daemon, root = sample
-    assert daemon.call("search", query=query, workspace=root, mode=mode)["confidence"] != "none"
-
-
 @pytest.mark.parametrize("query", ["zzzqqq", "wmqwhzei vtcq", "asdfqwer zxcvpoiu", "QX-90417-ZZ"])
 @pytest.mark.parametrize("mode", ["hybrid", "keyword"])
 def test_letters_that_mean_nothing_and_stand_nowhere_are_no_match(sample, query, mode):

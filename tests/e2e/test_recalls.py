@@ -138,14 +138,12 @@ def test_what_the_reader_has_is_not_sent_again(home):
     while sources := (answer := recalled(home, "kingfisher", known=known, core=False))["sources"]:
         assert answer["keys"]
         known += answer["keys"]
-        sent += [(one["path"], line) for one in sources for line in lines_of(one)]
+        sent += [
+            (one["path"], line) for one in sources for line in range(one["start_line"], one["end_line"] + 1)
+        ]
     assert len(sent) == len(set(sent))
     assert {line for path, line in sent if path == "birds.md"} == set(range(1, 63))
     assert "keys" not in recalled(home, core=False)
-
-
-def lines_of(one):
-    return range(one["start_line"], one["end_line"] + 1)
 
 
 def test_only_what_is_sure_is_sent_where_nobody_asked(home):

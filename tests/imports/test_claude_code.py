@@ -159,10 +159,6 @@ def linked(*records):
     return [record | {"uuid": uuid, "parentUuid": parent} for uuid, parent, record in records]
 
 
-def headings(workspace):
-    return [line[3:].split(" · ")[0] for line in workspace.body().splitlines() if line.startswith("## ")]
-
-
 def test_a_branch_that_was_abandoned_is_marked(workspace):
     """As by a rewind: its turns stay, and say so; the page is the same one, whose turns it had before."""
     begin = [("1", None, typed("Which queue?")), ("2", "1", answered("RabbitMQ."))]
@@ -178,7 +174,8 @@ def test_a_branch_that_was_abandoned_is_marked(workspace):
     workspace.session(*linked(*begin, *left, *later))
     workspace.imports("claude-code", path)
     gone = ["User (abandoned)", "Assistant (abandoned)", "User (abandoned)"]
-    assert headings(workspace) == ["User", "Assistant", *gone, "User", "Assistant"]
+    said = [line[3:].split(" · ")[0] for line in workspace.body().splitlines() if line.startswith("## ")]
+    assert said == ["User", "Assistant", *gone, "User", "Assistant"]
 
 
 @pytest.mark.parametrize(

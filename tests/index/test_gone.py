@@ -20,7 +20,8 @@ def test_a_note_that_comes_back_is_neither_cut_nor_embedded_again(notes):
 
 def test_gone_notes_do_not_weigh_words(notes, tmp_path):
     """Scores equal those of an index without them: document frequencies count live chunks alone."""
-    other = Notes(_made(tmp_path / "other"))
+    (tmp_path / "other").mkdir()
+    other = Notes(tmp_path / "other")
     kept = {path: text for path, text in WORDS.items() if path < "n4"}
     other.save(kept)
     notes.save(WORDS)
@@ -85,8 +86,3 @@ def test_the_chunks_of_a_fresh_save_go_first(notes):
     first = list(notes.index.pending(3, {"n2.md", "n5.md"}).values())
     assert ["word2" in first[0], "word5" in first[1], "word7" in first[2]] == [True] * 3
     assert len(notes.index.pending(20, {"n2.md", "none.md"})) == 8
-
-
-def _made(folder):
-    folder.mkdir()
-    return folder

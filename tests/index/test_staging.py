@@ -46,11 +46,6 @@ def ended(notes, readings) -> None:
     notes.indexer.commit(readings)
 
 
-def clean(notes) -> None:
-    while notes.index.drop_some_waste():
-        pass
-
-
 def counts(notes) -> tuple[int, int]:
     """Sources and chunks in the database, seen or not."""
     writer = notes.index.writer
@@ -119,7 +114,8 @@ def test_a_kill_between_two_slices_leaves_the_old_note_and_no_waste(notes, tmp_p
     assert after.findings() == []
     after.index.drop_some_waste()
     assert after.findings() == []
-    clean(after)
+    while after.index.drop_some_waste():
+        pass
     assert counts(after) == (1, 1)
     assert after.compared().differing == ["big.md"]
     after.save({"big.md": large("heron")})

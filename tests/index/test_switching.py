@@ -13,13 +13,6 @@ class LongEmbedder(WordHashEmbedder):
     dim = 128  # of the same name
 
 
-def asked_with(notes, embedder, text, **settings):
-    """Return the hits of a query that *embedder* has embedded."""
-    return notes.found(
-        text, mode="vector", model_id=embedder.model_id, query_vec=embedder.embed_query(text), **settings
-    )
-
-
 def test_the_old_model_answers_until_the_new_one_is_complete(notes):
     notes.save(NOTES)
     old = notes.embedder
@@ -28,7 +21,8 @@ def test_the_old_model_answers_until_the_new_one_is_complete(notes):
     assert notes.index.unembedded_count() == 10
     notes.embed_some(notes.index.pending(4))
     assert not notes.index.finish_building(frozenset())
-    assert asked_with(notes, old, "word3 zebra")[0] == "n3.md"
+    asked = {"model_id": old.model_id, "query_vec": old.embed_query("word3 zebra")}
+    assert notes.found("word3 zebra", mode="vector", **asked)[0] == "n3.md"
     assert notes.index.snapshot.model_id == "word-hash"
     notes.embed()
     assert notes.index.finish_building(frozenset())

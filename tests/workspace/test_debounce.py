@@ -29,13 +29,10 @@ def test_a_file_that_moves_is_read_when_it_is_still():
 def test_a_file_that_never_stands_still_is_read_now_and_then():
     """A log that grows all the time does not wait for ever, and is not read all the time."""
     debounce = Debounce()
-    read = [now for tick in range(1000) if _reads(debounce, now := START + tick / 10)]
+    ticks = [START + tick / 10 for tick in range(1000)]
+    read = [now for now in ticks if debounce.named(["log.md"], now) or debounce.due(now)]
     assert len(read) == 10
     assert all(later - earlier <= MOVING_S + 0.2 for earlier, later in pairwise(read[1:]))
-
-
-def _reads(debounce: Debounce, now: float) -> bool:
-    return bool(debounce.named(["log.md"], now) or debounce.due(now))
 
 
 def test_after_a_while_a_save_is_read_at_once_again():
