@@ -232,11 +232,9 @@ def _may_name(source: Source, words: Collection[str]) -> bool:
     Reading them took a tenth of a search by words among 20,000 notes, whose names no cache holds.
     """
     both = f"{source.title}\n{source.path}".lower()
-    if not both.isascii():
-        return True
     if "'" in both:
         both += both.replace("'", "")
-    return any(word in both for word in words)
+    return not both.isascii() or any(word in both for word in words)
 
 
 def is_exact(text: str, found: Iterable[Called]) -> bool:
