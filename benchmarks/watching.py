@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks import report
 from memd.api.status import memory_mb
-from memd.sources.watch import Dirty, Watcher
+from memd.sources.watch import Dirty, Watchers
 
 FOLDERS, FILES = 1_000, 10  # of each
 PATIENCE_S = 60.0
@@ -59,7 +59,7 @@ async def measured(root: Path, roots: int, *, rounds: int, idle_s: float) -> dic
     """Measure one watch of a tree, of ten times the same tree as well: each root is looked after."""
     before_mb = memory_mb() or 0.0
     began = perf_counter()
-    watcher = Watcher()
+    watcher = Watchers()
     async with AsyncExitStack() as stack:
         stack.callback(watcher.close)
         streams = [await stack.enter_async_context(watched(watcher, root)) for _ in range(roots)]
@@ -89,7 +89,7 @@ async def measured(root: Path, roots: int, *, rounds: int, idle_s: float) -> dic
 
 
 @asynccontextmanager
-async def watched(watcher: Watcher, root: Path) -> AsyncIterator[AsyncGenerator[Dirty, None]]:
+async def watched(watcher: Watchers, root: Path) -> AsyncIterator[AsyncGenerator[Dirty, None]]:
     """Watch a folder."""
     hints = watcher.watch(root, stop=asyncio.Event(), enters=lambda folder: "node_modules" not in folder)
     async with aclosing(hints):
