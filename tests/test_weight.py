@@ -36,7 +36,7 @@ CEILINGS = {
     "benchmarks": 9_244,
 }
 
-RUNS_BYTES = 541_344  # of benchmarks/runs: the newest run of each figure that a page names
+RUNS_BYTES = 611_354  # of benchmarks/runs: the newest run of each figure; up by a million chunks
 
 
 @pytest.mark.parametrize(("package", "ceiling"), CEILINGS.items())
