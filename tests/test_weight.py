@@ -33,10 +33,10 @@ CEILINGS = {
     # Up by known items, dated memories, the hybrid search against its better arm, the language server,
     # hooks in time, statements that change, prompts that nobody tuned on, and calls that
     # are right the first time.
-    "benchmarks": 9_244,
+    "benchmarks": 9_245,
 }
 
-RUNS_BYTES = 611_354  # of benchmarks/runs: the newest run of each figure; up by a million chunks
+RUNS_BYTES = 634_088  # of benchmarks/runs: the newest run of each figure; up by a million chunks, the watch
 
 
 @pytest.mark.parametrize(("package", "ceiling"), CEILINGS.items())
