@@ -36,7 +36,7 @@ CEILINGS = {
     "benchmarks": 9_245,
 }
 
-RUNS_BYTES = 634_088  # of benchmarks/runs: the newest run of each figure; up by a million chunks, the watch
+RUNS_BYTES = 628_190  # of benchmarks/runs: the newest run of each figure; up by a million chunks, the watch
 
 
 @pytest.mark.parametrize(("package", "ceiling"), CEILINGS.items())
