@@ -242,8 +242,8 @@ Match = apsw.FTS5ExtensionApi  # the argument of an FTS5 auxiliary function
 _DEVICE = (apsw.IOError, apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError)
 # The last two can't come from memd's statements on intact tables: a duplicate row, a text as an id.
 _DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.ConstraintError, apsw.MismatchError)
-# SQLite reports full-text tables and schemas with lost pages by messages that otherwise mean wrong SQL.
-_LOST_HEAD = re.compile(r"(SQL logic error: )?(invalid fts5 file format|no such fts5 table|no such table)")
+# SQLite reports full-text tables and schemas with lost pages or bits by messages that else mean wrong SQL.
+_LOST = re.compile(r"(SQL logic error: )?(invalid fts5|no such (fts5 )?(table|tokenizer)|error in tokenizer)")
 
 
 class Database:
@@ -568,7 +568,7 @@ def as_memd(path: Path | str, error: apsw.Error) -> MemdError | None:
         isinstance(error, apsw.CantOpenError) and fsio.lacks_inodes(path)
     ):
         return NoSpaceError(f"{path}: no space left on the device; what was indexed still answers")
-    if isinstance(error, _DAMAGE) or (isinstance(error, apsw.SQLError) and _LOST_HEAD.match(str(error))):
+    if isinstance(error, _DAMAGE) or (isinstance(error, apsw.SQLError) and _LOST.match(str(error))):
         return damaged(path, error)
     if isinstance(error, apsw.InterruptError):
         return DeadlineError("the search took longer than its deadline; ask for less")
