@@ -139,10 +139,7 @@ def peers(path: Path, sessions: Sequence[Beir]) -> dict[str, list[str]]:
 
 
 def figures(
-    name: str,
-    parts: Sequence[Beir],
-    run: Mapping[str, Ranking],
-    minus: Mapping[str, Ranking] | None = None,
+    name: str, parts: Sequence[Beir], run: Mapping[str, Ranking], minus: Mapping[str, Ranking] | None = None
 ) -> list[dict[str, Any]]:
     """Return a row for all questions and for each class, with the interval of nDCG@10."""
     each: dict[str, list[dict[str, float]]] = defaultdict(list)

@@ -44,8 +44,7 @@ def test_the_bytes_are_on_the_disk_before_the_name_and_the_name_before_the_end(p
 
 @REPLACE
 @pytest.mark.parametrize(
-    "failure",
-    [(errno.ENOSPC, NoSpaceError), (errno.EDQUOT, NoSpaceError), (errno.EIO, StorageError)],
+    "failure", [(errno.ENOSPC, NoSpaceError), (errno.EDQUOT, NoSpaceError), (errno.EIO, StorageError)]
 )
 @pytest.mark.parametrize("call", ["fsync", "rename"])
 def test_a_failing_disk_leaves_what_was_there(path, monkeypatch, replace, call, failure):

@@ -52,10 +52,7 @@ with process.running() as send:
 def test_a_signal_that_python_loses_does_not_keep_it_alive():
     """What is raised in a finalizer is printed and forgotten; without its parent the process ends even so."""
     with subprocess.Popen(
-        [sys.executable, "-c", LOSES],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        [sys.executable, "-c", LOSES], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         assert json.loads(process.stdout.readline()) == {"report": {}}
         process.stdin.close()

@@ -40,10 +40,7 @@ MEANINGS: dict[type, dict[str, str]] = {
         "max_results": "hits of an answer, if the question does not say how many",
         "core": "notes at the start of each `recall`; those that exist",
     },
-    Weights: {
-        "vector": "of meaning",
-        "keyword": "of words; if both are 0, the configuration is refused",
-    },
+    Weights: {"vector": "of meaning", "keyword": "of words; if both are 0, the configuration is refused"},
     UserConfig: {
         "models": "folders of models that a workspace may choose",
         "addresses": "of servers that a workspace may choose; your list replaces the default",
@@ -71,10 +68,7 @@ MEANINGS: dict[type, dict[str, str]] = {
         "name": "of this machine, as hits show it; without it, the host's. For machines with the same login and host name",
         "share": "roots of the workspaces that are published; `memctl team publish` and `unpublish` change it",
     },
-    InputType: {
-        "query": "for questions",
-        "document": "for chunks",
-    },
+    InputType: {"query": "for questions", "document": "for chunks"},
 }
 HEAD = f"""# Configuration
 

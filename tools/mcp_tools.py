@@ -186,11 +186,7 @@ TOOLS = (
 
         Names the first stage that dropped it, with its values and what to do; "returned" if it is a hit.
         """,
-        {
-            "path": "The path of the note",
-            "query": "See search_memory",
-            "line": "Ask about this line",
-        },
+        {"path": "The path of the note", "query": "See search_memory", "line": "Ask about this line"},
         method="why",
         hidden=dict.fromkeys(
             ("limit", "min_score", "tag", "field", "since", "until", "sync", "mode", "glob"),

@@ -83,11 +83,7 @@ def _opened(weights: Path, opened: ExitStack) -> tuple[dict[str, Remote], dict[s
 
 
 def _row(
-    name: str,
-    documents: Seconds,
-    queries: Seconds,
-    memory: Mapping[str, tuple[float, float]],
-    texts: int,
+    name: str, documents: Seconds, queries: Seconds, memory: Mapping[str, tuple[float, float]], texts: int
 ) -> dict[str, object]:
     each = [seconds for [seconds] in documents[name]]
     asked = [seconds for one in queries[name] for seconds in one]

@@ -72,7 +72,4 @@ def in_ms(times: Sequence[float]) -> dict[str, str]:
     """Return p50 and p95 as a table shows them."""
     if not times:
         return {"p50 ms": "-", "p95 ms": "-"}
-    return {
-        "p50 ms": f"{report.quantile(times, 0.5):.2f}",
-        "p95 ms": f"{report.quantile(times, 0.95):.2f}",
-    }
+    return {"p50 ms": f"{report.quantile(times, 0.5):.2f}", "p95 ms": f"{report.quantile(times, 0.95):.2f}"}

@@ -214,12 +214,7 @@ def run(order: Order, files: Sequence[Found], told: Told) -> Outcomes:
     try:
         for file in files:
             _import_file(
-                order,
-                client.read,
-                file,
-                archive,
-                outcomes,
-                told=lambda: told(outcomes.read_bytes, total),
+                order, client.read, file, archive, outcomes, told=lambda: told(outcomes.read_bytes, total)
             )
         if order.memory:
             faulty = {where for where, _ in outcomes.problems.found}

@@ -14,18 +14,7 @@ from collections.abc import Callable, Hashable, Iterator
 from contextlib import AbstractContextManager
 
 from memd.index.columns import Mask, mask_of_ids, require_numpy
-from memd.index.postings import (
-    BEGINNING,
-    StoredRow,
-    Term,
-    agree,
-    joined,
-    key_of,
-    listed,
-    only,
-    row_of,
-    up_to,
-)
+from memd.index.postings import BEGINNING, StoredRow, Term, agree, joined, key_of, listed, only, row_of, up_to
 from memd.index.snapshot import Snapshot, View
 from memd.index.writer import COVERED, PURGED, Writer
 from memd.text import is_spaceless

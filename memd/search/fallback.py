@@ -21,14 +21,7 @@ from memd.search.called import aliased, called
 from memd.search.keyword import POOL, phrase_expression
 from memd.search.query import Query, content_words
 from memd.search.ranking import Candidate
-from memd.search.score import (
-    PreparedQuery,
-    day_asked,
-    days_asked,
-    is_newest_asked,
-    newest_candidates,
-    raised,
-)
+from memd.search.score import PreparedQuery, day_asked, days_asked, is_newest_asked, newest_candidates, raised
 from memd.search.source_scores import PLACES, SOURCE_SHARE
 
 LOOK_EVERY = 256  # rows between two checks of the deadline: about 5 ms

@@ -204,10 +204,7 @@ def _few(view: View, word: Word, rarest: int, *, is_alone: bool) -> Sequence[int
 
 
 def share_read(
-    view: View,
-    words: Sequence[Term],
-    parts: Mapping[Word, frozenset[str]],
-    in_other_scripts: Sequence[str],
+    view: View, words: Sequence[Term], parts: Mapping[Word, frozenset[str]], in_other_scripts: Sequence[str]
 ) -> float:
     """Return the share of the query, by idf, that the model reads; arguments as of `named`.
 

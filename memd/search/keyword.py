@@ -358,13 +358,7 @@ def reachable(terms: Sequence[Term]) -> float:
 
 
 def _term(
-    view: View,
-    text: str,
-    postings: Postings,
-    *,
-    prefix: bool = False,
-    times: int = 1,
-    share: float = 1.0,
+    view: View, text: str, postings: Postings, *, prefix: bool = False, times: int = 1, share: float = 1.0
 ) -> Term:
     frequency = postings.document_frequency
     return Term(text, prefix, times, frequency, idf(view.snapshot.columns.count, frequency), share)

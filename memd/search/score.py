@@ -313,9 +313,7 @@ def _runs(view: View, request: PreparedQuery, has: Matched, first: Sequence[Cand
 
 
 def in_a_row(
-    request: PreparedQuery,
-    texts: Mapping[int, str],
-    with_links: Callable[[Sequence[int]], Mapping[int, str]],
+    request: PreparedQuery, texts: Mapping[int, str], with_links: Callable[[Sequence[int]], Mapping[int, str]]
 ) -> dict[int, Run]:
     """Return chunk → the words of the query in a row, where they are enough, but not for a link's text alone.
 

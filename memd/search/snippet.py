@@ -163,9 +163,7 @@ def snippet(text: str, start_line: int, query: Wanted, *, start_byte: int = 0) -
     line_start, line = _best_line(text, span, marks)
     # Point at a phrase, otherwise at the first content word.
     pointed = max(
-        line,
-        key=lambda mark: (" " in mark.what, mark.weight > STOP_WORD_WEIGHT, -mark.start),
-        default=None,
+        line, key=lambda mark: (" " in mark.what, mark.weight > STOP_WORD_WEIGHT, -mark.start), default=None
     )
     at = pointed.start if pointed else line_start
     line_end = _end_of_line(text, at)

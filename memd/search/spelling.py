@@ -177,11 +177,7 @@ def _most_frequent(view: View, ranked: Iterable[str]) -> str | None:
 def words_within(vocabulary: Vocabulary, term: str, edits: int) -> list[str]:
     """Return the terms of a vocabulary that are within *edits* edits of *term*, the most frequent first."""
     near = process.extract(
-        term,
-        vocabulary.near(term, edits),
-        scorer=OSA.distance,
-        score_cutoff=edits,
-        limit=None,
+        term, vocabulary.near(term, edits), scorer=OSA.distance, score_cutoff=edits, limit=None
     )
     return sorted(
         (word for word, _, _ in near), key=lambda word: (-vocabulary.document_frequency(word), word)

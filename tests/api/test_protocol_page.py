@@ -30,9 +30,7 @@ def test_the_page_is_what_the_code_says_and_a_daemon_answers(answered):
 
 def test_there_is_an_example_of_each_method(answered):
     kinds = {name: method.result for name, method in METHODS.items()} | {SHUTDOWN: ShutdownResult}
-    of_a_store = {
-        "team.check",
-    }  # answered only by a store that is there: tests/team/milvus.py
+    of_a_store = {"team.check"}  # answered only by a store that is there: tests/team/milvus.py
     assert {method for method, _, _ in answered} == kinds.keys() - of_a_store
     for method, _, answer in answered:
         known = msgspec.convert(answer, kinds[method])

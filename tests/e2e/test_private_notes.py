@@ -24,11 +24,7 @@ OPEN = "---\ntags: [shared]\n---\n# About heronword\n\nThe same sentence, and he
 def kept(daemon, tmp_path):
     """A workspace with private notes beside open ones."""
     root = tmp_path / "notes"
-    for folder, text in (
-        ("open", OPEN),
-        ("hidden", PRIVATE),
-        ("diary", DIARY),
-    ):
+    for folder, text in (("open", OPEN), ("hidden", PRIVATE), ("diary", DIARY)):
         for name in NAMES[:2]:
             (root / folder).mkdir(parents=True, exist_ok=True)
             (root / folder / name).write_text(text)
@@ -54,10 +50,7 @@ def test_recall_and_the_tools_are_an_agents_whoever_asks(kept):
         ("get", {"path": "hidden/notes.md"}),
         ("get", {"path": "diary/notes.md"}),
         ("why_memory", {"path": "hidden/notes.md", "query": "same sentence"}),
-        (
-            "extract_memory",
-            {"topic": "t", "title": "About", "content": "The same sentence, and heronword."},
-        ),
+        ("extract_memory", {"topic": "t", "title": "About", "content": "The same sentence, and heronword."}),
         ("search_memory", {"query": "same sentence", "agent": False}),
     )
     for result in results:

@@ -87,10 +87,7 @@ def test_a_file_that_cannot_be_read_is_named_and_the_others_are_imported(workspa
     os.mkfifo(good.parent / "pipe.jsonl")
     found = workspace.imports("claude-code", good.parent)
     assert len(found["new"]) == 1
-    assert {row["source"].rpartition("/")[2] for row in found["skipped"]} == {
-        "dangling.jsonl",
-        "pipe.jsonl",
-    }
+    assert {row["source"].rpartition("/")[2] for row in found["skipped"]} == {"dangling.jsonl", "pipe.jsonl"}
 
 
 def test_an_empty_session_is_named(workspace):

@@ -27,11 +27,7 @@ WORDS = st.sampled_from(
     ]
 )  # fmt: skip
 TEXTS = st.lists(WORDS, min_size=1, max_size=5).map(" ".join)
-SMALL = {
-    (codes, "MIN_ROWS"): 20,
-    (codes, "SLICE_ROWS"): 32,
-    (vector, "GATHERED"): 2,
-}
+SMALL = {(codes, "MIN_ROWS"): 20, (codes, "SLICE_ROWS"): 32, (vector, "GATHERED"): 2}
 
 
 class Life(DerivedFileLife):

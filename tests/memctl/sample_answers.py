@@ -21,10 +21,7 @@ def hit(**changes: Any) -> dict[str, Any]:
         "title": "Genetics",
         "snippet": "The BRCA1 gene is a tumour suppressor.\nBreast cancer risk rises.",
         "score": 0.8312,
-        "arms": {
-            "vector": {"rank": 1, "score": 0.71},
-            "keyword": {"rank": None, "score": 0.0, "tier": None},
-        },
+        "arms": {"vector": {"rank": 1, "score": 0.71}, "keyword": {"rank": None, "score": 0.0, "tier": None}},
         "weights": {"vector": 0.7, "keyword": 0.3},
         "decay": 1.0,
         "date": "2026-05-01",

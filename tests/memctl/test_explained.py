@@ -116,10 +116,7 @@ def test_what_age_takes_is_said(floor, said):
     [
         ({"vector": None, "unseen": ["no-vector-yet"]}, "it is not embedded yet: only words count"),
         ({"vector": None, "unseen": ["script"]}, "the model does not read its script: only words count"),
-        (
-            {"vector": None, "unseen": ["long"]},
-            "beyond the first parts of a long note: only words count",
-        ),
+        ({"vector": None, "unseen": ["long"]}, "beyond the first parts of a long note: only words count"),
         ({"vector": None, "unseen": ["vector-arm-did-not-run"]}, "the search by meaning did not run"),
         ({"keyword": None, "unseen": ["keyword-arm-did-not-run"]}, "the search by words did not run"),
         ({"unseen": ["brand-new"]}, "brand-new"),

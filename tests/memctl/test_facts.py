@@ -32,11 +32,7 @@ def test_a_workspace_where_all_is_ordinary_has_no_extra_line():
     [
         ({"gone": 1}, "gone", "1 source, kept for a day: memctl index --purge deletes it now"),
         ({"gone": 1200, "held": "1200 of 1201 are\x1b gone"}, "gone", "1200 of 1201 are␛ gone"),
-        (
-            {"watching": "polling"},
-            "watching",
-            "by polling: this folder gives no reliable events",
-        ),
+        ({"watching": "polling"}, "watching", "by polling: this folder gives no reliable events"),
         ({"watching": "none"}, "watching", "not at the moment: the next scan finds changes"),
         (
             {"building": {"model_id": "abc", "done": 300, "total": 9001}},

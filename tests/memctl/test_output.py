@@ -290,10 +290,7 @@ def test_json_does_nothing_to_a_terminal_and_is_well_formed():
         ),
         ({"degraded": ["brand-new"]}, "degraded: brand-new"),
         ({"index": {"pending_files": 1}}, "1 file still to be read"),
-        (
-            {"degraded": ["x"], "index": {"pending_files": 2}},
-            "degraded: x; 2 files still to be read",
-        ),
+        ({"degraded": ["x"], "index": {"pending_files": 2}}, "degraded: x; 2 files still to be read"),
         ({"index": {"pending_vectors": 2}}, "2 chunks found by words only until embedded"),
         ({"mode": "keyword", "index": {"pending_vectors": 2}}, None),
         (

@@ -143,9 +143,7 @@ def matrix() -> Matrix:
     return Matrix(rows, variants)
 
 
-def _answers(
-    asked: dict[str, tuple[str, dict[str, str]]],
-) -> Iterator[tuple[tuple[str, str], str, bool]]:
+def _answers(asked: dict[str, tuple[str, dict[str, str]]]) -> Iterator[tuple[tuple[str, str], str, bool]]:
     """Yield (row, place), which tier found it, whether another place was shown; in the order of FORMS."""
     for file_form in FORMS:
         with tempfile.TemporaryDirectory() as folder:

@@ -115,10 +115,7 @@ def test_more_copies_than_are_looked_at_do_not_crowd_the_answer(notes, limit):
 
 FEW = settings(max_examples=many(15), deadline=None, suppress_health_check=list(HealthCheck))
 HOW = st.fixed_dictionaries(
-    {
-        "mode": st.sampled_from(["keyword", "vector", "hybrid"]),
-        "fusion": st.sampled_from(["weighted", "rrf"]),
-    }
+    {"mode": st.sampled_from(["keyword", "vector", "hybrid"]), "fusion": st.sampled_from(["weighted", "rrf"])}
 )
 
 

@@ -13,10 +13,7 @@ from memd.search.snippet import section
 
 FEW = settings(max_examples=many(40), deadline=None, suppress_health_check=list(HealthCheck))
 HOW = st.fixed_dictionaries(
-    {
-        "mode": st.sampled_from(["keyword", "vector", "hybrid"]),
-        "fusion": st.sampled_from(["weighted", "rrf"]),
-    }
+    {"mode": st.sampled_from(["keyword", "vector", "hybrid"]), "fusion": st.sampled_from(["weighted", "rrf"])}
 )
 QUERIES = ("heron", "heron weir", "pond reed sluice", "delta")
 WORDS = ("heron", "weir", "pond", "reed", "sluice", "delta", "river", "spring", "käfer", "the", "and", "by")

@@ -53,10 +53,7 @@ def test_a_source_is_scored_as_one_long_chunk(sources, seed):
     table, ids = columns(sources, rng)
     every = [number for own in ids.values() for number in own]
     words = [
-        (
-            rng.random(),
-            counted({number: rng.randint(1, 4) for number in every if rng.random() < 0.5}),
-        )
+        (rng.random(), counted({number: rng.randint(1, 4) for number in every if rng.random() < 0.5}))
         for _ in range(3)
     ]
     scores = bm25_of_sources(words, table, np.array(every), 1.2, 0.75)

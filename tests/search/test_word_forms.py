@@ -10,15 +10,7 @@ from tests_support import Notes
 from memd.index.postings import counted
 from memd.languages import Language
 from memd.search.explain import file_counts, term_counts
-from memd.search.keyword import (
-    FORMS_TIMES,
-    FREQUENT_SHARE,
-    K1,
-    B,
-    KeywordArm,
-    bm25_of_sources,
-    keyword_arm,
-)
+from memd.search.keyword import FORMS_TIMES, FREQUENT_SHARE, K1, B, KeywordArm, bm25_of_sources, keyword_arm
 from memd.search.query import FORMS_SHARE, Query, parse
 from memd.search.score import PreparedQuery
 from memd.search.search import Answer, search

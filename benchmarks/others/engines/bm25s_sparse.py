@@ -49,9 +49,5 @@ def _tokens(texts: list[str], *, ids: bool = True) -> Any:
     from memctl.stop_words import STOP_WORDS
 
     return bm25s.tokenize(
-        texts,
-        token_pattern=r"(?u)\w+",
-        stopwords=sorted(STOP_WORDS),
-        return_ids=ids,
-        show_progress=False,
+        texts, token_pattern=r"(?u)\w+", stopwords=sorted(STOP_WORDS), return_ids=ids, show_progress=False
     )
