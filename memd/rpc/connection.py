@@ -116,6 +116,16 @@ def polled(descriptor: int) -> int:
     return next((event for _, event in poll.poll(0)), 0)
 
 
+def has_left(connected: socket.socket) -> bool:
+    """Return whether a peer is gone and has asked nothing."""
+    if not polled(connected.fileno()) & (select.POLLHUP | select.POLLERR):
+        return False
+    try:
+        return not connected.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+    except OSError:
+        return True
+
+
 @dataclass(slots=True, eq=False)
 class Exchange:
     """One request, from its arrival to its reply."""

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import structlog
 
-from memd.rpc.connection import Connection, Shared
+from memd.rpc.connection import Connection, Shared, has_left
 from memd.rpc.context import Call, Deadlines, Handler, Limits, no_deadline
 
 log = structlog.get_logger()
@@ -72,7 +72,10 @@ class Acceptor:
                 self._wait()
                 self._loop.call_later(RETRY_S, self._go_on)
                 return
-            self._take(accepted)
+            if has_left(accepted):
+                accepted.close()  # it must not cost an idle client its place
+            else:
+                self._take(accepted)
 
     def _take(self, accepted: socket.socket) -> None:
         has_room = self._shared.has_room(accepted.fileno())

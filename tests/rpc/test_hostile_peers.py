@@ -241,6 +241,35 @@ async def test_idle_connections_give_way_oldest_first(tmp_path):
         await until(lambda: server.connections == 0)
 
 
+async def test_those_who_left_before_they_were_accepted_take_nobodys_place(tmp_path):
+    async with living(tmp_path, Limits(connections=4)) as (server, connect):
+        idle = await connect()
+        assert (await idle.ask("ping")).result == "pong"
+        for _ in range(20):  # the server's turn comes after the last of them
+            with socket.socket(socket.AF_UNIX) as passing:
+                passing.connect(str(tmp_path / "memd.sock"))
+        newer = await connect()
+        assert (await newer.ask("ping")).result == "pong"
+        assert (await idle.ask("ping")).result == "pong"
+        assert server.connections == 2
+        for peer in (idle, newer):
+            peer.writer.close()
+
+
+async def test_what_was_sent_before_its_client_left_is_still_processed(tmp_path):
+    got = asyncio.Event()
+
+    async def handle(method, params, call):
+        got.set()
+
+    async with serving(tmp_path, handle):
+        with socket.socket(socket.AF_UNIX) as passing:
+            passing.connect(str(tmp_path / "memd.sock"))
+            passing.sendall(pack(Request(1, "entry.add", {})))
+        async with asyncio.timeout(2 * PATIENCE):
+            await got.wait()
+
+
 @pytest.mark.parametrize("method", ["ping", "large", "soon"])
 async def test_a_client_that_shuts_its_writing_side_gets_its_answers(tmp_path, method):
     """As `nc -N` or a script does: all it asked for, then the end, and nothing is left behind."""
