@@ -1,7 +1,7 @@
 """A running daemon of the first version, 0.1.0, and today's memctl, for `.ci/long`.
 
 Needs the repository's history.
-`test_first_version.py` has what does not need it: the index, the list of workspaces and the units.
+`test_upgrades.py` has what does not need it: the index, the list of workspaces and the units.
 """
 
 import subprocess

@@ -1,10 +1,24 @@
-"""An answer holds what the pages and the protocol promise."""
+"""An answer holds what the pages, the protocol and the types promise."""
 
+import asyncio
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
 import pytest
-from daemon_process import until
+from daemon_process import Daemon, until
+from every_call import calls
 from patience import PATIENCE
+from protocol_page import own_fields
 
-from memctl.client import RpcError
+from memctl import types
+from memctl.async_client import AsyncClient
+from memctl.client import Client, RpcError
+from memctl.methods import AsyncMethods, Methods
+from memd.api import params
+from memd.api.methods import METHODS
 
 HIT_KEYS = {
     "id", "path", "start_line", "end_line", "heading", "title", "snippet", "score", "arms", "weights",
@@ -202,3 +216,114 @@ def test_a_note_in_another_encoding_is_named_by_each_search(daemon, tmp_path):
     (root / "old" / "4.md").unlink()
     assert daemon.call("search", query="café", workspace=workspace, sync=True)["not_utf8"] == []
     assert "UTF-8" not in daemon.memctl("search", "café", cwd=root).stderr
+
+
+def test_every_answer_is_its_struct(daemon, tmp_path):
+    for name in ("notes.md", "2026-05-01.md", "memory/facts/one.md"):
+        path = tmp_path / "notes" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("---\ntags: [shared]\n---\n# Herons\n\nThe same sentence, then a heron.\n")
+    root = daemon.add(tmp_path / "notes")
+    answered: set[str] = set()
+    for method, given in calls(root, "heron"):
+        try:
+            with daemon.client() as client:
+                answer: dict[str, Any] = client.call(
+                    method, {"workspace": root, **given}, timeout_s=60 * PATIENCE
+                )
+        except RpcError:
+            continue  # it has no answer
+        answered.add(method)
+        known = msgspec.convert(answer, METHODS[method].result)
+        assert msgspec.json.decode(msgspec.json.encode(known)) == answer, (method, given)
+    unanswered = {"forget"} | {method for method in METHODS if method.startswith("team.")}
+    assert answered == METHODS.keys() - unanswered  # what it asks to forget is no entry, and there is no team
+
+
+def test_every_method_of_the_protocol_is_one_of_both_clients():
+    wanted = {name.removeprefix("memd.").replace(".", "_") for name in METHODS} - {"subscribe"}
+    for kind in (Methods, AsyncMethods):
+        assert wanted | {"call"} == {name for name, _ in inspect.getmembers(kind, inspect.isfunction)
+                                     if not name.startswith("_")}  # fmt: skip
+
+
+def test_typed_methods_answer_what_their_types_say(sample):
+    daemon, root = sample
+    with Client.connect(daemon.socket) as memd:
+        found = memd.search("coffee", workspace=root, limit=3, mode="keyword")
+        assert types.SearchResult.__required_keys__ <= found.keys()
+        hit = found["hits"][0]
+        assert types.SearchHit.__required_keys__ <= hit.keys()
+        assert memd.get(workspace=root, id=hit["id"])["path"] == hit["path"]
+        assert memd.index(workspace=root, on_progress=lambda _: None)["chunks"]
+        assert memd.workspace_list()["workspaces"][0]["root"] == root
+        with pytest.raises(RpcError) as failed:
+            memd.get(workspace=root, path="no-such-note.md")
+        assert failed.value.code == "MEMD_NOT_FOUND"
+
+
+def test_an_event_loop_asks_many_things_at_once(sample):
+    daemon, root = sample
+
+    async def ask():
+        async with await AsyncClient.connect(daemon.socket) as memd:
+            words = ["coffee", "guitar", "garden"] * 20
+            answers = await asyncio.gather(*(memd.search(word, workspace=root, limit=1) for word in words))
+            return [answer["hits"] for answer in answers]
+
+    hits = asyncio.run(ask())
+    assert hits[:3] * 20 == hits
+    assert hits[0]
+
+
+# What must be given: enough for an answer, or for an error that is the same each time.
+NEEDED: dict[str, dict[str, Any]] = {
+    "search": {"query": "weir"},
+    "search_memory": {"query": "weir"},
+    "recall": {"query": "weir"},
+    "why": {"query": "weir", "path": "1.md"},
+    "similar": {"path": "1.md"},
+    "get": {"path": "1.md"},
+    "extract_memory": {"topic": "water", "title": "Weirs", "content": "They hold it back."},
+    "forget": {"path": "memory/nothing/there.md"},
+    "workspace.remove": {"path": "/nowhere"},
+    "team.publish": {"path": "/nowhere"},
+    "team.unpublish": {"path": "/nowhere"},
+}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Daemon, Path]]:
+    """A daemon with a small workspace, the same for every method."""
+    daemon = Daemon(tmp_path_factory.mktemp("null"))
+    root = daemon.home / "notes"
+    root.mkdir()
+    (root / "1.md").write_text("The weir was mended in May.\n")
+    daemon.start()
+    daemon.add(root)
+    yield daemon, root
+    daemon.close()
+
+
+def outcome(daemon: Daemon, method: str, params: dict[str, Any]) -> object:
+    """Return the keys of an answer, or the error."""
+    try:
+        with daemon.client() as client:
+            return sorted(client.call(method, params, timeout_s=None))
+    except RpcError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_null_is_as_good_as_nothing(place, method):
+    daemon, root = place
+    needed = NEEDED.get(method, {})
+    if method == "workspace.add":
+        needed = {"path": str(root)}
+    optional = [*params.Params.__struct_fields__]
+    optional += [field.name for field in own_fields(METHODS[method].params) if not field.required]
+    absent = [name for name in optional if name not in needed]
+    expected = outcome(daemon, method, needed)
+    assert "MEMD_INVALID" not in str(expected)
+    assert [name for name in absent if outcome(daemon, method, {**needed, name: None}) != expected] == []
+    assert outcome(daemon, method, {**needed, **dict.fromkeys(absent)}) == expected

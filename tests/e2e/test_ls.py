@@ -1,6 +1,7 @@
-"""`memctl ls` and the method `sources`: what is indexed, and what is not, with the reason."""
+"""`memctl ls` and the method `sources`: what is indexed, in which languages, and what is not, and why."""
 
 import json
+import shlex
 from datetime import datetime
 
 import pytest
@@ -125,3 +126,51 @@ def test_an_entry_says_when_an_agent_was_last_given_it(listed):
     assert list(recalled().values()).count(None) == len(recalled()) - 1
     assert any(line.endswith(f"Kestrels  (recalled {day})") for line in ls(listed)[1])
     daemon.call("forget", workspace=str(root), path=entry["path"])
+
+
+def test_pages_hold_every_source_once_in_the_order_of_paths(workspace):
+    """A source that came or went between two pages moves no other one out of the list."""
+    daemon, root = workspace
+    (root / "b.md").write_text("---\ntitle: Second\ntags: [x]\nupdated: 2026-05-01\n---\nText.\n")
+    (root / ".hidden.md").write_text("No source.\n")
+    daemon.add(root)
+    first = daemon.call("sources", workspace=str(root), limit=2)
+    assert [one["path"] for one in first["sources"]] == ["0.md", "1.md"]
+    (root / "0.md").unlink()
+    daemon.add(root)
+    second = daemon.call("sources", workspace=str(root), limit=2, after=first["next"])
+    assert [one["path"] for one in second["sources"]] == ["2.md", "b.md"]
+    assert second["next"] is None
+    assert second["sources"][1] == {
+        "path": "b.md", "title": "Second", "tags": ["x"], "date": "2026-05-01", "origin": "human",
+        "chunks": 1, "vectors": 1, "modified": (root / "b.md").stat().st_mtime, "recalled": None,
+    }  # fmt: skip
+    assert daemon.call("sources", workspace=str(root), after="zzz")["sources"] == []
+
+
+def test_of_two_folders_none_is_meant(workspace, tmp_path):
+    daemon, root = workspace
+    other = tmp_path / "other"
+    other.mkdir()
+    daemon.call("workspace.add", path=str(other))
+    with pytest.raises(RpcError, match="names no workspace") as told:
+        daemon.call("search", query="heron")
+    assert str(root) in str(told.value)
+
+
+def test_init_proposes_the_languages_of_the_notes(daemon, tmp_path):
+    root = tmp_path / "notes"
+    root.mkdir()
+    (root / "hof.md").write_text("# Haus\n\nDie Mieter haben den Hof nicht geputzt.\n")
+    for number in range(30):
+        (root / f"{number}.md").write_text(f"# Tag {number}\n\nWir haben die Rechnung nicht bezahlt.\n")
+    said = daemon.memctl("init", str(root)).stdout
+    [line] = [line for line in said.splitlines() if line.startswith("words:")]
+    assert "in German" in line
+    ask = ("search", "--mode", "keyword", "--files", "-w", str(root), "Höfen")
+    assert daemon.memctl(*ask).stdout == ""
+    program, *command = shlex.split(line.partition("forms: ")[2])
+    assert program == "memctl"
+    assert daemon.memctl(*command).returncode == 0
+    until(lambda: "hof.md" in daemon.memctl(*ask).stdout, 5)
+    assert "words:" not in daemon.memctl("init", str(root)).stdout

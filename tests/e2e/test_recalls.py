@@ -1,11 +1,17 @@
-"""Recall through the daemon: the core, daily entries and notes, within one budget."""
+"""What is told with hits: recall's budget, folders that are described, long notes, what is like a note."""
 
+import json
 import math
+import os
 from datetime import datetime, timedelta
 
 import pytest
+from agent_session import in_a_session
+from model_server import ModelServer
 
+from memctl import exits
 from memctl.client import RpcError
+from memd.entries.secrets import find_secrets
 
 pytestmark = pytest.mark.usefixtures("shared_daemon")
 
@@ -168,3 +174,157 @@ def test_a_key_that_is_none_is_refused(home, key):
     daemon, workspace, _ = home
     with pytest.raises(RpcError, match="known"):
         daemon.call("recall", workspace=workspace, query="x", known=["0" * 16, key])
+
+
+SECRET = "ghp_" + "A1b2C3d4E5f6G7h8J9k0" + "L1m2N3o4P5q6R7s8"
+LONG = "Runbooks of the shop, each tried in the last quarter, " + "with steps and with the way back " * 6
+
+
+@pytest.fixture
+def shop(daemon, tmp_path):
+    """Folders that are described: well, at length, with a secret, privately, and not at all."""
+    notes = {
+        "shop/README.md": f"---\ndescribes: {LONG}\n---\n# Shop\n",
+        "shop/deep/weir.md": "# Weir\n\nThe weir of the shop.\n",
+        "shop/other.md": "# Weir again\n\nAnother text on a weir, of the shop.\n",
+        "keys/index.md": f"---\ndescribes: Keys like {SECRET}\n---\n# Keys\n",
+        "keys/weir.md": "# Weir key\n\nThe weir has a key.\n",
+        "diary/README.md": "---\nprivate: true\ndescribes: quinceword\n---\n# Diary\n",
+        "diary/weir.md": "# Weir walk\n\nA walk to the weir.\n",
+        "plain/notes.md": "---\ndescribes: not of a folder\n---\n# Weir plain\n\nA plain weir.\n",
+    }
+    return daemon.add_notes(tmp_path / "notes", notes)
+
+
+def test_a_folder_tells_agents_once_what_it_is(daemon, shop):
+    assert find_secrets(SECRET)
+    answer = daemon.call("search", workspace=shop, query="weir", agent=True)
+    assert {hit["path"] for hit in answer["hits"]} >= {"shop/deep/weir.md", "keys/weir.md", "diary/weir.md"}
+    assert answer["folders"].keys() == {"shop", "keys"}
+    assert answer["folders"]["shop"].startswith("Runbooks of the shop")
+    assert len(answer["folders"]["shop"].encode()) <= 30 * 4
+    assert answer["folders"]["keys"].startswith("Keys like [masked")
+    assert "folders" not in daemon.call("search", workspace=shop, query="weir")
+    told = daemon.call("recall", workspace=shop, query="weir", agent=True)
+    assert told["text"].count("Runbooks of the shop") == 1
+    assert told["tokens"] <= 2000
+    assert "quinceword" not in told["text"]
+    assert SECRET not in told["text"]
+
+
+def test_the_line_comes_with_the_hits_of_the_tool(daemon, shop):
+    [found] = in_a_session(daemon, shop, ("search_memory", {"query": "weir", "path": ["shop/**"]}))
+    assert list(found.structured_content["folders"]) == ["shop"]
+
+
+LINES = [
+    f"The heron stood at weir {part} and waited for fish in its pond until line {part}." for part in range(90)
+]
+
+
+@pytest.fixture
+def long_note(workspace):
+    """The small workspace with a note of many chunks, wholly indexed."""
+    daemon, root = workspace
+    (root / "long.md").write_text("\n".join(LINES) + "\n")
+    daemon.call("index", workspace=str(root))
+    return daemon, root
+
+
+def test_a_page_shows_the_hits_of_a_file_together(long_note):
+    """And `why` says with which hit a line is shown, by its number."""
+    daemon, root = long_note
+    query = ("heron", "at", "the", "weir")
+    heads = [row for row in daemon.memctl("search", *query, cwd=root).stdout.splitlines() if row[:2].strip()]
+    hits = json.loads(daemon.memctl("search", "--json", *query, cwd=root).stdout)["hits"]
+    first, *others = [f"{rank:>2}" for rank, hit in enumerate(hits, 1) if hit["path"] == "long.md"]
+    at = next(number for number, row in enumerate(heads) if row.startswith(first))
+    assert "  long.md:" in heads[at]
+    assert [(row[:2], "…:" in row) for row in heads[at + 1 : at + 3]] == [(rank, True) for rank in others]
+    best = hits[int(first) - 1]
+    for line in (best["start_line"], best["end_line"]):
+        done = daemon.memctl("why", f"long.md:{line}", *query, cwd=root)
+        assert done.returncode == exits.OK
+        assert f"is hit {int(first)}\n" in done.stdout
+
+
+def test_a_hit_and_its_place_have_the_same_neighbours(sample):
+    daemon, root = sample
+    [hit] = daemon.call("search", workspace=root, query="breast cancer gene", limit=1)["hits"]
+    by_id = daemon.call("similar", workspace=root, id=hit["id"])
+    by_path = daemon.call("similar", workspace=root, path=hit["path"], line=hit["start_line"])
+    assert by_id["hits"] == by_path["hits"]
+    assert by_id["to"]["path"] == hit["path"]
+    assert by_id["to"]["id"] == hit["id"]
+    assert hit["path"] not in [one["path"] for one in by_id["hits"]]
+    assert set(by_id["hits"][0]) == set(hit)
+    assert (by_id["mode"], by_id["degraded"]) == ("vector", [])
+
+
+@pytest.mark.parametrize(
+    ("params", "code", "told"),
+    [
+        ({}, "MEMD_INVALID", "expected either path or id"),
+        ({"path": "a.md", "id": 1}, "MEMD_INVALID", "expected either path or id"),
+        ({"id": 1, "line": 1}, "MEMD_INVALID", "$.line"),
+        ({"id": 2**40}, "MEMD_NOT_FOUND", "there is no chunk"),
+        ({"path": "nothing.md"}, "MEMD_NOT_FOUND", "is not an indexed source"),
+        ({"path": "/etc/passwd"}, "MEMD_NOT_FOUND", "is not an indexed source"),
+        ({"path": "research/brca1.md", "line": 999}, "MEMD_NOT_FOUND", "at line 999"),
+        ({"path": "a.md", "query": "x"}, "MEMD_INVALID", "$.query: unknown parameter"),
+    ],
+)
+def test_what_cannot_be_compared_is_named(sample, params, code, told):
+    daemon, root = sample
+    with pytest.raises(RpcError) as caught:
+        daemon.call("similar", workspace=root, **params)
+    assert (caught.value.code, told in caught.value.message) == (code, True), caught.value.message
+
+
+def test_without_a_model_words_are_compared_and_it_says_so(daemon, tmp_path):
+    notes = {"a.md": "heron and weir\n", "b.md": "a heron by the weir\n", "c.md": "garlic\n"}
+    workspace = daemon.add_notes(tmp_path / "notes", notes)
+    answer = daemon.call("similar", workspace=workspace, path="a.md")
+    assert [hit["path"] for hit in answer["hits"]] == ["b.md"]
+    assert (answer["mode"], answer["degraded"]) == ("keyword", ["no-provider"])
+
+
+def test_a_text_that_is_asked_for_again_is_embedded_once(daemon, tmp_path):
+    """An editor asks for the paragraph at the cursor again and again."""
+    server, root = ModelServer(), tmp_path / "notes"
+    server.make_workspace(daemon, root)
+    (root / "heron.md").write_text("A heron stands by the weir.\n")
+    workspace = daemon.add(root)
+    for _ in range(2):
+        answer = daemon.call("similar", workspace=workspace, text="grey birds", min_score=0.0)
+        assert (answer["mode"], [hit["path"] for hit in answer["hits"]]) == ("vector", ["heron.md"])
+    server.stop()
+    assert str(server.asked).count("grey birds") == 1
+
+
+def test_a_chunk_of_a_note_that_is_gone_cannot_be_had(daemon, tmp_path):
+    """Its rows are kept for a day, and are no answer to anybody."""
+    root = tmp_path / "notes"
+    root.mkdir()
+    for name in ("a", "b"):
+        (root / f"{name}.md").write_text("heron\n")
+    workspace = daemon.add(root)
+    [hit] = daemon.call("search", workspace=workspace, query="heron", path="a.md")["hits"]
+    (root / "a.md").unlink()
+    daemon.call("sync", workspace=workspace)
+    for method in ("similar", "get"):
+        with pytest.raises(RpcError) as caught:
+            daemon.call(method, workspace=workspace, id=hit["id"])
+        assert caught.value.code == "MEMD_NOT_FOUND"
+
+
+def test_memctl_prints_neighbours_as_it_prints_hits(sample):
+    daemon, root = sample
+    environment = {"PYTHONPATH": os.getcwd()}  # noqa: PTH109
+    asked = ["similar", "--files", "-n", "2", "brca1.md"]
+    done = daemon.memctl(*asked, cwd=f"{root}/research", env=environment)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 2
+    page = daemon.memctl("similar", "research/brca1.md:1", cwd=root, env=environment).stdout
+    assert "research/" in page
+    assert daemon.memctl("similar", "nothing.md", cwd=root, env=environment).returncode == 5

@@ -1,4 +1,4 @@
-"""The workspaces that memctl search asks: the named one, the one around, the only one, or several."""
+"""Which workspace and which path is meant: by name, by the current folder, and after a move."""
 
 import json
 import os
@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 from daemon_process import Daemon, until
+from model_server import ModelServer
 from patience import PATIENCE
 
 from memctl import exits
+from memd.registry import workspace_at
 
 pytestmark = pytest.mark.usefixtures("shared_daemon")
 
@@ -174,3 +176,163 @@ def test_at_a_terminal_it_asks(around, typed, status):
     os.close(theirs)
     assert b"2 of its notes" in seen
     assert (root / "sub folder" / "memory").exists() is (status == 0)
+
+
+REPOSITORY = str(Path(exits.__file__).parents[1])
+
+
+@pytest.fixture
+def asked(daemon: Daemon, tmp_path: Path):
+    """Return a function that runs memctl in a folder of a home with two workspaces, and its paths."""
+    for path in ("notes/sub/a.md", "notes/sub/b.md", "notes/sub/[x]/c.md", "notes/d.md", "log/sub/e.md"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(f"# Heron\n\nThe heron of {path} waits in the reeds.\n")
+    for name in ("notes", "log"):
+        daemon.add(tmp_path / name)
+
+    def run(cwd, *argv):
+        return daemon.memctl(*argv, cwd=tmp_path / cwd, env={"PYTHONPATH": REPOSITORY})
+
+    return run
+
+
+def test_a_search_keeps_to_the_paths_that_are_seen_from_here(asked):
+    def found(cwd, *argv):
+        return sorted(asked(cwd, "search", "--files", "-n", "9", *argv, "heron").stdout.split())
+
+    assert found("notes/sub", "--path", "*.md") == ["[x]/c.md", "a.md", "b.md"]
+    assert found("notes/sub", "--path", "[x]") == ["[x]/c.md"]
+    assert found("notes/sub/[x]", "--path", ".") == ["c.md"]
+    assert [Path(path).name for path in found("notes/sub", "--path", "../d.md")] == ["d.md"]
+    assert found("notes", "--path", "sub/a.md", "--path", "d.md") == ["d.md", "sub/a.md"]
+    assert found("notes/sub", "path:d.md")[0].endswith("/notes/d.md")
+    assert found(".", "-w", "notes", "--path", "notes/sub/?.md") == ["notes/sub/a.md", "notes/sub/b.md"]
+    every = found(".", "--all", "--path", "*/sub/?.md")
+    assert [path.rpartition("/")[2] for path in every] == ["e.md", "a.md", "b.md"]
+    assert [path.rpartition("/")[2] for path in found("notes/sub", "--all", "--path", "a.md")] == ["a.md"]
+
+
+def test_a_path_outside_of_the_workspace_is_wrong_usage(asked):
+    for argv in (
+        ("search", "--path", "../log", "heron"),
+        ("get", "../log/sub/e.md"),
+        ("forget", "/etc/passwd"),
+    ):
+        done = asked("notes", *argv)
+        assert (done.returncode, done.stdout) == (exits.USAGE, "")
+        assert "is outside the workspace" in done.stderr
+        assert done.stderr.count("\n") == 1
+    done = asked("notes", "search", "-w", "../log", "--path", "sub", "heron")
+    assert done.returncode == exits.USAGE
+    done = asked("notes/sub", "get", "sub/a.md")
+    assert (done.returncode, done.stderr.rstrip().endswith(" is a.md")) == (exits.NOT_FOUND, True)
+
+
+def test_a_pattern_that_the_shell_expanded_is_told(asked, daemon, tmp_path):
+    """Its other files would be words of the query."""
+    command = f"cd notes && {sys.executable} -m memctl search --path sub/*.md heron"
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=tmp_path, env=daemon.environment | {"PYTHONPATH": REPOSITORY},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, "--path 'sub/*.md'" in done.stderr) == (exits.USAGE, True)
+
+
+def test_what_add_prints_can_be_read_and_forgotten_from_here(asked):
+    for cwd in ("notes", "notes/sub"):
+        added = asked(
+            cwd, "add", "--topic", "t", "--title", f"Egrets of {cwd}", "They stand beside the herons."
+        )
+        path = added.stdout.strip()
+        assert asked(cwd, "get", path).returncode == exits.OK
+        assert asked(cwd, "forget", path).returncode == exits.OK
+
+
+def test_similar_and_recall_take_paths_from_here(asked):
+    hits = json.loads(asked("notes/sub", "similar", "--json", "--path", "../d.md", "a.md").stdout)["hits"]
+    assert [hit["path"] for hit in hits] == ["d.md"]
+    assert "a.md" in asked("notes/sub", "recall", "--path", "a.md", "heron").stdout
+    left_out = asked("notes/sub", "recall", "--budget", "1", "--path", "a.md", "heron").stderr
+    assert "left out: a.md:1 " in left_out, left_out
+
+
+@pytest.fixture
+def server():
+    """A server with a model, which lists what it embedded."""
+    server = ModelServer()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def notes(daemon, server, tmp_path):
+    """A workspace with twenty notes and an entry."""
+    root = tmp_path / "notes"
+    server.make_workspace(daemon, root)
+    for number in range(20):
+        (root / f"{number}.md").write_text(f"# Note {number}\n\nThe heron has {number} feathers.\n")
+    daemon.add(root)
+    daemon.call("extract_memory", topic="t", title="Port", content="It is 5433.", workspace=str(root))
+    daemon.call("index", workspace=str(root))
+    return root
+
+
+def test_vectors_and_the_journal_follow_a_moved_folder(daemon, server, notes, tmp_path):
+    new = tmp_path / "texts"
+    notes.rename(new)
+    server.documents.clear()
+    done = daemon.memctl("workspaces", "move", str(notes), str(new), "--json")
+    assert done.returncode == exits.OK, done.stderr
+    assert json.loads(done.stdout) == {"moved": [{"from": str(notes), "root": str(new)}]}
+    daemon.call("index", workspace=str(new))
+    assert daemon.found("heron 7 feathers", workspace=str(new), mode="vector")
+    assert server.documents == []
+    assert [one["root"] for one in daemon.call("workspace.list")["workspaces"]] == [str(new)]
+    assert len(daemon.call("journal", workspace=str(new))["records"]) == 1
+    assert not list(daemon.state.glob(f"**/{workspace_at(notes, daemon.state).index_dir.name}*"))
+
+
+def test_a_workspace_inside_of_it_follows_too(daemon, server, notes, tmp_path):
+    inner = notes / "inner"
+    server.make_workspace(daemon, inner)
+    (inner / "otter.md").write_text("An otter.\n")
+    daemon.add(inner, nested=True)
+    new = tmp_path / "texts"
+    notes.rename(new)
+    done = daemon.memctl("workspaces", "move", str(notes), str(new))
+    assert done.returncode == exits.OK, done.stderr
+    until(lambda: daemon.found("otter", workspace=str(new / "inner"), mode="keyword") == ["otter.md"])
+
+
+def test_a_folder_that_was_not_moved_is_refused(daemon, notes, tmp_path):
+    pid = daemon.call("memd.hello")["pid"]
+    for old, new, said in (
+        (notes, tmp_path / "texts", "Move the folder first: mv "),
+        (tmp_path / "texts", notes, "is not in a registered workspace"),
+    ):
+        done = daemon.memctl("workspaces", "move", str(old), str(new))
+        assert done.returncode == exits.WORKSPACE, done.stderr
+        assert said in done.stderr
+    gone = tmp_path / "gone"
+    notes.rename(gone)
+    (tmp_path / "texts").mkdir()
+    done = daemon.memctl("workspaces", "move", str(notes), str(tmp_path / "texts"))
+    assert (done.returncode, "it is not the folder" in done.stderr) == (exits.WORKSPACE, True)
+    assert daemon.call("memd.hello")["pid"] == pid
+    gone.rename(notes)
+    assert daemon.memctl("search", "heron", cwd=notes).returncode == exits.OK
+
+
+def test_a_second_run_ends_what_a_killed_one_began(daemon, server, notes, tmp_path):
+    """The folder of the index was renamed, and the registry was not yet written."""
+    daemon.stop()
+    new = tmp_path / "texts"
+    notes.rename(new)
+    before, after = (workspace_at(root, daemon.state).index_dir for root in (notes, new))
+    before.rename(after)
+    server.documents.clear()
+    done = daemon.memctl("workspaces", "move", str(notes), str(new))
+    assert done.returncode == exits.OK, done.stderr
+    daemon.call("index", workspace=str(new))
+    assert daemon.found("heron 7 feathers", workspace=str(new), mode="vector")
+    assert server.documents == []

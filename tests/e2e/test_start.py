@@ -1,12 +1,31 @@
-"""The first moments of a daemon: who comes while it loads waits in the socket, and is answered."""
+"""The daemon as a process: its first moments, its priority, its idle time, its clock, its ends."""
 
+import json
+import os
+import platform
+import re
+import resource
+import shutil
+import signal
+import socket
 import subprocess
 import sys
 import time
+from importlib.metadata import version
+from pathlib import Path
 
+import apsw
+import pytest
 from daemon_process import START_TIMEOUT_S, Daemon, until
+from patience import PATIENCE
 
-from memctl.client import Client, Unreachable
+from memctl.client import Client, RpcError, Unreachable
+from memctl.lock import EXIT_RUNNING
+from memctl.paths import EXIT_UNSAFE
+from memd import __version__
+from memd import daemon as life
+from memd.api.status import FEATURES
+from memd.embedding.queue import NOTES_NICENESS
 
 NOTES = {"heron": "A heron stands by the weir.", "badger": "Badgers dig setts.", "otter": "An otter slides."}
 
@@ -70,3 +89,371 @@ def test_a_stop_while_it_loads_is_a_stop(daemon, tmp_path):
         assert daemon.stop() == 0
     daemon.start()
     assert daemon.found("otter", workspace=roots[2], mode="keyword") == ["otter.md"]
+
+
+# What only some daemons need, or only after a start. rich is structlog's, for tracebacks that are not drawn.
+LATER = {"rich.console", "http.client", "tomlkit", "email.message"}
+
+
+def test_a_start_loads_no_library_that_it_can_do_without(daemon, tmp_path):
+    """A daemon with a workspace and its model does without those that took a third of its imports."""
+    root = tmp_path / "notes"
+    root.mkdir()
+    (root / "note.md").write_text("Sourdough rises overnight.\n")
+    daemon.add(root)
+    daemon.stop()
+    daemon.log_path.unlink()
+    daemon.start(PYTHONPROFILEIMPORTTIME="1")
+    until(lambda: daemon.found("what makes bread grow", mode="vector") == ["note.md"])
+    loaded = {line.rpartition("|")[2].strip() for line in daemon.log().splitlines() if "|" in line}
+    assert {"memd.daemon", "onnxruntime"} <= loaded
+    assert loaded & LATER == set()
+
+
+SPENT_S = 2.0  # how long it is watched
+MOST = 0.3  # of one core; threads that spin while they wait for the next text take most of one
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts processor time in /proc")
+def test_after_a_burst_of_embedding_it_is_idle_again(workspace):
+    daemon, root = workspace
+    for number in range(60):
+        (root / f"burst{number}.md").write_text(
+            f"# Day {number}\n\nThe heron stood by weir {number} at dawn.\n"
+        )
+    for number in range(40):
+        daemon.call("search", query=f"what happened at dawn on day {number}", limit=1)
+    until(lambda: daemon.call("status")["workspaces"][0]["state"] == "ready", 60)
+    time.sleep(1.0)
+    before_s = daemon.cpu_s()
+    time.sleep(SPENT_S)
+    assert daemon.cpu_s() - before_s < MOST * SPENT_S
+
+
+def test_health_ranks_on_the_connections_that_answer(daemon, tmp_path):
+    root = tmp_path / "notes"
+    root.mkdir()
+    (root / "a.md").write_text("the heron nests by the weir\n")
+    workspace = daemon.add(root)
+    assert daemon.call("health", workspace=workspace)["ok"]
+    [file] = daemon.state.glob("*/index.db")
+    database = apsw.Connection(str(file))
+    database.set_busy_timeout(20_000 * PATIENCE)  # the daemon may be writing
+    database.execute("UPDATE words_data SET block = zeroblob(3) WHERE id = 1")
+    assert database.pragma("integrity_check") == "ok"
+    database.close()
+    health = daemon.call("health", workspace=workspace)
+    assert (health["ok"], health["checks"][0]["ok"]) == (False, False)
+    assert "damaged" in health["checks"][0]["detail"]
+    until(lambda: daemon.call("health", workspace=workspace)["ok"])
+    until(lambda: daemon.found("heron", workspace=workspace) == ["a.md"])
+    assert (root / "a.md").read_text() == "the heron nests by the weir\n"
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="only Linux sets another's limit")
+def test_a_stop_without_room_for_a_thread_is_an_orderly_one(daemon, tmp_path):
+    """As under `ulimit -v`: everything is written and closed, and the exit code says so."""
+    root = tmp_path / "notes"
+    root.mkdir()
+    (root / "heron.md").write_text("A grey bird.\n")
+    daemon.add(root)
+    until(lambda: daemon.call("search", query="heron")["mode"] == "hybrid")
+    pid = daemon.process.pid
+    size_bytes = int(Path(f"/proc/{pid}/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.prlimit(pid, resource.RLIMIT_AS, (size_bytes, size_bytes))
+    code = daemon.stop()
+    assert code == 0, daemon.log()[-3000:]
+
+
+NICE_FIELD = 16  # of /proc/PID/task/TID/stat behind the name: the 19th, as proc(5) counts
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a thread has no priority of its own")
+def test_only_the_threads_that_embed_notes_are_niced(workspace: tuple[Daemon, Path]) -> None:
+    daemon, root = workspace
+    for number in range(20):
+        (root / f"more{number}.md").write_text(f"# Day {number}\n\nThe heron stood by weir {number}.\n")
+    daemon.call("index", workspace=str(root))
+    daemon.call("search", query="heron", workspace=str(root))
+    assert daemon.process is not None
+    tasks = Path(f"/proc/{daemon.process.pid}/task")
+    found = {
+        int(task.name): int(
+            (task / "stat").read_text(errors="replace").rpartition(")")[2].split()[NICE_FIELD]
+        )
+        for task in tasks.iterdir()
+    }
+    niced = [thread for thread, nice in found.items() if nice == NOTES_NICENESS]
+    assert 1 <= len(niced) <= 2, found
+    assert found[daemon.process.pid] < NOTES_NICENESS
+
+
+YEAR_S = 365 * 24 * 3600.0
+
+# Its clocks are read five times a second; once, after the third reading, they say that a year went by.
+JUMPING = """
+import sys, time
+from memd import daemon, logs
+
+readings = 0
+
+def read():
+    global readings
+    readings += 1
+    wall, awake, since_boot = time.time(), time.monotonic(), time.monotonic()
+    jump_s = {jump_s} if readings > 3 else 0
+    return (wall + jump_s, awake, since_boot) if {was_set} else (wall + jump_s, awake, since_boot + jump_s)
+
+daemon.LOOK_S = 0.2
+daemon.Clocks.__init__.__defaults__ = (read,)
+logs.configure(sys.stderr, terminal=False)
+sys.exit(daemon.run(daemon.starter(None)))
+"""
+
+
+@pytest.mark.parametrize(("jump_s", "was_set"), [(YEAR_S, True), (-YEAR_S, True), (YEAR_S, False)])
+def test_time_that_was_lost_means_one_look_and_no_timeout(tmp_path, jump_s, was_set):
+    home, root = tmp_path / "home", tmp_path / "notes"
+    home.mkdir()
+    root.mkdir()
+    (root / "heron.md").write_text("A grey bird.\n")
+    daemon = Daemon(home)
+    script = JUMPING.format(jump_s=jump_s, was_set=was_set)
+    try:
+        with daemon.log_path.open("ab") as log:
+            daemon.process = subprocess.Popen(
+                [sys.executable, "-c", script], env=daemon.environment, stderr=log
+            )
+        until(daemon.listens)
+        workspace = daemon.add(root)
+        until(lambda: '"clock_jumped"' in daemon.log())
+        for _ in range(20):
+            assert daemon.found("bird", workspace=workspace, sync=True) == ["heron.md"]
+        assert daemon.stop() == 0
+        assert daemon.log().count('"clock_jumped"') == 1
+    finally:
+        daemon.close()
+
+
+INTERVAL_US = "1500000"  # a beat each half second
+LISTEN_S = 5.0
+
+
+@pytest.fixture
+def beats(tmp_path):
+    """Return a function that starts a daemon and counts its beats until there are so many."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        daemon = Daemon(tmp_path)
+        manager.bind(str(daemon.runtime / "manager"))
+
+        def count(most: int, **environment: str) -> int:
+            daemon.start(NOTIFY_SOCKET=str(daemon.runtime / "manager"), **environment)
+            stop, beats = time.monotonic() + LISTEN_S, 0
+            while beats < most and (left_s := stop - time.monotonic()) > 0:
+                manager.settimeout(left_s)
+                try:
+                    beats += manager.recv(1000) == b"WATCHDOG=1"
+                except TimeoutError:
+                    break
+            return beats
+
+        yield count
+        daemon.close()
+
+
+def test_a_short_interval_is_kept(beats):
+    """The unit's own, not the one that memd ships with."""
+    assert beats(4, WATCHDOG_USEC=INTERVAL_US) == 4
+
+
+def test_without_an_interval_there_is_no_beat(beats):
+    assert beats(1, WATCHDOG_USEC=INTERVAL_US, WATCHDOG_PID="1") == 0
+
+
+# A namespace of its own has the loopback alone, and that is down.
+NAMESPACE = ("unshare", "-n") if os.geteuid() == 0 else ("unshare", "-Urn")
+
+
+def is_possible() -> bool:
+    """Tell whether a namespace can be made here."""
+    if shutil.which(NAMESPACE[0]) is None:
+        return False
+    return subprocess.run([*NAMESPACE, "true"], capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.skipif(not is_possible(), reason="needs a network namespace: unshare -n")
+def test_everything_works_without_a_network(tmp_path):
+    home, root = tmp_path / "home", tmp_path / "notes"
+    home.mkdir()
+    root.mkdir()
+    (root / "heron.md").write_text("A heron stands by the weir.\n")
+    daemon = Daemon(home)
+    try:
+        daemon.start(under=NAMESPACE)
+        assert daemon.process is not None
+        interfaces = Path(f"/proc/{daemon.process.pid}/net/dev").read_text().splitlines()[2:]
+        assert [line.split(":")[0].strip() for line in interfaces] == ["lo"]
+        workspace = daemon.add(root)
+        fact = {"topic": "birds", "title": "Storks", "content": "They come in April."}
+        assert daemon.call("extract_memory", workspace=workspace, **fact)["indexed"]
+        until(lambda: daemon.found("bird at a dam", workspace=workspace, mode="vector")[:1] == ["heron.md"])
+        assert daemon.stop() == 0
+    finally:
+        daemon.close()
+
+
+ENTRY = {"topic": "birds", "title": "Storks", "content": "They come in April."}
+
+# Feature → a call that only a daemon with that feature answers.
+PROOF = {
+    "search": ("search", {"query": "weir"}),
+    "recall": ("recall", {"query": "weir"}),
+    "extract_memory": ("extract_memory", ENTRY),
+    "get": ("get", {"path": "1.md"}),
+    "index": ("index", {}),
+    "progress": ("index", {"progress": True}),
+    "workspaces": ("workspace.list", {}),
+    "health": ("health", {}),
+    "sync": ("search", {"query": "weir", "sync": True}),
+    "subscribe": ("subscribe", {}),
+    "check": ("check", {}),
+    "purge": ("index", {"purge": True}),
+    "explain": ("search", {"query": "weir", "explain": True}),
+    "why": ("why", {"query": "weir", "path": "2.md"}),
+    "similar": ("similar", {"path": "1.md"}),
+    "debug": ("debug", {"lag_s": 0.0}),
+    "pause": ("pause", {"duration_s": 0.01}),
+    "history": ("history", {"path": "1.md"}),
+    "update": ("extract_memory", {"content": "They come in March."}),
+    "forget": ("forget", {}),
+    "team": ("search", {"query": "weir", "scope": "workspace"}),
+}
+
+
+def test_each_feature_that_is_named_is_there(workspace):
+    daemon, _ = workspace
+    assert set(daemon.call("memd.hello")["features"]) == set(FEATURES) == set(PROOF)
+    entry = daemon.call("extract_memory", **{**ENTRY, "title": "Cranes"})["path"]
+    for feature, (method, params) in PROOF.items():
+        asked = {"forget": {"path": entry}, "update": {**params, "update": entry}}.get(feature, params)
+        assert daemon.call(method, **asked), feature
+
+
+def test_a_greeting_names_the_generation_of_the_workspace_that_is_meant(workspace, tmp_path):
+    """So that a client knows whether what it remembers is still so; of several workspaces none is meant."""
+    daemon, root = workspace
+    (root / "otter.md").write_text("It slides.\n")
+    daemon.call("index")
+    after = daemon.call("status")["workspaces"][0]["generation"]
+    assert daemon.call("memd.hello")["index_generation"] == after
+    (tmp_path / "second").mkdir()
+    daemon.add(tmp_path / "second")
+    assert daemon.call("memd.hello")["index_generation"] is None
+    assert daemon.call("memd.hello", workspace=str(root))["index_generation"] == after
+
+
+def test_the_first_line_of_the_log_names_the_versions(daemon):
+    first = json.loads(daemon.log().splitlines()[0])
+    assert first["event"] == "start"
+    assert (first["memd"], first["python"]) == (__version__, platform.python_version())
+    for package in ("numpy", "onnxruntime", "msgpack", "apsw"):
+        assert first[package] == version(package)
+    assert first["sqlite"][:2] == "3."
+    assert first["telemetry_disabled"] is True
+
+
+def test_what_a_daemon_logs_of_requests_is_asked_for(daemon):
+    with pytest.raises(RpcError):
+        daemon.call("get", path="1.md")
+    assert '"request"' not in daemon.log()
+    daemon.stop()
+    daemon.start(arguments=["--verbose"])
+    daemon.call("ping")
+    daemon.stop()
+    lines = [json.loads(line) for line in daemon.log().splitlines()]
+    assert {"connected", "request", "disconnected"} <= {line["event"] for line in lines}
+
+
+UNIT = Path(__file__).parents[2] / "systemd" / "memd.service"
+CODES = {life.EXIT_OK, life.EXIT_HURRIED, EXIT_RUNNING, life.EXIT_LOST, EXIT_UNSAFE}
+
+# Its loop stands still while it stops, as if a library in C never came back.
+STUCK = """
+import sys, time
+from memd import daemon, logs
+from memd.workspace import workspaces
+
+async def never_ends(_):
+    time.sleep(120)
+
+daemon.STOP_HARD_S = 0.5
+workspaces.Workspaces.close = never_ends
+logs.configure(sys.stderr, terminal=False)
+sys.exit(daemon.run(daemon.starter(None)))
+"""
+
+
+@pytest.fixture
+def home(tmp_path):
+    """A daemon that is not started yet."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    daemon = Daemon(folder)
+    yield daemon
+    daemon.close()
+
+
+def run(daemon: Daemon) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "memd"],
+        env=daemon.environment, capture_output=True, text=True, timeout=60 * PATIENCE, check=False,
+    )  # fmt: skip
+
+
+def test_every_code_is_documented(home):
+    """By `memd --help`, which names no other; the unit and memctl mean the same by theirs."""
+    done = subprocess.run(
+        [sys.executable, "-m", "memd", "--help"],
+        env=home.environment, capture_output=True, text=True, timeout=60 * PATIENCE, check=True,
+    )  # fmt: skip
+    said = " ".join(done.stdout.split()).partition("exit codes: ")[2]
+    assert {int(code) for code in re.findall(r"(?:^|, )(\d+) ", said)} == CODES
+    [prevented] = re.findall(r"(?m)^RestartPreventExitStatus=(.*)$", UNIT.read_text())
+    assert prevented.split() == [str(EXIT_RUNNING), str(EXIT_UNSAFE)]
+
+
+def test_a_folder_that_others_may_write_is_refused(home):
+    home.state.mkdir(parents=True)
+    home.state.chmod(0o777)
+    done = run(home)
+    assert done.returncode == EXIT_UNSAFE
+    assert f"chmod 700 {home.state}" in done.stderr
+    assert list(home.state.iterdir()) == []
+
+
+def test_a_lock_that_cannot_be_written_is_told(home):
+    limited = ["sh", "-c", 'ulimit -f 0; exec "$0" -m memd', sys.executable]
+    done = subprocess.run(limited, env=home.environment, capture_output=True, text=True, check=False)
+    assert done.returncode == EXIT_UNSAFE
+    assert done.stderr.startswith(f"memd: can't write {home.state / 'lock'}: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_socket_of_a_living_process_is_not_taken(home):
+    home.socket.parent.mkdir(mode=0o700)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(home.socket))
+        listener.listen()
+        done = run(home)
+        assert home.socket.is_socket()
+    assert done.returncode == EXIT_UNSAFE
+    assert "belongs to another living process" in done.stderr
+
+
+def test_a_loop_that_hangs_while_it_stops_is_ended(home):
+    with home.log_path.open("ab") as log:
+        home.process = subprocess.Popen([sys.executable, "-c", STUCK], env=home.environment, stderr=log)
+    until(home.listens)
+    home.process.send_signal(signal.SIGTERM)
+    assert home.process.wait(timeout=30 * PATIENCE) == life.EXIT_HURRIED
+    assert "in never_ends" in home.log()

@@ -1,10 +1,13 @@
-"""A client hears of what happens to the notes, and can wait for it."""
+"""What a client hears of a daemon: events, a pause, and what a bug report needs."""
 
+import json
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
-from daemon_process import Daemon
+from daemon_process import Daemon, until
 from patience import PATIENCE
 
 from memctl import exits
@@ -129,3 +132,122 @@ def test_a_purge_deletes_what_is_kept_of_a_deleted_note(notes):
     done = daemon.memctl("index", "--purge", "--workspace", str(root))
     assert (done.returncode, "1 source purged" in done.stdout) == (exits.OK, True)
     assert "kept for a day" not in daemon.memctl("status").stdout
+
+
+@pytest.fixture
+def root(daemon: Daemon, tmp_path: Path) -> Path:
+    """A workspace with one note, wholly indexed."""
+    root = tmp_path / "notes"
+    root.mkdir()
+    (root / "heron.md").write_text("# Heron\n\nA grey bird that stands by the weir.\n")
+    daemon.add(root)
+    return root
+
+
+def waiting(daemon: Daemon) -> int:
+    return int(daemon.call("status")["workspaces"][0]["pending_vectors"])
+
+
+def test_a_note_saved_in_a_pause_is_found_by_words_and_embedded_after_it(daemon: Daemon, root: Path) -> None:
+    said = daemon.memctl("pause", "--for", "30m").stdout
+    assert said.startswith("embedding is paused until ")
+    (root / "otter.md").write_text("# Otter\n\nIt slides into the river.\n")
+    answer = daemon.call("search", query="otter slides", sync=True, workspace=str(root))
+    assert answer["hits"][0]["path"] == "otter.md"
+    assert answer["degraded"] == ["embedding-paused"]
+
+    for words in (["index"], ["search", "--wait", "otter"], ["index", "--json"]):
+        ended = daemon.memctl(*words, "-w", str(root))
+        assert ended.returncode == 0, ended.stderr
+        assert "paused" in ended.stderr
+    assert json.loads(ended.stdout)["paused_until"] > time.time() + 1000
+    known = daemon.call("status")
+    assert known["server"]["paused_until"] > time.time() + 1000
+    assert known["workspaces"][0]["degraded"] == ["embedding-paused"]
+    assert "paused until" in daemon.memctl("status").stdout
+    assert daemon.call("health")["ok"]
+    assert waiting(daemon) == 1
+
+    assert daemon.memctl("pause", "--off").stdout == "embedding resumed\n"
+    daemon.call("index", workspace=str(root))
+    assert waiting(daemon) == 0
+    answer = daemon.call("search", query="otter", workspace=str(root))
+    assert answer["degraded"] == []
+    assert daemon.call("status")["server"]["paused_until"] is None
+    assert daemon.memctl("pause", "--off").stdout == "embedding was not paused\n"
+
+
+def test_a_pause_ends_by_itself(daemon: Daemon, root: Path) -> None:
+    daemon.call("pause", duration_s=2.0)
+    (root / "otter.md").write_text("# Otter\n\nIt slides into the river.\n")
+    daemon.call("sync", workspace=str(root))
+    until(lambda: daemon.call("status")["server"]["paused_until"] is None)
+    until(lambda: waiting(daemon) == 0)
+    assert daemon.call("status")["workspaces"][0]["vectors"] == 2
+
+
+def test_a_pause_ends_with_the_daemon(daemon: Daemon, root: Path) -> None:
+    daemon.call("pause")
+    (root / "otter.md").write_text("# Otter\n\nIt slides into the river.\n")
+    daemon.call("sync", workspace=str(root))
+    assert waiting(daemon) == 1
+    daemon.stop()
+    daemon.start()
+    until(lambda: (known := daemon.call("status")["workspaces"]) and known[0].get("vectors") == 2)
+
+
+def test_a_rebuild_in_a_pause_keeps_the_vectors_there_are(daemon: Daemon, root: Path) -> None:
+    daemon.call("pause")
+    with pytest.raises(RpcError, match="paused"):
+        daemon.call("index", workspace=str(root), rebuild=True)
+    assert daemon.call("status")["workspaces"][0]["vectors"] == 1
+
+
+@pytest.fixture
+def root_of_debug(tmp_path):
+    root_of_debug = tmp_path / "notes"
+    root_of_debug.mkdir()
+    (root_of_debug / "heron.md").write_text("# Heron\n\nA grey bird that stands by the weir.\n")
+    return root_of_debug
+
+
+def test_it_tells_versions_lag_requests_and_file_events(daemon, root_of_debug):
+    workspace = daemon.add(root_of_debug)
+    (root_of_debug / "otter.md").write_text("An otter.\n")
+    until(lambda: daemon.found("otter", workspace=workspace, mode="keyword"))
+    told = json.loads(daemon.memctl("status", "--debug", "--lag", "0.1", "-w", workspace).stdout)
+    assert told["telemetry_disabled"] is True
+    assert {"apsw", "msgpack", "numpy", "onnxruntime"} <= told["packages"].keys()
+    assert 0 <= told["loop_lag_ms"]["p50"] <= told["loop_lag_ms"]["p99"] <= told["loop_lag_ms"]["max"]
+    assert {"search", "workspace.add"} <= {one["method"] for one in told["requests"]}
+    assert any(path.endswith("otter.md") for batch in told["watched"] for path in batch["paths"])
+    assert told["descriptors"] > 3
+
+
+def test_it_can_be_read(daemon, root_of_debug):
+    workspace = daemon.add(root_of_debug)
+    for _ in range(3):
+        daemon.call("search", query="weir heron", workspace=workspace)
+    lines = daemon.memctl("status", "--debug", "--lag", "0").stdout.splitlines()
+    told = json.loads("\n".join(lines))
+    assert len(told["requests"]) >= 4
+    for request in told["requests"]:
+        assert any(line.strip().rstrip(",") == json.dumps(request) for line in lines)
+    starts = [line.strip().partition(":")[0].strip('"') for line in lines]
+    assert {"packages", "loop_lag_ms", "descriptors"} <= set(starts)
+    assert max(map(len, lines)) < 2_000
+
+
+def test_it_names_no_file_unless_one_workspace_is_asked_about(daemon, root_of_debug):
+    """Nor a word of a query or a note, ever."""
+    workspace = daemon.add(root_of_debug)
+    daemon.call("search", query="weir heron", workspace=workspace)
+    (root_of_debug / "secretname.md").write_text("secretword\n")
+    until(lambda: daemon.found("secretword", workspace=workspace, mode="keyword"))
+    everything = daemon.memctl("status", "--debug", "--lag", "0").stdout
+    assert "secretname" not in everything
+    assert '"watched": [' in everything
+    for word in ("secretword", "weir"):
+        assert (
+            word not in everything + daemon.memctl("status", "--debug", "--lag", "0", "-w", workspace).stdout
+        )

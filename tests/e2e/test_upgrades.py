@@ -1,7 +1,11 @@
-"""After an update of memd all goes on: the index, its vectors, and the daemon that runs."""
+"""After an update all goes on: the index, its vectors, the running daemon, what the first version left."""
 
+import hashlib
+import json
+import os
 import re
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -135,3 +139,62 @@ def test_an_entry_without_a_checksum_is_left_to_a_person(daemon, tmp_path):
     assert daemon.memctl("forget", "-w", workspace, str(paths[0])).returncode == 0
     assert daemon.memctl("forget", "-w", workspace, "--force", second, cwd=root).returncode == 0
     assert list((root / "memory").glob("*/*.md")) == []
+
+
+NOTES = {
+    "heron.md": "# Heron\n\nA grey bird by the weir.\n",
+    "port.md": "# Port\n\nThe staging database listens on 5433.\n",
+}
+INDEX = """
+PRAGMA user_version = 1;
+CREATE TABLE meta (key TEXT PRIMARY KEY, value ANY NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE vectors (row INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, crc INTEGER NOT NULL) STRICT;
+INSERT INTO meta VALUES ('dim', 384), ('generation', 3), ('matrix', 1), ('model_id', 'old:1');
+INSERT INTO vectors VALUES (0, x'01', 1), (1, x'02', 2);
+"""
+
+
+@pytest.fixture
+def server_of_first_version():
+    """A server_of_first_version with a model, which embeds no note until it is told to."""
+    server_of_first_version = ModelServer()
+    server_of_first_version.only_queries = True
+    yield server_of_first_version
+    server_of_first_version.stop()
+
+
+def test_its_index_is_rebuilt_and_its_workspace_is_known(daemon, server_of_first_version, tmp_path):
+    root = tmp_path / "notes"
+    server_of_first_version.make_workspace(daemon, root)
+    daemon.stop()
+    index = _put_back(daemon, root)
+    assert (index / "index.db").is_file()
+    daemon.start()
+    assert [one["root"] for one in daemon.call("workspace.list")["workspaces"]] == [str(root)]
+    until(lambda: daemon.found("weir", workspace=str(root), mode="keyword"))
+    assert "memd was updated: the index is being rebuilt" in daemon.memctl("status").stdout
+    server_of_first_version.only_queries = False
+    server_of_first_version.answer_again()
+    daemon.call("index", workspace=str(root))
+    [facts] = daemon.call("status")["workspaces"]
+    assert (facts["sources"], facts["vectors"]) == (2, 2)
+    until(lambda: [path.name for path in daemon.state.iterdir() if path.is_dir()] == [index.name])
+    assert daemon.untruths() == []
+
+
+def _put_back(daemon: Daemon, root: Path) -> Path:
+    """Write what the first version left, for a workspace at *root*; return the folder of its index."""
+    index = daemon.state / hashlib.sha256(os.fsencode(root)).hexdigest()[:16]
+    index.mkdir(mode=0o700)
+    for name, text in NOTES.items():
+        (root / name).write_text(text, encoding="utf-8")
+    with closing(sqlite3.connect(index / "index.db")) as database:
+        database.executescript(INDEX)
+    (index / "vectors.1.f32").write_bytes(bytes(2 * 384 * 4))
+    (daemon.state / "lock").write_text("pid 1\n", encoding="utf-8")
+    for path in (*index.iterdir(), daemon.state / "lock"):
+        path.chmod(0o600)
+    registry = daemon.state / "workspaces.json"
+    registry.write_text(json.dumps({"workspaces": [{"root": str(root)}]}), encoding="utf-8")
+    registry.chmod(0o600)
+    return index

@@ -1,8 +1,19 @@
-"""The columns of an index, and masks of its chunks."""
+"""The columns of an index: masks, the best by a score, owners of rows, live sources."""
 
 import random
+from pathlib import Path
 
-from memd.index.columns import Columns, mask_of, mask_size, only_living, restrict
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memd.index.columns import Columns, best, mask_of, mask_size, only_living, restrict
+from memd.index.postings import counted
+from memd.index.reader import Sources
+from memd.index.vectors import by_chunk, cosines
+from memd.records import Source
+from memd.search.keyword import ChunkScores
 
 
 def columns(count: int, rng: random.Random):
@@ -46,3 +57,116 @@ def test_masks_choose_sources_and_ids():
     assert restrict(everything, [4, 5, 6], keep=True).nonzero()[0].tolist() == [4, 6]
     assert mask_size(restrict(everything, [4, 5, 6], keep=False)) == 18 - 2
     assert mask_size(mask_of(Columns.empty(), None)) == 0
+
+
+def test_ties_are_cut_by_id():
+    table = columns(30, random.Random(1))
+    scores = ChunkScores([], table, 1.2, 0.75).every()
+    for number in range(1, 30):
+        scores[number] = 0.5
+    assert best(scores, mask_of(table, None), 4).tolist() == [1, 2, 3, 4]
+
+
+def test_a_chunk_without_a_row_has_no_cosine():
+    """-1 marks it, and it is never among the best."""
+    table = Columns.empty().changed(removed=[], added=[(1, 1, -1, 5)], embedded=[])
+    scores = by_chunk(cosines(b"", 0, 4, bytes(16)), table)
+    assert scores[1] == -1
+    assert best(scores, mask_of(table, None), 5).tolist() == []
+
+
+def test_bm25_is_the_formula():
+    """Σ weight · tf / (tf + k1 (1 - b + b · length / average))."""
+    table = Columns.empty().changed(removed=[], added=[(1, 1, -1, 10), (2, 1, -1, 30)], embedded=[])
+    scores = ChunkScores([(2.0, counted({2: 2}))], table, 1.2, 0.75).every()
+    assert scores[1] == 0
+    assert scores[2] == pytest.approx(2.0 * 2 / (2 + 1.2 * (0.25 + 0.75 * 30 / 20)))
+
+
+@given(
+    st.lists(st.sampled_from([-1.0, 0.0, 0.25, 0.5, 0.75, 1.0]), max_size=9),
+    st.integers(1, 40),
+    st.randoms(use_true_random=False),
+)
+def test_the_best_of_many_are_those_of_a_sorted_list(few, limit, chance):
+    size = chance.choice([len(few), 3_000])
+    scores = [chance.choice(few or [0.0]) for _ in range(size)]
+    mask = [chance.random() < 0.7 for _ in range(size)]
+    expected = sorted((-score, n) for n, score in enumerate(scores) if mask[n] and score > 0)[:limit]
+    assert best(np.array(scores, np.float32), np.array(mask, bool), limit).tolist() == [
+        n for _, n in expected
+    ]
+
+
+def table(rows: dict[int, int]):
+    """Chunk → row."""
+    added = [(number, 1, row, 5) for number, row in rows.items()]
+    return Columns.empty().changed(removed=[], added=added, embedded=[])
+
+
+def mask(columns, *without: int) -> np.ndarray:
+    return restrict(mask_of(columns, None), without, keep=False)
+
+
+def test_every_chunk_of_a_row_is_found():
+    columns = table({1: 0, 2: 2, 3: 0, 4: -1, 5: 0, 6: 1})
+    owners = columns.owners(3)
+    everything = mask(columns)
+    assert sorted(owners.chunks(np.asarray([0]), everything).tolist()) == [1, 3, 5]
+    assert sorted(owners.chunks(np.asarray([2, 1]), everything).tolist()) == [2, 6]
+    assert owners.chunks(np.asarray([], np.int64), everything).tolist() == []
+
+
+def test_a_row_is_allowed_if_one_of_its_chunks_is():
+    columns = table({1: 0, 2: 1, 3: 0})
+    owners = columns.owners(3)
+    for hidden in (1, 3):
+        allowed = mask(columns, hidden)
+        assert owners.allowed(allowed).tolist() == [True, True, False]
+        assert sorted(owners.chunks(np.asarray([0]), allowed).tolist()) == [4 - hidden]
+    assert owners.allowed(mask(columns, 1, 3)).tolist() == [False, True, False]
+
+
+def test_rows_of_nobody_are_not_allowed():
+    columns = table({1: 0, 2: 1, 3: 5}).changed(removed=[1], added=[], embedded=[])
+    assert columns.owners(2).allowed(mask(columns)).tolist() == [False, True]
+
+
+def test_random_tables_agree_with_a_search_of_all():
+    rng = random.Random(11)
+    for _ in range(50):
+        rows = {number: rng.randint(-1, 12) for number in range(1, rng.randint(2, 60))}
+        columns = table(rows)
+        allowed = mask(columns, *rng.sample(sorted(rows), len(rows) // 3))
+        wanted = rng.sample(range(10), rng.randint(0, 10))
+        owners = columns.owners(10)
+        expected = sorted(number for number, row in rows.items() if row in wanted and allowed[number])
+        assert sorted(owners.chunks(np.asarray(wanted, np.int64), allowed).tolist()) == expected
+        by_row = [any(allowed[n] for n, row in rows.items() if row == place) for place in range(10)]
+        assert owners.allowed(allowed).tolist() == by_row
+
+
+ROWS = {
+    number: (number, f"n{number}.md", f"Title {number}", "[]", "2026-05-01", "name", "human", "", 0, 0)
+    for number in range(1, 6)
+}
+
+
+def test_a_row_becomes_its_record_when_it_is_asked_for():
+    one, all_at_once = Sources(Path("index.db"), dict(ROWS)), Sources(Path("index.db"), dict(ROWS))
+    assert isinstance(one[3], Source)
+    assert one[3] == {source.id: source for source in all_at_once.values()}[3] == dict(all_at_once.items())[3]
+    assert (list(one), len(one), 3 in one, 9 in one, one.get(9)) == ([1, 2, 3, 4, 5], 5, True, False, None)
+
+
+def test_a_change_leaves_the_generation_before_as_it_was():
+    old = Sources(Path("index.db"), dict(ROWS))
+    put = {
+        2: Sources(
+            Path("index.db"), {2: (2, "b.md", "B", '["x"]', "2026-05-02", "changed", "agent", "", 0, 0)}
+        )[2]
+    }
+    new = old.changed(removed={1, 7}, put=put)
+    assert [source.path for source in new.values()] == ["b.md", "n3.md", "n4.md", "n5.md"]
+    assert [source.path for source in old.values()] == [f"n{number}.md" for number in range(1, 6)]
+    assert new[2].tags == ("x",)

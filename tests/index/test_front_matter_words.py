@@ -1,8 +1,10 @@
-"""The words of front matter are found as those of the text, and its days are the note's."""
+"""Front matter, titles and names of notes are found as the text is, and its days are the note's."""
 
 from datetime import date
 
 import pytest
+
+from memd.index.source_rows import place_of
 
 HEADS = {
     "yaml.md": "---\nauthor: Jane Kestrelsson\nisbn: 978-3-16-148410-0\n"
@@ -84,3 +86,49 @@ def test_the_target_of_a_link_is_found(notes):
     notes.save({"a.md": "The [quick](https://example.com/zymurgy(1)) fox and [[xanadu|it]].\n"})
     assert notes.found("zymurgy", mode="keyword") == ["a.md"]
     assert notes.found("xanadu", mode="keyword") == ["a.md"]
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "title"),
+    [
+        ("budget 2026.md", "# Notes\n\nText.\n", "budget 2026"),
+        ("budget.md", "# Summary:\n\nText.\n", "budget"),
+        ("reise.md", "# Notizen\n\nText.\n", "reise"),
+        ("notes.md", "# Summary\n\nText.\n", "Summary"),
+        ("budget.md", "# Notes on rivers\n\nText.\n", "Notes on rivers"),
+        ("budget.md", "---\ntitle: Notes\n---\n# Rivers\n", "Notes"),
+        ("budget.md", "Text.\n", "budget"),
+    ],
+)
+def test_a_first_heading_that_says_nothing_is_no_title(notes, path, text, title):
+    notes.save({path: text})
+    assert [source.title for source in notes.index.snapshot.sources.values()] == [title]
+
+
+@pytest.mark.parametrize(
+    ("path", "place"),
+    [
+        ("docker/restart_policy.md", ["docker", "restart policy"]),
+        ("adr/0017-use-sqlite.md", ["adr", "use sqlite"]),
+        ("7.5/Web.Tools/Get-Item.md", ["", "Web Tools", "Get Item"]),
+        ("2024-02-29-trip to Rome.md", ["trip to Rome"]),
+        ("journals/2023_02_14.md", ["journals", ""]),
+        ("project.memd.plan.md", ["project memd plan"]),
+        ("a/1071.md", ["", ""]),
+        ("x/a3f9b2c.md", ["", ""]),
+        ("日/木.md", ["日", "木"]),
+        ("memory/archives/2025-01-02-hello.md", ["hello"]),
+        ("-.md", [""]),
+    ],
+)
+def test_names_are_words(path, place):
+    assert place_of(path) == place
+
+
+def test_what_only_the_name_says_is_found_by_its_meaning(notes):
+    """The tests' model knows words alone; here no other note has them."""
+    notes.save({"garden/copper-kettle.md": "Bought in May.\n", "b.md": "Text\n", "c.md": "# Weir\n\nText\n"})
+    vector = notes.embedder.embed_query("garden > copper kettle")
+    hits = notes.search("boiler", mode="vector", query_vec=vector, min_score=0.0).hits
+    assert hits[0].source.path == "garden/copper-kettle.md"
+    assert hits[0].candidate.vector_score > 0.5

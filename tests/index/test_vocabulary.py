@@ -1,4 +1,4 @@
-"""The vocabulary: read when it is asked for, and never behind for long."""
+"""The words of an index: all that `grep -w` finds, never behind for long, and damage FTS5 does not see."""
 
 import json
 import re
@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import get_args
 
+import apsw
 import pytest
 from daemon_process import until
 from patience import PATIENCE
@@ -14,8 +15,11 @@ from rapidfuzz.distance import OSA
 from tests_support import Notes
 
 from memd import languages
+from memd.errors import IndexDamagedError
 from memd.index import vocabulary
+from memd.index.check import rank_all, repair
 from memd.languages import FUNCTION_WORDS, Language, stems
+from memd.search.keyword import phrase_expression
 
 MODEL = Path(languages.__file__).parent / "embedding" / "model"
 PAIRS = Path(__file__).parents[1] / "word_form_pairs.jsonl"  # questions and notes in three languages
@@ -142,3 +146,152 @@ def test_no_word_within_some_edits_is_left_out(notes):
                 near = {one for one in terms if OSA.distance(term, one) <= edits}
                 assert near <= set(view.vocabulary.near(term, edits))
         assert "weir" not in view.vocabulary.near("heron", 1)
+
+
+SAMPLE = Path(__file__).parents[1] / "sample"
+DIALECTS = {
+    "yaml.md": "---\ntitle: Tea: a survey\nauthor: Jane Kestrelsson\n---\n\n# Head\n\nText of it.\n",
+    "rules.md": "---\n\nDecision: we keep walruses out.\n\n---\n\nMore.\n",
+    "broken.md": "---\n: [\nword: [a\n---\nText\n",
+    "logseq.md": "type:: bookbinding\nalias:: Codex\n\n- Block\n  key:: inner\n",
+    "links.md": "See [the quick](https://example.com/zymurgy?q=xanadu) and [[deep/note|a label]], [^foot].\n",
+    "table.md": "| a | b |\n|---|---|\n| walrus | 0x1F |\n",
+    "html.md": "<details><summary>Quoin</summary>\n\n<b>plinth</b></details>\n",
+    "math.md": "$$\nvelocity\n=\ndistance\n$$\n",
+    "long.md": " ".join(f"word{n}" for n in range(3_000)) + "\n",
+    "mark.md": "Ruby Explained™ costs 38\n",
+    "blob.md": f"See [it](https://example.com/play#code/{'Ab3+' * 60}?end) there\n",
+    "dense.md": ",".join(f"w{n}x" for n in range(3_000)) + "\n",
+}
+# Words that are not found, with the reason.
+EXCEPTIONS = {
+    "yaml.md": {"title", "author"},  # keys: a query names them with key=value
+    "mark.md": {"Explained"},  # ™ is the letters TM for the index, which compares compatible signs as equal
+    "blob.md": {"Ab3"},  # data in base64 is one word
+}
+_WORD = re.compile(r"[^\W_]+")
+
+
+def missing(notes, path, text):
+    with notes.index.view() as view:
+        sources = {source.path: source.id for source in view.snapshot.sources.values()}
+        words = {word for word in _WORD.findall(text) if word.isascii()}
+        chunks = {chunk.id for chunk in view.reader.chunks_of(sources[path])}
+        return {word for word in words if chunks.isdisjoint(view.matching("words", phrase_expression(word)))}
+
+
+def test_the_words_of_every_dialect(notes):
+    notes.save(DIALECTS, embed=False)
+    for path, text in DIALECTS.items():
+        assert missing(notes, path, text) <= EXCEPTIONS.get(path, set()), path
+
+
+@pytest.mark.parametrize("joint", [" ", ", ", ",", "\uff0c", "_ ", "; "])
+def test_neighbours_in_one_long_line_are_a_phrase(notes, joint):
+    """A cut inside a line parts no phrase of a few words, however the words are parted."""
+    words = [f"word{n}" for n in range(1_500)]
+    notes.save({"long.md": joint.join(words) + "\n"}, embed=False)
+    with notes.index.view() as view:
+        asked = [" ".join(words[at : at + 3]) for at in range(len(words) - 2)]
+        assert [one for one in asked if not view.matching("words", phrase_expression(one))] == []
+        texts = [chunk.text for chunk in view.reader.chunks_of(next(iter(view.snapshot.sources)))]
+    assert sum(text.count("word7") for text in texts) == sum(word.startswith("word7") for word in words)
+
+
+def test_characters_in_one_long_line_are_a_phrase(notes):
+    text = "".join(chr(0x4E00 + n) for n in range(3_000))
+    notes.save({"long.md": text + "\n"}, embed=False)
+    with notes.index.view() as view:
+        asked = [text[at : at + 3] for at in range(len(text) - 2)]
+        assert [one for one in asked if not view.matching("words", phrase_expression(one))] == []
+
+
+def test_the_words_of_the_sample(notes):
+    texts = {file.name: file.read_text(encoding="utf-8") for file in sorted(SAMPLE.rglob("*.md"))}
+    if not texts:
+        pytest.skip("no sample")
+    notes.save(texts, embed=False)
+    for path, text in texts.items():
+        head = text.split("\n---", 1)[0].split("\n") if text.startswith("---") else []
+        # Keys, and what memd writes about the origin of an entry.
+        named = [one if one.startswith((" ", "sha256")) else one.partition(":")[0] for one in head]
+        allowed = set(_WORD.findall(" ".join(named)))
+        assert missing(notes, path, text) <= allowed, path
+
+
+# What FTS5 keeps beside a table's terms: the sums and each row's length, which only its ranking reads.
+DAMAGE = [
+    f"{statement.format(table=table)}"
+    for table in ("words", "trigrams")
+    for statement in (
+        "UPDATE {table}_data SET block = zeroblob(3) WHERE id = 1",
+        "DELETE FROM {table}_docsize WHERE id < 20",
+    )
+]
+
+
+@pytest.fixture
+def damaged(tmp_path):
+    """Return a function that damages an index under its open connections, after a query of each."""
+    notes = Notes(tmp_path)
+    notes.save({f"n{number}.md": f"heron{number} weir\n" for number in range(40)})
+    notes.found("weir")
+
+    def damage(statement):
+        database = apsw.Connection(str(notes.state / "index.db"))
+        database.execute(statement)
+        for table in ("words", "trigrams"):
+            database.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('integrity-check', 1)")
+        assert database.pragma("integrity_check") == "ok"
+        database.close()
+        return notes
+
+    yield damage
+    notes.index.close()
+
+
+@pytest.mark.parametrize("statement", DAMAGE)
+def test_a_table_that_ranks_no_more_is_noticed_where_fts5_says_ok(damaged, statement):
+    """On the connections that were open before, and where FTS5's check of rank 1 finds nothing."""
+    notes = damaged(statement)
+    with notes.index.view() as view, pytest.raises(IndexDamagedError):
+        rank_all(view)
+    assert any(finding.startswith(("words: ", "trigrams: ")) for finding in notes.findings())
+
+
+@pytest.mark.parametrize("statement", DAMAGE)
+def test_a_table_that_ranks_no_more_is_filled_again(damaged, statement):
+    notes = damaged(statement)
+    from memd.index.check import findings
+
+    repair(notes.index, list(findings(notes.index)))
+    assert notes.findings() == []
+    assert notes.index.unembedded_count() == 0
+    assert notes.found("heron7") == ["n7.md"]
+    assert notes.found("eron7") == ["n7.md"]
+    with notes.index.view() as view:
+        rank_all(view)
+
+
+def test_one_length_that_is_lost_is_found_by_the_check(damaged):
+    """A chunk that no probe happens to rank."""
+    notes = damaged("DELETE FROM words_docsize WHERE id = 33")
+    assert notes.findings() == ["words: the table words does not know the length of 1 chunks"]
+
+
+def test_an_empty_index_ranks(notes):
+    with notes.index.view() as view:
+        rank_all(view)
+
+
+def test_notes_that_change_often_leave_full_text_search_sound(notes):
+    """A chunk is never replaced under its number: after many edits no old word is found, and all ranks."""
+    for turn in range(30):
+        notes.save({"a.md": f"heron turn{turn}\n", "b.md": f"weir turn{turn}\n"}, embed=False)
+        if turn % 7 == 3:
+            notes.remove("b.md")
+    assert notes.found("heron") == ["a.md"]
+    assert notes.found("turn29") == ["a.md", "b.md"]
+    assert notes.found('"turn28"') == []
+    with notes.index.view() as view:
+        rank_all(view)

@@ -1,3 +1,6 @@
+"""The clients: one call at a time, many over one connection, and every event once and in order."""
+
+import asyncio
 import socket
 import subprocess
 import sys
@@ -9,8 +12,10 @@ from pathlib import Path
 import msgpack
 import pytest
 from patience import PATIENCE
+from scripted_peer import Peer, refuse
 
 from memctl import client
+from memctl.async_client import IN_FLIGHT, AsyncClient
 from memctl.client import Client, NoDaemonError, RpcError, Unreachable
 from memctl.protocol import Notification, Response, pack
 
@@ -190,3 +195,187 @@ def test_the_client_imports_nothing_of_the_daemon_and_nothing_slow():
         [sys.executable, "-c", program], capture_output=True, text=True, cwd=tree, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+def run(place, use):
+    """Return what *use* makes of a connection."""
+
+    async def connected():
+        async with await AsyncClient.connect(place) as memd:
+            return await use(memd)
+
+    return asyncio.run(asyncio.wait_for(connected(), 20 * PATIENCE))
+
+
+def test_many_calls_at_once_get_each_its_own_answer(place):
+    """More than memd takes of one connection: the last ones wait here."""
+
+    async def use(memd):
+        calls = (memd.call("echo", {"number": number}) for number in range(5 * IN_FLIGHT))
+        return [answer["number"] for answer in await asyncio.gather(*calls)]
+
+    assert run(place, use) == list(range(5 * IN_FLIGHT))
+
+
+def test_an_error_is_that_of_its_call_and_the_others_go_on(place):
+    async def use(memd):
+        return await asyncio.gather(memd.call("missing"), memd.call("echo", {"a": 1}), return_exceptions=True)
+
+    failed, answered = run(place, use)
+    assert isinstance(failed, RpcError)
+    assert (failed.code, answered["a"]) == ("MEMD_NOT_FOUND", 1)
+
+
+def test_progress_reaches_the_call_that_asked_for_it(place):
+    async def use(memd):
+        seen, others = [], []
+        await asyncio.gather(
+            memd.call("steps", on_progress=seen.append), memd.call("echo", on_progress=others.append)
+        )
+        return [one["done"] for one in seen], others
+
+    assert run(place, use) == ([0, 1, 2], [])
+
+
+def test_what_a_listener_raises_is_the_error_of_its_call(place):
+    def fail(_progress):
+        raise KeyError("of the listener")
+
+    async def use(memd):
+        with pytest.raises(KeyError, match="of the listener"):
+            await memd.call("steps", on_progress=fail)
+        return await memd.call("echo", {"a": 1})
+
+    assert run(place, use)["a"] == 1
+
+
+def test_a_call_that_was_given_up_disturbs_no_other(place):
+    async def use(memd):
+        with pytest.raises(Unreachable, match="did not answer slow in time"):
+            # memd itself would answer MEMD_TIMEOUT: this asks it for longer than is waited for.
+            await memd.call("slow", {"timeout_ms": 10_000}, timeout_s=-0.9)
+        given_up = asyncio.create_task(memd.call("steps"))
+        await asyncio.sleep(0.05)
+        given_up.cancel()
+        await asyncio.gather(given_up, return_exceptions=True)
+        await asyncio.sleep(0.5)  # until its answer came
+        return await memd.call("echo", {"a": 2})
+
+    assert run(place, use)["a"] == 2
+
+
+def test_who_waits_hears_that_the_connection_broke(tmp_path):
+    async def hang_up(reader, writer):
+        await reader.read(10)
+        writer.close()
+
+    async def use():
+        server = await asyncio.start_unix_server(hang_up, tmp_path / "s")
+        async with server, await AsyncClient.connect(tmp_path / "s") as memd:
+            for _ in range(2):
+                with pytest.raises(Unreachable, match="closed the connection"):
+                    await memd.call("echo")
+
+    asyncio.run(asyncio.wait_for(use(), 20 * PATIENCE))
+
+
+def test_an_answer_that_nobody_asked_for_breaks_the_connection(tmp_path):
+    async def talk(reader, writer):
+        await reader.read(10)
+        writer.write(msgpack.packb([1, 999, None, "what?"]))
+        await reader.read()
+        writer.close()
+
+    async def use():
+        server = await asyncio.start_unix_server(talk, tmp_path / "s")
+        async with server, await AsyncClient.connect(tmp_path / "s") as memd:
+            with pytest.raises(Unreachable, match="not sent"):
+                await memd.call("echo")
+
+    asyncio.run(asyncio.wait_for(use(), 20 * PATIENCE))
+
+
+def test_no_daemon_is_told_from_one_that_is_broken(tmp_path):
+    with pytest.raises(NoDaemonError, match="memctl start"):
+        asyncio.run(AsyncClient.connect(tmp_path / "nothing"))
+
+
+SUBSCRIBED = {"subscribed": True, "workspaces": ["/a"]}
+
+
+@pytest.fixture
+def following(tmp_path):
+    """Return a function that connects to a peer with these events, after which it hangs up."""
+    opened = []
+
+    def connect(*events, **answers):
+        told = [event if event is None else {"event": event} for event in events]
+        functions = {"subscribe": lambda _: SUBSCRIBED, "ping": lambda _: "pong"} | answers
+        peer = Peer(tmp_path / "s", functions, told)
+        opened.append(peer)
+        opened.append(Client.connect(tmp_path / "s"))
+        return peer, opened[-1]
+
+    yield connect
+    for one in reversed(opened):
+        one.close()
+
+
+def test_events_follow_their_subscription(following):
+    """Those that came in one piece with its answer are the first; a lost daemon ends them by an error."""
+    peer, memd = following("indexed", "embedded", None)
+    seen = []
+    with pytest.raises(Unreachable, match="closed the connection"):
+        seen.extend(event["event"] for event in memd.events("/a"))
+    assert (peer.methods, peer.asked[0][1]["workspace"]) == (["subscribe"], "/a")
+    assert "progress" not in peer.asked[0][1]
+    assert seen == ["indexed", "embedded"]
+
+
+def test_the_subscription_begins_with_the_call(following):
+    """Not when the first event is asked for: what happens between the two is not missed."""
+    peer, memd = following()
+    memd.events("/a")
+    assert peer.methods == ["subscribe"]
+
+
+def test_all_workspaces_are_followed_where_none_is_named(following):
+    peer, memd = following()
+    memd.events()
+    assert "workspace" not in peer.asked[0][1]
+
+
+def test_calls_in_between_lose_no_event(following):
+    _, memd = following("indexed", "embedded")
+    happening = memd.events()
+    assert memd.call("ping") == "pong"
+    assert [next(happening)["event"] for _ in range(2)] == ["indexed", "embedded"]
+    assert memd.call("ping") == "pong"
+
+
+def test_leaving_the_loop_leaves_the_connection(following):
+    _, memd = following("indexed", "embedded")
+    happening = memd.events()
+    for event in happening:
+        assert event["event"] == "indexed"
+        break
+    assert memd.call("ping") == "pong"
+    assert next(happening)["event"] == "embedded"
+
+
+def test_what_cannot_be_followed_is_an_error_of_the_call(following):
+    _, memd = following(subscribe=refuse("MEMD_WORKSPACE", "no workspace at /b"))
+    with pytest.raises(RpcError, match="no workspace at /b"):
+        memd.events("/b")
+
+
+def test_another_notification_is_no_event(tmp_path):
+    from test_client import peer
+
+    replies = [
+        pack(Response(1, None, SUBSCRIBED)),
+        pack(Notification("news", {"event": "x"})),
+        pack(Notification("event", {"event": "state"})),
+    ]
+    with peer(tmp_path, *replies) as path, Client.connect(path) as memd:
+        assert next(memd.events()) == {"event": "state"}

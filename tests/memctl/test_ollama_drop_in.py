@@ -1,4 +1,4 @@
-"""systemd lets memd ask Ollama where a workspace wants it, and nowhere else."""
+"""The service: a drop-in where a workspace wants it, nothing without systemd, and what is installed twice."""
 
 import json
 import os
@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from memctl import service, systemd
+from memctl import exits, service, systemd
 from memctl.__main__ import main
+from memctl.commands.uninstall import program_removal
+from memctl.versions import install_line
 
 TREE = Path(service.__file__).parents[1]
 BOX = TREE / "tests" / "systemd-box"
@@ -253,3 +255,93 @@ def test_a_real_systemd_lets_memd_ask_ollama_only_after_install(tmp_path):
     assert (written, ready, again) == ("1", "open: ollama ready", "0")
     assert int(ready_lines) >= 2
     assert (closed, removed, gone) == ("closed families: AF_UNIX", "removed", "gone")
+
+
+def test_on_macos_install_says_that_memctl_starts_memd(root, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert main(["service", "install"]) == exits.UNREACHABLE
+    assert "memctl starts memd when needed" in capsys.readouterr().err
+
+
+def test_uninstall_removes_an_agent_that_was_installed(tmp_path, capsys, monkeypatch):
+    """It is stopped in the user's own graphical session, as launchctl(1) says, and its file is deleted."""
+    program = tmp_path / "bin/launchctl"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/asked\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    agent = tmp_path / service.LAUNCHD_AGENT
+    agent.parent.mkdir(parents=True)
+    agent.touch()
+    for said in ("removed", "no unit of memd was installed"):
+        assert main(["service", "uninstall"]) == exits.OK
+        assert capsys.readouterr().out == f"{said}\n"
+    assert not agent.exists()
+    assert (tmp_path / "asked").read_text() == f"bootout gui/{os.getuid()}/local.memd\n"
+
+
+HEALTHY = {"ok": True, "checks": [], "server": {}}
+
+
+@pytest.fixture
+def another(tmp_path, monkeypatch):
+    """An installed distribution of other people with a package memd."""
+    metadata = tmp_path / "site" / "memd_engine-0.5.2.dist-info"
+    metadata.mkdir(parents=True)
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: memd-engine\nVersion: 0.5.2\n")
+    (metadata / "RECORD").write_text("memd/__init__.py,,\nmemd_engine-0.5.2.dist-info/METADATA,,\n")
+    monkeypatch.syspath_prepend(str(metadata.parent))
+
+
+def test_health_names_it_on_stderr(another, peer, capsys):
+    peer(health=HEALTHY)
+    assert main(["health", "--json"]) == exits.OK
+    out, err = capsys.readouterr()
+    assert json.loads(out) == HEALTHY
+    assert "memd-engine 0.5.2" in err
+    assert "uv tool install ." in err
+
+
+def test_debug_names_it_in_the_report(another, peer, capsys):
+    peer(debug={"version": "0.2.0"})
+    assert main(["status", "--debug"]) == exits.OK
+    report = json.loads(capsys.readouterr().out)
+    assert report["version"] == "0.2.0"
+    assert "memd-engine 0.5.2" in report["other_distributions"]
+
+
+def test_nobody_looks_for_it_at_a_start():
+    """Reading the files of every installed distribution would take longer than a search."""
+    script = "import sys; from memctl.__main__ import main; main(['--version']); import memd"
+    check = "; print('importlib.metadata' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script + check], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "False"
+
+
+@pytest.mark.parametrize(
+    ("prefix", "removal", "addition"),
+    [
+        (
+            "/home/me/.local/share/pipx/venvs/memd-search",
+            "pipx uninstall memd-search",
+            "pipx inject memd-search 'pymilvus>=2.6.17,<2.7'",
+        ),
+        (
+            "/home/me/.local/share/uv/tools/memd-search",
+            "uv tool uninstall memd-search",
+            f"uv pip install --python {sys.executable} 'pymilvus>=2.6.17,<2.7'",
+        ),
+        (
+            "/home/me/memd/.venv",
+            f"{sys.executable} -m pip uninstall memd-search",
+            f"{sys.executable} -m pip install 'pymilvus>=2.6.17,<2.7'",
+        ),
+    ],
+)
+def test_advice_names_the_command_of_whatever_installed_memd(monkeypatch, prefix, removal, addition):
+    """To remove the package, and to add a library; uv puts no pip into a tool's environment."""
+    monkeypatch.setattr(sys, "prefix", prefix)
+    assert program_removal() == removal
+    assert install_line("pymilvus>=2.6.17,<2.7") == addition

@@ -1,10 +1,18 @@
+"""Paths: those of memd's own files, those that a user types, and the workspace that is meant."""
+
 import errno
+import fnmatch
 import os
+import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from memctl import paths
+from memctl import exits, paths, relative_path, workspaces
+from memctl.commands.get import place_of
+from memctl.exits import CommandError
 from memctl.paths import (
     PathError,
     check_private_dir,
@@ -199,3 +207,283 @@ def test_a_name_is_found_in_the_form_that_the_disk_has(tmp_path, typed):
     assert paths.as_on_disk(f"{tmp_path}/{typed}") == f"{folder}/mu\u0308sli.md"
     assert paths.as_on_disk(f"{tmp_path}/caf\u00e9/n\u00e9e.md") == f"{folder}/n\u00e9e.md"
     assert paths.as_on_disk(f"{tmp_path}/r\u00e9/a.md") == f"{tmp_path}/r\u00e9/a.md"
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch):
+    """A workspace with folders of names that are patterns, too."""
+    root = tmp_path / "notes"
+    for path in ("memory/config.toml", "daily/a.md", "daily/b.md", "daily/[old]/c.md", "[x]/d.md", "e.md"):
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text("")
+    monkeypatch.chdir(root)
+    return root
+
+
+@pytest.mark.parametrize(
+    ("cwd", "typed", "sent"),
+    [
+        (".", "daily/*.md", ["daily/*.md"]), ("daily", "*.md", ["daily/*.md"]),
+        ("daily", "daily/*.md", ["daily/daily/*.md"]), ("daily", "../*.md", ["*.md"]),
+        ("daily", "a.md", ["daily/a.md"]), ("daily", "./a.md", ["daily/a.md"]), ("daily", "..", []),
+        ("daily", ".", ["daily"]), ("daily", "../daily/", ["daily"]), (".", ".", []),
+        ("daily/[old]", "*.md", ["daily/[[]old]/*.md"]),
+        ("daily", "[old]", ["daily/[[]old]", "daily/[[]old]/*"]),
+        (".", "[x]/d.md", ["[[]x]/d.md", "[[]x]/d.md/*"]), (".", "[de].md", ["[de].md"]), ("..", "notes", []),
+        ("..", ".", []), ("..", "notes/daily", ["daily"]), ("..", "notes/*.md", ["*.md"]),
+        ("..", "*/daily/*.md", ["daily/*.md"]), ("..", "no*", []), ("..", "[mn]ot?s/*.md", ["*.md"]),
+        ("..", "**/*.md", ["**/*.md", "*.md"]),
+    ],
+)  # fmt: skip
+def test_a_glob_counts_from_the_current_folder(root, monkeypatch, cwd, typed, sent):
+    monkeypatch.chdir(root / cwd)
+    assert relative_path.globs([typed], str(root)) == sent
+
+
+def test_absolute_globs_and_links_to_the_workspace_are_taken(root, tmp_path, monkeypatch):
+    (tmp_path / "link").symlink_to(root)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    for folder in (root, "link", tmp_path / "link", "~/notes", "~/link"):
+        assert relative_path.globs([f"{folder}/daily/*.md"], str(tmp_path / "link")) == ["daily/*.md"]
+        assert relative_path.globs([f"{folder}/daily/a.md"], str(root)) == ["daily/a.md"]
+
+
+def test_a_folder_around_the_workspace_has_all_of_its_notes(root):
+    assert relative_path.globs([".."], str(root)) == []
+    assert relative_path.globs(["/*"], str(root)) == []
+
+
+@pytest.mark.parametrize("typed", ["../*.md", "/etc", "/etc/*.conf", "../notes2/*.md", "../notes2", ""])
+def test_a_glob_outside_of_the_workspace_is_refused(root, typed):
+    with pytest.raises(CommandError, match=r"is outside the workspace .*/notes\. |is missing") as refused:
+        relative_path.globs([typed], str(root))
+    assert refused.value.status == exits.USAGE
+
+
+def test_of_several_globs_any_is_sent(root):
+    assert relative_path.globs(["daily", "*.md", "daily"], str(root)) == ["daily", "*.md"]
+    assert relative_path.globs(["daily", "."], str(root)) == []
+
+
+def test_of_several_workspaces_those_without_the_path_are_not_asked(root, tmp_path):
+    other = tmp_path / "log"
+    (other / "memory").mkdir(parents=True)
+    (other / "memory" / "config.toml").write_text("")
+    both = [str(root), str(other)]
+    assert relative_path.globs_of_each(["daily/*.md"], both) == [["daily/*.md"], None]
+    assert relative_path.globs_of_each(["daily", "../log/x.md"], both) == [["daily"], ["x.md"]]
+    assert relative_path.globs_of_each([".."], both) == [[], []]
+    assert relative_path.globs_of_each([], both) == [[], []]
+    with pytest.raises(CommandError, match="outside all workspaces that are searched"):
+        relative_path.globs_of_each(["daily", "/etc"], both)
+
+
+SIGNS = st.text("ab*?[]!", min_size=1, max_size=8)
+NAMES = st.text("ab[", min_size=1, max_size=4)
+
+
+@given(above=SIGNS, below=SIGNS, root=NAMES, name=NAMES)
+def test_a_glob_and_what_is_left_of_it_match_the_same_paths(above, below, root, name):
+    """What remains behind the root matches a name exactly where the whole matches root and name."""
+    left = relative_path._rest(f"/{above}/{below}", f"/{root}") or []
+    whole = fnmatch.fnmatchcase(root, above) and fnmatch.fnmatchcase(name, below)
+    assert any(fnmatch.fnmatchcase(name, one) for one in left) == whole
+
+
+def test_a_pattern_that_the_shell_expanded_is_noticed(root, monkeypatch):
+    assert relative_path.expanded_by_the_shell(["daily/a.md"], ["daily/b.md", "x"]) == "daily/*.md"
+    assert relative_path.expanded_by_the_shell(["daily/a.md"], ["daily/c.md", "e.md", "memory"]) is None
+    assert relative_path.expanded_by_the_shell(["daily"], ["memory"]) is None
+    assert relative_path.expanded_by_the_shell([], ["daily/a.md", "daily/b.md"]) is None
+
+
+@pytest.mark.parametrize(
+    ("cwd", "typed", "path"),
+    [
+        (".", "daily/a.md", "daily/a.md"), ("daily", "a.md", "daily/a.md"), ("daily", "../e.md", "e.md"),
+        ("daily", "gone.md", "daily/gone.md"), ("..", "notes/e.md", "e.md"), ("..", "notes", "."),
+    ],
+)  # fmt: skip
+def test_a_note_is_named_from_the_current_folder(root, monkeypatch, cwd, typed, path):
+    monkeypatch.chdir(root / cwd)
+    assert relative_path.source(typed, str(root)) == path
+    assert relative_path.source(f"{root / cwd}/{typed}", str(root / "daily")) == path
+
+
+@pytest.mark.parametrize(
+    ("typed", "sent"),
+    [
+        ("On herons", "On herons"), ("TCP/IP 2.0", "TCP/IP 2.0"), ("gone.md", "daily/gone.md"),
+        ("../gone", "gone"), ("[old]", "daily/[old]"),
+    ],
+)  # fmt: skip
+def test_a_title_is_the_same_in_every_folder(root, monkeypatch, typed, sent):
+    """What is written as a path, or is there, is none."""
+    monkeypatch.chdir(root / "daily")
+    assert relative_path.source(typed, str(root), titled=True) == sent
+
+
+def test_a_path_from_the_root_is_refused_elsewhere_with_the_one_from_here(root, monkeypatch):
+    """Two folders may hold the same name: what is meant is what a shell would open."""
+    monkeypatch.chdir(root / "daily")
+    with pytest.raises(CommandError, match=r"daily/a\.md of the workspace is a\.md$") as refused:
+        relative_path.source("daily/a.md", str(root))
+    assert refused.value.status == exits.NOT_FOUND
+    monkeypatch.chdir(root.parent)
+    with pytest.raises(CommandError, match=r"e\.md of the workspace is notes/e\.md$"):
+        relative_path.source("e.md", str(root))
+
+
+def test_a_note_outside_of_the_workspace_is_refused(root):
+    """Exit code 2; `why` says of it that it is outside."""
+    with pytest.raises(CommandError, match=r"/outside\.md is outside the workspace .*/notes: ") as refused:
+        relative_path.source("../outside.md", str(root))
+    assert refused.value.status == exits.USAGE
+    assert relative_path.source("../o.md", str(root), outside=True) == f"{root.parent}/o.md"
+
+
+@pytest.mark.parametrize("typed", ["ada@laptop:notes/queue.md", "ada@laptop:notes/queue.md:3-5"])
+def test_a_note_of_the_team_is_not_looked_for_here(root, typed):
+    """As a search of the team prints it: the error says what works. A file with such a name is a note."""
+    for titled in (False, True):
+        with pytest.raises(
+            CommandError, match=r"is a note of the team: .* on laptop\. .*recall --team"
+        ) as caught:
+            relative_path.source(typed, str(root), titled=titled)
+        assert caught.value.status == exits.NOT_FOUND
+    assert relative_path.source("ada@laptop:a/b title", str(root), titled=True) == "ada@laptop:a/b title"
+    (root / "ada@laptop:notes").mkdir()
+    (root / typed).write_text("")
+    assert relative_path.source(typed, str(root)) == typed
+
+
+def test_the_uri_of_a_resource_is_no_path_of_this_folder(root):
+    assert relative_path.source("memory:///a%20b.md", str(root), titled=True) == "memory:///a%20b.md"
+
+
+@pytest.fixture
+def root_of_workspaces(tmp_path, monkeypatch):
+    """A folder that was initialised, with a note; nothing in the environment."""
+    monkeypatch.delenv("MEMD_WORKSPACE", raising=False)
+    folder = tmp_path / "notes"
+    (folder / "memory").mkdir(parents=True)
+    (folder / "memory" / "config.toml").write_text("")
+    (folder / "daily").mkdir()
+    (folder / "daily" / "a.md").write_text("one\n")
+    return folder
+
+
+def test_the_nearest_folder_above_that_was_initialised_is_the_workspace(root_of_workspaces, monkeypatch):
+    for below in (root_of_workspaces, root_of_workspaces / "daily", root_of_workspaces / "memory"):
+        monkeypatch.chdir(below)
+        assert workspaces.find(None) == str(root_of_workspaces)
+
+
+def test_an_inner_workspace_wins_over_an_outer_one(root_of_workspaces, monkeypatch):
+    inner = root_of_workspaces / "daily" / "project"
+    (inner / "memory").mkdir(parents=True)
+    (inner / "memory" / "config.toml").write_text("")
+    monkeypatch.chdir(inner)
+    assert workspaces.find(None) == str(inner)
+
+
+def test_the_option_wins_over_the_environment_and_that_over_the_folder(
+    root_of_workspaces, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(root_of_workspaces)
+    monkeypatch.setenv("MEMD_WORKSPACE", str(tmp_path / "env"))
+    assert workspaces.find(None) == str(tmp_path / "env")
+    assert workspaces.find("daily/..") == str(root_of_workspaces)
+
+
+def test_an_empty_variable_is_no_workspace(root_of_workspaces, monkeypatch):
+    monkeypatch.chdir(root_of_workspaces)
+    monkeypatch.setenv("MEMD_WORKSPACE", "")
+    assert workspaces.find(None) == str(root_of_workspaces)
+
+
+def test_an_empty_path_is_not_the_current_folder(root_of_workspaces, monkeypatch):
+    """A shell leaves it for "$NOTES" where that is not set."""
+    monkeypatch.chdir(root_of_workspaces)
+    for refused in (workspaces.find, workspaces.absolute):
+        with pytest.raises(CommandError, match="is empty"):
+            refused("")
+
+
+def test_a_tilde_that_no_shell_expanded_is_the_home_folder(monkeypatch, tmp_path):
+    """Agents' JSON configurations and --workspace=~/x reach us with the tilde."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert workspaces.find("~/x") == str(tmp_path / "x")
+
+
+def test_without_a_workspace_the_error_says_how_to_make_one(tmp_path, monkeypatch):
+    monkeypatch.delenv("MEMD_WORKSPACE", raising=False)
+    folder = tmp_path / "my notes"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    with pytest.raises(CommandError, match=r"memctl init '.*my notes'") as refused:
+        workspaces.find(None)
+    assert refused.value.status == exits.WORKSPACE
+
+
+def test_a_folder_named_memory_config_toml_is_no_workspace(tmp_path):
+    (tmp_path / "memory" / "config.toml").mkdir(parents=True)
+    assert workspaces.above(tmp_path) is None
+
+
+def test_a_deleted_current_folder_is_told_as_such(tmp_path, monkeypatch):
+    monkeypatch.delenv("MEMD_WORKSPACE", raising=False)
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(CommandError, match="no longer exists"):
+        workspaces.find(None)
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="its file system takes UTF-8 names alone")
+def test_a_folder_whose_name_is_no_text_is_refused(tmp_path, monkeypatch):
+    """The wire is UTF-8: the name is shown escaped."""
+    folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9"))
+    (folder / "memory").mkdir(parents=True)
+    (folder / "memory" / "config.toml").write_text("")
+    monkeypatch.delenv("MEMD_WORKSPACE", raising=False)
+    monkeypatch.chdir(folder)
+    with pytest.raises(CommandError, match="not UTF-8"):
+        workspaces.find(None)
+
+
+@pytest.mark.parametrize(
+    ("cwd", "source", "place"),
+    [
+        (".", "daily/a.md", {"path": "daily/a.md"}),
+        ("daily", "a.md", {"path": "daily/a.md"}),
+        ("daily", "../daily/a.md:2", {"path": "daily/a.md", "start_line": 2, "end_line": 2}),
+        (".", "daily/a.md:2-5", {"path": "daily/a.md", "start_line": 2, "end_line": 5}),
+        (".", "daily/a.md:2:7:text: of vimgrep", {"path": "daily/a.md", "start_line": 2, "end_line": 2}),
+        ("..", "notes/daily/a.md", {"path": "daily/a.md"}),
+        (".", "gone.md", {"path": "gone.md"}),
+        (".", "x:1", {"path": "x:1"}),
+    ],
+)
+def test_a_source_is_named_from_here(root_of_workspaces, monkeypatch, cwd, source, place):
+    """What search prints can be pasted after get, in each of its forms, with or without lines."""
+    (root_of_workspaces / "x:1").write_text("a file with a colon in its name\n")
+    monkeypatch.chdir(root_of_workspaces / cwd)
+    assert place_of(source, str(root_of_workspaces / "daily")) == place
+
+
+def test_an_absolute_path_is_taken_relative_to_the_root(root_of_workspaces, tmp_path, monkeypatch):
+    link = tmp_path / "link"
+    link.symlink_to(root_of_workspaces)
+    monkeypatch.chdir(tmp_path)
+    for folder in (root_of_workspaces, link):
+        assert place_of(f"{folder}/daily/a.md:1", str(link))["path"] == "daily/a.md"
+
+
+def test_a_folder_that_may_not_be_entered_is_no_workspace(root_of_workspaces, tmp_path, monkeypatch):
+    """What the system forbids to look at is passed by, and the search goes on above."""
+    locked = tmp_path / "locked"
+    monkeypatch.setattr(os, "stat", lambda *_, **__: (_ for _ in ()).throw(PermissionError(13, "locked")))
+    assert workspaces.above(locked) is None

@@ -1,11 +1,21 @@
+"""A query's parts: words, operators that are none, telephone numbers, globs."""
+
+import fnmatch
+import random
+import time
 from datetime import date
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests_support import many
 
+from memd.errors import InvalidError
+from memd.search import globs
 from memd.search.filters import Condition
+from memd.search.keyword import with_held_phrases
 from memd.search.query import content_words, parse
+from memd.search.search import begin, search
 
 
 def test_words_are_looked_for():
@@ -88,3 +98,138 @@ def test_stop_words_go_unless_nothing_else_is_left():
 @given(st.text())
 def test_any_text_is_a_query(raw):
     parse(raw)
+
+
+@pytest.mark.parametrize(
+    ("typed", "as_words"),
+    [
+        ("heron AND weir", ("AND",)),
+        ("heron NOT weir OR pond", ("NOT", "OR")),
+        ("heron and weir", ()),
+        ("NOT", ()),
+        ("heron since:whenever", ("since:whenever",)),
+        ("heron since:2026-01-01", ()),
+        ("since: heron", ("since:",)),
+        ("heron before:", ("before:",)),
+        ("since: 2026-01-01 heron", ("since:",)),
+        ("heron: a bird", ()),
+    ],
+)
+def test_operators_of_others_and_days_that_are_none(typed, as_words):
+    assert parse(typed, date(2026, 6, 10)).as_words == as_words
+
+
+def test_a_phrase_that_no_note_has_is_its_words(notes):
+    notes.save({"a.md": "The quick fox\n", "b.md": "A brown fox\n"})
+    assert notes.found('"quick fox"', mode="keyword") == ["a.md"]
+    with notes.index.view() as view:
+        query = with_held_phrases(view, parse('"fox brown" "quick fox"'))
+    assert (query.phrases, query.as_words) == (("quick fox",), ('"fox brown"',))
+
+
+def test_exclusions_alone_are_marked():
+    assert parse("-heron").only_excluded
+    assert not parse("-heron tag:x").only_excluded
+    assert not parse("weir -heron").only_excluded
+
+
+NOTES = {
+    "plumber.md": "# Plumber\n\nCall (030) 987 65 43 in the morning.\n",
+    "dentist.md": "# Dentist\n\nThe number is 0401234567, ask for Ann.\n",
+    "bakery.md": "# Bakery\n\n+49 (0)69 11 22 33 44\n",
+    "parts.md": "# Parts\n\n030 of 987, then 65 and 43; 040, 123, 45 and 67\n",
+}
+
+
+def found(notes, query, mode):
+    with notes.index.view() as view:
+        prepared, words = begin(view, notes.request(query, mode=mode), notes.embedder.tokenizer)
+        return [hit.source.path for hit in search(view, prepared, words).hits]
+
+
+@pytest.mark.parametrize(
+    ("query", "path"),
+    [
+        ("0309876543", "plumber.md"),
+        ("030/987-65-43", "plumber.md"),
+        ("(030) 987 65 43", "plumber.md"),
+        ("+49 30 9876543", "plumber.md"),
+        ("who is 030 9876543", "plumber.md"),
+        ('"987 65 43"', "plumber.md"),
+        ("(040) 123 45 67", "dentist.md"),
+        ("0049 40 1234567", "dentist.md"),
+        ("06911223344", "bakery.md"),
+        ("069 / 11 22 33 44", "bakery.md"),
+        ("+496911223344", "bakery.md"),
+    ],
+)
+def test_in_groups_and_in_one_piece(notes, query, path):
+    notes.save(NOTES, embed=True)
+    assert found(notes, query, "keyword")[:1] == [path]
+    assert path in found(notes, query, "hybrid")
+
+
+def test_a_number_that_no_note_has_is_searched_by_its_groups(notes):
+    notes.save(NOTES)
+    assert set(found(notes, "(030) 987 65 99", "keyword")) == {"parts.md", "plumber.md"}
+
+
+PARTS = [
+    *(
+        "a", "b", "*", "**", "?", "[ab]", "[!a]", "[z-a]", "[!z-a]", "[a", "]", "/", ".", "é", "(?>",
+        "(?!)", "(",
+    ),
+    *("^", "[^a]", "[\\d]", "[a-]", "&&", "[a&&b]", "[a||b]", "[a~~b]", "\n", "[--a]", "[]]", "[!]]"),
+]  # fmt: skip
+NAMES = [*"abé/.\\][(?>)!^-&d\n$z|"]
+
+
+def test_a_glob_matches_what_fnmatch_matches_and_what_is_in_a_folder_of_its_name():
+    """Whatever is in it, in thousands of them; RE2 has no word for a few, and those are refused."""
+    chance = random.Random(20260101)
+    refused, count = 0, many(20_000)
+    for _ in range(count):
+        glob = "".join(chance.choices(PARTS, k=chance.randint(1, 6)))
+        path = "".join(chance.choices(NAMES, k=chance.randint(1, 6)))
+        plain = glob.strip("/")
+        wanted = fnmatch.fnmatchcase(path, plain) or path == plain or path.startswith(f"{plain}/")
+        try:
+            assert globs.matching((glob,))(path) is wanted, (glob, path)
+        except InvalidError:
+            refused += 1
+    assert refused < count / 20  # of "(?" in brackets, mostly
+
+
+def test_any_of_several_globs_suffices():
+    """Both Unicode forms of a letter with an accent are equal."""
+    matches = globs.matching(("a/*.md", "cafe\u0301/"))
+    assert matches("a/x.md")
+    assert matches("caf\u00e9/x.txt")
+    assert not matches("b/x.md")
+
+
+@pytest.mark.parametrize("glob", ["*a" * 8 + "b", "**/a/" * 20 + "b", "?" * 500 + "*" + "?" * 500])
+def test_no_glob_takes_long(glob):
+    """Names that a backtracking engine would need hours for are judged at once."""
+    started = time.process_time()
+    assert not globs.matching((glob,))("a/" * 60 + "a" * 250)
+    assert time.process_time() - started < 1
+
+
+@pytest.mark.parametrize("paths", [("x" * 1025,), ("x",) * 501, ("[a[[:b:]]",)])
+def test_what_cannot_be_matched_is_refused(paths):
+    """Too long, too many, or nothing that RE2 can compile."""
+    with pytest.raises(InvalidError, match="path: "):
+        globs.matching(paths)
+
+
+def test_a_search_whose_globs_take_too_long_is_given_up(monkeypatch):
+    """Each name may take some milliseconds, and a workspace has many names."""
+    monkeypatch.setattr(globs, "MAX_SEARCH_S", 0.1)
+    matches = globs.matching(tuple(f"*a{'?' * 14}z{number}" for number in range(100)))
+    chance = random.Random(1)
+    names = ("".join(chance.choices("ab", k=250)) for _ in range(5000))
+    started = time.thread_time()
+    with pytest.raises(InvalidError, match="took over"):
+        list(map(matches, globs.patient(names)))
+    assert time.thread_time() - started < 20

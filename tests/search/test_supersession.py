@@ -1,9 +1,10 @@
-"""A superseded note ranks after the one that supersedes it, in every answer, which reports that."""
+"""A note that another one replaces, that is past its last day, or that a later one changes."""
 
 import dataclasses
 import os
 import subprocess
 import sys
+from datetime import date, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,11 @@ from tests_support import DAY, Notes, many
 
 from memd.config import Weights
 from memd.index.links import NOBODY
+from memd.search import fallback
 from memd.search.explain import explain
-from memd.search.score import judge
+from memd.search.later import changed_at
+from memd.search.newest import now_words
+from memd.search.score import judge, lifted
 from memd.search.search import search
 from memd.search.why import why
 
@@ -241,3 +245,176 @@ def test_a_conflict_copy_ranks_behind_its_original(notes, mode):
     assert ranked(notes, mode=mode)[:2] == ["to.md", copy]
     notes.remove("to.md")
     assert ranked(notes, mode=mode)[0] == copy
+
+
+OFFICE = "The office is closed: the office door, closed by the office manager.\n"
+# Values of front matter are words: this note has as many.
+OPEN = "---\nopened_at: 2019-01-01\n---\nThe office is open: the office door, by the manager.\n"
+
+
+def until(day, text=OFFICE):
+    return f"---\nvalid_until: {day}\n---\n{text}"
+
+
+def found(notes, query="office manager", **changes):
+    """Return path → the last day, of the hits that are expired, in their order."""
+    return {hit.source.path: hit.expired for hit in notes.search(query, min_score=0.0, **changes).hits}
+
+
+@pytest.mark.parametrize("mode", ["keyword", "vector", "hybrid"])
+@pytest.mark.parametrize("fusion", ["weighted", "rrf"])
+def test_a_note_ranks_first_on_its_last_day_and_not_on_the_next(notes, mode, fusion):
+    """The note that holds, and matches half as well, comes first then; both are found."""
+    notes.save({"closed.md": until(DAY), "open.md": OPEN})
+    before = found(notes, mode=mode, fusion=fusion)
+    assert list(before.items()) == [("closed.md", None), ("open.md", None)]
+    after = found(notes, mode=mode, fusion=fusion, today=DAY + timedelta(days=1))
+    assert list(after.items()) == [("open.md", None), ("closed.md", DAY)]
+
+
+def test_its_score_does_not_change_and_alone_it_is_found(notes):
+    """So it stays above the floor, and the explanation says why it ranks where it does."""
+    notes.save({"closed.md": until("2026-05-01")})
+    [hit] = notes.search("office").hits
+    assert hit.expired == date(2026, 5, 1)
+    assert hit.candidate.order == pytest.approx(hit.candidate.score / 2)
+    with notes.index.view() as view:
+        _, [why] = explain(view, notes.search("office"))
+    assert (why.expired, why.order) == ("2026-05-01", pytest.approx(hit.candidate.order))
+    assert why.score == pytest.approx(hit.candidate.score)
+
+
+def test_what_supersedes_an_expired_note_has_its_place(notes):
+    """The rule of superseded notes goes before: the newer note is where the older one would have been."""
+    notes.save({
+        "closed.md": until("2026-05-01"),
+        "moved.md": "---\nsupersedes: closed.md\n---\nWe have moved; there is a new manager.\n",
+        "garden.md": "The manager of the garden: no office there, the office is elsewhere.\n",
+    })  # fmt: skip
+    assert list(found(notes)) == ["moved.md", "closed.md", "garden.md"]
+
+
+def test_without_numpy_what_is_expired_ranks_lower_too(notes):
+    notes.save({"closed.md": until("2026-05-01"), "open.md": OPEN})
+    with notes.index.view() as view:
+        ranked, _ = fallback.candidates(view, notes.request("office manager"))
+        assert [one.path for one in lifted(ranked, view.snapshot).candidates] == ["open.md", "closed.md"]
+
+
+def test_the_day_follows_the_file(notes):
+    """A day that is moved, taken out, or gone with the note is known at once, also after a restart."""
+    notes.save({"closed.md": until("2026-05-01"), "open.md": OPEN})
+    assert found(notes)["closed.md"] == date(2026, 5, 1)
+    notes.reopen()
+    assert list(found(notes)) == ["open.md", "closed.md"]
+    notes.save({"closed.md": until("2026-07-01")})
+    assert list(found(notes)) == ["closed.md", "open.md"]
+    notes.save({"closed.md": until("2026-05-01")})
+    notes.remove("closed.md")
+    with notes.index.view() as view:
+        assert view.snapshot.sources.expiring == {}
+
+
+@pytest.mark.parametrize("text", ["soon", "'2026-13-01'", "[2026-05-01]", "May 2026"])
+def test_what_is_not_a_day_is_ignored_with_a_warning(notes, text):
+    """`status` shows it; the note holds without end."""
+    notes.save({"closed.md": until(text)})
+    assert found(notes, today=date(2099, 1, 1)) == {"closed.md": None}
+    warned = notes.index.writer.warnings()
+    assert warned == {"closed.md": "valid_until is not a day like 2026-05-31, and is ignored"}
+
+
+def test_a_time_counts_as_its_day_in_the_zone_of_the_user(notes):
+    at = datetime.fromisoformat("2026-05-31T23:30:00-11:00")
+    notes.save({"closed.md": until(f"'{at.isoformat()}'"), "plain.md": until("'2026-05-31 23:30'")})
+    with notes.index.view() as view:
+        days = {one.path: one.valid_until for one in view.snapshot.sources.values()}
+    assert days == {"closed.md": at.astimezone().date(), "plain.md": date(2026, 5, 31)}
+
+
+@pytest.mark.parametrize(("said", "decays"), [("true", False), ("Yes", False), ("false", True), ("", True)])
+def test_an_evergreen_daily_note_does_not_decay(notes, said, decays):
+    """Its name has a day as before; a filter by day finds it."""
+    notes.save({"2025-01-01.md": f"---\nevergreen: {said}\n---\nThe office has a door.\n"})
+    [hit] = notes.search("office since:2025-01-01 until:2025-01-01").hits
+    assert (hit.candidate.decay < 1) is decays
+    assert hit.source.day_of == "name"
+    with notes.index.view() as view:
+        _, [why] = explain(view, notes.search("office"))
+    assert (why.decay.factor < 1, why.decay.dated) == (decays, decays)
+
+
+LATER_OLD = "---\ndate: 2025-01-10\n---\nThe nightly backup of the shop goes to the NAS.\n"
+LATER_NEW = (
+    "---\ndate: 2025-06-10\n---\n# Backups\n\nThe nightly backup of the shop moved from the NAS to S3.\n"
+)
+LATER_OTHER = "---\ndate: 2025-09-10\n---\nThe printer moved from the cellar to the hall, no backup needed.\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ("The backup goes to the NAS.", "Intro.\nThe backup moved from the NAS to S3.", 1),
+        ("Standup is in the blue room.", "Our standup is no longer in the blue room.", 0),
+        ("The server runs Debian 11.", "The server runs Debian 12 instead of Debian 11.", 0),
+        ("Invoices are due within 30 days.", "Correction: invoices are due within 14 days.", 0),
+        ("Lena leads billing.", "Omar took over billing from Lena.", 0),
+        ("Lena leads billing.", "Omar took billing over from Lena.", 0),
+        ("The cat eats chicken food.", "The cat doesn't eat the chicken food anymore.", 0),
+        ("The cat eats salmon food.", "The cat does not eat the salmon food anymore.", 0),
+        ("The backup goes to the NAS.", "The printer moved from the NAS shelf to the hall.", None),
+        ("Standup is in the blue room.", "The projector moved from the blue room to the hall.", None),
+        ("Standup is at nine.", "Standup took 20 minutes instead of 15.", None),
+        ("The rent of the workshop is 640 euros.", "The rent of the flat rose from 900 to 950 euros.", None),
+        ("Invoices are due within 30 days.", "Invoices carry the new logo instead of the old one.", None),
+        ("The backup goes to the NAS.", "The backup goes to S3.", None),
+    ],
+)
+def test_what_changes_a_statement(old, new, line):
+    assert changed_at(old, new) == line
+
+
+@pytest.mark.parametrize("mode", ["keyword", "hybrid"])
+def test_a_hit_points_to_the_line_that_changes_it(notes, mode):
+    """In the order of the scores: a pointer moves nothing."""
+    notes.save({"old.md": LATER_OLD, "new.md": LATER_NEW, "other.md": LATER_OTHER})
+    hits = notes.search("where does the nightly backup of the shop go", mode=mode, min_score=0.0).hits
+    assert [hit.source.path for hit in hits][:2] == ["old.md", "new.md"]
+    later = {hit.source.path: hit.later for hit in hits}
+    assert (later["old.md"].path, later["old.md"].line, str(later["old.md"].day)) == (
+        "new.md",
+        6,
+        "2025-06-10",
+    )
+    assert later["new.md"] is later["other.md"] is None
+
+
+def test_a_question_for_now_gets_the_newest_statement_first(notes):
+    notes.save({"old.md": LATER_OLD, "new.md": LATER_NEW, "other.md": LATER_OTHER})
+    query = "where does the nightly backup of the shop go"
+    assert notes.found(f"{query} now", min_score=0.0)[0] == "new.md"
+    assert notes.found(query, min_score=0.0)[0] == "old.md"
+
+
+def test_among_nearly_equal_hits_the_newest_is_first_if_it_has_the_same_words(notes):
+    text = "---\ndate: {}\n---\nThe standup of team {} meets at {}.\n"
+    notes.save(
+        {
+            "a.md": text.format("2025-01-10", "heron", "nine"),
+            "b.md": text.format("2025-02-10", "heron", "ten"),
+        }
+    )
+    notes.save({"c.md": text.format("2025-03-10", "otter", "noon")})
+    assert notes.found("when does the standup of team heron currently meet", min_score=0.0)[0] == "b.md"
+
+
+@pytest.mark.parametrize(
+    ("text", "languages", "found"),
+    [
+        ("who leads it now", (), {"now"}), ("the current rent", (), {"current"}), ("who led it", (), set()),
+        ("a che ora parte", ("italian",), set()), ("su faturası", ("turkish",), set()),
+        ("wer leitet das jetzt", ("german",), {"jetzt"}), ("wer leitet das jetzt", (), set()),
+    ],
+)  # fmt: skip
+def test_words_that_ask_for_now(text, languages, found):
+    assert now_words(text.split(), languages) == found

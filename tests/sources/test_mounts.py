@@ -1,11 +1,12 @@
-"""The table of mounts tells where events and databases can be trusted."""
+"""Mounts, and what the system cannot do: it is said, and what it still does is used."""
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from watched_folder import REPOSITORY, USER_AND_MOUNTS, needs_mounts
+from watched_folder import REPOSITORY, USER, USER_AND_MOUNTS, child, is_back, needs_mounts, needs_users
 
 from memd.sources.filesystem import (
     Mount,
@@ -119,3 +120,158 @@ def test_a_real_mount_is_found_through_any_name_and_any_link(tmp_path):
         cwd=REPOSITORY,
     )
     assert done.stdout == "tmpfs tmpfs True\n"
+
+
+def limit(name, number):
+    """Return the shell command that sets a limit of the user namespace."""
+    return f"echo {number} > /proc/sys/user/{name}"
+
+
+def test_lost_events_ask_for_a_rescan(root):
+    """A daemon that stood still while the kernel's queue ran over compares everything, and says why."""
+    events = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
+    (root / "deep").mkdir()
+    make = "import sys; [open(f'{sys.argv[1]}/{n}.md', 'w').close() for n in range(int(sys.argv[2]))]"
+    with child(root) as watching:
+        watching.until(is_back)
+        watching.seen.clear()
+        watching.process.send_signal(signal.SIGSTOP)
+        subprocess.run([sys.executable, "-c", make, str(root), str(events // 2 + 1)], check=True)
+        (root / "deep" / "lost").mkdir()
+        watching.process.send_signal(signal.SIGCONT)
+        watching.until(lambda seen: any(dirty.rescan and dirty.overflow for dirty in seen))
+        watching.until(is_back)
+        assert not any(dirty.polling for dirty in watching.seen)
+        watching.until_named_again(root / "deep" / "lost" / "after.md")
+
+
+@needs_users
+def test_more_folders_than_may_be_watched_are_polled(root):
+    for number in range(60):
+        (root / f"folder-{number}").mkdir()
+    with child(root, prefix=USER, before=limit("max_inotify_watches", 40)) as watching:
+        (first,) = watching.until(lambda seen: seen)
+        assert first.rescan
+        assert first.polling
+        assert "sysctl fs.inotify.max_user_watches" in first.trouble
+        watching.until_named_again(root / "before.md")  # by then it has tried again
+        for number in range(60):
+            (root / f"folder-{number}" / "a.md").write_text("text")
+        (root / "last.md").write_text("text")
+        watching.until_named(root / "last.md")
+        named = {path for dirty in watching.seen for path in dirty.paths}
+        assert 30 < len(named) < 42
+        assert all(dirty.polling for dirty in watching.seen)
+
+
+@needs_users
+def test_a_raised_limit_makes_the_watch_exact_again(root):
+    for number in range(60):
+        (root / f"folder-{number}").mkdir()
+    tight = limit("max_inotify_watches", 40)
+    with child(root, prefix=USER, before=tight, blind_retry_s=0.2) as watching:
+        watching.until(lambda seen: seen and seen[-1].polling)
+        watching.run(limit("max_inotify_watches", 400))
+        watching.until(is_back)
+        assert not watching.seen[-1].polling
+        for number in range(60):
+            (root / f"folder-{number}" / "a.md").write_text("text")
+            watching.until_named(root / f"folder-{number}" / "a.md")
+
+
+@needs_users
+def test_a_folder_over_the_limit_that_is_made_later_is_polled(root):
+    with child(root, prefix=USER, before=limit("max_inotify_watches", 40)) as watching:
+        watching.until(is_back)
+        for number in range(60):
+            (root / f"folder-{number}").mkdir()
+        watching.until(lambda seen: seen[-1].polling)
+        assert "sysctl fs.inotify.max_user_watches" in watching.seen[-1].trouble
+        watching.until(lambda seen: {str(root / f"folder-{n}") for n in range(60)} <= _folders(seen))
+
+
+@needs_users
+def test_without_a_free_instance_the_folder_is_polled_until_there_is_one(root):
+    """Editors and build tools take them too; the user gets the setting to change, and it is tried again."""
+    with child(root, prefix=USER, before=limit("max_inotify_instances", 0)) as watching:
+        watching.until(lambda seen: seen and seen[-1].polling)
+        assert "sysctl fs.inotify.max_user_instances" in watching.seen[-1].trouble
+        watching.run(limit("max_inotify_instances", 10))
+        watching.until(is_back)
+        assert not watching.seen[-1].polling
+        (root / "a.md").write_text("text")
+        watching.until_named(root / "a.md")
+
+
+@needs_mounts
+def test_an_unmounted_root_is_looked_through_again_and_watched(root):
+    """What is under the mount is another folder; when the disk is back, it is watched."""
+    mount = f"mount -t tmpfs none {root}"
+    with child(root, prefix=USER_AND_MOUNTS, before=mount) as watching:
+        watching.until(is_back)
+        watching.run(f"touch {root}/on-disk.md")
+        watching.until_named(root / "on-disk.md")
+        watching.seen.clear()
+        watching.run(f"umount {root}")
+        watching.until(is_back)
+        watching.run(f"touch {root}/under-it.md")
+        watching.until_named(root / "under-it.md")
+        watching.seen.clear()
+        watching.run(mount)
+        watching.until(is_back)
+        watching.run(f"touch {root}/on-disk.md")
+        watching.until_named(root / "on-disk.md")
+    assert (root / "under-it.md").exists()
+
+
+@needs_mounts
+def test_a_root_that_is_unmounted_with_its_folder_is_missing(root):
+    inner = root / "notes"
+    mount = f"mount -t tmpfs none {root} && mkdir {inner}"
+    with child(inner, prefix=USER_AND_MOUNTS, before=mount) as watching:
+        watching.until(is_back)
+        watching.run(f"umount {root}")
+        watching.until(lambda seen: "missing" in seen[-1].trouble)
+        watching.run(mount)
+        watching.until(is_back)
+        watching.run(f"touch {inner}/a.md")
+        watching.until_named(inner / "a.md")
+
+
+@needs_mounts
+def test_a_disk_that_comes_and_goes_inside_of_the_root_is_watched(root):
+    """A mount hides a folder, and no event of the folder tells: within a minute somebody looks."""
+    disk = root / "disk"
+    disk.mkdir()
+    with child(root, prefix=USER_AND_MOUNTS, blind_retry_s=0.2) as watching:
+        watching.until(is_back)
+        watching.seen.clear()
+        watching.run(f"mount -t tmpfs none {disk}")
+        watching.until(is_back)
+        watching.run(f"touch {disk}/a.md")
+        watching.until_named(disk / "a.md")
+        watching.seen.clear()
+        watching.run(f"umount {disk}")
+        watching.until(is_back)
+        watching.run(f"touch {disk}/b.md")
+        watching.until_named(disk / "b.md")
+
+
+def test_a_stopped_process_loses_no_folder(root):
+    for number in range(10):
+        (root / f"{number}" / "deep").mkdir(parents=True)
+    with child(root) as watching:
+        watching.until(is_back)
+        watching.process.send_signal(signal.SIGSTOP)
+        for number in range(10):
+            (root / f"{number}").rename(root / f"{number}-a")
+            (root / f"{number}-a").rename(root / f"{number}-b")
+            (root / f"{number}").mkdir()
+            (root / f"{number}-b").rename(root / f"{number}" / "inner")
+        watching.process.send_signal(signal.SIGCONT)
+        for number in range(10):
+            watching.until_named_again(root / f"{number}" / "inner" / "deep" / "a.md")
+
+
+def _folders(seen):
+    return {path for dirty in seen for path in dirty.paths}

@@ -1,0 +1,371 @@
+"""What narrows a search, and what marks its hits: operators, days, last days and what replaces a note."""
+
+import json
+import os
+from datetime import date, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from agent_session import in_a_session
+from daemon_process import Daemon, until
+
+from memctl import exits
+from memctl.client import RpcError
+
+pytestmark = pytest.mark.usefixtures("shared_daemon")
+
+REPOSITORY = str(Path(exits.__file__).parents[1])
+
+
+@pytest.fixture
+def asked(daemon: Daemon, tmp_path: Path):
+    """Return a function that runs memctl in one of two diaries."""
+    for name, days in (("one", ("2026-05-01", "2026-05-03")), ("two", ("2026-05-02",))):
+        (tmp_path / name).mkdir()
+        for day in days:
+            text = f"---\ntags: [alpha]\n---\nWhat happened on {day}.\n"
+            (tmp_path / name / f"{day}.md").write_text(text)
+        daemon.add(tmp_path / name)
+
+    def run(*argv, cwd="one"):
+        return daemon.memctl(*argv, cwd=tmp_path / cwd, env={"PYTHONPATH": REPOSITORY})
+
+    return run
+
+
+def test_filters_alone_list_the_newest(asked):
+    for argv in (["tag:alpha"], ["--tag", "alpha"], ["--path", "."], ["--since", "2026-05-01"]):
+        done = asked("search", "--files", *argv)
+        wanted = "" if argv == ["--path", "."] else "2026-05-03.md\n2026-05-01.md\n"
+        assert (done.stdout, done.stderr if wanted else "") == (wanted, ""), argv
+    every = asked("search", "--all", "--jsonl", "tag:alpha").stdout.splitlines()
+    assert [json.loads(line)["date"][-1] for line in every] == ["3", "2", "1"]
+    told = asked("recall", "--tag", "alpha").stdout
+    assert told.index("on 2026-05-03") < told.index("on 2026-05-01")
+    explained = json.loads(asked("search", "--explain", "--json", "tag:alpha").stdout)
+    assert [hit["score"] for hit in explained["hits"]] == [1.0, 1.0]
+    assert asked("search", "--explain", "tag:alpha").returncode == exits.OK
+    assert asked("search", "--tag", "none").returncode == exits.NONE
+    assert asked("search").returncode == exits.USAGE
+
+
+def test_of_one_day_what_was_written_last_comes_first(daemon, tmp_path):
+    root = tmp_path / "work"
+    root.mkdir()
+    for minutes, name in ((0, "older"), (20, "younger"), (10, "between")):
+        (root / f"{name}.md").write_text(f"This is the {name} one.\n")
+        os.utime(root / f"{name}.md", (1_000_000_000 + 60 * minutes,) * 2)
+    daemon.add(root)
+
+    def listed():
+        daemon.call("index", workspace=str(root))  # looks again at what was too new to be sure of
+        return daemon.found("path:*.md", workspace=str(root))
+
+    until(lambda: listed() == ["younger.md", "between.md", "older.md"])
+
+
+@pytest.mark.parametrize(
+    ("argv", "told"),
+    [
+        (["search", "--limit", "5000", "x"], "memctl: --limit: expected int <= 1000, got 5000\n"),
+        (
+            ["search", "--limit", "500", "--explain", "x"],
+            "memctl: --limit: at most 100 hits can be explained",
+        ),
+        (["search", "--since", "whenever", "x"], "memctl: --since: 'whenever' is not a day"),
+        (["recall", "--budget", "9999999", "x"], "memctl: --budget: expected int <= 65536, got 9999999\n"),
+        (["get", "a" * 5000], "memctl: PATH: expected str of length <= 4096\n"),
+        (["why", "--until", "whenever", "a.md", "x"], "memctl: --until: 'whenever' is not a day"),
+    ],
+)
+def test_a_refused_value_is_named_by_its_option(asked, argv, told):
+    done = asked(*argv)
+    assert (done.returncode, done.stdout) == (exits.USAGE, "")
+    assert done.stderr.startswith(told), done.stderr
+
+
+@pytest.fixture
+def diary(daemon: Daemon, tmp_path: Path) -> tuple[Daemon, Path]:
+    """A daemon with a note of today, of three days ago and of a year ago."""
+    root = tmp_path / "diary"
+    root.mkdir()
+    for days in (0, 3, 366):
+        (root / f"{date.today() - timedelta(days=days)}.md").write_text("The heron was at the weir.\n")  # noqa: DTZ011 - as the user's calendar
+    daemon.add(root)
+    return daemon, root
+
+
+def test_a_search_is_narrowed_by_relative_days(diary):
+    daemon, root = diary
+
+    def found(*argv):
+        argv = ("search", "--jsonl", "--mode", "keyword", *argv)
+        lines = daemon.memctl(*argv, cwd=root, env={"PYTHONPATH": REPOSITORY}).stdout.splitlines()
+        places = [one for line in lines for one in [json.loads(line), *json.loads(line)["folded"]]]
+        return sorted((date.today() - date.fromisoformat(one["path"][:10])).days for one in places)  # noqa: DTZ011
+
+    assert found("heron") == [0, 3, 366]
+    assert found("--since", "yesterday", "heron") == found("heron since:yesterday") == [0]
+    assert found("--since", "7d", "heron") == found("heron", "since:7d") == [0, 3]
+    assert found("--until", "last year", "heron") == found("heron until:last-year") == [366]
+    assert found("heron before:2d") == [3, 366]
+    assert found("--since", "tomorrow", "heron") == []
+
+
+def test_a_parameter_that_is_no_day_is_refused(diary):
+    daemon, root = diary
+    path = next(root.glob("*.md")).name
+    for method, params in (
+        ("search", {"query": "x"}),
+        ("recall", {"query": "x"}),
+        ("why", {"query": "x", "path": path}),
+        ("similar", {"path": path}),
+    ):
+        with pytest.raises(
+            RpcError, match=r"^\$\.until: 'whenever' is not a day: expected one like 2026-05-01"
+        ):
+            daemon.call(method, workspace=str(root), until="whenever", **params)
+
+
+def paths(daemon, root, query, **params):
+    return daemon.found(query, workspace=root, min_score=0.0, limit=50, **params)
+
+
+def test_a_typed_minus_leaves_notes_out(sample):
+    daemon, root = sample
+    assert any(path.startswith("logs/") for path in paths(daemon, root, "the water"))
+    left = paths(daemon, root, "the water -path:logs/")
+    assert left
+    assert not any(path.startswith("logs/") for path in left)
+    recalled = daemon.call("recall", workspace=root, query="the water -path:logs/", budget_tokens=20_000)
+    assert not [one for one in recalled["sources"] if one["path"].startswith("logs/")]
+    shown = daemon.memctl("search", "-w", root, "--", "-path:logs/ the water")
+    assert shown.stdout
+    assert "logs/" not in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("typed", "params"),
+    [
+        ("path:recipes", {"path": "recipes"}),
+        ("path:logs/2026-05*", {"path": "logs/2026-05*"}),
+        ("since:2026-05-04", {"since": "2026-05-04"}),
+        ("until:2026-05-01", {"until": "2026-05-01"}),
+        ("after:2026-05-03", {"since": "2026-05-04"}),
+        ("before:2026-05-02", {"until": "2026-05-01"}),
+        ("path:logs after:2026-04-30", {"path": "logs", "since": "2026-05-01"}),
+        ("tag:none-such", {"tag": "none-such"}),
+    ],
+)  # fmt: skip
+def test_a_typed_filter_is_the_parameter(sample, typed, params):
+    daemon, root = sample
+    given = paths(daemon, root, "the water", **params)
+    assert paths(daemon, root, f"the water {typed}") == given
+    recalled = daemon.call("recall", workspace=root, query=f"the water {typed}", budget_tokens=20_000)
+    assert {one["path"] for one in recalled["sources"]} <= set(given)
+
+
+MANUAL = {
+    "find.md": "# Finding\n\nfind . -name '*.tmp' -delete\n",
+    "rm.md": "# Removing\n\nrm -rf build\n",
+    "ports.md": "# Ports\n\nlsof -i shows who listens\n",
+    "draft.md": "# Release\n\nThe draft of the release notes\n",
+}
+
+
+@pytest.fixture
+def manual(daemon, tmp_path):
+    """Notes about commands, and one that is none."""
+    root = tmp_path / "notes"
+    root.mkdir()
+    for path, text in MANUAL.items():
+        (root / path).write_text(text)
+    return daemon, daemon.add(root)
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [("lsof -i", "ports.md"), ("rm -rf", "rm.md"), ("find -name", "find.md"), ("tmp -delete", "find.md")],
+)
+def test_a_flag_is_looked_for_and_excludes_nothing(manual, query, first):
+    daemon, root = manual
+    answer = daemon.call("search", workspace=root, query=query, min_score=0.0)
+    assert (answer["hits"][0]["path"], answer["without"]) == (first, [])
+    recalled = daemon.call("recall", workspace=root, query=query)
+    assert (recalled["sources"][0]["path"], recalled["without"]) == (first, [])
+    assert daemon.call("why", workspace=root, query=query, path=first)["stage"] == "returned"
+
+
+def test_an_answer_names_what_it_is_without(manual):
+    daemon, root = manual
+    answer = daemon.call("search", workspace=root, query='release -tmp -"rm rf"')
+    assert (answer["without"], answer["without_minus"]) == (["tmp", "rm rf"], None)
+    assert [hit["path"] for hit in answer["hits"]] == ["draft.md"]
+    for method in ("search", "recall", "search_memory"):
+        answer = daemon.call(method, workspace=root, query="-draft release", mode="keyword")
+        assert not answer.get("hits", answer.get("sources"))
+        assert answer["without"] == ["draft"]
+        assert answer["without_minus"]["hits"] == 1
+        assert answer["without_minus"]["best"] == {"path": "draft.md", "start_line": 1, "end_line": 3}
+    told = daemon.memctl("search", "--mode", "keyword", "--", "release", "-draft", cwd=root)
+    assert "without: draft (no hits are left; without the minus the query finds 1 hit" in told.stderr
+
+
+def test_what_is_no_good_match_is_nothing_beside_a_minus(manual):
+    """The nearest by meaning is not what was asked for: the answer says what there is without the minus."""
+    daemon, root = manual
+    answer = daemon.call("search", workspace=root, query="zzzqqq -draft", min_score=0.0)
+    assert answer["hits"]
+    assert answer["confidence"] == "none"
+    assert answer["without_minus"]["best"]["path"] == "draft.md"
+    neither = daemon.call("search", workspace=root, query="wmqwhzei -zzzqqq", min_score=0.0)
+    assert neither["without_minus"] == {"hits": 0, "best": None}
+    told = daemon.memctl("search", "--", "zzzqqq", "-draft", cwd=root)
+    assert (told.returncode, told.stdout) == (1, "")
+    assert "without: draft (no hits are left; without the minus the query finds " in told.stderr
+
+
+QUERY = "is the office open"
+
+
+@pytest.fixture
+def office(daemon, tmp_path):
+    """A workspace without a model: a note that held until yesterday, and one that holds until today."""
+    root = tmp_path / "notes"
+    today = datetime.now().astimezone().date()
+    last = (today - timedelta(days=1)).isoformat()
+    notes = {
+        "closed.md": f"---\nvalid_until: {last}\n---\n# Office\n\nThe office is closed, and not open.\n",
+        "door.md": f"---\nvalid_until: {today}\n---\n# Door\n\nThe office door is open.\n",
+        "broken.md": "---\nvalid_until: soon\n---\n# Tea\n\nTea is drunk without milk.\n",
+    }
+    daemon.add_notes(root, notes)
+    return daemon, root, last
+
+
+def test_every_answer_says_until_when_a_note_held(office):
+    daemon, root, last = office
+    found = daemon.call("search", workspace=str(root), query=QUERY, explain=True)
+    assert {hit["path"]: hit.get("expired") for hit in found["hits"]} == {"door.md": None, "closed.md": last}
+    assert [hit["path"] for hit in found["hits"]] == ["door.md", "closed.md"]
+    assert [hit["explanation"]["expired"] for hit in found["hits"]] == [None, last]
+    near = daemon.call("similar", workspace=str(root), path="door.md", min_score=0.0)
+    assert {hit["path"]: hit.get("expired") for hit in near["hits"]}["closed.md"] == last
+    why = daemon.call("why", workspace=str(root), path="closed.md", query=QUERY)
+    assert (why["stage"], why["expired"]) == ("returned", last)
+    assert (
+        f"it expired (was valid until {last}), and notes that match half as well come before it"
+        in why["text"]
+    )
+    assert daemon.call("get", workspace=str(root), path="closed.md")["expired"] == last
+    assert "expired" not in daemon.call("get", workspace=str(root), path="door.md")
+    assert f"expired (was valid until {last})" in daemon.memctl("search", QUERY, cwd=root).stdout
+    assert f"expired (was valid until {last})" in daemon.memctl("get", "closed.md", cwd=root).stderr
+    explained = daemon.memctl("search", "--explain", QUERY, cwd=root).stdout
+    assert f"was valid until {last}: ranked as if its score were half" in explained
+
+
+def test_recall_leaves_it_out_unless_it_is_asked_for(office):
+    daemon, root, last = office
+    recalled = daemon.call("recall", workspace=str(root), query=QUERY)
+    assert "closed" not in recalled["text"]
+    [left_out] = [one for one in recalled["omitted"] if one["path"] == "closed.md"]
+    assert (left_out["reason"], left_out["expired"]) == (f"expired (was valid until {last})", last)
+    every = daemon.call("recall", workspace=str(root), query=QUERY, superseded=True)
+    assert f"written by a person, expired (was valid until {last})" in every["text"]
+    xml = daemon.call("recall", workspace=str(root), query=QUERY, superseded=True, format="xml")["text"]
+    assert f'expired="{last}"' in xml
+
+
+def test_a_tool_tells_an_agent(office):
+    daemon, root, last = office
+    found, read = in_a_session(
+        daemon, root, ("search_memory", {"query": QUERY}), ("get", {"path": "closed.md"})
+    )
+    assert {hit["path"]: hit.get("expired") for hit in found.structured_content["hits"]}["closed.md"] == last
+    assert read.structured_content["expired"] == last
+
+
+def test_status_names_a_note_whose_day_is_none(office):
+    daemon, root, _ = office
+    [told] = daemon.call("status", workspace=str(root))["workspaces"]
+    assert told["warnings"] == [
+        {"path": "broken.md", "warning": "valid_until is not a day like 2026-05-31, and is ignored"}
+    ]
+
+
+OLD = "# Deploys\n\nTo deploy staging run make stage. Deploys to staging are on Fridays.\n"
+NEW = "---\nsupersedes: ops/deploy.md\n---\n# Pipeline\n\nA pushed tag deploys staging, on any day.\n"
+OTHER = "# Garden\n\nThe hose lies behind the shed.\n"
+SUPERSEDED_NOTES_QUERY = "how do we deploy staging"
+
+
+@pytest.fixture
+def ops(daemon: Daemon, tmp_path: Path) -> tuple[Daemon, Path]:
+    """A workspace in which a person wrote how it is, and later how it is now."""
+    root = tmp_path / "ops"
+    for path, text in (("ops/deploy.md", OLD), ("ops/pipeline.md", NEW), ("garden.md", OTHER)):
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    daemon.add(root)
+    daemon.call("index", workspace=str(root))
+    return daemon, root
+
+
+def test_every_answer_says_what_holds_in_the_place_of_a_note(ops):
+    daemon, root = ops
+    by = ["ops/pipeline.md"]
+    for mode in ("keyword", "hybrid", "vector"):
+        hits = daemon.call("search", workspace=str(root), query=SUPERSEDED_NOTES_QUERY, mode=mode)["hits"]
+        told = {hit["path"]: hit["superseded_by"] for hit in hits}
+        assert list(told)[:2] == ["ops/pipeline.md", "ops/deploy.md"]
+        assert (told["ops/pipeline.md"], told["ops/deploy.md"]) == ([], by)
+    near = daemon.call("similar", workspace=str(root), path="ops/pipeline.md", min_score=0.0)
+    assert near["superseded_by"] == []
+    assert {hit["path"]: hit["superseded_by"] for hit in near["hits"]}["ops/deploy.md"] == by
+    assert daemon.call("similar", workspace=str(root), path="ops/deploy.md")["superseded_by"] == by
+    assert daemon.call("get", workspace=str(root), path="ops/deploy.md")["superseded_by"] == by
+    assert daemon.call("get", workspace=str(root), path="ops/pipeline.md")["superseded_by"] == []
+    told = daemon.call("why", workspace=str(root), path="ops/deploy.md", query=SUPERSEDED_NOTES_QUERY)
+    assert (told["stage"], told["facts"]["rank"], told["superseded_by"]) == ("returned", 2, by)
+    assert "superseded by ops/pipeline.md" in told["text"]
+    assert told["facts"]["explanation"]["superseded_by"] == by
+
+
+def test_recall_leaves_out_what_is_superseded_unless_it_is_asked_for(ops):
+    daemon, root = ops
+    recalled = daemon.call("recall", workspace=str(root), query=SUPERSEDED_NOTES_QUERY)
+    assert "make stage" not in recalled["text"]
+    assert "pushed tag" in recalled["text"]
+    [left_out] = [one for one in recalled["omitted"] if one["path"] == "ops/deploy.md"]
+    assert left_out["reason"] == "superseded by ops/pipeline.md"
+    every = daemon.call("recall", workspace=str(root), query=SUPERSEDED_NOTES_QUERY, superseded=True)
+    assert "make stage" in every["text"]
+    assert "written by a person, superseded by ops/pipeline.md)" in every["text"]
+    assert every["tokens"] <= every["budget_tokens"]
+    said = daemon.memctl("recall", "-w", str(root), SUPERSEDED_NOTES_QUERY)
+    assert "make stage" not in said.stdout
+    assert (
+        "make stage"
+        in daemon.memctl("recall", "-w", str(root), "--superseded", SUPERSEDED_NOTES_QUERY).stdout
+    )
+
+
+def test_memctl_shows_it_to_a_person(ops, tmp_path):
+    daemon, root = ops
+    page = daemon.memctl("search", "-w", str(root), SUPERSEDED_NOTES_QUERY, cwd=root)
+    assert "superseded by ops/pipeline.md\n" in page.stdout
+    explained = daemon.memctl("search", "-w", str(root), "--explain", SUPERSEDED_NOTES_QUERY, cwd=root).stdout
+    assert "newer    takes the place of ops/deploy.md, which it supersedes\n" in explained
+    assert "older    ranked below what supersedes it: ops/pipeline.md\n" in explained
+    read = daemon.memctl("get", "ops/deploy.md", cwd=root)
+    assert (read.stdout, read.stderr) == (OLD, "memctl: superseded by ops/pipeline.md\n")
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "x.md").write_text("How one can deploy something else.\n")
+    daemon.add(other)
+    merged = json.loads(
+        daemon.memctl("search", "--all", "--json", "--nearest", SUPERSEDED_NOTES_QUERY, cwd=tmp_path).stdout
+    )
+    paths = [hit["path"] for hit in merged["hits"]]
+    assert paths.index("ops/pipeline.md") < paths.index("ops/deploy.md")
