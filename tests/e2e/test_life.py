@@ -328,24 +328,6 @@ def test_who_waits_for_an_index_goes_on_when_it_is_reopened(daemon, root):
         assert client.call("index", {"workspace": workspace}, timeout_s=60 * PATIENCE)["sources"] == 81
 
 
-def test_a_folder_that_comes_back_brings_its_own_rules(daemon, root, tmp_path):
-    """Started while it was away, memd must not index with the defaults what its configuration ignores."""
-    (root / "private").mkdir()
-    (root / "private" / "diary.md").write_text("quokka\n")
-    (root / "memory").mkdir()
-    (root / "memory" / "config.toml").write_text('ignore = ["private/"]\n')
-    workspace = daemon.add(root)
-    daemon.stop()
-    root.rename(tmp_path / "away")
-    daemon.start()
-    answer = daemon.call("search", query="heron", workspace=workspace, mode="keyword")
-    assert (answer["index"]["state"], answer["degraded"]) == ("missing", ["root-missing"])
-    assert [hit["path"] for hit in answer["hits"]] == ["heron.md"]
-    (tmp_path / "away").rename(root)
-    until(lambda: daemon.call("status")["workspaces"][0]["state"] == "ready")
-    assert daemon.found("quokka", workspace=workspace, mode="keyword") == []
-
-
 def test_a_setting_that_would_break_the_workspace_is_not_written(daemon, root):
     workspace = daemon.add(root)
     config = root / "memory" / "config.toml"

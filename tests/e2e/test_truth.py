@@ -146,39 +146,34 @@ def test_a_sync_reads_what_is_still_being_written(daemon, root):
 
 
 def test_while_the_folder_is_away_answers_go_on_and_nothing_is_forgotten(daemon, root, tmp_path):
-    workspace = daemon.add(root)
+    """Nor by a start without it or with an empty mount point: it comes back with its own rules."""
+    (root / "memory").mkdir()
+    (root / "memory/config.toml").write_text('ignore = ["private/"]\n')
+    (root / "private").mkdir()
+    (root / "private/diary.md").write_text("The quokka smiles.\n")
+    workspace, away = daemon.add(root), tmp_path / "unmounted"
     before = matrices(daemon)
-    root.rename(tmp_path / "unmounted")
+    root.rename(away)
     until(lambda: status(daemon)["state"] == "missing")
     time.sleep(3)  # long enough for every loop to have looked
-    answer = daemon.call("search", query="heron7", workspace=workspace, mode="keyword")
-    assert [hit["path"] for hit in answer["hits"]] == ["7.md"]
-    assert "root-missing" in answer["degraded"]
-    assert answer["index"]["state"] == "missing"
-    assert (status(daemon)["gone"], status(daemon)["sources"]) == (0, NOTES)
-    (tmp_path / "unmounted").rename(root)
+    for is_mount_point in (None, False, True):
+        if is_mount_point is not None:
+            daemon.stop()
+            if is_mount_point:
+                root.mkdir()
+            daemon.start()
+        answer = daemon.call("search", query="heron7", workspace=workspace, mode="keyword")
+        assert [hit["path"] for hit in answer["hits"]] == ["7.md"]
+        assert (answer["index"]["state"], answer["degraded"]) == ("missing", ["root-missing"])
+        assert (status(daemon)["gone"], status(daemon)["sources"]) == (0, NOTES)
+    root.rmdir()
+    away.rename(root)
     (root / "new.md").write_text("The gannet dives.\n")
     until(lambda: daemon.found("gannet", workspace=workspace, mode="keyword") == ["new.md"], 10)
     until(lambda: is_ready(daemon))
     assert matrices(daemon).keys() == before.keys()
     assert daemon.found("heron7", workspace=workspace, mode="keyword") == ["7.md"]
-
-
-def test_an_empty_mount_point_is_not_a_deletion_of_everything(daemon, root, tmp_path):
-    workspace = daemon.add(root)
-    away = tmp_path / "unmounted"
-    root.rename(away)
-    root.mkdir()
-    until(lambda: status(daemon)["state"] == "missing")
-    daemon.stop()
-    daemon.start()
-    answer = daemon.call("search", query="heron7", workspace=workspace, mode="keyword")
-    assert [hit["path"] for hit in answer["hits"]] == ["7.md"]
-    assert "root-missing" in answer["degraded"]
-    root.rmdir()
-    away.rename(root)
-    until(lambda: is_ready(daemon))
-    assert (status(daemon)["gone"], status(daemon)["sources"]) == (0, NOTES)
+    assert daemon.found("quokka", workspace=workspace, mode="keyword") == []
 
 
 def test_a_deleted_note_leaves_answers_at_once_and_comes_back_without_embedding(daemon, root, tmp_path):

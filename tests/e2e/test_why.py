@@ -4,7 +4,7 @@ import json
 import os
 
 import pytest
-from daemon_process import Daemon, until
+from daemon_process import Daemon
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests_support import many
@@ -109,18 +109,6 @@ def test_a_note_that_was_just_saved_waits_and_is_waited_for(daemon, tmp_path):
     assert daemon.call("why", workspace=workspace, path="new.md", query="gannet")["stage"] == "gone"
     daemon.call("index", workspace=workspace, purge=True)
     assert daemon.call("why", workspace=workspace, path="new.md", query="gannet")["stage"] == "missing"
-
-
-def test_while_the_folder_is_away_why_says_so(daemon, tmp_path):
-    root = tmp_path / "notes"
-    root.mkdir()
-    (root / "a.md").write_text("The gannet dives.\n")
-    workspace = daemon.add(root)
-    root.rename(tmp_path / "away")
-    until(lambda: daemon.call("status")["workspaces"][0]["state"] == "missing")
-    assert daemon.call("why", workspace=workspace, path="a.md", query="gannet")["stage"] == "returned"
-    assert daemon.call("why", workspace=workspace, path="b.md", query="gannet")["stage"] == "root-missing"
-    (tmp_path / "away").rename(root)
 
 
 @pytest.mark.parametrize(

@@ -67,14 +67,7 @@ BY_HAND = {
     "claude-code": (".claude/settings.json", '{\n  "model": "opus", // mine\n@}\n'),
     "codex": (".codex/config.toml", 'mcp_servers = { @ } # mine\nmodel = "x"\n'),
     "gemini": (".gemini/settings.json", '{"a": 1, "a": 2@}'),
-    "cursor": (".cursor/hooks.json", '{\n  "version": 1, // mine\n@\n}\n'),
-    "copilot": (".copilot/mcp-config.json", "{\n@, // the rest\n}\n"),
-    "claude-desktop": ("config/Claude/claude_desktop_config.json", '{"x": 1, // mine\n@}'),
-    "windsurf": (".codeium/windsurf/mcp_config.json", "{/* servers */@}"),
-    "cline": (".cline/data/settings/cline_mcp_settings.json", "{ // none yet\n@}"),
-    "antigravity": (".gemini/config/mcp_config.json", "{'a': 1,@}"),
     "vscode": ("config/Code/User/mcp.json", '{\r\n    // mine\r\n    "inputs": [],\r\n@\r\n}'),
-    "zed": ("config/zed/settings.json", '// Zed\n{\n  "theme": "One", // dark\n@  /* end */\n}\n'),
     "opencode": ("config/opencode/opencode.jsonc", '{\n  "$schema": "x", // mine\n@\n}\n'),
     "openclaw": (".openclaw/openclaw.json", "{\n  x: { y: '~/it\\'s \"c\"', z: 0xFF },\n  a: [],\n@}\n"),
 }
@@ -133,23 +126,33 @@ def plain(path):
 
 @pytest.mark.parametrize("client", FILES)
 @pytest.mark.parametrize(("is_there", "options"), [(True, ()), (False, ("--workspace", "/notes"))])
-def test_uninstall_leaves_every_byte_as_it_was(home, client, is_there, options):
-    """Whether the client had a configuration or not; its modes stay, and no backup is left."""
+def test_twice_is_as_good_as_once_and_uninstall_leaves_every_byte_as_it_was(home, client, is_there, options):
+    """Whether the client had a configuration or not; its modes stay, and no backup is left.
+
+    A second installation changes nothing, nor the backup; one with other options changes only these.
+    """
     if is_there:
         write(home, client)
     before = tree(home)
     done = agents(home, "install", client, "--yes", *options)
     assert done.returncode == 0, done.stderr
-    between = tree(home)
-    assert set(FILES[client]) <= set(between)
+    once = tree(home)
+    assert set(FILES[client]) <= set(once)
     for name in before:
-        assert between[f"{name}.before-memd"] == before[name]
-        assert between[name][1] == before[name][1]
+        assert once[f"{name}.before-memd"] == before[name]
+        assert once[name][1] == before[name][1]
+    done = agents(home, "install", client, "--yes", *options)
+    assert (done.returncode, "already has it" in done.stdout) == (0, True)
+    assert tree(home) == once
+    if is_there:
+        assert agents(home, "install", client, "--yes", "-w", "/elsewhere").returncode == 0
     assert agents(home, "uninstall", client, "--yes").returncode == 0
     assert tree(home) == before
+    if is_there:
+        assert "does not have it" in agents(home, "uninstall", client, "--yes").stdout
 
 
-@pytest.mark.parametrize("client", FILES)
+@pytest.mark.parametrize("client", ["claude-code", "codex", "openclaw"])
 def test_what_others_change_meanwhile_stays(home, client):
     """Comments, order and what was added since the installation: memd's own alone goes."""
     write(home, client)
@@ -198,22 +201,6 @@ def test_a_file_with_comments_is_left_to_its_owner(home, client):
     [told_again] = json.loads(done.stdout)["by_hand"]
     assert (done.returncode, told_again["lines"]) == (11, told["lines"])
     assert path.read_bytes() == pasted
-
-
-@pytest.mark.parametrize("client", FILES)
-def test_twice_is_as_good_as_once(home, client):
-    """A second installation changes nothing, nor the backup; one with other options changes only these."""
-    write(home, client)
-    before = tree(home)
-    agents(home, "install", client, "--yes")
-    once = tree(home)
-    done = agents(home, "install", client, "--yes")
-    assert (done.returncode, "already has it" in done.stdout) == (0, True)
-    assert tree(home) == once
-    assert agents(home, "install", client, "--yes", "-w", "/elsewhere").returncode == 0
-    assert agents(home, "uninstall", client, "--yes").returncode == 0
-    assert tree(home) == before
-    assert "does not have it" in agents(home, "uninstall", client, "--yes").stdout
 
 
 def test_what_is_written_runs_memctl(home):

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests_support import many
 
+from memctl.agents import json_splice
 from memctl.agents.edits import ByHandError, EditError, runs_memctl
 from memctl.agents.json_file import Element, Entry, JsonFile
 from memctl.agents.toml_file import TomlFile
@@ -225,6 +226,8 @@ def test_json_of_any_layout_keeps_every_byte_around_what_is_put_in():
         assert (JSON.has(text), JSON.has(after)) == (False, True)
         gone = JSON.uninstalled(after, text)
         assert parsed(gone) == config
+        later = JSON.uninstalled(json_splice.put(after, ["later"], 1), text)
+        assert parsed(later) == config | {"later": 1}
         assert re.sub(r"\{\s+\}", "{}", gone) == re.sub(r"\{\s+\}", "{}", text)
 
 
