@@ -239,6 +239,12 @@ def remove(path: Path) -> None:
     path.unlink(missing_ok=True)
 
 
+def remove_leftover(path: Path) -> None:
+    """Remove a file if that can be: one that remains is removed at the next start; a folder is not memd's."""
+    with suppress(OSError):
+        remove(path)
+
+
 def close(descriptor: int) -> None:
     """Close a file."""
     os.close(descriptor)

@@ -6,7 +6,7 @@ The only importer of ``tokenizers`` and ``sentencepiece``. Knows nothing of mode
 import threading
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from weakref import WeakValueDictionary
 
 from memd.embedding import MODEL_FAILED, UnavailableError
@@ -27,8 +27,8 @@ SENTENCE_PIECES = ".sentencepiece"
 _BERT = ["BertNormalizer", "BertPreTokenizer"]
 
 
-class WordPieces:
-    """One tokenizer.json, read on first use, so that starting without embedding anything does not need it.
+class _Lazy:
+    """A file that is read on first use, so that starting without embedding anything does not need it.
 
     Safe to call from several threads: it never changes after it is read. Each method that reads the file
     raises UnavailableError if that fails.
@@ -39,10 +39,25 @@ class WordPieces:
         self._reading = threading.Lock()
         self._read: Any = None
 
-    def load(self) -> "WordPieces":
+    def load(self) -> Self:
         """Read the file now, and return self."""
         _ = self._tokenizer
         return self
+
+    @property
+    def _tokenizer(self) -> Any:
+        if self._read is None:
+            with self._reading:
+                if self._read is None:
+                    self._read = self._load()
+        return self._read
+
+    def _load(self) -> Any:
+        raise NotImplementedError
+
+
+class WordPieces(_Lazy):
+    """One tokenizer.json."""
 
     @cached_property
     def parts_at_spaces(self) -> bool:
@@ -75,57 +90,68 @@ class WordPieces:
         encoding.truncate(max_tokens)
         return list(self._tokenizer.post_process(encoding).ids)
 
-    @property
-    def _tokenizer(self) -> Any:
-        if self._read is None:
-            with self._reading:
-                if self._read is None:
-                    self._read = _load(self.path)
-        return self._read
+    def _load(self) -> Any:
+        try:
+            from tokenizers import Tokenizer  # noqa: PLC0415  # a daemon without a model does not need it
+        except ImportError as error:
+            raise UnavailableError(
+                MODEL_FAILED,
+                f"The package tokenizers cannot be imported ({error}). Install memd's dependencies.",
+            ) from error
+        try:
+            tokenizer = Tokenizer.from_str(self.path.read_text(encoding="utf-8"))
+        except Exception as error:  # tokenizers raises plain Exception for a file it cannot read
+            raise UnavailableError(
+                MODEL_FAILED,
+                f"{self.path} is not a tokenizer that can be read: {error}. Export the model again.",
+            ) from error
+        # The published file truncates at 128 and pads to 128, independently of the model's length: a third of
+        # all chunks would silently lose their end.
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        return tokenizer
 
 
-class SentencePieces:
-    """One file of the library sentencepiece, read on first use: a sixth of the memory of `WordPieces`.
+class SentencePieces(_Lazy):
+    """One file of the library sentencepiece: a sixth of the memory of `WordPieces`.
 
-    The pieces in the file have the ids of the model's word table. Thread-safe and lazy as `WordPieces`.
+    The pieces in the file have the ids of the model's word table.
     """
 
     parts_at_spaces = False
     special_tokens = 2  # <s> and </s>
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._reading = threading.Lock()
-        self._read: Any = None
-
-    def load(self) -> "SentencePieces":
-        """Read the file now, and return self."""
-        _ = self._processor
-        return self
-
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Return [start, end) character offsets of each word piece, special tokens excluded."""
-        found = self._processor.encode(encodable(text), return_type="offset_mapping")
+        found = self._tokenizer.encode(encodable(text), return_type="offset_mapping")
         offsets: list[tuple[int, int]] = found["offsets"]
         return offsets
 
     def count(self, text: str) -> int:
         """Return the number of word pieces of *text*, special tokens excluded."""
-        return len(self._processor.encode(encodable(text)))
+        return len(self._tokenizer.encode(encodable(text)))
 
     def ids(self, text: str, max_tokens: int) -> list[int]:
         """Return the ids of the first *max_tokens* word pieces of *text*, between the special tokens."""
-        processor = self._processor
+        processor = self._tokenizer
         ids = processor.encode(encodable(text[:READ_CHARACTERS]))[:max_tokens]
         return [processor.bos_id(), *ids, processor.eos_id()]
 
-    @property
-    def _processor(self) -> Any:
-        if self._read is None:
-            with self._reading:
-                if self._read is None:
-                    self._read = _load_sentence_pieces(self.path)
-        return self._read
+    def _load(self) -> Any:
+        try:
+            from sentencepiece import SentencePieceProcessor  # noqa: PLC0415 - only some models need it
+        except ImportError as error:
+            raise UnavailableError(
+                MODEL_FAILED,
+                f"{self.path} needs the package sentencepiece ({error}): pip install sentencepiece",
+            ) from error
+        try:
+            return SentencePieceProcessor(model_proto=self.path.read_bytes())
+        except (OSError, RuntimeError, ValueError) as error:
+            raise UnavailableError(
+                MODEL_FAILED,
+                f"{self.path} is no file of sentencepiece that can be read: {error}. Install it again.",
+            ) from error
 
 
 Pieces = WordPieces | SentencePieces
@@ -164,39 +190,3 @@ def encodable(text: str) -> str:
     except UnicodeEncodeError:
         return text.translate(_SURROGATES)
     return text
-
-
-def _load(path: Path) -> Any:
-    try:
-        from tokenizers import Tokenizer  # noqa: PLC0415  # a daemon without a model does not need it
-    except ImportError as error:
-        raise UnavailableError(
-            MODEL_FAILED, f"The package tokenizers cannot be imported ({error}). Install memd's dependencies."
-        ) from error
-    try:
-        tokenizer = Tokenizer.from_str(path.read_text(encoding="utf-8"))
-    except Exception as error:  # tokenizers raises plain Exception for a file it cannot read
-        raise UnavailableError(
-            MODEL_FAILED, f"{path} is not a tokenizer that can be read: {error}. Export the model again."
-        ) from error
-    # The published file truncates at 128 and pads to 128, independently of the model's length: a third of all
-    # chunks would silently lose their end.
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    return tokenizer
-
-
-def _load_sentence_pieces(path: Path) -> Any:
-    try:
-        from sentencepiece import SentencePieceProcessor  # noqa: PLC0415 - only some models need it
-    except ImportError as error:
-        raise UnavailableError(
-            MODEL_FAILED, f"{path} needs the package sentencepiece ({error}): pip install sentencepiece"
-        ) from error
-    try:
-        return SentencePieceProcessor(model_proto=path.read_bytes())
-    except (OSError, RuntimeError, ValueError) as error:
-        raise UnavailableError(
-            MODEL_FAILED,
-            f"{path} is not a file of sentencepiece that can be read: {error}. Install the model again.",
-        ) from error

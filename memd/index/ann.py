@@ -19,7 +19,7 @@ from importlib import util
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from memd.index.columns import Columns, Mask, Scores
-from memd.index.vectors import Ids, Rows, cosines, with_newest
+from memd.index.vectors import Ids, Rows, Table, cosines, table, with_newest
 
 with suppress(ImportError):  # then there is no faiss, either
     import numpy as np
@@ -37,7 +37,6 @@ ROUNDING = 1e-6  # tolerance for cosines computed in another order
 STRIPES = 2  # scanned in parallel by one query; further cores are left for other queries
 _HELPER = ThreadPoolExecutor(STRIPES - 1, thread_name_prefix="memd-codes")
 
-Table: TypeAlias = "NDArray[np.float32]"  # (rows, dimensions)
 RowIds: TypeAlias = "NDArray[np.int64]"
 
 
@@ -61,11 +60,6 @@ def stripes(rows: int) -> list[tuple[int, int]]:
     middle = rows // STRIPES // BLOCK_ROWS * BLOCK_ROWS
     ends = [*range(middle, middle * STRIPES, middle or 1), rows]
     return list(zip([0, *ends], ends, strict=False))
-
-
-def table(matrix: Any, rows: int, dim: int) -> Table:
-    """Return the matrix as an array of shape (rows, dim), without a copy."""
-    return np.frombuffer(matrix, np.float32, rows * dim).reshape(rows, dim)
 
 
 class Coder:

@@ -27,7 +27,7 @@ import structlog
 
 from memd import fsio
 from memd.errors import NoSpaceError, StorageError, storage_error
-from memd.index import ann
+from memd.index import ann, vectors
 from memd.index.ann import Codes
 from memd.index.matrices import Matrices
 from memd.index.vectors import Rows
@@ -159,8 +159,7 @@ class CodesBuild:
             try:
                 self._pieces.close()
                 if not self.is_taken:
-                    with suppress(OSError):  # a file that remains is removed at the next start
-                        fsio.remove(self.path)
+                    fsio.remove_leftover(self.path)
             finally:
                 self._using.release()
 
@@ -180,7 +179,7 @@ class CodesBuild:
     def _all_pieces(self) -> Generator[tuple[CodesFile, Codes] | None]:
         """Train the centroids, encode slice by slice, and measure how many candidates are needed."""
         rows = self._rows
-        table = ann.table(rows.buffer, rows.count, rows.dim)
+        table = vectors.table(rows.buffer, rows.count, rows.dim)
         with closing(_Output(self.path)) as out:
             try:
                 coder = ann.Coder(table)
@@ -315,7 +314,7 @@ class CodesKeeper:
     def look(self) -> None:
         """Drop the file if it has become wrong; the caller publishes."""
         if self.current is not None and not self._is_true(self.current):
-            _remove(self.current.path)
+            fsio.remove_leftover(self.current.path)
             self.current = self.usable = None
 
     def close(self) -> None:
@@ -337,7 +336,7 @@ class CodesKeeper:
         old, self.current, self.usable = self.current, found, codes
         self._publish(codes)
         if old is not None:
-            _remove(old.path)
+            fsio.remove_leftover(old.path)
 
     def _open(self) -> None:
         named = self._writer.get(NAMED)
@@ -354,9 +353,4 @@ class CodesKeeper:
         for path in self._folder.glob("codes.*"):
             if FILE_NAME.fullmatch(path.name) and not self.owns(path):
                 log.warning("stray_codes_removed")
-                _remove(path)
-
-
-def _remove(path: Path) -> None:
-    with suppress(OSError):  # a file that remains is removed at the next start; a folder is not memd's
-        fsio.remove(path)
+                fsio.remove_leftover(path)

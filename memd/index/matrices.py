@@ -305,8 +305,7 @@ class Matrices:
         for path in self._folder.iterdir():
             if FILE_NAME.fullmatch(path.name) and path.name not in named_files:
                 log.warning("stray_matrix_removed")
-                with suppress(OSError):  # a folder of that name is not memd's
-                    fsio.remove(path)
+                fsio.remove_leftover(path)
 
 
 def matrix_name(number: int) -> str:

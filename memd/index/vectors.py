@@ -41,6 +41,7 @@ ALONE_ROWS = 16_384
 _NO_FILE = frozenset({errno.ENOENT, errno.ELOOP, errno.EISDIR, errno.ENXIO})  # gone; a link, folder or pipe
 
 Ids: TypeAlias = "NDArray[np.int64]"
+Table: TypeAlias = "NDArray[np.float32]"  # (rows, dimensions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +129,10 @@ class Matrix:
             fsio.sync_folder(path.parent)
             return cls(path, dim=dim, failure=failure)
         except OSError as error:
-            _remove_leftover(path)
+            fsio.remove_leftover(path)
             raise storage_error(str(path), error) from error
         except MemdError:
-            _remove_leftover(path)
+            fsio.remove_leftover(path)
             raise
 
     @property
@@ -217,7 +218,7 @@ class Matrix:
     def remove(self) -> None:
         """Close and delete the file; existing mappings keep its data."""
         self.close()
-        _remove_leftover(self.path)
+        fsio.remove_leftover(self.path)
 
     def _know(self, crcs: Iterable[tuple[int, int]]) -> None:
         if len(self._crcs) < self._rows:
@@ -247,13 +248,13 @@ class Matrix:
 
 def cosines(matrix: Any, rows: int, dim: int, query_vec: bytes, first: int = 0) -> Scores:
     """Return the cosine of the query with each row from *first* on."""
-    table, query = _table(matrix, rows, dim)[first:], np.frombuffer(query_vec, np.float32)
-    if len(table) > ALONE_ROWS:
-        return table @ query
-    found = np.empty(len(table), np.float32)
+    newer, query = table(matrix, rows, dim)[first:], np.frombuffer(query_vec, np.float32)
+    if len(newer) > ALONE_ROWS:
+        return newer @ query
+    found = np.empty(len(newer), np.float32)
     step = max(4, ALONE_VALUES // dim // 4 * 4)  # BLAS computes four rows at once
-    for start in range(0, len(table), step):
-        np.dot(table[start : start + step], query, out=found[start : start + step])
+    for start in range(0, len(newer), step):
+        np.dot(newer[start : start + step], query, out=found[start : start + step])
     return found
 
 
@@ -274,12 +275,12 @@ def cosines_at(
     every core for a millisecond of work.
     """
     numbers, places = np.unique(columns.row[np.asarray(ids, np.int64)], return_inverse=True)
-    table, query = _table(matrix, rows, dim), np.frombuffer(query_vec, np.float32)
+    every, query = table(matrix, rows, dim), np.frombuffer(query_vec, np.float32)
     found = np.full(len(numbers), -1, np.float32)
     slab = np.empty((min(SLAB_ROWS, len(numbers)), dim), np.float32)
     for start in range(int(np.count_nonzero(numbers < 0)), len(numbers), SLAB_ROWS):
         part = numbers[start : start + SLAB_ROWS]
-        gathered = np.take(table, part, axis=0, out=slab[: len(part)], mode="clip")  # otherwise buffered
+        gathered = np.take(every, part, axis=0, out=slab[: len(part)], mode="clip")  # otherwise buffered
         np.einsum("ij,j->i", gathered, query, out=found[start : start + len(part)])
     return found[places]
 
@@ -301,10 +302,6 @@ def with_newest(ids: Ids, row_scores: Scores, columns: Columns, mask: Mask, *, f
     return np.concatenate([ids, best_of(newer, row_scores[columns.row[newer] - first], limit)])
 
 
-def _remove_leftover(path: Path) -> None:
-    with suppress(OSError):  # a file that remains is removed at the next start
-        fsio.remove(path)
-
-
-def _table(matrix: Any, rows: int, dim: int) -> NDArray[np.float32]:
+def table(matrix: Any, rows: int, dim: int) -> Table:
+    """Return the matrix as an array of shape (rows, dim), without a copy."""
     return np.frombuffer(matrix, np.float32, rows * dim).reshape(rows, dim)

@@ -17,7 +17,7 @@ from tests_support import Notes, OtherHashEmbedder
 
 from memd import fsio
 from memd.errors import NoSpaceError, StorageError
-from memd.index import ann, check, codes
+from memd.index import ann, check, codes, vectors
 from memd.index.check import repair
 from memd.index.codes import UnderivableError
 from memd.search.vector import VectorArm
@@ -464,7 +464,7 @@ def test_a_file_that_was_taken_is_not_removed_by_who_gives_it_up_late(many):
 
 def test_the_check_finds_codes_that_are_not_those_of_their_rows(many):
     keeper = many.index.codes
-    rows = ann.table(many.index.snapshot.rows.buffer, 200, 64)
+    rows = vectors.table(many.index.snapshot.rows.buffer, 200, 64)
     coder, out = ann.Coder(rows), io.BytesIO()
     for first, end in ann.stripes(200):
         coder.add(np.flipud(rows[first:end]))
