@@ -200,7 +200,8 @@ def load(program: str) -> None:
         from memd.embedding.model_folder import SHIPPED, ModelFolder
 
         _keep(onnx, "_session", onnxruntime, SHIPPED.model_file, SHIPPED.model_file)
-        _keep(tokenizer, "_load", SHIPPED.tokenizer_file)
+        pieces, load = tokenizer.WordPieces(SHIPPED.tokenizer_file).load(), tokenizer.WordPieces._load
+        tokenizer.WordPieces._load = lambda own: pieces._read if own.path == pieces.path else load(own)
         _keep(ModelFolder, "fingerprint", SHIPPED)
 
 
