@@ -8,14 +8,10 @@ from memd.text import is_readable, scripts_of
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("breast cancer", True),
-        ("TNF-α levels", True),
-        ("体长有多大", False),
-        ("42", True),
-        ("📅", False),
+        ("breast cancer", True), ("TNF-α levels", True), ("体长有多大", False), ("42", True), ("📅", False),
         ("Patagonia tuckeri 的体长", False),
     ],
-)
+)  # fmt: skip
 def test_a_latin_model_reads_a_query_of_mostly_latin_letters(text, expected):
     assert is_readable(text, frozenset({"Latin"})) is expected
 
@@ -27,22 +23,14 @@ def test_a_model_without_a_list_reads_everything():
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("", ""),
-        ("42: 3.14 + 7 = ?", ""),
-        ("breast cancer", "Latin"),
-        ("Über die Straße nach Łódź", "Latin"),
-        ("ＦＵＬＬ ｗｉｄｔｈ", "Latin"),
-        ("Заметки о двигателе", "Cyrillic"),
-        ("上海火车站的时刻表", "Han"),
-        ("おはようございます", "Hiragana"),
-        ("ｺﾝﾋﾟｭｰﾀ", "Katakana"),
-        ("来週は木曜日からです", "Han Hiragana"),
-        ("회의록", "Hangul"),
-        ("Σημειώσεις", "Greek"),
-        ("ملاحظات", "Arabic"),
-        ("ᏣᎳᎩ", "Cherokee"),
+        ("", ""), ("42: 3.14 + 7 = ?", ""), ("breast cancer", "Latin"),
+        ("Über die Straße nach Łódź", "Latin"), ("ＦＵＬＬ ｗｉｄｔｈ", "Latin"),
+        ("Заметки о двигателе", "Cyrillic"), ("上海火车站的时刻表", "Han"),
+        ("おはようございます", "Hiragana"), ("ｺﾝﾋﾟｭｰﾀ", "Katakana"),
+        ("来週は木曜日からです", "Han Hiragana"), ("회의록", "Hangul"), ("Σημειώσεις", "Greek"),
+        ("ملاحظات", "Arabic"), ("ᏣᎳᎩ", "Cherokee"),
     ],
-)
+)  # fmt: skip
 def test_a_text_is_in_the_scripts_of_its_letters(text, found):
     assert " ".join(scripts_of(text)) == found
 

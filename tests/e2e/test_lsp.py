@@ -90,17 +90,13 @@ def test_paths_headings_tags_keys_and_values_are_completed(editor):
 @pytest.mark.parametrize(
     ("line", "typed", "first"),
     [
-        ("[[her|", "her", "Ann Heron]]"),
-        ("[[her|]] x", "her", "Ann Heron"),
-        ("[[annie |", "annie ", "Ann Heron|Annie]]"),
-        ("😀 [[risk of cancer|", "risk of cancer", "genes]]"),
-        ("[a](|", "", "Ann%20Heron.md)"),
-        ("[a](gen|) x", "gen", "sub/genes.md"),
-        ("[[genes#|]]", "", "Genes"),
-        ("[a](sub/genes.md#the|)", "the", "The%20plan"),
+        ("[[her|", "her", "Ann Heron]]"), ("[[her|]] x", "her", "Ann Heron"),
+        ("[[annie |", "annie ", "Ann Heron|Annie]]"), ("😀 [[risk of cancer|", "risk of cancer", "genes]]"),
+        ("[a](|", "", "Ann%20Heron.md)"), ("[a](gen|) x", "gen", "sub/genes.md"),
+        ("[[genes#|]]", "", "Genes"), ("[a](sub/genes.md#the|)", "the", "The%20plan"),
         ("#peo|", "peo", "people"),
     ],
-)
+)  # fmt: skip
 def test_what_editors_need_of_each_item_is_there(editor, line, typed, first):
     """Else they drop what is near in meaning, sort anew, ask no more, or write behind the cursor."""
     before, _, after = line.partition("|")

@@ -64,15 +64,11 @@ def test_workspace_symbols_are_a_live_search_with_operators_best_first(editor):
 @pytest.mark.parametrize(
     ("name", "settings", "is_by_name"),
     [
-        ("Visual Studio Code", {}, True),
-        ("Code - OSS", {}, True),
-        ("Zed", {}, True),
-        ("Sublime Text LSP", {}, True),
-        ("Neovim", {}, False),
-        ("Neovim", {"symbols": "names"}, True),
+        ("Visual Studio Code", {}, True), ("Code - OSS", {}, True), ("Zed", {}, True),
+        ("Sublime Text LSP", {}, True), ("Neovim", {}, False), ("Neovim", {"symbols": "names"}, True),
         ("Zed", {"symbols": "search"}, False),
     ],
-)
+)  # fmt: skip
 def test_an_editor_that_filters_by_name_gets_names(editor, name, settings, is_by_name):
     one = editor(clientInfo={"name": name}, initializationOptions=settings)
     names = [hit["name"] for hit in one.ask("workspace/symbol", query="weir")]

@@ -47,16 +47,12 @@ def test_a_word_that_looks_like_an_option_is_a_word(ranked):
     ("query", "words"),
     [
         ("How do I undo the last commit?", ["undo", "last", "commit"]),
-        ("what is it", ["what", "is", "it"]),
-        ("C++ and C", ["c++"]),
+        ("what is it", ["what", "is", "it"]), ("C++ and C", ["c++"]),
         ("kafka -draft tag:work path:daily since:2026-01-01", ["kafka"]),
-        ("queue Queue (queue)", ["queue"]),
-        ("会議 の メモ", ["会議", "の", "メモ"]),
-        ("?!", []),
-        ("", []),
+        ("queue Queue (queue)", ["queue"]), ("会議 の メモ", ["会議", "の", "メモ"]), ("?!", []), ("", []),
         ("a\0b", ["a", "b"]),
     ],
-)
+)  # fmt: skip
 def test_what_nobody_would_type_is_left_out(query, words):
     assert grep.words_of(query) == words
 

@@ -135,17 +135,13 @@ def test_an_export_that_is_cut_short_gives_what_is_whole(workspace, tmp_path):
 @pytest.mark.parametrize(
     ("raw", "why"),
     [
-        (b"", None),
-        (b"no json at all", None),
-        (b"[" * 1_000_000, jsonl.NOT_EXPORT),
+        (b"", None), (b"no json at all", None), (b"[" * 1_000_000, jsonl.NOT_EXPORT),
         (b'{"a":' * 1_000_000, None),
         (b'[{"mapping":' + b'{"a":' * 100_000 + b"}" * 100_001 + b"]", jsonl.NOT_JSON),
-        (b'[{"mapping" 3}]', jsonl.NOT_JSON),
-        (b'[{"title":"x"}]', exports.NOT_CHATGPT),
+        (b'[{"mapping" 3}]', jsonl.NOT_JSON), (b'[{"title":"x"}]', exports.NOT_CHATGPT),
         (b'[{"conversation_id":"x","mapping":{"a":{"parent":"a"}},"current_node":"a"}]', "no turn"),
         (b'"' + b"x" * (jsonl.MAX_MEMBER_BYTES + 2_000_000), jsonl.LONG_TEXT),
-        (json.dumps([GPT]).encode("utf-16"), "UTF-16"),
-        (b"]]]}}}", None),
+        (json.dumps([GPT]).encode("utf-16"), "UTF-16"), (b"]]]}}}", None),
     ],
 )  # fmt: skip
 def test_what_is_no_export_is_said_to_be_none(workspace, tmp_path, raw, why):

@@ -172,23 +172,13 @@ def test_workspaces_has_its_actions():
 @pytest.mark.parametrize(
     ("pair", "value"),
     [
-        ("min_score=0.2", 0.2),
-        ("per=3", 3),
-        ("sidecars=true", True),
-        ('ignore=["a/", "b"]', ["a/", "b"]),
-        ('model="a b"', "a b"),
-        ("fusion=rrf", "rrf"),
+        ("min_score=0.2", 0.2), ("per=3", 3), ("sidecars=true", True), ('ignore=["a/", "b"]', ["a/", "b"]),
+        ('model="a b"', "a b"), ("fusion=rrf", "rrf"),
         ("weights={vector=0.5, keyword=0.5}", {"vector": 0.5, "keyword": 0.5}),
-        ("since=2026-05-01", "2026-05-01"),
-        ("x = 1 ", 1),
-        ("a=b=c", None),
-        ("empty=", None),
-        ("plain", None),
-        ("=1", None),
-        ("x=1\ny=2", None),
-        ("x=two words", None),
+        ("since=2026-05-01", "2026-05-01"), ("x = 1 ", 1), ("a=b=c", None), ("empty=", None),
+        ("plain", None), ("=1", None), ("x=1\ny=2", None), ("x=two words", None),
     ],
-)
+)  # fmt: skip
 def test_settings_are_toml_values_or_bare_words(pair, value):
     key = pair.partition("=")[0].strip()
     if value is None:

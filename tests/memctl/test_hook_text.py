@@ -52,14 +52,10 @@ def test_no_notes_make_no_frame():
 @pytest.mark.parametrize(
     "prompt",
     [
-        'say "hello there" to -everyone',
-        "path:secret/** tag:x since:2026-01-01 what was decided",
-        "--no-verify -v -- foo",
-        'an odd " quote',
-        "use std::vector and a:b:c in C++",
-        "since:yesterday",
+        'say "hello there" to -everyone', "path:secret/** tag:x since:2026-01-01 what was decided",
+        "--no-verify -v -- foo", 'an odd " quote', "use std::vector and a:b:c in C++", "since:yesterday",
     ],
-)
+)  # fmt: skip
 def test_a_prompt_has_no_operators(prompt):
     """What is an operator in a query is words in a prompt: it filters and excludes nothing."""
     query = parse(as_words(prompt))

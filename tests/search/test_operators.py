@@ -80,31 +80,20 @@ def test_phrases_and_exclusions_speak_of_the_whole_note(notes, monkeypatch, quer
 @pytest.mark.parametrize(
     ("text", "phrase", "is_there"),
     [
-        ("昨日の定例会議室Aです", "定例会議", True),
-        ("昨日の定例会議室Aです", "会議室A", True),
-        ("昨日の定例会議室Aです", "会議室 A", True),
-        ("昨日の定例会議室Aです", "会議", True),
-        ("昨日の定例会議室Aです", "会", True),
-        ("昨日の定例会議室Aです", "議会", False),
-        ("昨日の定例会議室Aです", "会議A", False),
-        ("昨日の定例会議室Aです", "会議室B", False),
-        ("会議と迁移", "会議 迁移", False),
-        ("第1回の会議", "第1回", True),
-        ("어제 회의를 열었다", "회의를 열었다", True),
-        ("어제 회의를 열었다", "열었다 회의를", False),
-        ("เมื่อวานไปโรงเรียน", "โรงเรียน", True),
-        ("Un café très noir", "café très", True),
-        ("Un café très noir", "CAFE TRES", True),
-        ("Un café très noir", "très café", False),
-        ("Старая ёлка в лесу", "старая елка", True),
-        ("Старая ёлка в лесу", "ёлка старая", False),
-        ("שָׁלוֹם עולם", "שלום עולם", True),
-        ("Don't stop at foo-bar", "don't stop", True),
-        ("Don't stop at foo-bar", "foo bar", True),
-        ("heron🦩weir", "heron🦩 weir", True),
+        ("昨日の定例会議室Aです", "定例会議", True), ("昨日の定例会議室Aです", "会議室A", True),
+        ("昨日の定例会議室Aです", "会議室 A", True), ("昨日の定例会議室Aです", "会議", True),
+        ("昨日の定例会議室Aです", "会", True), ("昨日の定例会議室Aです", "議会", False),
+        ("昨日の定例会議室Aです", "会議A", False), ("昨日の定例会議室Aです", "会議室B", False),
+        ("会議と迁移", "会議 迁移", False), ("第1回の会議", "第1回", True),
+        ("어제 회의를 열었다", "회의를 열었다", True), ("어제 회의를 열었다", "열었다 회의를", False),
+        ("เมื่อวานไปโรงเรียน", "โรงเรียน", True), ("Un café très noir", "café très", True),
+        ("Un café très noir", "CAFE TRES", True), ("Un café très noir", "très café", False),
+        ("Старая ёлка в лесу", "старая елка", True), ("Старая ёлка в лесу", "ёлка старая", False),
+        ("שָׁלוֹם עולם", "שלום עולם", True), ("Don't stop at foo-bar", "don't stop", True),
+        ("Don't stop at foo-bar", "foo bar", True), ("heron🦩weir", "heron🦩 weir", True),
         ("heron🦩weir", "heron weir", False),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("file_form", FORMS)
 def test_a_phrase_of_any_script_and_form(notes, text, phrase, is_there, file_form):
     """CJK, accents, points; whichever normal form the file and the query have."""
@@ -125,19 +114,13 @@ def test_a_minus_excludes_a_word_or_a_phrase(four, mode):
 @pytest.mark.parametrize(
     ("text", "excluded", "is_excluded"),
     [
-        ("定例会議の記録", "会議", True),
-        ("定例会議の記録", "議会", False),
-        ("定例会議の記録", '"会議の記録"', True),
-        ("un café noir 会", "cafe", True),
-        ("un café noir 会", "caf", False),
-        ("Привет МИР 会", "мир", True),
-        ("call 📞 会", "📞", True),
-        ("foo-bar 会", "foo-bar", True),
-        ("foo bar 会", "foo-bar", True),
-        ("bar foo 会", "foo-bar", False),
+        ("定例会議の記録", "会議", True), ("定例会議の記録", "議会", False),
+        ("定例会議の記録", '"会議の記録"', True), ("un café noir 会", "cafe", True),
+        ("un café noir 会", "caf", False), ("Привет МИР 会", "мир", True), ("call 📞 会", "📞", True),
+        ("foo-bar 会", "foo-bar", True), ("foo bar 会", "foo-bar", True), ("bar foo 会", "foo-bar", False),
         ("C and more 会", "C++", True),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("form", FORMS)
 def test_what_is_excluded_in_any_script_and_form(notes, text, excluded, is_excluded, form):
     """A word as a whole; its parts, joined by a hyphen, as a phrase."""
@@ -155,19 +138,13 @@ def test_a_minus_that_is_no_operator_is_text(notes):
 @pytest.mark.parametrize(
     ("text", "typed", "stands"),
     [
-        ("find . -name heron", "-name", True),
-        ("Ask `-name`, it says", "-name", True),
-        ("(-name)", "-name", True),
-        ("-name at the start", "-name", True),
-        ("find . -names heron", "-name", False),
-        ("file-name", "-name", False),
-        ("--name", "-name", False),
-        ("- name", "-name", False),
-        ("the name", "-name", False),
-        ("take -no-clobber", "-no-clobber", True),
+        ("find . -name heron", "-name", True), ("Ask `-name`, it says", "-name", True),
+        ("(-name)", "-name", True), ("-name at the start", "-name", True),
+        ("find . -names heron", "-name", False), ("file-name", "-name", False), ("--name", "-name", False),
+        ("- name", "-name", False), ("the name", "-name", False), ("take -no-clobber", "-no-clobber", True),
         ("von Vor- und -Über-Teilen", "-Über", True),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("form", FORMS)
 def test_a_note_that_has_a_word_with_its_minus_is_known(notes, text, typed, stands, form):
     """After a space or an opening bracket, as a whole word; if a note has it, the minus is no operator."""
@@ -180,21 +157,14 @@ def test_a_note_that_has_a_word_with_its_minus_is_known(notes, text, typed, stan
 @pytest.mark.parametrize(
     ("query", "paths"),
     [
-        ("heron path:work", [FIRST, SECOND, THIRD]),
-        ("heron path:work/", [FIRST, SECOND, THIRD]),
-        ("heron path:work/deep", [THIRD]),
-        ("heron path:work/2026-03-01.md", [FIRST]),
+        ("heron path:work", [FIRST, SECOND, THIRD]), ("heron path:work/", [FIRST, SECOND, THIRD]),
+        ("heron path:work/deep", [THIRD]), ("heron path:work/2026-03-01.md", [FIRST]),
         ("heron path:*/2026-03-0[12].md", [FIRST, SECOND]),
-        ("heron path:home path:work/deep", [THIRD, FOURTH]),
-        ('heron path:"home"', [FOURTH]),
-        ("heron path:wor", []),
-        ("heron tag:standup", [FIRST, SECOND]),
-        ("heron tag:STANDUP tag:heron", [FIRST]),
-        ("heron tag:stand", []),
-        ("heron since:2026-03-03", [THIRD, FOURTH]),
-        ("heron after:2026-03-03", [FOURTH]),
-        ("heron until:2026-03-02", [FIRST, SECOND]),
-        ("heron before:2026-03-02", [FIRST]),
+        ("heron path:home path:work/deep", [THIRD, FOURTH]), ('heron path:"home"', [FOURTH]),
+        ("heron path:wor", []), ("heron tag:standup", [FIRST, SECOND]),
+        ("heron tag:STANDUP tag:heron", [FIRST]), ("heron tag:stand", []),
+        ("heron since:2026-03-03", [THIRD, FOURTH]), ("heron after:2026-03-03", [FOURTH]),
+        ("heron until:2026-03-02", [FIRST, SECOND]), ("heron before:2026-03-02", [FIRST]),
         ("heron since:2026-03-02 until:2026-03-02", [SECOND]),
         ("heron after:2026-03-01 before:2026-03-04", [SECOND, THIRD]),
         ("heron since:2026-03-01 after:2026-03-01 since:2026-03-01", [SECOND, THIRD, FOURTH]),
@@ -202,7 +172,7 @@ def test_a_note_that_has_a_word_with_its_minus_is_known(notes, text, typed, stan
         ('"status code" path:work tag:standup since:2026-03-01 before:2026-03-02 -olive', [FIRST]),
         ('path:work "status code" -"olive oil"', [FIRST]),
     ],
-)
+)  # fmt: skip
 def test_filters_alone_and_together(four, query, paths):
     for mode in ("keyword", "vector", "hybrid"):
         assert found(four, query, mode=mode) == paths, mode

@@ -47,15 +47,11 @@ def test_base64_is_one_word_and_the_text_behind_it_is_at_its_line(blob):
 @pytest.mark.parametrize(
     "text",
     [
-        "/usr/share/doc9" * 30,
-        "-" * 300,
-        "no-1-ends-" * 30,
-        "A" * 300,
-        "\n".join(f"{random.Random(n).getrandbits(256):064x}" for n in range(9)),
-        "x" + BLOB[:150],
+        "/usr/share/doc9" * 30, "-" * 300, "no-1-ends-" * 30, "A" * 300,
+        "\n".join(f"{random.Random(n).getrandbits(256):064x}" for n in range(9)), "x" + BLOB[:150],
         f"eyJhbGci.{'aB3dE5fG7hJ9' * 30}.aB3dE5fG7hJ9",
     ],
-)
+)  # fmt: skip
 def test_what_may_be_text_or_is_looked_up_stays(text):
     assert "base64" not in "".join(chunk.text for chunk in chunked(text, ChunkLimits(400, 0, 2_000)))
 
