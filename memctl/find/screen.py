@@ -150,6 +150,7 @@ class Finder(App[None]):
     def on_input_changed(self, event: Input.Changed) -> None:
         """Search for the new text of the line."""
         self._beside = ""
+        self._said = Content("")
         self._live.ask(event.value)
 
     def on_resize(self, _event: Resize) -> None:
@@ -173,8 +174,6 @@ class Finder(App[None]):
         chosen, moved = self._chosen(), bool(self._hits.highlighted)
         is_same = found.typed == self._found.typed
         self._found, self._trouble = found, ""
-        if not is_same:  # keep the message if this is only the result by meaning for the same text
-            self._said = Content("")
         places = [_identity(hit) for hit in found.hits]
         keep = is_same and moved and chosen is not None and _identity(chosen) in places
         self._draw_hits(places.index(_identity(chosen)) if keep and chosen is not None else 0)
