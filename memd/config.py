@@ -342,7 +342,9 @@ def _table(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path}: larger than {MAX_CONFIG_BYTES} bytes: not a configuration")
     try:
         return tomllib.loads(raw.decode("utf-8-sig"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: byte {error.start} is not UTF-8: save it in that encoding") from error
+    except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: not valid TOML: {_one_line(error)}") from error
 
 

@@ -25,7 +25,7 @@ def config(tmp_path):
     path = tmp_path / "config.toml"
 
     def load(text: str) -> WorkspaceConfig:
-        path.write_text(text, encoding="utf-8")
+        path.write_text(text, encoding="utf-8", errors="surrogateescape")
         return load_workspace_config(path)
 
     return load
@@ -58,6 +58,7 @@ def test_the_written_template_is_the_defaults(config):
         ("chunk_overlap = 150", "more than half of chunk_words = 200: use at most 100"),
         ("ignore = [1]", "ignore[0] = 1: expected str, got int"),
         ("a =", "not valid TOML"),
+        ("a = '\udcff'", "byte 5 is not UTF-8"),
     ],
 )
 def test_a_fault_is_one_line_with_file_key_and_what_is_allowed(config, tmp_path, text, told):

@@ -19,6 +19,7 @@ SYNC_S = 30.0  # until saved changes are in the index
 CALL_TIMEOUT_S = 10.0  # an editor's user has gone on by then
 STYLE_NOTES = 40  # the newest, whose links say how the user writes them; arbitrary
 STYLE_LINKS = 50  # of each
+_FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*\r?\n(?:.*?\n)?\1[ \t]*\r?(?:\n|\Z)", re.DOTALL)
 _LINK = re.compile(r"!?\[\[[^\]\n]*\]\]|!?\[[^\]\n]*\](?:\([^)\n]*\)|\[[^\]\n]*\])?")
 
 
@@ -172,7 +173,7 @@ class Workspace:
         parts = [f"**{note['title'] or stem_of(path)}** · {day}".removesuffix(" · "), f"`{path}`"]
         if note["superseded_by"]:
             parts.append(f"superseded by {', '.join(note['superseded_by'])}")
-        return "\n\n".join([*parts, "---", re.sub(r"\A---\n.*?\n---\n", "", note["text"], flags=re.DOTALL)])
+        return "\n\n".join([*parts, "---", _FRONT_MATTER.sub("", note["text"])])
 
     def text(self, path: str) -> Text:
         """Return the open document of a note, else its file; without text if it has just gone."""

@@ -108,7 +108,7 @@ def last_line(path: str, count: int, start: int, end: int | None) -> int:
     if end is not None and end < start:
         raise InvalidError(f"$.end_line: {end} is before start_line {start}")
     if start > count:
-        raise InvalidError(f"$.start_line: {path} has {count} lines, not {start}")
+        raise InvalidError(f"{path} has {count} lines, not {start}")
     return min(end or count, count)
 
 
