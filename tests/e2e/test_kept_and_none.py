@@ -31,7 +31,8 @@ KEPT = {
     "other.md": f"{PRIVATE}aliases: [k]\n---\nA namesake of another note: quinceword.\n",
     "hidden/deep/kept.md": f"{PRIVATE}title: [broken\n---\nThe weir and quinceword.\n",
     "diary/kept.md": "# Diary\n\nDear diary: the same sentence, quinceword, the weir.\n",
-    "memory/facts/kept-0a1b2c.md": f"{PRIVATE}title: Kept\nid: 0a1b2c3d4e5f6071\n---\nWeir, quinceword.\n",
+    "memory/facts/kept-0a1b2c.md": f"{PRIVATE}title: Kept\nid: 0a1b2c3d4e5f6071\n"
+    "source: {origin: agent}\n---\nWeir, quinceword.\n",
     "memory/facts/weir-a1b2c3d4.md": f"{PRIVATE}id: a1b2c3d4ffffffff\n---\nOf the same digits. quinceword\n",
     "memory/own/only-ffeedd.md": f"{PRIVATE}id: ffeeddccbbaa9988\n---\nAlone in its topic: quinceword.\n",
 }

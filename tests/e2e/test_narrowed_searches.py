@@ -131,19 +131,6 @@ def paths(daemon, root, query, **params):
     return daemon.found(query, workspace=root, min_score=0.0, limit=50, **params)
 
 
-def test_a_typed_minus_leaves_notes_out(sample):
-    daemon, root = sample
-    assert any(path.startswith("logs/") for path in paths(daemon, root, "the water"))
-    left = paths(daemon, root, "the water -path:logs/")
-    assert left
-    assert not any(path.startswith("logs/") for path in left)
-    recalled = daemon.call("recall", workspace=root, query="the water -path:logs/", budget_tokens=20_000)
-    assert not [one for one in recalled["sources"] if one["path"].startswith("logs/")]
-    shown = daemon.memctl("search", "-w", root, "--", "-path:logs/ the water")
-    assert shown.stdout
-    assert "logs/" not in shown.stdout
-
-
 @pytest.mark.parametrize(
     ("typed", "params"),
     [

@@ -113,17 +113,6 @@ def test_the_command_prints_a_line_for_each(workspace):
     assert json.loads(daemon.memctl("review", "--json", cwd=root).stdout)["entries_total"] == 2
 
 
-def test_an_agent_sees_no_entry_that_is_hidden_from_it(workspace):
-    daemon, root = workspace
-    first, second = write(workspace, OLD), write(workspace, AGAIN)
-    file = Path(root, second["path"])
-    file.write_text(file.read_text().replace("---\n", "---\nprivate: true\n", 1))
-    daemon.call("sync", workspace=str(root))
-    [seen] = review(workspace, agent=True)
-    assert (seen["path"], seen.get("similar")) == (first["path"], None)
-    assert len(review(workspace)) == 2
-
-
 def test_a_session_is_reviewed_by_what_it_stored_superseded_and_got(workspace):
     daemon, root = workspace
     before = write(workspace, OTHER)
