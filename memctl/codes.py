@@ -8,7 +8,7 @@ DEGRADED = {
     "model-slow": "the model took too long",
     "no-provider": "this workspace's config.toml says provider = none",
     "numpy-missing": "numpy is not installed",
-    "root-missing": "the folder is missing: the hits come from its index",
+    "root-missing": "the folder, or memory/config.toml in it, is missing: the hits come from its index",
     "store-away": "the team's store gave no answer (memctl team status): the hits are of this workspace",
     "vocabulary-loading": "the vocabulary is still loading: no words were corrected or found in other forms",
     "vectors-building": "the notes are still being embedded with this model",

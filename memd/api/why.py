@@ -308,8 +308,8 @@ def _sentence(finding: Diagnosis) -> tuple[str, str]:  # noqa: PLR0911 - a case 
             return f"{path} is not searched: {why_refused(finding.disk, path)}", way_out
         case "root-missing":
             return (
-                f"the folder {root} is gone, and {path} was not indexed before",
-                "Restore the folder (is its disk mounted?); memd then continues by itself",
+                f"{root}, or memory/config.toml in it, is gone, and {path} was not indexed before",
+                "Restore it (is its disk mounted?); memd then continues by itself",
             )
         case "not-indexed":
             reason, way_out = _NOT_INDEXED[finding.reason]
