@@ -52,9 +52,14 @@ def run(args: Namespace) -> int:
                 raise CommandError(
                     f"{folder} is a symbolic link, which memd never makes: look at it and remove it yourself"
                 )
-            with suppress(FileNotFoundError):
+            try:
                 shutil.rmtree(folder)
                 print(f"deleted: {one_line(str(folder))}")
+            except FileNotFoundError:
+                pass
+            except OSError as error:  # a mounted folder is empty by now
+                common.note(f"{one_line(str(error.filename))} cannot be deleted: {error.strerror}")
+                status = max(status, exits.UNHEALTHY)
         for root in roots:
             print(f"kept: {one_line(root)}/memory")
     if args.purge and (models := paths.data_dir() / "models").is_dir() and any(models.iterdir()):

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from daemon_process import Daemon, until
 
+from memctl import exits
+
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to mount")
 
 # The daemon sees the disk at the place of the notes; for everybody else an empty folder lies there.
@@ -100,6 +102,19 @@ def test_nothing_of_it_is_left_behind(unstarted, notes):
     unstarted.add(notes)
     said = unstarted.memctl("uninstall", "--purge", "--yes")
     assert (said.returncode, unstarted.state.exists(), "kept: " in said.stdout) == (0, False, False), said
+
+
+def test_a_state_folder_that_is_a_mount_is_emptied_and_told(unstarted):
+    state = unstarted.state
+    state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=700", "tmpfs", state], check=True)
+    try:
+        (state / "of-before").touch()
+        done = unstarted.memctl("uninstall", "--purge", "--yes")
+        assert (done.returncode, list(state.iterdir())) == (exits.UNHEALTHY, []), done
+        assert f"{state} cannot be deleted: Device or resource busy" in done.stderr
+    finally:
+        subprocess.run(["umount", "-l", state], check=True)
 
 
 def test_its_index_follows_when_it_is_mounted_elsewhere(unstarted, notes):
