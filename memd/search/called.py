@@ -5,7 +5,7 @@ A number belongs to a name whole and in its place: "RFC 1071" is neither "RFC 10
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -170,6 +170,7 @@ def called(
     named: Mapping[int, bool],
     *,
     day: str = "",
+    whole: Container[int] | None = None,
 ) -> Mapping[int, Called]:
     """Return chunk → the name by which a query calls it, for the best chunk of each source so called.
 
@@ -180,16 +181,22 @@ def called(
         candidates: best first.
         named: what `aliased` found.
         day: the day in ISO form that the query is.
+        whole: the candidates that have each word of the query, as the index splits it; None: unknown.
     """
     found = by_titles(text, terms, candidates, view.snapshot.sources, named, day=day)
     asked = words_of(text)
     if not 0 < len(asked) <= HEADING_WORDS:
         return found
-    chunks = view.reader.chunks([one.id for one in candidates[: runs.FIRST]])
+    ids = [one.id for one in candidates[: runs.FIRST]]
+    signed = [word for typed in text.split() if _SIGNED.fullmatch(word := typed.strip(_AROUND))]
+    # A heading that is the query has all of its words; those of plain letters alone are as in the index.
+    if whole is not None and not signed and text.isascii() and not any(map(str.isdigit, text)):
+        ids = [number for number in ids if number in whole]
+    chunks = view.reader.chunks(ids)
     for number in _headed(chunks, text):
         if number not in found or found[number].added < SECTION:
             found[number] = Called(text, "heading", SECTION)
-    for number, word in _typed(chunks, text):
+    for number, word in _typed(chunks, signed):
         found.setdefault(number, Called(word, "typed", TYPED / len(text.split())))
     return found
 
@@ -302,11 +309,10 @@ def _headed(chunks: Mapping[int, StoredChunk], query: str) -> list[int]:
     return list(found.values())
 
 
-def _typed(chunks: Mapping[int, StoredChunk], text: str) -> Iterator[tuple[int, str]]:
+def _typed(chunks: Mapping[int, StoredChunk], signed: Iterable[str]) -> Iterator[tuple[int, str]]:
     """Yield the chunks that have a name of the query with its signs, as it was typed, and the name."""
-    for typed in text.split():
-        if _SIGNED.fullmatch(word := typed.strip(_AROUND)):
-            form = re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])", re.IGNORECASE)
-            for number, one in chunks.items():
-                if form.search(f"{one.heading}\n{one.text}"):
-                    yield number, word
+    for word in signed:
+        form = re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])", re.IGNORECASE)
+        for number, one in chunks.items():
+            if form.search(f"{one.heading}\n{one.text}"):
+                yield number, word

@@ -252,9 +252,12 @@ def _judged(view: View, request: PreparedQuery, words: Judgement, lap: Lap) -> J
     unread = _unread(view, keyword) if vector and keyword else frozenset()
     candidates = fused(view.snapshot, request, vector, keyword, names, weights, ids, unread)
     by_run = _runs(view, request, has, candidates[: runs.FIRST]) if has is not None else {}
-    names_asked = (
-        called(view, request.query.text, keyword.words, candidates, by_name, day=day) if keyword else {}
-    )
+    names_asked: Mapping[int, Called] = {}
+    if keyword and has:
+        whole = set(ids[has.at(ids) >= has.every].tolist())
+        names_asked = called(
+            view, request.query.text, keyword.words, candidates, by_name, day=day, whole=whole
+        )
     days = days_named(view, request, candidates, asked_days)
     said = said_by_assistants(view, candidates)
     for more in (by_run, names_asked, days, said):

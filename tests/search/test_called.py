@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import pytest
 
+from memd.index.reader import Reader
 from memd.search.called import by_titles, words_of
 
 
@@ -195,6 +196,17 @@ def test_the_heading_that_is_called_so_is_named_among_short_sections(notes):
     for name, line in {"restart_policy": 5, "stop_at": 9}.items():
         (hit,) = notes.search(name, mode="keyword").hits
         assert (hit.snippet.match_line, hit.heading) == (line, f"Keys > {name}")
+
+
+def test_only_texts_with_each_word_of_a_query_are_read_for_its_heading(notes, monkeypatch):
+    """But for one with a number, which a heading may write otherwise: RFC1071."""
+    notes.save(TALK | {"pots.md": "# Pots\n\nOf all kinds.\n\n## Velvet pots 2\n\nText.\n"})
+    read, chunks = [], Reader.chunks
+    monkeypatch.setattr(Reader, "chunks", lambda self, ids: read.append(len(ids)) or chunks(self, ids))
+    for query, texts in {"velvet pots": 1, "velvet pots 2": len(TALK) + 1}.items():
+        del read[:]
+        assert notes.found(query, mode="keyword")[0] == "pots.md"
+        assert read[0] == texts
 
 
 def test_a_word_and_its_number_among_many_words_name_no_note(notes):
