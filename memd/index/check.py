@@ -495,7 +495,7 @@ def _derived(view: View, counts: Counts, wrong: set[str], ends: Ends) -> Iterato
         f"""
         SELECT chunks.id, source, path, {FRONT}, heading, context, text, chunks.hash, signature, length,
             beyond, chunks.scripts, hidden_from
-        FROM chunks CROSS JOIN sources ON sources.id = source ORDER BY chunks.id
+        FROM whole_chunks AS chunks CROSS JOIN sources ON sources.id = source ORDER BY chunks.id
         """
     )
     for number, source, path, front, heading, context, text, *stored, hidden_from in rows:

@@ -1,7 +1,8 @@
 """The SQLite database of an index: its schema, its connections, and the translation of SQLite's errors.
 
-The full-text tables are contentless: the text is stored once, in ``chunks``, as in the file, and the indexed
-form is derived from it (``memd.text``). They can be dropped and refilled at any time.
+The full-text tables are contentless: the text is stored once, as in the file and packed in ``texts``, and the
+indexed form is derived from it (``memd.text``). They can be dropped and refilled at any time. Statements read
+texts in the view ``whole_chunks``, which unpacks them.
 
 A chunk has no reference to a row: `vectors` maps the hash of a text to a row, for each matrix. So equal texts
 are embedded once, a second matrix is built without changing any chunk, and switching to it changes one value
@@ -34,8 +35,9 @@ from memd.errors import (
     storage_error,
 )
 from memd.fsio import Failure
+from memd.index.texts import part_of
 
-SCHEMA_VERSION = 15  # of the tables; an index with another version is rebuilt
+SCHEMA_VERSION = 16  # of the tables; an index with another version is rebuilt
 
 # unicode61 keeps letters and digits; Mn and Mc keep the vowel signs of Indic scripts inside their words.
 # remove_diacritics 2 also handles code points that combine a letter with several diacritics.
@@ -132,10 +134,8 @@ CREATE TABLE chunks (
     start_line INTEGER NOT NULL,
     end_line INTEGER NOT NULL,
     start_byte INTEGER NOT NULL,           -- of the first line, that the text begins at
-    signature BLOB NOT NULL,               -- memd.index.source_rows; in front of what may fill pages
-    heading TEXT NOT NULL,
-    text TEXT NOT NULL,                    -- as in the file
-    context TEXT NOT NULL,                 -- what the model reads in front of it
+    signature BLOB NOT NULL,               -- memd.index.source_rows
+    place INTEGER NOT NULL,                -- from 0, among the chunks whose texts are packed together
     hash BLOB NOT NULL,                    -- of what the model reads
     length INTEGER NOT NULL,               -- in terms
     beyond INTEGER NOT NULL,               -- 1: beyond the first chunks of a long source, it gets no vector
@@ -149,6 +149,11 @@ CREATE INDEX chunks_by_source ON chunks (source, hidden_from);
 CREATE INDEX chunks_hidden ON chunks (hidden_from) WHERE hidden_from;
 CREATE INDEX chunks_by_hash ON chunks (hash);
 CREATE INDEX chunks_by_entry ON chunks (entry) WHERE entry != '';
+
+CREATE TABLE texts (                       -- of some consecutive chunks of a source
+    first INTEGER PRIMARY KEY REFERENCES chunks (id) ON DELETE CASCADE,
+    packed BLOB NOT NULL                   -- memd.index.texts
+) STRICT;
 
 CREATE TABLE matrices (
     number INTEGER PRIMARY KEY,            -- of its file; one that is neither active nor building is waste
@@ -195,6 +200,14 @@ CREATE TABLE outbox (                      -- of a published workspace: memd.ind
 CREATE INDEX outbox_due ON outbox (due, revision) WHERE due;
 """
 
+# The chunks with their texts; a temporary view, as it needs a function of memd's.
+WHOLE_CHUNKS = """
+    CREATE VIEW temp.whole_chunks AS
+    SELECT chunks.*, packed, unpacked(packed, place, 0) AS heading, unpacked(packed, place, 1) AS context,
+        unpacked(packed, place, 2) AS text
+    FROM main.chunks LEFT JOIN main.texts ON first = chunks.id - place
+"""
+
 # The front matter of a chunk's source, if the chunk is its first.
 FRONT = """
     CASE WHEN chunks.id = (
@@ -224,7 +237,7 @@ WRITTEN_BACK_BYTES = 4 * 1024 * 1024
 JOURNAL_LIMIT_BYTES = 64 * 1024 * 1024  # the WAL is truncated to this after a checkpoint
 # Tables in which a lost page would be noticed late or never; full-text tables have checks of their own.
 LOOKED_THROUGH = (
-    *("meta", "sources", "names", "links", "fields", "secret_fields", "chunks", "matrices"),
+    *("meta", "sources", "names", "links", "fields", "secret_fields", "chunks", "texts", "matrices"),
     *("vectors", "columns", "postings", "unembedded", "outbox"),
 )
 # Length of the log, in pages, at which `Database` checkpoints after a commit. SQLite's automatic checkpoint
@@ -300,7 +313,7 @@ class Database:
             return list(self._db.execute(statement, values))
         except apsw.Error as error:
             raise self._ours(error) from error
-        except UnicodeDecodeError as error:
+        except (ValueError, LookupError) as error:  # a text that is none, or cannot be unpacked
             raise damaged(self._path, error) from error
 
     def run_many(self, statement: str, values: Iterable[Sequence[Any]]) -> None:
@@ -447,6 +460,7 @@ def open_reader(path: Path) -> apsw.Connection:
     database.set_busy_timeout(BUSY_TIMEOUT_MS)
     for statement in (WORD_POSTINGS, TERMS, TRIGRAM_POSTINGS):
         database.execute(statement)
+    _show_texts(database)
     database.execute("PRAGMA query_only = 1")
     return database
 
@@ -467,7 +481,13 @@ def open_writer(path: Path) -> apsw.Connection:
     database.pragma("journal_size_limit", JOURNAL_LIMIT_BYTES)
     database.pragma("secure_delete", 1)
     database.pragma("foreign_keys", 1)
+    _show_texts(database)
     return database
+
+
+def _show_texts(database: apsw.Connection) -> None:
+    database.create_scalar_function("unpacked", part_of, 3, deterministic=True)
+    database.execute(WHOLE_CHUNKS)
 
 
 def follow_folder(path: Path) -> None:
@@ -557,7 +577,7 @@ def decoded(path: Path) -> Iterator[None]:
     with translated(path):
         try:
             yield
-        except (ValueError, TypeError, OverflowError) as error:
+        except (ValueError, TypeError, LookupError, OverflowError) as error:
             raise damaged(path, error) from error
 
 

@@ -21,13 +21,14 @@ from memd.index.database import FRONT, Match, damaged, decoded, open_reader, ter
 from memd.index.links import original_of
 from memd.index.postings import COUNT_BITS, Part, Stored, StoredRow, Term, key_of, part_of, stored_in
 from memd.index.source_rows import AGENTS, ARCHIVES, FORM, PEOPLE, SESSION, read_by_model, searchable
+from memd.index.texts import unpacked
 from memd.records import NOT_UTF8, Source
 
 # SQLite VM instructions between two checks of the deadline: about half a millisecond.
 STEPS = 10_000
-# In the order of StoredChunk's fields.
-CHUNK_COLUMNS = "id, source, start_line, end_line, start_byte, heading, text, entry, origin"
-CHUNK_TYPES = (int, int, int, int, int, str, str, str, str)
+# In the order of StoredChunk's fields, which has heading and text unpacked.
+CHUNK_COLUMNS = "id, source, start_line, end_line, start_byte, packed, place, entry, origin"
+CHUNK_TYPES = (int, int, int, int, int, bytes, int, str, str)
 # The function `note` runs for each row at the position in the full-text index: 0.5 µs, without reading the
 # chunk. count() avoids returning rows one by one.
 NOTED = """
@@ -73,10 +74,11 @@ KEYED = """
 """
 SEARCHED = f"""
     SELECT chunks.id, path, context, text, {FRONT}
-    FROM chunks CROSS JOIN sources ON sources.id = source WHERE chunks.id IN (SELECT value FROM json_each(?))
+    FROM whole_chunks AS chunks CROSS JOIN sources ON sources.id = source
+    WHERE chunks.id IN (SELECT value FROM json_each(?))
 """
 FENCED = f"""
-    SELECT {CHUNK_COLUMNS} FROM chunks WHERE id IN (
+    SELECT {CHUNK_COLUMNS} FROM whole_chunks WHERE id IN (
         SELECT before.id FROM json_each(?) AS asked CROSS JOIN chunks AS own ON own.id = asked.value
         CROSS JOIN chunks AS before ON before.id BETWEEN own.id - ? AND own.id - 1
         WHERE before.source = own.source
@@ -153,6 +155,7 @@ class StoredChunk(NamedTuple):
     text: str
     entry: str = ""  # id of its daily entry
     origin: str = ""  # author of that entry; "": as in the source
+    context: str = ""  # what the model reads in front of its text
 
 
 class Reader:
@@ -250,16 +253,6 @@ class Reader:
             found = self._db.execute(FENCED, (json.dumps(list(ids)), most, self._not_for))
             return [_stored(row) for row in found]
 
-    def headings(self, ids: Sequence[int]) -> dict[int, str]:
-        """Return the headings above the chunks that exist, as stored."""
-        marks = ",".join("?" * len(ids))
-        with decoded(self._path):
-            rows = self._db.execute(f"SELECT id, heading FROM chunks WHERE id IN ({marks})", tuple(ids))
-            found = dict(rows)
-            if not all(isinstance(heading, str) for heading in found.values()):
-                raise TypeError("a heading is no text")
-        return found
-
     def numbered(self, numbers: Iterable[str]) -> set[int]:
         """Return some sources whose files' names begin with one of these numbers and a hyphen."""
         return {
@@ -315,7 +308,9 @@ class Reader:
 
     def chunks_of(self, source: int, limit: int = -1) -> list[StoredChunk]:
         """Return up to *limit* chunks of a source in line order; -1: all."""
-        return self._chunks("source = ?", (source,), limit)
+        # The ids first: sorted with their texts, all of these would be unpacked.
+        ids = "SELECT id FROM chunks WHERE source = ? AND hidden_from != ? ORDER BY id LIMIT ?"
+        return self._chunks(f"id IN ({ids})", (source, self._not_for, limit))
 
     def entries(self, ids: Collection[str]) -> list[tuple[str, int]]:
         """Return (entry id, source) of the sources whose entry id is among *ids*."""
@@ -348,14 +343,6 @@ class Reader:
             (json.dumps(list(sources)),),
         )
         return [(int(source), str(front)) for source, front in found]
-
-    def contexts(self, sources: Collection[int]) -> dict[int, str]:
-        """Return chunk → its context, of the sources that exist."""
-        found = self.each(
-            "SELECT id, context FROM chunks WHERE source IN (SELECT value FROM json_each(?))",
-            (json.dumps(list(sources)),),
-        )
-        return {int(chunk): str(context) for chunk, context in found}
 
     def change_times(self) -> dict[int, int]:
         """Return source → mtime_ns of all sources, gone ones included."""
@@ -487,13 +474,11 @@ class Reader:
         """Return chunk → the share of its lines that an assistant said, where it said any."""
         return dict(self.all(SAID, (json.dumps(list(chunk_ids)),)))
 
-    def _chunks(self, which: str, values: Sequence[int], limit: int = -1) -> list[StoredChunk]:
-        """Return up to *limit* of the chunks that a condition selects, by id; -1: all."""
-        statement = (
-            f"SELECT {CHUNK_COLUMNS} FROM chunks WHERE {which} AND hidden_from != ? ORDER BY id LIMIT ?"
-        )
+    def _chunks(self, which: str, values: Sequence[int]) -> list[StoredChunk]:
+        """Return the chunks that a condition selects, by id."""
+        statement = f"SELECT {CHUNK_COLUMNS} FROM whole_chunks WHERE {which} AND hidden_from != ? ORDER BY id"
         with decoded(self._path):
-            return [_stored(row) for row in self._db.execute(statement, (*values, self._not_for, limit))]
+            return [_stored(row) for row in self._db.execute(statement, (*values, self._not_for))]
 
     def all(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of any statement: faster than `each`, and all in memory."""
@@ -690,7 +675,11 @@ def _pair(row: Any, crc: Any) -> tuple[int, int]:
 def _stored(row: Sequence[Any]) -> StoredChunk:
     if tuple(map(type, row)) != CHUNK_TYPES:
         raise TypeError(f"the chunk {row[0]!r:.20} has values of wrong types")
-    return StoredChunk(*row)
+    number, source, start_line, end_line, start_byte, packed, place, entry, origin = row
+    heading, context, text = unpacked(packed)[place]
+    return StoredChunk(
+        number, source, start_line, end_line, start_byte, heading, text, entry, origin, context
+    )
 
 
 def _numbers(row: Sequence[Any]) -> tuple[int, int, int]:

@@ -70,8 +70,7 @@ class Transaction:
         self._replace(new.path, renewed=staged is not None)
         if staged is None:
             source = self._writer.put_source(new)
-            for chunk in new.chunks:
-                self._writer.put_chunk(source.id, chunk)
+            self._writer.put_chunks(source.id, new.chunks)
         else:
             self._writer.unveil(staged.source_id, new.path, new.hash)
             source = self._writer.source_of(staged.source_id)
@@ -203,9 +202,9 @@ def stage_some(writer: Writer, staged: Staged, budget_s: float) -> bool:
     stop = time.monotonic() + budget_s
     chunks = staged.new.chunks
     while staged.stored < len(chunks):
-        for number in range(staged.stored, min(staged.stored + CHUNKS_AT_ONCE, len(chunks))):
-            writer.put_chunk(staged.source_id, chunks[number], staged.first_chunk + number)
-        staged.stored = number + 1
+        some = chunks[staged.stored : staged.stored + CHUNKS_AT_ONCE]
+        writer.put_chunks(staged.source_id, some, staged.first_chunk + staged.stored)
+        staged.stored += len(some)
         if time.monotonic() > stop:
             break
     return staged.stored == len(chunks)

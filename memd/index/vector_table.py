@@ -294,7 +294,7 @@ class VectorTable:
         while len(found) < limit:
             rows = self._database.run(
                 """
-                SELECT hash, context, text, chunk FROM unembedded JOIN chunks ON id = chunk
+                SELECT hash, context, text, chunk FROM unembedded JOIN whole_chunks ON id = chunk
                 WHERE why = 'waiting' AND chunk < ? ORDER BY chunk DESC LIMIT ?
                 """,
                 (before, limit - len(found)),
@@ -377,7 +377,7 @@ class VectorTable:
     def _waiting_of(self, path: str, limit: int) -> dict[bytes, tuple[str, str]]:
         rows = self._database.run(
             """
-            SELECT hash, context, text FROM chunks CROSS JOIN unembedded ON chunk = id
+            SELECT hash, context, text FROM whole_chunks CROSS JOIN unembedded ON chunk = id
             WHERE source = (SELECT id FROM sources WHERE path = ?) AND why = 'waiting' ORDER BY id LIMIT ?
             """,
             (path, limit),

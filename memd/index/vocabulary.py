@@ -59,7 +59,8 @@ LAST_CHARACTER = "\U0010ffff"  # sorts after any character of a term
 READ_TERMS = "SELECT term, doc FROM temp.terms WHERE term > ? AND term < ? LIMIT ?"
 LAST = "SELECT ifnull(max(id), 0) FROM chunks"
 UNREAD = f"""
-    SELECT chunks.id, path, context || text, {FRONT} FROM chunks JOIN sources ON sources.id = source
+    SELECT chunks.id, path, context || text, {FRONT}
+    FROM whole_chunks AS chunks JOIN sources ON sources.id = source
     WHERE chunks.id > ? ORDER BY chunks.id LIMIT ?
 """
 

@@ -12,6 +12,7 @@ from memd.index.links import Supersession, key_of, supersession
 from memd.index.outbox import Outbox
 from memd.index.reader import SOURCE_COLUMNS, Sources, source_of
 from memd.index.source_rows import PEOPLE, NewChunk, NewSource, shown_warning
+from memd.index.texts import TOGETHER, packed
 from memd.records import FileStamp, Source
 
 STAMP_COLUMNS = "mtime_ns, ctime_ns, size_bytes, inode"
@@ -217,25 +218,32 @@ class Writer(Database):
         self.has_waste = bool(found)
         return self.has_waste
 
-    def put_chunk(self, source_id: int, new: NewChunk, chunk_id: int | None = None) -> tuple[int, int]:
-        """Insert a chunk and its full-text rows; return its (id, length in terms)."""
+    def put_chunks(self, source_id: int, new: Sequence[NewChunk], first: int | None = None) -> None:
+        """Insert consecutive chunks with their texts and full-text rows; the first under the id *first*."""
+        for start in range(0, len(new), TOGETHER):
+            some = new[start : start + TOGETHER]
+            own = first and first + start
+            ids = [self._put_chunk(source_id, one, n, own and own + n) for n, one in enumerate(some)]
+            self.run("INSERT INTO texts VALUES (?, ?)", (ids[0], packed(some)))
+
+    def _put_chunk(self, source_id: int, new: NewChunk, place: int, chunk_id: int | None) -> int:
         length = len(self._terms(new.words))
         [[chunk_id]] = self.run(
             """
             INSERT INTO chunks
-                (id, source, start_line, end_line, start_byte, signature, heading, text, context, hash,
+                (id, source, start_line, end_line, start_byte, signature, place, hash,
                  length, beyond, scripts, entry, origin, assistant, hidden_from)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
             """,
             (
-                chunk_id, source_id, new.start_line, new.end_line, new.start_byte, new.signature, new.heading,
-                new.text, new.context, new.hash, length, new.beyond, " ".join(new.scripts),
-                new.entry, new.origin, new.assistant, new.hidden_from,
+                chunk_id, source_id, new.start_line, new.end_line, new.start_byte, new.signature, place,
+                new.hash, length, new.beyond, " ".join(new.scripts), new.entry, new.origin, new.assistant,
+                new.hidden_from,
             ),
         )  # fmt: skip
         self.run("INSERT INTO words (rowid, text) VALUES (?, ?)", (chunk_id, new.words))
         self.run("INSERT INTO trigrams (rowid, text) VALUES (?, ?)", (chunk_id, new.trigrams))
-        return cast("int", chunk_id), length
+        return cast("int", chunk_id)
 
     def chunks_of(self, source_id: int) -> list[int]:
         """Return the ids of a source's chunks, as people see them, in their order."""
@@ -308,7 +316,7 @@ class Writer(Database):
             found = self.run(
                 f"""
                 SELECT chunks.id, path, context, text, {FRONT}
-                FROM chunks CROSS JOIN sources ON sources.id = source
+                FROM whole_chunks AS chunks CROSS JOIN sources ON sources.id = source
                 WHERE {which} ORDER BY chunks.id LIMIT ?
                 """,
                 (limit,),

@@ -166,13 +166,13 @@ def words_of(view: View, source: Source) -> tuple[list[StoredChunk], list[list[s
     """
     if mask(source.path) != source.path:
         raise StoreRefusedError("its path has a secret")
-    contexts = view.reader.contexts([source.id])
     front = dict(view.reader.front_matters([source.id])).get(source.id, NO_FRONT)
     chunks = view.reader.chunks_of(source.id)
     words = []
     for place, chunk in enumerate(chunks):
-        read = read_by_model(contexts.get(chunk.id, ""), chunk.text)
-        text = paired(searchable(read, source.path, None if place else front))
+        text = paired(
+            searchable(read_by_model(chunk.context, chunk.text), source.path, None if place else front)
+        )
         words.append(view.reader.indexed_terms(text))
     return chunks, words, front
 

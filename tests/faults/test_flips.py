@@ -1,5 +1,7 @@
 """One bit that flips on the disk costs a moment, and no crash loop."""
 
+from types import SimpleNamespace
+
 import apsw
 import pytest
 from tests_support import LONG, Notes
@@ -8,6 +10,7 @@ from faults import flips
 from faults.household import household
 from memd.errors import IndexDamagedError
 from memd.index import check
+from memd.index.texts import packed, unpacked
 
 FLIPS = 2 if LONG else 1  # of each file
 
@@ -26,10 +29,15 @@ def test_a_flipped_bit_is_noticed_or_harmless(house):
 
 
 def test_a_text_that_changed_silently_is_found_by_the_daily_check(house):
-    """SQLite has no checksums: such a text is quoted, until the check compares it with its own hash."""
+    """If it is packed as it should be, it is quoted, until the check compares it with its own hash."""
     house.restore()
     with apsw.Connection(str(house.index_dir / "index.db")) as database:
-        database.execute("UPDATE chunks SET text = replace(text, 'a', 'o')")
+        for first, stored in list(database.execute("SELECT first, packed FROM texts")):
+            changed = [
+                SimpleNamespace(heading=heading, context=context, text=text.replace("a", "o"))
+                for heading, context, text in unpacked(stored)
+            ]
+            database.execute("UPDATE texts SET packed = ? WHERE first = ?", (packed(changed), first))
     database.close()
     house.daemon.start()
     assert list(house.said_at_once()) != []  # so what no note says would be seen

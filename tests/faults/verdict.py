@@ -93,7 +93,7 @@ def content_of(index: Index) -> Content:
         for path, gone_at in index.writer.run("SELECT path, gone_at FROM sources")
     }
     rows = index.writer.run(
-        "SELECT path, chunks.text FROM chunks JOIN sources ON sources.id = source ORDER BY chunks.id"
+        "SELECT path, text FROM whole_chunks AS chunks JOIN sources ON sources.id = source ORDER BY chunks.id"
     )
     texts: dict[str, list[str]] = {}
     for path, text in rows:
@@ -154,7 +154,7 @@ def _wrong_vectors(index: Index) -> Iterator[str]:
     """Compare every row with what its model makes of its text."""
     texts = {
         digest: read_by_model(context, text)
-        for digest, context, text in index.writer.run("SELECT hash, context, text FROM chunks")
+        for digest, context, text in index.writer.run("SELECT hash, context, text FROM whole_chunks")
     }
     for held in (index.matrices.active, index.matrices.building):
         if held is not None:

@@ -3,14 +3,16 @@
 import os
 import time
 from collections import Counter
+from types import SimpleNamespace
 
 import apsw
 import pytest
 
-from memd.errors import DeadlineError
+from memd.errors import DeadlineError, IndexDamagedError
 from memd.index import index as index_module
 from memd.index.check import Repair, findings, repair
 from memd.index.indexer import Suspects
+from memd.index.texts import packed
 
 NOTES = {
     "a.md": "# Title\n\nalpha zebra\n\n## Other\n\nbeta lion 浅草寺\n",
@@ -34,6 +36,12 @@ def mend(notes):
     notes.indexer.apply(sorted(done.paths), budget_s=60)
     notes.embed()
     return done
+
+
+def repacked(**changes):
+    """Return in hex the texts of b.md as they are stored, with *changes*."""
+    parts = {"heading": "", "context": "", "text": NOTES["b.md"].rstrip()} | changes
+    return packed([SimpleNamespace(**parts)]).hex()
 
 
 def planted(notes, *statements):
@@ -84,8 +92,8 @@ def test_a_sound_index_has_no_findings(settled):
         ("INSERT INTO words (rowid, text) VALUES (77, 'planted')", "words"),
         ("INSERT INTO trigrams (rowid, text) VALUES (77, 'planted')", "trigrams"),
         ("UPDATE words SET text = 'other' WHERE rowid = 3", "words"),
-        ("UPDATE chunks SET text = 'other' WHERE id = 2", "chunk"),
-        ("UPDATE chunks SET context = 'other' WHERE id = 2", "chunk"),
+        (f"UPDATE texts SET packed = x'{repacked(text='other')}' WHERE first = 2", "chunk"),
+        (f"UPDATE texts SET packed = x'{repacked(context='other')}' WHERE first = 2", "chunk"),
         ("UPDATE chunks SET hash = x'00' WHERE id = 2", "chunk"),
         ("UPDATE chunks SET signature = zeroblob(48) WHERE id = 2", "chunk"),
         ("UPDATE chunks SET length = length + 1 WHERE id = 2", "chunk"),
@@ -191,6 +199,28 @@ def test_a_damaged_database_is_a_finding_that_is_not_mended(settled, tmp_path):
     planted(copy, "PRAGMA writable_schema = 1", "DELETE FROM sqlite_schema WHERE name = 'chunks_by_source'")
     assert "database" in {one.kind for one in findings(copy.index)}
     assert not any(one.repairable for one in findings(copy.index) if one.kind == "database")
+    copy.index.close()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE texts SET packed = x'78'",
+        "UPDATE texts SET packed = substr(packed, 1, 20) WHERE first = 2",
+        "UPDATE texts SET packed = CAST(substr(packed, 1, length(packed) - 1) || x'00' AS BLOB)",
+        "DELETE FROM texts WHERE first = 2",
+        "UPDATE chunks SET place = 1 WHERE id = 2",
+    ],
+)
+def test_texts_that_cannot_be_unpacked_are_damage(settled, tmp_path, statement):
+    (tmp_path / "copy").mkdir()
+    copy = settled.crashed(tmp_path / "copy")
+    planted(copy, statement)
+    assert "database" in {one.kind for one in findings(copy.index)}
+    with pytest.raises(IndexDamagedError), copy.index.view() as view:
+        view.reader.chunks_of(view.reader.source_ids(["b.md"])["b.md"])
+    with pytest.raises(IndexDamagedError):
+        copy.index.writer.run("SELECT text FROM whole_chunks")
     copy.index.close()
 
 

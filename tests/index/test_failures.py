@@ -253,17 +253,19 @@ def test_the_log_is_cut_when_nobody_reads(notes):
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("table", "change"),
     [
-        "UPDATE chunks SET text = CAST(x'ff61' AS TEXT)",
-        "UPDATE chunks SET start_line = 'three'",
-        "UPDATE chunks SET heading = x'37'",
+        ("texts", "UPDATE texts SET packed = 'ff61'"),
+        ("texts", "UPDATE texts SET packed = x'ff61'"),
+        ("texts", "DELETE FROM texts"),
+        ("chunks", "UPDATE chunks SET place = 3"),
+        ("chunks", "UPDATE chunks SET start_line = 'three'"),
     ],
 )
-def test_a_value_that_cannot_be_there_is_damage_in_a_query(notes, change):
+def test_a_value_that_cannot_be_there_is_damage_in_a_query(notes, table, change):
     notes.save(NOTES)
     notes.index.close()
-    _without_types(notes, "chunks", change)
+    _without_types(notes, table, change)
     notes.open()
     with pytest.raises(IndexDamagedError):
         notes.search("word3")

@@ -219,13 +219,12 @@ class Life(RuleBasedStateMachine):
             columns, rows = view.snapshot.columns, view.snapshot.rows
             model = {e.model_id: e for e in (WordHashEmbedder(), OtherHashEmbedder())}
             embedder = model.get(view.snapshot.model_id)
-            contexts = view.reader.contexts(view.snapshot.sources)
             for number, row in enumerate(columns.row):
                 if columns.source[number] and row >= 0:
-                    text = contexts[number] + view.chunks([number])[number].text
+                    chunk = view.chunks([number])[number]
                     size = rows.dim * 4
                     stored = rows.buffer[row * size : (row + 1) * size]
-                    assert embedder.embed_query(text) == stored
+                    assert embedder.embed_query(chunk.context + chunk.text) == stored
 
     @invariant()
     def the_check_finds_nothing(self):
