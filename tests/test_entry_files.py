@@ -78,14 +78,11 @@ def test_an_entry_holds_what_the_agent_said_and_where_it_came_from(root):
     done = write(root, tags=["db", "#ports", "db"])
     front, body = front_and_body(root / done.path)
     assert front == {
-        "title": "Database port",
-        "topic": "infra",
-        "tags": ["db", "ports"],
+        "title": "Database port", "topic": "infra", "tags": ["db", "ports"],
         "created": "2026-05-01T09:30:00+00:00",
-        "source": {"origin": "agent", "client": "planner", "session": "s-17"},
-        "id": done.id,
+        "source": {"origin": "agent", "client": "planner", "session": "s-17"}, "id": done.id,
         "sha256": front["sha256"],
-    }
+    }  # fmt: skip
     assert body == "\nIt is 5433.\n"
     assert re.fullmatch(r"memory/infra/database-port-[0-9a-f]{6}\.md", done.path)
     assert done.path[-9:-3] == done.id[:6]
@@ -669,11 +666,8 @@ def test_what_a_killed_writer_left_is_cleared_and_nothing_else(root):
     assert left
     assert leftovers(root) == left
     stays = [
-        ".memd-write-0123.tmp",
-        ".database.md.tmp",
-        ".memd-write-0123456789abcdef.tmp~",
-        ".memd-notes.md",
-    ]
+        ".memd-write-0123.tmp", ".database.md.tmp", ".memd-write-0123456789abcdef.tmp~", ".memd-notes.md",
+    ]  # fmt: skip
     for name in stays:
         (topic / name).write_text("mine")
     (topic / f".memd-write-{'1' * 16}.tmp").symlink_to(root / "memory")

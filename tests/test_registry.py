@@ -64,19 +64,13 @@ def _written(raw: bytes) -> Callable[[Path], object]:
 
 
 DAMAGE: dict[str, Callable[[Path], object]] = {
-    "empty": _written(b""),
-    "cut": lambda path: path.write_bytes(path.read_bytes()[:-20]),
-    "no JSON": _written(b"\0\xff\xfe"),
-    "a list": _written(b"[]"),
+    "empty": _written(b""), "cut": lambda path: path.write_bytes(path.read_bytes()[:-20]),
+    "no JSON": _written(b"\0\xff\xfe"), "a list": _written(b"[]"),
     "a number for the list": _written(b'{"workspaces": 3}'),
     "entries of wrong types": _written(b'{"workspaces": [3, null, {"root": 5}, {}]}'),
-    "not absolute": _written(b'{"workspaces": [{"root": "notes"}]}'),
-    "deep": _written(b"[" * 100_000),
-    "gone": lambda path: path.unlink(),
-    "a folder": _folder,
-    "a FIFO": _fifo,
-    "a link to nowhere": _link,
-}
+    "not absolute": _written(b'{"workspaces": [{"root": "notes"}]}'), "deep": _written(b"[" * 100_000),
+    "gone": lambda path: path.unlink(), "a folder": _folder, "a FIFO": _fifo, "a link to nowhere": _link,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("damage", DAMAGE)

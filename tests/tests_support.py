@@ -201,19 +201,11 @@ class Notes:
         settings: dict[str, object] = {
             "query": query,
             "query_vec": None if mode == "keyword" else self.embedder.embed_query(query.text),
-            "model_id": self.embedder.model_id,
-            "mode": mode,
-            "fusion": "weighted",
-            "weights": None,
-            "half_life_days": 30.0,
-            "decay_floor": 0.95,
-            "min_score": 0.1,
-            "limit": limit,
-            "today": DAY,
-            "alive": lambda path: (self.root / path).exists(),
-            "expired": lambda: False,
+            "model_id": self.embedder.model_id, "mode": mode, "fusion": "weighted", "weights": None,
+            "half_life_days": 30.0, "decay_floor": 0.95, "min_score": 0.1, "limit": limit, "today": DAY,
+            "alive": lambda path: (self.root / path).exists(), "expired": lambda: False,
             "spelled": () if mode == "keyword" else spelled(query.text, self.embedder.tokenizer),
-        }
+        }  # fmt: skip
         return PreparedQuery(**{**settings, **changes})
 
     def found(self, text: str, **settings: object) -> list[str]:

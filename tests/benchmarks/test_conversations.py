@@ -105,30 +105,17 @@ def test_the_figures_are_those_computed_by_hand():
     second, third, fourth = (1 / math.log2(rank + 1) for rank in (2, 3, 4))
     third_of = {1: 0.3333, 2: 0.6667}
     assert found == {
-        "sessions: any@1": (3, third_of[2]),
-        "sessions: all@1": (3, third_of[1]),
-        "sessions: any@5": (3, 1),
-        "sessions: all@5": (3, 1),
-        "sessions: any@10": (3, 1),
-        "sessions: all@10": (3, 1),
+        "sessions: any@1": (3, third_of[2]), "sessions: all@1": (3, third_of[1]), "sessions: any@5": (3, 1),
+        "sessions: all@5": (3, 1), "sessions: any@10": (3, 1), "sessions: all@10": (3, 1),
         "sessions: ndcg@10": (3, round(((1 + third) / (1 + second) + third + 1) / 3, 4)),
-        "turns: any@1": (2, 0),
-        "turns: all@1": (2, 0),
-        "turns: any@5": (2, 1),
-        "turns: all@5": (2, 1),
-        "turns: any@10": (2, 1),
-        "turns: all@10": (2, 1),
+        "turns: any@1": (2, 0), "turns: all@1": (2, 0), "turns: any@5": (2, 1), "turns: all@5": (2, 1),
+        "turns: any@10": (2, 1), "turns: all@10": (2, 1),
         "turns: ndcg@10": (2, round(((second + fourth) / (1 + second) + fourth) / 2, 4)),
-        "hits: any@1": (2, 0.5),
-        "hits: all@1": (2, 0),
-        "hits: any@5": (2, 1),
-        "hits: all@5": (2, 1),
-        "hits: any@10": (2, 1),
-        "hits: all@10": (2, 1),
+        "hits: any@1": (2, 0.5), "hits: all@1": (2, 0), "hits: any@5": (2, 1), "hits: all@5": (2, 1),
+        "hits: any@10": (2, 1), "hits: all@10": (2, 1),
         "sessions, x: ndcg@10": (1, round((1 + third) / (1 + second), 4)),
-        "not strong: unanswerable": (1, 0),
-        "not strong: answerable": (3, third_of[1]),
-    }
+        "not strong: unanswerable": (1, 0), "not strong: answerable": (3, third_of[1]),
+    }  # fmt: skip
 
 
 def test_figures_of_enough_questions_have_an_interval():

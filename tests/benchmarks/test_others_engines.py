@@ -88,13 +88,10 @@ def test_a_corpus_is_marked_by_what_is_in_it(corpus, tmp_path):
     """An engine that was built from other vectors or more rows is not taken for one that can be kept."""
     other = clusters(tmp_path / "other.npy", ROWS, dim=32, seed=8)
     marks = {
-        corpus.mark(),
-        Corpus(ROWS, vectors=corpus.vectors).mark(),
-        Corpus(ROWS, vectors=other).mark(),
-        Corpus(ROWS - 1, vectors=corpus.vectors).mark(),
-        Corpus(ROWS, texts=corpus.texts).mark(),
+        corpus.mark(), Corpus(ROWS, vectors=corpus.vectors).mark(), Corpus(ROWS, vectors=other).mark(),
+        Corpus(ROWS - 1, vectors=corpus.vectors).mark(), Corpus(ROWS, texts=corpus.texts).mark(),
         Corpus(ROWS - 1, texts=corpus.texts).mark(),
-    }
+    }  # fmt: skip
     assert len(marks) == 6
 
 

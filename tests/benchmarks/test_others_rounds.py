@@ -90,11 +90,8 @@ def test_embedders_get_the_same_slices():
     first, *others = embedders["ours"].seen
     assert first == ("documents", ["a b", "c"])  # not counted
     assert others == [
-        ("documents", ["a b", "c"]),
-        ("queries", ["a b", "c"]),
-        ("documents", ["d"]),
-        ("queries", ["d"]),
-    ]
+        ("documents", ["a b", "c"]), ("queries", ["a b", "c"]), ("documents", ["d"]), ("queries", ["d"]),
+    ]  # fmt: skip
     assert embedders["theirs"].seen == embedders["ours"].seen
     assert documents == {"ours": [[2.0], [2.0]], "theirs": [[2.0], [2.0]]}
     assert queries["ours"] == [[0.1, 0.1], [0.1]]

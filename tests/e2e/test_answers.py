@@ -278,18 +278,12 @@ def test_an_event_loop_asks_many_things_at_once(sample):
 
 # What must be given: enough for an answer, or for an error that is the same each time.
 NEEDED: dict[str, dict[str, Any]] = {
-    "search": {"query": "weir"},
-    "search_memory": {"query": "weir"},
-    "recall": {"query": "weir"},
-    "why": {"query": "weir", "path": "1.md"},
-    "similar": {"path": "1.md"},
-    "get": {"path": "1.md"},
+    "search": {"query": "weir"}, "search_memory": {"query": "weir"}, "recall": {"query": "weir"},
+    "why": {"query": "weir", "path": "1.md"}, "similar": {"path": "1.md"}, "get": {"path": "1.md"},
     "extract_memory": {"topic": "water", "title": "Weirs", "content": "They hold it back."},
-    "forget": {"path": "memory/nothing/there.md"},
-    "workspace.remove": {"path": "/nowhere"},
-    "team.publish": {"path": "/nowhere"},
-    "team.unpublish": {"path": "/nowhere"},
-}
+    "forget": {"path": "memory/nothing/there.md"}, "workspace.remove": {"path": "/nowhere"},
+    "team.publish": {"path": "/nowhere"}, "team.unpublish": {"path": "/nowhere"},
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

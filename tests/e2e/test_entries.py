@@ -40,13 +40,10 @@ def test_an_entry_is_found_by_the_very_next_call(workspace, mode):
         written = client.call(
             "extract_memory",
             {
-                "workspace": str(root),
-                "topic": "Database",
-                "title": "Postgres: vacuum at night",
-                "content": "Autovacuum was too slow, so a cron job runs it at 3.",
-                "tags": ["ops", "#db"],
+                "workspace": str(root), "topic": "Database", "title": "Postgres: vacuum at night",
+                "content": "Autovacuum was too slow, so a cron job runs it at 3.", "tags": ["ops", "#db"],
             },
-        )
+        )  # fmt: skip
         query = "postgres autovacuum" if mode == "keyword" else "schedule for cleaning up dead table rows"
         answer = client.call("search", {"workspace": str(root), "query": query, "mode": mode})
     first = answer["hits"][0]

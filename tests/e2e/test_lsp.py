@@ -408,12 +408,8 @@ def test_a_hostile_folder_is_served(daemon, tmp_path):
 PATHS = ["n0.md", "n1.md", "n2.md", "sub/n3.md", "sub/n4 é.md"]
 STEPS = 250
 LINES = (
-    "",
-    "plain words 😀 here",
-    "王 [[{stem}]] end",
-    "e\u0301 😀 [x]({url}) [[{stem}]]",
-    "`[[{stem}]]` code",
-)
+    "", "plain words 😀 here", "王 [[{stem}]] end", "e\u0301 😀 [x]({url}) [[{stem}]]", "`[[{stem}]]` code",
+)  # fmt: skip
 
 
 class Folder:

@@ -306,28 +306,18 @@ ENTRY = {"topic": "birds", "title": "Storks", "content": "They come in April."}
 
 # Feature → a call that only a daemon with that feature answers.
 PROOF = {
-    "search": ("search", {"query": "weir"}),
-    "recall": ("recall", {"query": "weir"}),
-    "extract_memory": ("extract_memory", ENTRY),
-    "get": ("get", {"path": "1.md"}),
-    "index": ("index", {}),
-    "progress": ("index", {"progress": True}),
-    "workspaces": ("workspace.list", {}),
-    "health": ("health", {}),
-    "sync": ("search", {"query": "weir", "sync": True}),
-    "subscribe": ("subscribe", {}),
-    "check": ("check", {}),
-    "purge": ("index", {"purge": True}),
+    "search": ("search", {"query": "weir"}), "recall": ("recall", {"query": "weir"}),
+    "extract_memory": ("extract_memory", ENTRY), "get": ("get", {"path": "1.md"}), "index": ("index", {}),
+    "progress": ("index", {"progress": True}), "workspaces": ("workspace.list", {}),
+    "health": ("health", {}), "sync": ("search", {"query": "weir", "sync": True}),
+    "subscribe": ("subscribe", {}), "check": ("check", {}), "purge": ("index", {"purge": True}),
     "explain": ("search", {"query": "weir", "explain": True}),
-    "why": ("why", {"query": "weir", "path": "2.md"}),
-    "similar": ("similar", {"path": "1.md"}),
-    "debug": ("debug", {"lag_s": 0.0}),
-    "pause": ("pause", {"duration_s": 0.01}),
+    "why": ("why", {"query": "weir", "path": "2.md"}), "similar": ("similar", {"path": "1.md"}),
+    "debug": ("debug", {"lag_s": 0.0}), "pause": ("pause", {"duration_s": 0.01}),
     "history": ("history", {"path": "1.md"}),
-    "update": ("extract_memory", {"content": "They come in March."}),
-    "forget": ("forget", {}),
+    "update": ("extract_memory", {"content": "They come in March."}), "forget": ("forget", {}),
     "team": ("search", {"query": "weir", "scope": "workspace"}),
-}
+}  # fmt: skip
 
 
 def test_each_feature_that_is_named_is_there(workspace):

@@ -26,17 +26,12 @@ def into(notes, path):
 
 
 FOLDERS = {
-    "heron.md": "root",
-    "birds/heron.md": "birds",
+    "heron.md": "root", "birds/heron.md": "birds",
     "birds/stork.md": "---\naliases: [Adebar, weir]\nid: 3f2a915b7c80d1e4\n---\nstork",
-    "river/weir.md": "weir",
-    "river/lower/weir.md": "lower weir",
-    "Über.md": "umlaut",
-    "a.b.md": "dots",
-    "river/2024.md": "---\ntitle: The Old Weir\n---\ntext",
-    "Mist.md": "fog",
+    "river/weir.md": "weir", "river/lower/weir.md": "lower weir", "Über.md": "umlaut", "a.b.md": "dots",
+    "river/2024.md": "---\ntitle: The Old Weir\n---\ntext", "Mist.md": "fog",
     "fog.md": "---\ntitle: Mist\n---\nfog",
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(

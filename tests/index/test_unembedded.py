@@ -144,14 +144,11 @@ class OtherLatinEmbedder(OtherHashEmbedder):
 
 
 NOTES = {
-    "en.md": "the heron by the weir\n",
-    "zh.md": "发动机要在星期四修理好\n",
-    "ja.md": "来週は金閣寺へ行きます\n",
-    "ko.md": "회의는 목요일에 열립니다\n",
-    "ru.md": "двигатель починят в четверг\n",
-    "mixed.md": "the engine (发动机) is repaired on Thursday\n",
+    "en.md": "the heron by the weir\n", "zh.md": "发动机要在星期四修理好\n",
+    "ja.md": "来週は金閣寺へ行きます\n", "ko.md": "회의는 목요일에 열립니다\n",
+    "ru.md": "двигатель починят в четверг\n", "mixed.md": "the engine (发动机) is repaired on Thursday\n",
     "numbers.md": "1 2 3 4\n",
-}
+}  # fmt: skip
 UNREAD = {"zh.md", "ja.md", "ko.md", "ru.md"}
 
 

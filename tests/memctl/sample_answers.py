@@ -13,26 +13,14 @@ READY = {
 def hit(**changes: Any) -> dict[str, Any]:
     """Return one hit; *changes* replace its keys."""
     return {
-        "id": 7,
-        "path": "notes/genetics.md",
-        "start_line": 12,
-        "end_line": 18,
-        "heading": "Genetics > BRCA1 mutation analysis",
-        "title": "Genetics",
-        "snippet": "The BRCA1 gene is a tumour suppressor.\nBreast cancer risk rises.",
-        "score": 0.8312,
+        "id": 7, "path": "notes/genetics.md", "start_line": 12, "end_line": 18,
+        "heading": "Genetics > BRCA1 mutation analysis", "title": "Genetics",
+        "snippet": "The BRCA1 gene is a tumour suppressor.\nBreast cancer risk rises.", "score": 0.8312,
         "arms": {"vector": {"rank": 1, "score": 0.71}, "keyword": {"rank": None, "score": 0.0, "tier": None}},
-        "weights": {"vector": 0.7, "keyword": 0.3},
-        "decay": 1.0,
-        "date": "2026-05-01",
-        "date_of": "created",
-        "source": {"origin": "human"},
-        "match_line": 13,
-        "match_column": 5,
-        "match_text": "The BRCA1 gene is a tumour suppressor.",
-        "folded": [],
-        "superseded_by": [],
-    } | changes
+        "weights": {"vector": 0.7, "keyword": 0.3}, "decay": 1.0, "date": "2026-05-01",
+        "date_of": "created", "source": {"origin": "human"}, "match_line": 13, "match_column": 5,
+        "match_text": "The BRCA1 gene is a tumour suppressor.", "folded": [], "superseded_by": [],
+    } | changes  # fmt: skip
 
 
 def found(*hits: dict[str, Any], **changes: Any) -> dict[str, Any]:

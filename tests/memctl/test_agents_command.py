@@ -504,11 +504,8 @@ def test_the_environment_names_other_folders(home, monkeypatch):
     monkeypatch.setenv("CODEX_HOME", str(home / "x"))
     found = [target.path for name in ("claude-code", "codex") for target in CLIENTS[name].targets(["m"], [])]
     assert found == [
-        home / "c/.claude.json",
-        home / "c/settings.json",
-        home / "x/config.toml",
-        home / "x/hooks.json",
-    ]
+        home / "c/.claude.json", home / "c/settings.json", home / "x/config.toml", home / "x/hooks.json",
+    ]  # fmt: skip
 
 
 @pytest.fixture

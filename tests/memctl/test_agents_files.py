@@ -46,13 +46,10 @@ KEYS = ("model", "sandbox_mode", '"a b"', "'#'", "a.b", '"mcp_servers.memd".c', 
 # How others' servers may stand in a file; what holds "=" at its beginning belongs before any table
 SERVERS = (
     'mcp_servers.github.command = "gh"\nmcp_servers.github.args = ["x"]',
-    'mcp_servers."memd ".command = "x"',
-    '[mcp_servers]\ngithub.command = "gh"',
-    "[mcp_servers]",
+    'mcp_servers."memd ".command = "x"', '[mcp_servers]\ngithub.command = "gh"', "[mcp_servers]",
     '[mcp_servers.github]\ncommand = "gh"\n\n[mcp_servers.github.env]\nA = "1"',
-    ' [ mcp_servers . "github" ] # mine\nurl = "x"',
-    "[mcp_servers.memd2]\nx = 1",
-)
+    ' [ mcp_servers . "github" ] # mine\nurl = "x"', "[mcp_servers.memd2]\nx = 1",
+)  # fmt: skip
 INLINE = ('mcp_servers = { github = { command = "gh" } }', "mcp_servers = {}")
 HEADERS = ("[tui]", "[[profiles]]", '[projects."/home/[x]/#"]', "[a.memd]", "[profiles.deep]", "[[deep.er]]")
 ENDS = ("", "\n", "\n\n", "\n# the end", "  # the end, without a newline", "\n   \n\t", "\n#\n")

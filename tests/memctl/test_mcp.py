@@ -18,26 +18,14 @@ from memctl.versions import own
 SOURCE = {"id": 1, "path": "a.md", "start_line": 1, "end_line": 2, "score": 0.5, "origin": "human",
           "superseded_by": []}  # fmt: skip
 RECALLED = {
-    "text": "## a.md:1-2\nfact",
-    "tokens": 6,
-    "budget_tokens": 500,
-    "estimator": "ceil(UTF-8 bytes / 4)",
-    "sources": [SOURCE],
-    "omitted": [SOURCE | {"reason": "budget"}],
-    "confidence": "strong",
-    "degraded": [],
-    "index": {"first": False},
-    "workspace": "/home/ada/work",
-}
+    "text": "## a.md:1-2\nfact", "tokens": 6, "budget_tokens": 500, "estimator": "ceil(UTF-8 bytes / 4)",
+    "sources": [SOURCE], "omitted": [SOURCE | {"reason": "budget"}], "confidence": "strong", "degraded": [],
+    "index": {"first": False}, "workspace": "/home/ada/work",
+}  # fmt: skip
 WHY = {
-    "path": "a.md",
-    "stage": "outranked",
-    "text": "a.md:1-2 would be hit 23, and the limit is 10",
-    "advice": "memctl search --limit 23",
-    "facts": {},
-    "degraded": [],
-    "index": {"first": False},
-}
+    "path": "a.md", "stage": "outranked", "text": "a.md:1-2 would be hit 23, and the limit is 10",
+    "advice": "memctl search --limit 23", "facts": {}, "degraded": [], "index": {"first": False},
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -57,14 +45,10 @@ def daemon(root):
         "why": lambda _: WHY,
         "get": lambda _: {"path": "a.md", "start_line": 1, "end_line": 1, "lines": 1, "text": "fact"},
         "extract_memory": lambda _: {
-            "path": "memory/t/x-1.md",
-            "id": "x-1",
-            "created": "now",
-            "indexed": True,
-            "similar": [],
+            "path": "memory/t/x-1.md", "id": "x-1", "created": "now", "indexed": True, "similar": [],
         },
         "forget": lambda asked: {"path": asked["path"], "title": "T", "forgotten": True, "took_ms": 1.0},
-    }
+    }  # fmt: skip
     peer = Peer(root / "s", answers)
     peer.answers = answers
     yield peer
@@ -132,29 +116,19 @@ def test_a_search_gives_hits_as_data(root, daemon):
     assert answer.structured_content["complete"] is True
     assert answer.structured_content["hits"] == [
         {
-            "path": "notes/genetics.md",
-            "start_line": 12,
-            "end_line": 18,
-            "heading": "Genetics > BRCA1 mutation analysis",
-            "title": "Genetics",
-            "snippet": hit()["snippet"],
-            "score": 0.8312,
-            "date": "2026-05-01",
-            "source": {"origin": "human"},
-            "folded": [place],
-            "superseded_by": [],
+            "path": "notes/genetics.md", "start_line": 12, "end_line": 18,
+            "heading": "Genetics > BRCA1 mutation analysis", "title": "Genetics",
+            "snippet": hit()["snippet"], "score": 0.8312, "date": "2026-05-01",
+            "source": {"origin": "human"}, "folded": [place], "superseded_by": [],
         }
-    ]
+    ]  # fmt: skip
     assert answer.structured_content["confidence"] == "strong"
     assert answer.structured_content["note"] == ""
     assert json.loads(answer.content[0].text) == answer.structured_content
     sent = daemon.asked[0][1]
     assert (sent["workspace"], sent["query"], sent["limit"], sent["tag"]) == (
-        str(root),
-        "breast cancer",
-        3,
-        ["x"],
-    )
+        str(root), "breast cancer", 3, ["x"],
+    )  # fmt: skip
     assert "path" not in sent
     assert "sync" not in sent
 
@@ -201,12 +175,8 @@ def test_an_agent_is_told_which_words_were_corrected(root, daemon, tool):
 
 def test_an_agent_is_told_what_an_answer_lacks(root, daemon):
     index = {
-        "first": True,
-        "pending": 66,
-        "pending_vectors": 66,
-        "embedded": 0.34,
-        "left_s": {"vectors": 118},
-    }
+        "first": True, "pending": 66, "pending_vectors": 66, "embedded": 0.34, "left_s": {"vectors": 118},
+    }  # fmt: skip
     daemon.answers["search_memory"] = lambda _: found(hit(), index=index)
     note = ask(root, "search_memory", query="x").structured_content["note"]
     assert note == "meaning: 34 % of the notes, about 2 min left"

@@ -166,13 +166,9 @@ def _huge(draw: random.Random) -> str:
 
 
 MAKERS = {
-    "words": (_plain, 12),
-    "words that stand nowhere": (_absent, 12),
-    "syntax of FTS5 and SQL": (_syntax, 24),
-    "odd characters": (_odd, 16),
-    "memd's own operators": (_own, 14),
-    "everything at once": (_everything, 12),
-    "random code points": (_random, 10),
-    "other cases and forms": (_cased, 8),
+    "words": (_plain, 12), "words that stand nowhere": (_absent, 12),
+    "syntax of FTS5 and SQL": (_syntax, 24), "odd characters": (_odd, 16),
+    "memd's own operators": (_own, 14), "everything at once": (_everything, 12),
+    "random code points": (_random, 10), "other cases and forms": (_cased, 8),
     "10,000 characters": (_huge, 0.4),
-}
+}  # fmt: skip

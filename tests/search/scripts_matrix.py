@@ -98,13 +98,10 @@ def places(script: Script, word: str) -> dict[str, str]:
     """Return place → the text of the note that has the word there."""
     before, after = script.before, script.after
     found = {
-        "alone": word,
-        "start": f"{word}{after}",
-        "middle": f"{before}{word}{after}",
-        "end": f"{before}{word}",
-        "punctuation": script.marks.format(word),
+        "alone": word, "start": f"{word}{after}", "middle": f"{before}{word}{after}",
+        "end": f"{before}{word}", "punctuation": script.marks.format(word),
         "emoji": f"\U0001f9a9{word}\u2764\ufe0f",
-    }
+    }  # fmt: skip
     if not script.is_mixed:
         found |= {"glued to Latin": f"API{word}API", "glued to digits": f"2026{word}5"}
     turned = "".join(reversed(characters(word)))

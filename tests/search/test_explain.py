@@ -182,15 +182,12 @@ def test_what_each_stage_dropped_is_counted(notes):
     text = "the heron nests by the weir each spring and leaves it when the water falls in autumn\n"
     notes.save(
         {
-            "a.md": f"{text}\nmore of a\n",
-            "b.md": text,
-            "c.md": f"\n{text}",
-            "other/d.md": text,
+            "a.md": f"{text}\nmore of a\n", "b.md": text, "c.md": f"\n{text}", "other/d.md": text,
             "long.md": "\n\n".join(f"# Part {number}\n\n{'heron ' * 150}" for number in range(9)),
             "weak.md": "heron " + "something else entirely, again and again " * 40,
             "gone.md": "heron weir\n",
         }
-    )
+    )  # fmt: skip
     (notes.root / "gone.md").unlink()
     query = restricted(parse("heron -entirely"), {"path": ["*.md"]})
     _, explanation, _ = explained(notes, "heron", limit=2, query=query)

@@ -160,13 +160,9 @@ def test_every_piece_names_its_source(notes):
     assert "Source: dir/a.md:1-1 (2026-05-01, written by an agent, superseded by b.md)" in text
     [note] = ET.fromstring(recall([], [one], 500, style="xml").text)
     assert note.attrib == {
-        "path": "dir/a.md",
-        "lines": "1-1",
-        "date": "2026-05-01",
-        "origin": "agent",
-        "about": "About",
+        "path": "dir/a.md", "lines": "1-1", "date": "2026-05-01", "origin": "agent", "about": "About",
         "superseded_by": "b.md",
-    }
+    }  # fmt: skip
     assert note.text.strip() == "A fact."
 
 

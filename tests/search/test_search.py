@@ -215,13 +215,10 @@ def test_a_piece_is_found_inside_one_word_only(notes):
     """Its trigrams in several words, or in another order, are no match; case and accents make none."""
     notes.save(
         {
-            "parted.md": "xabc bcdx cde\n",
-            "turned.md": "bcdeabc\n",
-            "inside.md": "xabcdex\n",
-            "accents.md": "x\u00c1bcd\u00e9x\n",
-            "other.md": "filler\n",
+            "parted.md": "xabc bcdx cde\n", "turned.md": "bcdeabc\n", "inside.md": "xabcdex\n",
+            "accents.md": "x\u00c1bcd\u00e9x\n", "other.md": "filler\n",
         }
-    )
+    )  # fmt: skip
     assert sorted(notes.found("abcde", min_score=0.0)) == ["accents.md", "inside.md"]
     assert sorted(notes.found("\u00e1BCDe", min_score=0.0)) == ["accents.md", "inside.md"]
     assert notes.found("%bcd_", min_score=0.0) == notes.found("bcd", min_score=0.0)

@@ -108,12 +108,8 @@ def test_a_source_becomes_rows(notes):
     )
     assert ("status", "Draft") in shown.fields
     assert (row["day"], row["decays"], row["has_u"], row["revision"], row["ws"]) == (
-        DAY.replace(month=5).toordinal(),
-        0,
-        True,
-        7,
-        WS,
-    )
+        DAY.replace(month=5).toordinal(), 0, True, 7, WS,
+    )  # fmt: skip
     notes.save({"journals/2026-05-01 heron.md": "It nests.\n"})
     [diary] = published(notes)["journals/2026-05-01 heron.md"]
     assert diary["decays"] == diary["day"] == row["day"]
