@@ -37,7 +37,7 @@ from memd.errors import (
 from memd.fsio import Failure
 from memd.index.texts import part_of
 
-SCHEMA_VERSION = 16  # of the tables; an index with another version is rebuilt
+SCHEMA_VERSION = 17  # of the tables; an index with another version is rebuilt
 
 # unicode61 keeps letters and digits; Mn and Mc keep the vowel signs of Indic scripts inside their words.
 # remove_diacritics 2 also handles code points that combine a letter with several diacritics.
@@ -229,9 +229,9 @@ TERMS = "CREATE VIRTUAL TABLE temp.terms USING fts5vocab (main, words, row)"  # 
 TRIGRAM_POSTINGS = "CREATE VIRTUAL TABLE temp.trigram_postings USING fts5vocab (main, trigrams, instance)"
 
 BUSY_TIMEOUT_MS = 5000  # only memd's own checkpoint can hold the lock, for a moment
-# Chunks take 1.5 kB: 4 KiB pages would stay a quarter empty, a tenth of the whole index. Larger pages save
-# little more, and each save would write more of them to the log.
-PAGE_BYTES = 8192
+# With 8 KiB the twenty tables and indexes that are mostly empty take a tenth of a small index, and each save
+# writes more to the log; with 2 KiB the pages of FTS5, of 4 KB, do not fit into one.
+PAGE_BYTES = 4096
 # Size of the log at which SQLite checkpoints by itself, its default with 4 KiB pages.
 WRITTEN_BACK_BYTES = 4 * 1024 * 1024
 JOURNAL_LIMIT_BYTES = 64 * 1024 * 1024  # the WAL is truncated to this after a checkpoint
@@ -240,6 +240,9 @@ LOOKED_THROUGH = (
     *("meta", "sources", "names", "links", "fields", "secret_fields", "chunks", "texts", "matrices"),
     *("vectors", "columns", "postings", "unembedded", "outbox"),
 )
+# More unused pages than these are given back: merges in the full-text tables leave a sixth of a first index.
+LOOSE_PAGES, LOOSE_SHARE = 64, 1 / 16
+GIVEN_PAGES = 256  # back at once: some ms
 # Length of the log, in pages, at which `Database` checkpoints after a commit. SQLite's automatic checkpoint
 # ignores a failing disk, so that more and more acknowledged commits would exist only in the log.
 LOG_PAGES = 1000
@@ -365,6 +368,17 @@ class Database:
         if is_seen:
             self.set(SEEN, generation)
 
+    def is_loose(self) -> bool:
+        """Return whether many pages are unused."""
+        [[free], [pages]] = self.run("PRAGMA freelist_count") + self.run("PRAGMA page_count")
+        return bool(free > max(LOOSE_PAGES, LOOSE_SHARE * pages))
+
+    def give_back(self) -> bool:
+        """Give some unused pages back to the file system; return False when none is left."""
+        with self.transaction():
+            self.run(f"PRAGMA incremental_vacuum({GIVEN_PAGES})")
+        return self.run("PRAGMA freelist_count") != [(0,)]
+
     def checkpoint(self) -> bool:
         """Checkpoint as far as readers allow; return True when the log is empty."""
         self.failure.check()
@@ -417,7 +431,7 @@ class Database:
         version = self._db.pragma("user_version")
         if version == 0:
             with self.transaction():
-                self.run(SCHEMA)
+                self.run(re.sub(" +--.*", "", SCHEMA))  # SQLite would keep the comments
                 for statement in chain.from_iterable(map(full_text, FULL_TEXT)):
                     self.run(statement)
                 self.set("generation", 0)
@@ -472,6 +486,8 @@ def open_writer(path: Path) -> apsw.Connection:
     database = apsw.Connection(str(path))
     database.set_busy_timeout(BUSY_TIMEOUT_MS)
     database.pragma("page_size", PAGE_BYTES)
+    if not database.pragma("page_count"):  # an index that is there would be written to
+        database.pragma("auto_vacuum", "incremental")
     database.pragma("journal_mode", "wal")
     database.pragma("wal_autocheckpoint", WRITTEN_BACK_BYTES // PAGE_BYTES)
     # FULL: an acknowledged commit survives a power cut (0.4 ms each on ext4).

@@ -354,6 +354,8 @@ class Compaction:
                     is_merged = self._writer.merge_full_text(table, pages)
                 pages = MERGED_PAGES
                 yield
+        while self._writer.give_back():
+            yield
 
     def _replaced(self, old: Held) -> Iterator[None]:
         scripts = self._vectors.matrices()[old.number].scripts

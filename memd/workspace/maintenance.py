@@ -200,7 +200,8 @@ class Maintenance:
                     await self._compact()  # as in `purge_now`
                     await self._postings.clean()
                     self._log_is_due.set()
-            if is_worth_it(*await self._context.write(self._index.garbage)):
+            is_due = is_worth_it(*await self._context.write(self._index.garbage))
+            if is_due or await self._context.write(writer.is_loose):
                 await self._compact()
             await self._context.write(writer.checkpoint)
             if time.time() - await self._context.write(writer.get, CHECKED_AT) > CHECK_S:

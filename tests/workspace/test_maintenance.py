@@ -72,6 +72,26 @@ def test_what_is_gone_for_a_day_leaves_the_disk_and_the_rest_stays(notes, done):
     assert notes.found("word5") == ["5.md"]
 
 
+def test_pages_that_are_left_unused_are_given_back(notes, done, monkeypatch):
+    monkeypatch.setattr("memd.index.database.LOOSE_PAGES", 8)
+    writer, path = notes.index.writer, notes.state / "index.db"
+    texts = {f"n{n}.md": f"# Note {n}\n\nzebra word{n} lion{n}\n" for n in range(200)}
+    notes.save(texts, embed=False)
+    notes.remove(*list(texts)[1:], at_s=DAY_OLD)
+    while notes.index.purge(None, 50):
+        pass
+    writer.checkpoint()
+    size_bytes = path.stat().st_size
+    done(idle=False)
+    assert writer.is_loose()
+    done()
+    assert not writer.is_loose()
+    assert writer.run("PRAGMA freelist_count") == [(0,)]
+    writer.checkpoint()
+    assert path.stat().st_size < size_bytes * 3 / 4
+    assert notes.findings() == []
+
+
 def test_nothing_is_done_while_there_is_work(notes, done):
     delete(notes, write_notes(notes, 10)[:1], DAY_OLD)
     assert done(idle=False) == []
