@@ -103,7 +103,7 @@ CREATE TABLE links (                       -- of a source to others; resolved wh
 CREATE INDEX links_by_name ON links (name);
 CREATE INDEX links_superseding ON links (source) WHERE kind = 'supersedes';
 
-CREATE TABLE outlines (                    -- what a note offers to links, as it is shown
+CREATE TABLE outlines (                    -- what a note offers to links, unless that is its title above all
     source INTEGER PRIMARY KEY REFERENCES sources (id) ON DELETE CASCADE,
     aliases TEXT NOT NULL,                 -- JSON list
     headings TEXT NOT NULL                 -- JSON list of [line, level, title]
@@ -189,7 +189,7 @@ CREATE TABLE unembedded (                  -- chunks of live sources without a v
     chunk INTEGER PRIMARY KEY REFERENCES chunks (id) ON DELETE CASCADE,
     why TEXT NOT NULL                      -- memd.index.vector_table.Why
 ) STRICT;
-CREATE INDEX unembedded_by_why ON unembedded (why);
+CREATE INDEX unembedded_by_why ON unembedded (why) WHERE why != 'waiting';  -- at first all wait
 
 CREATE TABLE outbox (                      -- of a published workspace: memd.index.outbox
     path TEXT PRIMARY KEY,                 -- of a source that the team's store has, or shall have

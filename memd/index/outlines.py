@@ -10,14 +10,14 @@ from memd.records import Heading
 from memd.text import normalized
 
 CHANGED = """
-    SELECT sources.id, aliases, headings FROM sources CROSS JOIN outlines ON outlines.source = sources.id
+    SELECT id, aliases, headings, title FROM sources LEFT JOIN outlines ON source = id
     WHERE path > ? AND changed > ? AND gone_at IS NULL ORDER BY path
 """
 REMOVED = (
     "SELECT path FROM sources WHERE gone_at IS NOT NULL AND changed > ? AND path NOT GLOB '/*' ORDER BY path"
 )
 PURGED = "SELECT value FROM meta WHERE key = 'names_purged'"
-OUTLINE = "SELECT aliases, headings FROM outlines WHERE source = ?"
+OUTLINE = "SELECT aliases, headings, title FROM sources LEFT JOIN outlines ON source = id WHERE id = ?"
 
 _NO_SLUG = re.compile(r"[^\w\- ]")
 _REPEATED = re.compile(r"-\d+$")
@@ -33,14 +33,14 @@ class Outline(NamedTuple):
 
 def outlines(run: Run, after: str, since: int) -> Iterator[Outline]:
     """Yield the sources with a path after *after* that changed after the generation *since*, by path."""
-    for source, aliases, headings in run(CHANGED, (after, since)):
-        yield _outline(source, aliases, headings)
+    for source, *stored in run(CHANGED, (after, since)):
+        yield _outline(source, *stored)
 
 
 def outline(run: Run, source: int) -> Outline:
     """Return the outline of a source."""
-    for aliases, headings in run(OUTLINE, (source,)):
-        return _outline(source, aliases, headings)
+    for stored in run(OUTLINE, (source,)):
+        return _outline(source, *stored)
     return Outline(source, (), ())
 
 
@@ -79,6 +79,13 @@ def _plain(title: str) -> str:
     return " ".join(re.sub(r"[#|^:\[\]]|%%", " ", normalized("NFC", title).casefold()).split())
 
 
-def _outline(source: int, aliases: str, headings: str) -> Outline:
+def only_title(title: str) -> Heading:
+    """Return the one heading of a source of which no outline is stored: most short notes begin so."""
+    return Heading(1, 1, title)
+
+
+def _outline(source: int, aliases: str | None, headings: str | None, title: str) -> Outline:
+    if aliases is None or headings is None:
+        return Outline(source, (), (only_title(title),))
     each: Iterable[list[int | str]] = json.loads(headings)
     return Outline(source, tuple(json.loads(aliases)), tuple(Heading(*one) for one in each))  # type: ignore[arg-type]

@@ -10,6 +10,7 @@ from memd.fsio import Failure
 from memd.index.database import FRONT, Database, decoded, full_text, terms_of
 from memd.index.links import Supersession, key_of, supersession
 from memd.index.outbox import Outbox
+from memd.index.outlines import only_title
 from memd.index.reader import SOURCE_COLUMNS, Sources, source_of
 from memd.index.source_rows import PEOPLE, NewChunk, NewSource, shown_warning
 from memd.index.texts import TOGETHER, packed
@@ -164,10 +165,11 @@ class Writer(Database):
                 for place, one in enumerate(new.links)
             ),
         )
-        self.run(
-            "INSERT INTO outlines VALUES (?, ?, ?)",
-            (source_id, json.dumps(new.aliases), json.dumps(new.headings)),
-        )
+        if new.aliases or list(new.headings) != [only_title(new.title)]:
+            self.run(
+                "INSERT INTO outlines VALUES (?, ?, ?)",
+                (source_id, json.dumps(new.aliases), json.dumps(new.headings)),
+            )
         for table, fields in (("fields", new.fields), ("secret_fields", new.secret_fields)):
             self.run_many(f"INSERT INTO {table} VALUES (?, ?, ?)", ((source_id, *field) for field in fields))
         return Source(
