@@ -9,7 +9,7 @@ import msgspec
 
 from memd.index.source_rows import NewChunk
 
-TOGETHER = 4  # more save nothing in short notes, and one text costs the unpacking of all: 10 µs
+TOGETHER = 6  # more save nothing in short notes, and one text costs the unpacking of all: 10 to 15 µs
 KEPT = 256  # that stay unpacked, some 3 kB each: a search reads several of its texts twice
 _decoder = msgspec.msgpack.Decoder(list[tuple[str, str, str]])
 
