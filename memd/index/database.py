@@ -173,7 +173,7 @@ CREATE TABLE vectors (
 
 CREATE TABLE columns (                     -- memd.index.columns
     slice INTEGER PRIMARY KEY,             -- of the ids of chunks
-    stored BLOB NOT NULL,                  -- source, row of the active matrix and length of each
+    stored BLOB NOT NULL,                  -- source, row of the active matrix and length of each, packed
     crc INTEGER NOT NULL                   -- CRC-32 of the slice and what is stored
 ) STRICT;
 
