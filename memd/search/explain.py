@@ -215,7 +215,8 @@ def _keyword_part(
     [first], [end] = (edges.tolist() for edges in stretches(columns, [chunk_id]))
     average = max(columns.total_length / max(columns.count, 1), 1)
     parts_of_source = ((chunk_id, chunk_id + 1), (first, first + 1), (first, end))
-    lengths = [_length(take(columns.length, range(*stretch)), average) for stretch in parts_of_source]
+    totals = [sum(take(columns.length, range(*stretch))) for stretch in parts_of_source]
+    lengths = [Length(total, K1 * (1 - B + B * total / average)) for total in totals]
     own, in_first = (term_counts(arm, *stretch) for stretch in parts_of_source[:2])
     in_file = file_counts(arm, first, end)
     parts = tuple(
@@ -255,11 +256,6 @@ def _rank_outside(arm: VectorArm | KeywordArm, chunk_id: int) -> int:
     every = arm.every()
     [own] = take(every, [chunk_id])
     return 1 + count_above(every, arm.mask, own)
-
-
-def _length(lengths: Sequence[int], average: float) -> Length:
-    total = sum(lengths)
-    return Length(total, K1 * (1 - B + B * total / average))
 
 
 def _term_part(term: Term, counts: Sequence[int], lengths: Sequence[Length]) -> TermPart:

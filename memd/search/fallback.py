@@ -52,7 +52,7 @@ def candidates(view: View, request: PreparedQuery) -> tuple[list[Candidate], boo
         ):  # as in `score`: only words are used
             cosines, has_vectors = {}, False
     words = {} if has_vectors and request.mode == "vector" else _words(view, request, live, allowed)
-    nearest, by_words = _ranks(cosines, cosines.__getitem__), _ranks(words, words.__getitem__)
+    nearest, by_words = ranking.ranks(cosines), ranking.ranks(words)
     found = []
     expired = view.snapshot.expired(request.today)
     for number in nearest.keys() | by_words.keys():
@@ -190,11 +190,6 @@ def _expressions(view: View, query: Query) -> list[str]:
         *(f'"{term}"' for term in dict.fromkeys(exact)),
         *(f'"{term}" *' for term in dict.fromkeys(single)),
     ]
-
-
-def _ranks(scores: Iterable[int], score_of: Callable[[int], float]) -> dict[int, int]:
-    ordered: Sequence[int] = sorted(scores, key=lambda number: (-score_of(number), number))
-    return {number: rank for rank, number in enumerate(ordered, 1)}
 
 
 class NothingAlike:

@@ -186,20 +186,14 @@ def _field(text: str, today: date | None) -> "FieldTest":
     return parse(text, today)
 
 
-def _since(text: str, today: date | None) -> date:
-    return dates.span(text, today).first
+def _day(end: Literal["first", "last"], later: int = 0) -> Callable[[str, date | None], date]:
+    """Return the parser of a span's first or last day, or of one so many days later."""
 
+    def parsed(text: str, today: date | None) -> date:
+        span = dates.span(text, today)
+        return (span.first if end == "first" else span.last) + later * DAY  # OverflowError: after date.max
 
-def _until(text: str, today: date | None) -> date:
-    return dates.span(text, today).last
-
-
-def _after(text: str, today: date | None) -> date:
-    return dates.span(text, today).last + DAY  # OverflowError: no day follows date.max
-
-
-def _before(text: str, today: date | None) -> date:
-    return dates.span(text, today).first - DAY
+    return parsed
 
 
 def _nfc(name: str) -> str:
@@ -218,13 +212,13 @@ FILTER_KEYS: Final[tuple[FilterKey[Any], ...]] = (
               "only notes with this tag"),
     FilterKey(FIELD, FIELD, _field, _by_field, "all", "its front matter does not meet {value!r}", "KEY=VALUE",
               "only notes with this front matter: status=published, priority>=2, status!=draft or status"),
-    FilterKey("since", "since", _since, _from_day, "latest", _EARLY, _DATE,
+    FilterKey("since", "since", _day("first"), _from_day, "latest", _EARLY, _DATE,
               "only notes from this day or later: 2026-05-01, yesterday, 7d or last-week"),
-    FilterKey("until", "until", _until, _to_day, "earliest", _LATE, _DATE,
+    FilterKey("until", "until", _day("last"), _to_day, "earliest", _LATE, _DATE,
               "only notes from this day or earlier: 2026-05-31, or 2026-05 (that month included)"),
-    FilterKey("after", "since", _after, _from_day, "latest", _EARLY, _DATE,
+    FilterKey("after", "since", _day("last", 1), _from_day, "latest", _EARLY, _DATE,
               "only notes from a later day", option=False),
-    FilterKey("before", "until", _before, _to_day, "earliest", _LATE, _DATE,
+    FilterKey("before", "until", _day("first", -1), _to_day, "earliest", _LATE, _DATE,
               "only notes from an earlier day", option=False),
     FilterKey("-path", "-path", _as_it_is, _not(_by_path), "all", "its path matches {value!r}", "GLOB",
               "no notes whose path matches", option=False),

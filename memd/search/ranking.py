@@ -1,6 +1,6 @@
 """Ranking of candidates: weights, decay by age, floor and order. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from memd.config import Weights
@@ -81,6 +81,12 @@ def weights_read(weights: Weights, read: float) -> Weights:
 def weighted(vector: float | None, keyword: float | None, weights: Weights) -> float:
     """Return the weighted sum of the scores; an arm without a score has weight 0."""
     return weights.vector * (vector or 0.0) + weights.keyword * (keyword or 0.0)
+
+
+def ranks(scores: Mapping[int, float]) -> dict[int, int]:
+    """Return the rank of each number by its score, the highest first, ties by number."""
+    ordered = sorted(scores, key=lambda number: (-scores[number], number))
+    return {number: rank for rank, number in enumerate(ordered, 1)}
 
 
 def reciprocal_rank(ranks: Iterable[int | None]) -> float:

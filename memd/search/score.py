@@ -479,7 +479,8 @@ def fused(  # noqa: PLR0917 - what was decided before, each once
     fair = merged
     if unread and has_vector.any() and not request.unread:  # a query in their script may mean them first
         fair = np.where(np.isin(ids, list(unread)), _among(words, merged, has_vector), merged)
-    order = decay * (fair if request.fusion == "weighted" else sum(map(_reciprocal, ranks)))
+    reciprocal = (np.where(one > 0, 1 / (RRF_K + one), 0.0) for one in ranks)  # 0: the arm did not rank it
+    order = decay * (fair if request.fusion == "weighted" else sum(reciprocal))
     if names.words:
         order[at] += [len(some) for some in names.words.values()]
     if expired := snapshot.expired(request.today):
@@ -560,11 +561,6 @@ def _best_first(snapshot: Snapshot, chunks: Grouped, scores: Floats, at: Ids | N
     by_path[sorted(range(len(paths)), key=paths.__getitem__)] = np.arange(len(paths))
     place = np.searchsorted(tied, sources).clip(max=len(tied) - 1)  # irrelevant for untied chunks
     return np.lexsort((ids, by_path[place], -scores))
-
-
-def _reciprocal(ranks: Ids) -> Floats:
-    """Return 1 / (k + rank), or 0 if the arm did not rank the chunk."""
-    return np.where(ranks > 0, 1 / (RRF_K + ranks), 0.0)
 
 
 def _decays(snapshot: Snapshot, chunks: Grouped, request: PreparedQuery) -> Floats:

@@ -377,12 +377,9 @@ def _ranked(
     here: Mapping[int, _Read], prepared: PreparedQuery, named: Mapping[int, tuple[int, float]], *,
     has_words: bool,
 ) -> list[Candidate]:  # fmt: skip
-    def ranks(scores: Mapping[int, float | None]) -> dict[int, int]:
-        best = sorted((-score, number) for number, score in scores.items() if score is not None)
-        return {number: rank for rank, (_, number) in enumerate(best, 1)}
-
-    by_vector = ranks({number: one.scored.vector for number, one in here.items()})
-    by_words = ranks({number: one.scored.keyword or None for number, one in here.items() if has_words})
+    scored = [(number, one.scored.vector, one.scored.keyword) for number, one in here.items()]
+    by_vector = ranking.ranks({number: score for number, score, _ in scored if score is not None})
+    by_words = ranking.ranks({number: score for number, _, score in scored if has_words and score})
     tier = "ngram" if any(map(is_spaceless, prepared.query.pieces)) else "fts"
     is_newest = is_newest_asked(prepared.query)
     found = []
