@@ -2,6 +2,7 @@
 
 import anyio
 import pytest
+import yaml
 from agent_session import agent, files_outside_memory, hostile_entries, in_a_session
 from mcp.shared.exceptions import MCPError
 
@@ -10,6 +11,39 @@ pytestmark = pytest.mark.usefixtures("shared_daemon")
 REASONS = (
     "is a path", "is reserved", "control character", "at most 512", "is empty", "no letter", "is a link",
 )  # fmt: skip
+
+
+def test_an_agent_finds_by_meaning_what_it_stored_a_call_ago(workspace):
+    """The query shares no word with the fact, and nothing waits between the two calls."""
+    daemon, root = workspace
+    stored, found, recalled, read = in_a_session(
+        daemon,
+        root,
+        (
+            "extract_memory",
+            {
+                "topic": "code style",
+                "title": "Tabs versus spaces",
+                "content": "We settled on four blanks per level.",
+                "tags": ["style"],
+            },
+        ),
+        ("search_memory", {"query": "indentation width"}),
+        ("recall", {"query": "indentation width", "budget_tokens": 200}),
+        ("get", {"path": "memory/code-style"}),
+    )
+    assert not stored.is_error
+    path = stored.structured_content["path"]
+    assert path.startswith("memory/code-style/tabs-versus-spaces-")
+    answer = found.structured_content
+    assert (answer["mode"], answer["degraded"], answer["complete"]) == ("hybrid", [], True)
+    assert (answer["hits"][0]["path"], answer["hits"][0]["source"]["origin"]) == (path, "agent")
+    assert "four blanks" in recalled.content[0].text
+    assert path in [one["path"] for one in recalled.structured_content["sources"]]
+    assert read.is_error, "a folder is no note"
+    front = yaml.safe_load((root / path).read_text().split("---\n")[1])
+    assert (front["title"], front["tags"]) == ("Tabs versus spaces", ["style"])
+    assert front["source"] == {"origin": "agent", "client": "mcp:tester"}
 
 
 def test_a_session_outlives_the_daemon(workspace):

@@ -1,9 +1,11 @@
 """What agents get of a workspace: no private note, by whatever they ask, and no secret of the others."""
 
+import json
 from pathlib import Path
 
 import pytest
 from agent_session import in_a_session
+from daemon_process import until
 from every_call import NAMES
 
 from memctl.client import RpcError
@@ -63,6 +65,34 @@ def test_a_change_of_agents_ignore_holds_at_once(kept):
     assert {hit["path"] for hit in found} == {"memory/facts/one.md"}
     with pytest.raises(RpcError, match="agents_ignore"):
         daemon.call("workspace.configure", workspace=root, settings={"agents_ignore": ["a//"]})
+
+
+def test_agents_get_no_secret_that_stands_in_a_note_and_people_do(kept):
+    """Masked in every answer; the note itself is as it was, and found by its owner."""
+    daemon, root = kept
+    text = f"# Router\n\nThe token of the router is {TOKEN}.\n\nIts address is in the cellar.\n"
+    note = Path(root) / "router.md"
+    note.write_text(text)
+    daemon.call("sync", workspace=root)
+    until(lambda: daemon.found("token of the router", workspace=root)[:1] == ["router.md"])
+    asked = {"workspace": root, "query": "token of the router"}
+    masked = text.replace(TOKEN, "[masked: github-pat]")
+    assert "[masked: github-pat]" in daemon.call("recall", **asked)["text"]
+    assert daemon.call("get", workspace=root, path="router.md", agent=True)["text"] == masked.rstrip("\n")
+    last = daemon.call("get", workspace=root, path="router.md", agent=True, start_line=5)
+    assert last["text"] == "Its address is in the cellar."
+    results = in_a_session(
+        daemon, root, ("search_memory", {"query": "token of the router"}),
+        ("search_memory", {"query": TOKEN}), ("recall", {"query": "token of the router"}),
+        ("get", {"path": "router.md"}),
+    )  # fmt: skip
+    for result in results:
+        assert not result.is_error
+        assert TOKEN not in json.dumps(result.structured_content) + repr(result.content)
+        assert "[masked: github-pat]" in json.dumps(result.structured_content)
+    assert TOKEN in daemon.call("search", **asked)["hits"][0]["snippet"]
+    assert TOKEN in daemon.call("get", workspace=root, path="router.md")["text"]
+    assert note.read_text() == text
 
 
 def test_recall_keeps_its_budget_where_what_is_masked_grows(kept):
