@@ -15,9 +15,14 @@ from tests_support import Notes, many
 
 from tools import generate
 
-# How long an example takes says something of the machine's load and nothing of memd.
+# How long an example takes says something of the machine's load and nothing of memd. Examples make their own
+# folders, and some are large on purpose.
+_NO_FAULTS = ("too_slow", "function_scoped_fixture", "data_too_large", "large_base_example")
 settings.register_profile(
-    "memd", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=many(100)
+    "memd",
+    deadline=None,
+    suppress_health_check=[HealthCheck[name] for name in _NO_FAULTS],
+    max_examples=many(100),
 )
 settings.load_profile("memd")
 

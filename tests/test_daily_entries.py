@@ -13,7 +13,7 @@ import time
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests_support import WordTokenizer, many
 
@@ -313,7 +313,7 @@ def test_a_daily_file_that_is_no_file_is_refused(root, tmp_path, kind):
 CONTENT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=200)
 
 
-@settings(max_examples=many(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=many(60))
 @given(contents=st.lists(CONTENT.filter(str.strip), min_size=1, max_size=4), own=CONTENT)
 def test_blocks_are_told_apart_whatever_they_hold(tmp_path_factory, contents, own):
     root = tmp_path_factory.mktemp("any")

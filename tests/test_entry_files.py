@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from killed_at_a_call import DEADLY
 from patience import PATIENCE
@@ -336,7 +336,7 @@ HOSTILE = st.one_of(
 )
 
 
-@settings(max_examples=many(300), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=many(300))
 @given(topic=HOSTILE, title=HOSTILE)
 @example(topic="x", title="x" * 512)
 @example(topic="語" * 170, title="ﷺ" * 170)

@@ -5,7 +5,7 @@ import os
 
 import pytest
 from daemon_process import Daemon
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests_support import many
 
@@ -157,7 +157,7 @@ def test_more_hits_than_can_be_explained_are_refused(river):
     daemon.call("search", workspace=root, query="heron", limit=100, explain=True)
 
 
-@settings(max_examples=many(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=many(60))
 @given(
     path=st.text(min_size=1, max_size=30)
     | st.sampled_from([*NOTES, "../x", "/", ".", "a" * 5000, "a/" * 300]),

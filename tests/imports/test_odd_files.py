@@ -6,7 +6,7 @@ import signal
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from imports.conftest import answered, typed
 from imports.exports import gpt_conversation, gpt_node, gpt_text, written
@@ -169,7 +169,7 @@ def exported(client, records):
 
 
 @pytest.mark.parametrize("client", ["claude-code", "codex", "chatgpt", "claude", "discord"])
-@settings(max_examples=many(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=many(150))
 @given(records=RECORDS)
 def test_no_record_of_any_shape_ends_an_import(tmp_path, client, records):
     path = tmp_path / "rollout-odd.jsonl"

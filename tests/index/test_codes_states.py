@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from codes_support import answers, loaded, made
 from derived_life import DerivedFileLife
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
 from tests_support import LONG, OtherHashEmbedder, WordHashEmbedder
@@ -129,6 +129,4 @@ class Life(DerivedFileLife):
 
 
 TestCodesLife = Life.TestCase
-TestCodesLife.settings = settings(
-    max_examples=EXAMPLES, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
-)
+TestCodesLife.settings = settings(max_examples=EXAMPLES, stateful_step_count=20)

@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 
 from derived_life import IndexLife
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, rule
 from postings_support import damage, made, untruths
@@ -105,6 +105,4 @@ class Life(IndexLife):
 
 
 TestPostingsLife = Life.TestCase
-TestPostingsLife.settings = settings(
-    max_examples=EXAMPLES, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
-)
+TestPostingsLife.settings = settings(max_examples=EXAMPLES, stateful_step_count=30)

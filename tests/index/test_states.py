@@ -4,7 +4,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests_support import LatinEmbedder, Notes, OtherHashEmbedder, WordHashEmbedder, many
@@ -258,6 +258,4 @@ class Life(RuleBasedStateMachine):
 
 
 TestLife = Life.TestCase
-TestLife.settings = settings(
-    max_examples=EXAMPLES, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
-)
+TestLife.settings = settings(max_examples=EXAMPLES, stateful_step_count=25)

@@ -1,7 +1,7 @@
 """Near-duplicates are folded into the best one, and only those."""
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests_support import many
 
@@ -113,7 +113,7 @@ def test_more_copies_than_are_looked_at_do_not_crowd_the_answer(notes, limit):
     assert sum(path in copies for path in found) == 1
 
 
-FEW = settings(max_examples=many(15), deadline=None, suppress_health_check=list(HealthCheck))
+FEW = settings(max_examples=many(15))
 HOW = st.fixed_dictionaries(
     {"mode": st.sampled_from(["keyword", "vector", "hybrid"]), "fusion": st.sampled_from(["weighted", "rrf"])}
 )

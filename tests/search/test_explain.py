@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests_support import DAY, Notes, many
 
@@ -119,7 +119,7 @@ ASKED = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=many(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=many(40))
 @given(texts=st.lists(TEXTS, min_size=1, max_size=12), query=TEXTS, asked=ASKED, embed=st.booleans())
 def test_random_notes_and_queries_add_up(tmp_path_factory, texts, query, asked, embed):
     notes = Notes(tmp_path_factory.mktemp("notes"))

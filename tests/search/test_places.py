@@ -4,14 +4,14 @@ import random
 from functools import partial
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests_support import many
 
 from memd.search.recall import piece_of, recall
 from memd.search.snippet import section
 
-FEW = settings(max_examples=many(40), deadline=None, suppress_health_check=list(HealthCheck))
+FEW = settings(max_examples=many(40))
 HOW = st.fixed_dictionaries(
     {"mode": st.sampled_from(["keyword", "vector", "hybrid"]), "fusion": st.sampled_from(["weighted", "rrf"])}
 )

@@ -8,7 +8,7 @@ from datetime import date
 from functools import partial
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests_support import many
 
@@ -210,7 +210,7 @@ PLACE = st.text(
 )
 
 
-@settings(max_examples=many(160), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=many(160))
 @given(
     texts=st.lists(st.tuples(TEXT.filter(str.strip), PLACE, PLACE), max_size=5),
     core=st.lists(TEXT.filter(str.strip), max_size=2),

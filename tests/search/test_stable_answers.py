@@ -5,11 +5,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests_support import Notes, many
 
-FEW = settings(max_examples=many(15), deadline=None, suppress_health_check=list(HealthCheck))
+FEW = settings(max_examples=many(15))
 WORDS = ["heron", "weir", "pond", "the", "会議", "мир", "résumé", "x1", "reeds", "alder"]
 TEXTS = st.lists(st.sampled_from(WORDS), min_size=1, max_size=12).map(" ".join)
 # Long ones have several chunks, equal ones are folded, dated ones decay.

@@ -8,7 +8,7 @@ from datetime import date, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests_support import DAY, Notes, many
 
@@ -173,7 +173,7 @@ WORDS = st.lists(st.sampled_from(["heron", "weir", "stork", "mill", "otter"]), m
 EDGES = st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7)), max_size=8)
 
 
-@settings(max_examples=many(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=many(25))
 @given(texts=st.lists(WORDS, min_size=8, max_size=8), edges=EDGES)
 def test_a_higher_limit_only_adds_whoever_supersedes_whom(tmp_path_factory, texts, edges):
     """Every answer is a prefix of the one with a higher limit; who holds comes first wherever both match."""

@@ -3,7 +3,7 @@
 from datetime import date
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests_support import LatinEmbedder, Notes, many
 
@@ -184,7 +184,7 @@ QUERIES = st.lists(
 ).map(" ".join)
 
 
-@settings(max_examples=many(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=many(60))
 @given(texts=st.lists(TEXTS, min_size=1, max_size=10), gone=st.integers(0, 20), query=QUERIES, asked=ASKED)
 def test_why_agrees_with_the_search(tmp_path_factory, texts, gone, query, asked):
     """Returned with its rank where the search returns it, and never else; every rank and limit is true."""
@@ -206,7 +206,7 @@ def test_why_agrees_with_the_search(tmp_path_factory, texts, gone, query, asked)
     notes.index.close()
 
 
-@settings(max_examples=many(30), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=many(30))
 @given(query=QUERIES, asked=ASKED, seed=st.integers(0, 5))
 def test_why_of_a_line_agrees_with_the_search(tmp_path_factory, query, asked, seed):
     """For each chunk of long files: returned with the rank of the hit that shows its line, and never else."""

@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests_support import many
 
@@ -129,7 +129,7 @@ def documents(draw):
 @pytest.mark.parametrize("name", TOKENIZERS)
 @pytest.mark.parametrize("limits", [SMALL, LIMITS], ids=["small", "default"])
 def test_chunks_cover_any_document_within_the_limits(name, limits):
-    @settings(max_examples=many(150), deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=many(150))
     @given(documents())
     def holds(text):
         check(text, limits, name)
