@@ -37,6 +37,8 @@ environment:
   MEMD_WORKSPACE   the workspace, unless --workspace names one
   MEMD_SOCKET      the daemon's socket
   NO_COLOR         no colours
+  MEMCTL_EDITOR, MEMCTL_PAGER    come before VISUAL, EDITOR and PAGER
+  MEMCTL_HYPERLINK_FORMAT        what opens the paths of a page: vscode, zed, …, or none
 """
 # pages of `memctl help` that are no command's
 TOPICS = {"environment": _VARIABLES, "exit-codes": f"{exits.HELP}\n"}

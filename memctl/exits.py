@@ -54,7 +54,7 @@ exit codes:
   4  no such workspace         9  not healthy
   10 no hits, but not everything could be searched (yet): stderr says what was missing
   11 a file must be edited by hand: add or remove the lines that are printed
-  70 internal error            74 storage failed
+  70 internal error    74 storage failed    130 interrupted    141 the reader of the output has ended
   78 one of memd's folders or paths must be fixed first"""
 
 
