@@ -8,11 +8,11 @@ from contextlib import suppress
 from typing import Any
 
 from memctl import exits, workspaces
-from memctl.arguments import count, source_options, workspace_option
+from memctl.arguments import count, filled, source_options, workspace_option
 from memctl.client import Client, RpcError, Unreachable
 from memctl.commands import common
 from memctl.exits import CommandError
-from memctl.text import any_text, one_line
+from memctl.text import one_line
 
 OFFERED = 50  # completions, at most: more are no choice
 _CONDITION = re.compile(r"([^=<>!]+)(!=|>=|<=|=)")  # what values may follow
@@ -20,7 +20,7 @@ OFFER_TIMEOUT_S = 1.0  # a completion that takes longer is in the way
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("key", nargs="?", type=any_text, metavar="KEY", help="list the values of this key")
+    parser.add_argument("key", nargs="?", type=filled, metavar="KEY", help="list the values of this key")
     parser.add_argument("-n", "--limit", type=count, metavar="N", help="at most N lines (default: 100)")
     source_options(parser.add_argument_group("filters"))
     workspace_option(parser)
@@ -54,11 +54,8 @@ def run(args: Namespace) -> int:
         if more := answer["fields_total"] - len(answer["fields"]):
             common.note(f"{more:,} more: --limit N shows them")
         if not answer["fields"]:
-            common.note(
-                f"no note has a value for {args.key}: memctl fields lists the keys"
-                if args.key
-                else "no front matter"
-            )
+            value = f"a value for {args.key}: memctl fields lists the keys"
+            common.note(f"no such note has {value if args.key else 'front matter'}")
     return exits.OK if answer["fields"] else exits.NONE
 
 

@@ -58,7 +58,7 @@ def run(args: Namespace) -> int:
         if more := answer["entries_total"] - len(answer["entries"]):
             common.note(f"{more:,} newer ones: --limit N shows them")
         if not answer["entries"]:
-            common.note("no entry was written by an agent")
+            common.note("no such entry was written by an agent")
     return exits.OK if answer["entries"] else exits.NONE
 
 

@@ -95,7 +95,10 @@ def test_the_command_lists_keys_and_values(birds):
     assert (answer["fields"], answer["fields_total"]) == ([{"name": "status", "notes": 4, "values": 4}], 5)
     done = daemon.memctl("fields", "nothing", cwd=root)
     assert done.returncode == exits.NONE
-    assert "no note has a value for nothing" in done.stderr
+    assert "no such note has a value for nothing" in done.stderr
+    done = daemon.memctl("fields", "--tag", "nothing", cwd=root)
+    assert "no such note has front matter" in done.stderr
+    assert daemon.memctl("fields", "", cwd=root).returncode == exits.USAGE
 
 
 def test_completions_come_from_the_notes(birds):

@@ -100,7 +100,7 @@ def test_the_record_of_recalls_has_days_and_ids(workspace):
 def test_the_command_prints_a_line_for_each(workspace):
     daemon, root = workspace
     done = daemon.memctl("review", cwd=root)
-    assert (done.returncode, "no entry was written by an agent" in done.stderr) == (exits.NONE, True)
+    assert (done.returncode, "no such entry was written by an agent" in done.stderr) == (exits.NONE, True)
     first, second = write(workspace, OLD), write(workspace, AGAIN, derived_from="external")
     done = daemon.memctl("review", cwd=root)
     lines = done.stdout.splitlines()
