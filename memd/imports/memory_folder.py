@@ -39,7 +39,9 @@ FACTS: Mapping[str, Callable[[], list[Path]]] = {
 # The same of clients whose notes have their title in the front matter; Letta has a folder for each agent.
 NAMED: Mapping[str, Callable[[], list[Path]]] = {
     "basic-memory": lambda: [Path(os.environ.get("BASIC_MEMORY_HOME") or Path.home() / "basic-memory")],
-    "letta": lambda: sorted((Path.home() / ".letta" / "agents").glob("*/memory")),
+    "letta": lambda: (
+        sorted((all_of := Path.home() / ".letta/agents").glob("*/memory")) or [all_of / "*/memory"]
+    ),
 }
 
 

@@ -161,6 +161,7 @@ def test_two_sessions_of_one_name_have_a_page_each_and_a_link_leads_nowhere(daem
         (["cursor", "--memory", "--all-projects"], exits.USAGE, "--project DIR"),
         (["codex", "--memory", "--follow", "--dry-run"], exits.USAGE, "nothing would be written"),
         (["cursor", "--memory"], exits.NONE, "no file of cursor's in"),
+        (["letta"], exits.NONE, "/.letta/agents/*/memory: name one"),
         (["claude-code", ".", "-w", "/"], exits.WORKSPACE, "memctl init"),
     ],
 )
