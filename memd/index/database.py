@@ -245,7 +245,7 @@ LOOSE_PAGES, LOOSE_SHARE = 64, 1 / 16
 GIVEN_PAGES = 256  # back at once: some ms
 # Length of the log, in pages, at which `Database` checkpoints after a commit. SQLite's automatic checkpoint
 # ignores a failing disk, so that more and more acknowledged commits would exist only in the log.
-LOG_PAGES = 1000
+LOG_PAGES = 2000  # 8 MB
 
 SEEN = "seen_generation"  # key in meta: of the last commit that agents see
 
