@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from daemon_process import Daemon, until
+from traces import traces
 
 from clients.model_api import SAID, ModelApi
 
@@ -167,8 +168,7 @@ def test_a_real_client_stores_finds_supersedes_and_forgets(installed, daemon):
     assert stored["path"] not in [hit["path"] for hit in left["hits"]]
     until(lambda: list(root.glob("memory/archives/*/*/*.md")))
     daemon.call("sync", workspace=str(root))
-    held = [path for one in (daemon.state, root) for path in one.rglob("*") if path.is_file()]
-    assert [str(path) for path in held if TAIL.encode() in path.read_bytes().lower()] == []
+    assert traces(TAIL, daemon.state, root) == []
 
 
 class Conversation:

@@ -3,15 +3,10 @@
 import anyio
 import pytest
 from agent_session import agent
+from traces import traces
 
 CANARIES = ("zibelthurm", "quastenflug")  # a word of each entry that no other text has
 TAILS = ("belthurm", "stenflug")  # full text stores a word without what it shares with the word before it
-
-
-def traces(*folders):
-    """Return the files that hold a part of an entry."""
-    files = {path: path.read_bytes().lower() for one in folders for path in one.rglob("*") if path.is_file()}
-    return [str(path) for path, held in files.items() if any(tail.encode() in held for tail in TAILS)]
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -46,7 +41,7 @@ def test_an_agent_stores_finds_supersedes_and_forgets(workspace, mode):
             recalled = await call("recall", query="indentation width", budget_tokens=300)
             assert CANARIES[1] in recalled["text"]
             assert CANARIES[0] not in recalled["text"]
-            assert traces(daemon.state, root)
+            assert all(traces(tail, daemon.state, root) for tail in TAILS)
             await call("forget_memory", path=new["path"])
             hits = (await call("search_memory", query="tabs versus spaces"))["hits"]
             assert (hits[0]["path"], hits[0]["superseded_by"]) == (old["path"], [])
@@ -55,5 +50,5 @@ def test_an_agent_stores_finds_supersedes_and_forgets(workspace, mode):
 
     left = anyio.run(conversation)
     assert not any("code-style" in hit["path"] for hit in left["hits"])
-    assert traces(daemon.state, root) == []
+    assert [traces(tail, daemon.state, root) for tail in TAILS] == [[], []]
     assert not any(canary in daemon.log() for canary in CANARIES)

@@ -7,6 +7,7 @@ import pytest
 from daemon_process import hurried, until
 from model_server import ModelServer
 from patience import PATIENCE
+from traces import traces
 
 from memctl import exits
 from memctl.client import RpcError
@@ -29,12 +30,6 @@ def root(tmp_path):
     return root
 
 
-def traces(*folders):
-    """Return the files that hold a part of the canary."""
-    files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
-    return [str(path) for path in files if TAIL.encode() in path.read_bytes().lower()]
-
-
 def write(daemon, workspace, title="A thing"):
     return daemon.call(
         "extract_memory", workspace=workspace, topic="odd", title=title, content=f"The {CANARY} sings.\n"
@@ -50,11 +45,11 @@ def test_no_file_holds_a_trace_of_a_forgotten_entry(daemon, root):
     written = write(daemon, workspace)
     until(lambda: daemon.call("status")["workspaces"][0]["state"] == "ready")
     assert daemon.found(CANARY, workspace=workspace)[0] == written["path"]
-    assert traces(daemon.state, root)
+    assert traces(TAIL, daemon.state, root)
     vectors = daemon.call("status")["workspaces"][0]["vectors"]
     answer = daemon.call("forget", workspace=workspace, path=written["path"])
     assert (answer["path"], answer["forgotten"]) == (written["path"], True)
-    assert traces(daemon.state, root) == []
+    assert traces(TAIL, daemon.state, root) == []
     assert CANARY not in daemon.log()
     assert daemon.found(CANARY, workspace=workspace, mode="keyword") == []
     assert daemon.found("otter", workspace=workspace)[0] == other["path"]
@@ -74,8 +69,8 @@ def test_what_a_long_reader_holds_is_erased_when_it_ends(unstarted, root):
         done = daemon.memctl("forget", "-w", workspace, str(root / path))
         assert done.returncode == exits.OK
         assert "memctl index --purge waits until it is erased" in done.stderr
-        assert traces(daemon.state)
-    until(lambda: traces(daemon.state) == [], timeout_s=5)  # before the housekeeping, a minute later
+        assert traces(TAIL, daemon.state)
+    until(lambda: traces(TAIL, daemon.state) == [], timeout_s=5)  # before the housekeeping, a minute later
 
 
 def test_a_note_of_a_person_is_not_deleted(daemon, root):
@@ -110,7 +105,7 @@ def test_an_entry_that_its_owner_replaced_is_kept(daemon, root):
     assert refused.returncode == exits.REFUSED
     assert (root / path).exists()
     assert daemon.memctl("forget", "-w", workspace, "--force", str(root / path)).returncode == 0
-    assert traces(daemon.state, root) == []
+    assert traces(TAIL, daemon.state, root) == []
 
 
 def test_what_the_index_holds_of_a_deleted_entry_is_forgotten(daemon, root):
@@ -118,9 +113,9 @@ def test_what_the_index_holds_of_a_deleted_entry_is_forgotten(daemon, root):
     path = write(daemon, workspace)["path"]
     (root / path).unlink()
     until(lambda: daemon.found(CANARY, workspace=workspace, mode="keyword") == [])
-    assert traces(daemon.state)
+    assert traces(TAIL, daemon.state)
     assert daemon.call("forget", workspace=workspace, path=path)["forgotten"]
-    assert traces(daemon.state) == []
+    assert traces(TAIL, daemon.state) == []
 
 
 def test_what_was_set_aside_goes_with_what_is_forgotten(daemon, root):
@@ -141,7 +136,7 @@ def test_what_was_set_aside_goes_with_what_is_forgotten(daemon, root):
         else:
             (root / path).unlink()
             daemon.call("index", workspace=workspace, purge=True)
-        assert traces(daemon.state) == []
+        assert traces(TAIL, daemon.state) == []
         assert daemon.call("status", workspace=workspace)["workspaces"][0]["set_aside"] == []
 
 
@@ -162,12 +157,12 @@ def test_an_index_that_is_being_built_holds_nothing_of_what_is_forgotten(daemon,
     server.behaviour = "hang"
     daemon.call("index", workspace=workspace, rebuild=True, wait=False)
     until(lambda: (daemon.call("status")["workspaces"][0]["rebuilding"] or {}).get("stage") == "embed")
-    assert any(".building" in file for file in traces(daemon.state))
+    assert any(".building" in file for file in traces(TAIL, daemon.state))
     assert daemon.call("forget", workspace=workspace, path=path)["indexed"]
     server.answer_again()
     with daemon.client() as client:  # it joins the rebuild that runs
         client.call("index", {"workspace": workspace, "rebuild": True}, timeout_s=60 * PATIENCE)
-    assert traces(daemon.state) == []
+    assert traces(TAIL, daemon.state) == []
 
 
 def test_entries_are_forgotten_while_indexes_take_each_others_place(daemon, root):
@@ -177,6 +172,6 @@ def test_entries_are_forgotten_while_indexes_take_each_others_place(daemon, root
         daemon.call("index", workspace=workspace, rebuild=True, wait=False)
         assert daemon.call("forget", workspace=workspace, path=path)["forgotten"]
     daemon.call("index", workspace=workspace, rebuild=True)
-    assert traces(daemon.state, root) == []
+    assert traces(TAIL, daemon.state, root) == []
     actions = [one["action"] for one in daemon.call("journal", workspace=workspace)["records"]]
     assert actions.count("forget") == len(paths)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from daemon_process import Daemon, until
 from model_server import ModelServer
+from traces import traces
 
 from memctl import exits
 from memctl.client import RpcError
@@ -108,8 +109,7 @@ def test_what_is_forgotten_meanwhile_is_not_taken_over(daemon, server, tmp_path)
     assert daemon.call("forget", workspace=workspace, path=path)["indexed"]
     assert copies(daemon) == []
     until(lambda: facts(daemon)["vectors"] == 5)
-    files = [file for file in Path(daemon.state).rglob("*") if file.is_file()]
-    assert not any(b"ophantasm" in file.read_bytes().lower() for file in files)
+    assert traces("ophantasm", daemon.state) == []
 
 
 def test_an_entry_without_a_checksum_is_left_to_a_person(daemon, tmp_path):

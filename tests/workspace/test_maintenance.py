@@ -6,6 +6,7 @@ import pytest
 from daemon_process import until
 from patience import PATIENCE
 from tests_support import Owner, context_of
+from traces import traces
 
 from memd.errors import DeadlineError
 from memd.workspace import maintenance
@@ -68,7 +69,7 @@ def test_what_is_gone_for_a_day_leaves_the_disk_and_the_rest_stays(notes, done):
     delete(notes, paths[1:2], int(time.time()) - 3600)
     done()
     assert notes.index.writer.gone_count() == 1
-    assert not [path for path in notes.state.iterdir() if b"word0.md" in path.read_bytes()]
+    assert traces("word0.md", notes.state) == []
     assert notes.found("word5") == ["5.md"]
 
 
@@ -150,15 +151,12 @@ async def test_what_an_older_reader_holds_is_erased_when_it_ends(notes):
     context = context_of(notes)
     keeper = Maintenance(context, EmbedLoop(context, Backlog()), is_idle=lambda: False)
 
-    def traces():
-        return [path.name for path in notes.state.iterdir() if b"ophantasm" in path.read_bytes()]
-
     erasing = asyncio.create_task(keeper.keep_erasing())
     with notes.index.view_apart():
         delete(notes, ["canary.md"], int(time.time()))
         assert await keeper.purge_now("canary.md", timeout_s=0.05) == (1, False)
-        assert traces()
-    await asyncio.to_thread(until, lambda: traces() == [])
+        assert traces("ophantasm", notes.state)
+    await asyncio.to_thread(until, lambda: traces("ophantasm", notes.state) == [])
     erasing.cancel()
     await asyncio.gather(erasing, return_exceptions=True)
     assert notes.found("otter") == ["other.md"]
@@ -173,4 +171,4 @@ async def test_a_purge_waits_for_a_reader_that_ends_soon(notes):
         delete(notes, ["canary.md"], int(time.time()))
         asyncio.get_running_loop().call_later(0.1, reading.close)
         assert await keeper.purge_now("canary.md", timeout_s=60 * PATIENCE) == (1, True)
-    assert not [path.name for path in notes.state.iterdir() if b"ophantasm" in path.read_bytes()]
+    assert traces("ophantasm", notes.state) == []
