@@ -38,7 +38,7 @@ CEILINGS = {
     "benchmarks": 9_231,
 }
 
-RUNS_BYTES = 628_190  # of benchmarks/runs: the newest run of each figure; up by a million chunks, the watch
+RUNS_BYTES = 630_377  # of benchmarks/runs: the newest run of each figure; up by a second set of known items
 
 
 @pytest.mark.parametrize(("package", "ceiling"), CEILINGS.items())
