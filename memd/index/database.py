@@ -259,7 +259,9 @@ _DEVICE = (apsw.IOError, apsw.CantOpenError, apsw.ReadOnlyError, apsw.Permission
 # The last two can't come from memd's statements on intact tables: a duplicate row, a text as an id.
 _DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.ConstraintError, apsw.MismatchError)
 # SQLite reports full-text tables and schemas with lost pages or bits by messages that else mean wrong SQL.
-_LOST = re.compile(r"(SQL logic error: )?(invalid fts5|no such (fts5 )?(table|tokenizer)|error in tokenizer)")
+_LOST = re.compile(
+    r"(SQL logic error: )?(invalid fts5|no such (fts5 )?(table|column|tokenizer)|error in tokenizer|table \S+ has )"
+)
 
 
 class Database:

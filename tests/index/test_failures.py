@@ -334,6 +334,21 @@ def test_a_wrong_row_is_embedded_again(notes, change):
         assert notes.found(f"word{number} zebra lion", mode="vector")[0] == f"n{number}.md"
 
 
+def test_a_column_whose_name_has_a_flipped_bit_is_damage(notes):
+    """SQLite calls it wrong SQL."""
+    notes.save({"a.md": "heron\n"})
+    notes.index.close()
+    database = apsw.Connection(str(notes.state / "index.db"))
+    database.execute("PRAGMA writable_schema = 1")
+    changed = "UPDATE sqlite_schema SET sql = replace(sql, 'name,', 'namd,') WHERE name = 'sqlite_sequence'"
+    database.execute(changed)
+    assert database.changes() == 1
+    database.close()
+    with pytest.raises(IndexDamagedError):
+        notes.open()
+    _begin_anew(notes)
+
+
 def _raising(number):
     def fails(*_):
         raise OSError(number, os.strerror(number))
