@@ -260,7 +260,8 @@ _DEVICE = (apsw.IOError, apsw.CantOpenError, apsw.ReadOnlyError, apsw.Permission
 _DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.ConstraintError, apsw.MismatchError)
 # SQLite reports full-text tables and schemas with lost pages or bits by messages that else mean wrong SQL.
 _LOST = re.compile(
-    r"(SQL logic error: )?(invalid fts5|no such (fts5 )?(table|column|tokenizer)|error in tokenizer|table \S+ has )"
+    r"(SQL logic error: )?"
+    r"(invalid fts5|no such (fts5 )?(table|column|tokenizer)|error in tokenizer|table \S+ has )"
 )
 
 
