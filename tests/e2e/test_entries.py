@@ -9,7 +9,8 @@ import pytest
 import yaml
 from agent_session import in_a_session
 from daemon_process import Daemon
-from test_forget import CANARY, traces
+from test_forget import CANARY, TAIL
+from traces import traces
 
 from memctl import exits
 from memctl.client import RpcError
@@ -229,11 +230,11 @@ def test_a_daily_entry_is_forgotten_and_nothing_else_is(daemon, root):
     with (root / today()).open("a") as file:
         file.write("I fed the cat.\n")
     daemon.call("sync", workspace=workspace)
-    assert traces(daemon.state, root)
+    assert traces(TAIL, daemon.state, root)
     answer = daemon.call("forget", workspace=workspace, id=gone["id"])
     assert (answer["path"], answer["forgotten"]) == (today(), True)
     assert answer["title"].endswith(f"Of the {CANARY}")
-    assert traces(daemon.state, root) == []
+    assert traces(TAIL, daemon.state, root) == []
     assert daemon.found(CANARY, workspace=workspace, mode="keyword") == []
     hits = daemon.call("search", workspace=workspace, query="otter")["hits"]
     assert hits[0]["source"]["entry"] == kept["id"]
@@ -278,7 +279,7 @@ def test_memctl_adds_and_forgets_a_daily_entry(daemon, root):
     assert told["title"].endswith("Thing")
     done = daemon.memctl("forget", "-w", workspace, entry)
     assert done.stdout.startswith(f"forgot {today()}: ")
-    assert traces(daemon.state, root) == []
+    assert traces(TAIL, daemon.state, root) == []
     refused = daemon.memctl("add", "-w", workspace, "--title", "Thing", "A thing.")
     assert refused.returncode == exits.USAGE
     assert "--topic" in refused.stderr
