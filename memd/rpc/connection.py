@@ -116,9 +116,14 @@ def polled(descriptor: int) -> int:
     return next((event for _, event in poll.poll(0)), 0)
 
 
+def is_gone(descriptor: int) -> bool:
+    """Return whether a peer does not read any more; what it has sent may still be there."""
+    return bool(polled(descriptor) & (select.POLLHUP | select.POLLERR))
+
+
 def has_left(connected: socket.socket) -> bool:
     """Return whether a peer is gone and has asked nothing."""
-    if not polled(connected.fileno()) & (select.POLLHUP | select.POLLERR):
+    if not is_gone(connected.fileno()):
         return False
     try:
         return not connected.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
@@ -299,8 +304,7 @@ class Connection(asyncio.Protocol):
 
     def eof_received(self) -> bool:
         """Keep answering open requests of a client that still reads; drop one that is gone."""
-        is_gone = polled(self._descriptor) & (select.POLLHUP | select.POLLERR)
-        self._asks_no_more = self._is_owed() and not is_gone
+        self._asks_no_more = self._is_owed() and not is_gone(self._descriptor)
         return self._asks_no_more
 
     def pause_writing(self) -> None:

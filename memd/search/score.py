@@ -253,7 +253,7 @@ def _judged(view: View, request: PreparedQuery, words: Judgement, lap: Lap) -> J
     candidates = fused(view.snapshot, request, vector, keyword, names, weights, ids, unread)
     by_run = _runs(view, request, has, candidates[: runs.FIRST]) if has is not None else {}
     names_asked: Mapping[int, Called] = {}
-    if keyword and has:
+    if keyword and has is not None:
         whole = set(ids[has.at(ids) >= has.every].tolist())
         names_asked = called(
             view, request.query.text, keyword.words, candidates, by_name, day=day, whole=whole
