@@ -74,7 +74,9 @@ def run(args: Namespace) -> int:
 
 def _chain(args: Namespace, root: str) -> int:
     """Print the chain of supersession that a note belongs to."""
-    answer = common.asked("history", {"workspace": root, "path": relative_path.source(args.note, root)})
+    answer = common.asked(
+        "history", {"workspace": root, "path": relative_path.source(args.note, root, titled=True)}
+    )
     if args.json:
         common.print_json(answer)
         return exits.OK

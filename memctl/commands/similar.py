@@ -14,7 +14,7 @@ from memctl.text import any_text
 def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "source", type=any_text, metavar="PATH[:LINE]",
-        help="a note, from the current folder, as search prints it",
+        help="from the current folder, as search prints it; or the note's title",
     )  # fmt: skip
     workspace_option(parser)
     parser.add_argument("-n", "--limit", type=count, metavar="N", help="at most N hits (default: 10)")
@@ -32,7 +32,7 @@ examples:
 
 def run(args: Namespace) -> int:
     workspace = workspaces.find(args.workspace)
-    place = place_of(args.source, workspace)
+    place = place_of(args.source, workspace, titled=True)
     params = {"workspace": workspace, "path": place["path"], **common.filters(args, workspace, path="glob")}
     params |= per_file(args) | ({"line": place["start_line"]} if "start_line" in place else {})
     with common.daemon() as client:

@@ -47,9 +47,9 @@ from memd.search.spelling import near_paths
 from memd.sources.scan import WHY_NOT, Rules, hash_of_file, look, read_source
 from memd.workspace.open import OpenWorkspace
 
-_URI = "memory:///"
-_LINK = re.compile(r"\[\[([^\]|#]+)(?:#[^\]|]*)?(?:\|[^\]]*)?\]\]")
-_AT_LINES = re.compile(r"(.+?):([1-9]\d{0,8})(?:-([1-9]\d{0,8}))?", re.DOTALL)
+_URI = re.compile("^(?:memory:///|file://(?=/))")
+_AT_LINES = re.compile(r"(.+?)(?::|#L)([1-9]\d{0,8})(?:-L?([1-9]\d{0,8})|:\d+)?", re.DOTALL)
+_AROUND = " \t\r\n`\"'"  # what models put around a path
 MAX_LINKS = 50  # per direction in an answer; arbitrary: an agent reads all of them
 
 
@@ -128,18 +128,16 @@ def found_source(view: View, root: Path, name: str) -> Source | None:
 
 
 def named_source(view: View, root: Path, name: str, *, agent: bool) -> Source:
-    """Return the same. Raises NotFoundError: there is none."""
+    """Return the same, or the source of a place in another form. Raises NotFoundError: there is none."""
+    if (written := place_written(view, root, name)) is not None:
+        name = written[0]
     if source := found_source(view, root, name):
         return source
     if several := view.resolver().resolve("text", name, "").to:
         raise NotFoundError(f"several notes are called {name}, one is {several.path}: name one by its path")
-    try:
-        return source_of(view, root, name)
-    except NotFoundError as error:
-        # An agent gets the same error for missing and for hidden notes.
-        if agent or not (paths := near_paths(view, name)):
-            raise
-        raise NotFoundError(f"{error}; near it are {', '.join(paths)}") from None
+    # An agent gets the same error for missing and for hidden notes.
+    near = [] if agent else near_paths(view, name)
+    raise unknown(name, root, f"; near it are {', '.join(near)}" if near else "")
 
 
 def _place(opened: OpenWorkspace, params: GetParams, call: Call) -> _Place:
@@ -164,19 +162,26 @@ def _place(opened: OpenWorkspace, params: GetParams, call: Call) -> _Place:
 def place_written(view: View, root: Path, written: str) -> tuple[str, int, int | None] | None:
     """Return name, first line (0: none was given) and last line of a place in another form than a path.
 
-    The forms are those that memd itself prints or reads: `memory:///PATH` of a resource, `[[NAME#part|text]]`
-    of a link, and `PATH:LINE` or `PATH:LINE-LINE` of a recall, which may be a resource's. None: it is a path,
-    or a plain name.
+    The forms are those that answers, links, editors and models write: `PATH:LINE`, `PATH:LINE-LINE` and
+    `PATH:LINE:COLUMN`, `PATH#part`, `PATH#L1-L2`, URIs, percent-encoding, quotes, `[[NAME#part|text]]` and
+    `[text](PATH)`. None: it is a path, or a plain name.
     """
-    is_uri = written.startswith(_URI)
-    plain = unquote(written.removeprefix(_URI)) if is_uri else written
-    path = below(root, plain)
-    if path is None or view.snapshot.source_at(path) is None:
-        if linked := _LINK.fullmatch(written):
-            return linked[1].strip(), 0, None
+    if found_source(view, root, written) is not None:
+        return None
+    plain = written.strip(_AROUND)
+    if "[" in plain:
+        from memd.sources.links import the_link  # noqa: PLC0415 - for Markdown: most calls have none
+
+        if (link := the_link(plain)) is not None:
+            return link.target, 0, None
+    plain = unquote(_URI.sub("", plain))
+    if found_source(view, root, plain) is None:
         if at := _AT_LINES.fullmatch(plain):
             return at[1], int(at[2]), int(at[3] or at[2])
-    return (plain, 0, None) if is_uri else None
+        name, _, part = plain.partition("#")
+        if part and found_source(view, root, name) is not None:
+            return name, 0, None
+    return None if plain == written else (plain, 0, None)
 
 
 def chunk_of(view: View, chunk_id: int) -> StoredChunk:
@@ -192,15 +197,6 @@ def unknown_chunk(chunk_id: int) -> NotFoundError:
     return NotFoundError(f"there is no chunk {chunk_id} (any more): search again")
 
 
-def source_of(view: View, root: Path, path: str) -> Source:
-    """Return a live source by its path, as `below` takes it. Raises NotFoundError: there is none."""
-    wanted = below(root, path)
-    source = view.snapshot.source_at(wanted)
-    if source is None:
-        raise unknown(path, root)
-    return view.source(source.id)
-
-
 def titled(view: View, title: str) -> Source | None:
     """Return the live source with a shown title, regardless of case, if only one has it."""
     wanted = title.casefold()
@@ -208,10 +204,10 @@ def titled(view: View, title: str) -> Source | None:
     return view.source(found[0]) if len(found) == 1 else None
 
 
-def unknown(path: str, root: Path) -> NotFoundError:
+def unknown(path: str, root: Path, near: str = "") -> NotFoundError:
     """Return the error for the path of a missing or hidden source; it is the same for both."""
     named = below(root, path) or path
-    return NotFoundError(f"{named} is not an indexed source of {root}; memctl why explains the reason")
+    return NotFoundError(f"{named} is not an indexed source of {root}; memctl why explains the reason{near}")
 
 
 def on_disk(opened: OpenWorkspace, path: str, *, agent: bool) -> SourceText | None:

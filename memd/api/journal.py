@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import asdict
 from datetime import date, datetime
 
-from memd.api.get import source_of
+from memd.api.get import named_source
 from memd.api.params import HistoryParams, JournalParams
 from memd.api.results import HistoryNote, HistoryResult, JournalRecord, JournalResult
 from memd.api.search import day
@@ -80,7 +80,7 @@ def history(opened: OpenWorkspace, params: HistoryParams, call: Call) -> Packed[
     """
     with opened.view(call.is_over, agent=params.agent) as view:
         snapshot = view.snapshot
-        source = source_of(view, opened.workspace.root, params.path)
+        source = named_source(view, opened.workspace.root, params.path, agent=params.agent)
         chain = _by_day(snapshot, snapshot.supersession.chain(source.id))
         listed = chain[-MAX_NOTES:]
         links = links_out(view.reader.each, source.id, source.path, view.resolver())

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Literal
 
 from memd import daily
-from memd.api.get import below, chunk_of, note_links, source_of
+from memd.api.get import below, chunk_of, named_source, note_links
 from memd.api.hits import SCORE_DIGITS, hit_source, search_hit
 from memd.api.params import SimilarParams
 from memd.api.results import NamedChunk, NoteLinks, SimilarNote, SimilarResult
@@ -197,7 +197,7 @@ def _named(view: View, opened: OpenWorkspace, params: SimilarParams) -> StoredCh
     if params.id is not None:
         return chunk_of(view, params.id)
     assert params.path is not None
-    source = source_of(view, opened.workspace.root, params.path)
+    source = named_source(view, opened.workspace.root, params.path, agent=params.agent)
     for chunk in view.reader.chunks_of(source.id):
         if params.line is None or chunk.start_line <= params.line <= chunk.end_line:
             return chunk

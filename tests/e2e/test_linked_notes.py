@@ -144,11 +144,15 @@ def test_get_takes_a_title_and_names_near_paths(vault):
     for written, lines in (
         ("weir", (1, None)), ("[[Weir#Sluice|there]]", (1, None)), ("memory:///river/weir%2Emd", (1, None)),
         ("river/weir.md:1", (1, 1)), ("birds/heron.md:2-4", (2, 4)),
-        ("memory:///birds/heron.md:2-4", (2, 4)),
+        ("memory:///birds/heron.md:2-4", (2, 4)), (f"file://{root}/river/weir%2Emd", (1, None)),
+        ("river/weir.md:1:7", (1, 1)), ("birds/heron.md#L2-L4", (2, 4)), ("weir.md#sluice", (1, None)),
+        ("`river/weir.md`", (1, None)), ("![[weir|300]]", (1, None)), ("[a](<weir.md#x>)", (1, None)),
     ):  # fmt: skip
         answer = daemon.call("get", workspace=str(root), path=written, agent=True)
         assert answer["path"] == ("birds/heron.md" if "heron" in written else "river/weir.md")
         assert (answer["start_line"], lines[1] or answer["end_line"]) == (lines[0], answer["end_line"])
+        assert daemon.call("links", workspace=str(root), path=written)["path"] == answer["path"]
+        daemon.call("similar", workspace=str(root), path=written)
     for place in ("a", "b"):
         (root / f"{place}.md").write_text("---\naliases: [Wehr]\n---\n")
     daemon.call("sync", workspace=str(root))
