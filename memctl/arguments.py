@@ -36,6 +36,7 @@ _VARIABLES = """\
 environment:
   MEMD_WORKSPACE   the workspace, unless --workspace names one
   MEMD_SOCKET      the daemon's socket
+  MEMD_HOOK_MS     the time that a hook may take, in milliseconds
   NO_COLOR         no colours
   MEMCTL_EDITOR, MEMCTL_PAGER    come before VISUAL, EDITOR and PAGER
   MEMCTL_HYPERLINK_FORMAT        what opens the paths of a page: vscode, zed, …, or none
@@ -319,5 +320,5 @@ def seconds(raw: str) -> float:
     except ValueError:
         value = math.nan
     if not 0 < value <= MAX_SECONDS:
-        raise argparse.ArgumentTypeError(f"{raw!r} is not a number of seconds such as 2.5")
+        raise argparse.ArgumentTypeError(f"{raw!r} is not a number of seconds, {MAX_SECONDS:g} at most")
     return value

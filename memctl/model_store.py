@@ -90,7 +90,7 @@ def installed() -> dict[str, dict[str, Any]]:
 
 def setting_of(name: str) -> str:
     """Return a model as the settings name it: its folder, or an installed one's name. Raises CommandError."""
-    if name not in records() and name in installed():
+    if name == SHIPPED or (name not in records() and name in installed()):
         return name
     record_of(name)
     return str(folder_of(name))

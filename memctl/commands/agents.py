@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from memctl import config_file, exits
+from memctl import config_file, exits, workspaces
 from memctl.agents import registration
 from memctl.agents.clients import CLIENTS, PLUGIN, AgentClient
 from memctl.agents.edits import ByHandError, Target
@@ -70,6 +70,8 @@ def run(args: Namespace) -> int:
         client = CLIENTS[args.client]
         if args.warm and not client.warm:
             raise CommandError(f"{client.title} has no hook that asks a server: leave out --warm")
+        if args.workspace and not Path(named := workspaces.absolute(args.workspace)).is_dir():
+            common.note(f"there is no folder {named} yet: until there is, {client.title} gets no notes of it")
         return _changed(
             args,
             [*registration.targets(client, args.workspace, warm=args.warm), *_instructions(args)],

@@ -138,8 +138,7 @@ def _command(args: Namespace, workspace: str) -> list[str]:
     if args.max_notes:
         options.append(f"--max-notes={args.max_notes}")
     if args.compare:
-        is_shipped = args.compare == model_store.SHIPPED  # memd's settings name the others by their folders
-        options.append(f"--compare={args.compare if is_shipped else model_store.setting_of(args.compare)}")
+        options.append(f"--compare={model_store.setting_of(args.compare)}")
     if args.no_grep:
         options.append("--no-grep")
     if args.golden and any(metric == PASSAGES for metric, _ in args.fail_under):

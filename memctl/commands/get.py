@@ -9,8 +9,7 @@ from memctl.arguments import workspace_option
 from memctl.commands import common
 from memctl.exits import CommandError
 from memctl.output import caveats
-from memctl.relative_path import shown
-from memctl.text import any_text, one_line
+from memctl.text import any_text
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -20,17 +19,12 @@ def arguments(parser: ArgumentParser) -> None:
     )  # fmt: skip
     workspace_option(parser)
     parser.add_argument(
-        "--links", action="store_true",
-        help="instead of the text, one line for each link from and to the note",
-    )  # fmt: skip
-    parser.add_argument(
         "--json", action="store_true", help="one object: path, lines, text, title, tags, hash, links"
     )
     parser.epilog = """\
 examples:
   memctl get notes/genetics.md
   memctl get notes/genetics.md:12-30
-  memctl get --links notes/genetics.md
   memctl get "Breast cancer genes"
 """
 
@@ -41,10 +35,6 @@ def run(args: Namespace) -> int:
     answer = common.asked("get", params)
     if args.json:
         common.print_json(answer)
-    elif args.links:
-        lines = _link_lines(answer, common.here())
-        print("".join(f"{line}\n" for line in lines), end="")
-        common.note(None if lines else f"no link leads out of {answer['path']} or into it")
     else:
         common.print_text(answer["text"])
         common.note(caveats.standing(answer, common.here()))
@@ -66,22 +56,3 @@ def place_of(source: str, workspace: str, *, outside: bool = False, titled: bool
         )
     path = relative_path.source(match[1], workspace, outside=outside, titled=titled)
     return {"path": path, "start_line": first, "end_line": last}
-
-
-def _link_lines(answer: dict[str, Any], cwd: str) -> list[str]:
-    """Return one line for each link from and to a note: the line of the link, and the other note."""
-    links, root = answer["links"], answer["workspace"]
-    found = []
-    for link in links["outgoing"]:
-        to = one_line(link["target"]) if link["path"] is None else shown(root, link["path"], cwd)
-        missing = "  (no such note)" if link["path"] is None else ""
-        found.append(f"out  {_where(link):<12}{to}{missing}")
-    found += [f"in   {_where(link):<12}{shown(root, link['path'], cwd)}" for link in links["incoming"]]
-    for way, label in (("outgoing", "out"), ("incoming", "in")):
-        if hidden := links[f"{way}_total"] - len(links[way]):
-            found.append(f"{label:<5}{hidden} more")
-    return found
-
-
-def _where(link: dict[str, Any]) -> str:
-    return link["kind"] if link["line"] is None else f"line {link['line']}"

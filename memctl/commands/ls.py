@@ -60,7 +60,7 @@ def run(args: Namespace) -> int:
                 skipped += 1
                 path = shown(answer["workspace"], entry["path"], here)
                 common.print_json(entry) if args.json else print(f"skipped: {path} {one_line(entry['text'])}")
-    is_empty = not given and not notes and not skipped
+    is_empty = not notes and not skipped
     for path in map(workspaces.absolute, args.paths if is_empty else ()):
         if not (os.path.lexists(path) or relative_path.has_magic(path)):
             raise CommandError(f"there is no {path}", exits.NOT_FOUND)

@@ -228,14 +228,15 @@ def _list(args: Namespace) -> int:
                 origin = f"package {record['package']} {record['version']}"
             print(one_line(f"{name}  {origin}  {facts}  licence {record['license']}"))
         if not (known or installed):
-            common.note("no model was added to the shipped one: memctl models add OWNER/NAME")
+            common.note(f"only the shipped {model_store.SHIPPED}: memctl models add OWNER/NAME adds others")
     return exits.OK if known or installed else exits.NONE
 
 
 def _use(args: Namespace) -> int:
     model = model_store.setting_of(args.name)
     root = workspaces.find(args.workspace)
-    model_store.allow(model, allowed=True)
+    if model != model_store.SHIPPED:
+        model_store.allow(model, allowed=True)
     settings = {"provider": "onnx", "model": model}
     answer = common.asked("workspace.configure", {"workspace": root, "settings": settings})
     print(f"{one_line(answer['root'])}: notes are embedded with {args.name} from now on")
@@ -243,6 +244,8 @@ def _use(args: Namespace) -> int:
 
 
 def _remove(args: Namespace) -> int:
+    if args.name == model_store.SHIPPED:
+        raise CommandError(f"{args.name} comes with memd: it cannot be removed")
     model = model_store.setting_of(args.name)
     for root in systemd.using_model(paths.state_dir(), model):
         raise CommandError(

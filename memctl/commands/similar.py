@@ -41,5 +41,5 @@ def run(args: Namespace) -> int:
     totals = (("out", answer["links"]["outgoing_total"]), ("in", answer["links"]["incoming_total"]))
     counts = [f"{total} {way}" for way, total in totals if total]
     if counts and hits.is_page(args):
-        common.note(f"links: {', '.join(counts)} (memctl get --links)")
+        common.note(f"links: {', '.join(counts)} (memctl links)")
     return status

@@ -36,6 +36,8 @@ def notes(answer: Answer, *, cwd: str | None = None, with_weak: bool = True) -> 
         parts.append(f"also searched for {corrected(corrections)}")
     if as_words := answer.get("as_words"):
         parts.append(f"searched as words: {', '.join(map(one_line, as_words))}")
+    if unmatched := answer.get("unmatched"):
+        parts.append(f"no note has {', '.join(map(one_line, unmatched))}")
     if answer.get("without"):
         parts.append(_without(answer, cwd))
     if is_nearest(answer):

@@ -104,11 +104,16 @@ def lines_of(text: str) -> list[str]:
 
 
 def last_line(path: str, count: int, start: int, end: int | None) -> int:
-    """Return the last line that is asked for of a note with *count* lines. Raises InvalidError."""
+    """Return the last line that is asked for of a note with *count* lines.
+
+    Raises:
+        InvalidError: it is before *start*.
+        NotFoundError: the note ends before *start*.
+    """
     if end is not None and end < start:
         raise InvalidError(f"$.end_line: {end} is before start_line {start}")
     if start > count:
-        raise InvalidError(f"{path} has {count} lines, not {start}")
+        raise NotFoundError(f"{path} has {count} lines, not {start}")
     return min(end or count, count)
 
 

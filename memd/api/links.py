@@ -21,7 +21,7 @@ from memd.api.results import (
     OutlineResult,
     ResolveResult,
 )
-from memd.errors import InvalidError
+from memd.errors import InvalidError, NotFoundError
 from memd.index.links import ALL, LinkOut, links_in, links_out
 from memd.index.outlines import Outline, heading_of, outlines, removed
 from memd.index.outlines import outline as stored_outline
@@ -225,7 +225,7 @@ def resolve(opened: OpenWorkspace, params: ResolveParams, call: Call) -> Packed[
                     try:
                         last = last_line(source.path, len(named.lines(source.path)), first, last)
                         where = where._replace(line=first, end_line=last)
-                    except InvalidError:
+                    except (InvalidError, NotFoundError):
                         where = where._replace(why="part")
             elif where.path is None and "/" in name:  # below the note's folder or below the root
                 starts = (root, root / PurePosixPath(params.path or "").parent)

@@ -183,6 +183,7 @@ class QueryResult(SearchedResult, frozen=True, kw_only=True):
     forms: dict[str, list[str]]  # words → their other forms in the notes, which were searched as well
     without: list[str]  # words and phrases that a minus excluded
     as_words: list[str] = []  # what looks like an operator and is searched as words: phrases that no note has
+    unmatched: list[str] | UnsetType = UNSET  # without hits: filters that no note meets, alone or together
     without_minus: WithoutMinus | None  # null unless words were excluded and no good match is left
     model_id: str | None  # of the query's vector
 

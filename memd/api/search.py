@@ -150,6 +150,7 @@ def query_frame(opened: OpenWorkspace, answer: Answer, fresh: Freshness) -> Fiel
         "forms": {word: list(forms) for word, forms in query.forms.items()},
         "without": list(query.excluded),
         "as_words": list(query.as_words),
+        "unmatched": list(answer.unmatched) or UNSET,
         "model_id": answer.prepared.model_id or None,
     }
 

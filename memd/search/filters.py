@@ -93,6 +93,15 @@ def matching(view: "View", filters: Filters) -> Iterator[Source]:
     return (source for source in globs.patient(sources) if all(test(source) for test in tests))
 
 
+def unmatched(view: "View", filters: Filters) -> list[str]:
+    """Return the filters that no live source meets; all as one text if only together they exclude each."""
+    alone = [one for one in filters if next(matching(view, (one,)), None) is None]
+    shown = [f"{BY_NAME[one.name].key}:{one.shown}" for one in alone or filters]
+    if alone or not filters:
+        return shown
+    return [" ".join(shown)] if next(matching(view, filters), None) is None else []
+
+
 def missed(view: "View", source: Source, filters: Filters) -> list[Condition]:
     """Return the conditions that a source does not meet."""
     return [condition for condition in filters if not condition.matcher(view)(source)]

@@ -15,6 +15,7 @@ from memd.search import fallback
 from memd.search.called import line_called, names_of, words_of
 from memd.search.confidence import Sureness, confidence, led, of_hit
 from memd.search.dedup import Comparison, Dedup, Likeness, fold
+from memd.search.filters import unmatched
 from memd.search.identifiers import reading
 from memd.search.keyword import with_held_phrases, with_joined_numbers
 from memd.search.later import Later, later_statements
@@ -99,6 +100,7 @@ class Answer:
     timings_ms: dict[str, float] = field(default_factory=dict)
     judged: Judgement | None = None  # the scores behind the hits; None without numpy
     cosines: CosineScale = SHIPPED_COSINES  # of the model
+    unmatched: Sequence[str] = ()  # without hits: the filters that no source meets
 
     @property
     def confidence(self) -> Confidence:
@@ -194,6 +196,7 @@ def search(view: View, prepared: PreparedQuery, words: Judgement | None = None) 
         judged=judged,
         read=judged.named.read if judged else 1.0,
         cosines=view.snapshot.cosines,
+        unmatched=() if hits else unmatched(view, prepared.query.filters),
     )
 
 

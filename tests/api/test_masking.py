@@ -21,7 +21,7 @@ MASKED = {
     "instance_id", "key", "lacking", "lacks", "left_out", "machine", "match_text", "method", "model", "name",
     "onnxruntime", "owner", "packages", "provider", "python", "reason", "rule", "server_version", "set_aside",
     "snippet", "sources", "sqlite", "system", "tags", "target", "term", "templates", "text",
-    "threads", "timings_ms", "unread",
+    "threads", "timings_ms", "unmatched", "unread",
     "title", "trouble", "unresolved", "value", "vector_arm", "version", "warning", "watching", "without",
     "words", "written",
 }  # fmt: skip

@@ -140,7 +140,7 @@ CALLS = [
     ("search_memory", {"query": "heron", "field": "status=open"}, has("field is called where here")),
     ("search_memory", {"query": "heron", "where": "state=open"}, has("has the front matter key state")),
     ("search_memory", {"query": "heron", "where": "state=open"}, has("there are ")),
-    ("search_memory", {"query": "heron", "where": "status=shut"}, lacks("no note has")),
+    ("search_memory", {"query": "heron", "where": "status=shut"}, has("no note has field:status=shut")),
     ("search_memory", {"query": "heron", "return": ["path"]}, lacks("grey heron")),
     ("search_memory", {"query": "heron", "return": "path, title"}, lacks("grey heron")),
     ("search_memory", {"query": "heron", "fields": ["path"]}, lacks("grey heron")),

@@ -73,7 +73,8 @@ def test_a_package_is_listed_used_and_given_up(daemon: Daemon, site: Path, tmp_p
     done = daemon.memctl("models", "remove", "multilingual")
     assert done.returncode == 2
     assert f"is the model of {root}" in done.stderr
-    daemon.memctl("workspaces", "configure", "-w", str(root), "model=all-MiniLM-L6-v2")
+    daemon.memctl("models", "use", "all-MiniLM-L6-v2", "-w", str(root))
+    assert daemon.memctl("models", "remove", "all-MiniLM-L6-v2").returncode == 2
     done = daemon.memctl("models", "remove", "multilingual")
     assert (done.returncode, done.stderr) == (0, "")
     assert "pip uninstall tiny-model" in done.stdout

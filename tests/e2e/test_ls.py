@@ -65,6 +65,7 @@ def test_notes_are_listed_with_their_sizes_and_skipped_files_with_the_reason(lis
         (("--tag", "bird"), "", ["heron.md"]),
         (("--skipped",), "daily", ["latin.md"]),
         (("none-such",), "", []),
+        (("none-such", "--tag", "bird"), "", []),
     ],
 )
 def test_paths_and_filters_narrow_the_list(listed, arguments, cwd, paths):

@@ -45,7 +45,8 @@ def test_filters_alone_list_the_newest(asked):
     explained = json.loads(asked("search", "--explain", "--json", "tag:alpha").stdout)
     assert [hit["score"] for hit in explained["hits"]] == [1.0, 1.0]
     assert asked("search", "--explain", "tag:alpha").returncode == exits.OK
-    assert asked("search", "--tag", "none").returncode == exits.NONE
+    done = asked("search", "--tag", "none", "happened")
+    assert (done.returncode, done.stderr) == (exits.NONE, "memctl: no note has tag:none\nmemctl: no hits\n")
     assert asked("search").returncode == exits.USAGE
 
 

@@ -204,7 +204,8 @@ def test_a_file_with_comments_is_left_to_its_owner(home, client):
 
 
 def test_what_is_written_runs_memctl(home):
-    agents(home, "install", "cursor", "--yes", "-w", "~/notes")
+    done = agents(home, "install", "cursor", "--yes", "-w", "~/notes")
+    assert f"there is no folder {home}/notes yet" in done.stderr
     server = plain(home / ".cursor/mcp.json")["mcpServers"]["memd"]
     assert server["args"] == ["mcp", "--workspace", str(home / "notes")]
     done = subprocess.run([server["command"], "--version"], capture_output=True, text=True, check=True)

@@ -201,13 +201,6 @@ def test_get_prints_the_lines_that_were_named(peer, capsys):
     assert capsys.readouterr().out == "two\nthree\n"
 
 
-def test_a_note_without_links_is_told(root, peer, capsys):
-    none = {"outgoing": [], "outgoing_total": 0, "incoming": [], "incoming_total": 0}
-    peer(get={"workspace": str(root), "path": "a.md", "text": "# A", "links": none})
-    assert main(["get", "--links", "a.md"]) == exits.OK
-    assert capsys.readouterr() == ("", "memctl: no link leads out of a.md or into it\n")
-
-
 def test_add_sends_stdin_and_prints_the_path(peer):
     daemon = peer(extract_memory={"path": "memory/t/x-1.md", "id": "1", "created": True, "similar": []})
     done = run("add", "--topic", "t", "--title", "T", "--tag", "a", "--tag", "b", stdin="föö\n".encode())

@@ -92,6 +92,21 @@ def test_a_minus_before_another_key_is_a_word():
     assert (query.filters, query.excluded) == ((), ("since:2026-05-01",))
 
 
+@pytest.mark.parametrize(
+    ("typed", "named"),
+    [
+        ("heron tag:none", ["tag:none"]),
+        ("heron path:archive/ since:2030-01-01 field:x=1", ["field:x=1", "since:2030-01-01"]),
+        ("heron path:archive/ tag:draft", ["path:archive/ tag:draft"]),
+        ("wren tag:draft", []),
+        ("wren", []),
+    ],
+)
+def test_without_hits_the_filters_are_named_that_no_note_meets(notes, typed, named):
+    notes.save(NOTES)
+    assert list(notes.search(typed, mode="keyword").unmatched) == named
+
+
 TODAY = date(2026, 6, 10)
 FRONT_MATTER_FILTERS_NOTES = {
     "a.md": "---\nstatus: Published\npriority: 3\ndue: 2026-06-01\nowner: [Ann, Bob]\n---\nA heron.\n",
