@@ -21,7 +21,7 @@ CEILINGS = {
     # names of 20,000 notes in time, frequent words first in a pass of postings, clients that left before
     # they were accepted,
     # texts read for a heading only where all of its words are, an index of 2.5 times the notes' text, flipped
-    # bits in the schema, filters that no note meets named in an answer without hits, names passed over unread.
+    # bits in the schema, filters named that no note meets, names passed over unread.
     "memd": 44_328,
     # The language server (1,862), doctor, instructions and sessions of agents, timelines, what is related
     # and what links to a hit in find; clients of agents as of today, a hook that asks the running server, a

@@ -74,6 +74,16 @@ class _Asked:
     def half(self) -> float:
         return NAME_SHARE * self.mass(self.words)
 
+    def telling(self) -> set[str]:
+        """Return words of which every name that the query may call has one: without them it lacks mass."""
+        found, left = {number for _, number in self.numbers}, self.mass(self.words)
+        for word in sorted(self.each, key=lambda word: (-self.idf.get(word, 0.0), word)):
+            found.add(word)
+            left -= self.idf.get(word, 0.0)
+            if left < self.half:
+                break
+        return found
+
 
 @lru_cache(1 << 14)
 def words_of(text: str) -> Words:
@@ -221,9 +231,10 @@ def by_titles(
     for one in candidates:
         first.setdefault(one.source, one.id)
     found: dict[int, Called] = {}
+    telling = query.telling()
     for number, chunk in first.items():
         source = sources[number]
-        if not (day or number in named or _may_name(source, query.each)):
+        if not (day or number in named or _may_name(source, telling)):
             continue
         how = _name(names_of(source.title, source.path), source.title, query)
         if number in named and named[number] and (how is None or how.added < WHOLE):
@@ -234,7 +245,7 @@ def by_titles(
 
 
 def _may_name(source: Source, words: Collection[str]) -> bool:
-    """Return whether a source's names may have a word in common with a query, without reading them.
+    """Return whether a source's names may have one of some words, without reading them.
 
     Reading them took a tenth of a search by words among 20,000 notes, whose names no cache holds.
     """

@@ -18,6 +18,7 @@ missing, related notes match nearly as well.
 """
 
 from collections.abc import Callable, Container, Iterable, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 from memd.languages import is_telling
@@ -145,7 +146,12 @@ def of_hit(hit: Candidate, answer: Confidence, cosines: CosineScale) -> Confiden
     """Return the confidence of a hit by its score before decay and the confidence of its *answer*."""
     if answer == "none":
         return "none"
-    return "strong" if (hit.merged if cosines.is_measured else hit.worded) >= STRONG else "weak"
+    return "strong" if _score(cosines)(hit) >= STRONG else "weak"
+
+
+def _score(cosines: CosineScale) -> Callable[[Candidate], float]:
+    """Return the score of a candidate that confidence counts, given the scale of its model."""
+    return attrgetter("merged" if cosines.is_measured else "worded")
 
 
 def led(
@@ -171,9 +177,7 @@ def led(
     if first is None:
         return Sureness(answer, None)
 
-    def score(one: Candidate) -> float:
-        return one.merged if cosines.is_measured else one.worded
-
+    score = _score(cosines)
     others = [one for one in candidates if one.source != first.source and one.id not in alike]
     # By score, so that the disk is asked about one of them and not about all.
     second = next((one for one in sorted(others, key=score, reverse=True) if alive(one.path)), None)
@@ -200,7 +204,8 @@ def confidence(
         reads: how well the model reads the query.
         cosines: of the model. Until it is measured, only words make an answer strong.
     """
-    good = (one for one in candidates if (one.merged if cosines.is_measured else one.worded) >= STRONG)
+    score = _score(cosines)
+    good = (one for one in candidates if score(one) >= STRONG)
     if any(alive(one.path) for one in good):
         return "strong"
     near: Iterable[Candidate] = candidates

@@ -19,7 +19,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date
-from itertools import chain
+from itertools import chain, repeat, starmap
+from operator import attrgetter
 from typing import TYPE_CHECKING, Literal
 
 from memd.config import Weights
@@ -414,7 +415,7 @@ def raised(
 ) -> list[Candidate]:
     """Return the candidates in the order with what is added to their sort keys."""
     higher = (one._replace(order=one.order + by[one.id].added) if one.id in by else one for one in candidates)
-    return sorted(higher, key=lambda one: -one.order)
+    return sorted(higher, key=attrgetter("order"), reverse=True)
 
 
 def _mask(view: View, query: Query) -> Mask:
@@ -488,15 +489,24 @@ def fused(  # noqa: PLR0917 - what was decided before, each once
     best = _best_first(snapshot, chunks, order)
     path, tier_of = snapshot.sources.path, keyword.tier_of if keyword else lambda _: None
     columns = ids, chunks.sources, ranks[0], meaning, has_vector, ranks[1], words, decay, merged, order
-    return [
-        Candidate(
-            number, source, path(source), by_vector or None, vector_score if sees else None, by_words or None,
-            word_score if has_words else None, tier_of(number), factor, used[sees], score, key,
-        )
-        for number, source, by_vector, vector_score, sees, by_words, word_score, factor, score, key in zip(
-            *(column[best].tolist() for column in columns), strict=True
-        )
-    ]  # fmt: skip
+    numbers, sources, by_vector, meanings, sees, by_words, evidence, factors, scores, keys = (
+        column[best].tolist() for column in columns
+    )
+    fields = (
+        numbers,
+        sources,
+        map(path, sources),
+        [rank or None for rank in by_vector],
+        [score if seen else None for score, seen in zip(meanings, sees, strict=True)],
+        [rank or None for rank in by_words],
+        evidence if has_words else repeat(None, len(best)),
+        map(tier_of, numbers),
+        factors,
+        [used[seen] for seen in sees],
+        scores,
+        keys,
+    )
+    return list(starmap(Candidate, zip(*fields, strict=True)))
 
 
 def _among(words: Floats, merged: Floats, others: Mask) -> Floats:

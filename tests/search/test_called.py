@@ -1,10 +1,15 @@
 """A note or section that is called like the query comes before those that only speak of it."""
 
+from datetime import date
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from memd.index.reader import Reader
+from memd.records import Source
 from memd.search.called import by_titles, words_of
 
 
@@ -124,6 +129,21 @@ def test_titles_lead_where_sources_alone_are_known(notes):
         )
         best = max(called, key=lambda one: called[one].added)
         assert next(hit.source.path for hit in answer.hits if hit.candidate.id == best) == path
+
+
+WORDS = st.lists(st.sampled_from(["git", "end", "17", "0017", "don't", "the"]), min_size=1, max_size=5)
+
+
+@given(WORDS, st.integers(0, 3), st.lists(st.sampled_from([0.0, 1.0, 1.5]), min_size=9, max_size=9))
+def test_titles_that_are_passed_over_unread_name_nothing(asked, start, idf):
+    """Whatever the words weigh."""
+    query, title = " ".join(asked), " ".join(asked[start:])
+    source = Source(1, "a/x.md", title, (), date(2026, 1, 1), "name", "")
+    terms = [
+        SimpleNamespace(text=word, idf=weight) for word, weight in zip(words_of(query), idf, strict=False)
+    ]
+    found = [by_titles(query, terms, [Hit(1, 1)], {1: source}, named) for named in ({}, {1: False})]
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize(("title", "query"), [("Où", "ou"), ("I'M", "im"), ("王の塔", "王の塔")])
