@@ -39,7 +39,7 @@ CEILINGS = {
     "benchmarks": 9_231,
 }
 
-RUNS_BYTES = 630_377  # of benchmarks/runs: the newest run of each figure; up by a second set of known items
+RUNS_BYTES = 634_881  # of benchmarks/runs: the newest run of each figure; up by a second set of known items
 
 
 @pytest.mark.parametrize(("package", "ceiling"), CEILINGS.items())
