@@ -170,7 +170,8 @@ def replacements(text: str) -> list[tuple[int, int, str]]:
 
 def masked_values(front: dict[str, object]) -> dict[str, object]:
     """Return the keys and values of a front matter with secrets masked, each value as below its key."""
-    if not find_secrets("\n".join(_pairs(front, ""))) and not _has_password(front):
+    is_plain = not find_secrets("\n".join(_pairs(front, ""))) and not _has_password(front)
+    if is_plain and not front.get(""):
         return front
     return {mask(key): _masked_value(value, key) for key, value in front.items()}
 
@@ -206,8 +207,8 @@ def _masked_value(value: object, key: str) -> object:
         return value
     if _is_password_key(key) and not _NO_PASSWORD_VALUE.match(value):
         return f"{MASK}password]"
-    named = f"{mask(key)}: "
-    return mask(named + value).removeprefix(named)
+    before, behind = (f"{mask(key)}: ", "") if key else ("---\n", "\n---")  # of lines that are no YAML
+    return mask(before + value + behind).removeprefix(before).removesuffix(behind)
 
 
 class _Token:

@@ -33,11 +33,18 @@ _TOML_FENCE = re.compile(r"\+\+\+[ \t]*")
 # YAML has no tab behind a colon or at the beginning of a line, but people do.
 _TABBED = re.compile(r"^([ ]*(?:- +){0,3}[^\s#:][^:\n]*:)\t+", re.MULTILINE)
 _INDENTED = re.compile(r"^\t+", re.MULTILINE)
+# A comment for YAML, but not for people: `- #tag`, `tags: #one #two`, `title: Issue #12`.
+_HASHED = re.compile(
+    r"""^([ ]*(?:- +){0,3}(?:(?<=- )|[^\s#:'"{\[][^:\n]*:[ ]+))"""
+    r"""((?:|\[ *|\[[^\n'"]*, *|[^\s'"{\[|>&*!#-][^\n]*? )#[^\s#].*?)([ \t\r]*)$""",
+    re.MULTILINE,
+)
+_PARTS = re.compile(r"(?<=\n)(?=[^\s#\]}-])")  # where a key of the outermost map may begin
 # Of what can be said once the last one counts, as for most parsers of YAML.
 _SAID_ONCE = frozenset(
     "title id date day created published updated lastmod valid_until evergreen derived_from private".split()  # noqa: SIM905
 )
-_KEY_AND_VALUE = re.compile(r"""([ ]*(?:- +){0,3}(?:[^\s#:'"{\[][^:]*:[ ]+|(?<=- )))([^\s|>-].*?)\s*""")
+_KEY_AND_VALUE = re.compile(r"""([ ]*(?:- +){0,3}(?:[^\s#:'"{\[][^:]*:[ ]+|(?<=- )))([^\s|>-].*?)(\s*)""")
 _PROPERTY = re.compile(r"\s*(?:- )?([^\W\d_][\w./-]*)::(?:[ \t]+(.*))?")
 _SURROGATE_OR_NUL = re.compile("[\0\ud800-\udfff]")
 
@@ -59,7 +66,8 @@ class FrontMatter:
     @property
     def tags(self) -> tuple[str, ...]:
         """The tags of lists or of comma-separated texts, each once, without ``#`` and brackets."""
-        found = (tag.strip("[] ").lstrip("#").strip() for tag in self._listed("tags", "tag"))
+        each = (tag for listed in self._listed("tags", "tag") for tag in re.split(r"\s+(?=#)", listed))
+        found = (tag.strip("[] \"'").lstrip("#").strip() for tag in each)
         return tuple(dict.fromkeys(filter(None, found)))
 
     @property
@@ -124,7 +132,7 @@ def _read_yaml(lines: Lines) -> FrontMatter:
         values = _without_traps(loaded)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 2 if error.problem_mark else 1
-        return _broken(lines, end, f"front matter is not valid YAML at line {line}")
+        return _broken(lines, end, f"front matter is not valid YAML at line {line}", _in_parts(inside))
     except (yaml.YAMLError, RecursionError, ValueError, OverflowError):  # the last two: from escapes
         return _broken(lines, end, "front matter is not valid YAML")
     if values is not None and not (isinstance(values, dict) and _is_keyed(values)):
@@ -136,7 +144,8 @@ def _read_yaml(lines: Lines) -> FrontMatter:
 
 def _loaded(inside: str) -> tuple[object, list[int]]:
     """Return what a YAML document says, and its lines that are valid only with their value in quotes."""
-    rows = _TABBED.sub(r"\1 ", _INDENTED.sub(lambda tabs: "  " * len(tabs[0]), inside)).split("\n")
+    spaced = _TABBED.sub(r"\1 ", _INDENTED.sub(lambda tabs: "  " * len(tabs[0]), inside))
+    rows = _HASHED.sub(_in_quotes, spaced).split("\n")
     quoted: list[int] = []
     while True:
         try:
@@ -155,8 +164,31 @@ def _loaded(inside: str) -> tuple[object, list[int]]:
             if not found or (len(quoted) + 1) * len(inside) > MAX_BYTES:
                 raise
             line, match = next(iter(found.items()))
-            rows[line] = "{}'{}'".format(match[1], match[2].replace("'", "''"))
+            rows[line] = _in_quotes(match)
             quoted.append(line)
+
+
+def _in_quotes(found: re.Match[str]) -> str:
+    return "{}'{}'{}".format(found[1], found[2].replace("'", "''"), found[3])
+
+
+def _in_parts(inside: str) -> dict[str, object]:
+    """Return the keys that are YAML one by one, and under "" what is none; {} if it is rather prose."""
+    parts: dict[bool, list[str]] = {False: [], True: []}
+    for part in _PARTS.split(inside):
+        is_line = "\n" not in part.strip()  # of a long list, each try to quote a value would read all
+        try:
+            one = _loaded(part)[0] if is_line else yaml.load(part, Loader=_Loader)  # noqa: S506 - as above
+        except (yaml.YAMLError, RecursionError, ValueError, OverflowError):
+            one = None
+        parts[isinstance(one, dict)].append(part)
+    try:
+        values = _without_traps(_loaded("".join(parts[True]))[0])
+    except yaml.YAMLError:
+        return {}
+    if not isinstance(values, dict) or not _has_usual_key(values):
+        return {}
+    return {**values, "": "".join(parts[False])}
 
 
 def _read_toml(lines: Lines) -> FrontMatter:
@@ -211,9 +243,11 @@ def _as_text(value: object) -> object:
 
 def _is_keyed(values: Mapping[str, object]) -> bool:
     """Return whether a map has keys, and is no letterhead or sentence between two thematic breaks."""
-    if any(key.casefold() in _USUAL_KEYS or "date" in key.casefold() for key in values):
-        return True
-    return not any(" " in key or len(key) > MAX_KEY_CHARS for key in values)
+    return _has_usual_key(values) or not any(" " in key or len(key) > MAX_KEY_CHARS for key in values)
+
+
+def _has_usual_key(values: Mapping[str, object]) -> bool:
+    return any(key.casefold() in _USUAL_KEYS or "date" in key.casefold() for key in values)
 
 
 def outermost_entries(text: str) -> list[tuple[str, str | None]] | None:
@@ -252,7 +286,9 @@ def closing_line(lines: Lines) -> int | None:
     return None
 
 
-def _broken(lines: Lines, end: int, problem: str) -> FrontMatter:
+def _broken(lines: Lines, end: int, problem: str, known: dict[str, object] | None = None) -> FrontMatter:
+    if known:
+        return FrontMatter(known, end + 1, warnings=(f"{problem}; what is no YAML is found by its words",))
     in_one = not any(lines.is_blank(number) for number in range(end))
     return FrontMatter({}, end + 1 if in_one else 0, in_one, (f"{problem}; it is indexed as text",))
 

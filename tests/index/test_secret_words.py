@@ -56,6 +56,14 @@ def test_a_password_of_front_matter_is_masked_whatever_it_is(notes):
     }  # fmt: skip
 
 
+def test_a_password_in_what_is_no_yaml_is_masked_too(notes):
+    notes.save({"a.md": "---\ntitle: T\nx: &b\n  password: abc\n  pwd:\n    - k1\n---\nThe weir.\n"})
+    with notes.index.view() as view:
+        [front] = [json.loads(row[0]) for row in view.reader.each("SELECT front_matter FROM sources")]
+    mask = "[masked: password]"
+    assert front == {"title": "T", "": f"x: &b\n  password: {mask}\n  pwd:\n{mask}\n"}
+
+
 @pytest.mark.parametrize("line", ['password = "abc"', 'db.passwd="abc"', "pwd = 'abc'  # mine"])
 def test_a_password_of_toml_is_masked_too(notes, line):
     text = f"+++\ntitle = 'Weir'\n{line}\n+++\nThe weir, password = abc of all.\n"

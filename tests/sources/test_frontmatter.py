@@ -74,6 +74,36 @@ def test_a_value_that_lacks_quotes_costs_no_other_key(yaml, values, where):
     assert not values or (front.lines == yaml.count("\n") + 2 and f"at line {where};" in front.warnings[0])
 
 
+@pytest.mark.parametrize(
+    ("yaml", "title", "tags", "rest"),
+    [
+        ("title: 茶\n作者：王小明\ntags: [a]\n", "茶", ("a",), "作者：王小明\n"),
+        ("a note\ntitle: T: e\nx: &b\n  y: 1\ntags:\n- a\n", "T: e", ("a",), "a note\nx: &b\n  y: 1\n"),
+        ("tags: [a]\n<<<<<<< HEAD\ntags: [b]\ntitle: T\n", "T", ("a", "b"), "<<<<<<< HEAD\n"),
+    ],
+)
+def test_a_line_that_is_no_yaml_costs_no_key(yaml, title, tags, rest):
+    front = read(f"---\n{yaml}---\nText")
+    assert (front.title, front.tags, front.values[""]) == (title, tags, rest)
+    assert front.lines == yaml.count("\n") + 2
+    assert "at line" in front.warnings[0]
+
+
+@pytest.mark.parametrize(
+    "tags",
+    [
+        "#red-tea #green",
+        "[#red-tea, '#green']",
+        "red-tea #green",
+        "\n  - #red-tea\n  - green",
+        '"red-tea", green',
+    ],
+)
+def test_a_tag_with_its_sign_is_no_comment(tags):
+    front = read(f"---\ntags: {tags}\ntitle: It's #12: tea\nby: Ann  # a comment\n---\n")
+    assert (front.tags, front.title, front.values["by"]) == (("red-tea", "green"), "It's #12: tea", "Ann")
+
+
 def test_tabs_of_yaml_are_spaces():
     for indent in ("  ", "\t"):
         front = read(f"---\ntitle:\tTea\ntags:\n{indent}- a:\t1\n---\n")
