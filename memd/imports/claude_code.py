@@ -9,17 +9,19 @@ Files of subagents (isSidechain) contain no words of people, and their results a
 them: they are read only if the user wants it.
 
 A session that is sent to the background goes on in a new file, which begins with the records of the old one;
-only their session's id is new, and a mark is added, `sessionKind` (kenn-io/agentsview#1370). They are left
-out while a file beside it has them.
+only their session's id is new, and a mark is added, `sessionKind` (kenn-io/agentsview#1370). So does one that
+is branched, with the mark `forkedFrom`, and one that some versions resume, without any. They are left out
+while a file beside it has them.
 """
 
 import json
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 
 from memd.imports.conversation import (
@@ -98,11 +100,11 @@ def _turns(
             # Where a conversation was compacted, the parent is only a logical one.
             parent = text(record.get("parentUuid")) or text(record.get("logicalParentUuid"))
             parents.setdefault(uuid, parent)
-            if not known and record.get("sessionKind") == _BACKGROUND:
+            if not known and not is_subagent:
                 known.update(_copied(path))
-            if uuid in known:
+            if (first := _first_id(record)) in known:
                 continue
-            known.add(uuid)
+            known.add(first)
         recorded = recorded or text(record.get("sessionId"))
         session.project = session.project or text(record.get("cwd"))
         if kind == "custom-title":
@@ -160,38 +162,56 @@ def _abandoned(said: dict[str, bool], parents: dict[str, str]) -> set[str]:
 
 
 def _copied(path: Path) -> list[str]:
-    """Return the first records of a background session that another session of the project has, too.
+    """Return the first records of a session that another session of the project has, too.
 
-    Of two background sessions the one counts that is the beginning of the other, so that each record stays in
-    one of them.
+    Of two copies, and of two sessions without a mark, the one counts that is the beginning of the other, so
+    that each record stays in one of them.
     """
-    own = [uuid for uuid, _ in _chain(path)]
+    first, is_marked = next(_chain(path), ("", False))
+    others = set(_beginnings(path.parent, path.parent.stat().st_mtime_ns).get(first, ())) - {path}
+    own = [one for one, _ in _chain(path)] if others else []
     copied = 0
-    for other in siblings(path):
+    for other in others:
         shared, is_copy, is_beginning = 0, False, True
         try:
-            for uuid, is_marked in _chain(other):  # of most sessions, the first record is another one
-                if shared == len(own) or uuid != own[shared]:
+            for one, is_marked_there in _chain(other):
+                if shared == len(own) or one != own[shared]:
                     is_beginning = False
                     break
-                is_copy = is_copy or (not shared and is_marked)
+                is_copy = is_copy or (not shared and is_marked_there)
                 shared += 1
         except OSError:
             continue
         is_beginning = is_beginning and (shared < len(own) or other.stem < path.stem)
-        if not is_copy or is_beginning:
+        if (is_beginning and is_copy == is_marked) or (is_marked and not is_copy):
             copied = max(copied, shared)
     return own[:copied]
 
 
+@lru_cache(1)
+def _beginnings(folder: Path, _changed_ns: int) -> dict[str, list[Path]]:
+    """Return the sessions of a project by their first record, which most share with no other."""
+    found: dict[str, list[Path]] = {}
+    for path in sorted(folder.glob("*.jsonl")):
+        with suppress(OSError, StopIteration):
+            if is_session_id(path.stem):
+                found.setdefault(next(_chain(path))[0], []).append(path)
+    return found
+
+
 def _chain(path: Path) -> Iterator[tuple[str, bool]]:
-    """Yield the id of each record of a session, once, and whether it is marked as in the background."""
+    """Yield the id of each record of a session, once, and whether it is marked as a copy."""
     known: set[str] = set()
     for record in objects(path, Problems(), lambda _: None, path.parent):
-        uuid = text(record.get("uuid"))
-        if uuid and uuid not in known:
-            known.add(uuid)
-            yield uuid, record.get("sessionKind") == _BACKGROUND
+        first = _first_id(record)
+        if first and first not in known:
+            known.add(first)
+            yield first, record.get("sessionKind") == _BACKGROUND or "forkedFrom" in record
+
+
+def _first_id(record: dict[str, object]) -> str:
+    """Return the id that a record had where it was written first: a branch may have given it another."""
+    return text(fields(record.get("forkedFrom")).get("messageUuid")) or text(record.get("uuid"))
 
 
 def _of_record(record: dict[str, object]) -> Iterator[Turn]:

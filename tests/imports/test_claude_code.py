@@ -239,12 +239,25 @@ def test_a_record_that_a_branch_repeats_is_one_turn(workspace):
 
 @pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 2, 1, 0]])
 @pytest.mark.parametrize("has_parent", [True, False])
-def test_the_copy_that_a_background_session_begins_with_is_left_out(workspace, order, has_parent):
+@pytest.mark.parametrize("mark", ["sessionKind", "forkedFrom", "new id"])
+def test_the_copy_that_a_background_session_or_a_branch_begins_with_is_left_out(
+    workspace, order, has_parent, mark
+):
+    def copied(one):
+        if mark == "sessionKind":
+            return one | {"sessionKind": "bg"}
+        uuid = one["uuid"]
+        return one | {
+            "forkedFrom": {"messageUuid": uuid},
+            "uuid": f"new {uuid}" if mark == "new id" else uuid,
+        }
+
     old = _talk(4)
-    copy = [one | {"sessionKind": "bg"} for one in old]
-    more = [typed("onward", uuid="b1", sessionKind="bg")]
+    copy = [copied(one) for one in old]
+    more = [typed("onward", uuid="b1")]
     chains = [
-        old, copy + more, [*copy, *more, answered("deeper", uuid="c1")], [*copy, typed("apart", uuid="d1")],
+        old, copy + more, [*copy, *map(copied, more), answered("deeper", uuid="c1")],
+        [*copy, typed("apart", uuid="d1")],
     ]  # fmt: skip
     for number, chain in list(zip(order, chains, strict=True))[0 if has_parent else 1 :]:
         workspace.session(*chain, name=f"5e55105e-0000-4000-8000-00000000000{number}.jsonl")
@@ -253,3 +266,15 @@ def test_the_copy_that_a_background_session_begins_with_is_left_out(workspace, o
     assert [kept.count(word) for word in ("onward", "deeper", "apart")] == [1, 1, 1]
     # Without the parent no copy is the beginning of the other, and both keep it.
     assert {kept.count(f"text {n}") for n in (1, 2, 3, 4)} == {1 if has_parent else 2}
+
+
+@pytest.mark.parametrize("names", [(1, 2, 3), (3, 2, 1)])
+def test_a_session_that_is_resumed_in_a_new_file_goes_on_there(workspace, names):
+    """Some versions copy the old records without a mark."""
+    talk = _talk(6)
+    for name, end in zip(names, (2, 4, 6), strict=True):
+        workspace.session(*talk[:end], name=f"5e55105e-0000-4000-8000-00000000000{name}.jsonl")
+    workspace.imports("claude-code", workspace.home / "claude-code")
+    kept = [page.partition("\n---\n")[2] for page in workspace.pages().values()]
+    assert sorted("".join(kept).count(f"text {n}") for n in range(1, 7)) == [1] * 6
+    assert len(kept) == 3
