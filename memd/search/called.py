@@ -291,7 +291,7 @@ def line_called(text: str, query: str) -> int | None:
         return None
     is_number = _is_number(asked, query)
     for heading in _HEADING.finditer(text):
-        if _is_called(heading[1] or heading[2], asked, is_number=is_number):
+        if _is_called(heading[1] or heading[2] or "", asked, is_number=is_number):
             return text.count("\n", 0, heading.start())
     return None
 

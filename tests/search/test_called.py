@@ -218,6 +218,12 @@ def test_the_heading_that_is_called_so_is_named_among_short_sections(notes):
         assert (hit.snippet.match_line, hit.heading) == (line, f"Keys > {name}")
 
 
+def test_a_heading_without_words_is_called_nothing(notes):
+    """As a template leaves it."""
+    notes.save({"a.md": "# \n\n##  \n\nThe weir.\n"})
+    assert notes.found("weir", mode="keyword") == ["a.md"]
+
+
 def test_only_texts_with_each_word_of_a_query_are_read_for_its_heading(notes, monkeypatch):
     """But for one with a number, which a heading may write otherwise: RFC1071."""
     notes.save(TALK | {"pots.md": "# Pots\n\nOf all kinds.\n\n## Velvet pots 2\n\nText.\n"})
