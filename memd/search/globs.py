@@ -1,6 +1,7 @@
 """The globs of `path:`: fnmatch's syntax, matched by RE2 in time linear in the length of the path."""
 
 import fnmatch
+import posixpath
 import time
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
@@ -46,10 +47,8 @@ def matching(patterns: tuple[str, ...]) -> Callable[[str], bool]:
                 raise InvalidError(
                     f"path: {pattern[:40]!r}… has {len(pattern):,} characters; at most {MAX_GLOB_CHARS:,} can"
                 )
-            # macOS and archives store names in NFD, while people type NFC.
-            plain = unicodedata.normalize("NFC", pattern).strip("/")
-            compiled.Add(_expression(plain))
-            compiled.Add(f"{re2.escape(plain)}(?:/.*)?")
+            compiled.Add(_expression(plain(pattern)))
+            compiled.Add(f"{re2.escape(plain(pattern))}(?:/.*)?")
         compiled.Compile()
     except re2.error:
         raise _unusable(patterns) from None
@@ -61,6 +60,13 @@ def matching(patterns: tuple[str, ...]) -> Callable[[str], bool]:
         return len(found) > 1
 
     return matches
+
+
+def plain(pattern: str) -> str:
+    """Return a glob relative to the root; for the root itself one of all notes."""
+    # macOS and archives store names in NFD, while people type NFC.
+    path = posixpath.normpath(unicodedata.normalize("NFC", pattern).strip("/"))
+    return "*" if path == "." else path
 
 
 def patient(sources: Iterable[T]) -> Iterator[T]:

@@ -32,6 +32,7 @@ _TOKEN = re.compile(
       | (?P<text>\S+)""",
     re.VERBOSE,
 )
+_QUOTES = str.maketrans(dict.fromkeys("“”„‟«»", '"'))  # as telephones and word processors write them
 # The text after a flag's minus: at most two letters, then perhaps a number and punctuation.
 _FLAG = re.compile(r"[A-Za-z]{0,2}[0-9]*[.,;:!?)]*")
 
@@ -71,7 +72,7 @@ def parse(raw: str, today: date | None = None, excludes: Callable[[str], bool] =
     given: dict[str, list[Any]] = {}  # name of a filter → its values
     as_words: list[str] = []
     keyed = 0
-    for token in _TOKEN.finditer(clean(raw[:MAX_QUERY_CHARS])):
+    for token in _TOKEN.finditer(clean(raw[:MAX_QUERY_CHARS]).translate(_QUOTES)):
         keyed += bool(token["key"])
         day = today if keyed <= MAX_RELATIVE else None
         if token["key"] and (value := _value(token["key"], token["value"].strip('"'), day)) is not None:

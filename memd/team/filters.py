@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable
 
 from memd.records import Source
+from memd.search import globs
 from memd.search.filters import FIELD, Condition
 from memd.search.query import Query
 from memd.team.rows import Shown, field_mark, has_field, number, path_mark, tag_mark
@@ -66,11 +67,11 @@ def _expression(condition: Condition) -> str:
         case "path":
             for pattern in condition.values:
                 # Up to the first part with a wildcard: all that matches lies inside of it.
-                parts = str(pattern).strip("/").split("/")
-                plain = next((at for at, part in enumerate(parts) if _PATTERN.search(part)), len(parts))
-                if not plain:
+                parts = globs.plain(str(pattern)).split("/")
+                fixed = next((at for at, part in enumerate(parts) if _PATTERN.search(part)), len(parts))
+                if not fixed:
                     return ""
-                marks.append(path_mark("/".join(parts[:plain])))
+                marks.append(path_mark("/".join(parts[:fixed])))
         case "field":
             for test in condition.values:
                 if test.operator in {"has", ">=", "<="} or (test.operator == "=" and test.first is not None):
