@@ -328,8 +328,8 @@ async def _look_around(workspaces: "Workspaces") -> None:
     while True:
         await asyncio.sleep(LOOK_S)
         if zone != (zone := _zone()):
-            log.info("time_zone_changed")
             time.tzset()
+            log.info("time_zone_changed")
         if clocks.jumped():
             log.info("clock_jumped")
             workspaces.rescan()

@@ -46,10 +46,10 @@ def opened(workspaces) -> set[Path]:
 
 def test_the_one_that_is_asked_for_is_the_next(roots):
     async def ask(workspaces):
-        for _ in range(5):  # the first one is begun
+        for _ in range(5):  # the first one is begun, unless the machine is busy
             await asyncio.sleep(0)
         await workspaces.find(str(roots[-1]))
-        assert opened(workspaces) == {roots[0], roots[-1]}
+        assert {roots[-1]} <= opened(workspaces) <= {roots[0], roots[-1]}
 
     run(roots, ask)
 
