@@ -71,6 +71,8 @@ def decode(line: bytes) -> JsonRpcRequest | JsonRpcNotification | None:
         raise InvalidLineError(INVALID_REQUEST, f"a message of more than {MAX_LINE_BYTES:,} bytes")
     try:
         message = json.loads(line)
+        if b"\\ud" in line.lower():  # half an emoji, as JavaScript cuts it, is no character
+            message = json.loads(as_text(message).encode("utf-8", "replace"))
     except (ValueError, RecursionError) as error:
         raise InvalidLineError(PARSE_ERROR, f"a line is not JSON: {error}") from None
     if not isinstance(message, dict):

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from memctl import jsonrpc, paths, session
+from memctl import jsonrpc, paths, relative_path, session
 from memctl.agents import hooks
 from memctl.jsonrpc import JsonRpcError
 from memctl.mcp.asking import Asking, DaemonError
@@ -40,6 +40,7 @@ ALIASES = {
 QUOTE = '"'
 MOMENT = re.compile(r"^(\d{4}-\d\d-\d\d)[T ]\d\d:.*")
 WORDS = {"tags", "tag", "return"}  # lists that models also write as "one, two"
+SEARCHES = {"search_memory", "recall"}
 NARROWING = {"where", "tag", "path", "since", "until"}
 MOST_KEYS = 1000  # of front matter that are compared with a condition: `fields` lists so many
 SHOWN_KEYS = 12  # arbitrary: a line
@@ -99,8 +100,12 @@ def call(params: dict[str, Any], asking: Asking) -> dict[str, Any]:
         if isinstance(arguments[key], str):
             arguments[key] = [part.strip() for part in arguments[key].split(",") if part.strip()]
     renamed = [f"{key} is called {new} here" for key, new in named.items() if key != new]
-    if isinstance(where := arguments.get("where"), dict):  # key → value
-        arguments["where"] = [f"{key}={jsonrpc.as_text(one).strip(QUOTE)}" for key, one in where.items()]
+    if isinstance(where := arguments.get("where"), dict | list):
+        arguments["where"] = [
+            one for part in ([where] if isinstance(where, dict) else where) for one in _conditions(part)
+        ]
+    if name in SEARCHES and "path" in arguments and asking.named:
+        arguments["path"] = _relative(arguments["path"], relative_path.root_of(asking.named))
     for key in {"since", "until"} & arguments.keys():  # a moment: its day
         arguments[key] = MOMENT.sub(r"\1", str(arguments[key]))
     if name == "search_memory" and not str(arguments.get("query", "")).strip():
@@ -138,8 +143,25 @@ def call(params: dict[str, Any], asking: Asking) -> dict[str, Any]:
 
 def _named(key: str, arguments: dict[str, Any], known: dict[str, Any]) -> str:
     """Return the tool's own name of an argument."""
-    meant = (one for one, names in ALIASES.items() if key in names and one in known and one not in arguments)
-    return key if key in known else next(meant, key)
+    plain = re.sub("(?<=[a-z])(?=[A-Z])", "_", key).lower()  # maxResults
+    meant = (
+        one for one, names in ALIASES.items() if plain in names and one in known and one not in arguments
+    )
+    return plain if plain in known else next(meant, key)
+
+
+def _conditions(part: Any) -> list[Any]:
+    """Return a part of `where` as conditions: of a map, key → value."""
+    if not isinstance(part, dict):
+        return [part]
+    return [f"{key}={jsonrpc.as_text(one).strip(QUOTE)}" for key, one in part.items()]
+
+
+def _relative(path: Any, root: str) -> Any:
+    """Return the patterns of a search relative to the workspace's root, also if they begin with it."""
+    if isinstance(path, list):
+        return [_relative(one, root) for one in path]
+    return f"{path}/".removeprefix(f"{root}/") if isinstance(path, str) and path.startswith("/") else path
 
 
 def _derived(arguments: dict[str, Any]) -> dict[str, Any]:

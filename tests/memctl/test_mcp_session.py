@@ -184,6 +184,11 @@ def test_a_batch_is_answered_by_one_where_its_version_was_agreed_to(spoken, list
         assert [one["id"] for one in heard()] == [1]
 
 
+def test_half_an_emoji_as_javascript_cuts_it_is_no_fault():
+    line = rb'{"id": 1, "method": "x", "params": {"whole": "\ud83d\ude00", "half": "a \uD83D"}}'
+    assert jsonrpc.decode(line).params == {"whole": "\U0001f600", "half": "a ?"}
+
+
 def test_what_needs_no_answer_gets_none(spoken):
     for line in (
         b"",
