@@ -239,6 +239,11 @@ def pieces_of(text: str) -> list[str]:
     return text.translate(_ASCII_SIGNS).split() if text.isascii() else _PIECE.findall(text)
 
 
+def caseless(name: str) -> str:
+    """Return *name* in the form in which names are compared; a Turkish I with a dot is an i."""
+    return normalized("NFC", name).casefold().replace("i\u0307", "i")
+
+
 def name_key(name: str) -> str:
     """Return the words of a name without case, accents and punctuation: "Kaffee-Ecke" is "kaffee ecke"."""
     return " ".join(pieces_of(bare(searched_text(name))))

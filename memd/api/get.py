@@ -45,6 +45,7 @@ from memd.search.filters import Filters, matching
 from memd.search.query import Query, restricted
 from memd.search.spelling import near_paths
 from memd.sources.scan import WHY_NOT, Rules, hash_of_file, look, read_source
+from memd.text import caseless
 from memd.workspace.open import OpenWorkspace
 
 _URI = re.compile("^(?:memory:///|file://(?=/))")
@@ -204,8 +205,8 @@ def unknown_chunk(chunk_id: int) -> NotFoundError:
 
 def titled(view: View, title: str) -> Source | None:
     """Return the live source with a shown title, regardless of case, if only one has it."""
-    wanted = title.casefold()
-    found = [source.id for source in view.snapshot.sources.values() if source.title.casefold() == wanted]
+    wanted = caseless(title)
+    found = [source.id for source in view.snapshot.sources.values() if caseless(source.title) == wanted]
     return view.source(found[0]) if len(found) == 1 else None
 
 

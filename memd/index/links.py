@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from memd.entries.secrets import MASK
 from memd.records import LinkKind, Why
-from memd.text import name_key, normalized
+from memd.text import caseless, name_key
 
 SUFFIXES = (".md", ".markdown")  # omitted in links
 MAX_MEANT = 100_000  # links that one state keeps resolved; arbitrary: some 30 MB
@@ -242,7 +242,7 @@ class _Namesakes:
 def _plain(path: str) -> str:
     """Return a path without differences that are ignored: case, Unicode form, suffix of a note."""
     # Logseq writes the slash in the name of a page as three underscores.
-    plain = normalized("NFC", path).casefold().replace("___", "/")
+    plain = caseless(path).replace("___", "/")
     return next((plain.removesuffix(suffix) for suffix in SUFFIXES if plain.endswith(suffix)), plain)
 
 

@@ -44,6 +44,7 @@ from memd.sources.privacy import is_private
 from memd.telephone import numbers_in
 from memd.text import (
     SPACELESS,
+    caseless,
     fold,
     is_spaceless,
     normalized,
@@ -270,7 +271,7 @@ def fields_of(front: Mapping[str, object]) -> frozenset[tuple[str, str]]:
 
 def folded_key(key: str) -> str:
     """Return a key of front matter in the form that filters compare: the same in any case and normal form."""
-    return " ".join(normalized("NFC", key).casefold().split())[:MAX_FIELD_CHARS]
+    return " ".join(caseless(key).split())[:MAX_FIELD_CHARS]
 
 
 def is_beyond(number: int) -> bool:

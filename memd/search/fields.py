@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 from memd.index.snapshot import View
 from memd.index.source_rows import MAX_FIELD_CHARS, folded_key
 from memd.search import dates
-from memd.text import normalized
+from memd.text import caseless
 
 Operator = Literal["has", "lacks", "=", "!=", ">=", "<="]
 
@@ -45,7 +45,7 @@ class FieldTest:
 
     def passes(self, stored: str) -> bool:
         """Return whether a stored value is equal (of = and !=), or on the right side of the bound."""
-        if self.operator in {"=", "!="} and _folded(stored) == _folded(self.value):
+        if self.operator in {"=", "!="} and caseless(stored) == caseless(self.value):
             return True
         # Equality is that of the text: 1.1 is not the version 1.10, nor 1234 the postal code 01234.
         if (
@@ -117,10 +117,6 @@ def counts(view: View, key: str | None, sources: Iterable[int]) -> list[KeyCount
     if key is None:
         return [KeyCount(*row) for row in view.reader.field_key_counts(seen)]
     return [KeyCount(*row) for row in view.reader.field_value_counts(folded_key(key), seen)]
-
-
-def _folded(value: str) -> str:
-    return normalized("NFC", value).casefold()
 
 
 def _number(value: str) -> tuple[float, ...] | None:

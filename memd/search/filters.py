@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
 
 from memd.records import Source
 from memd.search import dates, globs
+from memd.text import caseless
 
 if TYPE_CHECKING:
     from memd.index.snapshot import View
@@ -153,12 +154,12 @@ def _with_fields(view: "View", tests: Sequence["FieldTest"]) -> set[int]:
 
 
 def _by_tag(tags: Sequence[str], _view: "View | None") -> Matches:
-    wanted = {_nfc(tag).casefold().removeprefix("#").strip("/") for tag in tags}
+    wanted = {caseless(tag).removeprefix("#").strip("/") for tag in tags}
     within = tuple(f"{tag}/" for tag in wanted)
 
     def matches(source: Source) -> bool:
         # A nested tag also belongs to its parents: project/alpha to project.
-        return any(f"{_nfc(tag).casefold()}/".startswith(within) for tag in source.tags)
+        return any(f"{caseless(tag)}/".startswith(within) for tag in source.tags)
 
     return matches
 

@@ -37,7 +37,7 @@ from memd.records import DayOf, Source
 from memd.search.fields import FieldTest
 from memd.search.keyword import K1, B
 from memd.search.source_scores import PLACES, SOURCE_SHARE, places, shares_of
-from memd.text import normalized, paired
+from memd.text import caseless, normalized, paired
 
 MAX_ROW_BYTES: Final = 65_000  # of what an answer shows of a chunk; a VARCHAR of Milvus has 65,535
 MAX_MARKS: Final = 1_024  # of a source, for filters
@@ -250,7 +250,7 @@ def marks(path: str, tags: Iterable[str], fields: Iterable[tuple[str, str]]) -> 
     for end in range(1, len(folders) + 1):
         found[path_mark("/".join(folders[:end]))] = None
     for tag in tags:
-        parts = normalized("NFC", tag).casefold().split("/")
+        parts = caseless(tag).split("/")
         for end in range(1, len(parts) + 1):
             found[tag_mark("/".join(parts[:end]))] = None
     for key, value in fields:
@@ -266,12 +266,12 @@ def path_mark(path: str) -> int:
 
 def tag_mark(tag: str) -> int:
     """Return the mark of a tag, which nested ones have, too."""
-    return number("tag", normalized("NFC", tag).casefold().removeprefix("#").strip("/"))
+    return number("tag", caseless(tag).removeprefix("#").strip("/"))
 
 
 def field_mark(key: str, value: str) -> int:
     """Return the mark of a value in front matter."""
-    return number("field", key, normalized("NFC", value).casefold())
+    return number("field", key, caseless(value))
 
 
 def has_field(fields: Iterable[tuple[str, str]], test: FieldTest) -> bool:

@@ -211,6 +211,16 @@ def test_tags_and_paths_are_the_same_in_either_form(notes, form):
             assert notes.found(query) == [path], (typed, filtered)
 
 
+@pytest.mark.parametrize("typed", ["izmir", "IZMIR", "\u0130zmir"])
+def test_a_turkish_capital_is_the_letter_that_others_type(notes, typed):
+    notes.save(
+        {"\u0130zmir.md": "---\ntags: [\u0130zmir]\nin: \u0130zmir\n---\nheron\n", "b.md": f"[[{typed}]]\n"}
+    )
+    assert notes.found(f"tag:{typed}") == notes.found(f"field:in={typed}") == ["\u0130zmir.md"]
+    with notes.index.view() as view:
+        assert view.resolver().resolve("text", typed, "b.md").to is not None
+
+
 def test_filters_of_a_request_are_joined_to_those_that_are_typed(four):
     query = restricted(parse("heron path:work"), {"path": ["work/deep", "home"], "tag": [], "since": [None]})
     assert found(four, "", query=query) == [THIRD]
