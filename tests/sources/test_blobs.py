@@ -27,6 +27,8 @@ def chunked(text, limits=LIMITS):
         "![dot](data:image/gif;base64,R0lGODlhAQABAAAAACw=)",
         f"<img src='data:image/svg+xml;charset=utf-8;base64,{wrapped(76, chr(10))}'/>",
         f"[p]: <data:image/png;base64,{BLOB}>",
+        "![s](data:image/svg+xml;charset=utf-8," + "%3Cpath%20d=M1,2%20fill=url(%23a)/%3E" * 90 + ")",
+        f"<img src='data:image/svg+xml;utf8,{'%3Cg%20' * 90}'>",
         f"```\n{wrapped(64, chr(10))}\n```",
         f"```compressed-json\n{wrapped(256, chr(10) * 2)}\n```",
         f"> {wrapped(76, chr(13) + chr(10) + '> ')}",
@@ -49,6 +51,7 @@ def test_base64_is_one_word_and_the_text_behind_it_is_at_its_line(blob):
     [
         "/usr/share/doc9" * 30, "-" * 300, "no-1-ends-" * 30, "A" * 300,
         "\n".join(f"{random.Random(n).getrandbits(256):064x}" for n in range(9)), "x" + BLOB[:150],
+        "data:text/plain,hello%20world",
         f"eyJhbGci.{'aB3dE5fG7hJ9' * 30}.aB3dE5fG7hJ9",
     ],
 )  # fmt: skip
@@ -79,7 +82,14 @@ def test_words_of_a_path_beside_base64_stay(line, left):
 
 
 @pytest.mark.parametrize(
-    "text", ["data:a/a;b=c" * 100_000, ("b1" * 30 + "=") * 20_000, "a-" * 500_000, "/aa" * 300_000]
+    "text",
+    [
+        "data:a/a;b=c" * 100_000,
+        "data:a/a,(" * 100_000,
+        ("b1" * 30 + "=") * 20_000,
+        "a-" * 500_000,
+        "/aa" * 300_000,
+    ],
 )
 def test_hostile_runs_take_linear_time(text):
     assert chunked(text)

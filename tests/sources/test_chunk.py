@@ -387,8 +387,8 @@ def test_nfd_text_stays_and_the_model_reads_nfc():
 
 def test_bad_front_matter_is_text_at_its_lines():
     """Broken YAML is found by its words, and the text behind it keeps its headings."""
-    document = check("---\ntitle: a\n: [b\n---\n# Head\n\nBody\n", LIMITS)
+    document = check("---\nby: a\n: [b\n---\n# Head\n\nBody\n", LIMITS)
     assert document.warnings
     assert document.chunks[0].start_line == 1
-    assert "title: a" in document.chunks[0].text
+    assert "by: a" in document.chunks[0].text
     assert document.title == "Head"
