@@ -23,7 +23,7 @@ from collections import Counter
 from functools import cache
 from typing import Literal
 
-SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")  # how an absolute URL begins
+SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?!\s|%20)|//")  # how an absolute URL begins
 # Default_Ignorable_Code_Point, which unicodedata lacks, without the zero width space, which separates words.
 _IGNORABLE = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c-\u200f\u202a-\u202e\u2060-\u206f\u3164"

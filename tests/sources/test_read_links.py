@@ -47,6 +47,7 @@ def test_wikilinks_are_read_from_the_text(text, targets):
     ("text", "found"),
     [
         ("[x](git/x.md) [y](<a b.md>) [z](a%20b.md#The%20end)", ["git/x.md", "a b.md", "a b.md#The end"]),
+        ("[a](<Plan: x.md>) [b](Plan:%20x.md) [c](Plan:x.md)", ["Plan: x.md", "Plan: x.md"]),
         ("[up](../x.md 'title') [root](/x.md) [same](#here) [q](x.md?plain=1)", ["../x.md", "/x.md", "x.md"]),
         ("[over\nlines](x.md) and [one](\nx.md)", ["x.md", "x.md"]),
         ("> [in a\n> quote](x.md)\n\n- [item](y.md)", ["x.md", "y.md"]),
