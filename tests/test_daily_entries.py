@@ -61,9 +61,13 @@ def blocks(root):
     return {block.id: block for block in daily.blocks((root / PATH).read_bytes())}
 
 
-def chunks(text):
+def parsed(text):
     """Cut a daily file."""
-    return parse_daily(text, tokenizer=WordTokenizer(), limits=ChunkLimits(200, 50, 254)).chunks
+    return parse_daily(text, tokenizer=WordTokenizer(), limits=ChunkLimits(200, 50, 254))
+
+
+def chunks(text):
+    return parsed(text).chunks
 
 
 def test_a_block_says_what_was_said_by_whom_and_when(root):
@@ -359,6 +363,13 @@ def test_a_fence_that_an_entry_leaves_open_ends_with_it(root):
         ("", ""),
     ]
     assert "title: no front matter" in found[2].text
+
+
+def test_a_heading_in_an_entry_is_no_title_of_its_day(root):
+    append(root, content="# Loud\n\nA fact.")
+    text = (root / PATH).read_text()
+    assert parsed(text).title == ""
+    assert parsed(f"# Friday\n\n{text}").title == "Friday"
 
 
 def test_marks_by_the_thousand_are_read_in_one_pass():

@@ -18,6 +18,7 @@ def parse_daily(
     """Cut a daily file into chunks, as `memd.sources.chunk.parse` does; each chunk names its block."""
     raw = text.encode()
     documents: list[Document] = []
+    title = ""
     for block, start, stop in _stretches(raw):
         before = raw.count(b"\n", 0, start)
         part = raw[start:stop].decode()
@@ -25,6 +26,7 @@ def parse_daily(
             part, tokenizer=tokenizer, limits=limits, plain=plain, is_top=not start, masked=masked
         )
         documents.append(_moved(document, before, block))
+        title = title or ("" if block else document.title)  # a heading in an entry is not the day's
     if not documents:
         return parse(text, tokenizer=tokenizer, limits=limits, plain=plain, masked=masked)
     tags: tuple[str, ...] = ()
@@ -32,7 +34,7 @@ def parse_daily(
         tags = merged_tags(tags, document.tags)
     return replace(
         documents[0],
-        title=next((entry.title for entry in documents if entry.title), ""),
+        title=title,
         tags=tags,
         chunks=tuple(chunk for document in documents for chunk in document.chunks),
         warnings=tuple(warning for document in documents for warning in document.warnings),
