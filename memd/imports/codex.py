@@ -3,15 +3,18 @@
 A record has a `type` and a `payload`: "session_meta" identifies the session, "response_item" is input or
 output of the model. "event_msg" repeats them for the screen. In the oldest files each line is an item without
 a record, and the first line has the session's id. The program writes its own texts into messages of the user;
-they begin with a known tag or heading.
+they begin with a known tag or heading. A session that was forked begins with the items of the other one: they
+are left out while that one's file is there.
 """
 
 import json
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from memd.imports.conversation import (
@@ -23,6 +26,7 @@ from memd.imports.conversation import (
     Problems,
     Turn,
     fields,
+    is_session_id,
     items,
     joined,
     moment,
@@ -74,6 +78,7 @@ def _turns(
     """Yield the turns of a session; with *problems*, a subagent's has none."""
     found = _NAMED.search(path.stem)
     recorded, named = "", found[0] if found else path.stem
+    copied: Iterator[tuple[str, str]] = iter(())
     for record in records:
         payload = fields(record.get("payload"))
         match record.get("type"):
@@ -81,20 +86,38 @@ def _turns(
                 if problems and payload.get("thread_source") == "subagent":
                     problems.add(str(path), SUBAGENT)
                     return
+                if not recorded:
+                    copied = iter(_said(path, text(payload.get("forked_from_id"))))
                 recorded = recorded or text(payload.get("id"))
                 session.project = session.project or text(payload.get("cwd"))
             case "turn_context":
                 session.project = session.project or text(payload.get("cwd"))
-            case "response_item":
-                session.id = session.id or session_id(path, named, recorded)
-                yield from _of_item(payload, moment(record.get("timestamp")))
             case "event_msg" if payload.get("type") == "thread_name_updated":
                 session.title = text(payload.get("thread_name")) or session.title
             case None if "payload" not in record:
                 recorded = recorded or text(record.get("id"))
-            case _ if "payload" not in record:
-                session.id = session.id or session_id(path, named, recorded)
-                yield from _of_item(record, moment(record.get("timestamp")))
+        for turn in _of_record(record):
+            session.id = session.id or session_id(path, named, recorded)
+            if (turn.speaker, turn.text) != next(copied, None):
+                copied = iter(())
+                yield turn
+
+
+def _said(path: Path, origin: str) -> list[tuple[str, str]]:
+    """Return speaker and text of each turn of the session that one at *path* was forked from."""
+    name = f"rollout-*-{origin}.jsonl"
+    with suppress(OSError, IndexError, StopIteration):
+        if is_session_id(origin):
+            found = next(chain(path.parent.glob(name), path.parents[3].glob(f"*/*/*/{name}")))
+            records = objects(found, Problems(), lambda _: None, found.parent)
+            return [(one.speaker, one.text) for record in records for one in _of_record(record)]
+    return []
+
+
+def _of_record(record: dict[str, object]) -> Iterator[Turn]:
+    kind = record.get("type")
+    if kind == "response_item" or (kind is not None and "payload" not in record):
+        yield from _of_item(fields(record.get("payload", record)), moment(record.get("timestamp")))
 
 
 def _of_item(item: dict[str, object], at: datetime | None) -> Iterator[Turn]:

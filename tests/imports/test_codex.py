@@ -75,3 +75,16 @@ def test_a_subagents_session_is_named_and_left_out(workspace):
     assert found["new"] == []
     assert "subagent" in found["skipped"][0]["why"]
     assert workspace.imports("codex", workspace.home / "codex", subagents=True)["new"]
+
+
+def test_a_session_that_was_forked_has_what_was_said_since(workspace):
+    first = "5e55105e-0000-4000-8000-000000000001"
+    talk = [item("user", "one"), item("assistant", "two")]
+    workspace.session(META, *talk, client="codex", name=NAME)
+    for last, end in (("2", 2), ("3", 1)):
+        meta = {"type": "session_meta", "payload": {"id": f"5e55105{last}", "forked_from_id": first}}
+        name = NAME.replace("1.jsonl", f"{last}.jsonl")
+        workspace.session(meta, META, *talk[:end], item("user", f"apart {last}"), client="codex", name=name)
+    workspace.imports("codex", workspace.home / "codex")
+    kept = "".join(page.partition("\n---\n")[2] for page in workspace.pages().values())
+    assert [kept.count(word) for word in ("\none\n", "\ntwo\n", "apart 2", "apart 3")] == [1, 1, 1, 1]
