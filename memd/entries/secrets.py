@@ -75,7 +75,6 @@ _NO_SECRET_NAME = re.compile(
 _NO_SECRET_VALUE = re.compile(r"sha\d|md5|ssh|ecdsa|age1|eyJ|AAAA|data[./]", re.IGNORECASE)
 _STRONG_WORD = re.compile(WORDS.removesuffix("|key"))
 _HEX = re.compile("[0-9a-f]+|[0-9A-F]+")
-_ADDRESS = re.compile(r"://(?P<name>[^/\s:@]*):(?P<password>[^/\s@]+)@")
 # Below such a key of front matter any value is a password, also a short one.
 _PASSWORDS = rb"(?:passw(?:or)?d|passphrase|passcode|pwd)s?"
 _PASSWORD_KEY = re.compile(_PASSWORDS.decode(), re.IGNORECASE)

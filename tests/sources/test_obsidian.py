@@ -35,6 +35,7 @@ def parse(text, **settings):
         ("#e2e #bad #facade #decade #abcd", ("e2e", "bad", "facade", "decade", "abcd")),
         ("---\ntags: [alpha]\n---\n#Alpha #beta", ("alpha", "beta")),
         ("---\ntags: '#a/b'\nx: '#no'\n---\ntext", ("a/b",)),
+        ("#[[two words]] and #[[one/two]], #[[1984]] #[[a|b]] x#[[c]]", ("two words", "one/two")),
         ("#" + "x" * 201, ()),
     ],
 )  # fmt: skip
