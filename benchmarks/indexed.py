@@ -2,6 +2,7 @@
 
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
@@ -13,6 +14,7 @@ from typing import Any
 from memd.api.search import excludes_in
 from memd.config import WorkspaceConfig
 from memd.embedding.onnx import OnnxEmbedder
+from memd.errors import SchemaError
 from memd.index.index import DATABASE, Index
 from memd.index.indexer import Indexer
 from memd.index.old_vectors import OldVectors, adopt
@@ -110,7 +112,13 @@ def indexed(
     with ExitStack() as opened:
         folder = kept / name if kept else Path(opened.enter_context(tempfile.TemporaryDirectory())) / name
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        index = opened.enter_context(closing(Index(folder)))
+        try:
+            index = Index(folder)
+        except SchemaError:  # kept by another version: its vectors are taken over
+            folder.rename(folder.with_name(f"{name}-{time.time_ns()}"))
+            folder.mkdir(mode=0o700)
+            index = Index(folder)
+        opened.enter_context(closing(index))
         embedder = OnnxEmbedder(model)
         limits = ChunkLimits(200, 50, embedder.max_tokens)  # as WorkspaceConfig has them
         indexer = Indexer(index, notes, tokenizer=embedder.tokenizer, limits=limits)

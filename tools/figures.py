@@ -35,6 +35,8 @@ class Figure:
 
 
 TALKS = "{bench}/locomo/sessions/conv-26 {bench}/locomo/sessions/conv-30"
+MORE_TALKS = "{bench}/locomo/sessions/conv-41 {bench}/locomo/sessions/conv-42"
+MADIAL = "{bench}/madial/en-bart {bench}/madial/en-lisa"
 SETS = "{bench}/scifact {bench}/psdocs-en {bench}/cjk-dev {bench}/madial"
 PAIRS = "--pairs {sample} {pairs}"
 ARMS = "--arms keyword vector hybrid --hits 60"
@@ -53,7 +55,7 @@ FIGURES = (
     Figure("changed", "changed", SEARCH),
     Figure("typos", "typos {bench}/scifact --indexes {work}/typos", SEARCH),
     Figure("identifiers", "identifiers --indexes {work}/identifiers", SEARCH),
-    Figure("calibration", f"calibration {SETS} {PAIRS} --headings {{notes}} --indexes {{work}}/c", SEARCH),
+    Figure("calibration", f"calibration {TALKS} {MORE_TALKS} {MADIAL} --first --indexes {{work}}/c", SEARCH),
     Figure("injection", f"injection {PARTS} {PAIRS} --headings {{notes}} --kept {{work}}/injection", SEARCH),
     Figure("overhead", f"overhead {{sample}} {{notes}} {ASKED}", DAEMON),
     Figure("freshness", "freshness saves", DAEMON),

@@ -45,10 +45,12 @@ def meaning(absolute: str, root: Path, rules: Rules, has_below: Callable[[str], 
         return HintKind.RULES
     if folder and rules.folder(f"{folder}/") is None:
         return HintKind.NOTHING  # node_modules and similar folders change all day
+    # It may have replaced a folder that was searched.
+    counts_as_folder = rules.folder(f"{path}/") is not None or has_below(path)
+    if not (counts_as_folder or rules.selects(path)):
+        return HintKind.NOTHING  # not looked at: the folder of sidecars may be on a disk that hangs
     if is_folder(absolute):
-        # It may have replaced a folder that was searched.
-        is_searched = rules.folder(f"{path}/") is not None
-        return HintKind.FOLDER if is_searched or has_below(path) else HintKind.NOTHING
+        return HintKind.FOLDER if counts_as_folder else HintKind.NOTHING
     if rules.selects(path):
         return HintKind.SOURCE
     # Deleting a folder deletes its notes.

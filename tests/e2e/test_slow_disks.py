@@ -95,17 +95,23 @@ def _ask(daemon: Daemon, method: str, params: dict[str, object]) -> None:
 def test_sidecars_on_a_disk_that_hangs_hold_up_no_other_workspace(unstarted, tmp_path):
     hung = tmp_path / "slow"
     disk = SlowDisk(tmp_path, hung / "memory" / "index")
-    unstarted.start(under=["env"], **disk.environment)
+    deadline = hurried("memd.workspace.disk.Disk.run.__kwdefaults__['deadline_s'] = 3.0")
+    unstarted.start(under=deadline, **disk.environment)
     quick = unstarted.add_notes(tmp_path / "quick", {"heron.md": "A heron.\n"})
     (hung / "memory").mkdir(parents=True)
     (hung / "memory" / "config.toml").write_text("sidecars = true\n")
     (hung / "bittern.md").write_text("A bittern.\n")
     unstarted.add(hung)
     until(lambda: list(hung.rglob("*.vec")))
+    # The watch is through with the new sidecar when it is with this note, which gets none.
+    (hung / "heron.md").write_text("鷺が魚を捕る。\n")
+    until(lambda: unstarted.found("鷺", workspace=str(hung)))
     disk.take(1e9)
     try:
         with unstarted.client() as client:
             (hung / "crane.md").write_text("A crane.\n")
+            # Read before the purge, which keeps the one thread of this folder.
+            until(lambda: unstarted.found("crane", workspace=str(hung), mode="keyword"))
             asked = {"workspace": str(hung), "purge": True}
             thread = threading.Thread(target=_ask, args=(unstarted, "index", asked), daemon=True)
             thread.start()
