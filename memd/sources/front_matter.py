@@ -186,7 +186,7 @@ def _in_parts(inside: str) -> dict[str, object]:
         values = _without_traps(_loaded("".join(parts[True]))[0])
     except yaml.YAMLError:
         return {}
-    if not isinstance(values, dict) or not _has_usual_key(values):
+    if not isinstance(values, dict) or not _has_usual_key(values) or len(parts[False]) > len(parts[True]):
         return {}
     return {**values, "": "".join(parts[False])}
 

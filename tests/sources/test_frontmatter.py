@@ -176,6 +176,11 @@ def test_empty_front_matter_is_front_matter():
     assert read("---\n---\nText").lines == 2
 
 
+def test_prose_with_a_date_is_no_broken_front_matter():
+    front = read("---\nDate: 1 May\nDear all, we keep walruses out.\nRegards\n---\n")
+    assert (front.values, front.is_text) == ({}, True)
+
+
 def test_broken_yaml_with_blank_lines_is_markdown():
     """Prose between two thematic breaks keeps its structure."""
     front = read("---\n\nA: b: c\n\n---\n")
