@@ -36,7 +36,7 @@ _INDENTED = re.compile(r"^\t+", re.MULTILINE)
 # A comment for YAML, but not for people: `- #tag`, `tags: #one #two`, `title: Issue #12`.
 _HASHED = re.compile(
     r"""^([ ]*(?:- +){0,3}(?:(?<=- )|[^\s#:'"{\[][^:\n]*:[ ]+))"""
-    r"""((?:|\[ *|\[[^\n'"]*, *|[^\s'"{\[|>&*!#-][^\n]*? )#[^\s#].*?)([ \t\r]*)$""",
+    r"""((?:|\[ *|\[[^\n'"]*, *|[^\s'"{\[|>&*!#-][^\n]*? )#[^\s#](?:.*\S)?)(\s*?)$""",
     re.MULTILINE,
 )
 _PARTS = re.compile(r"(?<=\n)(?=[^\s#\]}-])")  # where a key of the outermost map may begin
@@ -44,7 +44,7 @@ _PARTS = re.compile(r"(?<=\n)(?=[^\s#\]}-])")  # where a key of the outermost ma
 _SAID_ONCE = frozenset(
     "title id date day created published updated lastmod valid_until evergreen derived_from private".split()  # noqa: SIM905
 )
-_KEY_AND_VALUE = re.compile(r"""([ ]*(?:- +){0,3}(?:[^\s#:'"{\[][^:]*:[ ]+|(?<=- )))([^\s|>-].*?)(\s*)""")
+_KEY_AND_VALUE = re.compile(r"""([ ]*(?:- +){0,3}(?:[^\s#:'"{\[][^:]*:[ ]+|(?<=- )))([^\s|>-](?:.*\S)?)(\s*)""")
 _PROPERTY = re.compile(r"\s*(?:- )?([^\W\d_][\w./-]*)::(?:[ \t]+(.*))?")
 _SURROGATE_OR_NUL = re.compile("[\0\ud800-\udfff]")
 
