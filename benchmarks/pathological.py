@@ -163,7 +163,9 @@ SHAPES: dict[str, Callable[[int], str]] = {
     "front matter of question marks": _front_matter("? "),
     "front matter of tags": _front_matter("!a "),
     "front matter of stray lines": _front_matter("title: a\nstray [ {\n- #b\n"),
-    "front matter of spaces": lambda size: "---\ntitle: a #b" + " " * (min(size, 1 << 16) - 40) + "c\nx: [\n---\n",
+    "front matter of spaces": lambda size: (
+        "---\ntitle: a #b" + " " * (min(size, 1 << 16) - 40) + "c\nx: [\n---\n"
+    ),
     "open front matter": lambda size: "---\n" + "a: b\n" * (size // 5),
     "dashes": _again("---\n"),
     "tags": lambda size: f"---\ntags: [{'a, ' * (min(size, 60_000) // 3)}]\n---\n" + "b\n" * (size // 2),

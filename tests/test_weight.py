@@ -22,7 +22,7 @@ CEILINGS = {
     # they were accepted,
     # texts read for a heading only where all of its words are, an index of 2.5 times the notes' text, flipped
     # bits in the schema, filters named that no note meets, names passed over unread.
-    "memd": 44_420,
+    "memd": 44_422,
     # The language server (1,862), doctor, instructions and sessions of agents, timelines, what is related
     # and what links to a hit in find; clients of agents as of today, a hook that asks the running server, a
     # picker inside Neovim, an extension for VS Code, what was opened last, links that survive the move of a
@@ -36,7 +36,7 @@ CEILINGS = {
     # Up by known items, dated memories, the hybrid search against its better arm, the language server,
     # hooks in time, statements that change, prompts that nobody tuned on, and calls that
     # are right the first time.
-    "benchmarks": 9_239,
+    "benchmarks": 9_243,
 }
 
 RUNS_BYTES = 634_881  # of benchmarks/runs: the newest run of each figure; up by a second set of known items

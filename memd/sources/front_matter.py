@@ -44,7 +44,9 @@ _PARTS = re.compile(r"(?<=\n)(?=[^\s#\]}-])")  # where a key of the outermost ma
 _SAID_ONCE = frozenset(
     "title id date day created published updated lastmod valid_until evergreen derived_from private".split()  # noqa: SIM905
 )
-_KEY_AND_VALUE = re.compile(r"""([ ]*(?:- +){0,3}(?:[^\s#:'"{\[][^:]*:[ ]+|(?<=- )))([^\s|>-](?:.*\S)?)(\s*)""")
+_KEY_AND_VALUE = re.compile(
+    r"""([ ]*(?:- +){0,3}(?:[^\s#:'"{\[][^:]*:[ ]+|(?<=- )))([^\s|>-](?:.*\S)?)(\s*)"""
+)
 _PROPERTY = re.compile(r"\s*(?:- )?([^\W\d_][\w./-]*)::(?:[ \t]+(.*))?")
 _SURROGATE_OR_NUL = re.compile("[\0\ud800-\udfff]")
 
