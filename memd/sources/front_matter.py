@@ -39,6 +39,7 @@ _HASHED = re.compile(
     r"""((?:|\[ *|\[[^\n'"]*, *|[^\s'"{\[|>&*!#-][^\n]*? )#[^\s#](?:.*\S)?)(\s*?)$""",
     re.MULTILINE,
 )
+_COMMENT = re.compile(r"(?:^|(?<=\s))#+[ \t]+([^\n]*\S)", re.MULTILINE)
 _PARTS = re.compile(r"(?<=\n)(?=[^\s#\]}-])")  # where a key of the outermost map may begin
 # Of what can be said once the last one counts, as for most parsers of YAML.
 _SAID_ONCE = frozenset(
@@ -137,11 +138,12 @@ def _read_yaml(lines: Lines) -> FrontMatter:
         return _broken(lines, end, f"front matter is not valid YAML at line {line}", _in_parts(inside))
     except (yaml.YAMLError, RecursionError, ValueError, OverflowError):  # the last two: from escapes
         return _broken(lines, end, "front matter is not valid YAML")
-    if values is not None and not (isinstance(values, dict) and _is_keyed(values)):
+    known = values if isinstance(values, dict) and _is_keyed(values) else {}
+    if not known and inside.strip():  # comments alone are headings between two thematic breaks
         return FrontMatter({})
     where = ", ".join(str(number + 2) for number in sorted(quoted)[:WARNED_LINES])
     warning = f"front matter is not valid YAML at line {where}; the value there is taken as it is written"
-    return FrontMatter(values or {}, end + 1, warnings=(warning,) if quoted else ())
+    return FrontMatter(_with_comments(known, inside), end + 1, warnings=(warning,) if quoted else ())
 
 
 def _loaded(inside: str) -> tuple[object, list[int]]:
@@ -190,7 +192,15 @@ def _in_parts(inside: str) -> dict[str, object]:
         return {}
     if not isinstance(values, dict) or not _has_usual_key(values) or len(parts[False]) > len(parts[True]):
         return {}
-    return {**values, "": "".join(parts[False])}
+    return _with_comments({**values, "": "".join(parts[False])}, inside)
+
+
+def _with_comments(values: dict[str, object], inside: str) -> dict[str, object]:
+    """Return the values, and the comments under "": they are found by their words."""
+    said = json.dumps(values, ensure_ascii=False)
+    comments = (one.rstrip("\"']}") for one in _COMMENT.findall(inside))  # or a value with the sign
+    lost = [one for one in comments if json.dumps(one, ensure_ascii=False)[1:-1] not in said]
+    return {**values, "": "\n".join([str(values.get("", "")), *lost]).strip()} if lost else values
 
 
 def _read_toml(lines: Lines) -> FrontMatter:

@@ -12,14 +12,14 @@ HEADS = {
     "toml.md": '+++\ndescription = "All about theodolites"\n[who]\nby = ["Quillfeather"]\n+++\nBody\n',
     "json.md": '{"summary": "a zymurgy primer"}\n\nBody\n',
     "logseq.md": "type:: bookbinding\n\n- Body\n",
-    "half.md": "---\ntitle: T\nQuoll wrote this\n---\nBody\n",
+    "half.md": "---\ntitle: T\nQuoll wrote this\n# a Bilby\n---\nBody\n",
     "alone.md": "---\nplace: Xanadu\n---\n",
     "tagged.md": "---\ntags: [" + ", ".join(f"tag{n}" for n in range(90)) + "]\n---\nBody\n",
 }
 ASKED = {
     "Kestrelsson": "yaml.md", "978-3-16-148410-0": "yaml.md", '"Jane Kestrelsson"': "yaml.md",
     "sphygmomanometer": "yaml.md", "theodolites": "toml.md", "Quillfeather": "toml.md", "zymurgy": "json.md",
-    "bookbinding": "logseq.md", "Xanadu": "alone.md", "Quoll": "half.md", "tag89": "tagged.md",
+    "bookbinding": "logseq.md", "Xanadu": "alone.md", "Quoll Bilby": "half.md", "tag89": "tagged.md",
 }  # fmt: skip
 
 

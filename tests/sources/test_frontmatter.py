@@ -176,6 +176,11 @@ def test_empty_front_matter_is_front_matter():
     assert read("---\n---\nText").lines == 2
 
 
+def test_comments_are_kept_with_what_is_no_value():
+    front = read("---\ntitle: A  # of tea\n# Notes: on tea\nx: 'b # c'\ny: |\n  # d\n---\nText")
+    assert front.values == {"title": "A", "x": "b # c", "y": "# d\n", "": "of tea\nNotes: on tea"}
+
+
 def test_prose_with_a_date_is_no_broken_front_matter():
     front = read("---\nDate: 1 May\nDear all, we keep walruses out.\nRegards\n---\n")
     assert (front.values, front.is_text) == ({}, True)
@@ -202,6 +207,7 @@ def test_escapes_cannot_make_what_no_file_can_hold():
         ("date created: 2026-05-01\n", False),
         ("title: A\nreading time: 5\n", False),
         ("attendees: Ann\n", False),
+        ("# Heading: of hornets\n", True),
     ],
 )
 def test_text_between_two_rules_is_text(inside, is_text):
