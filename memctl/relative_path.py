@@ -182,8 +182,8 @@ def _rest(pattern: str, root: str) -> list[str] | None:
     from fnmatch import fnmatchcase
     from unicodedata import normalize  # a name on a disk may be in another form than it is typed
 
-    # The tokens of fnmatch; an unclosed bracket is a literal character.
-    tokens = re.findall(r"\*+|\[!?\]?[^\]]*\]|.", normalize("NFC", pattern), re.DOTALL)
+    # The tokens of fnmatch; a bracket that is not closed in the same name is a literal character.
+    tokens = re.findall(r"\*+|\[!?\]?[^\]/]*\]|.", normalize("NFC", pattern), re.DOTALL)
     places = {0}  # possible indexes of the next token
     for character in f"{normalize('NFC', root.rstrip('/'))}/":
         following = set()
