@@ -44,6 +44,7 @@ _COPY = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 FILE, ALIAS, ENTRY_ID = "file", "alias", "id"  # kinds of names
+_ZETTEL = re.compile(r"^(\d{12}|\d{14})(?!\d)")  # a note of a Zettelkasten: its minute or second, and a title
 TYPED = "typed"  # an alias as its words: a search knows it so, a link does not
 URLS = frozenset({"markdown", "image", "definition"})  # kinds of links whose target is a path
 # What Obsidian shows that is no note: a name of it is not missing among the notes.
@@ -295,8 +296,8 @@ def names_of(path: str, aliases: Iterable[str], entry_id: str) -> tuple[Name, ..
     """Return the names of a source without duplicates; none with a masked secret, which others have, too."""
     found = [Name(FILE, key_of(path)), *(Name(ALIAS, key_of(alias)) for alias in aliases)]
     found += [Name(TYPED, key) for alias in aliases if (key := name_key(alias)) != key_of(alias)]
-    if entry_id:
-        found.append(Name(ENTRY_ID, key_of(entry_id)))
+    ids = [entry_id, *_ZETTEL.findall(key_of(path))]
+    found += [Name(ENTRY_ID, key_of(one)) for one in ids if one]
     return tuple(
         dict.fromkeys(one for one in found if one.name and (one.kind == FILE or MASK not in one.name))
     )

@@ -60,10 +60,16 @@ from memd.text import (
 NAME_DAY = re.compile(r"(?:daily\.journal\.)?(\d{4})([-_.])(\d{2})\2(\d{2})(?!\d)")
 # A day in front matter, perhaps of a link; or Dendron's milliseconds, other programs' seconds.
 _WRITTEN_DAY = re.compile(r"[\[\"' ]*(\d{4})([-/_.])(\d{1,2})\2(\d{1,2})(?!\d)")
+_DOTTED_DAY = re.compile(r"[\[\"' ]*(\d{1,2})\.(\d{1,2})\.(\d{4})(?!\d)")  # 01.05.2026: the day comes first
 _EPOCH = re.compile(r"(\d{10})(?:\d{3})?")
 # In this order, as an edit makes no note of yesterday one of today; but an entry is of the day of its text.
 DAY_KEYS: tuple[DayOf, ...] = ("date", "day", "created", "published", "updated", "lastmod")
 ENTRY_DAY_KEYS: tuple[DayOf, ...] = ("updated", "created")
+# As plugins of editors and other programs call them, without the signs between their words.
+_DAYS_ALSO = {
+    "created": ("datecreated", "createdat", "createdon"),
+    "updated": ("modified", "datemodified", "updatedat", "lastmodified", "lastmodifiedat"),
+}
 NO_FRONT = "{}"
 AGENTS, PEOPLE = 1, 2  # values of chunks.hidden_from
 _OF_ENTRIES = frozenset({"source", "sha256"})  # keys whose values nobody searches for
@@ -421,11 +427,14 @@ def _day_of(document: Document, source: SourceText) -> tuple[date, DayOf]:
         is_record = source.path.startswith(ARCHIVES)
         latest = _calendar_day(source.stamp.ctime_ns).toordinal() + 1
         return date.fromordinal(min(day.toordinal(), latest)) if is_record else day, "name"
-    written = {folded_key(key): _text(value) for key, value in document.front_matter.items()}
+    written = {
+        _JOINED_BY.sub("", folded_key(key)): _text(value) for key, value in document.front_matter.items()
+    }
     is_entry = isinstance(document.front_matter.get("source"), dict) and document.entry_id
     for key in ENTRY_DAY_KEYS if is_entry else DAY_KEYS:
-        if (day := _written_day(written.get(key, ""))) is not None:
-            return day, key
+        for called in (key, *_DAYS_ALSO.get(key, ())):
+            if (day := _written_day(written.get(called, ""))) is not None:
+                return day, key
     return _calendar_day(source.stamp.mtime_ns), "changed"
 
 
@@ -438,6 +447,8 @@ def _written_day(text: str) -> date | None:
     """Return the day that a value of front matter names; None if it names none."""
     if _EPOCH.fullmatch(text):
         return _calendar_day(int(text[:10]) * 10**9)
+    if dotted := _DOTTED_DAY.match(text):
+        return _iso_day(f"{dotted[3]}-{int(dotted[2]):02}-{int(dotted[1]):02}")
     found = _WRITTEN_DAY.match(text)
     return _iso_day(f"{found[1]}-{int(found[3]):02}-{int(found[4]):02}") if found else None
 

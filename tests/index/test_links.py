@@ -27,6 +27,7 @@ def into(notes, path):
 
 
 FOLDERS = {
+    "202405011230 Sluice.md": "sluice",
     "heron.md": "root", "birds/heron.md": "birds",
     "birds/stork.md": "---\naliases: [Adebar, weir]\nid: 3f2a915b7c80d1e4\n---\nstork",
     "river/weir.md": "weir", "river/lower/weir.md": "lower weir", "Über.md": "umlaut", "a.b.md": "dots",
@@ -87,6 +88,8 @@ def test_what_is_not_clear_says_why(notes):
         ("x.md", "the old weir", "river/2024.md"),  # the title in the front matter, whatever the file's name
         ("x.md", "Mist", "Mist.md"),  # a file's name before it
         ("x.md", "3f2a915b7c80d1e4", "birds/stork.md"),
+        ("x.md", "202405011230", "202405011230 Sluice.md"),  # a note of a Zettelkasten, by its minute
+        ("x.md", "20240501", None),
         ("x.md", "U\u0308ber", "Über.md"),
         ("x.md", "a.b", "a.b.md"),
         ("x.md", "a", None),
