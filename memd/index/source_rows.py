@@ -56,8 +56,12 @@ from memd.text import (
     trigrams,
 )
 
-# As Obsidian, Logseq and Dendron write it in a name.
-NAME_DAY = re.compile(r"(?:daily\.journal\.)?(\d{4})([-_.])(\d{2})\2(\d{2})(?!\d)")
+# As Obsidian, Logseq and Dendron write it in a name; or without signs, perhaps with the time of a note of a
+# Zettelkasten behind it.
+NAME_DAY = re.compile(
+    r"(?:daily\.journal\.)?(\d{4})([-_.]|(?<=19\d\d)|(?<=20\d\d))(\d{2})\2(\d{2})"
+    r"(?:(?<=\d{8})\d{4}(?:\d{2})?)?(?!\d)"
+)
 # A day in front matter, perhaps of a link; or Dendron's milliseconds, other programs' seconds.
 _WRITTEN_DAY = re.compile(r"[\[\"' ]*(\d{4})([-/_.])(\d{1,2})\2(\d{1,2})(?!\d)")
 _DOTTED_DAY = re.compile(r"[\[\"' ]*(\d{1,2})\.(\d{1,2})\.(\d{4})(?!\d)")  # 01.05.2026: the day comes first
@@ -449,7 +453,7 @@ def _written_day(text: str) -> date | None:
         return _calendar_day(int(text[:10]) * 10**9)
     if dotted := _DOTTED_DAY.match(text):
         return _iso_day(f"{dotted[3]}-{int(dotted[2]):02}-{int(dotted[1]):02}")
-    found = _WRITTEN_DAY.match(text)
+    found = _WRITTEN_DAY.match(text) or NAME_DAY.match(text)
     return _iso_day(f"{found[1]}-{int(found[3]):02}-{int(found[4]):02}") if found else None
 
 

@@ -160,7 +160,7 @@ def aliased(view: View, text: str, day: str = "") -> dict[int, bool]:
             widths = {number.zfill(width) for width in (1, 2, 3, 4)}
             found |= dict.fromkeys(view.reader.numbered(widths), False)
     days = [day.replace("-", joint) for joint in ("-", "_", ".", "")] if day else []
-    for one in days[:3]:  # of names that go on behind it
+    for one in days:  # of names that go on behind it
         found |= dict.fromkeys((source for (source,) in view.reader.each(NUMBERED, (one, f"{one}~"))), False)
     for whole in filter(None, {key_of(text), name_key(text), *days}):
         found |= dict.fromkeys(named(whole), True)
