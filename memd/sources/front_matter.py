@@ -39,7 +39,7 @@ _HASHED = re.compile(
     r"""((?:|\[ *|\[[^\n'"]*, *|[^\s'"{\[|>&*!#-][^\n]*? )#[^\s#](?:.*\S)?)(\s*?)$""",
     re.MULTILINE,
 )
-_COMMENT = re.compile(r"(?:^|(?<=\s))#+[ \t]+([^\n]*\S)", re.MULTILINE)
+_COMMENT = re.compile(r"(?:^|(?<=\s))#+[ \t]+(\S(?:[^\n]*\S)?)", re.MULTILINE)
 _PARTS = re.compile(r"(?<=\n)(?=[^\s#\]}-])")  # where a key of the outermost map may begin
 # Of what can be said once the last one counts, as for most parsers of YAML.
 _SAID_ONCE = frozenset(
