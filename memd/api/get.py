@@ -135,9 +135,11 @@ def found_source(view: View, root: Path, name: str) -> Source | None:
 
 def named_source(view: View, root: Path, name: str, *, agent: bool) -> Source:
     """Return the same, or the source of a place in another form. Raises NotFoundError: there is none."""
-    if (written := place_written(view, root, name)) is not None:
+    source = found_source(view, root, name)
+    if source is None and (written := place_written(view, root, name)) is not None:
         name = written[0]
-    if source := found_source(view, root, name):
+        source = found_source(view, root, name)
+    if source is not None:
         return source
     if several := view.resolver().resolve("text", name, "").to:
         raise NotFoundError(f"several notes are called {name}, one is {several.path}: name one by its path")
@@ -181,7 +183,7 @@ def place_written(view: View, root: Path, written: str) -> tuple[str, int, int |
         if (link := the_link(plain)) is not None:
             return link.target, 0, None
     plain = unquote(_URI.sub("", plain))
-    if found_source(view, root, plain) is None:
+    if plain == written or found_source(view, root, plain) is None:
         if at := _AT_LINES.fullmatch(plain):
             return at[1], int(at[2]), int(at[3] or at[2])
         name, _, part = plain.partition("#")

@@ -76,11 +76,11 @@ class _Asked:
 
     def telling(self) -> set[str]:
         """Return words of which every name that the query may call has one: without them it lacks mass."""
-        found, left = {number for _, number in self.numbers}, self.mass(self.words)
+        found, left, half = {number for _, number in self.numbers}, self.mass(self.words), self.half
         for word in sorted(self.each, key=lambda word: (-self.idf.get(word, 0.0), word)):
             found.add(word)
             left -= self.idf.get(word, 0.0)
-            if left < self.half:
+            if left < half:
                 break
         return found
 

@@ -197,8 +197,8 @@ def _in_parts(inside: str) -> dict[str, object]:
 
 def _with_comments(values: dict[str, object], inside: str) -> dict[str, object]:
     """Return the values, and the comments under "": they are found by their words."""
-    said = json.dumps(values, ensure_ascii=False)
-    comments = (one.rstrip("\"']}") for one in _COMMENT.findall(inside))  # or a value with the sign
+    comments = [one.rstrip("\"']}") for one in _COMMENT.findall(inside)]  # or a value with the sign
+    said = json.dumps(values, ensure_ascii=False) if comments else ""  # most notes have none
     lost = [one for one in comments if json.dumps(one, ensure_ascii=False)[1:-1] not in said]
     return {**values, "": "\n".join([str(values.get("", "")), *lost]).strip()} if lost else values
 

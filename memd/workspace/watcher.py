@@ -45,13 +45,14 @@ def meaning(absolute: str, root: Path, rules: Rules, has_below: Callable[[str], 
         return HintKind.RULES
     if folder and rules.folder(f"{folder}/") is None:
         return HintKind.NOTHING  # node_modules and similar folders change all day
+    is_source = rules.selects(path)
     # It may have replaced a folder that was searched.
     counts_as_folder = rules.folder(f"{path}/") is not None or has_below(path)
-    if not (counts_as_folder or rules.selects(path)):
+    if not (counts_as_folder or is_source):
         return HintKind.NOTHING  # not looked at: the folder of sidecars may be on a disk that hangs
     if is_folder(absolute):
         return HintKind.FOLDER if counts_as_folder else HintKind.NOTHING
-    if rules.selects(path):
+    if is_source:
         return HintKind.SOURCE
     # Deleting a folder deletes its notes.
     return HintKind.FOLDER if has_below(path) else HintKind.NOTHING
