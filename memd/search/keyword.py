@@ -47,6 +47,7 @@ from memd.text import is_spaceless, pairs_of, pieces_of, script_of_letter, searc
 
 with suppress(ImportError):  # then search.fallback answers, and nothing here is called
     import numpy as np
+    from numpy.lib.stride_tricks import sliding_window_view
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -184,7 +185,7 @@ class Matched:
     ) -> None:
         worth = np.array([0.5 if is_spaceless(text) else 1.0 for text in words])
         has = np.array(list(words.values())).reshape(len(words), len(ids))
-        self._ids = ids
+        self._ids, self._has = ids, dict(zip(words, has, strict=True))
         self._each = worth @ has
         self.every = float(worth.sum())  # words of the query
         self.most = float(self._each.max(initial=0.0))  # of them in the best-matching chunk
@@ -197,6 +198,16 @@ class Matched:
     def at(self, ids: Ids) -> NDArray[np.float64]:
         """Return the number of words in each of some of the chunks."""
         found: NDArray[np.float64] = self._each[np.searchsorted(self._ids, ids)]
+        return found
+
+    def neighbours(self, ids: Ids, pieces: Sequence[str], count: int) -> Mask:
+        """Return whether each of some chunks has *count* words that follow each other in *pieces*.
+
+        A word that was not looked for, as a stop word, may be in each of them.
+        """
+        at, unknown = np.searchsorted(self._ids, ids), np.ones(len(self._ids), np.bool_)
+        there = np.array([self._has.get(piece, unknown)[at] for piece in pieces])
+        found: Mask = np.any(sliding_window_view(there, count, axis=0).all(axis=-1), axis=0)
         return found
 
 

@@ -13,10 +13,14 @@ SHARE = 0.2
 FIRST = 50  # best candidates whose texts may be read: a constant, so that no answer depends on its limit
 
 
+def least(asked: Sequence[str]) -> int:
+    """Return how many words of *asked* a run has at least."""
+    return max(LEAST, -(-len(asked) // 2))
+
+
 def longest_run(asked: Sequence[str], words: Sequence[str]) -> int:
     """Return the most words of *asked* that follow each other in *words*; 0 below `LEAST` or half of them."""
-    least = max(LEAST, -(-len(asked) // 2))
-    if len(asked) < least:
+    if len(asked) < least(asked):
         return 0
     # A run of half of the words has one of those in the middle.
     middle = {len(asked) // 2, (len(asked) - 1) // 2}
@@ -27,7 +31,7 @@ def longest_run(asked: Sequence[str], words: Sequence[str]) -> int:
         if word == asked[place]
     )
     longest = max(runs, default=0)
-    return longest if longest >= least else 0
+    return longest if longest >= least(asked) else 0
 
 
 def _around(asked: Sequence[str], words: Sequence[str], place: int, at: int) -> int:

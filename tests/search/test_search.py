@@ -2,11 +2,13 @@
 
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
 import pytest
 from tests_support import DAY, Notes, OtherHashEmbedder
 
 from memd.diaries import Diaries
 from memd.search.explain import explain
+from memd.search.keyword import Matched
 from memd.search.runs import longest_run
 from memd.search.search import search
 
@@ -316,3 +318,29 @@ def test_what_a_link_is_called_is_no_sentence_of_its_note(notes):
         _, explained = explain(view, answer)
     found = {hit.source.path: one.run for hit, one in zip(answer.hits, explained, strict=True)}
     assert {path: run and run.words for path, run in found.items()} == {"said.md": 6, "list.md": None}
+
+
+def test_a_text_that_is_not_read_has_no_run(notes, monkeypatch):
+    """Signs, accents, scripts, stop words and numbers: what the index splits as this does, and what not."""
+    said = [
+        "it's the Úpper sluice of Straße 12, isn't it, that we'd close first",
+        "the RFC-1071 checksum of IL-10 v2.5 and C++ is what the naïve Weir needs",
+        "Ἡ θάλασσα τοῦ Αἰγαίου εἶναι βαθιὰ καὶ γαλάζια",
+        "воды ёлки и ели в лесу у реки стоят давно",
+        "we read 水門を閉める before the rain 雨 of the night",
+        "call +49 30 901820 or (030) 901820 before you close the sluices",
+    ]
+    others = (" ".join(one.split()[::-1]) for one in said)
+    notes.save({f"{number}.md": f"{one}\n" for number, one in enumerate([*said, *others])})
+    words = [one.split() for one in said]
+    asked = [" ".join(one[at : at + 6]) for one in words for at in range(len(one) - 3)]
+
+    def runs():
+        with notes.index.view() as view:
+            each = [search(view, notes.request(one, mode="keyword", min_score=0.0)) for one in asked]
+        return [{number: run.words for number, run in answer.judged.runs.items()} for answer in each]
+
+    few = runs()
+    monkeypatch.setattr(Matched, "neighbours", lambda _, ids, *__: np.ones(len(ids), np.bool_))
+    assert few == runs()
+    assert sum(map(bool, few)) > len(asked) * 0.8
