@@ -32,9 +32,9 @@ from memd.imports.conversation import (
     Conversation,
     Problems,
     Turn,
+    blocks,
     fields,
     is_session_id,
-    items,
     joined,
     moment,
     session_id,
@@ -220,10 +220,9 @@ def _of_record(record: dict[str, object]) -> Iterator[Turn]:
     content = message.get("content")
     match record.get("type"):
         case "user":
-            blocks = [{"type": "text", "text": content}] if isinstance(content, str) else items(content)
-            yield from (turn for block in blocks for turn in _of_user(fields(block), at))
+            yield from (turn for block in blocks(content) for turn in _of_user(block, at))
         case "assistant" if message.get("model") != _SYNTHETIC and not record.get("isApiErrorMessage"):
-            yield from (turn for block in items(content) for turn in _of_assistant(fields(block), at))
+            yield from (turn for block in blocks(content) for turn in _of_assistant(block, at))
         case "attachment":
             queued = fields(record.get("attachment"))
             # Typed while the model was working.

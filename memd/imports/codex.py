@@ -25,6 +25,7 @@ from memd.imports.conversation import (
     Conversation,
     Problems,
     Turn,
+    blocks,
     fields,
     is_session_id,
     items,
@@ -139,11 +140,11 @@ def _of_item(item: dict[str, object], at: datetime | None) -> Iterator[Turn]:
 
 def _typed(item: dict[str, object]) -> Iterator[str]:
     """Yield the typed parts of a user's message."""
-    content = items(item.get("content"))
+    content = blocks(item.get("content"))
     kinds = items(fields(item.get("internal_chat_message_metadata_passthrough")).get("content_item_kinds"))
     if len(kinds) != len(content):
         kinds = ["unknown"] * len(content)
-    for block, kind in zip(map(fields, content), kinds, strict=True):
+    for block, kind in zip(content, kinds, strict=True):
         if block.get("type") == "input_image":
             yield "[image]"
             continue

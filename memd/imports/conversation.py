@@ -45,6 +45,7 @@ _SUSPECT = re.compile(
 )
 _HEADING = re.compile(r"( {0,3})(#{1,6})(?=[ \t]|$)")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_MILLISECONDS = 100_000_000_000  # a larger number is not of seconds: those end in the year 5138
 RANK = 2  # of a turn's heading; headings in its text get deeper levels
 
 
@@ -148,14 +149,14 @@ def moment(value: object) -> datetime | None:
     """Return the time that a client wrote, in this machine's zone; None if it is not a time.
 
     Args:
-        value: ISO 8601, or seconds since 1970.
+        value: ISO 8601, or seconds or milliseconds since 1970.
     """
     try:
         if isinstance(value, str):
             at = datetime.fromisoformat(value)
             return at.astimezone()
         if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
-            return datetime.fromtimestamp(value).astimezone()
+            return datetime.fromtimestamp(value / 1000 if value > _MILLISECONDS else value).astimezone()
     except (ValueError, OverflowError, OSError):
         pass
     return None
@@ -174,6 +175,12 @@ def fields(value: object) -> dict[str, object]:
 def items(value: object) -> list[object]:
     """Return *value* if it is a list, otherwise []."""
     return value if isinstance(value, list) else []
+
+
+def blocks(content: object) -> list[dict[str, object]]:
+    """Return the blocks of a content; a text is one."""
+    listed = [{"type": "text", "text": content}] if isinstance(content, str) else items(content)
+    return list(map(fields, listed))
 
 
 def joined(content: object) -> str:

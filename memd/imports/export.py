@@ -1,4 +1,4 @@
-"""Opening of exports: a zip as downloaded, a folder unpacked from it, or one JSON file.
+"""Opening of exports: a zip as downloaded, a folder unpacked from it, or one JSON file, also as gzip.
 
 Zips are not unpacked to the disk. Their members are found by the last part of their names, so that paths in a
 zip have no effect, and read as streams, so that one that unpacks to gigabytes takes time but no memory.
@@ -6,14 +6,14 @@ zip have no effect, and read as streams, so that one that unpacks to gigabytes t
 
 import errno
 import fnmatch
+import gzip
 import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
 
 from memd.imports.conversation import Problems
-from memd.imports.jsonl import below, regular
+from memd.imports.jsonl import Readable, below, regular
 
 # Text in zips has a fifth to a twentieth of its size; a ratio of a thousand occurs only in zip bombs.
 MAX_RATIO = 200
@@ -25,15 +25,15 @@ TOO_LARGE = f"unpacks to more than {MAX_UNPACKED_BYTES >> 30} GiB: it is not rea
 ENCRYPTED = "is encrypted: unpack it first"
 BROKEN = "is a broken zip"
 
-_ZIP = b"PK\x03\x04"
+_ZIP, _GZIP = b"PK\x03\x04", b"\x1f\x8b"
 _IS_ENCRYPTED = 1  # bit of a member's flags
-_FAULTS = (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError)
+_FAULTS = (zipfile.BadZipFile, gzip.BadGzipFile, zlib.error, NotImplementedError, EOFError)
 
 
 class Stream:
     """The bytes of one file of an export."""
 
-    def __init__(self, stream: IO[bytes]) -> None:
+    def __init__(self, stream: Readable) -> None:
         self._stream = stream
 
     def read(self, size_bytes: int) -> bytes:
@@ -45,7 +45,7 @@ class Stream:
         try:
             return self._stream.read(size_bytes)
         except _FAULTS as error:
-            raise OSError(errno.EIO, f"{BROKEN}; what came before is imported") from error
+            raise OSError(errno.EIO, f"{BROKEN}; only what is whole in it is imported") from error
 
 
 def files(path: Path, pattern: str) -> Iterator[Path]:
@@ -63,8 +63,8 @@ def streams(
         OSError: the export cannot be read.
     """
     with regular(path, folder) as file:
-        if file.peek(len(_ZIP))[: len(_ZIP)] != _ZIP:
-            yield str(path), Stream(file)
+        if not (head := file.peek(len(_ZIP))).startswith(_ZIP):
+            yield str(path), Stream(gzip.GzipFile(fileobj=file) if head.startswith(_GZIP) else file)
             return
         try:
             archive = zipfile.ZipFile(file)

@@ -27,6 +27,7 @@ from memd.imports.conversation import (
     Conversation,
     Problems,
     Turn,
+    blocks,
     fields,
     items,
     joined,
@@ -35,6 +36,7 @@ from memd.imports.conversation import (
 )
 from memd.imports.jsonl import Read, members
 
+Message = dict[str, object]
 CONVERSATIONS = "conversations*.json"
 NOT_CHATGPT = "conversation has no known messages: is it an export of ChatGPT?"
 # References to web results, in private-use characters.
@@ -46,7 +48,8 @@ NOT_CLAUDE = "conversation has no known messages: is it an export of Claude?"
 _CHANNELS = "*.json"
 NO_CHANNEL = "has no channel before its messages: is it JSON of DiscordChatExporter?"
 UNDATED = "message has no time"
-_SAID = frozenset({"Default", "Reply", ""})  # other types come from the program: joins, pins, calls
+# 20 and 23 are the answers of bots to commands. Other types come from the program: joins, pins, calls.
+_SAID = frozenset({"Default", "Reply", "", "20", "23"})
 
 
 conversation_files = partial(export.files, pattern=CONVERSATIONS)
@@ -57,7 +60,7 @@ def chatgpt_conversations(
 ) -> Iterator[Conversation]:
     """Yield the conversations of an export."""
     for where, stream in export.streams(path, CONVERSATIONS, problems, folder):
-        for number, (_, found) in enumerate(members(stream, where, problems, read), 1):
+        for number, found in _conversations(members(stream, where, problems, read, whole=True), "mapping"):
             mapping = fields(found.get("mapping"))
             key = text(found.get("conversation_id")) or text(found.get("id"))
             if not mapping or not key:
@@ -70,6 +73,13 @@ def chatgpt_conversations(
                 title=text(found.get("title")),
                 started=moment(found.get("create_time")),
             )
+
+
+def _conversations(found: Iterator[tuple[str, Message]], key: str) -> Iterator[tuple[int, Message]]:
+    """Yield the conversations, which have *key*, with their numbers: in a list, alone, or one in a line."""
+    for number, (_, member) in enumerate(found, 1):
+        listed = [] if key in member else [one for value in member.values() for one in items(value)]
+        yield from ((number, one) for one in map(fields, listed or [member]))
 
 
 def _chatgpt_turns(mapping: dict[str, object], current: str) -> Iterator[Turn]:
@@ -118,7 +128,8 @@ def _part(part: object) -> str:
     if isinstance(part, str):
         return part
     kind = text(fields(part).get("content_type"))
-    return text(fields(part).get("text")) or (f"[{kind.partition('_')[0]}]" if kind else "")
+    kind = kind.removeprefix("real_time_user_").partition("_")[0]
+    return text(fields(part).get("text")) or (f"[{kind}]" if kind else "")
 
 
 def _thought(content: dict[str, object]) -> str:
@@ -131,7 +142,8 @@ def claude_conversations(
 ) -> Iterator[Conversation]:
     """Yield the conversations of an export."""
     for where, stream in export.streams(path, CONVERSATIONS, problems, folder):
-        for number, (_, found) in enumerate(members(stream, where, problems, read), 1):
+        every = members(stream, where, problems, read, whole=True)
+        for number, found in _conversations(every, "chat_messages"):
             key = text(found.get("uuid"))
             if not key or "chat_messages" not in found:
                 problems.add(where, NOT_CLAUDE, number)
@@ -151,8 +163,10 @@ def _of_claude_message(message: dict[str, object]) -> Iterator[Turn]:
     speaker = {"human": USER, "assistant": ASSISTANT}.get(text(message.get("sender")))
     if speaker is None:
         return
-    blocks = items(message.get("content")) or [{"type": "text", "text": message.get("text")}]
-    for block in map(fields, blocks):
+    content = blocks(message.get("content"))
+    if all(block.get("type") == "text" and not text(block.get("text")).strip() for block in content):
+        content = blocks(message.get("text"))
+    for block in content:
         yield from _of_block(block, speaker, at)
     for attached in map(fields, [*items(message.get("attachments")), *items(message.get("files"))]):
         name = text(attached.get("file_name")) or "text"
@@ -174,7 +188,6 @@ def _of_block(block: dict[str, object], speaker: str, at: datetime | None) -> It
             yield Turn("Tool", joined(block.get("content")), at, "tool")
 
 
-Message = dict[str, object]
 discord_files = partial(export.files, pattern=_CHANNELS)
 
 
@@ -230,9 +243,12 @@ def _discord_turn(message: Message) -> Turn:
         f"[attached: {text(fields(one).get('fileName'))}]" for one in items(message.get("attachments"))
     ]
     embeds = [
-        "\n".join(filter(None, [text(one.get("title")), text(one.get("description"))]))
-        for one in map(fields, items(message.get("embeds")))
+        "\n".join(filter(None, (text(one.get(key)) for key in ("title", "description", "name", "value"))))
+        for embed in map(fields, items(message.get("embeds")))
+        for one in [embed, *map(fields, items(embed.get("fields")))]
     ]
+    if forwarded := fields(message.get("forwardedMessage")):
+        embeds.insert(0, _discord_turn(forwarded | {"forwardedMessage": None}).text)
     spoken = "\n\n".join(filter(None, [text(message.get("content")), *embeds, *attached]))
     name = text(author.get("nickname")) or text(author.get("name")) or "somebody"
     return Turn(name, spoken, moment(message.get("timestamp")))

@@ -10,6 +10,7 @@ use up all memory, and the first syntax error ends it.
 """
 
 import errno
+import fnmatch
 import json
 import os
 import re
@@ -47,8 +48,9 @@ CHUNK_BYTES = 1024 * 1024  # size of a read; arbitrary
 
 MAX_LEVELS = 16  # of brackets around members; exports have two
 TOO_LARGE = f"has more than {MAX_MEMBER_BYTES >> 20} MiB"
-CUT_SHORT = "ends in the middle; what came before it is imported"
-NOT_EXPORT = "is not an export: it has no conversation where one is expected"
+CUT_SHORT = "ends in the middle; only what is whole in it is imported"
+NOT_BEGUN = "is neither JSON nor a zip: unpack it first if it is compressed in another way"
+NOT_EXPORT = "has no conversation where an export has one"
 LONG_TEXT = f"holds a text of more than {MAX_MEMBER_BYTES >> 20} MiB; the rest is not read"
 
 # A whole string, the start of a string cut by the end of the chunk, or a bracket.
@@ -93,8 +95,9 @@ def objects(
 
 
 def below(path: Path, pattern: str) -> Iterator[Path]:
-    """Yield the files below a folder whose name matches, in a stable order."""
-    return (one for one in sorted(path.rglob(pattern)) if not one.is_dir())
+    """Yield the files below a folder whose name matches in small letters, in a stable order."""
+    found = (one for one in path.rglob("*") if fnmatch.fnmatchcase(one.name.lower(), pattern))
+    return (one for one in sorted(found) if not one.is_dir())
 
 
 def visible(path: Path, pattern: str) -> Iterator[Path]:
@@ -147,15 +150,18 @@ def decoded(raw: bytes) -> tuple[object, bool]:
 
 
 def members(
-    stream: Readable, where: str, problems: Problems, read: Read
+    stream: Readable, where: str, problems: Problems, read: Read, *, whole: bool = False
 ) -> Iterator[tuple[str, dict[str, object]]]:
     """Yield each member with its key in the outermost object; the key is "" in a list.
+
+    With *whole*, an outermost object is itself a member.
 
     Raises:
         OSError: the stream cannot be read.
     """
     number = 0
-    for number, (key, raw) in enumerate(_Scanner(stream, where, problems, read).raw_members(), 1):
+    scanner = _Scanner(stream, where, problems, read, whole=whole)
+    for number, (key, raw) in enumerate(scanner.raw_members(), 1):
         if raw is None:
             problems.add(where, f"conversation or message {TOO_LARGE}", number)
             continue
@@ -179,11 +185,12 @@ class _NotAnExportError(Exception):
 class _Scanner:
     """Follows brackets and strings, and collects the bytes of the current member."""
 
-    def __init__(self, stream: Readable, where: str, problems: Problems, read: Read) -> None:
+    def __init__(self, stream: Readable, where: str, problems: Problems, read: Read, *, whole: bool) -> None:
         self._stream = stream
         self._where = where
         self._problems = problems
         self._read = read
+        self._whole = whole
         self._outer: list[bytes] = []  # open brackets around members
         self._key = b'""'  # the last string in the outermost object
         self._depth = 0  # of brackets in the current member
@@ -197,8 +204,9 @@ class _Scanner:
         # A cut string is scanned again from its start: doubling the chunk limits how often.
         while chunk := self._stream.read(max(CHUNK_BYTES, len(rest))):
             self._read(len(chunk))
-            if not begun and chunk.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
-                self._problems.add(self._where, UTF16)
+            if not begun and chunk.removeprefix(BOM_UTF8).lstrip()[:1] not in {b"", b"[", b"{"}:
+                is_utf16 = chunk.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
+                self._problems.add(self._where, UTF16 if is_utf16 else NOT_BEGUN)
                 return
             begun = True
             try:
@@ -249,7 +257,8 @@ class _Scanner:
     def _is_member(self, mark: bytes) -> bool:
         """Return whether a bracket opens an object in the outermost list or object, or in its list."""
         around = len(self._outer)
-        return mark == b"{" and (around == 1 or (around == 2 and self._outer == [b"{", b"["]))  # noqa: PLR2004
+        is_inner = around == 1 or (around == 2 and self._outer == [b"{", b"["])  # noqa: PLR2004
+        return mark == b"{" and (is_inner or (self._whole and not around))
 
     def _closed(self, last: bytes) -> tuple[str, bytes | None]:
         self._collect(last)

@@ -15,6 +15,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 from memd.imports.conversation import ForeignNote, Problems
+from memd.imports.jsonl import NOT_UTF8 as REPLACED
 from memd.imports.jsonl import Read, regular, visible
 
 MAX_BYTES = 2 * 1024 * 1024  # half of memd's limit for a note
@@ -114,8 +115,9 @@ def _note_in(path: Path, problems: Problems, read: Read, folder: Path | None) ->
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:
-        problems.add(str(path), NOT_UTF8)
-        return None
+        is_text = b"\0" not in raw  # UTF-16 has some
+        problems.add(str(path), REPLACED if is_text else NOT_UTF8, part=is_text)
+        text = raw.decode("utf-8-sig", "replace") if is_text else ""
     return Note(path, text, changed) if text.strip() else None
 
 

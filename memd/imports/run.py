@@ -328,7 +328,10 @@ def _import_file(
                     outcomes.problems.add("other memory", ELSEWHERE_MEMORY.format(order.about))
             elif _is_of_project(found, order.project):
                 if not _put(archive, conversation(found, archive, settings), outcomes):
-                    outcomes.problems.add_if_none(str(file.path), EMPTY)
+                    if found.is_export:
+                        outcomes.problems.add(str(file.path), f"conversation {EMPTY}", part=True)
+                    else:
+                        outcomes.problems.add_if_none(str(file.path), EMPTY)
             else:
                 outcomes.problems.add("other projects", f"{ELSEWHERE} {order.project}")
     except OSError as error:

@@ -245,7 +245,7 @@ def test_a_note_that_is_emptied_is_gone_too(workspace, home):
 def test_a_note_that_cannot_be_read_now_is_not_gone(workspace, home):
     note = home.claude(workspace.root)
     workspace.imports("claude-code", memory=True)
-    note.write_bytes(b"caf\xe9")
+    note.write_bytes("café".encode("utf-16"))
     found = workspace.imports("claude-code", memory=True)
     assert ([row["why"] for row in found["skipped"]], found["gone"]) == ([NOT_UTF8], [])
     assert len(workspace.pages()) == 1

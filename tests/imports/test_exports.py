@@ -1,5 +1,6 @@
 """Import of the exports of ChatGPT, claude.ai and Discord."""
 
+import gzip
 import json
 import subprocess
 import sys
@@ -120,6 +121,55 @@ def test_a_folder_that_was_unpacked_is_read_with_all_its_parts(workspace, tmp_pa
     assert len(workspace.imports("chatgpt", tmp_path)["new"]) == 3
 
 
+OTHER = json.dumps(gpt_conversation(gpt_node("u", "root", "user", gpt_text("Another?")), key="other"))
+
+
+@pytest.mark.parametrize(
+    ("conversation", "name", "form"),
+    [
+        (GPT, "c.json", "%s"),  # as extensions of browsers save one
+        (CLAUDE, "c.json", "%s"),
+        (GPT, "c.jsonl", f"%s\n{OTHER}\n"),
+        (GPT, "c.json", f'{{"count": 2, "conversations": [%s, {OTHER}]}}'),
+        (GPT, "Conversations.JSON", "[%s]"),
+        (GPT, "c.json.gz", "[%s]"),
+    ],
+)
+def test_an_export_has_many_forms(workspace, tmp_path, conversation, name, form):
+    """One conversation, one a line, below a key; compressed, or with the name in capitals in a folder."""
+    raw = (form % json.dumps(conversation)).encode()
+    (tmp_path / name).write_bytes(gzip.compress(raw) if name.endswith(".gz") else raw)
+    path = tmp_path if name[0].isupper() else tmp_path / name
+    found = workspace.imports("claude" if conversation is CLAUDE else "chatgpt", path)
+    assert (len(found["new"]), found["skipped"]) == (1 + (OTHER in form), [])
+    assert any("Because of alarms." in page for page in workspace.pages().values())
+
+
+def test_text_that_is_not_in_its_usual_place_is_kept(workspace, tmp_path):
+    """A content that is a text, `text` beside an empty content; fields, forwards, bots' answers."""
+    messages = [{"sender": "human", "content": "as a text"}]
+    messages += [{"sender": "assistant", "content": [{"type": "text", "text": ""}], "text": "beside it"}]
+    path = written(tmp_path / "conversations.json", [{"uuid": "u", "chat_messages": messages}])
+    workspace.imports("claude", path)
+    fields = [{"name": "Depth", "value": "two metres"}]
+    forwarded = said("0", None, "x", "a forwarded text")
+    talk = [
+        said("1", "2026-05-01T08:00Z", "a", "", embeds=[{"title": "River", "fields": fields}]),
+        said("2", "2026-05-01T08:01Z", "b", "", forwardedMessage=forwarded),
+        said("3", "2026-05-01T08:02Z", "c", "as a bot says", type="20"),
+    ]
+    workspace.imports("discord", written(tmp_path / "general.json", channel(*talk)))
+    said_there = "".join(workspace.pages().values())
+    for one in ("as a text", "beside it", "Depth\ntwo metres", "a forwarded text", "as a bot says"):
+        assert one in said_there
+
+
+def test_times_in_milliseconds_are_times(workspace, tmp_path):
+    node = gpt_node("u", "root", "user", gpt_text("When?"), create_time=T0 * 1000)
+    workspace.imports("chatgpt", written(tmp_path / "c.json", [gpt_conversation(node)]))
+    assert workspace.body().startswith("\n## User · 2026-05-01 10:00\n")
+
+
 # -- broken and hostile ones -------------------------------------------------------------------------------
 
 
@@ -135,12 +185,12 @@ def test_an_export_that_is_cut_short_gives_what_is_whole(workspace, tmp_path):
 @pytest.mark.parametrize(
     ("raw", "why"),
     [
-        (b"", None), (b"no json at all", None), (b"[" * 1_000_000, jsonl.NOT_EXPORT),
-        (b'{"a":' * 1_000_000, None),
+        (b"", None), (b"[]", jsonl.NOT_EXPORT), (b"no json at all", jsonl.NOT_BEGUN),
+        (b"[" * 1_000_000, jsonl.NOT_EXPORT), (b'{"a":' * 1_000_000, None),
         (b'[{"mapping":' + b'{"a":' * 100_000 + b"}" * 100_001 + b"]", jsonl.NOT_JSON),
         (b'[{"mapping" 3}]', jsonl.NOT_JSON), (b'[{"title":"x"}]', exports.NOT_CHATGPT),
         (b'[{"conversation_id":"x","mapping":{"a":{"parent":"a"}},"current_node":"a"}]', "no turn"),
-        (b'"' + b"x" * (jsonl.MAX_MEMBER_BYTES + 2_000_000), jsonl.LONG_TEXT),
+        (b'["' + b"x" * (jsonl.MAX_MEMBER_BYTES + 2_000_000), jsonl.LONG_TEXT),
         (json.dumps([GPT]).encode("utf-16"), "UTF-16"), (b"]]]}}}", None),
     ],
 )  # fmt: skip
@@ -151,6 +201,12 @@ def test_what_is_no_export_is_said_to_be_none(workspace, tmp_path, raw, why):
     assert workspace.pages() == {}
     assert rows
     assert why is None or any(why in row["why"] for row in rows)
+
+
+def test_an_empty_conversation_is_no_reason_to_call_the_export_skipped(workspace, tmp_path):
+    empty = gpt_conversation(gpt_node("u", "root", "system", gpt_text("x")), key="empty")
+    [row] = workspace.imports("chatgpt", written(tmp_path / "conversations.json", [GPT, empty]))["skipped"]
+    assert (row["why"], row["whole"]) == ("conversation has no turns to keep", False)
 
 
 def test_a_conversation_that_is_too_large_costs_no_other(workspace, tmp_path):

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from memd.imports import memory_folder
+from memd.imports import jsonl, memory_folder
 from memd.sources.privacy import is_private
 
 FILES = {
@@ -55,13 +55,20 @@ def test_the_memory_folder_itself_may_be_named(workspace, folder):
 
 
 @pytest.mark.parametrize(
-    ("raw", "why"), [(b"caf\xe9", memory_folder.NOT_UTF8), (b"x" * 3_000_000, memory_folder.TOO_LARGE)]
+    ("raw", "why"), [(b"c\0a\xe9", memory_folder.NOT_UTF8), (b"x" * 3_000_000, memory_folder.TOO_LARGE)]
 )
 def test_what_memd_could_not_read_is_named(workspace, folder, raw, why):
     (folder / "MEMORY.md").write_bytes(raw)
     found = workspace.imports("cowagent", folder)
     assert [row["why"] for row in found["skipped"]] == [why]
     assert len(found["new"]) == 4
+
+
+def test_bytes_that_are_no_utf_8_cost_no_note(workspace, folder):
+    (folder / "MEMORY.MD").write_bytes("# Café\n\nNear the bell tower.\n".encode("latin-1"))
+    [row] = workspace.imports("cowagent", folder)["skipped"]
+    assert (row["why"], row["whole"]) == (jsonl.NOT_UTF8, False)
+    assert "# Caf\ufffd\n\nNear the bell tower." in "".join(workspace.pages().values())
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,19 @@ def test_a_file_that_cannot_be_read_is_named_and_the_others_are_imported(workspa
     assert {row["source"].rpartition("/")[2] for row in found["skipped"]} == {"dangling.jsonl", "pipe.jsonl"}
 
 
+@pytest.mark.parametrize("client", ["claude-code", "codex"])
+def test_a_content_may_be_a_text_instead_of_blocks(workspace, client):
+    talk = [{"type": "message", "role": role, "content": f"{role}'s words"} for role in ("user", "assistant")]
+    records = [
+        {"type": "response_item", "payload": one}
+        if client == "codex"
+        else {"type": one["role"], "message": one}
+        for one in talk
+    ]
+    workspace.imports(client, workspace.session(*records, client=client))
+    assert workspace.body() == "\n## User\n\nuser's words\n\n## Assistant\n\nassistant's words\n"
+
+
 def test_an_empty_session_is_named(workspace):
     [row] = imported(workspace, b"")
     assert row["why"] == run.EMPTY
