@@ -63,8 +63,19 @@ NAME_DAY = re.compile(
     r"(?:(?<=\d{8})\d{4}(?:\d{2})?)?(?!\d)"
 )
 # A day in front matter, perhaps of a link; or Dendron's milliseconds, other programs' seconds.
-_WRITTEN_DAY = re.compile(r"[\[\"' ]*(\d{4})([-/_.])(\d{1,2})\2(\d{1,2})(?!\d)")
-_DOTTED_DAY = re.compile(r"[\[\"' ]*(\d{1,2})\.(\d{1,2})\.(\d{4})(?!\d)")  # 01.05.2026: the day comes first
+_WRITTEN_DAY = re.compile(
+    r"[\[\"' ]*(\d{4})(?:([-/_.])|[\u5e74\ub144] ?)(\d{1,2})(?(2)\2|[\u6708\uc6d4] ?)(\d{1,2})(?!\d)"
+)
+# Also in names: the year last; in words, as Roam and plugins write it ("Friday, May 1st 2026", "01 May 2026",
+# "May 2026"); a week or month, which has the day that it begins on.
+_YEAR_LAST = re.compile(r"[\[\"' ]*(\d{1,2})([-/.])(\d{1,2})\2(\d{4})(?!\d)")
+_MONTHS = "janfebmaraprmayjunjulaugsepoctnovdec"
+_IN_WORDS = re.compile(
+    r"[\[\"' ]*(?:(?:[a-z]*day|mon|tue|wed|thu|fri|sat|sun),? +)?(?:(\d{1,2})(?:st|nd|rd|th)? +)?"
+    rf"({'|'.join(re.findall('...', _MONTHS))})(?:uary|ruary|ch|il|e|y|ust|t|tember|ober|ember)?\.?"
+    r"(?: +(\d{1,2})(?:st|nd|rd|th)?)?,? +(\d{4})(?!\d)"
+)
+_PERIOD = re.compile(r"[\[\"' ]*((?:19|20)\d\d-(?:w(?=\d\d)|(?=0[1-9]|1[0-2]))\d\d)(?![\w-])")
 _EPOCH = re.compile(r"(\d{10})(?:\d{3})?")
 # In this order, as an edit makes no note of yesterday one of today; but an entry is of the day of its text.
 DAY_KEYS: tuple[DayOf, ...] = ("date", "day", "created", "published", "updated", "lastmod")
@@ -74,6 +85,8 @@ _DAYS_ALSO = {
     "created": ("datecreated", "createdat", "createdon"),
     "updated": ("modified", "datemodified", "updatedat", "lastmodified", "lastmodifiedat"),
 }
+_OLDEST_NS = -(1 << 31) * 10**9  # in 1901; ext4 and XFS have none before
+DECEMBER = 12
 NO_FRONT = "{}"
 AGENTS, PEOPLE = 1, 2  # values of chunks.hidden_from
 _OF_ENTRIES = frozenset({"source", "sha256"})  # keys whose values nobody searches for
@@ -443,18 +456,36 @@ def _day_of(document: Document, source: SourceText) -> tuple[date, DayOf]:
 
 
 def _named_day(source: SourceText) -> date | None:
-    named = NAME_DAY.match(PurePosixPath(source.path).stem)
-    return _iso_day(f"{named[1]}-{named[3]}-{named[4]}") if named else None
+    path = PurePosixPath(source.path).with_suffix("")
+    named = (_WRITTEN_DAY if path.name[4:5] in "\u5e74\ub144" else NAME_DAY).match(path.name)
+    named = named or _WRITTEN_DAY.fullmatch("/".join(path.parts[-3:]))  # 2026/05/01.md
+    return _day_at(named) if named else _loose_day(path.name)
 
 
 def _written_day(text: str) -> date | None:
     """Return the day that a value of front matter names; None if it names none."""
     if _EPOCH.fullmatch(text):
         return _calendar_day(int(text[:10]) * 10**9)
-    if dotted := _DOTTED_DAY.match(text):
-        return _iso_day(f"{dotted[3]}-{int(dotted[2]):02}-{int(dotted[1]):02}")
     found = _WRITTEN_DAY.match(text) or NAME_DAY.match(text)
-    return _iso_day(f"{found[1]}-{int(found[3]):02}-{int(found[4]):02}") if found else None
+    return _day_at(found) if found else _loose_day(text)
+
+
+def _day_at(found: re.Match[str]) -> date | None:
+    return _iso_day(f"{found[1]}-{int(found[3]):02}-{int(found[4]):02}")
+
+
+def _loose_day(text: str) -> date | None:
+    text = caseless(text)
+    if found := _YEAR_LAST.match(text):
+        day, month = int(found[1]), int(found[3])
+        if found[2] != "." and day <= DECEMBER:  # who writes "-" or "/" may have the month first
+            day, month = (month, day) if month > DECEMBER or day == month else (0, 0)
+    elif found := _IN_WORDS.match(text):
+        day, month = int(found[1] or found[3] or 1), _MONTHS.index(found[2]) // 3 + 1
+    else:
+        found = _PERIOD.match(text)
+        return _iso_day(f"{found[1].upper()}-{1 if 'w' in found[1] else '01'}") if found else None
+    return _iso_day(f"{found[4]}-{month:02}-{day:02}")
 
 
 def _archived_on(source: SourceText) -> date | None:
@@ -467,6 +498,8 @@ def _archived_on(source: SourceText) -> date | None:
 
 def _calendar_day(time_ns: int) -> date:
     """Return the local date of a time."""
+    if time_ns < _OLDEST_NS:  # after 2262, modulo 2^64 as `stamp_of` has it
+        time_ns += 1 << 64
     try:
         return datetime.fromtimestamp(time_ns / 1e9, UTC).astimezone().date()
     except (OverflowError, ValueError, OSError):  # some file systems accept any number

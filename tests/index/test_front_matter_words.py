@@ -1,6 +1,7 @@
 """Front matter, titles and names of notes are found as the text is, and its days are the note's."""
 
-from datetime import date
+import os
+from datetime import date, timedelta
 
 import pytest
 
@@ -43,6 +44,18 @@ def test_what_memd_writes_about_an_entry_is_no_text(notes):
         ("journals/2023_02_14.md", "", "2023-02-14", "name"),
         ("daily.journal.2023.02.14.md", "", "2023-02-14", "name"),
         ("20230214.md", "", "2023-02-14", "name"), ("202302141830 Weirs.md", "", "2023-02-14", "name"),
+        ("2023-W07.md", "", "2023-02-13", "name"), ("2023-02 Review.md", "", "2023-02-01", "name"),
+        ("February 14th, 2023.md", "", "2023-02-14", "name"), ("14 Feb 2023.md", "", "2023-02-14", "name"),
+        ("Feb 2023.md", "", "2023-02-01", "name"), ("2023年2月14日.md", "", "2023-02-14", "name"),
+        ("daily/2023/02/14.md", "", "2023-02-14", "name"), ("2023/02/14 ideas.md", "", "", "changed"),
+        ("14-02-2023.md", "", "2023-02-14", "name"), ("02-14-2023.md", "", "2023-02-14", "name"),
+        ("02-02-2023.md", "", "2023-02-02", "name"), ("02-03-2023.md", "", "", "changed"),
+        ("Market 14 2023.md", "", "", "changed"), ("2023-13.md", "", "", "changed"),
+        ("2023-02-plan.md", "", "", "changed"), ("2023-W60.md", "", "", "changed"),
+        ("a.md", "date created: Tuesday, February 14th 2023, 10:00:00 am", "2023-02-14", "created"),
+        ("a.md", "date: Tue, 14 Feb 2023 10:00:00 GMT", "2023-02-14", "date"),
+        ("a.md", "created: '[[February 14th, 2023]]'", "2023-02-14", "created"),
+        ("a.md", "date: 02/14/2023", "2023-02-14", "date"), ("a.md", "date: 02/03/2023", "", "changed"),
         ("20231314.md", "", "", "changed"), ("2023021418.md", "", "", "changed"),
         ("a.md", "updated: 2024-01-01\ncreated: 2023-02-14", "2023-02-14", "created"),
         ("a.md", "created: 2024-01-01\ndate: 2023/2/14", "2023-02-14", "date"),
@@ -67,6 +80,18 @@ def test_the_day_of_a_note(notes, path, head, day, day_of):
     [hit] = notes.search("Body", mode="keyword").hits
     assert hit.source.day_of == day_of
     assert day_of == "changed" or hit.source.day == date.fromisoformat(day)
+
+
+@pytest.mark.parametrize("day", ["1950-02-14", "2023-02-14", "2400-02-14"])
+def test_a_change_in_another_century_is_of_its_day(notes, day):
+    notes.write("a.md", "Body\n")
+    at_s = (date.fromisoformat(day) - date(1970, 1, 1)) // timedelta(days=1) * 86_400 + 43_200
+    os.utime(notes.root / "a.md", (at_s, at_s))
+    if (notes.root / "a.md").stat().st_mtime != at_s:
+        pytest.skip("the file system has no such time")
+    notes.indexer.apply(["a.md"], budget_s=60)
+    [hit] = notes.search("Body", mode="keyword").hits
+    assert hit.source.day == date.fromisoformat(day)
 
 
 @pytest.mark.parametrize(
