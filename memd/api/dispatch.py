@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
 from memd.api import params, results
 from memd.api.masking import masked_answer
 from memd.api.methods import FOR_PEOPLE, METHODS, SHUTDOWN, Method
-from memd.api.results import Result, TimedResult
+from memd.api.results import TimedResult
 from memd.api.search import Fields
 from memd.errors import InvalidError, MethodError
 from memd.rpc.context import Call, Packed, packed
@@ -22,13 +22,6 @@ Handler = Callable[..., Any]  # returns, or will return, a result, perhaps packe
 def deadline_s(method: str) -> float | None:
     """Return a method's deadline in seconds; 1 for an unknown method, which fails at once."""
     return METHODS[method].deadline_s if method in METHODS else 1.0
-
-
-class ShutDown(Protocol):
-    """Ends the daemon."""
-
-    def __call__(self, *, if_idle: bool) -> bool:
-        """End the daemon, with *if_idle* only if nothing is under way; return whether it ends."""
 
 
 def _handler(method: Method) -> Handler:
@@ -43,7 +36,8 @@ HANDLERS = {name: _handler(method) for name, method in METHODS.items()}
 class Dispatcher:
     """Answers requests for one daemon."""
 
-    def __init__(self, workspaces: Workspaces, *, shut_down: ShutDown) -> None:
+    def __init__(self, workspaces: Workspaces, *, shut_down: Callable[..., bool]) -> None:
+        """*shut_down(if_idle=...)* ends the daemon, perhaps only an idle one; it returns whether it does."""
         self._workspaces = workspaces
         self._shut_down = shut_down
 
@@ -58,25 +52,22 @@ class Dispatcher:
         wanted = params.convert(given, method.params)
         if wanted.agent and name in FOR_PEOPLE:
             raise InvalidError(f"$.agent: {name} is for people, and this request is from an agent")
-        result = await self._answered(name, wanted, call)
-        if isinstance(result, TimedResult):
-            result = msgspec.structs.replace(result, took_ms=call.age_ms())
-        # Handlers with large answers pack them in their own thread.
-        answer = result if isinstance(result, Packed) else packed(result)
-        if wanted.agent or name == "recall":  # its text is for a prompt, whoever asks
-            return await self._workspaces.read(masked_answer, answer)
-        return answer
-
-    async def _answered(self, name: str, wanted: params.Params, call: Call) -> Result | Packed[Any]:
         answer, workspaces = HANDLERS[name], self._workspaces
         if isinstance(wanted, params.ScopedParams) and wanted.scope == "team":
             answer = getattr(import_module("memd.api.team_scope"), answer.__name__)  # not without a team
-        if METHODS[name].runs == "apart":
-            result: Result | Packed[Any] = await answer(workspaces, wanted, call)
-            return result
-        run: Handler = {
-            "opened": partial(answer, workspaces),
-            "read": partial(workspaces.read, answer),
-            "files": partial(workspaces.read_files, answer),
-        }[METHODS[name].runs]
-        return await workspaces.using(wanted.workspace, lambda opened: run(opened, wanted, call))
+        if method.runs == "apart":
+            result: Any = await answer(workspaces, wanted, call)
+        else:
+            run: Handler = {
+                "opened": partial(answer, workspaces),
+                "read": partial(workspaces.read, answer),
+                "files": partial(workspaces.read_files, answer),
+            }[method.runs]
+            result = await workspaces.using(wanted.workspace, lambda opened: run(opened, wanted, call))
+        if isinstance(result, TimedResult):
+            result = msgspec.structs.replace(result, took_ms=call.age_ms())
+        # Handlers with large answers pack them in their own thread.
+        whole = result if isinstance(result, Packed) else packed(result)
+        if wanted.agent or name == "recall":  # its text is for a prompt, whoever asks
+            return await workspaces.read(masked_answer, whole)
+        return whole

@@ -302,16 +302,21 @@ async def _find_note(
     root = opened.workspace.root
     path = await workspaces.read_files(_named_path, opened, params)
     title, places, indexed = await workspaces.read(_as_indexed, opened, params, path, call)
-    await workspaces.read_files(_expect_note, opened, path, indexed is not None)
     block_id = params.id if daily.PATH.fullmatch(path) else None
-    if block_id is not None:
-        title, digest = await workspaces.read_files(lambda _: daily_identity(root, path, block_id), opened)
-        entry_id = block_id
-    else:
-        entry_id, digest = await workspaces.read_files(lambda _: identity(root, path), opened)
+
+    def look(_: OpenWorkspace) -> tuple[str, str, str, bool]:
+        if os.path.isdir(root / path):  # noqa: PTH112 - Path's raises if access is denied
+            raise InvalidError(f"$.path: {path} is a folder: name one entry in it")
+        if indexed is None and not os.path.lexists(root / path):
+            raise NotFoundError(f"{root / path} does not exist (any more): memctl search finds entries")
+        if block_id is not None:
+            return block_id, *daily_identity(root, path, block_id), is_in_git(root, path)
+        entry_id, digest = identity(root, path)
+        return entry_id, title, digest, is_in_git(root, path)
+
+    entry_id, title, digest, in_git = await workspaces.read_files(look, opened)
     if indexed is not None:
         entry_id, digest = entry_id or indexed[0], digest or indexed[1].hex()
-    in_git = await workspaces.read_files(lambda _: is_in_git(root, path), opened)
     return _Note(path, block_id is not None, title, indexed is not None, entry_id, digest, places, in_git)
 
 
@@ -329,14 +334,6 @@ def _named_path(opened: OpenWorkspace, params: ForgetParams) -> str:
     if path is None or (params.agent and not is_known(opened, path)):
         raise unknown(params.path or params.id or "", root)
     return path
-
-
-def _expect_note(opened: OpenWorkspace, path: str, is_indexed: bool) -> None:  # noqa: FBT001 - of a thread
-    full = opened.workspace.root / path
-    if os.path.isdir(full):  # noqa: PTH112 - Path's raises if access is denied
-        raise InvalidError(f"$.path: {path} is a folder: name one entry in it")
-    if not is_indexed and not os.path.lexists(full):
-        raise NotFoundError(f"{full} does not exist (any more): memctl search finds entries")
 
 
 def _as_indexed(

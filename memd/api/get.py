@@ -9,14 +9,13 @@ import os
 import re
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
 from memd.api.hits import derived_from, iso_day
 from memd.api.params import FieldsParams, GetParams, SourcesParams
@@ -58,45 +57,52 @@ def get(opened: OpenWorkspace, params: GetParams, call: Call) -> Packed[GetResul
     """``get``: a source, some of its lines, or the chunk of a hit, read from the current file."""
     if (params.path is None) == (params.id is None):
         raise InvalidError("$: expected either path or id")
-    place = _place(opened, params, call)
-    path, start, end = place.source.path, place.start, place.end
-    found = read_source(opened.workspace.root, path, now_ns=time.time_ns())
+    root = opened.workspace.root
+    with opened.view(call.is_over, agent=params.agent) as view:
+        if params.id is not None:
+            chunk = chunk_of(view, params.id)
+            source = view.source(chunk.source)
+            place: tuple[int, int | None] = chunk.start_line, chunk.end_line
+        else:
+            assert params.path is not None
+            name, place = params.path, (params.start_line, params.end_line)
+            if (written := place_written(view, root, name)) is not None:
+                name, first, last = written
+                place = (first, last) if place == (1, None) and first else place
+            source = named_source(view, root, name, agent=params.agent)
+        superseded_by = view.snapshot.superseded_by(source.id)
+        entries = view.entries_from(source)
+        linked = note_links(view, root, source) if params.links else UNSET
+    path, (start, end) = source.path, place
+    found = read_source(root, path, now_ns=time.time_ns())
     if not isinstance(found, SourceText):
         raise NotFoundError(f"{path} cannot be read any more; the index will follow")
-    text = _for_agent(opened, found, params) if params.agent else found.text
+    text = found.text
+    if params.agent:
+        if opened.visible_to_agents.keeps(path, text):  # it became private after it was indexed
+            raise unknown_chunk(params.id) if params.id else unknown(params.path or "", root)
+        text = mask(text)
     lines = lines_of(text)
     end = last_line(path, len(lines), start, end)
     return packed(
         GetResult(
-            workspace=str(opened.workspace.root),
+            workspace=str(root),
             path=path,
-            title=place.source.title,
-            tags=list(place.source.tags),
+            title=source.title,
+            tags=list(source.tags),
             start_line=start,
             end_line=end,
             lines=len(lines),
             # Of what an agent reads: by that of the file it could test guesses of a secret.
             hash=(hash_of_file(text.encode()) if params.agent and text != found.text else found.hash).hex(),
             text="\n".join(lines[start - 1 : end]),
-            superseded_by=list(place.superseded_by),
-            expired=iso_day(place.source.expired(datetime.now().astimezone().date())),
-            entries=list(place.entries) or UNSET,
-            derived_from=derived_from(place.source),
-            links=place.links,
+            superseded_by=list(superseded_by),
+            expired=iso_day(source.expired(datetime.now().astimezone().date())),
+            entries=list(entries) or UNSET,
+            derived_from=derived_from(source),
+            links=linked,
         )
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """The requested lines, according to the index."""
-
-    source: Source
-    start: int  # line
-    end: int | None  # None: the last one
-    superseded_by: tuple[str, ...]
-    entries: tuple[str, ...]  # as in a hit
-    links: NoteLinks | UnsetType
 
 
 def lines_of(text: str) -> list[str]:
@@ -116,13 +122,6 @@ def last_line(path: str, count: int, start: int, end: int | None) -> int:
     if start > count:
         raise NotFoundError(f"{path} has {count} lines, not {start}")
     return min(end or count, count)
-
-
-def _for_agent(opened: OpenWorkspace, found: SourceText, params: GetParams) -> str:
-    """Return the text with secrets masked; an error if it became private after it was indexed."""
-    if opened.visible_to_agents.keeps(found.path, found.text):
-        raise unknown_chunk(params.id) if params.id else unknown(params.path or "", opened.workspace.root)
-    return mask(found.text)
 
 
 def found_source(view: View, root: Path, name: str) -> Source | None:
@@ -146,25 +145,6 @@ def named_source(view: View, root: Path, name: str, *, agent: bool) -> Source:
     # An agent gets the same error for missing and for hidden notes.
     near = [] if agent else near_paths(view, name)
     raise unknown(name, root, f"; near it are {', '.join(near)}" if near else "")
-
-
-def _place(opened: OpenWorkspace, params: GetParams, call: Call) -> _Place:
-    """Return the requested source and lines; only indexed sources are available."""
-    with opened.view(call.is_over, agent=params.agent) as view:
-        if params.id is not None:
-            chunk = chunk_of(view, params.id)
-            source = view.source(chunk.source)
-            lines: tuple[int, int | None] = chunk.start_line, chunk.end_line
-        else:
-            assert params.path is not None
-            name, lines = params.path, (params.start_line, params.end_line)
-            if (written := place_written(view, opened.workspace.root, name)) is not None:
-                name, first, last = written
-                lines = (first, last) if lines == (1, None) and first else lines
-            source = named_source(view, opened.workspace.root, name, agent=params.agent)
-        superseded_by = view.snapshot.superseded_by(source.id)
-        linked = note_links(view, opened.workspace.root, source) if params.links else UNSET
-        return _Place(source, *lines, superseded_by, view.entries_from(source), linked)
 
 
 def place_written(view: View, root: Path, written: str) -> tuple[str, int, int | None] | None:

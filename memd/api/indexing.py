@@ -5,11 +5,10 @@ A pause stops embedding in every workspace; words are still indexed at once.
 
 import asyncio
 import time
-from collections.abc import Callable
 
 from memd.api.params import CheckParams, IndexParams, NoParams, PauseParams, SyncParams
 from memd.api.results import CheckFinding, CheckResult, IndexResult, PauseResult, ResumeResult, SyncResult
-from memd.api.search import Fields, index_state
+from memd.api.search import index_state
 from memd.rpc.context import Call
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.sync import REPORT_EVERY_S, Report
@@ -51,7 +50,11 @@ async def index(workspaces: Workspaces, params: IndexParams, call: Call) -> Inde
         rebuilding = workspaces.rebuild(root)
         if params.wait or params.purge:
             call.outlives(f"the rebuild continues until memd stops, {SEE}")
-            await _followed(rebuilding, lambda: workspaces.rebuilding(root), report)
+            while not rebuilding.done():  # it continues if this wait is cancelled
+                if report is not None and (known := workspaces.rebuilding(root)) is not None:
+                    report(known)
+                await asyncio.wait({rebuilding}, timeout=REPORT_EVERY_S)
+            await rebuilding
     purged = 0
 
     async def bring_up_to_date(opened: OpenWorkspace) -> OpenWorkspace:
@@ -85,17 +88,6 @@ async def _purged(workspaces: Workspaces, opened: OpenWorkspace) -> int:
     purged = await opened.sync.maintenance.purge_now()
     await workspaces.apart(opened.aside.delete)
     return purged.sources
-
-
-async def _followed(
-    work: asyncio.Task[None], progress: Callable[[], Fields | None], report: Report | None
-) -> None:
-    """Wait for *work*, which continues if the wait is cancelled; pass its progress to *report*."""
-    while not work.done():
-        if report is not None and (known := progress()) is not None:
-            report(known)
-        await asyncio.wait({work}, timeout=REPORT_EVERY_S)
-    await work
 
 
 async def check(

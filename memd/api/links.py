@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from memd.api.get import below, found_source, last_line, lines_of, named_source, place_written, why_not
 from memd.api.params import LinksParams, NamesParams, OutlineParams, ResolveParams
@@ -214,43 +216,24 @@ def resolve(opened: OpenWorkspace, params: ResolveParams, call: Call) -> Packed[
         if written is not None and (written.target or params.path):
             where = named.place(written.kind, written.target, written.part)
         elif written is not None or _TO_A_URL.match(params.link):
-            where = _Where(None, "", 1, None, "missing" if written else "outside")  # a part of no note
+            where = named.at(None, "", why="missing" if written else "outside")  # a part of no note
         else:
             target, _, part = params.link.partition("#")
             where = named.place("text", target.strip(), part)
             name, first, last = place_written(view, root, params.link) or (params.link, 0, None)
             if where.path is None and (source := found_source(view, root, name)) is not None:
-                where = _Where(source.path, source.title, 1, None, "")
+                where = named.at(source.path, source.title)
                 if first:
                     try:
                         last = last_line(source.path, len(named.lines(source.path)), first, last)
-                        where = where._replace(line=first, end_line=last)
+                        where = replace(where, line=first, end_line=last)
                     except (InvalidError, NotFoundError):
-                        where = where._replace(why="part")
+                        where = replace(where, why="part")
             elif where.path is None and "/" in name:  # below the note's folder or below the root
                 starts = (root, root / PurePosixPath(params.path or "").parent)
                 if not any(below(root, str(start / name)) for start in starts):
-                    where = where._replace(why="outside")
-        return packed(
-            ResolveResult(
-                workspace=str(root),
-                path=where.path,
-                title=where.title,
-                line=where.line,
-                end_line=where.end_line,
-                why=where.why,
-            )
-        )
-
-
-class _Where(NamedTuple):
-    """The place that a link means."""
-
-    path: str | None
-    title: str
-    line: int
-    end_line: int | None
-    why: Why
+                    where = replace(where, why="outside")
+        return packed(where)
 
 
 class _Named:
@@ -264,7 +247,14 @@ class _Named:
         self._headings: dict[int, Sequence[Heading]] = {}
         self._own = own
 
-    def place(self, kind: LinkKind, target: str, part: str) -> _Where:
+    def at(
+        self, path: str | None, title: str, line: int = 1, end_line: int | None = None, why: Why = ""
+    ) -> ResolveResult:
+        """Return a place as the answer to what a link means."""
+        root = str(self._opened.workspace.root)
+        return ResolveResult(workspace=root, path=path, title=title, line=line, end_line=end_line, why=why)
+
+    def place(self, kind: LinkKind, target: str, part: str) -> ResolveResult:
         """Return what a link means; "" is the note itself."""
         part = part.strip()
         if not target and self._own is not None:
@@ -272,28 +262,24 @@ class _Named:
         to, why = self.resolver.resolve(kind, target or f"/{self._path}", self._path)
         if to is None:
             link = LinkOut(kind, target, part, None, 0, None, why)
-            return _Where(None, "", 1, None, why_not(self._opened.workspace.root, self._path, link))
+            return self.at(None, "", why=why_not(self._opened.workspace.root, self._path, link))
         if part and to.id not in self._headings:  # most links name none, and a hub has thousands
             self._headings[to.id] = stored_outline(self._view.reader.each, to.id).headings
         return self._part(to.path, self._view.source(to.id).title, self._headings.get(to.id, ()), part, why)
 
-    def _part(self, path: str, title: str, headings: Sequence[Heading], part: str, why: Why) -> _Where:
+    def _part(self, path: str, title: str, headings: Sequence[Heading], part: str, why: Why) -> ResolveResult:
         if not part:
-            return _Where(path, title, 1, None, why)
-        if part.startswith("^"):
-            line = self._block_line(path, part)
-            return _Where(path, title, line or 1, line, why if line else "part")
+            return self.at(path, title, why=why)
+        if part.startswith("^"):  # the line of the current file that the block's name ends
+            name, lines = f" {part}".casefold(), enumerate(self.lines(path), 1)
+            ends = (number for number, line in lines if f" {line}".rstrip().casefold().endswith(name))
+            number = next(ends, None)
+            return self.at(path, title, number or 1, number, why if number else "part")
         found = heading_of(headings, part)
         if found is None:
-            return _Where(path, title, 1, None, "part")
+            return self.at(path, title, why="part")
         below = [one.line for one in headings if one.line > found.line and one.level <= found.level]
-        return _Where(path, title, found.line, min(below) - 1 if below else None, why)
-
-    def _block_line(self, path: str, part: str) -> int | None:
-        """Return the line that a block's name ends, from the current file."""
-        name = f" {part}".casefold()
-        lines = enumerate(self.lines(path), 1)
-        return next((number for number, line in lines if f" {line}".rstrip().casefold().endswith(name)), None)
+        return self.at(path, title, found.line, min(below) - 1 if below else None, why)
 
     def lines(self, path: str) -> list[str]:
         """Return the lines of a note as its file has them now."""

@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable, Container, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import UNSET, structs
 
@@ -34,14 +34,6 @@ PREFACES: dict[Confidence, str] = {
 }
 
 
-class Start(NamedTuple):
-    """What a conversation starts with after the core."""
-
-    titles: Sequence[Titles] = ()
-    entries: Sequence[Piece] = ()
-
-
-NO_START = Start()
 POINTED = "Perhaps about it; get reads it:"
 RECALL_HITS = 50  # candidates for a prompt, at most
 PIECE_TOKENS = 50  # length of a short piece: a small budget needs no more candidates than fit into it
@@ -78,20 +70,25 @@ def _recall(
         instead = without_minus(view, opened, params, call, answer)
         with opened.threads.turn():
             core = core_pieces(view, opened, params, answer.prepared)
-            start = _start(view, params, answer.prepared, core) if params.begins else NO_START
-            piece = functools.partial(_piece, view, answer, not params.sure)
+            titles, entries = _begun(view, params, answer.prepared, core) if params.begins else ([], [])
+
+            def piece(hit: Hit) -> Piece:
+                sectioned = dict if params.sure else functools.partial(section, view, hit.chunk)
+                return piece_of(hit, answer.said_of(hit), sectioned)
+
             made = fitted(
                 core,
                 params,
                 answer,
-                lines_by_path(view, known),
+                _lines_by_path(view, known),
                 piece,
-                start=start,
+                titles=titles,
+                entries=entries,
                 pointed=pointed,
                 folders=functools.partial(described, view),
             )
             named = view.reader.keys([one.id for one in made.named if one.id]).values()
-            keys = UNSET if params.known is None else [*keys_sent(view, made), *(f"~{key}" for key in named)]
+            keys = UNSET if params.known is None else [*_keys_sent(view, made), *(f"~{key}" for key in named)]
         record_recalls(view, opened, answer, {sent.piece.path for sent in made.sent})
     frame = query_frame(opened, answer, fresh) | {
         "without_minus": instead,
@@ -101,12 +98,15 @@ def _recall(
     return packed(result_of(made, params, frame))
 
 
-def _start(view: View, params: RecallParams, request: PreparedQuery, core: Sequence[Piece]) -> Start:
+def _begun(
+    view: View, params: RecallParams, request: PreparedQuery, core: Sequence[Piece]
+) -> tuple[list[Titles], list[Piece]]:
+    """Return the titles and entries that a conversation starts with after the *core*."""
     assert params.begins is not None
     titles, newest = begun(view, params.begins, request.today)
     there = {one.path for one in core}
     entries = [one for one in newest if one.path not in there and request.alive(one.path)]
-    return Start(titles, beginnings(view, entries, params, request))
+    return titles, beginnings(view, entries, params, request)
 
 
 def fitted(
@@ -116,19 +116,20 @@ def fitted(
     known: Mapping[str, set[Line]],
     piece: Callable[[Hit], Piece],
     *,
-    start: Start = NO_START,
+    titles: Sequence[Titles] = (),
+    entries: Sequence[Piece] = (),
     pointed: Container[int] = (),
     folders: Callable[[Sequence[str]], Mapping[str, str]] = lambda _: {},
 ) -> Recalled:
     """Fill the budget with the *core*, and with the hits of an answer, or what a conversation starts with.
 
-    *known*: path → lines that are left out. *pointed*: chunks whose notes were named before.
+    That are *titles* and *entries*. *known*: path → lines that are left out. *pointed*: chunks whose notes
+    were named before.
     """
     hits = answer.hits if params.nearest or answer.confidence != "none" else []
     hits = [] if params.begins else hits
     old = [hit for hit in hits if (hit.superseded_by or hit.expired) and not params.superseded]
     wanted = [hit for hit in hits if params.superseded or not (hit.superseded_by or hit.expired)]
-    titles = start.titles
     if params.sure:
         near = pointer([hit.candidate for hit in wanted])
         rest = [hit for hit in wanted if hit.candidate is near and hit.candidate.id not in pointed]
@@ -145,7 +146,7 @@ def fitted(
             titles = [Titles(POINTED, tuple(named))]
     return fit(
         core,
-        [*start.entries, *map(piece, wanted)],
+        [*entries, *map(piece, wanted)],
         params.budget_tokens,
         style=params.format,
         preface="" if params.begins else PREFACES[answer.confidence],
@@ -162,7 +163,7 @@ def _why_old(hit: Hit) -> str:
     return f"expired (was valid until {hit.expired})"
 
 
-def lines_by_path(view: View, ids: Sequence[int]) -> dict[str, set[Line]]:
+def _lines_by_path(view: View, ids: Sequence[int]) -> dict[str, set[Line]]:
     """Return path → lines of chunks, so that a section or a neighbour does not show them again."""
     found: dict[str, set[Line]] = {}
     for source, first, first_byte, last in view.reader.stretches(ids) if ids else ():
@@ -171,7 +172,7 @@ def lines_by_path(view: View, ids: Sequence[int]) -> dict[str, set[Line]]:
     return found
 
 
-def keys_sent(view: View, made: Recalled) -> list[str]:
+def _keys_sent(view: View, made: Recalled) -> list[str]:
     """Return the keys of the chunks that were sent: the chunk of each piece, and those shown around it."""
     ids: dict[int, None] = {}
     for sent in made.sent:
@@ -182,11 +183,6 @@ def keys_sent(view: View, made: Recalled) -> list[str]:
             if chunk.id == sent.piece.id or sent.lines.keys() >= lines_of(chunk).keys()
         }
     return list(dict.fromkeys(view.reader.keys(list(ids)).values()))
-
-
-def _piece(view: View, answer: Answer, is_whole: bool, hit: Hit) -> Piece:  # noqa: FBT001 - for partial
-    sectioned = functools.partial(section, view, hit.chunk) if is_whole else dict
-    return piece_of(hit, answer.said_of(hit), sectioned)
 
 
 def core_pieces(

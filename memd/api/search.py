@@ -252,7 +252,11 @@ def parsed(
     """
     config, today = opened.config, datetime.now().astimezone().date()
     typed = None if isinstance(params, SimilarParams) else params
-    query = _filtered(parse(typed.query, today, excludes) if typed else Query(""), params, today)
+    query = parse(typed.query, today, excludes) if typed else Query("")
+    if params.glob or params.tag or params.field or params.since or params.until:
+        query = restricted(query, filter_values(params, today))
+    for condition in query.filters:
+        condition.matcher()  # report invalid values before any wait
     if query.only_excluded and not query.filters:
         raise InvalidError("only words to exclude were given: add a word to search for, or a filter")
     if isinstance(params, SearchParams) and params.prefix:
@@ -281,15 +285,6 @@ def parsed(
         is_floor_named=params.min_score is not None,
         diaries=opened.diaries,
     )
-
-
-def _filtered(query: Query, params: AnyQuery | SimilarParams, today: date) -> Query:
-    """Return a query with the filters of its request. Raises as `parsed` does."""
-    if params.glob or params.tag or params.field or params.since or params.until:
-        query = restricted(query, filter_values(params, today))
-    for condition in query.filters:
-        condition.matcher()  # report invalid values before any wait
-    return query
 
 
 def filter_values(
