@@ -1,6 +1,6 @@
 """A thread-safe cache of bounded size that evicts the least recently used value.
 
-Unlike functools.lru_cache, values have sizes, can be removed, and are added by the caller.
+Unlike functools.lru_cache, values have sizes, and are added by the caller.
 """
 
 import threading
@@ -32,23 +32,9 @@ class LruCache(Generic[K, V]):
     def put(self, key: K, value: V, size: int = 1) -> None:
         """Store *value*, even if it exceeds the capacity alone; evict the least recently used values."""
         with self._lock:
-            self._remove(key)
+            if key in self._kept:
+                self._size -= self._kept.pop(key)[1]
             self._kept[key] = (value, size)
             self._size += size
             while self._size > self._capacity and len(self._kept) > 1:
                 self._size -= self._kept.popitem(last=False)[1][1]
-
-    def drop(self, key: K) -> None:
-        """Remove one key."""
-        with self._lock:
-            self._remove(key)
-
-    def clear(self) -> None:
-        """Forget all."""
-        with self._lock:
-            self._kept.clear()
-            self._size = 0
-
-    def _remove(self, key: K) -> None:
-        if key in self._kept:
-            self._size -= self._kept.pop(key)[1]

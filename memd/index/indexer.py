@@ -21,13 +21,11 @@ from memd.fsio import RACY_NS
 from memd.index.index import Index
 from memd.index.source_rows import NewSource, prepare
 from memd.index.transaction import STAGED_CHUNKS, Staged, Transaction
-from memd.lru import LruCache
 from memd.records import ChunkLimits, FileStamp, Skipped, SourceText, Tokenizer
 from memd.sources.scan import Rules, changes, read_source, steps
 
 log = structlog.get_logger()
 PARSING = "parsing."  # how the names of the files of `Suspects` begin
-CACHED_STAMPS = 50_000  # sources whose stamps are kept in memory, about 300 bytes each
 # A commit is a point where a query sees more and a newer save may overtake; each costs an fsync.
 COMMIT_EVERY_S = 0.1
 SLICE_S = 0.05  # of a comparison; a save that is made meanwhile waits for the slice
@@ -41,25 +39,6 @@ TAME_LINES = 1_000
 ORDERS_KEPT = 50_000
 
 Prepare = Callable[[SourceText, FileStamp], NewSource]
-
-
-class StampCache(LruCache[str, tuple[FileStamp, bytes]]):
-    """Cache of path → stamp and content hash, with the least recently used dropped; the store has all."""
-
-    def __init__(self, index: Index, limit: int = CACHED_STAMPS) -> None:
-        super().__init__(limit)
-        self._index = index
-        self._forgotten = 0  # as the writer counts
-
-    def get(self, path: str) -> tuple[FileStamp, bytes] | None:
-        """Return the stamp and hash of *path*, None if it is not indexed."""
-        if self._forgotten != self._index.writer.forgotten:
-            self._forgotten = self._index.writer.forgotten
-            self.clear()
-        entry = super().get(path) or self._index.writer.stamp(path)
-        if entry is not None:
-            self.put(path, entry)
-        return entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +131,6 @@ class Indexer:
     """Brings the sources of one workspace into its index."""
 
     def __init__(self, index: Index, root: Path, *, tokenizer: Tokenizer, limits: ChunkLimits) -> None:
-        self.stamps = StampCache(index)
         self._index = index
         self._root = root
         self.tokenizer = tokenizer
@@ -228,7 +206,7 @@ class Indexer:
             found = reading.found
             if isinstance(found, SourceText) and not reading.put_off:
                 with self._alone(reading, "comparing"):
-                    known = self.stamps.get(reading.path)
+                    known = self._index.writer.stamp(reading.path)
                     same = known is not None and known[1] == found.hash
                     reading.wanted = not same and self._index.writer.gone_hash(reading.path) != found.hash
 
@@ -325,10 +303,6 @@ class Indexer:
                         done.skipped.append(Skipped(reading.path, "failed", reading.failed))
                     elif self._newest.get(reading.path, 0) < reading.order:
                         self._apply_one(reading, changes, done, gone_since_s)
-        except BaseException:
-            for reading in readings:  # nothing was committed: drop it from the cache
-                self.stamps.drop(reading.path)
-            raise
         finally:
             self._let_go(readings)
         for reading in readings:
@@ -354,11 +328,10 @@ class Indexer:
             if isinstance(found, Skipped):
                 done.skipped.append(found)
             changes.remove(path, gone_since_s)
-            self.stamps.drop(path)
             done.removed.append(path)
             return
         stamp = _kept_stamp(reading)
-        known = self.stamps.get(path)
+        known = self._index.writer.stamp(path)
         if known is not None and known[1] == found.hash:
             if known[0] != stamp:
                 changes.touch(path, stamp)
@@ -378,7 +351,6 @@ class Indexer:
             return
         if not found.settled:
             done.unsettled.append(path)
-        self.stamps.put(path, (stamp, found.hash))
 
     def _let_go(self, readings: list[Reading]) -> None:
         for reading in readings:

@@ -35,7 +35,6 @@ class Writer(Database):
 
     def __init__(self, path: Path, failure: Failure) -> None:
         super().__init__(path, failure)
-        self.forgotten = 0  # how often stamps were reset: cached stamps are invalid then
         self.staged: dict[int, int] = {}  # sources being stored in several transactions → first chunk id
         self.has_waste = True  # a killed process may have left some
         self.refilled = 0  # how often the words table was made again: postings read before are invalid
@@ -292,7 +291,6 @@ class Writer(Database):
 
     def forget_stamps(self, paths: Collection[str] | None = None) -> None:
         """Invalidate the stamps of sources (None: all), so that they are cut into chunks again."""
-        self.forgotten += 1
         if paths is None:
             self.run(f"UPDATE sources SET {FORGOTTEN}")
         else:

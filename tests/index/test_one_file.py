@@ -6,6 +6,7 @@ from tests_support import LONG, Notes
 
 from memd.index import indexer as steps
 from memd.index.transaction import Transaction
+from memd.index.writer import Writer
 from memd.sources.scan import stamp_of
 
 PARAGRAPH = "\n\n".join(f"## Part {number}\n\nheron {'weir ' * 90}" for number in range(12))
@@ -21,7 +22,7 @@ RAISED = [
 ]  # fmt: skip
 STEPS = {
     "read": (steps, "read_source", lambda args: args[1]),
-    "sift": (steps.StampCache, "get", lambda args: args[1]),
+    "sift": (Writer, "stamp", lambda args: args[1]),
     "prepare": (steps, "prepare", lambda args: args[0].path),
     "stage": (steps.Index, "stage", lambda args: args[1].path),
     "put": (Transaction, "put", lambda args: args[1].path),
