@@ -201,16 +201,12 @@ class Repair:
         elif finding.kind == "rows":
             index.forget_rows(finding.matrix, finding.rows)
         elif finding.kind == "stray":
-            self._remove(finding.names)
+            for name in finding.names:
+                path = index.folder / name
+                if any(one.fullmatch(name) for one in FILE_NAMES) and not index.owns(path):
+                    fsio.remove(path)
         elif finding.kind in at_once:  # elsewhere: leftovers of a killed process
             at_once[finding.kind]()
-
-    def _remove(self, names: Iterable[str]) -> None:
-        index = self._index
-        for name in names:
-            path = index.folder / name
-            if any(one.fullmatch(name) for one in FILE_NAMES) and not index.owns(path):
-                fsio.remove(path)
 
     def _refilled(self, table: str) -> Iterator[None]:
         """Fill a new full-text table while the old one still answers queries."""
@@ -276,23 +272,20 @@ class Scrub:
     def _all_steps(self) -> Iterator[None]:
         for number, rows in self._matrices:
             damaged: list[int] = []
-            yield from self._learn(number, rows, damaged)
+            digest = b""
+            while True:
+                with self._index.view_apart() as view:
+                    digest, crcs = view.reader.checksums_after(number, digest, CHECKSUMS_AT_ONCE)
+                if not crcs:
+                    break
+                damaged += rows.learn(crcs)
+                yield
             for start in range(0, rows.count, ROWS_AT_ONCE):
                 some = range(start, min(start + ROWS_AT_ONCE, rows.count))
                 damaged += rows.damaged(row for row in some if rows.crcs[row])  # 0: not in use
                 yield
             if damaged:
                 self._damaged.append((rows, damaged))
-
-    def _learn(self, number: int, rows: Rows, damaged: list[int]) -> Iterator[None]:
-        digest = b""
-        while True:
-            with self._index.view_apart() as view:
-                digest, crcs = view.reader.checksums_after(number, digest, CHECKSUMS_AT_ONCE)
-            if not crcs:
-                return
-            damaged += rows.learn(crcs)
-            yield
 
 
 def rank_all(view: View) -> None:

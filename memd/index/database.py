@@ -387,10 +387,16 @@ class Database:
         self.failure.check()
         if not self._write_back():
             return False
-        try:
-            return self._cut_log()
+        self._db.set_busy_timeout(0)
+        try:  # truncate it, unless a reader uses it
+            self._db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        except apsw.BusyError:
+            return False
         except apsw.Error as error:
             raise self._ours(error) from error
+        finally:
+            self._db.set_busy_timeout(BUSY_TIMEOUT_MS)
+        return True
 
     def close(self) -> None:
         """Checkpoint, mark the index as cleanly closed, and close the database."""
@@ -413,17 +419,6 @@ class Database:
         except apsw.Error as error:
             raise self._ours(error) from error
         return written >= in_log
-
-    def _cut_log(self) -> bool:
-        """Truncate the log unless a reader uses it; return whether that worked."""
-        self._db.set_busy_timeout(0)
-        try:
-            self._db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-        except apsw.BusyError:
-            return False
-        finally:
-            self._db.set_busy_timeout(BUSY_TIMEOUT_MS)
-        return True
 
     @property
     def _place(self) -> str:
@@ -448,21 +443,18 @@ class Database:
         if self.get("place") != self._place:
             raise IndexDamagedError(f"{self._path} is the index of another workspace: it is built anew")
         if self.get("open") is not None:
-            self._look_through()
+            for table in FULL_TEXT:  # checks that their settings exist: no other step of a start reads them
+                self.run(f"SELECT rowid FROM {table} LIMIT 1")
+            for table in LOOKED_THROUGH:
+                for [finding] in self.run(f"PRAGMA quick_check('{table}')"):
+                    if finding != "ok":
+                        raise damaged(self._path, finding)
         with suppress(NoSpaceError):  # a full disk must not prevent searches
             with self.transaction():
                 self.set("open", 1)
                 for table in FULL_TEXT:  # leftovers of an interrupted repair
                     self.run(f"DROP TABLE IF EXISTS {table}_anew")
             self.checkpoint()  # into the database file itself, since the log may get lost
-
-    def _look_through(self) -> None:
-        for table in FULL_TEXT:  # checks that their settings exist: no other step of a start reads them
-            self.run(f"SELECT rowid FROM {table} LIMIT 1")
-        for table in LOOKED_THROUGH:
-            for [finding] in self.run(f"PRAGMA quick_check('{table}')"):
-                if finding != "ok":
-                    raise damaged(self._path, finding)
 
     def _ours(self, error: apsw.Error) -> MemdError | apsw.Error:
         translated_error = as_memd(self._path, error)

@@ -26,7 +26,7 @@ from memd.index.postings_table import PostingsTable
 from memd.index.reader import Pool, Reader
 from memd.index.snapshot import Snapshot, View
 from memd.index.source_rows import NewSource, hash_of, read_by_model
-from memd.index.transaction import WASTE_CHUNKS, Staged, Transaction, begin_staging, stage_some
+from memd.index.transaction import WASTE_CHUNKS, Staged, Transaction, stage_some
 from memd.index.vector_table import Why
 from memd.index.vectors import Rows
 from memd.index.visibility import Visibility
@@ -209,7 +209,7 @@ class Index:
         whether all chunks are stored.
         """
         with self.writer.transaction():
-            staged = begin_staging(self.writer, new) if staged is None else replace(staged)
+            staged = Staged(new, *self.writer.stage(new)) if staged is None else replace(staged)
             done = stage_some(self.writer, staged, budget_s)
         self.writer.staged[staged.source_id] = staged.first_chunk
         return staged, done

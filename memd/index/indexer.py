@@ -226,7 +226,12 @@ class Indexer:
             if not reading.wanted or not isinstance(reading.found, SourceText):
                 continue
             try:
-                reading.prepared = (parse or self._prepared)(reading.found, _kept_stamp(reading))
+                found, stamp = reading.found, _kept_stamp(reading)
+                reading.prepared = (
+                    parse(found, stamp)
+                    if parse is not None
+                    else prepare(found, stamp, tokenizer=self.tokenizer, limits=self.limits)
+                )
             except IndexClosedError:  # the daemon stops
                 raise
             except InterruptedParseError:
@@ -334,7 +339,7 @@ class Indexer:
         known = self._index.writer.stamp(path)
         if known is not None and known[1] == found.hash:
             if known[0] != stamp:
-                changes.touch(path, stamp)
+                self._index.writer.put_stamp(path, stamp)
         elif self._index.writer.gone_hash(path) == found.hash:
             changes.restore(path, stamp)
             done.indexed.append(path)
@@ -359,9 +364,6 @@ class Indexer:
 
     def _is_selected(self, path: str) -> bool:
         return self._rules is None or self._rules.selects(path)
-
-    def _prepared(self, source: SourceText, stamp: FileStamp) -> NewSource:
-        return prepare(source, stamp, tokenizer=self.tokenizer, limits=self.limits)
 
 
 class Suspects:

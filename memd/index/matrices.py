@@ -10,6 +10,7 @@ chunks until then.
 """
 
 import json
+import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -87,9 +88,15 @@ class Matrices:
         """
         known = None if scripts is None else json.dumps(sorted(scripts))
         if _is_of(self.active, model_id, dim):
-            abandoned = self._without_building()
+            assert self.active is not None
+            abandoned = self.building
+            if abandoned is not None:
+                with self._database.transaction():
+                    self._database.set("building", None)
+                    self.vectors.refill(self.active.number)
+                self.building = None
             self._set_scripts(self.active, known)
-            return abandoned
+            return [] if abandoned is None else [abandoned]
         if _is_of(self.building, model_id, dim):
             self._set_scripts(self.building, known)
             return []
@@ -152,8 +159,15 @@ class Matrices:
 
     @contextmanager
     def created(self, model_id: str, dim: int, scripts: str | None) -> Iterator[Held]:
-        """Create a matrix in one transaction with the block; if that fails, its file is removed."""
-        made = self._create_file(model_id, dim)
+        """Create a matrix in one transaction with the block; if that fails, its file is removed.
+
+        The file has the next free number; existing files are left unchanged.
+        """
+        number = max(self.vectors.matrices(), default=0) + 1
+        while os.path.lexists(self._folder / matrix_name(number)):
+            number += 1
+        path = self._folder / matrix_name(number)
+        made = Held(number, model_id, Matrix.create(path, dim=dim, failure=self._database.failure))
         try:
             with self._database.transaction():
                 self.vectors.add_matrix(MatrixFacts(made.number, model_id, dim, 0, scripts))
@@ -212,16 +226,6 @@ class Matrices:
             if matrix is not None:
                 matrix.file.close()
 
-    def _create_file(self, model_id: str, dim: int) -> Held:
-        """Create the file with the next free number; existing files are left unchanged."""
-        number = max(self.vectors.matrices(), default=0) + 1
-        while True:
-            path = self._folder / matrix_name(number)
-            try:
-                return Held(number, model_id, Matrix.create(path, dim=dim, failure=self._database.failure))
-            except FileExistsError:
-                number += 1
-
     def _set_scripts(self, held: Held | None, scripts: str | None) -> None:
         """Set the model's scripts; if they changed, compute again which texts get a vector."""
         assert held is not None
@@ -231,16 +235,6 @@ class Matrices:
                 self.vectors.refill(held.number)
                 self.columns.renumber()
                 self._database.count_generation_up()
-
-    def _without_building(self) -> list[Held]:
-        left = self.building
-        if left is None:
-            return []
-        with self._database.transaction():
-            self._database.set("building", None)
-            self.vectors.refill(self.active.number if self.active else None)
-        self.building = None
-        return [left]
 
     def _named(self) -> set[int]:
         return {

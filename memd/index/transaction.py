@@ -80,10 +80,6 @@ class Transaction:
         self.sources_put[source.id] = source
         self._note_for_store(new.path)
 
-    def touch(self, path: str, stamp: FileStamp) -> None:
-        """Record a new stamp for a source with unchanged bytes."""
-        self._writer.put_stamp(path, stamp)
-
     def remove(self, path: str, at_s: int) -> None:
         """Remove the live source at *path*, if any, from all answers; it is on disk until it is purged."""
         known = self._writer.source(path)
@@ -186,11 +182,6 @@ class Transaction:
             self.embedded.pop(chunk_id, None)
             if self.added.pop(chunk_id, None) is None:
                 self.removed.add(chunk_id)
-
-
-def begin_staging(writer: Writer, new: NewSource) -> Staged:
-    """Create the temporary source, inside a transaction."""
-    return Staged(new, *writer.stage(new))
 
 
 def stage_some(writer: Writer, staged: Staged, budget_s: float) -> bool:

@@ -178,8 +178,12 @@ class Matrix:
                 fsio.reserve(self._fd, -(-needed // step) * step)
             fsio.write_at(self._fd, block, start * self._row_bytes)
         except OSError as error:
-            raise self._noted(error) from error
-        self._sync()
+            found = storage_error(str(self.path), error)
+            raise (self._failure.keep(found) if isinstance(found, StorageError) else found) from error
+        try:
+            fsio.sync(self._fd)
+        except OSError as error:  # also a full disk: dirty pages may be lost without another error
+            raise self._failure.keep(StorageError(f"{self.path}: {error.strerror or error}")) from error
         crcs = [(start + number, zlib.crc32(vector)) for number, vector in enumerate(vectors)]
         self._know(crcs)  # before a snapshot can show the rows
         self._rows = start + len(vectors)
@@ -229,21 +233,11 @@ class Matrix:
             else:
                 self._crcs[row] = crc
 
-    def _sync(self) -> None:
-        try:
-            fsio.sync(self._fd)
-        except OSError as error:  # also a full disk: dirty pages may be lost without another error
-            raise self._failure.keep(StorageError(f"{self.path}: {error.strerror or error}")) from error
-
     def _read(self, into: memoryview, row: int) -> int:
         try:
             return fsio.read_at(self._fd, into, row * self._row_bytes)
         except OSError as error:
             raise storage_error(str(self.path), error) from error
-
-    def _noted(self, error: OSError) -> Exception:
-        found = storage_error(str(self.path), error)
-        return self._failure.keep(found) if isinstance(found, StorageError) else found
 
 
 def cosines(matrix: Any, rows: int, dim: int, query_vec: bytes, first: int = 0) -> Scores:

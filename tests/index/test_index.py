@@ -3,6 +3,7 @@ import threading
 import pytest
 
 from memd.errors import IndexClosedError, ModelMismatchError, StorageError
+from memd.index.source_rows import prepare
 
 
 def test_a_note_is_found_by_its_words_before_it_has_a_vector(notes):
@@ -111,12 +112,11 @@ def test_a_closed_index_tells_who_comes_late(notes):
 
 def test_a_note_that_memd_fails_on_keeps_no_other_out(notes, monkeypatch):
     notes.save({"a.md": "alpha\n"})
-    real = notes.indexer._prepared
 
-    def fails_on_a(source, stamp):
-        return 1 / 0 if source.path == "a.md" else real(source, stamp)
+    def fails_on_a(source, *args, **settings):
+        return 1 / 0 if source.path == "a.md" else prepare(source, *args, **settings)
 
-    monkeypatch.setattr(notes.indexer, "_prepared", fails_on_a)
+    monkeypatch.setattr("memd.index.indexer.prepare", fails_on_a)
     monkeypatch.setattr("memd.index.indexer.log.exception", lambda *_, **__: None)
     notes.save({"a.md": "beta\n", "b.md": "beta\n"})
     assert notes.found("beta") == ["b.md"]
