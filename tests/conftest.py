@@ -5,7 +5,7 @@ import gc
 import inspect
 import shutil
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -114,3 +114,19 @@ def notes(tmp_path: Path) -> Iterator[Notes]:
     notes = Notes(tmp_path)
     yield notes
     assert notes.closed() == []
+
+
+@pytest.fixture(scope="module")
+def indexed_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[dict[str, str]], Notes]]:
+    """Return a function: notes that are indexed once for the tests of a file that only ask."""
+    known: dict[frozenset[tuple[str, str]], Notes] = {}
+
+    def indexed_once(texts: dict[str, str]) -> Notes:
+        key = frozenset(texts.items())
+        if key not in known:
+            known[key] = Notes(tmp_path_factory.mktemp("indexed"))
+            known[key].save(texts)
+        return known[key]
+
+    yield indexed_once
+    assert [finding for one in known.values() for finding in one.closed()] == []

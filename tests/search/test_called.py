@@ -93,16 +93,15 @@ def test_numbers_are_words_of_a_name(text, words):
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("fusion", ["weighted", "rrf"])
-def test_what_is_called_so_is_first(notes, fusion, query, path):
-    if not notes.index.snapshot.sources:
-        notes.save(NOTES)
+def test_what_is_called_so_is_first(indexed_once, fusion, query, path):
+    notes = indexed_once(NOTES)
     hits = notes.search(query, mode="hybrid", fusion=fusion).hits
     assert hits[0].source.path == path
     assert hits[0].candidate.order >= 1.5, "its name decided"
 
 
-def test_a_section_that_is_called_so_comes_before_what_speaks_of_it(notes):
-    notes.save(NOTES)
+def test_a_section_that_is_called_so_comes_before_what_speaks_of_it(indexed_once):
+    notes = indexed_once(NOTES)
     assert "A moment" in notes.search("start_at", mode="hybrid").hits[0].chunk.text
 
 
@@ -116,9 +115,9 @@ def test_a_section_about_a_name_follows_the_one_called_so_and_precedes_lists(not
     assert notes.found("restart_policy", mode="hybrid")[:3] == ["own.md", "about.md", "list.md"]
 
 
-def test_titles_lead_where_sources_alone_are_known(notes):
+def test_titles_lead_where_sources_alone_are_known(indexed_once):
     """As in the search of a team's store."""
-    notes.save(NOTES)
+    notes = indexed_once(NOTES)
     for query, path in {
         "velvet harbour": "harbour.md",
         "RFC 1071": "rfc/rfc1071.md",
@@ -163,8 +162,8 @@ def test_a_name_of_one_word_or_of_little_weight_does_not_lead(notes, title, quer
     assert all(hit.candidate.order < 1.5 for hit in notes.search(query, mode="hybrid").hits)
 
 
-def test_a_filter_keeps_out_what_is_called_so(notes):
-    notes.save(NOTES)
+def test_a_filter_keeps_out_what_is_called_so(indexed_once):
+    notes = indexed_once(NOTES)
     assert "alias.md" not in notes.found("copper kettle path:talk", mode="hybrid")
 
 
@@ -183,9 +182,9 @@ def test_a_name_with_its_signs_comes_before_its_words(notes, name):
 
 
 @pytest.mark.parametrize("query", ["velvet harbour", "RFC 1071", "start_at"])
-def test_what_only_means_something_like_a_name_does_not_follow_it(notes, query):
+def test_what_only_means_something_like_a_name_does_not_follow_it(indexed_once, query):
     """Unless a floor is named, as the nearest are asked for."""
-    notes.save(NOTES)
+    notes = indexed_once(NOTES)
     vector = notes.embedder.embed_query("copper kettle of pots")
     asked = {"mode": "hybrid", "query_vec": vector, "limit": 50, "per_source": 9}
     short = notes.search(query, **asked)
@@ -194,8 +193,8 @@ def test_what_only_means_something_like_a_name_does_not_follow_it(notes, query):
     assert len(every.hits) > len(short.hits)
 
 
-def test_a_title_wins_without_numpy_too(notes, monkeypatch):
-    notes.save(NOTES)
+def test_a_title_wins_without_numpy_too(indexed_once, monkeypatch):
+    notes = indexed_once(NOTES)
     monkeypatch.setattr("memd.search.search.HAS_NUMPY", False)
     for query, path in {"velvet harbour": "harbour.md", "copper kettle": "alias.md"}.items():
         assert notes.found(query, mode="keyword")[0] == path

@@ -103,9 +103,9 @@ def assert_adds_up(notes: Notes, text: str, **changes) -> None:
         '"the weir"', "eron", "",
     ],
 )  # fmt: skip
-def test_every_hits_score_is_the_sum_of_its_parts(notes, mode, fusion, text):
+def test_every_hits_score_is_the_sum_of_its_parts(indexed_once, mode, fusion, text):
     """Weights, arms, words of chunk and file, decay: done again by hand, in each tier and mode."""
-    notes.save(MIXED)
+    notes = indexed_once(MIXED)
     assert_adds_up(notes, text, mode=mode, fusion=fusion, min_score=0.0)
 
 

@@ -80,8 +80,8 @@ NOTES = {
         ("-tag:none", set()),
     ],
 )
-def test_a_minus_leaves_out_what_a_filter_keeps(notes, typed, left_out):
-    notes.save(NOTES)
+def test_a_minus_leaves_out_what_a_filter_keeps(indexed_once, typed, left_out):
+    notes = indexed_once(NOTES)
     for words in ("heron ", ""):
         assert set(notes.found(words + typed, limit=9)) == NOTES.keys() - left_out, words
 
@@ -102,8 +102,8 @@ def test_a_minus_before_another_key_is_a_word():
         ("wren", []),
     ],
 )
-def test_without_hits_the_filters_are_named_that_no_note_meets(notes, typed, named):
-    notes.save(NOTES)
+def test_without_hits_the_filters_are_named_that_no_note_meets(indexed_once, typed, named):
+    notes = indexed_once(NOTES)
     assert list(notes.search(typed, mode="keyword").unmatched) == named
 
 

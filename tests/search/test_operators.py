@@ -19,10 +19,9 @@ FIRST, SECOND, THIRD, FOURTH = NOTES
 
 
 @pytest.fixture
-def four(notes):
+def four(indexed_once):
     """Four notes of four days, each with a heron."""
-    notes.save(NOTES)
-    return notes
+    return indexed_once(NOTES)
 
 
 def found(notes, text, **settings):
@@ -67,9 +66,11 @@ LONG = {
         ('"zephyr protocol" -"quasar deadline"', {"2026-05-02.md"}),
     ],
 )
-def test_phrases_and_exclusions_speak_of_the_whole_note(notes, monkeypatch, query, paths, without_numpy):
+def test_phrases_and_exclusions_speak_of_the_whole_note(
+    indexed_once, monkeypatch, query, paths, without_numpy
+):
     """Wherever in a long note they stand; only sections with a phrase are shown."""
-    notes.save(LONG)
+    notes = indexed_once(LONG)
     if without_numpy:
         monkeypatch.setattr("memd.search.search.HAS_NUMPY", False)
     hits = notes.search(query, min_score=0.0, limit=50).hits
@@ -95,9 +96,9 @@ def test_phrases_and_exclusions_speak_of_the_whole_note(notes, monkeypatch, quer
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("file_form", FORMS)
-def test_a_phrase_of_any_script_and_form(notes, text, phrase, is_there, file_form):
+def test_a_phrase_of_any_script_and_form(indexed_once, text, phrase, is_there, file_form):
     """CJK, accents, points; whichever normal form the file and the query have."""
-    notes.save({"a.md": unicodedata.normalize(file_form, text) + "\n", "b.md": "nothing of it\n"})
+    notes = indexed_once({"a.md": unicodedata.normalize(file_form, text) + "\n", "b.md": "nothing of it\n"})
     for query_form in FORMS:
         query = unicodedata.normalize(query_form, f'"{phrase}"')
         assert notes.found(query, min_score=0.0) == (["a.md"] if is_there else [])
@@ -122,9 +123,9 @@ def test_a_minus_excludes_a_word_or_a_phrase(four, mode):
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("form", FORMS)
-def test_what_is_excluded_in_any_script_and_form(notes, text, excluded, is_excluded, form):
+def test_what_is_excluded_in_any_script_and_form(indexed_once, text, excluded, is_excluded, form):
     """A word as a whole; its parts, joined by a hyphen, as a phrase."""
-    notes.save({"a.md": text + "\n", "b.md": "会 b\n"})
+    notes = indexed_once({"a.md": text + "\n", "b.md": "会 b\n"})
     query = unicodedata.normalize(form, f"会 定 -{excluded}")
     assert ("a.md" not in notes.found(query, min_score=0.0)) is is_excluded
 

@@ -11,7 +11,7 @@ from tests_support import WordHashEmbedder
 from memd.records import ChunkLimits, Link
 from memd.sources import chunk
 from memd.sources.front_matter import FrontMatter
-from memd.sources.links import MAX_LINKS, occurrences
+from memd.sources.links import occurrences
 from memd.sources.markdown import read_blocks, split_lines
 
 LIMITS = ChunkLimits(200, 50, 254)
@@ -138,14 +138,15 @@ def test_what_is_plain_text_links_nothing():
     assert links("---\nsupersedes: a.md\n---\n[[b]]", plain=True) == ()
 
 
-def test_so_many_links_are_read_and_no_more():
+def test_so_many_links_are_read_and_no_more(monkeypatch):
     assert len(links(" ".join(f"[[note {number}]]" for number in range(5_000)))) == 5_000
-    assert len(links("\n\n".join(f"[[note {number}]]" for number in range(21_000)))) == MAX_LINKS
+    monkeypatch.setattr("memd.sources.links.MAX_LINKS", 30)  # as 20,000
+    assert len(links("\n\n".join(f"[[note {number}]]" for number in range(40)))) == 30
 
 
 @pytest.mark.parametrize("text", ["[[", "[[x](y)", "[", "[a](b ", "![", "[a][b", "<!-- ", "`["])
 def test_hostile_text_costs_a_bounded_time(text):
     """What is read again from each bracket is counted; behind the budget no link is read."""
     began = time.process_time()
-    links(f"[[a]] {text}" + text * (300_000 // len(text)))
-    assert time.process_time() - began < 12
+    links(f"[[a]] {text}" + text * (100_000 // len(text)))
+    assert time.process_time() - began < 4

@@ -176,9 +176,9 @@ NOTES = {
      "until:2026-05-02", "before:2026-05-02",
      "path:of tag:fish field:status", 'tag:") or (key>0'],
 )  # fmt: skip
-def test_filters_leave_what_they_leave_at_home(notes, typed):
+def test_filters_leave_what_they_leave_at_home(indexed_once, typed):
     """By the test of each row; none that passes it is outside of the expression, which holds numbers only."""
-    notes.save(NOTES)
+    notes = indexed_once(NOTES)
     query = parse(f"{typed} x", DAY)
     where = expression(query)
     assert set(where) <= set("abcdefghijklmnopqrstuvwxyz_()[]<>=, 0123456789")
