@@ -80,7 +80,6 @@ PURE = [
 IMPURE = {"os", "time", "socket", "pathlib", "subprocess", "sqlite3", "apsw", "asyncio", "shutil", "tempfile"}
 # A library that is heavy, or that we may want to replace, is imported in one place.
 ONE_IMPORTER = {
-    "dateparser": {"memd.search.dates"},
     "apsw": {"memd.index.database"},
     "faiss": {"memd.index.ann"},
     "markdown_it": {"memd.sources.links", "memd.sources.markdown"},

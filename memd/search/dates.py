@@ -1,40 +1,36 @@
-"""Days as people write them: `2026-05-01`, `2026-05`, `yesterday`, `7d`, `last week`, `1 May`.
+"""Days as people write them: `2026-05-01`, `2026-05`, `yesterday`, `7d`, `last week`, `Q3 2025`, `1 May`.
 
 Queries and parameters both use this module. A text means a span from its first day to its last: `2026-05` is
 a month, `last week` runs from Monday to Sunday, `2 weeks ago` is a day. A date without a year is in the past.
 Only English is read, and no order of day and month that depends on the country: 01/05/2026 is not a date.
-
-dateparser reads the forms that ISO does not define. It is loaded with the first such text, which takes
-a third of a second and 20 MB: do not call it in an event loop. Apart from that, the module is pure.
+Pure and thread-safe.
 """
 
 import calendar
 import re
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
-from functools import cache, lru_cache
-from threading import Lock
-from typing import Any, Final
+from datetime import date, datetime, timedelta
+from functools import lru_cache
+from typing import Final
+
+from memd.search.named_days import COUNTS, whole_time
 
 MAX_CHARS: Final = 32  # the longest that people write: "the day before yesterday"
 _REMEMBERED: Final = 64  # texts with their spans; a client repeats its texts
-_LOCK: Final = Lock()  # dateparser remembers which languages it has seen
 _DAY: Final = timedelta(days=1)
 _CALENDAR: Final = (  # without a letter; 3.11 may be a version
     re.compile(r"(?P<year>\d{4})(?:[-/.](?P<month>\d{1,2})(?:[-/.](?P<day>\d{1,2}))?)?"),
     re.compile(r"(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?P<year>\d{4})"),
 )
 _WEEK: Final = re.compile(r"\d{4}-?W\d\d")
-# Every date written with letters contains one of these; other texts are rejected without loading dateparser.
-_KNOWN: Final = re.compile(
-    r"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun"
-    r"|today|yesterday|tomorrow|days?|weeks?|months?|years?)"
-)
-_SHORT: Final = re.compile(r"(\d{1,4}) ?(d|w|mo|y)")
-_UNITS: Final = {"d": "days", "w": "weeks", "mo": "months", "y": "years"}
-_SAME: Final = ((re.compile(r"\b(?:previous|past)\b"), "last"), (re.compile(r"^(?:the )?last (?=\d)"), ""))
 # A distance from today is a single day, whatever its unit.
-_COUNTED: Final = re.compile(r"\bago\b|^in\b|^\d{1,3} ?[a-z]+$")
+_COUNTED: Final = re.compile(
+    rf"(?:(?:last|past) |(in ))?(\d{{1,4}}|{'|'.join(one for one in COUNTS if ' ' not in one)}) ?"
+    r"(d|w|y|mo|days?|weeks?|months?|quarters?|years?)(?: ago)?"
+)
+_DAYS: Final = {"d": 1, "w": 7}  # of a unit, by its first letter
+_MONTHS: Final = {"m": 1, "q": 3, "y": 12}
+_SHORT: Final = {f"{name}day"[:3]: f"{name}day" for name in "mon tues wednes thurs fri satur sun".split()}  # noqa: SIM905
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +53,8 @@ def span(text: str, today: date | None) -> Span:
         OverflowError: the date is outside the calendar's range.
     """
     try:
-        day = date.fromisoformat(text)
+        at = datetime.fromisoformat(text)  # a model may write a time behind the day
+        day = (at if at.tzinfo is None else at.astimezone()).date()
     except ValueError:
         if today is None:
             raise
@@ -69,57 +66,33 @@ def span(text: str, today: date | None) -> Span:
 def _written(text: str, today: date) -> Span:
     for form in _CALENDAR:
         if found := form.fullmatch(text):
-            return _of_calendar(**{name: int(number) for name, number in found.groupdict("0").items()})
-    plain = _plain(text.casefold())
-    if len(text) > MAX_CHARS or not text.isascii() or not _KNOWN.search(plain):
+            year, month, day = (int(found.groupdict("0")[part]) for part in ("year", "month", "day"))
+            first = date(year, month or 1, day or 1)
+            last = calendar.monthrange(year, month or 12)[1]
+            return Span(first, first if day else date(year, month or 12, last))
+    if len(text) > MAX_CHARS:
         raise ValueError(text)
-    with _LOCK:
-        parsed = _parser(today).get_date_data(plain)
-    if parsed.date_obj is None or parsed.period == "time":
-        raise ValueError(text)
-    return _around(parsed.date_obj.date(), "day" if _COUNTED.search(plain) else parsed.period)
-
-
-def _of_calendar(*, year: int, month: int, day: int) -> Span:
-    """Return the span of a day, or of a whole month or year if *day* or *month* is 0."""
-    period = "day" if day else "month" if month else "year"
-    return _around(date(year, month or 1, day or 1), period)
-
-
-def _plain(text: str) -> str:
-    """Rewrite a text in words that dateparser knows."""
     # A value in a query ends at a space, so people write last-week for last week.
-    text = re.sub(r"(?<=[a-z])[-_]|[-_](?=[a-z])", " ", text)
-    for written, known in _SAME:
-        text = written.sub(known, text)
-    short = _SHORT.fullmatch(text)
-    return f"{short[1]} {_UNITS[short[2]]}" if short else text
+    plain = re.sub(r"(?<=[a-z])[-_]|[-_](?=[a-z])", " ", text.casefold()).removeprefix("the ")
+    if found := _COUNTED.fullmatch(plain):
+        count = int(COUNTS.get(found[2]) or found[2]) * (1 if found[1] else -1)
+        at = _moved(today, count, found[3][0])
+        return Span(at, at)
+    if plain == "tomorrow":
+        return Span(today + _DAY, today + _DAY)
+    if plain.startswith("next "):
+        what = _SHORT.get(plain[5:8], "")
+        if what and plain[5:] in {what, what[:3]}:
+            return _written((_written(what, today).first + 7 * _DAY).isoformat(), today)
+        return _written(f"this {plain[5:]}", _written(f"this {plain[5:]}", today).last + _DAY)
+    plain = re.sub(r"^\w+, |(?<=day) (?:morning|afternoon|evening|night)$", "", plain)
+    time = whole_time(" ".join(_SHORT.get(word, word) for word in plain.split()), today)
+    return Span(time.first, time.last)
 
 
-def _around(day: date, period: str) -> Span:
-    """Return the week, month or year that contains a day, or the day itself."""
-    if period == "week":
-        monday = day - day.weekday() * _DAY
-        return Span(monday, monday + 6 * _DAY)
-    if period == "month":
-        return Span(day.replace(day=1), day.replace(day=calendar.monthrange(day.year, day.month)[1]))
-    if period == "year":
-        return Span(date(day.year, 1, 1), date(day.year, 12, 31))
-    return Span(day, day)
-
-
-@cache
-def _library() -> Any:
-    from dateparser.date import DateDataParser  # noqa: PLC0415 - most queries have no such date
-
-    return DateDataParser
-
-
-def _parser(today: date) -> Any:
-    settings = {
-        "RELATIVE_BASE": datetime.combine(today, time(12)),  # no hour of a day is another day
-        "PREFER_DATES_FROM": "past",
-        "PARSERS": ["relative-time", "absolute-time"],  # no time stamps, no digits without marks
-        "RETURN_TIME_AS_PERIOD": True,
-    }
-    return _library()(languages=["en"], settings=settings)
+def _moved(day: date, count: int, unit: str) -> date:
+    """Return the day *count* units later; at most the last one of its month."""
+    if unit in _DAYS:
+        return day + count * _DAYS[unit] * _DAY
+    year, month = divmod(day.year * 12 + day.month - 1 + count * _MONTHS[unit], 12)
+    return date(year, month + 1, min(day.day, calendar.monthrange(year, month + 1)[1]))

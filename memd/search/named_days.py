@@ -2,8 +2,8 @@
 
 A named day is no filter, since "when did we move?" asks for a day, and people write on Monday about Sunday:
 notes of the named days rank higher, and those of the week after them a little. Months and weekdays are read
-in English and in the languages of the workspace, everything else in English. Unlike `dates`, which reads what
-is typed behind a filter, this module loads no library. Pure and thread-safe.
+in English and in the languages of the workspace, everything else in English. `dates` reads what is typed
+behind a filter. Pure and thread-safe.
 """
 
 import calendar
@@ -109,7 +109,7 @@ _NAMES: Final = {
 _SEASONS: Final = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}  # their first months
 _SEASON_MONTHS: Final = 3
 _QUARTERS: Final = {"first": 1, "second": 2, "third": 3, "fourth": 4}
-_COUNTS: Final = {"a": 1.0, "an": 1.0, "half a": 0.5} | {
+COUNTS: Final = {"a": 1.0, "an": 1.0, "half a": 0.5} | {
     word: float(number)
     for number, word in enumerate("one two three four five six seven eight nine ten eleven twelve".split(), 1)  # noqa: SIM905 - readable as words
 }
@@ -207,6 +207,19 @@ def named_days(
     return tuple(dict.fromkeys(found)) if len(set(found)) <= MOST_NAMED else ()
 
 
+def whole_time(text: str, today: date) -> Time:
+    """Return the time that a whole text in small letters is, where a month or weekday alone is meant as one.
+
+    Raises:
+        ValueError, OverflowError: it is none.
+    """
+    known = _known(())
+    match = known.form.fullmatch(f"in {text}") or known.form.fullmatch(text)
+    if not match or not (times := _named(match, known, match.string, today, southern=False)):
+        raise ValueError(text)
+    return times[0]
+
+
 def _named(  # noqa: PLR0911 - a line for each form
     match: re.Match[str], known: _Known, text: str, today: date, *, southern: bool
 ) -> Sequence[Time]:
@@ -298,7 +311,7 @@ def _counted(said: dict[str, str], unit: str, today: date) -> Time:
         return _period(number % 12 + 1, months, 0, number // 12, today)
     days, around = _UNITS[unit]
     count = said.get("ago") or said["past"]
-    amount = (_COUNTS | _VAGUE).get(count) or float(count)
+    amount = (COUNTS | _VAGUE).get(count) or float(count)
     back, around = timedelta(days=round(amount * days)), around + round(days) * (count in _VAGUE)
     if "past" in said:
         return Time(today - back, today)
@@ -375,7 +388,7 @@ def _form(
     year = r"(?P<year{}>(?:19|20)\d\d)(?!\d)"
     day = r"(?P<day{}>3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th|er|\.|o)?(?![\w:])"
     of = r"(?:(?:of|de|del|di)\s+|d['\u2019])?"
-    counts, units = any_of(_COUNTS | _VAGUE), f"(?P<unit{{}}>{any_of(_UNITS)})"
+    counts, units = any_of(COUNTS | _VAGUE), f"(?P<unit{{}}>{any_of(_UNITS)})"
     number = r"(?P<{}>3[01]|[12]\d|0?[1-9])"
     then = r"(?:early\s+|late\s+|mid[-\s]\s*)?"
     before_season = rf"(?:(?P<before10>in|during|since|last|this|next)\s+(?:the\s+)?{then})?"
