@@ -24,7 +24,7 @@ class Backlog:
         self._hints: dict[str, float] = {}  # saved a moment ago → monotonic time; taken first
         self._found: OrderedDict[str, float] = OrderedDict()  # in bulk, or by a scan
         self._in_hand: dict[str, float] = {}  # the slice that is being indexed now
-        self._urgent = False  # whether the paths in hand were hints
+        self.urgent = False  # whether the paths in hand are single files saved a moment ago
         self._large: dict[str, float] = {}  # postponed, because they take long
         self._large_in_hand: dict[str, float] = {}  # at most one
         self._entries_in_hand: list[str] = []  # being indexed at once, without having waited
@@ -54,11 +54,6 @@ class Backlog:
         """Whether more paths wait than a person saves."""
         return len(self) > BULK_PATHS
 
-    @property
-    def urgent(self) -> bool:
-        """Whether the paths in hand are single files saved a moment ago."""
-        return self._urgent
-
     def hint(self, paths: Iterable[str], now: float) -> None:
         """Add paths named by events."""
         named = list(paths)
@@ -78,7 +73,7 @@ class Backlog:
 
     def take(self, limit: int) -> list[str]:
         """Take the next paths: the newest hints, or else the oldest others. Followed by a call of `done`."""
-        self._urgent = bool(self._hints)
+        self.urgent = bool(self._hints)
         if self._hints:
             count = min(limit, HINTS_AT_ONCE, len(self._hints))
             self._in_hand = dict(self._hints.popitem() for _ in range(count))
@@ -91,14 +86,14 @@ class Backlog:
 
         If *handled* is 0, something is wrong with these paths: all others go first.
         """
-        queue = self._hints if self._urgent else self._found
+        queue = self._hints if self.urgent else self._found
         left = list(self._in_hand.items())[handled:]
         for path, at in left:
             queue[path] = min(at, queue.get(path, at))
-        if handled and not self._urgent:
+        if handled and not self.urgent:
             for path, _ in reversed(left):
                 self._found.move_to_end(path, last=False)
-        if self._urgent:  # paths saved meanwhile are newer
+        if self.urgent:  # paths saved meanwhile are newer
             self._hints = dict(sorted(self._hints.items(), key=itemgetter(1)))
         self._in_hand = {}
         self._look_since()

@@ -49,7 +49,10 @@ class WorkspaceCheck:
             DeadlineError: so much was saved meanwhile that the snapshot being checked had to be given up.
         """
         started = time.perf_counter()
-        found = await self._found_twice()
+        found = await self._find()
+        if not OF_FILES.isdisjoint(finding.kind for finding in found):
+            again = {(finding.kind, finding.names) for finding in await self._find()}
+            found = [one for one in found if one.kind not in OF_FILES or (one.kind, one.names) in again]
         repaired = await self._mend(found) if repair else set()
         left = [finding for finding in found if finding not in repaired]
         detail = "; ".join(finding.text for finding in left[:3])
@@ -64,17 +67,6 @@ class WorkspaceCheck:
             "checked": dict(self.counts),
             "took_ms": round((time.perf_counter() - started) * 1000),
         }
-
-    async def _found_twice(self) -> list[Finding]:
-        found = await self._find()
-        if OF_FILES.isdisjoint(finding.kind for finding in found):
-            return found
-        again = {(finding.kind, finding.names) for finding in await self._find()}
-        return [
-            finding
-            for finding in found
-            if finding.kind not in OF_FILES or (finding.kind, finding.names) in again
-        ]
 
     async def _find(self) -> list[Finding]:
         sync = self.opened.sync

@@ -129,7 +129,10 @@ class EmbedLoop:
     async def run(self, note_complete: Callable[[], Awaitable[None]]) -> None:
         """Embed what waits, for ever. Raises the model's errors; call it again later."""
         try:
-            embedder = await self._loaded()
+            assert self._embedding is not None
+            while self._embedding.state == "loading":  # noqa: ASYNC110 - a thread without a loop loads it
+                await asyncio.sleep(LOADING_POLL_S)
+            embedder = self._embedding.embedder()
             self._note_counts(*await self._context.write(self._begin, embedder))  # needed by `building`
             await self._measure(embedder)
             while True:
@@ -170,12 +173,6 @@ class EmbedLoop:
             now = self._embedding.embedder_or_none()
             if now is not None and (now.model_id, now.dim) != (embedder.model_id, embedder.dim):
                 raise ModelMismatchError(f"the model is now {now.model_id!r}, not {embedder.model_id!r}")
-
-    async def _loaded(self) -> Embedder:
-        assert self._embedding is not None
-        while self._embedding.state == "loading":  # noqa: ASYNC110 - a thread without an event loop loads it
-            await asyncio.sleep(LOADING_POLL_S)
-        return self._embedding.embedder()
 
     def _counts(self) -> tuple[int, int, int]:
         index = self._index

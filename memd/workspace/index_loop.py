@@ -86,7 +86,12 @@ class IndexLoop:
                 await self._listener.note_emptied()
                 await self._work.wait()
                 continue
-            await self._index(paths)
+            handled, began = 0, time.monotonic()
+            try:
+                if handled := await self._taken(paths, self._lanes.small, saved=self._backlog.urgent):
+                    self.throughput.note(handled, time.monotonic() - began)
+            finally:
+                self._backlog.done(handled)
 
     async def run_large(self) -> None:
         """Index the large files that were postponed, one by one, for ever."""
@@ -101,25 +106,14 @@ class IndexLoop:
             if path is None:
                 await self._large_work.wait()
                 continue
-            await self._index_large(path)
+            through = False
+            try:
+                through = await self._taken([path], self._lanes.large, saved=False) > 0
+                if through:
+                    self._indexer.suspects -= {path}
+            finally:
+                self._backlog.done_large(through=through)
             await self._listener.note_emptied()
-
-    async def _index(self, paths: list[str]) -> None:
-        handled, began = 0, time.monotonic()
-        try:
-            if handled := await self._taken(paths, self._lanes.small, saved=self._backlog.urgent):
-                self.throughput.note(handled, time.monotonic() - began)
-        finally:
-            self._backlog.done(handled)
-
-    async def _index_large(self, path: str) -> None:
-        through = False
-        try:
-            through = await self._taken([path], self._lanes.large, saved=False) > 0
-            if through:
-                self._indexer.suspects -= {path}
-        finally:
-            self._backlog.done_large(through=through)
 
     async def _taken(self, paths: list[str], lane: Lane, *, saved: bool) -> int:
         """Index paths, and record the result; return how many were handled."""
@@ -130,7 +124,10 @@ class IndexLoop:
         except Exception as error:
             # The folder may have gone away meanwhile, which is not a failure.
             if not isinstance(error, MemdError) or await self._context.disk.look():
-                self.fault = fault_of(error)
+                bug = (
+                    f"indexing failed with {type(error).__name__}: a bug, see the log"  # no wait without end
+                )
+                self.fault = error if isinstance(error, MemdError) else MemdError(bug)
                 raise
             return 0
         return done.handled
@@ -167,7 +164,10 @@ class IndexLoop:
         if done.put_off:
             self._backlog.put_off(done.put_off, time.monotonic())
             self._large_work.set()
-        self._note_warnings(done)
+        for path, warnings in (*done.warned.items(), *((path, ()) for path in done.removed)):
+            self.warnings.pop(path, None)
+            if warnings:
+                self.warnings[path] = shown_warning(warnings)
         for path in {*done.indexed, *done.removed}:
             self.failures.pop(path, None)
         self.failures |= {file.path: file.detail for file in done.skipped if file.detail}
@@ -187,18 +187,3 @@ class IndexLoop:
                 self._context.publish({"event": event, "paths": paths[:TOLD_PATHS], "count": len(paths)})
         if done.indexed or done.removed:
             await self._listener.note_committed(done.indexed if saved else [])
-
-    def _note_warnings(self, done: Applied) -> None:
-        for path in done.removed:
-            self.warnings.pop(path, None)
-        for path, warnings in done.warned.items():
-            self.warnings.pop(path, None)
-            if warnings:
-                self.warnings[path] = shown_warning(warnings)
-
-
-def fault_of(error: Exception) -> MemdError:
-    """Return what those who wait for the index are told of *error*: a bug is no wait without end."""
-    if isinstance(error, MemdError):
-        return error
-    return MemdError(f"indexing failed with {type(error).__name__}: a bug, see the log")

@@ -279,8 +279,12 @@ class DamagedRows:
     async def run(self) -> None:
         """Scrub once, and again when a query meets damage. After an error call it again."""
         loop = asyncio.get_running_loop()
-        # A query that ends after the loop was closed cannot signal; the next start scrubs anyway.
-        self._index.tell_damaged = lambda: None if loop.is_closed() else _tell(loop, self._met)
+
+        def tell() -> None:
+            if not loop.is_closed():  # after that, the next start scrubs anyway
+                loop.call_soon_threadsafe(self._met.set)
+
+        self._index.tell_damaged = tell
         with suppress(TimeoutError):
             async with asyncio.timeout(SCRUB_AFTER_S):
                 await self._met.wait()
@@ -301,7 +305,3 @@ class DamagedRows:
                 await self._vectors.count()
                 self._vectors.wake()
             await self._met.wait()
-
-
-def _tell(loop: asyncio.AbstractEventLoop, met: asyncio.Event) -> None:
-    loop.call_soon_threadsafe(met.set)

@@ -111,21 +111,17 @@ def _prepare_folder(place: Workspace) -> None:
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
         for path in (folder, *folder.iterdir()):
-            _expect_access(path)
+            rights = os.R_OK | os.W_OK | (os.X_OK if is_folder(path) else 0)
+            if not os.access(path, rights) and not path.is_symlink():
+                # With the command that restores the rights: SQLite's error has none.
+                is_read_only = os.statvfs(path).f_flag & os.ST_RDONLY
+                denied = OSError(errno.EROFS if is_read_only else errno.EACCES, "no access")
+                raise StorageError(f"can't use {path}: {paths.reason_and_cure(path, denied)}")
     except OSError as error:
         if is_full(error):
             raise storage_error(f"can't use {folder}", error) from error
         raise StorageError(f"can't use {folder}: {paths.reason_and_cure(folder, error)}") from error
     remember_root(place)
-
-
-def _expect_access(path: Path) -> None:
-    """Report a path without access rights with the command that restores them; SQLite's error has none."""
-    if os.access(path, os.R_OK | os.W_OK | (os.X_OK if is_folder(path) else 0)) or path.is_symlink():
-        return
-    is_read_only = os.statvfs(path).f_flag & os.ST_RDONLY
-    error = OSError(errno.EROFS if is_read_only else errno.EACCES, "no access")
-    raise StorageError(f"can't use {path}: {paths.reason_and_cure(path, error)}")
 
 
 async def _open_with(

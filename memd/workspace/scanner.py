@@ -227,26 +227,19 @@ class Scanner:
             self._in_hand = since = self._folders.pop(folder)
             through = False
             try:
-                through = await self._scan_folder(folder, since)
+                self.rules.forget(folder)  # it may have its own rules
+                compared, _ = await self._compared(self.rules, folder)
+                if not await self._context.disk.look(patience_s=DEADLINE_S):
+                    return
+                self._backlog.hint(compared.differing, since)
+                kept = {path: reason for path, reason in self.skipped.items() if not path.startswith(folder)}
+                self.note_skipped(kept | {file.path: file.reason for file in compared.skipped})
+                through = True
             finally:
                 self._in_hand = None
                 if not through:
                     self._folders[folder] = since
-            if not through:
-                return
         self._listener.note_scanned()
-
-    async def _scan_folder(self, folder: str, since: float) -> bool:
-        """Compare one folder; return whether it could be read."""
-        assert self.rules is not None
-        self.rules.forget(folder)  # it may have its own rules
-        compared, _ = await self._compared(self.rules, folder)
-        if not await self._context.disk.look(patience_s=DEADLINE_S):
-            return False
-        self._backlog.hint(compared.differing, since)
-        kept = {path: reason for path, reason in self.skipped.items() if not path.startswith(folder)}
-        self.note_skipped(kept | {file.path: file.reason for file in compared.skipped})
-        return True
 
 
 def _step(comparison: FolderComparison) -> tuple[bool, float]:

@@ -15,10 +15,8 @@ from typing import Any
 import structlog
 
 from memd.errors import DeadlineError, IndexClosedError, NoSpaceError, StorageError
-from memd.index.index import Index
 from memd.index.writer import COMPLETE
 from memd.records import Renewal, State, SyncState
-from memd.registry import Workspace
 from memd.workspace.backlog import Backlog, Count
 from memd.workspace.context import WorkspaceContext
 from memd.workspace.embed_loop import EmbedLoop
@@ -47,7 +45,7 @@ class WorkspaceSync:
     """Keeps one workspace's index up to date. For the event loop's thread."""
 
     def __init__(self, context: WorkspaceContext) -> None:
-        self.context = context
+        self.context, self.place, self.index = context, context.place, context.index
         self.last_index: float | None = None  # time.time() when everything was last searchable
         self.first = True  # until everything has been searchable once
         self.first_words = True  # until the words of everything have been searchable once
@@ -70,16 +68,6 @@ class WorkspaceSync:
         self.watcher = WorkspaceWatcher(context, self.scanner, self.index_loop)
         self.maintenance = Maintenance(context, self.vectors, is_idle=lambda: self.state == "ready")
         self._damaged_rows = DamagedRows(context, self.vectors)
-
-    @property
-    def place(self) -> Workspace:
-        """The paths of the workspace's files."""
-        return self.context.place
-
-    @property
-    def index(self) -> Index:
-        """The index that is kept up to date."""
-        return self.context.index
 
     # The current state
 

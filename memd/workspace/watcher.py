@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from memctl.paths import WORKSPACE_CONFIG
 from memd import diagnostics
@@ -201,7 +201,8 @@ class WorkspaceWatcher:
         index, with which a folder is compared, does not contain them yet.
         """
         for path in in_hand:
-            if not dirty.paths.isdisjoint(self._folders_above(path)):
+            above = {f"{self._root}/{folder}" for folder in PurePosixPath(path).parents}
+            if not dirty.paths.isdisjoint(above):
                 yield HintKind.SOURCE, path
         known = functools.cache(self._index.snapshot.folders)
         for absolute in dirty.paths:
@@ -212,13 +213,11 @@ class WorkspaceWatcher:
                 yield HintKind.FOLDER, path  # it was a folder
             if what is HintKind.FOLDER and rules.selects(path):
                 yield HintKind.SOURCE, path  # it was a source
-            if what is HintKind.FOLDER and _brings_rules(absolute):
-                yield HintKind.RULES, path
-
-    def _folders_above(self, path: str) -> set[str]:
-        """Return the folders above a source, as named by the watch."""
-        parts = path.split("/")[:-1]
-        return {f"{self._root}/{'/'.join(parts[:count])}" for count in range(1, len(parts) + 1)}
+            # Files with rules in a new folder may have no events of their own.
+            if what is HintKind.FOLDER and absolute.endswith("/memory"):
+                with_rules = (f"{absolute}/config.toml", f"{absolute}/.memdignore")
+                if any(os.path.isfile(file) for file in with_rules):  # noqa: PTH113
+                    yield HintKind.RULES, path
 
     def _act(self, some: list[tuple[HintKind, str]]) -> None:
         saved = [path for what, path in some if what is HintKind.SOURCE]
@@ -238,13 +237,6 @@ class WorkspaceWatcher:
         for folder in self._new_folders:
             self._scanning.ask_folder(folder)
         self._new_folders.clear()
-
-
-def _brings_rules(folder: str) -> bool:
-    """Return whether a new folder has files with rules, which may have no events of their own."""
-    if not folder.endswith("/memory"):
-        return False
-    return any(os.path.isfile(f"{folder}/{name}") for name in ("config.toml", ".memdignore"))  # noqa: PTH113
 
 
 def _slice(meanings: Iterator[tuple[HintKind, str]]) -> list[tuple[HintKind, str]]:

@@ -70,6 +70,7 @@ class Workspaces:
         self._providers = Providers()
         self._watcher = Watchers()
         self.threads = Threads()
+        self.write, self.read, self.apart = self.threads.write, self.threads.read, self.threads.apart
         self.folders = FolderWriter()
         self._reading = Disks("notes")
         self._checking = Disks("check")
@@ -130,14 +131,6 @@ class Workspaces:
         """The models in use."""
         return self._providers.queues
 
-    async def write(self, work: Callable[..., Any], *args: Any) -> Any:
-        """Run *work* in the writer thread."""
-        return await self.threads.write(work, *args)
-
-    async def read(self, work: Callable[..., T], *args: Any) -> T:
-        """Run *work* in a reading thread."""
-        return await self.threads.read(work, *args)
-
     async def read_files(self, work: Callable[..., T], opened: OpenWorkspace, *args: Any) -> T:
         """Run *work*, which reads notes of *opened*, in a thread for its root: no other waits for its disk.
 
@@ -145,10 +138,6 @@ class Workspaces:
             DiskError: the disk does not answer.
         """
         return await self._reading.of(opened.workspace.root).run(work, opened, *args)
-
-    async def apart(self, work: Callable[..., T], *args: Any) -> T:
-        """Run long *work* in a thread that neither queries nor saves wait for."""
-        return await self.threads.apart(work, *args)
 
     async def within(self, timeout_s: float, work: Coroutine[Any, Any, T]) -> T | None:
         """Run *work*; return its result, or None if it fails or takes longer.
@@ -475,17 +464,18 @@ class Workspaces:
         if root in self._reopening:
             return
         self._reopening.add(root)
-        task = asyncio.get_running_loop().create_task(self._reopen_soon(root, reason))
+
+        async def reopen() -> None:
+            try:
+                if reason is ReopenReason.FAILED:
+                    await asyncio.sleep(FAILED_PAUSE_S)
+                await self.reopen(root, set_aside=reason is ReopenReason.DAMAGED)
+            finally:
+                self._reopening.discard(root)
+
+        task = asyncio.get_running_loop().create_task(reopen())
         self._background.add(task)
         task.add_done_callback(self._background.discard)
-
-    async def _reopen_soon(self, root: Path, reason: ReopenReason) -> None:
-        try:
-            if reason is ReopenReason.FAILED:
-                await asyncio.sleep(FAILED_PAUSE_S)
-            await self.reopen(root, set_aside=reason is ReopenReason.DAMAGED)
-        finally:
-            self._reopening.discard(root)
 
     async def close(self) -> None:
         """Stop all sync, write pending data, close every file."""
