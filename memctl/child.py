@@ -24,10 +24,8 @@ def report(
 ) -> dict[str, Any]:
     """Run a program and return its report; notes and progress go to stderr.
 
-    Args:
-        command: the module and its arguments.
-        what: the name of the work, for the error if the program ends without a report.
-        handle: gets each line that is neither a note nor progress nor the last line.
+    *what* names the work in an error; *handle* gets each line that is no note, no progress and not the last
+    one.
 
     Raises:
         CommandError: the program had nothing to report, or failed.

@@ -23,10 +23,7 @@ KEPT_S = 30 * 86_400.0  # arbitrary: a conversation that goes on after a month m
 def place(client: str, session: object, agent: object) -> str:
     """Return the path of the file of a conversation; "" if the client does not name the conversation.
 
-    Args:
-        client: the name of the agent's client.
-        session: its id of the conversation.
-        agent: its id of the sub-agent; None: the conversation itself.
+    *agent*: the id of the sub-agent; None: the conversation itself.
     """
     import re  # already loaded by json
 
@@ -88,8 +85,7 @@ def _write(path: str, text: str) -> None:
 def begins(session: object, project: str) -> tuple[list[str], int | None]:
     """Note that a conversation about a project begins.
 
-    Returns:
-        The ids of earlier ones, and when the last of them began, in unix seconds.
+    Returns the ids of earlier ones, and when the last of them began, in unix seconds.
     """
     import binascii  # only at the start of a conversation
     import re  # as above

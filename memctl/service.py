@@ -27,13 +27,9 @@ _SHARED_VARIABLES = ("XDG_STATE_HOME", "XDG_CONFIG_HOME")
 
 
 def install(executable: str | None = None) -> list[Path]:
-    """Write the units, and let systemd listen for memd now and after each login.
+    """Write the units, and let systemd listen for memd now and after each login; return the files written.
 
-    Args:
-        executable: the memd to run; None: memd of this installation.
-
-    Returns:
-        The files written.
+    *executable*: the memd to run; None: memd of this installation.
 
     Raises:
         ServiceError: there is no systemd for this user, or systemctl failed.

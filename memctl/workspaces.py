@@ -17,14 +17,11 @@ from memctl.text import safe
 def find(named: str | None) -> str:
     """Return the absolute path of the workspace, for the daemon.
 
-    Args:
-        named: the value of --workspace, or None.
-
-    A note on stderr tells if it is the only registered one.
+    *named*: the value of --workspace, or None. A note on stderr tells if it is the only registered one.
 
     Raises:
         CommandError: none is named, none is at or above the current directory, and not exactly one is
-        registered.
+            registered.
     """
     if named == "":  # as a shell leaves "$NOTES" where it is not set
         raise CommandError("--workspace is empty: name a folder")

@@ -111,8 +111,7 @@ def _debug(args: Namespace) -> int:
 def look(*, once: bool = False) -> StatusReply:
     """Ask the daemon once, over a new connection.
 
-    Args:
-        once: nobody asks again, so what is true all the time may be noted on stderr.
+    *once*: nobody asks again, so what is true all the time may be noted on stderr.
 
     Raises:
         RpcError: it answered with an error.

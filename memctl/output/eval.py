@@ -48,13 +48,9 @@ def failed(report: Fields) -> list[Fields]:
 
 
 def failures(failed: Sequence[Fields], total: int, *, held_out: bool, colour: bool) -> str:
-    """Return the failed questions, each with its ranks and the command that explains it.
+    """Return the failed questions of *total*, each with its ranks and the command that explains it.
 
-    Args:
-        failed: the results that `failed` returned.
-        total: number of questions asked.
-        held_out: whether the questions were asked of a copy of the notes without their headings.
-        colour: whether to write SGR sequences.
+    *held_out*: the questions were asked of a copy of the notes without their headings.
     """
     if not failed:
         return "\nhybrid has an answer to every question among its first 10\n"

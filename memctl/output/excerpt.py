@@ -22,11 +22,8 @@ class ExcerptLine(NamedTuple):
 def excerpt(hit: dict[str, Any], marker: Marker, *, rows: int, columns: int | None) -> list[str]:
     """Return the lines to show, with marks; the line of the match is always among them.
 
-    Args:
-        hit: a hit; its heading is already shown above the excerpt.
-        marker: marks the query's words.
-        rows: most rows of the screen to fill.
-        columns: width of the screen; None: lines are not wrapped.
+    The hit's heading is already shown above them. *rows*: most rows of the screen to fill; *columns*: its
+    width, None: lines are not wrapped.
     """
     heading, match = (hit.get("heading") or "").rpartition(" > ")[2], safe(hit.get("match_text") or "")
     lines, is_code = list[ExcerptLine](), False

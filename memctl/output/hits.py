@@ -197,10 +197,8 @@ def files0(answer: Answer, *, cwd: str) -> bytes:
 def unnamed(answer: Answer, *, cwd: str, colons: bool) -> str | None:
     """Return one line with the number of sources that `vimgrep` or `files` leaves out; None without any.
 
-    Args:
-        answer: an answer of `search`.
-        cwd: the folder that the list's paths are relative to.
-        colons: whether the list may hold names with colons: yes for `files`, no for `vimgrep`.
+    *colons*: whether the list, of paths relative to *cwd*, may hold names with colons: only that of `files`
+    may.
     """
     root = answer["workspace"]
     left_out = {hit["path"] for hit in answer["hits"] if not _is_nameable(root, hit, cwd, colons=colons)}

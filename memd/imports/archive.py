@@ -113,11 +113,7 @@ class Archive:
     def put(self, page: ArchivePage, *, older: bool) -> tuple[str, Outcome]:
         """Bring a page's file up to date if memd may write it; return its path and what was done.
 
-        It is on the disk when this returns.
-
-        Args:
-            page: the current content.
-            older: the archive has more turns, or later ones.
+        It is on the disk when this returns. *older*: the archive has more turns, or later ones.
         """
         with _storage_errors(f"{self._shown}/{page.name} was not written"):
             there = self.find(page.id)

@@ -81,10 +81,8 @@ class Matrices:
     def begin(self, model_id: str, dim: int, scripts: frozenset[str] | None) -> list[Held]:
         """Make *model_id* the target: at once if there are no vectors yet, otherwise beside the active one.
 
-        Texts in scripts other than *scripts* get no vector; None: the model reads all.
-
-        Returns:
-            Matrices that are no longer needed, for `retire`.
+        Texts in scripts other than *scripts* get no vector; None: the model reads all. Returns matrices that
+        are no longer needed, for `retire`.
         """
         known = None if scripts is None else json.dumps(sorted(scripts))
         if _is_of(self.active, model_id, dim):
@@ -195,11 +193,7 @@ class Matrices:
                 yield
 
     def forget_rows(self, matrix: int, rows: Sequence[int]) -> int:
-        """Drop damaged rows, so that their texts are embedded again.
-
-        Returns:
-            How many, without those dropped before.
-        """
+        """Drop damaged rows: their texts are embedded again. Return how many were not dropped before."""
         with self._database.transaction():
             chunks = self.vectors.chunks_at(matrix, rows) if matrix == self._database.number("active") else []
             dropped = self.vectors.drop_rows(matrix, rows)

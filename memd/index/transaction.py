@@ -185,11 +185,7 @@ class Transaction:
 
 
 def stage_some(writer: Writer, staged: Staged, budget_s: float) -> bool:
-    """Store chunks, at least CHUNKS_AT_ONCE, for about *budget_s*, inside a transaction.
-
-    Returns:
-        Whether all chunks are stored.
-    """
+    """Store at least CHUNKS_AT_ONCE chunks, for about *budget_s*, in a transaction; return if all are."""
     stop = time.monotonic() + budget_s
     chunks = staged.new.chunks
     while staged.stored < len(chunks):

@@ -68,8 +68,7 @@ class Rows:
     def learn(self, crcs: Iterable[tuple[int, int]]) -> list[int]:
         """Record the checksums (row, CRC-32) that the database has. For any thread.
 
-        Returns:
-            The rows that do not exist, or whose recorded checksum differs.
+        Returns the rows that do not exist, or whose recorded checksum differs.
         """
         wrong = []
         for row, crc in crcs:

@@ -179,8 +179,7 @@ class Writer(Database):
     def stage(self, new: NewSource) -> tuple[int, int]:
         """Insert a source that is invisible to queries, and reserve consecutive ids for its chunks.
 
-        Returns:
-            The source's id, and the first chunk id.
+        Returns the source's id, and the first chunk id.
         """
         source = self.put_source(replace(new, path=self._free_path(new.path), hash=b""))
         self.mark_gone(source.id, 0)

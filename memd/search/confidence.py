@@ -163,15 +163,10 @@ def led(
     *,
     is_in_title: Callable[[Candidate], bool] = lambda _: False,
 ) -> Sureness:
-    """Return the sureness of an answer that is *answer* by its scores alone.
+    """Return the sureness of an answer that is *answer*, as `confidence` returns it, by its scores alone.
 
-    Args:
-        answer: as `confidence` returns it.
-        candidates: best first.
-        alive: whether a source is still on the disk.
-        alike: near-duplicates of the first candidate, which it does not lead.
-        cosines: of the model.
-        is_in_title: whether the query is one word that is in the title of a candidate's note.
+    *alive* returns whether a source is still on the disk. *alike*: near-duplicates of the first candidate,
+    which it does not lead. *is_in_title*: the query is one word that is in the title of a candidate's note.
     """
     first = next((one for one in candidates if alive(one.path)), None)
     if first is None:

@@ -93,16 +93,8 @@ def fold(
 
     At most *per_source* candidates of a source are kept. The chunks before and after a kept chunk are joined
     to it, whatever their rank. The outcome of a candidate depends only on better candidates, so a higher
-    *limit* only adds hits.
-
-    Args:
-        view: the view that the candidates come from.
-        candidates: best first.
-        limit: hits of the answer, at most.
-        per_source: hits of one source, at most.
-        alive: whether a source is still on the disk; deleted sources are in no answer. Called only for
-            sources that may be in the answer.
-        compared: the comparison that finds near-duplicates.
+    *limit* only adds hits. *alive* returns whether a source is still on the disk: deleted ones are in no
+    answer. It is called only for sources that may be in the answer. *compared* finds near-duplicates.
     """
     found, window = Dedup(), max(WINDOW, limit)
     ids = [candidate.id for candidate in candidates]

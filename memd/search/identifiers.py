@@ -125,12 +125,7 @@ def named(
 ) -> Named:
     """Return the share of a query that the model reads, and the chunks that the query names.
 
-    Args:
-        view: one moment of the index.
-        words: of the query, as `spelled` returns them.
-        keyword: the judgement of the query's words.
-        vector: the judgement of the query's meaning.
-        in_other_scripts: words of the query in scripts that the model does not read.
+    *words* of the query, as `spelled` returns them; *in_other_scripts*: those that the model does not read.
     """
     known = {term.text.casefold(): term for term in keyword.words if term.document_frequency}
     parts = parts_of(view, words[:MAX_WORDS])
@@ -156,10 +151,8 @@ def with_names(
 ) -> dict[int, Sequence[Word]]:
     """Return the chunks whose words have so much of the query's idf that they name them.
 
-    Args:
-        having: chunk → words that only a few chunks have.
-        parts: their terms.
-        known: the terms of the query that some chunk has.
+    *having*: chunk → words that only a few chunks have; *parts*: their terms; *known*: the terms of the query
+    that some chunk has.
     """
     enough = _mass(known.values())
 
@@ -185,13 +178,9 @@ def parts_of(view: View, words: Iterable[Word]) -> dict[Word, frozenset[str]]:
 def _few(view: View, word: Word, rarest: int, *, is_alone: bool) -> Sequence[int]:
     """Return the chunks that contain a word as adjacent terms, or none if there are more than a few.
 
-    If some chunks contain the word with its typed punctuation, only these are returned.
-
-    Args:
-        view: one moment of the index.
-        word: of the query.
-        rarest: number of chunks that contain the rarest of its terms.
-        is_alone: whether the word is one term, so that positions need not be compared.
+    If some chunks contain the word with its typed punctuation, only these are returned. *rarest*: number of
+    chunks that contain the rarest of its terms. *is_alone*: it is one term, so that no positions are
+    compared.
     """
     if not 0 < rarest <= (FEW if is_alone else MAX_CHUNKS):
         return ()

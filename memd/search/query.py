@@ -59,11 +59,9 @@ class Query:
 def parse(raw: str, today: date | None = None, excludes: Callable[[str], bool] = lambda _: True) -> Query:
     """Parse what was typed; never fails.
 
-    Args:
-        raw: what was typed.
-        today: the day that relative dates count from; None: such text counts as words.
-        excludes: whether the minus of ``-word`` or ``-"a phrase"``, given as typed, is an operator; if not,
-            the word or phrase is searched. Not called for flags.
+    Relative dates count from *today*; None: such text counts as words. *excludes* returns whether the minus
+    of ``-word`` or ``-"a phrase"``, given as typed, is an operator; if not, the word or phrase is searched.
+    It is not called for flags.
     """
     words: list[str] = []
     said: list[str] = []  # words and phrases as they stand
@@ -130,11 +128,9 @@ def _value(key: str, text: str, today: date | None) -> Any:
 
 
 def restricted(query: Query, given: Mapping[str, Sequence[Any]]) -> Query:
-    """Return *query* with the filters of a request added to its typed filters.
+    """Return *query* with the filters of a request added.
 
-    Args:
-        query: the parsed query.
-        given: name of a filter → its values; empty values are ignored.
+    *given*: name of a filter → its values; empty values are ignored.
     """
     given_values = {name: [value for value in values if value] for name, values in given.items()}
     return replace(query, filters=joined([*query.filters, *conditions(given_values)]))

@@ -17,12 +17,9 @@ WORDS = 40
 
 
 def similar(view: View, chunk: StoredChunk, request: PreparedQuery) -> Answer:
-    """Return the chunks nearest to *chunk*, best first, without those of its own source.
+    """Return the chunks nearest to *chunk*, best first, without those of its own source, which is live.
 
-    Args:
-        view: one moment of the index.
-        chunk: the chunk to compare, of a live source.
-        request: supplies the filters and limits; its words, vector and decay are not used.
+    *request* supplies the filters and limits; its words, vector and decay are not used.
 
     Raises:
         DeadlineError: the caller's deadline passed.

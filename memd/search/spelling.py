@@ -65,11 +65,7 @@ NOTHING_UNKNOWN = Spelling({})
 def spelling(view: View, query: Query, tokenizer: Tokenizer, expired: Callable[[], bool]) -> Spelling:
     """Return the corrections of a query's words.
 
-    Args:
-        view: one moment of the index.
-        query: the parsed query.
-        tokenizer: the model's tokenizer, or its substitute.
-        expired: whether the caller's deadline has passed; then the remaining words stay unchanged.
+    After *expired* returned True, the remaining words stay unchanged.
 
     Raises:
         DeadlineError: the deadline passed while the vocabulary was read.

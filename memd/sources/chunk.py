@@ -267,12 +267,8 @@ def pack(
 ) -> Iterator[tuple[int, int]]:
     """Yield the stretches [begin, stop) of the chunks of a long section.
 
-    Args:
-        measure: of the text.
-        blocks: of the section, its headings first.
-        lead: how many of them are headings, which stay together with the following text.
-        room: of a chunk; words are a target, word pieces and characters are limits.
-        overlap_words: about this many are repeated, in whole lines.
+    *lead* of its *blocks* are headings, which stay together with the following text. *room*: words are a
+    target, word pieces and characters are limits. About *overlap_words* are repeated, in whole lines.
     """
     atoms = list(_section_atoms(measure, blocks, lead, room))
     begin, at = atoms[0].begin, 0

@@ -98,8 +98,7 @@ def _trimmed(line: str) -> str:
 def _plain(line: str) -> tuple[str, list[str]]:
     """Replace the parts that pathspec would read in another way than git by marks, which it copies unchanged.
 
-    Returns:
-        The pattern, and the expression to insert at each mark.
+    Returns the pattern, and the expression to insert at each mark.
     """
     if line.endswith("/") or line.removeprefix("!").startswith("\\/"):
         raise _NoPatternError  # no path has two slashes in a row, or begins with one

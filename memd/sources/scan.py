@@ -106,13 +106,8 @@ def hash_of_file(content: bytes) -> bytes:
 def read_source(root: Path, path: str, *, now_ns: int) -> SourceText | Skipped | None:
     """Read the source at *path*, relative to *root*; None if no such file exists (any more).
 
-    Args:
-        root: of the workspace.
-        path: with "/"; a path that leaves the root is not a source.
-        now_ns: the clock just before the call, as from time.time_ns().
-
-    Returns:
-        Text and stamp; the stamp is from before the read, so that a change during it is noticed later.
+    A path, with "/", that leaves the root is not a source. *now_ns*: the clock just before the call, as from
+    time.time_ns(). The stamp is from before the read, so that a change during it is noticed later.
 
     Raises:
         StorageError: the root itself is gone or cannot be opened.
@@ -305,14 +300,7 @@ WHY_NOT = {**REFUSALS, **REASONS, "folder-link": "is a link to a folder, and tho
 def look(root: Path, path: str, rules: Rules, *, now_ns: int) -> SourceText | Refusal | None:
     """Return the source at *path*, or the reason why it is not one; None if nothing has that name.
 
-    Args:
-        root: of the workspace.
-        path: relative to it, with "/".
-        rules: of the workspace.
-        now_ns: the clock just before the call, as from time.time_ns().
-
-    Raises:
-        StorageError: the root itself is gone or cannot be opened.
+    Arguments and errors are those of `read_source`; *rules* are of the workspace.
     """
     if "\0" in path or not os.path.lexists(root / path):
         return None
