@@ -51,7 +51,7 @@ class Call:
     id: int
     client: dict[str, Any]  # uid and pid; one dict per connection, to which memd.hello may add
     deadline: float | None  # in loop.time(), which is time.monotonic(); None: without a limit
-    notify: Callable[[dict[str, Any]], None]
+    progress: Callable[[dict[str, Any]], None]  # tells the client, if it asked; a report may be dropped
     # Starts a subscription of this connection, which lasts until it ends or follows something else.
     follow: Callable[[Callable[[Listener], Unlisten]], None]
     left: Callable[[], bool]  # whether the client is gone; thread-safe
@@ -71,21 +71,11 @@ class Call:
         self.outlives(goes_on)
         return await asyncio.shield(work)
 
-    def progress(self, message: dict[str, Any]) -> None:
-        """Report progress to the client, if it asked for that. Thread-safe; a report may be dropped."""
-        self.notify(message)
-
 
 Handler = Callable[[str, dict[str, Any], Call], Awaitable[Any]]
 
 # Method → its time limit in seconds, None for no limit; a table's `get` is such a function.
 Deadlines = Callable[[str], float | None]
-
-
-def no_deadline(method: str) -> float | None:  # noqa: ARG001 - the signature is that of Deadlines
-    """Return None: no method has a time limit."""
-    return None
-
 
 Result = TypeVar("Result")
 Made = TypeVar("Made", bound=msgspec.Struct)

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import structlog
 
 from memd.rpc.connection import Connection, Shared, has_left
-from memd.rpc.context import Call, Deadlines, Handler, Limits, no_deadline
+from memd.rpc.context import Deadlines, Handler, Limits
 
 log = structlog.get_logger()
 
@@ -24,44 +24,83 @@ log = structlog.get_logger()
 BACKLOG = 1024
 AT_ONCE = 64  # accepted before other work has its turn: a few milliseconds
 RETRY_S = 0.5  # after the system lacked a descriptor or memory for a connection
+# Time for the last replies to be sent; a client that reads needs microseconds.
+FLUSH_S = 0.5
 
 
-class Acceptor:
-    """Accepts connections on listening sockets. For the event loop's thread."""
+async def serve(
+    sockets: Sequence[socket.socket],
+    handle: Handler,
+    *,
+    limits: Limits = Limits(),  # noqa: B008 - frozen
+    deadline_s: Deadlines = lambda _: None,
+    uid: int | None = None,
+) -> "RpcServer":
+    """Serve on *sockets*, bound and listening, until `close`, which leaves their paths.
+
+    *handle* gets method, params and Call; its result is the reply, a MemdError the error. It is cancelled
+    when its client leaves or its deadline passes: shield what must be finished. *uid*: whose processes may
+    connect; None: this process's effective user.
+    """
+    shared = Shared(handle, limits, deadline_s, os.geteuid() if uid is None else uid)
+    return RpcServer(shared, sockets)
+
+
+class RpcServer:
+    """A running server; the owner must close it. For the event loop's thread."""
 
     def __init__(self, shared: Shared, listeners: Sequence[socket.socket]) -> None:
-        """Start at once; `stop` closes the *listeners*."""
+        """Accept connections at once; `stop_accepting` closes the *listeners*."""
+        self.is_full = True  # whether new connections wait: there are too many, or the system has no room
         self._shared = shared
         self._listeners = listeners
         self._loop = asyncio.get_running_loop()
         self._beginning: set[asyncio.Task[None]] = set()
-        self._waits = True
-        self._ended = False
         for listening in listeners:
             listening.settimeout(0)
             listening.listen(BACKLOG)
         self._go_on()
 
     @property
-    def waits(self) -> bool:
-        """Whether new connections have to wait, because there are too many or the system has no room."""
-        return self._waits
+    def connections(self) -> int:
+        """The number of connected clients."""
+        return len(self._shared.connections)
 
-    def stop(self) -> None:
-        """Accept no more connections, and close the listening sockets."""
+    @property
+    def in_flight(self) -> int:
+        """The number of requests in progress."""
+        return len(self._shared.tasks)
+
+    def stop_accepting(self) -> None:
+        """Accept no new connections; answer new requests on existing ones with MEMD_STOPPING."""
+        self._shared.stopping = True
         self._wait()
-        self._ended = True
         for listening in self._listeners:
             listening.close()
 
-    async def begun(self) -> None:
-        """Wait until every accepted connection is set up, so that it can be closed."""
-        if self._beginning:
+    async def close(self, *, grace_s: float = 1.0) -> None:
+        """End all connections, whatever clients do; open requests may continue for *grace_s*.
+
+        Then they are cancelled with MEMD_STOPPING; this returns a second later at the latest.
+        """
+        self.stop_accepting()
+        if self._beginning:  # every accepted connection is set up first, so that it can be closed
             await asyncio.wait(self._beginning)
+        if self._shared.tasks:
+            await asyncio.wait(self._shared.tasks, timeout=grace_s)
+        await asyncio.sleep(0)  # finished tasks hand over their replies
+        ending = list(self._shared.connections)
+        for connection in ending:
+            connection.end()
+        if ending:
+            await asyncio.wait([connection.closed for connection in ending], timeout=FLUSH_S)
+        for connection in list(self._shared.connections):
+            connection.abort()
+        await asyncio.sleep(0)  # aborted transports close their sockets in the next iteration
 
     def _take_some(self, listening: socket.socket) -> None:
         for _ in range(AT_ONCE):
-            if self._waits:
+            if self.is_full:
                 return
             try:
                 accepted, _ = listening.accept()
@@ -99,84 +138,13 @@ class Acceptor:
         await self._loop.connect_accepted_socket(lambda: connection, accepted)
 
     def _wait(self) -> None:
-        if not self._waits:
-            self._waits = True
+        if not self.is_full:
+            self.is_full = True
             for listening in self._listeners:
                 self._loop.remove_reader(listening)
 
     def _go_on(self) -> None:
-        if self._waits and not self._ended:
-            self._waits = False
+        if self.is_full and not self._shared.stopping:
+            self.is_full = False
             for listening in self._listeners:
                 self._loop.add_reader(listening, self._take_some, listening)
-
-
-__all__ = ["BACKLOG", "Call", "Deadlines", "Handler", "Limits", "RpcServer", "serve"]
-
-# Time for the last replies to be sent; a client that reads needs microseconds.
-FLUSH_S = 0.5
-
-
-async def serve(
-    sockets: Sequence[socket.socket],
-    handle: Handler,
-    *,
-    limits: Limits = Limits(),  # noqa: B008 - frozen
-    deadline_s: Deadlines = no_deadline,
-    uid: int | None = None,
-) -> "RpcServer":
-    """Serve on *sockets*, bound and listening, until `close`, which leaves their paths.
-
-    *handle* gets method, params and Call; its result is the reply, a MemdError the error. It is cancelled
-    when its client leaves or its deadline passes: shield what must be finished. *uid*: whose processes may
-    connect; None: this process's effective user.
-    """
-    shared = Shared(handle, limits, deadline_s, os.geteuid() if uid is None else uid)
-    return RpcServer(shared, Acceptor(shared, sockets))
-
-
-class RpcServer:
-    """A running server; the owner must close it."""
-
-    def __init__(self, shared: Shared, accepting: Acceptor) -> None:
-        self._shared = shared
-        self._accepting = accepting
-
-    @property
-    def connections(self) -> int:
-        """The number of connected clients."""
-        return len(self._shared.connections)
-
-    @property
-    def in_flight(self) -> int:
-        """The number of requests in progress."""
-        return len(self._shared.tasks)
-
-    @property
-    def is_full(self) -> bool:
-        """Whether new connections have to wait."""
-        return self._accepting.waits
-
-    def stop_accepting(self) -> None:
-        """Accept no new connections; answer new requests on existing ones with MEMD_STOPPING."""
-        self._shared.stopping = True
-        self._accepting.stop()
-
-    async def close(self, *, grace_s: float = 1.0) -> None:
-        """End all connections, whatever clients do; open requests may continue for *grace_s*.
-
-        Then they are cancelled with MEMD_STOPPING; this returns a second later at the latest.
-        """
-        self.stop_accepting()
-        await self._accepting.begun()
-        if self._shared.tasks:
-            await asyncio.wait(self._shared.tasks, timeout=grace_s)
-        await asyncio.sleep(0)  # finished tasks hand over their replies
-        ending = list(self._shared.connections)
-        for connection in ending:
-            connection.end()
-        if ending:
-            await asyncio.wait([connection.closed for connection in ending], timeout=FLUSH_S)
-        for connection in list(self._shared.connections):
-            connection.abort()
-        await asyncio.sleep(0)  # aborted transports close their sockets in the next iteration

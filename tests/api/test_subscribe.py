@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from memctl.protocol import Notification, Request, Response
 from memd.events import EventBus
 from memd.rpc.connection import EVENTS_KEPT
-from memd.rpc.server import Limits
+from memd.rpc.context import Limits
 
 ROOT = "/notes"
 

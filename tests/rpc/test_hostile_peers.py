@@ -11,7 +11,7 @@ from patience import PATIENCE
 from rpc_peer import mute, serving, until
 
 from memctl.protocol import Notification, Request, pack
-from memd.rpc.server import Limits
+from memd.rpc.context import Limits
 
 
 async def handle(method, params, call):

@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 
 from memctl.protocol import Notification, Request, Response
 from memd.errors import BusyError, NotFoundError
-from memd.rpc.server import Limits
+from memd.rpc.context import Limits
 
 
 async def echo(method, params, call):
