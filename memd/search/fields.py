@@ -81,7 +81,7 @@ def parse(text: str, today: date | None) -> FieldTest:
     number = _number(value)
     is_bound = operator in {">=", "<="}
     try:
-        # Only a bound may be a relative day: `status=monday` is a text, and such days take long to read.
+        # Only a bound may be a relative day: `status=monday` is a text.
         days = dates.span(value, today if is_bound else None)
     except (ValueError, OverflowError):
         if is_bound and number is None:

@@ -16,8 +16,6 @@ from memd.languages import Language
 from memd.search.filters import BY_KEY, Filters, conditions, joined
 from memd.text import SIGN, clean, pieces_of
 
-# Filters of a query that may have dates other than ISO's, which take up to 12 ms each. Arbitrary.
-MAX_RELATIVE = 16
 MAX_QUERY_CHARS = 10_000  # arbitrary; more than a page of text as a question
 OPERATORS = frozenset({"AND", "OR", "NOT"})  # of other programs; words here
 _BARE_KEYS = frozenset(f"{key}:" for key in BY_KEY)  # a key whose value is missing, or behind a space
@@ -69,11 +67,8 @@ def parse(raw: str, today: date | None = None, excludes: Callable[[str], bool] =
     excluded: list[str] = []
     given: dict[str, list[Any]] = {}  # name of a filter → its values
     as_words: list[str] = []
-    keyed = 0
     for token in _TOKEN.finditer(clean(raw[:MAX_QUERY_CHARS]).translate(_QUOTES)):
-        keyed += bool(token["key"])
-        day = today if keyed <= MAX_RELATIVE else None
-        if token["key"] and (value := _value(token["key"], token["value"].strip('"'), day)) is not None:
+        if token["key"] and (value := _value(token["key"], token["value"].strip('"'), today)) is not None:
             given.setdefault(BY_KEY[token["key"]].name, []).append(value)
         elif token["phrase"]:
             is_excluded = token["minus"] and excludes(token[0])

@@ -104,13 +104,6 @@ def test_what_is_no_day_stays_words():
     assert (query.filters, query.text) == ((), "deprecated since:3.11 until:v2")
 
 
-def test_only_so_many_relative_days_are_read():
-    """A page of them would take seconds; the others are words, and dates of ISO are always read."""
-    raw = " ".join(f"since:{number}d" for number in range(1, 40))
-    assert parse(raw, TODAY).text.split()[0] == "since:17d"
-    assert parse(raw + " since:2026-12-01", TODAY).filters == (Condition("since", (date(2026, 12, 1),)),)
-
-
 @given(st.text(alphabet="0123456789-./: abcdehikmnorstuwy", max_size=20))
 def test_any_text_is_a_span_or_none(text):
     """No other error, and no span that ends before it begins."""
