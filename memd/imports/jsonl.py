@@ -17,6 +17,7 @@ import re
 import stat
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass, field
 from io import BufferedReader
 from pathlib import Path
 from typing import Protocol
@@ -160,7 +161,7 @@ def members(
         OSError: the stream cannot be read.
     """
     number = 0
-    scanner = _Scanner(stream, where, problems, read, whole=whole)
+    scanner = _Scanner(stream, where, problems, read, whole)
     for number, (key, raw) in enumerate(scanner.raw_members(), 1):
         if raw is None:
             problems.add(where, f"conversation or message {TOO_LARGE}", number)
@@ -182,43 +183,43 @@ class _NotAnExportError(Exception):
     """The brackets around members are nested too deeply."""
 
 
+@dataclass(slots=True)
 class _Scanner:
     """Follows brackets and strings, and collects the bytes of the current member."""
 
-    def __init__(self, stream: Readable, where: str, problems: Problems, read: Read, *, whole: bool) -> None:
-        self._stream = stream
-        self._where = where
-        self._problems = problems
-        self._read = read
-        self._whole = whole
-        self._outer: list[bytes] = []  # open brackets around members
-        self._key = b'""'  # the last string in the outermost object
-        self._depth = 0  # of brackets in the current member
-        self._parts: list[bytes] = []  # of the current member
-        self._size_bytes = 0
+    stream: Readable
+    where: str
+    problems: Problems
+    read: Read
+    whole: bool  # an outermost object is a member
+    outer: list[bytes] = field(default_factory=list)  # open brackets around members
+    key: bytes = b'""'  # the last string in the outermost object
+    depth: int = 0  # of brackets in the current member
+    parts: list[bytes] = field(default_factory=list)  # of the current member
+    size_bytes: int = 0
 
     def raw_members(self) -> Iterator[tuple[str, bytes | None]]:
         """Yield key and bytes of each member; None instead of bytes for a member that is too large."""
         rest = b""  # a string cut by the end of the last chunk
         begun = False
         # A cut string is scanned again from its start: doubling the chunk limits how often.
-        while chunk := self._stream.read(max(CHUNK_BYTES, len(rest))):
-            self._read(len(chunk))
+        while chunk := self.stream.read(max(CHUNK_BYTES, len(rest))):
+            self.read(len(chunk))
             if not begun and chunk.removeprefix(BOM_UTF8).lstrip()[:1] not in {b"", b"[", b"{"}:
                 is_utf16 = chunk.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
-                self._problems.add(self._where, UTF16 if is_utf16 else NOT_BEGUN)
+                self.problems.add(self.where, UTF16 if is_utf16 else NOT_BEGUN)
                 return
             begun = True
             try:
                 rest = yield from self._scan(rest + chunk)
             except _NotAnExportError:
-                self._problems.add(self._where, NOT_EXPORT)
+                self.problems.add(self.where, NOT_EXPORT)
                 return
             if len(rest) > MAX_MEMBER_BYTES:
-                self._problems.add(self._where, LONG_TEXT, part=True)
+                self.problems.add(self.where, LONG_TEXT, part=True)
                 return
-        if self._depth or self._outer or rest:
-            self._problems.add(self._where, CUT_SHORT, part=True)
+        if self.depth or self.outer or rest:
+            self.problems.add(self.where, CUT_SHORT, part=True)
 
     def _scan(self, data: bytes) -> Generator[tuple[str, bytes | None], None, bytes]:
         """Yield the members that end in *data*; return the incomplete string at its end."""
@@ -230,48 +231,48 @@ class _Scanner:
                 stop = token.start()
                 break
             if mark[:1] == b'"':
-                if not self._depth and len(self._outer) == 1:
-                    self._key = mark
-            elif not self._depth and self._is_member(mark):
+                if not self.depth and len(self.outer) == 1:
+                    self.key = mark
+            elif not self.depth and self._is_member(mark):
                 begin = token.start()
-                self._depth = 1
+                self.depth = 1
             elif self._ends_member(mark):
                 yield self._closed(data[begin : token.end()])
-        if self._depth:
+        if self.depth:
             self._collect(data[begin:stop])
         return data[stop:]
 
     def _ends_member(self, mark: bytes) -> bool:
         """Follow a bracket; return whether it closes the current member."""
-        if self._depth:
-            self._depth += 1 if mark in b"{[" else -1
-            return not self._depth
+        if self.depth:
+            self.depth += 1 if mark in b"{[" else -1
+            return not self.depth
         if mark in b"{[":
-            self._outer.append(mark)
-            if len(self._outer) > MAX_LEVELS:
+            self.outer.append(mark)
+            if len(self.outer) > MAX_LEVELS:
                 raise _NotAnExportError
-        elif self._outer:
-            self._outer.pop()
+        elif self.outer:
+            self.outer.pop()
         return False
 
     def _is_member(self, mark: bytes) -> bool:
         """Return whether a bracket opens an object in the outermost list or object, or in its list."""
-        around = len(self._outer)
-        is_inner = around == 1 or (around == 2 and self._outer == [b"{", b"["])  # noqa: PLR2004
-        return mark == b"{" and (is_inner or (self._whole and not around))
+        around = len(self.outer)
+        is_inner = around == 1 or (around == 2 and self.outer == [b"{", b"["])  # noqa: PLR2004
+        return mark == b"{" and (is_inner or (self.whole and not around))
 
     def _closed(self, last: bytes) -> tuple[str, bytes | None]:
         self._collect(last)
-        raw = b"".join(self._parts) if self._size_bytes <= MAX_MEMBER_BYTES else None
-        self._parts, self._size_bytes = [], 0
-        return self._key[1:-1].decode(errors="replace"), raw
+        raw = b"".join(self.parts) if self.size_bytes <= MAX_MEMBER_BYTES else None
+        self.parts, self.size_bytes = [], 0
+        return self.key[1:-1].decode(errors="replace"), raw
 
     def _collect(self, part: bytes) -> None:
-        self._size_bytes += len(part)
-        if self._size_bytes <= MAX_MEMBER_BYTES:
-            self._parts.append(part)
+        self.size_bytes += len(part)
+        if self.size_bytes <= MAX_MEMBER_BYTES:
+            self.parts.append(part)
         else:
-            self._parts = []
+            self.parts = []
 
 
 def _lines(stream: BufferedReader, where: str, problems: Problems, read: Read) -> Iterator[tuple[int, bytes]]:

@@ -8,12 +8,11 @@ Pure and thread-safe.
 
 import calendar
 import re
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import lru_cache
 from typing import Final
 
-from memd.search.named_days import COUNTS, whole_time
+from memd.search.named_days import COUNTS, Time, whole_time
 
 MAX_CHARS: Final = 32  # the longest that people write: "the day before yesterday"
 _REMEMBERED: Final = 64  # texts with their spans; a client repeats its texts
@@ -33,15 +32,7 @@ _MONTHS: Final = {"m": 1, "q": 3, "y": 12}
 _SHORT: Final = {f"{name}day"[:3]: f"{name}day" for name in "mon tues wednes thurs fri satur sun".split()}  # noqa: SIM905
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A range of days, both ends included."""
-
-    first: date
-    last: date
-
-
-def span(text: str, today: date | None) -> Span:
+def span(text: str, today: date | None) -> Time:
     """Return the range of days that a text describes.
 
     Args:
@@ -59,17 +50,17 @@ def span(text: str, today: date | None) -> Span:
         if today is None:
             raise
         return _written(" ".join(text.split()), today)
-    return Span(day, day + 6 * _DAY) if _WEEK.fullmatch(text) else Span(day, day)
+    return Time(day, day + 6 * _DAY) if _WEEK.fullmatch(text) else Time(day, day)
 
 
 @lru_cache(_REMEMBERED)
-def _written(text: str, today: date) -> Span:
+def _written(text: str, today: date) -> Time:
     for form in _CALENDAR:
         if found := form.fullmatch(text):
             year, month, day = (int(found.groupdict("0")[part]) for part in ("year", "month", "day"))
             first = date(year, month or 1, day or 1)
             last = calendar.monthrange(year, month or 12)[1]
-            return Span(first, first if day else date(year, month or 12, last))
+            return Time(first, first if day else date(year, month or 12, last))
     if len(text) > MAX_CHARS:
         raise ValueError(text)
     # A value in a query ends at a space, so people write last-week for last week.
@@ -77,17 +68,16 @@ def _written(text: str, today: date) -> Span:
     if found := _COUNTED.fullmatch(plain):
         count = int(COUNTS.get(found[2]) or found[2]) * (1 if found[1] else -1)
         at = _moved(today, count, found[3][0])
-        return Span(at, at)
+        return Time(at, at)
     if plain == "tomorrow":
-        return Span(today + _DAY, today + _DAY)
+        return Time(today + _DAY, today + _DAY)
     if plain.startswith("next "):
         what = _SHORT.get(plain[5:8], "")
         if what and plain[5:] in {what, what[:3]}:
             return _written((_written(what, today).first + 7 * _DAY).isoformat(), today)
         return _written(f"this {plain[5:]}", _written(f"this {plain[5:]}", today).last + _DAY)
     plain = re.sub(r"^\w+, |(?<=day) (?:morning|afternoon|evening|night)$", "", plain)
-    time = whole_time(" ".join(_SHORT.get(word, word) for word in plain.split()), today)
-    return Span(time.first, time.last)
+    return whole_time(" ".join(_SHORT.get(word, word) for word in plain.split()), today)
 
 
 def _moved(day: date, count: int, unit: str) -> date:
