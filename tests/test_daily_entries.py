@@ -297,6 +297,15 @@ def test_a_file_that_would_not_be_searched_any_more_takes_no_entry(root):
     assert (root / PATH).stat().st_size == MAX_SOURCE_BYTES - 100
 
 
+def test_a_file_that_is_no_text_takes_no_entry(root):
+    """PowerShell writes UTF-16: what is appended there would never be found."""
+    raw = "# Day\n".encode("utf-16")
+    (root / PATH).write_bytes(raw)
+    with pytest.raises(InvalidError, match="no text in UTF-8"):
+        append(root)
+    assert (root / PATH).read_bytes() == raw
+
+
 @pytest.mark.parametrize("kind", ["link", "pipe", "folder"])
 def test_a_daily_file_that_is_no_file_is_refused(root, tmp_path, kind):
     place = root / PATH

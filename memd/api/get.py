@@ -151,11 +151,14 @@ def place_written(view: View, root: Path, written: str) -> tuple[str, int, int |
     """Return name, first line (0: none was given) and last line of a place in another form than a path.
 
     The forms are those that answers, links, editors and models write: `PATH:LINE`, `PATH:LINE-LINE` and
-    `PATH:LINE:COLUMN`, `PATH#part`, `PATH#L1-L2`, URIs, percent-encoding, quotes, `[[NAME#part|text]]` and
-    `[text](PATH)`. None: it is a path, or a plain name.
+    `PATH:LINE:COLUMN`, `PATH#part`, `PATH#L1-L2`, URIs, percent-encoding, quotes, `[[NAME#part|text]]`,
+    `[text](PATH)` and the id of a daily entry. None: it is a path, or a plain name.
     """
     if found_source(view, root, written) is not None:
         return None
+    if first := view.daily_entries([written]).get(written):
+        own = [one for one in view.reader.chunks_of(first.source) if one.entry == written]
+        return view.source(first.source).path, first.start_line, own[-1].end_line
     plain = written.strip(_AROUND)
     if "[" in plain:
         from memd.sources.links import the_link  # noqa: PLC0415 - for Markdown: most calls have none

@@ -252,6 +252,10 @@ def _append(fd: int, shown: str, block: bytes) -> None:
     # A blank line behind, too: git takes a removal and an append for one place if no line is between them,
     # and would bring a forgotten entry back.
     raw = (b"\n" if size else b"") + block + b"\n"
+    if b"\0" in _read(fd):
+        raise InvalidError(
+            f"{shown} is no text in UTF-8 and not searched: convert it, or write a separate entry"
+        )
     if size + len(raw) > MAX_BYTES:
         raise InvalidError(
             f"{shown} has {size} bytes and would not be searched with {len(raw)} more: a source has at most "

@@ -217,6 +217,9 @@ def test_a_daily_entry_is_found_by_words_and_meaning_when_the_call_answers(daemo
         assert hit["date_of"] == "name"
         assert "staging" in hit["snippet"]
         assert "<!--" not in hit["snippet"]
+    got = daemon.call("get", workspace=workspace, path=first["id"], agent=True)
+    assert (got["path"], "VPN" in got["text"], "cat" in got["text"]) == (today(), True, False)
+    assert "weir" not in got["text"]
     own = daemon.call("search", workspace=workspace, query="fed cat", mode="keyword")["hits"][0]
     assert (own["path"], own["source"]) == (today(), {"origin": "human"})
     tagged = daemon.call("search", workspace=workspace, query="heron", tag="birds")["hits"]
