@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import HealthCheck, settings
+from model_server import ModelServer
 from tests_support import Notes, many
 
 from tools import generate
@@ -130,3 +131,11 @@ def indexed_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[
 
     yield indexed_once
     assert [finding for one in known.values() for finding in one.closed()] == []
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    """A server with a model, which can be told to hang and to fail, and lists what it embedded."""
+    server = ModelServer()
+    yield server
+    server.stop()

@@ -20,6 +20,15 @@ from memctl.client import Client, RpcError, Unreachable
 START_TIMEOUT_S = 30.0 * PATIENCE  # of a loaded machine; usually half a second
 
 
+def folder_of(path: Path, texts: Mapping[str, str] | None = None) -> Path:
+    """Make the folder *path* with *texts* in it, each by its path; return it."""
+    path.mkdir(parents=True, exist_ok=True)
+    for name, text in (texts or {}).items():
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).write_text(text)
+    return path
+
+
 class Daemon:
     """Starts ``python -m memd``; everything it can write to is below `home`."""
 
@@ -82,10 +91,15 @@ class Daemon:
 
     def add_notes(self, root: Path, notes: Mapping[str, str]) -> str:
         """Write *notes*, a text for each path, and make *root* a workspace of them without a model."""
-        for path, text in {"memory/config.toml": 'provider = "none"\n', **notes}.items():
-            (root / path).parent.mkdir(parents=True, exist_ok=True)
-            (root / path).write_text(text)
-        return self.add(root)
+        return self.add(folder_of(root, {"memory/config.toml": 'provider = "none"\n', **notes}))
+
+    def error(self, method: str, /, **params: Any) -> RpcError:
+        """Ask for what is refused; return the error."""
+        try:
+            answer = self.call(method, **params)
+        except RpcError as error:
+            return error
+        raise AssertionError(f"{method} was not refused: {answer}")
 
     def found(self, query: str, **params: Any) -> list[str]:
         return [hit["path"] for hit in self.call("search", query=query, **params)["hits"]]

@@ -10,7 +10,7 @@ from html import unescape
 from pathlib import Path
 
 import pytest
-from daemon_process import Daemon
+from daemon_process import Daemon, folder_of
 from patience import PATIENCE
 
 REPOSITORY = Path(__file__).parents[1]
@@ -41,8 +41,7 @@ def has_quickfix(vim: str) -> bool:
 @pytest.fixture
 def bin_dir(tmp_path):
     """A folder with a memctl of this tree, as an installation has one."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
+    folder = folder_of(tmp_path / "bin")
     script = folder / "memctl"
     script.write_text(f'#!/bin/sh\nPYTHONPATH="{REPOSITORY}" exec "{sys.executable}" -m memctl "$@"\n')
     script.chmod(0o755)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from daemon_process import Daemon, until
+from daemon_process import Daemon, folder_of, until
 from traces import traces
 
 from clients.model_api import SAID, ModelApi
@@ -63,9 +63,7 @@ def api() -> Iterator[ModelApi]:
 def daemon(tmp_path: Path) -> Iterator[Daemon]:
     """A daemon with a workspace in its home."""
     home = tmp_path / "home"
-    root = home / "notes"
-    root.mkdir(parents=True)
-    (root / "port.md").write_text(NOTE)
+    root = folder_of(home / "notes", {"port.md": NOTE})
     daemon = Daemon(home)
     daemon.start()
     daemon.add(root)
@@ -285,9 +283,7 @@ def test_a_real_client_recalls_and_calls_the_tools(installed, daemon, api, run, 
 @pytest.mark.timeout(600)
 def test_claude_code_takes_the_folder_of_its_plugin(installed, daemon, tmp_path):
     """With the client's own commands; hooks and tools are there after it, and gone with it."""
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    (programs / "memctl").write_text(f'#!/bin/sh\nexec {sys.executable} -m memctl "$@"\n')
+    programs = folder_of(tmp_path / "bin", {"memctl": f'#!/bin/sh\nexec {sys.executable} -m memctl "$@"\n'})
     (programs / "memctl").chmod(0o755)
     folder = daemon.memctl("agents", "plugin").stdout.strip()
     api = ModelApi([("search_memory", {"query": "staging database port"})])

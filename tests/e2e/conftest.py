@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from daemon_process import Daemon
+from daemon_process import Daemon, folder_of
 from screen import Screen
 
 ROOT = Path(__file__).parents[2]
@@ -17,8 +17,7 @@ SAMPLE = Path(__file__).parents[1] / "sample"
 @pytest.fixture
 def unstarted(tmp_path: Path) -> Iterator[Daemon]:
     """A daemon that the test starts, in a home where no other test was."""
-    home = tmp_path / "home"
-    home.mkdir()
+    home = folder_of(tmp_path / "home")
     daemon = Daemon(home)
     yield daemon
     try:

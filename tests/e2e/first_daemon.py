@@ -12,7 +12,7 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
-from daemon_process import Daemon
+from daemon_process import Daemon, folder_of
 
 ROOT = Path(__file__).parents[2]
 FIRST = "ed191aa"  # the commit with version 0.1.0
@@ -26,9 +26,7 @@ def home(tmp_path: Path) -> Iterator[Daemon]:
     )
     with tarfile.open(fileobj=BytesIO(packed.stdout)) as code:
         code.extractall(tmp_path / "first", filter="data")
-    root = tmp_path / "home" / "notes"
-    root.mkdir(parents=True)
-    (root / "heron.md").write_text("# Heron\n\nA grey bird by the weir.\n")
+    root = folder_of(tmp_path / "home" / "notes", {"heron.md": "# Heron\n\nA grey bird by the weir.\n"})
     daemon = Daemon(tmp_path / "home")
     environment = daemon.environment | {"PYTHONPATH": str(tmp_path / "first")}
     for words in (["init", str(root)], ["index", "-w", str(root)]):

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from daemon_process import Daemon, until
+from daemon_process import Daemon, folder_of, until
 from every_call import calls
 from patience import PATIENCE
 from protocol_page import own_fields
@@ -83,10 +83,9 @@ def test_limits_and_floors_of_a_request_are_used(sample):
 )
 def test_a_wrong_parameter_is_named_with_its_place(sample, params, told):
     daemon, root = sample
-    with pytest.raises(RpcError) as caught:
-        daemon.call("search", workspace=root, **params)
-    assert (caught.value.code, caught.value.callers_fault) == ("MEMD_INVALID", True)
-    assert told in caught.value.message
+    error = daemon.error("search", workspace=root, **params)
+    assert (error.code, error.callers_fault) == ("MEMD_INVALID", True)
+    assert told in error.message
 
 
 def test_get_returns_lines_as_they_are(sample):
@@ -107,9 +106,7 @@ def test_get_returns_lines_as_they_are(sample):
 )
 def test_get_reads_nothing_but_sources(sample, path):
     daemon, root = sample
-    with pytest.raises(RpcError) as caught:
-        daemon.call("get", workspace=root, path=path)
-    assert caught.value.code == "MEMD_NOT_FOUND"
+    assert daemon.error("get", workspace=root, path=path).code == "MEMD_NOT_FOUND"
 
 
 def test_hello_names_versions_features_and_limits(sample):
@@ -145,8 +142,7 @@ def test_health_runs_a_real_search(sample):
 
 
 def test_progress_comes_as_notifications(daemon, tmp_path):
-    root = tmp_path / "notes"
-    root.mkdir()
+    root = folder_of(tmp_path / "notes")
     for number in range(100):
         (root / f"{number}.md").write_text(f"# Note {number}\n\nabout the number {number}\n" * 3)
     daemon.call("workspace.add", path=str(root))
@@ -290,9 +286,7 @@ NEEDED: dict[str, dict[str, Any]] = {
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Daemon, Path]]:
     """A daemon with a small workspace, the same for every method."""
     daemon = Daemon(tmp_path_factory.mktemp("null"))
-    root = daemon.home / "notes"
-    root.mkdir()
-    (root / "1.md").write_text("The weir was mended in May.\n")
+    root = folder_of(daemon.home / "notes", {"1.md": "The weir was mended in May.\n"})
     daemon.start()
     daemon.add(root)
     yield daemon, root

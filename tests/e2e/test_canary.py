@@ -11,9 +11,8 @@ from typing import Any
 
 import msgpack
 import pytest
-from daemon_process import Daemon, until
+from daemon_process import Daemon, folder_of, until
 from every_call import calls
-from model_server import ModelServer
 from patience import PATIENCE
 
 from memctl.client import RpcError, Unreachable
@@ -63,14 +62,6 @@ def manager() -> Iterator[socket.socket]:
         yield told
 
 
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    """A model that can fail, and quotes the text that it failed on."""
-    server = ModelServer()
-    yield server
-    server.stop()
-
-
 def write_notes(root: Path) -> None:
     """Write the canary into everything that a note has, and next to notes what cannot be indexed."""
     (root / f"{CANARY}-folder").mkdir()
@@ -111,8 +102,7 @@ def everything_told(manager: socket.socket) -> str:
 
 def test_no_word_of_a_note_leaves_through_the_log(tmp_path, manager, server):
     """At any level: saves, every method, hostile requests, a model that fails, a broken file, a crash."""
-    home = tmp_path / "home"
-    home.mkdir()
+    home = folder_of(tmp_path / "home")
     assert all(list(find_secrets(secret)) for secret in SECRETS)
     daemon = Daemon(home)
     root = tmp_path / "notes"

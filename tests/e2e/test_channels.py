@@ -15,7 +15,7 @@ import anyio
 import forked
 import pytest
 from agent_session import agent
-from daemon_process import Daemon
+from daemon_process import Daemon, folder_of
 from every_call import NAMES, calls
 from imports.claude_mem import claude_mem_database
 from imports.exports import CLAUDE, channel, gpt_conversation, gpt_node, gpt_text, said, written
@@ -202,9 +202,7 @@ def kept(daemon, tmp_path_factory):
     today = f"{datetime.now().astimezone():%Y-%m-%d}"
     port = f"The staging database listens on 5433, because 5432 is taken. Its key: {KINDS[3]}.\n"
     notes |= {"port.md": port, f"memory/{today}.md": port.replace("database", "server")}
-    for path, text in notes.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text)
+    folder_of(root, notes)
     (root / "memory" / "config.toml").write_text('agents_ignore = ["diary/"]\n')
     workspace = daemon.add(root)
     for text in ("Of the weir of Ada.", "Of the weir of Bob."):

@@ -5,7 +5,7 @@ import re
 import signal
 
 import pytest
-from daemon_process import until
+from daemon_process import folder_of, until
 
 pytestmark = pytest.mark.usefixtures("shared_daemon")
 
@@ -168,9 +168,7 @@ def test_what_a_note_holds_is_shown_and_not_obeyed(workspace, terminal):
 
 def test_all_workspaces_are_searched_together(workspace, terminal, tmp_path):
     daemon, root = workspace
-    other = tmp_path / "work"
-    other.mkdir()
-    (other / "weir.md").write_text("The weir is closed on Mondays.\n")
+    other = folder_of(tmp_path / "work", {"weir.md": "The weir is closed on Mondays.\n"})
     daemon.add(other)
     screen = terminal(daemon, root)
     finds(screen, "find", "--all", typed="weir")

@@ -5,7 +5,7 @@ import os
 import socket
 
 import pytest
-from daemon_process import Daemon, until
+from daemon_process import Daemon, folder_of, until
 
 HOSTILE = {
     "empty.md": b"",
@@ -28,8 +28,7 @@ HOSTILE = {
 def folder(tmp_path_factory):
     """A running daemon with all of these, wholly indexed, without a model; for tests that only read."""
     home = tmp_path_factory.mktemp("folder")
-    root = home / "notes"
-    root.mkdir()
+    root = folder_of(home / "notes")
     fill(root)
     daemon = Daemon(home)
     daemon.start()
@@ -79,8 +78,7 @@ def test_what_is_text_is_found(folder, word, path):
 
 
 def test_a_skipped_file_that_is_mended_is_indexed(daemon, tmp_path):
-    root = tmp_path / "notes"
-    root.mkdir()
+    root = folder_of(tmp_path / "notes")
     (root / "utf16.md").write_bytes(HOSTILE["utf16.md"])
     workspace = daemon.add(root)
     assert [one["path"] for one in daemon.call("status")["workspaces"][0]["skipped"]] == ["utf16.md"]

@@ -4,8 +4,7 @@ from contextlib import closing
 
 import apsw
 import pytest
-from daemon_process import hurried, until
-from model_server import ModelServer
+from daemon_process import folder_of, hurried, until
 from patience import PATIENCE
 from traces import traces
 
@@ -22,9 +21,7 @@ TAIL = "ophantasm"
 
 @pytest.fixture
 def root(tmp_path):
-    root = tmp_path / "notes"
-    root.mkdir()
-    (root / "heron.md").write_text("# Heron\n\nA grey bird that stands by the weir.\n")
+    root = folder_of(tmp_path / "notes", {"heron.md": "# Heron\n\nA grey bird that stands by the weir.\n"})
     (root / "memory").mkdir()
     (root / "memory" / "config.toml").write_text("sidecars = true\n")
     return root
@@ -138,15 +135,6 @@ def test_what_was_set_aside_goes_with_what_is_forgotten(daemon, root):
             daemon.call("index", workspace=workspace, purge=True)
         assert traces(TAIL, daemon.state) == []
         assert daemon.call("status", workspace=workspace)["workspaces"][0]["set_aside"] == []
-
-
-@pytest.fixture
-def server():
-    """A server with a model, which can be told to hang."""
-    server = ModelServer()
-    yield server
-    server.answer_again()
-    server.stop()
 
 
 def test_an_index_that_is_being_built_holds_nothing_of_what_is_forgotten(daemon, server, tmp_path):

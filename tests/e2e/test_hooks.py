@@ -12,7 +12,7 @@ from datetime import datetime
 
 import forked
 import pytest
-from daemon_process import Daemon, until
+from daemon_process import Daemon, folder_of, until
 from patience import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("shared_daemon")
@@ -486,8 +486,7 @@ def test_an_end_brings_the_clients_own_notes_up_to_date(daemon, notes, tmp_path)
 
 def test_a_conversation_is_archived_where_it_began(daemon, notes, tmp_path):
     """An agent that goes to another workspace takes nothing along, nor one that began outside of all."""
-    other = tmp_path / "other"
-    other.mkdir()
+    other = folder_of(tmp_path / "other")
     daemon.add(other)
     for began in (tmp_path, notes):
         path = session(tmp_path / f"{began.name}.jsonl", began=began)
@@ -502,8 +501,7 @@ def test_a_conversation_is_archived_where_it_began(daemon, notes, tmp_path):
 def test_a_start_archives_what_ended_without_a_word(daemon, notes, tmp_path, client, folder):
     """Ctrl-C and a kill fire no hook: the next start in the workspace looks for what lies there."""
     (tmp_path / folder).mkdir(parents=True)
-    other = tmp_path / "other"
-    other.mkdir()
+    other = folder_of(tmp_path / "other")
     daemon.add(other)
     hour_ago = time.time() - 3600
     for name, began, is_over in (

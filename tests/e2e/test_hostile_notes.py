@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from daemon_process import Daemon, until
-from model_server import ModelServer
 from patience import PATIENCE
 
 from benchmarks.pathological import text
@@ -91,43 +90,38 @@ def test_a_parser_that_dies_costs_the_note_its_structure_at_most(hostile):
     assert warning["warning"] == "too-complex: all is indexed as plain text"
 
 
-def test_of_a_very_long_note_the_first_parts_are_embedded(daemon, tmp_path):
-    server, root = ModelServer(), tmp_path / "notes"
+def test_of_a_very_long_note_the_first_parts_are_embedded(daemon, server, tmp_path):
+    root = tmp_path / "notes"
     server.make_workspace(daemon, root)
     with (root / "memory" / "config.toml").open("a") as config:
         config.write("chunk_words = 20\nchunk_overlap = 0\n")
     parts = [f"{f'heron{number} ' * 20}\n\n" for number in range(EMBEDDED_CHUNKS + 90)] + ["zebra " * 20]
     (root / "long.md").write_text("".join(parts))
-    try:
-        daemon.add(root)
-        known = until(
-            lambda: (now := facts(daemon)).get("beyond") and not now["pending"] and now, timeout_s=120
-        )
-        asked = len(server.documents)
-        assert known["vectors"] == len(set(server.documents)) == EMBEDDED_CHUNKS
-        assert known["beyond"] == known["chunks"] - EMBEDDED_CHUNKS > 0
-        assert (known["state"], known["embedded"], known["degraded"]) == ("ready", 1.0, [])
-        [warning] = known["warnings"]
-        assert warning["warning"].startswith("long-note: from line ")
-        page = daemon.memctl("status").stdout
-        assert f"beyond      {known['beyond']} chunks: beyond the first parts of a long note" in page
-        hit = daemon.call("search", query="zebra", explain=True)["hits"][0]
-        assert (hit["start_line"], hit["explanation"]["unseen"]) == (2 * len(parts) - 1, ["long"])
-        told = daemon.call("why", query="kingfisher", path="long.md", line=2 * len(parts) - 1)
-        assert told["facts"]["explanation"]["unseen"] == ["long"]
-        assert told["text"].endswith("beyond the first 1,500 parts of a long note")
-        answer = daemon.call("similar", path="long.md", line=2 * len(parts) - 1)
-        assert (answer["mode"], answer["degraded"]) == ("keyword", [])
-        assert daemon.memctl("check", cwd=root).returncode == 0
-        (root / "long.md").write_text("".join(parts).replace("heron7 ", "otter "))
-        until(lambda: len(server.documents) > asked and not facts(daemon)["pending"], timeout_s=60)
-        # What did not change is not embedded again, but for a batch whose answer failed to come.
-        assert len(server.documents) <= asked + 3 + EMBED_BATCH
-        assert daemon.memctl("index", "--rebuild", cwd=root).returncode == 0
-        until(lambda: facts(daemon).get("embedded") == 1.0 and not facts(daemon)["rebuilding"], timeout_s=120)
-        assert (facts(daemon)["beyond"], facts(daemon)["degraded"]) == (known["beyond"], [])
-    finally:
-        server.stop()
+    daemon.add(root)
+    known = until(lambda: (now := facts(daemon)).get("beyond") and not now["pending"] and now, timeout_s=120)
+    asked = len(server.documents)
+    assert known["vectors"] == len(set(server.documents)) == EMBEDDED_CHUNKS
+    assert known["beyond"] == known["chunks"] - EMBEDDED_CHUNKS > 0
+    assert (known["state"], known["embedded"], known["degraded"]) == ("ready", 1.0, [])
+    [warning] = known["warnings"]
+    assert warning["warning"].startswith("long-note: from line ")
+    page = daemon.memctl("status").stdout
+    assert f"beyond      {known['beyond']} chunks: beyond the first parts of a long note" in page
+    hit = daemon.call("search", query="zebra", explain=True)["hits"][0]
+    assert (hit["start_line"], hit["explanation"]["unseen"]) == (2 * len(parts) - 1, ["long"])
+    told = daemon.call("why", query="kingfisher", path="long.md", line=2 * len(parts) - 1)
+    assert told["facts"]["explanation"]["unseen"] == ["long"]
+    assert told["text"].endswith("beyond the first 1,500 parts of a long note")
+    answer = daemon.call("similar", path="long.md", line=2 * len(parts) - 1)
+    assert (answer["mode"], answer["degraded"]) == ("keyword", [])
+    assert daemon.memctl("check", cwd=root).returncode == 0
+    (root / "long.md").write_text("".join(parts).replace("heron7 ", "otter "))
+    until(lambda: len(server.documents) > asked and not facts(daemon)["pending"], timeout_s=60)
+    # What did not change is not embedded again, but for a batch whose answer failed to come.
+    assert len(server.documents) <= asked + 3 + EMBED_BATCH
+    assert daemon.memctl("index", "--rebuild", cwd=root).returncode == 0
+    until(lambda: facts(daemon).get("embedded") == 1.0 and not facts(daemon)["rebuilding"], timeout_s=120)
+    assert (facts(daemon)["beyond"], facts(daemon)["degraded"]) == (known["beyond"], [])
 
 
 def test_a_stop_does_not_wait_for_a_hostile_note(hostile):

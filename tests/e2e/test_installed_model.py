@@ -5,7 +5,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from daemon_process import Daemon, until
+from daemon_process import Daemon, folder_of, until
 from patience import PATIENCE
 
 from memd.embedding.model import FOLDER
@@ -39,9 +39,7 @@ def daemon(unstarted: Daemon, site: Path) -> Daemon:
 
 
 def workspace(daemon: Daemon, tmp_path: Path) -> Path:
-    root = tmp_path / "notes"
-    root.mkdir()
-    (root / "a.md").write_text("# Editor\n\nTabs are four spaces wide.\n")
+    root = folder_of(tmp_path / "notes", {"a.md": "# Editor\n\nTabs are four spaces wide.\n"})
     daemon.add(root)
     return root
 
@@ -105,8 +103,6 @@ def test_a_package_that_is_gone_is_named(daemon: Daemon, site: Path, tmp_path: P
 
 def test_init_offers_the_installed_model(daemon: Daemon, site: Path, tmp_path: Path):
     install(site)
-    root = tmp_path / "chinese"
-    root.mkdir()
-    (root / "zh.md").write_text("发动机要在星期四修理好，费用是四百元。\n")
+    root = folder_of(tmp_path / "chinese", {"zh.md": "发动机要在星期四修理好，费用是四百元。\n"})
     said = daemon.memctl("init", str(root)).stdout
     assert f"To find them by meaning: memctl models use multilingual -w {root}" in said

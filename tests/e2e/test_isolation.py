@@ -107,9 +107,7 @@ def test_who_follows_one_hears_nothing_of_the_other(kept_pair):
 def test_paths_of_the_other_workspace_cannot_be_read(kept_pair):
     daemon, first, second = kept_pair
     for path in (f"{second}/notes.md", "../second/notes.md"):
-        with pytest.raises(RpcError) as caught:
-            daemon.call("get", workspace=first, path=path)
-        assert caught.value.code == "MEMD_NOT_FOUND"
+        assert daemon.error("get", workspace=first, path=path).code == "MEMD_NOT_FOUND"
 
 
 def test_each_workspace_has_files_of_its_own(kept_pair):
@@ -121,11 +119,10 @@ def test_each_workspace_has_files_of_its_own(kept_pair):
 
 def test_without_a_name_two_workspaces_are_an_error_that_lists_them(kept_pair):
     daemon, first, second = kept_pair
-    with pytest.raises(RpcError) as caught:
-        daemon.call("search", query="x")
-    assert caught.value.code == "MEMD_WORKSPACE"
-    assert first in caught.value.message
-    assert second in caught.value.message
+    error = daemon.error("search", query="x")
+    assert error.code == "MEMD_WORKSPACE"
+    assert first in error.message
+    assert second in error.message
 
 
 NOBODY = 65534

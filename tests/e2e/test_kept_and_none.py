@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from agent_session import in_a_session
-from daemon_process import Daemon, until
+from daemon_process import Daemon, folder_of, until
 from every_call import calls
 from patience import PATIENCE
 
@@ -56,10 +56,7 @@ def pair(tmp_path_factory):
     """A daemon for a workspace with kept notes, and one for the same without them."""
     daemons, home = [], tmp_path_factory.mktemp("pair")
     for name, notes in (("with", OPEN | KEPT), ("none", OPEN)):
-        root = home / name / "notes"
-        for path, text in notes.items():
-            (root / path).parent.mkdir(parents=True, exist_ok=True)
-            (root / path).write_text(text)
+        root = folder_of(home / name / "notes", notes)
         daemons.append(Daemon(root.parent))
     try:
         for one in daemons:

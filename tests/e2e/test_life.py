@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from agent_session import in_a_session
-from daemon_process import Daemon, hurried, until
+from daemon_process import Daemon, folder_of, hurried, until
 from patience import PATIENCE
 
 from memctl.client import RpcError
@@ -21,10 +21,7 @@ pytestmark = pytest.mark.usefixtures("shared_daemon")
 
 @pytest.fixture
 def root(tmp_path):
-    root = tmp_path / "notes"
-    root.mkdir()
-    (root / "heron.md").write_text("# Heron\n\nA grey bird that stands by the weir.\n")
-    return root
+    return folder_of(tmp_path / "notes", {"heron.md": "# Heron\n\nA grey bird that stands by the weir.\n"})
 
 
 def test_a_saved_note_is_found_without_being_asked_to_index(daemon, root):
@@ -40,9 +37,7 @@ def test_a_saved_note_is_found_without_being_asked_to_index(daemon, root):
 
 def test_a_folder_that_is_moved_in_and_out_is_followed(daemon, root, tmp_path):
     workspace = daemon.add(root)
-    deep = root / "a" / "b" / "c"
-    deep.mkdir(parents=True)
-    (deep / "otter.md").write_text("An otter slides.\n")
+    folder_of(root / "a" / "b" / "c", {"otter.md": "An otter slides.\n"})
     until(lambda: daemon.found("otter", workspace=workspace, mode="keyword") == ["a/b/c/otter.md"])
     (root / "a").rename(tmp_path / "elsewhere")
     until(lambda: daemon.call("status")["workspaces"][0]["sources"] == 1)
@@ -92,10 +87,8 @@ def test_shutdown_by_request_answers_first(daemon):
 
 def test_without_a_model_search_goes_on_by_keyword_and_says_so(tmp_path, root):
     """No provider is no degradation; a model that cannot be loaded is, with its code."""
-    home = tmp_path / "home"
-    home.mkdir()
-    models = tmp_path / "broken-model"
-    models.mkdir()
+    home = folder_of(tmp_path / "home")
+    models = folder_of(tmp_path / "broken-model")
     (home / "config" / "memd").mkdir(parents=True)
     (home / "config" / "memd" / "config.toml").write_text(f'models = ["{models}"]\n')
     (root / "memory").mkdir()
@@ -143,9 +136,7 @@ def test_a_workspace_without_a_provider_is_ready_and_complete(daemon, root):
 
 
 def test_a_wrong_configuration_stops_its_own_workspace_only(daemon, root, tmp_path):
-    other = tmp_path / "other"
-    other.mkdir()
-    (other / "otter.md").write_text("otter\n")
+    other = folder_of(tmp_path / "other", {"otter.md": "otter\n"})
     broken, fine = daemon.add(root), daemon.add(other)
     config = root / "memory" / "config.toml"
     config.write_text("chunk_words = 'many'\n")
@@ -229,8 +220,7 @@ def test_init_changes_none_of_the_notes(daemon, tmp_path):
 @pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed: apt-get install strace")
 def test_no_socket_but_unix_sockets_is_opened_and_no_file_elsewhere_is_written(tmp_path, root):
     """Under strace, a daemon that indexes, recalls, keeps a fact and serves MCP stays at home."""
-    home = tmp_path / "home"
-    home.mkdir()
+    home = folder_of(tmp_path / "home")
     daemon = Daemon(home)
     trace = tmp_path / "trace"
     calls = "socket,socketpair,connect,open,openat,creat,mkdir,mkdirat,rename,renameat,renameat2,symlink,link"
@@ -362,9 +352,7 @@ def test_a_config_that_links_out_of_the_workspace_is_not_written(daemon, root, t
 
 
 def test_one_damaged_index_does_not_keep_the_daemon_from_starting(daemon, root, tmp_path):
-    other = tmp_path / "other"
-    other.mkdir()
-    (other / "otter.md").write_text("otter\n")
+    other = folder_of(tmp_path / "other", {"otter.md": "otter\n"})
     first, second = daemon.add(root), daemon.add(other)
     folders = [path for path in daemon.state.iterdir() if path.is_dir()]
     daemon.stop()
@@ -394,9 +382,7 @@ def test_sighup_reads_the_configuration_again(daemon, root):
     workspace = daemon.add(root)
     (root / "memory" / "config.toml").write_text(f'model = "{root}"\n')
     until(lambda: daemon.call("status")["workspaces"][0]["state"] == "error")
-    allowed = daemon.home / "config" / "memd"
-    allowed.mkdir(parents=True)
-    (allowed / "config.toml").write_text(f'models = ["{root}"]\n')
+    folder_of(daemon.home / "config" / "memd", {"config.toml": f'models = ["{root}"]\n'})
     daemon.process.send_signal(signal.SIGHUP)
     answer = until(lambda: daemon.memctl("search", "--json", "-w", workspace, "heron").stdout)
     assert json.loads(answer)["degraded"] == ["model-failed"]

@@ -5,7 +5,7 @@ import shlex
 from datetime import datetime
 
 import pytest
-from daemon_process import until
+from daemon_process import folder_of, until
 
 from memctl import exits
 from memctl.client import RpcError
@@ -22,9 +22,7 @@ def listed(tmp_path_factory, module_daemon):
         "kept.md": "---\nprivate: true\n---\n# Kept\n\nNobody else reads it.\n",
         "memory/config.toml": 'provider = "none"\n',
     }
-    for path, text in texts.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text)
+    folder_of(root, texts)
     (root / "daily/latin.md").write_bytes("Größe".encode("utf-16"))
     (root / "link.md").symlink_to("/etc/hostname")
     module_daemon.start()
@@ -151,8 +149,7 @@ def test_pages_hold_every_source_once_in_the_order_of_paths(workspace):
 
 def test_of_two_folders_none_is_meant(workspace, tmp_path):
     daemon, root = workspace
-    other = tmp_path / "other"
-    other.mkdir()
+    other = folder_of(tmp_path / "other")
     daemon.call("workspace.add", path=str(other))
     with pytest.raises(RpcError, match="names no workspace") as told:
         daemon.call("search", query="heron")
@@ -160,9 +157,7 @@ def test_of_two_folders_none_is_meant(workspace, tmp_path):
 
 
 def test_init_proposes_the_languages_of_the_notes(daemon, tmp_path):
-    root = tmp_path / "notes"
-    root.mkdir()
-    (root / "hof.md").write_text("# Haus\n\nDie Mieter haben den Hof nicht geputzt.\n")
+    root = folder_of(tmp_path / "notes", {"hof.md": "# Haus\n\nDie Mieter haben den Hof nicht geputzt.\n"})
     for number in range(30):
         (root / f"{number}.md").write_text(f"# Tag {number}\n\nWir haben die Rechnung nicht bezahlt.\n")
     said = daemon.memctl("init", str(root)).stdout

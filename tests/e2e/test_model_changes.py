@@ -16,7 +16,7 @@ from operator import mul
 from pathlib import Path
 
 import pytest
-from daemon_process import Daemon, hurried, until
+from daemon_process import Daemon, folder_of, hurried, until
 from http_server import HttpServer
 
 from memd.embedding.cosines import PAIRS_FILE
@@ -195,8 +195,7 @@ def attentive(tmp_path: Path, server: Ollama) -> Iterator[Workspace]:
 
 def opened(tmp_path: Path, server: Ollama, **options: list[str]) -> Iterator[Workspace]:
     """Start the daemon with *options*, and end it."""
-    home = tmp_path / "home"
-    home.mkdir()
+    home = folder_of(tmp_path / "home")
     allow(home, server)
     daemon = Daemon(home)
     daemon.start(**options)

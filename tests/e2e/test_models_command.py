@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from daemon_process import Daemon
+from daemon_process import Daemon, folder_of
 from model_hub import REVISION, ModelHub
 from patience import PATIENCE
 
@@ -118,8 +118,7 @@ def test_a_model_is_added_used_and_removed(daemon: Daemon, hub: ModelHub, tmp_pa
 
 def test_a_configuration_that_is_no_toml_stays_as_it_is(daemon: Daemon, hub: ModelHub, tmp_path: Path):
     models(daemon, hub, "add", REPO, "--yes")
-    root = tmp_path / "notes"
-    root.mkdir()
+    root = folder_of(tmp_path / "notes")
     daemon.add(root)
     before = (root / "memory/config.toml").read_text()
     config = daemon.home / "config/memd/config.toml"

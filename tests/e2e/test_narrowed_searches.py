@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from agent_session import in_a_session
-from daemon_process import Daemon, until
+from daemon_process import Daemon, folder_of, until
 
 from memctl import exits
 from memctl.client import RpcError
@@ -51,8 +51,7 @@ def test_filters_alone_list_the_newest(asked):
 
 
 def test_of_one_day_what_was_written_last_comes_first(daemon, tmp_path):
-    root = tmp_path / "work"
-    root.mkdir()
+    root = folder_of(tmp_path / "work")
     for minutes, name in ((0, "older"), (20, "younger"), (10, "between")):
         (root / f"{name}.md").write_text(f"This is the {name} one.\n")
         os.utime(root / f"{name}.md", (1_000_000_000 + 60 * minutes,) * 2)
@@ -88,8 +87,7 @@ def test_a_refused_value_is_named_by_its_option(asked, argv, told):
 @pytest.fixture
 def diary(daemon: Daemon, tmp_path: Path) -> tuple[Daemon, Path]:
     """A daemon with a note of today, of three days ago and of a year ago."""
-    root = tmp_path / "diary"
-    root.mkdir()
+    root = folder_of(tmp_path / "diary")
     for days in (0, 3, 366):
         (root / f"{date.today() - timedelta(days=days)}.md").write_text("The heron was at the weir.\n")  # noqa: DTZ011 - as the user's calendar
     daemon.add(root)
@@ -164,8 +162,7 @@ MANUAL = {
 @pytest.fixture
 def manual(daemon, tmp_path):
     """Notes about commands, and one that is none."""
-    root = tmp_path / "notes"
-    root.mkdir()
+    root = folder_of(tmp_path / "notes")
     for path, text in MANUAL.items():
         (root / path).write_text(text)
     return daemon, daemon.add(root)
@@ -348,9 +345,7 @@ def test_memctl_shows_it_to_a_person(ops, tmp_path):
     assert "older    ranked below what supersedes it: ops/pipeline.md\n" in explained
     read = daemon.memctl("get", "ops/deploy.md", cwd=root)
     assert (read.stdout, read.stderr) == (OLD, "memctl: superseded by ops/pipeline.md\n")
-    other = tmp_path / "other"
-    other.mkdir()
-    (other / "x.md").write_text("How one can deploy something else.\n")
+    other = folder_of(tmp_path / "other", {"x.md": "How one can deploy something else.\n"})
     daemon.add(other)
     merged = json.loads(
         daemon.memctl("search", "--all", "--json", "--nearest", SUPERSEDED_NOTES_QUERY, cwd=tmp_path).stdout

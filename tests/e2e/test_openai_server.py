@@ -1,21 +1,12 @@
 """A workspace whose vectors come from a server of the OpenAI embeddings API."""
 
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from daemon_process import Daemon, hurried, until
 from model_server import ModelServer
 
 KEY = "sk-0123456789abcdef"
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    server = ModelServer()
-    yield server
-    server.stop()
 
 
 def test_search_has_vectors_and_stays_with_words_while_the_server_fails(

@@ -1,7 +1,7 @@
 """Vectors that something overwrites while memd runs: no wrong hit, and it heals by itself."""
 
 import pytest
-from daemon_process import until
+from daemon_process import folder_of, until
 
 DIM_BYTES = 384 * 4
 # By their words these have nothing in common with what is asked.
@@ -15,8 +15,7 @@ NOTES = {
 @pytest.fixture
 def notes(daemon, tmp_path):
     """A running daemon and its workspace, with the file of its vectors."""
-    root = tmp_path / "notes"
-    root.mkdir()
+    root = folder_of(tmp_path / "notes")
     for name, text in NOTES.items():
         (root / name).write_text(text)
     workspace = daemon.add(root)

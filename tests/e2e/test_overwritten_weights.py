@@ -4,15 +4,14 @@ import shutil
 
 import onnx
 import pytest
-from daemon_process import until
+from daemon_process import folder_of, until
 
 from memd.embedding.model import FOLDER
 
 
 def test_memd_outlives_an_overwritten_model(daemon, tmp_path):
     """Its weights are mapped, and a shorter file would end the process: the vectors stay the same."""
-    model = tmp_path / "model"
-    model.mkdir()
+    model = folder_of(tmp_path / "model")
     shutil.copy(FOLDER / "tokenizer.json", model)
     onnx.save(
         onnx.load(FOLDER / "model.onnx"), model / "model.onnx",

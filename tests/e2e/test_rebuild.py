@@ -19,17 +19,14 @@ WORDS = "grey bird by the weir"
 
 
 @pytest.fixture
-def hanging(daemon: Daemon, tmp_path: Path):
+def hanging(daemon: Daemon, server: ModelServer, tmp_path: Path):
     """A whole workspace whose model answers no more, so that a rebuild does not end."""
-    server = ModelServer()
     root = tmp_path / "notes"
     server.make_workspace(daemon, root)
     (root / "heron.md").write_text("# Heron\n\nA grey bird that stands by the weir.\n")
     daemon.add(root)
     server.behaviour = "hang"
-    yield daemon, str(root), server
-    server.answer_again()
-    server.stop()
+    return daemon, str(root), server
 
 
 def begin(daemon: Daemon, root: str) -> None:

@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 
 import pytest
 from agent_session import in_a_session
-from model_server import ModelServer
 
 from memctl import exits
 from memctl.client import RpcError
@@ -276,9 +275,8 @@ def test_a_hit_and_its_place_have_the_same_neighbours(sample):
 )
 def test_what_cannot_be_compared_is_named(sample, params, code, told):
     daemon, root = sample
-    with pytest.raises(RpcError) as caught:
-        daemon.call("similar", workspace=root, **params)
-    assert (caught.value.code, told in caught.value.message) == (code, True), caught.value.message
+    error = daemon.error("similar", workspace=root, **params)
+    assert (error.code, told in error.message) == (code, True), error.message
 
 
 def test_without_a_model_words_are_compared_and_it_says_so(daemon, tmp_path):
@@ -289,16 +287,15 @@ def test_without_a_model_words_are_compared_and_it_says_so(daemon, tmp_path):
     assert (answer["mode"], answer["degraded"]) == ("keyword", ["no-provider"])
 
 
-def test_a_text_that_is_asked_for_again_is_embedded_once(daemon, tmp_path):
+def test_a_text_that_is_asked_for_again_is_embedded_once(daemon, server, tmp_path):
     """An editor asks for the paragraph at the cursor again and again."""
-    server, root = ModelServer(), tmp_path / "notes"
+    root = tmp_path / "notes"
     server.make_workspace(daemon, root)
     (root / "heron.md").write_text("A heron stands by the weir.\n")
     workspace = daemon.add(root)
     for _ in range(2):
         answer = daemon.call("similar", workspace=workspace, text="grey birds", min_score=0.0)
         assert (answer["mode"], [hit["path"] for hit in answer["hits"]]) == ("vector", ["heron.md"])
-    server.stop()
     assert str(server.asked).count("grey birds") == 1
 
 
@@ -313,9 +310,7 @@ def test_a_chunk_of_a_note_that_is_gone_cannot_be_had(daemon, tmp_path):
     (root / "a.md").unlink()
     daemon.call("sync", workspace=workspace)
     for method in ("similar", "get"):
-        with pytest.raises(RpcError) as caught:
-            daemon.call(method, workspace=workspace, id=hit["id"])
-        assert caught.value.code == "MEMD_NOT_FOUND"
+        assert daemon.error(method, workspace=workspace, id=hit["id"]).code == "MEMD_NOT_FOUND"
 
 
 def test_memctl_prints_neighbours_as_it_prints_hits(sample):

@@ -20,12 +20,6 @@ NEWER = {
 QUERY = "how is staging deployed"
 
 
-def error_of(daemon, method, **params):
-    with pytest.raises(RpcError) as caught:
-        daemon.call(method, **params)
-    return caught.value
-
-
 @pytest.mark.parametrize("by", ["id", "path"])
 def test_a_revision_is_found_at_once_and_the_text_before_is_not(workspace, by):
     daemon, root = workspace
@@ -123,7 +117,7 @@ def test_what_cannot_be_is_refused_and_nothing_is_written(trapped, params, code,
     daemon, root = trapped
     (root / ".hidden.md").write_text("mine")
     before = sorted(root.rglob("*"))
-    error = error_of(daemon, "extract_memory", workspace=str(root), **{**FACT, **params})
+    error = daemon.error("extract_memory", workspace=str(root), **{**FACT, **params})
     assert (error.code, said in str(error)) == (code, True)
     assert sorted(root.rglob("*")) == before
 
@@ -150,7 +144,7 @@ def test_history_shows_a_chain_from_the_oldest_to_the_newest(workspace):
     (root / "0.md").write_text("---\nsupersedes: nowhere.md\n---\nx\n")
     daemon.call("sync", workspace=str(root))
     assert daemon.call("history", workspace=str(root), path="0.md")["unresolved"] == ["nowhere.md"]
-    assert error_of(daemon, "history", workspace=str(root), path="no.md").code == "MEMD_NOT_FOUND"
+    assert daemon.error("history", workspace=str(root), path="no.md").code == "MEMD_NOT_FOUND"
 
 
 def test_a_person_does_all_of_it_by_memctl(workspace):

@@ -8,8 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from daemon_process import Daemon, until
-from model_server import ModelServer
+from daemon_process import Daemon, folder_of, until
 from patience import PATIENCE
 
 from memctl import exits
@@ -35,9 +34,7 @@ def two(daemon: Daemon, tmp_path: Path) -> tuple[Daemon, Path, Path]:
 
 
 def outside(tmp_path: Path) -> Path:
-    folder = tmp_path / "elsewhere"
-    folder.mkdir()
-    return folder
+    return folder_of(tmp_path / "elsewhere")
 
 
 def test_hits_of_several_workspaces_are_merged_by_score(two, tmp_path):
@@ -106,8 +103,7 @@ def test_outside_of_all_the_only_one_is_searched_and_named(workspace, tmp_path):
     assert daemon.memctl("get", f"{root}/0.md", cwd=here).stdout == "Sourdough rises overnight.\n"
     inside = daemon.memctl("search", "--files", "sourdough", cwd=root)
     assert inside.stderr == ""
-    other = tmp_path / "other"
-    other.mkdir()
+    other = folder_of(tmp_path / "other")
     daemon.add(other)
     done = daemon.memctl("search", "sourdough", cwd=here)
     assert done.returncode == exits.WORKSPACE
@@ -254,14 +250,6 @@ def test_similar_and_recall_take_paths_from_here(asked):
     assert "a.md" in asked("notes/sub", "recall", "--path", "a.md", "heron").stdout
     left_out = asked("notes/sub", "recall", "--budget", "1", "--path", "a.md", "heron").stderr
     assert "left out: a.md:1 " in left_out, left_out
-
-
-@pytest.fixture
-def server():
-    """A server with a model, which lists what it embedded."""
-    server = ModelServer()
-    yield server
-    server.stop()
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from daemon_process import Daemon, hurried, until
+from daemon_process import Daemon, folder_of, hurried, until
 from patience import PATIENCE
 
 from memctl import exits
@@ -53,8 +53,7 @@ def test_a_daemon_of_any_shell_answers_every_other_one(unstarted: Daemon, latin:
         variables["LOCPATH"] = str(latin)
     (home / "x").mkdir()
     (home / "x" / "structlog.py").write_text(DECOY)
-    root = home / "büro"
-    root.mkdir()
+    root = folder_of(home / "büro")
     (root / OWL).write_text("# Kauz\n\nA little owl.\n")
     (home / ".env").write_text("MEMD_SOCKET=/nowhere\n")
     unstarted.environment.pop("XDG_STATE_HOME")

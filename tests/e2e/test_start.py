@@ -16,7 +16,7 @@ from pathlib import Path
 
 import apsw
 import pytest
-from daemon_process import START_TIMEOUT_S, Daemon, until
+from daemon_process import START_TIMEOUT_S, Daemon, folder_of, until
 from patience import PATIENCE
 
 from memctl.client import Client, RpcError, Unreachable
@@ -49,9 +49,7 @@ def workspaces(daemon: Daemon, folder) -> list[str]:
     """Make a workspace of one note for each of NOTES, wholly indexed."""
     roots = []
     for name, text in NOTES.items():
-        root = folder / name
-        root.mkdir()
-        (root / f"{name}.md").write_text(f"{text}\n")
+        root = folder_of(folder / name, {f"{name}.md": f"{text}\n"})
         roots.append(daemon.add(root))
     return roots
 
@@ -97,9 +95,7 @@ LATER = {"rich.console", "http.client", "tomlkit", "email.message"}
 
 def test_a_start_loads_no_library_that_it_can_do_without(daemon, tmp_path):
     """A daemon with a workspace and its model does without those that took a third of its imports."""
-    root = tmp_path / "notes"
-    root.mkdir()
-    (root / "note.md").write_text("Sourdough rises overnight.\n")
+    root = folder_of(tmp_path / "notes", {"note.md": "Sourdough rises overnight.\n"})
     daemon.add(root)
     daemon.stop()
     daemon.log_path.unlink()
@@ -131,9 +127,7 @@ def test_after_a_burst_of_embedding_it_is_idle_again(workspace):
 
 
 def test_health_ranks_on_the_connections_that_answer(daemon, tmp_path):
-    root = tmp_path / "notes"
-    root.mkdir()
-    (root / "a.md").write_text("the heron nests by the weir\n")
+    root = folder_of(tmp_path / "notes", {"a.md": "the heron nests by the weir\n"})
     workspace = daemon.add(root)
     assert daemon.call("health", workspace=workspace)["ok"]
     [file] = daemon.state.glob("*/index.db")
@@ -153,9 +147,7 @@ def test_health_ranks_on_the_connections_that_answer(daemon, tmp_path):
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="only Linux sets another's limit")
 def test_a_stop_without_room_for_a_thread_is_an_orderly_one(daemon, tmp_path):
     """As under `ulimit -v`: everything is written and closed, and the exit code says so."""
-    root = tmp_path / "notes"
-    root.mkdir()
-    (root / "heron.md").write_text("A grey bird.\n")
+    root = folder_of(tmp_path / "notes", {"heron.md": "A grey bird.\n"})
     daemon.add(root)
     until(lambda: daemon.call("search", query="heron")["mode"] == "hybrid")
     pid = daemon.process.pid
@@ -386,8 +378,7 @@ sys.exit(daemon.run(daemon.starter(None)))
 @pytest.fixture
 def home(tmp_path):
     """A daemon that is not started yet."""
-    folder = tmp_path / "home"
-    folder.mkdir()
+    folder = folder_of(tmp_path / "home")
     daemon = Daemon(folder)
     yield daemon
     daemon.close()

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import forked
 import pytest
-from daemon_process import Daemon
+from daemon_process import Daemon, folder_of
 
 UNSAFE = 78
 NOBODY = 65534
@@ -132,8 +132,7 @@ def _damaged_registry(daemon: Daemon) -> Path:
 @pytest.fixture
 def house(tmp_path: Path) -> Iterator[tuple[Daemon, Path]]:
     """A home without a daemon, and a workspace that none knows yet."""
-    home = tmp_path / "home"
-    home.mkdir()
+    home = folder_of(tmp_path / "home")
     root = tmp_path / "notes"
     (root / "memory").mkdir(parents=True)
     (root / "memory" / "config.toml").write_text('provider = "none"\n')

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from daemon_process import Daemon, until
+from daemon_process import Daemon, folder_of, until
 from patience import PATIENCE
 
 from memctl import exits
@@ -76,9 +76,7 @@ def test_many_files_are_told_as_how_many(notes):
 
 def test_what_is_not_registered_cannot_be_followed(notes):
     daemon, root = notes
-    with pytest.raises(RpcError) as caught:
-        daemon.call("subscribe", workspace=str(root.parent))
-    assert caught.value.code == "MEMD_WORKSPACE"
+    assert daemon.error("subscribe", workspace=str(root.parent)).code == "MEMD_WORKSPACE"
 
 
 def test_memctl_watch_prints_a_save_and_ends_with_the_daemon(notes):
@@ -137,9 +135,7 @@ def test_a_purge_deletes_what_is_kept_of_a_deleted_note(notes):
 @pytest.fixture
 def root(daemon: Daemon, tmp_path: Path) -> Path:
     """A workspace with one note, wholly indexed."""
-    root = tmp_path / "notes"
-    root.mkdir()
-    (root / "heron.md").write_text("# Heron\n\nA grey bird that stands by the weir.\n")
+    root = folder_of(tmp_path / "notes", {"heron.md": "# Heron\n\nA grey bird that stands by the weir.\n"})
     daemon.add(root)
     return root
 
@@ -205,10 +201,7 @@ def test_a_rebuild_in_a_pause_keeps_the_vectors_there_are(daemon: Daemon, root: 
 
 @pytest.fixture
 def root_of_debug(tmp_path):
-    root_of_debug = tmp_path / "notes"
-    root_of_debug.mkdir()
-    (root_of_debug / "heron.md").write_text("# Heron\n\nA grey bird that stands by the weir.\n")
-    return root_of_debug
+    return folder_of(tmp_path / "notes", {"heron.md": "# Heron\n\nA grey bird that stands by the weir.\n"})
 
 
 def test_it_tells_versions_lag_requests_and_file_events(daemon, root_of_debug):

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from daemon_process import Daemon, until
+from daemon_process import Daemon, folder_of, until
 from patience import PATIENCE
 
 from memctl.protocol import ANSWERS, Decoder, Request, Response, pack
@@ -61,11 +61,8 @@ def test_a_thousand_idle_connections_leave_room(daemon):
 
 @needs_proc
 def test_with_few_descriptors_all_are_answered_and_notes_are_still_read(tmp_path):
-    home = tmp_path / "home"
-    home.mkdir()
-    root = tmp_path / "notes"
-    root.mkdir()
-    (root / "heron.md").write_text("A grey bird.\n")
+    home = folder_of(tmp_path / "home")
+    root = folder_of(tmp_path / "notes", {"heron.md": "A grey bird.\n"})
     daemon = Daemon(home)
     try:
         daemon.start(under=("sh", "-c", 'ulimit -n 64; exec "$@"', "sh"))

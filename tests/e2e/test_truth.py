@@ -6,7 +6,7 @@ import signal
 import time
 
 import pytest
-from daemon_process import Daemon, until
+from daemon_process import Daemon, folder_of, until
 from patience import PATIENCE
 from tests_support import many
 from traces import traces
@@ -30,8 +30,7 @@ def others(root):
 
 @pytest.fixture
 def root(tmp_path):
-    root = tmp_path / "notes"
-    root.mkdir()
+    root = folder_of(tmp_path / "notes")
     fill(root, range(NOTES))
     return root
 

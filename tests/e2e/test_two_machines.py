@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from daemon_process import Daemon
+from daemon_process import Daemon, folder_of
 from patience import PATIENCE
 
 from memctl import exits, gitattributes
@@ -168,8 +168,7 @@ def test_init_names_the_line_in_a_repository_that_lacks_it(daemon: Daemon, tmp_p
 
 @pytest.mark.parametrize(("answer", "is_added"), [(b"n\n", False), (b"y\n", True)])
 def test_who_sits_at_a_terminal_is_asked(daemon: Daemon, tmp_path: Path, answer: bytes, is_added: bool):
-    root = tmp_path / "notes"
-    root.mkdir()
+    root = folder_of(tmp_path / "notes")
     git(root, "init", "-q")
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "memctl", "init", str(root)]

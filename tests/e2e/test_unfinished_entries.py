@@ -1,7 +1,7 @@
 """What a killed write left in the notes is removed, and nothing of the user's."""
 
 import pytest
-from daemon_process import until
+from daemon_process import folder_of, until
 
 FACT = "A fact in whole, with all that it says."
 MINE = (".notes.md.tmp", ".memd-write.tmp", f".memd-write-{'g' * 16}.tmp", f"memd-write-{'1' * 16}.tmp")
@@ -11,8 +11,7 @@ MINE = (".notes.md.tmp", ".memd-write.tmp", f".memd-write-{'g' * 16}.tmp", f"mem
 def left(workspace):
     """A temporary file of memd's, and files of the user's beside it."""
     daemon, root = workspace
-    topic = root / "memory" / "birds"
-    topic.mkdir()
+    topic = folder_of(root / "memory" / "birds")
     for name in MINE:
         (topic / name).write_text("mine")
     path = topic / f".memd-write-{'1' * 16}.tmp"

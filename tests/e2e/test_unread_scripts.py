@@ -7,7 +7,7 @@ import json
 import signal
 
 import pytest
-from daemon_process import Daemon, until
+from daemon_process import Daemon, folder_of, until
 
 from memd.embedding.model import FOLDER
 
@@ -26,8 +26,7 @@ UNREAD = ["ja.md", "ko.md", "ru.md", "zh.md"]
 def notes(tmp_path_factory):
     """A running daemon with these notes, wholly searchable; for tests that only read."""
     home = tmp_path_factory.mktemp("scripts")
-    root = home / "notes"
-    root.mkdir()
+    root = folder_of(home / "notes")
     for name, text in NOTES.items():
         (root / name).write_text(text)
     daemon = Daemon(home)
@@ -70,9 +69,7 @@ def test_similar_notes_are_found_by_words_at_once(notes):
 
 
 def test_an_entry_in_such_a_script_is_stored_at_once(daemon, tmp_path):
-    root = tmp_path / "notes"
-    root.mkdir()
-    (root / "old.md").write_text("发动机要在星期四修理好，费用是四百元。\n")
+    root = folder_of(tmp_path / "notes", {"old.md": "发动机要在星期四修理好，费用是四百元。\n"})
     daemon.add(root)
     stored = daemon.call(
         "extract_memory",
@@ -108,8 +105,7 @@ def test_the_key_scripts_decides_for_a_model_that_memd_does_not_know(tmp_path):
     (root / "memory").mkdir(parents=True)
     for name, text in NOTES.items():
         (root / name).write_text(text)
-    model = home / "model"
-    model.mkdir()
+    model = folder_of(home / "model")
     for name in ("model.onnx", "tokenizer.json"):
         (model / name).symlink_to(FOLDER / name)
     (root / "memory" / "config.toml").write_text(f"model = {json.dumps(str(model))}\n")

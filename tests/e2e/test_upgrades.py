@@ -19,14 +19,6 @@ from memctl.client import RpcError
 OTHER = 1  # a version of the tables that is not today's
 
 
-@pytest.fixture
-def server():
-    """A server with a model, which can be told to fail."""
-    server = ModelServer()
-    yield server
-    server.stop()
-
-
 def with_other_tables(daemon: Daemon) -> None:
     """Stop the daemon and make its index one of another release."""
     daemon.stop()

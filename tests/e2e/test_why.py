@@ -4,7 +4,7 @@ import json
 import os
 
 import pytest
-from daemon_process import Daemon
+from daemon_process import Daemon, folder_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests_support import many
@@ -97,8 +97,7 @@ def test_the_advice_of_why_brings_the_note_back(river):
 
 
 def test_a_note_that_was_just_saved_waits_and_is_waited_for(daemon, tmp_path):
-    root = tmp_path / "notes"
-    root.mkdir()
+    root = folder_of(tmp_path / "notes")
     workspace = daemon.add(root)
     (root / "new.md").write_text("The gannet dives.\n")
     stage = daemon.call("why", workspace=workspace, path="new.md", query="gannet")["stage"]
@@ -124,9 +123,8 @@ def test_a_note_that_was_just_saved_waits_and_is_waited_for(daemon, tmp_path):
 )
 def test_a_wrong_parameter_of_why_is_named(river, params, told):
     daemon, root = river
-    with pytest.raises(RpcError) as caught:
-        daemon.call("why", workspace=root, **params)
-    assert (caught.value.code, told in caught.value.message) == ("MEMD_INVALID", True), caught.value.message
+    error = daemon.error("why", workspace=root, **params)
+    assert (error.code, told in error.message) == ("MEMD_INVALID", True), error.message
 
 
 @pytest.mark.parametrize("fusion", ["weighted", "rrf"])

@@ -3,7 +3,6 @@
 import array
 import hashlib
 import math
-from collections.abc import Iterator
 from types import SimpleNamespace
 
 import pytest
@@ -20,13 +19,6 @@ from memd.embedding.tokenizer import WordPieces
 PIECES = WordPieces(TOKENIZER_FILE)
 KEY = "sk-0123456789abcdef"
 PREFIXES = OpenAIServer(query_prefix="search_query: ", document_prefix="search_document: ")
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    server = ModelServer()
-    yield server
-    server.stop()
 
 
 def embedder(server: ModelServer, how: OpenAIServer = PREFIXES, timeout_s: float = 5) -> OpenAIEmbedder:

@@ -12,8 +12,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
-from daemon_process import Daemon, until
-from model_server import ModelServer
+from daemon_process import Daemon, folder_of, until
 from patience import PATIENCE
 from scripted_peer import AS_IN_A_TERMINAL
 
@@ -48,10 +47,7 @@ GOLDEN = """\
 def daemon(tmp_path_factory):
     """A running daemon with a workspace; memctl runs in it."""
     home = tmp_path_factory.mktemp("eval")
-    root = home / "notes"
-    for path, text in (NOTES | IGNORED).items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text)
+    root = folder_of(home / "notes", NOTES | IGNORED)
     (root / ".gitignore").write_text("drafts/\n")
     daemon = Daemon(home)
     daemon.start()
@@ -146,8 +142,7 @@ def test_json_has_every_figure_and_every_result(of_headings, daemon):
 def models(daemon):
     """Two models as `memctl models add` leaves them: the shipped one, and it with questions made useless."""
     for name, prefix in (("same", ""), ("misled", "lattice chromodynamics of quarks " * 8)):
-        folder = daemon.home / ".local/share/memd/models" / name
-        folder.mkdir(parents=True)
+        folder = folder_of(daemon.home / ".local/share/memd/models" / name)
         shutil.copyfile(MODEL_FILE, folder / "model.onnx")
         shutil.copyfile(TOKENIZER_FILE, folder / "tokenizer.json")
         record = {"repo": f"people/{name}", "files": {}, "query_prefix": prefix}
@@ -360,9 +355,7 @@ def test_without_grep_on_the_system_the_others_are_measured(of_failures):
 
 
 def test_notes_without_a_heading_that_says_something_end_with_1(daemon, tmp_path):
-    root = tmp_path / "bare"
-    root.mkdir()
-    (root / "a.md").write_text("# Notes\n\n" + FILLER)
+    root = folder_of(tmp_path / "bare", {"a.md": "# Notes\n\n" + FILLER})
     daemon.call("workspace.add", path=str(root))
     done = daemon.memctl("eval", cwd=root)
     daemon.call("workspace.remove", path=str(root))
@@ -455,9 +448,9 @@ def test_a_signal_to_memctl_ends_it_and_its_index_is_gone(daemon, memctl, sent, 
     until(lambda: not folders(daemon))
 
 
-def test_a_measurement_that_hangs_ends_with_memctl(tmp_path):
+def test_a_measurement_that_hangs_ends_with_memctl(server, tmp_path):
     """Nothing is written meanwhile, so that only its closed stdin tells it that nobody waits."""
-    own, server, root = Daemon(tmp_path), ModelServer(), tmp_path / "notes"
+    own, root = Daemon(tmp_path), tmp_path / "notes"
     try:
         own.start()
         server.make_workspace(own, root)
@@ -472,7 +465,6 @@ def test_a_measurement_that_hangs_ends_with_memctl(tmp_path):
         process.communicate(timeout=30 * PATIENCE)
         until(lambda: not folders(own))
     finally:
-        server.stop()
         own.close()
 
 

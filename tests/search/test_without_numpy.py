@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from daemon_process import Daemon, until
-from model_server import ModelServer
+from daemon_process import Daemon, folder_of, until
 from patience import PATIENCE
 from postings_support import keys, made
 from tests_support import Notes
@@ -136,9 +135,7 @@ def daemon(tmp_path):
 
 def test_a_daemon_without_numpy_answers_by_keyword_and_says_so(daemon, tmp_path):
     """Degraded, with its own code, in search, status and health; saved, changed and deleted notes follow."""
-    root = tmp_path / "notes"
-    root.mkdir()
-    (root / "heron.md").write_text("# Heron\n\nA grey bird that stands by the weir.\n")
+    root = folder_of(tmp_path / "notes", {"heron.md": "# Heron\n\nA grey bird that stands by the weir.\n"})
     workspace = daemon.add(root)
     for mode in ("hybrid", "vector", "keyword"):
         answer = daemon.call("search", query="grey heron", workspace=workspace, mode=mode)
@@ -160,19 +157,16 @@ def test_a_daemon_without_numpy_answers_by_keyword_and_says_so(daemon, tmp_path)
     assert daemon.call("ping")["pong"]
 
 
-def test_vectors_of_a_server_are_compared_without_numpy(daemon, tmp_path):
+def test_vectors_of_a_server_are_compared_without_numpy(daemon, server, tmp_path):
     """Only the model in the process needs it; the answer says all the same what was missing."""
-    root, server = tmp_path / "notes", ModelServer()
-    try:
-        server.make_workspace(daemon, root)
-        (root / "heron.md").write_text("# Heron\n\nA grey bird that stands by the weir.\n")
-        workspace = daemon.add(root)
-        answer = daemon.call("search", query="quite other words", workspace=workspace, mode="vector")
-        assert (answer["mode"], answer["degraded"]) == ("vector", ["numpy-missing"])
-        assert [hit["path"] for hit in answer["hits"]] == ["heron.md"]
-        assert daemon.untruths() == []
-    finally:
-        server.stop()
+    root = tmp_path / "notes"
+    server.make_workspace(daemon, root)
+    (root / "heron.md").write_text("# Heron\n\nA grey bird that stands by the weir.\n")
+    workspace = daemon.add(root)
+    answer = daemon.call("search", query="quite other words", workspace=workspace, mode="vector")
+    assert (answer["mode"], answer["degraded"]) == ("vector", ["numpy-missing"])
+    assert [hit["path"] for hit in answer["hits"]] == ["heron.md"]
+    assert daemon.untruths() == []
 
 
 def test_postings_are_not_kept_after_a_purge(tmp_path, monkeypatch):
@@ -207,9 +201,7 @@ assert asyncio.run(maintenance.purge_now()).sources == 1
 
 def test_what_needs_numpy_says_so(daemon, tmp_path):
     """Explanations and `similar`: the error names the missing package and how to install it."""
-    root = tmp_path / "notes"
-    root.mkdir()
-    (root / "heron.md").write_text("# Heron\n\nA grey bird that stands by the weir.\n")
+    root = folder_of(tmp_path / "notes", {"heron.md": "# Heron\n\nA grey bird that stands by the weir.\n"})
     workspace = daemon.add(root)
     for method, params in (
         ("search", {"query": "heron", "explain": True}),
@@ -223,9 +215,7 @@ def test_what_needs_numpy_says_so(daemon, tmp_path):
 
 def test_a_client_without_numpy_gets_its_first_answer_at_once(daemon, tmp_path):
     """Vectors that never come are not waited for, by init, search or a restart."""
-    root = tmp_path / "notes"
-    root.mkdir()
-    (root / "heron.md").write_text("# Heron\n\nA grey bird that stands by the weir.\n")
+    root = folder_of(tmp_path / "notes", {"heron.md": "# Heron\n\nA grey bird that stands by the weir.\n"})
     assert daemon.memctl("init", str(root)).returncode == 0
     for _ in range(2):
         done = daemon.memctl("search", "--json", "--workspace", str(root), "heron")

@@ -6,7 +6,7 @@ import sys
 import time
 
 import pytest
-from daemon_process import Daemon, until
+from daemon_process import Daemon, folder_of, until
 
 from memctl import systemd
 from memctl.client import RpcError
@@ -326,8 +326,7 @@ def test_systemd_opens_the_network_for_a_store_that_is_on_it(tmp_path, monkeypat
     config = tmp_path / "config" / "memd" / "config.toml"
     config.parent.mkdir(parents=True)
     config.write_text(f'[team]\nuri = "{uri}"\n' if uri else "team = 3\n")
-    units = tmp_path / "units"
-    units.mkdir()
+    units = folder_of(tmp_path / "units")
     assert bool(systemd.advice(units, tmp_path)) == is_wanted
     assert bool(systemd.update(units, tmp_path)) == is_wanted
     if is_wanted:
