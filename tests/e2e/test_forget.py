@@ -70,16 +70,6 @@ def test_what_a_long_reader_holds_is_erased_when_it_ends(unstarted, root):
     until(lambda: traces(TAIL, daemon.state) == [], timeout_s=5)  # before the housekeeping, a minute later
 
 
-def test_a_note_of_a_person_is_not_deleted(daemon, root):
-    workspace = daemon.add(root)
-    with pytest.raises(RpcError, match="Delete the file yourself"):
-        daemon.call("forget", workspace=workspace, path="heron.md")
-    (root / "memory" / "odd").mkdir()
-    with pytest.raises(RpcError, match="memctl search finds entries"):
-        daemon.call("forget", workspace=workspace, path="memory/odd/none.md")
-    assert (root / "heron.md").exists()
-
-
 def test_what_is_gone_and_not_forgotten_is_kept_for_its_day(daemon, root):
     """To forget one entry purges no other file that happens to be away."""
     workspace = daemon.add(root)

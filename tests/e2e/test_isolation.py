@@ -104,12 +104,6 @@ def test_who_follows_one_hears_nothing_of_the_other(kept_pair):
     assert "settname" not in json.dumps(told)
 
 
-def test_paths_of_the_other_workspace_cannot_be_read(kept_pair):
-    daemon, first, second = kept_pair
-    for path in (f"{second}/notes.md", "../second/notes.md"):
-        assert daemon.error("get", workspace=first, path=path).code == "MEMD_NOT_FOUND"
-
-
 def test_each_workspace_has_files_of_its_own(kept_pair):
     daemon, *_ = kept_pair
     folders = [path for path in daemon.state.iterdir() if path.is_dir()]

@@ -276,23 +276,6 @@ def test_files_of_the_daemon_are_for_their_owner_alone(daemon, root):
         assert path.stat().st_mode & 0o077 == 0, path
 
 
-def test_an_unreadable_index_is_set_aside_and_filled_again(daemon, root):
-    """Search goes on from the Markdown; what was damaged is kept, not overwritten."""
-    workspace = daemon.add(root)
-    daemon.stop()
-    [database] = daemon.state.glob("*/index.db")
-    damage = b"this was a database once" * 1000
-    database.write_bytes(damage)
-    for name in ("index.db-wal", "index.db-shm"):
-        database.with_name(name).unlink(missing_ok=True)
-    daemon.start()
-    assert until(lambda: daemon.found("bird at a dam", workspace=workspace)) == ["heron.md"]
-    [aside] = daemon.state.glob("*.damaged-*")
-    assert (aside / "index.db").read_bytes() == damage
-    daemon.call("workspace.remove", path=workspace)
-    assert [path.name for path in daemon.state.iterdir() if path.is_dir()] == []
-
-
 def test_a_config_saved_together_with_a_rule_file_hangs_nothing(daemon, root):
     """A reopening and a scan in one batch of events: the old sync ends, the new one answers."""
     workspace = daemon.add(root)

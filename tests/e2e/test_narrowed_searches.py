@@ -119,6 +119,7 @@ def test_a_parameter_that_is_no_day_is_refused(diary):
         ("recall", {"query": "x"}),
         ("why", {"query": "x", "path": path}),
         ("similar", {"path": path}),
+        ("sources", {}),
     ):
         with pytest.raises(
             RpcError, match=r"^\$\.until: 'whenever' is not a day: expected one like 2026-05-01"

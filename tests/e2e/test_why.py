@@ -110,23 +110,6 @@ def test_a_note_that_was_just_saved_waits_and_is_waited_for(daemon, tmp_path):
     assert daemon.call("why", workspace=workspace, path="new.md", query="gannet")["stage"] == "missing"
 
 
-@pytest.mark.parametrize(
-    ("params", "told"),
-    [
-        ({"query": "x"}, "path"),
-        ({"path": "a.md"}, "query"),
-        ({"path": 3, "query": "x"}, "$.path: expected str, got int"),
-        ({"path": "", "query": "x"}, "$.path: expected str of length >= 1"),
-        ({"path": "a.md", "query": "x", "line": 0}, "$.line: expected int >= 1, got 0"),
-        ({"path": "a.md", "query": "x", "explain": True}, "$.explain: unknown parameter"),
-    ],
-)
-def test_a_wrong_parameter_of_why_is_named(river, params, told):
-    daemon, root = river
-    error = daemon.error("why", workspace=root, **params)
-    assert (error.code, told in error.message) == ("MEMD_INVALID", True), error.message
-
-
 @pytest.mark.parametrize("fusion", ["weighted", "rrf"])
 @pytest.mark.parametrize(
     "query",

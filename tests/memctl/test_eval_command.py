@@ -19,6 +19,7 @@ from scripted_peer import AS_IN_A_TERMINAL
 from memctl import exits
 from memctl.__main__ import main
 from memctl.commands import eval as eval_command
+from memctl.output import eval as eval_page
 from memd.embedding.model import MODEL_FILE, TOKENIZER_FILE
 
 FILLER = "It was settled in the weekly round, and nobody has looked back since then.\n"
@@ -104,22 +105,15 @@ def golden(tmp_path):
     return write
 
 
-def test_headings_are_asked_of_a_copy_and_the_table_is_printed(memctl):
-    done = memctl("eval")
-    assert done.returncode == exits.OK, done.stderr
-    assert "3 questions from headings of 5 notes, asked of a copy without these headings" in done.stdout
-    for arm in ("hybrid", "vector", "keyword", "grep"):
-        assert re.search(rf"(?m)^{arm} +\d\.\d\d\d ", done.stdout)
+@pytest.fixture(scope="module")
+def of_headings(daemon):
+    """The report of one measurement with questions from headings, for the tests that only read it."""
+    done = daemon.memctl("eval", "--json", "--seed", "7", cwd=daemon.root)
     assert re.search(
         r"private copy of 5 notes .* about \d+ chunks: roughly \d+ s, then \d+ questions\. Ctrl-C ends it",
         done.stderr,
     )
-
-
-@pytest.fixture(scope="module")
-def of_headings(daemon):
-    """The report of one measurement with questions from headings, for the tests that only read it."""
-    return json.loads(daemon.memctl("eval", "--json", "--seed", "7", cwd=daemon.root).stdout)
+    return json.loads(done.stdout)
 
 
 def test_json_has_every_figure_and_every_result(of_headings, daemon):
@@ -128,7 +122,9 @@ def test_json_has_every_figure_and_every_result(of_headings, daemon):
     assert told["questions"] == {
         "from": "headings", "notes": 5, "headings": 4, "left_out": {"too general": 1}, "usable": 3, "seed": 7,
     }  # fmt: skip
-    assert set(told["arms"]) == {"hybrid", "vector", "keyword", "grep"}
+    page = eval_page.people(told, colour=False)
+    assert "3 questions from headings of 5 notes, asked of a copy without these headings" in page
+    assert re.findall(r"(?m)^(\w+) +\d\.\d\d\d ", page) == ["hybrid", "vector", "keyword", "grep"]
     assert set(told["arms"]["hybrid"]) == {"measures", "interval", "latency_ms", "degraded"}
     assert [one["over"] for one in told["differences"]] == ["vector", "keyword", "grep"]
     tea = next(one for one in told["results"] if one["query"] == "Favourite hot beverages")
@@ -385,17 +381,6 @@ def test_a_folder_that_is_not_registered_is_no_workspace(daemon, tmp_path):
     done = daemon.memctl("eval", cwd=tmp_path)
     assert done.returncode == exits.WORKSPACE
     assert "memctl init" in done.stderr
-
-
-def test_settings_that_the_user_does_not_allow_are_refused(daemon, tmp_path):
-    root = tmp_path / "clone"
-    shutil.copytree(daemon.root, root)
-    daemon.call("workspace.add", path=str(root))
-    (root / "memory" / "config.toml").write_text('model = "/somewhere/else"\n')
-    done = daemon.memctl("eval", cwd=root)
-    daemon.call("workspace.remove", path=str(root))
-    assert done.returncode == exits.CONFIG
-    assert "/somewhere/else" in done.stderr
 
 
 # -- nothing is left behind ------------------------------------------------------------------------------
