@@ -6,22 +6,20 @@ import pytest
 
 from memd.eval import scores
 
-
-def test_ndcg_of_one_answer_is_its_discount():
-    """At rank 3 the only answer gains 1/log2(4), of 1 that was possible."""
-    assert scores.ndcg(["x", "y", "a"], {"a": 1}, depth=10) == pytest.approx(0.5)
+TWELVE = [f"d{number}" for number in range(12)]
 
 
-def test_ndcg_of_two_answers_is_over_the_best_order():
-    """Ranks 1 and 4 gain 1 + 1/log2(5), of 1 + 1/log2(3)."""
-    found = scores.ndcg(["a", "x", "y", "b"], {"a": 1, "b": 1}, depth=10)
-    assert found == pytest.approx((1 + 1 / math.log2(5)) / (1 + 1 / math.log2(3)))
-
-
-def test_ndcg_uses_grades_as_gains_and_the_best_order_as_its_measure():
-    """Grades 2 and 1 at ranks 3 and 1 give (1 + 2/2) over (2 + 1/log2 3)."""
-    found = scores.ndcg(["b", "x", "a"], {"a": 2, "b": 1}, depth=10)
-    assert found == pytest.approx((1 + 2 / 2) / (2 + 1 / math.log2(3)))
+@pytest.mark.parametrize(
+    ("ranking", "grades", "figure"),
+    [
+        ("xya", {"a": 1}, 0.5),  # 1/log2(4), of 1 that was possible
+        ("axyb", {"a": 1, "b": 1}, (1 + 1 / math.log2(5)) / (1 + 1 / math.log2(3))),  # over the best order
+        ("bxa", {"a": 2, "b": 1}, (1 + 2 / 2) / (2 + 1 / math.log2(3))),  # grades are gains
+        (TWELVE, dict.fromkeys(TWELVE, 1), 1),  # more answers than ranks
+    ],
+)
+def test_ndcg_is_the_gain_over_that_of_the_best_order(ranking, grades, figure):
+    assert scores.ndcg([*ranking], grades, depth=10) == pytest.approx(figure)
 
 
 def test_recall_counts_relevant_documents_once():
@@ -33,11 +31,6 @@ def test_recall_counts_relevant_documents_once():
 def test_the_reciprocal_rank_is_that_of_the_first_relevant_document():
     assert scores.reciprocal_rank(["x", "e", "y", "a", "b"], {"a": 1, "b": 1, "e": 0}, depth=10) == 0.25
     assert scores.reciprocal_rank(["x"], {"a": 1}, depth=10) == 0
-
-
-def test_more_answers_than_ranks_can_still_be_perfect():
-    relevant = [f"d{number}" for number in range(12)]
-    assert scores.ndcg(relevant, dict.fromkeys(relevant, 1), depth=10) == pytest.approx(1)
 
 
 def test_what_stands_below_its_depth_counts_nothing():

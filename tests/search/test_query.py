@@ -19,8 +19,23 @@ from memd.search.query import content_words, parse
 from memd.search.search import begin, search
 
 
-def test_words_are_looked_for():
-    assert parse("breast cancer gene").pieces == ("breast", "cancer", "gene")
+@pytest.mark.parametrize(
+    ("raw", "pieces", "excluded", "is_only_excluded"),
+    [
+        ("breast cancer gene", "breast cancer gene", (), False),
+        ('pasta -tomato -"olive oil"', "pasta", ("tomato", "olive oil"), False),
+        ("foo-bar", "foo bar", (), False),
+        ("since:yesterday", "since yesterday", (), False),
+        ("-neg", "neg", (), True),  # it is looked for after all
+        ("weir -heron", "weir", ("heron",), False),
+        ("-heron tag:x", "", ("heron",), False),
+    ],
+)
+def test_words_are_looked_for_or_excluded(raw, pieces, excluded, is_only_excluded):
+    query = parse(raw)
+    assert (query.pieces, query.excluded, query.only_excluded) == (
+        tuple(pieces.split()), excluded, is_only_excluded,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("quotes", ['""', "“”", "„“", "«»"])
@@ -28,10 +43,6 @@ def test_a_quoted_phrase_is_required_and_read(quotes):
     query = parse(f"notes {quotes[0]}status code{quotes[1]} page")
     assert query.phrases == ("status code",)
     assert query.text == "notes status code page"
-
-
-def test_a_minus_excludes_a_word_or_a_phrase():
-    assert parse('pasta -tomato -"olive oil"').excluded == ("tomato", "olive oil")
 
 
 @pytest.mark.parametrize(
@@ -58,16 +69,6 @@ def test_a_minus_that_the_notes_know_is_no_operator():
     assert (query.words, query.phrases, query.excluded) == (("find", "-name", "-i"), ("a b",), ())
 
 
-def test_a_minus_inside_a_word_is_no_operator():
-    assert parse("foo-bar").excluded == ()
-    assert parse("foo-bar").pieces == ("foo", "bar")
-
-
-def test_only_excluded_words_are_looked_for_after_all():
-    query = parse("-neg")
-    assert (query.pieces, query.excluded) == (("neg",), ())
-
-
 def test_filters_are_taken_out_of_the_words():
     query = parse('deploy path:ops/** tag:prod since:2026-01-02 until:"2026-03-04"')
     assert query.text == "deploy"
@@ -77,10 +78,6 @@ def test_filters_are_taken_out_of_the_words():
         Condition("since", (date(2026, 1, 2),)),
         Condition("until", (date(2026, 3, 4),)),
     )
-
-
-def test_a_filter_without_a_usable_value_is_words():
-    assert parse("since:yesterday").pieces == ("since", "yesterday")
 
 
 @pytest.mark.parametrize(
@@ -123,12 +120,6 @@ def test_a_phrase_that_no_note_has_is_its_words(notes):
     assert (query.phrases, query.as_words) == (("quick fox",), ('"fox brown"',))
 
 
-def test_exclusions_alone_are_marked():
-    assert parse("-heron").only_excluded
-    assert not parse("-heron tag:x").only_excluded
-    assert not parse("weir -heron").only_excluded
-
-
 NOTES = {
     "plumber.md": "# Plumber\n\nCall (030) 987 65 43 in the morning.\n",
     "dentist.md": "# Dentist\n\nThe number is 0401234567, ask for Ann.\n",
@@ -152,14 +143,14 @@ def found(notes, query, mode):
         ("06911223344", "bakery.md"), ("069 / 11 22 33 44", "bakery.md"), ("+496911223344", "bakery.md"),
     ],
 )  # fmt: skip
-def test_in_groups_and_in_one_piece(notes, query, path):
-    notes.save(NOTES, embed=True)
+def test_in_groups_and_in_one_piece(indexed_once, query, path):
+    notes = indexed_once(NOTES)
     assert found(notes, query, "keyword")[:1] == [path]
     assert path in found(notes, query, "hybrid")
 
 
-def test_a_number_that_no_note_has_is_searched_by_its_groups(notes):
-    notes.save(NOTES)
+def test_a_number_that_no_note_has_is_searched_by_its_groups(indexed_once):
+    notes = indexed_once(NOTES)
     assert set(found(notes, "(030) 987 65 99", "keyword")) == {"parts.md", "plumber.md"}
 
 

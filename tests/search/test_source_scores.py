@@ -29,10 +29,6 @@ def judged(notes, query, **settings):
         return judge(view, notes.request(query, min_score=0.0, **settings), lambda _: None)
 
 
-def best_of(notes, path, query, **settings):
-    return next(one for one in judged(notes, query, **settings).candidates if one.path == path)
-
-
 @pytest.mark.parametrize("path", ["a.md", "2026-05-01.md"])
 def test_a_source_of_one_chunk_is_judged_by_that_alone(notes, path):
     """Nothing is added to the scores of its words and its vector."""
