@@ -190,8 +190,13 @@ def run(tell_starter: Callable[[str], None], *, by_memctl: bool = False, dropped
             )
         holder = lock.newly_taken(os.getpid(), by_memctl=by_memctl)
         lock_fd = _lock(state_dir, holder)
-        if (state_dir / MOVE_NAME).exists():
-            _end_a_move(state_dir)
+        if (state_dir / MOVE_NAME).exists():  # end a move that was killed, before an index is opened
+            from memd.move import go_on  # noqa: PLC0415 - almost never
+
+            try:
+                go_on(state_dir)
+            except MemdError as error:  # the other workspaces can be searched
+                log.exception("move_not_ended", why=str(error))
     except AlreadyRunningError as error:
         tell_starter(str(error))
         return EXIT_RUNNING
@@ -386,16 +391,6 @@ def _on_signals(end: asyncio.Future[int]) -> None:
 
     for number in numbers:
         loop.add_signal_handler(number, ask)
-
-
-def _end_a_move(state_dir: Path) -> None:
-    """End a move of workspaces that was killed, before an index is opened at the old place."""
-    from memd.move import go_on  # noqa: PLC0415 - almost never
-
-    try:
-        go_on(state_dir)
-    except MemdError as error:  # the others can be searched
-        log.exception("move_not_ended", why=str(error))
 
 
 def _lock(state_dir: Path, holder: lock.Holder) -> int:

@@ -48,14 +48,13 @@ def query_of(args: Namespace, command: str = "search") -> str:
 def words_of(args: Any) -> str:
     """Return the words of the command line as one text; a single "-" stands for stdin."""
     words: list[str] = args.words
-    return read_stdin() if words == ["-"] else any_text(" ".join(words))
+    return _read_stdin().decode("utf-8", "replace") if words == ["-"] else any_text(" ".join(words))
 
 
-def read_stdin() -> str:
-    """Return all of stdin as text; bytes that are not UTF-8 become U+FFFD."""
+def _read_stdin() -> bytes:
     if sys.stdin.isatty():
         note("reading from the terminal until Ctrl-D")
-    return sys.stdin.buffer.read().decode("utf-8", "replace")
+    return sys.stdin.buffer.read()
 
 
 def read_text() -> str:
@@ -64,11 +63,8 @@ def read_text() -> str:
     Raises:
         CommandError: it is not UTF-8.
     """
-    if sys.stdin.isatty():
-        note("reading from the terminal until Ctrl-D")
-    raw = sys.stdin.buffer.read()
     try:
-        return raw.decode("utf-8").removeprefix("\ufeff")
+        return _read_stdin().decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         raise CommandError(
             f"stdin is not UTF-8 at byte {error.start}: nothing was written (iconv -t UTF-8)"

@@ -118,9 +118,13 @@ class Keeper:
         """Run the thread: load until it succeeds, wait until the model is doubted, repeat."""
         while self._load_until_it_works():
             return_memory()
-            while self._sleep_until_doubted():
-                if not self._probe():
-                    break
+            is_sound = True
+            while is_sound:
+                with self._changed:
+                    self._changed.wait_for(lambda: self._doubted or self._closed)
+                    if self._closed:
+                        return
+                is_sound = self._probe()
 
     def _load_until_it_works(self) -> bool:
         """Return False once closed."""
@@ -142,12 +146,6 @@ class Keeper:
                 embedder.close()
                 return False
         return False
-
-    def _sleep_until_doubted(self) -> bool:
-        """Return False once closed."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._doubted or self._closed)
-            return not self._closed
 
     def _probe(self) -> bool:
         embedder = self.embedder_or_none()

@@ -75,13 +75,8 @@ def record(
             log.warning("journal_not_written", reason=error.strerror)
 
 
-def owes() -> bool:
-    """Return whether lines wait because a disk was full."""
-    return bool(_OWED)
-
-
 def write_owed() -> None:
-    """Add the waiting lines, if their disks have space now."""
+    """Add the lines that wait because a disk was full, if there is space now."""
     with _WRITING:
         for path in list(_OWED):
             with suppress(OSError):

@@ -46,7 +46,14 @@ def summed_up(
     """
     seed = about["seed"]
     arms = list(answers[0])
-    rows = [_result(question, given) for question, given in zip(questions, answers, strict=True)]
+    rows: list[Fields] = [
+        {
+            "query": question.text,
+            "answers": [{"path": place.path, "line": place.line} for place in question.places],
+            "arms": {arm: _judged(question, answer) for arm, answer in given.items()},
+        }
+        for question, given in zip(questions, answers, strict=True)
+    ]
     by_arm = {arm: [row["arms"][arm] for row in rows] for arm in arms}
     return {
         "questions": about,
@@ -64,14 +71,6 @@ def summed_up(
 def failures(report: Fields) -> list[Fields]:
     """Return the results in which hybrid had no correct answer among the first ten."""
     return [row for row in report["results"] if not row["arms"][OURS]["recall@10"]]
-
-
-def _result(question: Topic, given: Answers) -> Fields:
-    return {
-        "query": question.text,
-        "answers": [{"path": place.path, "line": place.line} for place in question.places],
-        "arms": {arm: _judged(question, answer) for arm, answer in given.items()},
-    }
 
 
 def _judged(question: Topic, answer: Ranking) -> Fields:

@@ -14,7 +14,7 @@ from memd.embedding import UnavailableError
 from memd.embedding.measure import ms_per_chunk
 from memd.errors import NotFoundError, NumpyMissingError, StorageError
 from memd.eval import arms, grep, holdout, report
-from memd.eval.questions import AnswerPlace, Chosen, Topic, choose
+from memd.eval.questions import AnswerPlace, Topic, choose
 from memd.eval.report import ComparedModel
 from memd.eval.temporary_index import Notes, TemporaryIndex, temporary_index
 from memd.records import Skipped, SourceText
@@ -92,7 +92,12 @@ def of_headings(run: EvalRun, *, wanted: int, max_notes: int | None) -> Fields:
     texts = _texts(run, max_notes)
     chosen = choose(texts, wanted=wanted, seed=run.seed)
     if not chosen.choices:
-        raise NothingToAskError(_no_questions(chosen, len(texts)))
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in chosen.left_out.items())
+        raise NothingToAskError(
+            f"none of {_counted(chosen.headings, 'heading')} in {_counted(len(texts), 'note')} can be used "
+            f"as a question{f' ({reasons})' if reasons else ''}. "
+            "Write a golden file: memctl eval --help shows one"
+        )
     new_names = holdout.neutral_names((choice.path for choice in chosen.choices), texts)
     held = holdout.hold_out(texts, chosen.choices)
     root = run.folder / "notes"
@@ -184,14 +189,6 @@ def _rules_of_a_copy(root: Path, texts: Texts) -> Rules:
     endings = {PurePosixPath(path).suffix for path in texts}
     plain = all(ending[1:].isalnum() for ending in endings)
     return Rules.load(root, [f"**/*{ending}" for ending in sorted(endings)] if plain else ["**/*"], [])
-
-
-def _no_questions(chosen: Chosen, amount: int) -> str:
-    reasons = ", ".join(f"{count:,} {reason}" for reason, count in chosen.left_out.items())
-    return (
-        f"none of {_counted(chosen.headings, 'heading')} in {_counted(amount, 'note')} can be used as a "
-        f"question{f' ({reasons})' if reasons else ''}. Write a golden file: memctl eval --help shows one"
-    )
 
 
 def _measured(

@@ -100,7 +100,7 @@ class Matrix:
         self.path = path
         self.dim = dim
         self._row_bytes = dim * FLOAT_BYTES
-        self._rows = 0
+        self.count = 0  # rows in use, including garbage
         self._crcs = no_crcs(0)  # 0: unknown. Readers use it while it grows
         self._failure = failure
         self._map: mmap.mmap | bytes = b""
@@ -142,21 +142,16 @@ class Matrix:
     def use(self, rows: int) -> None:
         """Set the number of rows in use, at most `room`."""
         assert rows <= self.room
-        self._rows = rows
+        self.count = rows
         self._know(())
-
-    @property
-    def count(self) -> int:
-        """The number of rows in use, including garbage."""
-        return self._rows
 
     @property
     def rows(self) -> Rows:
         """The readable rows. The file is mapped again only when it has outgrown the mapping."""
-        needed = self._rows * self._row_bytes
+        needed = self.count * self._row_bytes
         if len(self._map) < needed:
             self._map = mmap.mmap(self._fd, fsio.size(self._fd), prot=mmap.PROT_READ)
-        return Rows(self._map, self._rows, self.dim, self._crcs)
+        return Rows(self._map, self.count, self.dim, self._crcs)
 
     def append(self, vectors: Sequence[bytes]) -> list[tuple[int, int]]:
         """Write rows and sync them; return (row, CRC-32) of each.
@@ -166,7 +161,7 @@ class Matrix:
             StorageError: the device failed.
         """
         self._failure.check()
-        start = self._rows
+        start = self.count
         block = b"".join(vectors)
         if any(len(vector) != self._row_bytes for vector in vectors):
             raise StorageError(f"{self.path}: the length of a vector is not {self._row_bytes} bytes")
@@ -185,7 +180,7 @@ class Matrix:
             raise self._failure.keep(StorageError(f"{self.path}: {error.strerror or error}")) from error
         crcs = [(start + number, zlib.crc32(vector)) for number, vector in enumerate(vectors)]
         self._know(crcs)  # before a snapshot can show the rows
-        self._rows = start + len(vectors)
+        self.count = start + len(vectors)
         return crcs
 
     def read(self, row: int) -> bytes:
@@ -224,8 +219,8 @@ class Matrix:
         fsio.remove_leftover(self.path)
 
     def _know(self, crcs: Iterable[tuple[int, int]]) -> None:
-        if len(self._crcs) < self._rows:
-            self._crcs.extend(no_crcs(self._rows - len(self._crcs)))
+        if len(self._crcs) < self.count:
+            self._crcs.extend(no_crcs(self.count - len(self._crcs)))
         for row, crc in crcs:
             if row == len(self._crcs):
                 self._crcs.append(crc)

@@ -138,7 +138,8 @@ def told(name: str, value: str, source: Source | None) -> str:
 
 def _by_path(patterns: Sequence[str], _view: "View | None") -> Matches:
     matches = globs.matching(tuple(patterns))
-    return lambda source: matches(_nfc(source.path))
+    # macOS and archives store NFD, while people type NFC.
+    return lambda source: matches(unicodedata.normalize("NFC", source.path))
 
 
 def _by_field(tests: Sequence["FieldTest"], view: "View | None") -> Matches:
@@ -204,11 +205,6 @@ def _day(end: Literal["first", "last"], later: int = 0) -> Callable[[str, date |
         return (span.first if end == "first" else span.last) + later * DAY  # OverflowError: after date.max
 
     return parsed
-
-
-def _nfc(name: str) -> str:
-    """Normalise a name to NFC: macOS and archives store NFD, while people type NFC."""
-    return unicodedata.normalize("NFC", name)
 
 
 _EARLY = "it is of {source.day}, before {value}"

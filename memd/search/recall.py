@@ -171,7 +171,7 @@ def recall(
     core_bytes = int(filling.most_bytes * CORE_SHARE)
     omitted = [(piece, why) for piece in core if (why := filling.add(piece, core_bytes))]
     named = [note for one in titles for note in filling.add_titles(one)]
-    filling.add_remark(preface)
+    filling.remark = filling.frame.remark(preface) if preface else ""
     omitted += [(piece, why) for piece in hits if (why := filling.add(piece, filling.most_bytes))]
     lines = folders([sent.piece.path for sent in filling.sent if sent.piece.path])
     told = {folder: line for folder, line in lines.items() if filling.add_line(f"{folder}/ is: {line}")}
@@ -254,13 +254,9 @@ class _Filling:
     most_bytes: int
     sent: list[Sent] = field(default_factory=list)
     _parts: list[str] = field(default_factory=list)
-    _remark: str = ""  # added before the next piece, if one follows
+    remark: str = ""  # added before the next piece, if one follows
     _lines: dict[str, set[Line]] = field(default_factory=dict)  # lines that the reader has, by path
     _fingerprints: dict[Passage, Fingerprint] = field(default_factory=dict)  # those computed so far
-
-    def add_remark(self, remark: str) -> None:
-        """Add a remark before the next piece."""
-        self._remark = self.frame.remark(remark) if remark else ""
 
     def add_titles(self, titles: Titles) -> tuple[NoteTitle, ...]:
         """Add as many titles as fit, under their head; return their notes."""
@@ -345,8 +341,8 @@ class _Filling:
         part = self.frame.piece(sent)
         if _size(self._with(part)) > most_bytes:
             return False
-        self._parts += [self._remark, part] if self._remark else [part]
-        self._remark = ""
+        self._parts += [self.remark, part] if self.remark else [part]
+        self.remark = ""
         self.sent.append(sent)
         self._lines.setdefault(sent.piece.path, set()).update(sent.lines)
         return True
@@ -382,7 +378,7 @@ class _Filling:
         return _size(self._with(self.frame.piece(Sent(piece, shown, {}, is_cut=True)))) <= most_bytes
 
     def _with(self, *parts: str) -> str:
-        return self.frame.whole([*self._parts, *filter(None, [self._remark]), *parts])
+        return self.frame.whole([*self._parts, *filter(None, [self.remark]), *parts])
 
 
 def _named(note: NoteTitle) -> str:

@@ -72,7 +72,7 @@ class Team:
         self.identity = Identity(config_dir, config.name)
         self.milvus = Milvus(config)
         self._write, self._in_folder, self._feed = write, in_folder, feed
-        self._confirmed: set[Path] = set()  # roots that the user has just published
+        self.confirmed: set[Path] = set()  # roots that the user has just published, whatever folder is there
         self._listed_at = -WORKSPACES_S
         self._closed_until = 0.0  # in monotonic seconds: a store that failed is left alone; 0: it answered
         self._beside = ThreadPoolExecutor(HOPS, thread_name_prefix="memd-team")
@@ -99,16 +99,12 @@ class Team:
                 self.publisher.withdraw(publication)
         self.publisher.start()
 
-    def confirm(self, root: Path) -> None:
-        """Publish whatever folder is at *root*: the user has just asked for it."""
-        self._confirmed.add(root)
-
     async def note_opened(
         self, root: Path, index: Index, visibility: Visibility, rules: Sequence[str], fading: Diaries
     ) -> None:
         """Publish a workspace, if it is shared; it was opened. *rules*: the patterns of *visibility*."""
         if root in self.shared_roots:
-            known = partial(self.identity.publication, confirmed=root in self._confirmed)
+            known = partial(self.identity.publication, confirmed=root in self.confirmed)
             try:
                 publication = await self._in_folder(root, known, root, self.address)
             except (ConfigError, StorageError) as error:

@@ -69,6 +69,7 @@ class EmbedLoop:
         self._context = context
         self._index = context.index
         self._embedding = context.embedding
+        self.wanted = context.embedding is not None  # whether there is a model at all
         self._backlog = backlog
         self._pause = context.daemon.pause
         self._first: set[str] = set()  # paths saved a moment ago
@@ -80,11 +81,6 @@ class EmbedLoop:
         self._work = asyncio.Event()
         self._refused: set[bytes] = set()  # texts that the model rejected, until the next start
         self._next: _TextBatch | None = None  # started while the previous one was in progress
-
-    @property
-    def wanted(self) -> bool:
-        """Whether there is a model at all."""
-        return self._embedding is not None
 
     @property
     def left_out(self) -> int:

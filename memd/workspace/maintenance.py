@@ -102,9 +102,9 @@ class PostingsUpkeep:
     async def clean(self) -> None:
         """Remove everything that was purged from it."""
         async with self._working:
-            if await self._context.write(self._is_outdated):
+            if await self._context.write(lambda: self._table.is_outdated):
                 await self._renew(0.0)
-            if await self._context.write(self._is_outdated):
+            if await self._context.write(lambda: self._table.is_outdated):
                 while await self._context.write(self._table.drop_some):
                     pass
 
@@ -121,9 +121,6 @@ class PostingsUpkeep:
             log.warning("postings_not_made", code=error.code)
         else:
             log.info("postings_made", complete=made.is_done)
-
-    def _is_outdated(self) -> bool:
-        return self._table.is_outdated
 
 
 # An unmounted disk or a wrong checkout must not cost the index; a deleted note must not stay.

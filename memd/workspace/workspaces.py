@@ -31,7 +31,7 @@ from memd.records import SandboxLimit
 from memd.registry import Registry, Workspace
 from memd.sources.watch import Watchers
 from memd.workspace.check import Report, WorkspaceCheck
-from memd.workspace.context import DaemonContext, EmbeddingPause
+from memd.workspace.context import DaemonContext
 from memd.workspace.disk import FRESH_S, Disk, Disks
 from memd.workspace.open import OpenWorkspace, checked_config, give_back, open_workspace
 from memd.workspace.parse_process import ParseProcess
@@ -79,6 +79,7 @@ class Workspaces:
         self._context = DaemonContext(
             self._providers, self._watcher, user_config_path, self.threads, self._process, self.feed
         )
+        self.pause = self._context.pause  # whether embedding is paused, in all workspaces
         self._registering = asyncio.Lock()
         # One open, close or reopen of a root at a time; no other root waits for its disk.
         self._changing: defaultdict[Path, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -108,11 +109,6 @@ class Workspaces:
     def trouble(self) -> str:
         """The fault of the registry file when it was read; "" if there was none."""
         return self._registry.trouble
-
-    @property
-    def pause(self) -> EmbeddingPause:
-        """Whether embedding is paused, in all workspaces."""
-        return self._context.pause
 
     @property
     def parser_sandbox(self) -> list[SandboxLimit] | None:
@@ -235,7 +231,7 @@ class Workspaces:
         )
         await self.follow_team()
         if is_shared and self.team is not None and root in self._opened:
-            self.team.confirm(root)  # also where another folder was published from there
+            self.team.confirmed.add(root)  # also where another folder was published from there
             await self._join_team(self._opened[root])
 
     async def _open_all(self) -> None:
@@ -256,8 +252,7 @@ class Workspaces:
 
     async def retry(self) -> None:
         """Retry everything that failed: the causes may be gone."""
-        if journal.owes():
-            await self.apart(journal.write_owed)
+        await self.apart(journal.write_owed)
         if self.team_fault is not None:
             await self.follow_team()
         for root in list(self._faults):
