@@ -222,7 +222,8 @@ def _of_record(record: dict[str, object]) -> Iterator[Turn]:
         case "user":
             yield from (turn for block in blocks(content) for turn in _of_user(block, at))
         case "assistant" if message.get("model") != _SYNTHETIC and not record.get("isApiErrorMessage"):
-            yield from (turn for block in blocks(content) for turn in _of_assistant(block, at))
+            said = (api_turns(block, ASSISTANT, at, command="command") for block in blocks(content))
+            yield from (turn for turns in said for turn in turns)
         case "attachment":
             queued = fields(record.get("attachment"))
             # Typed while the model was working.
@@ -238,19 +239,24 @@ def _of_user(block: dict[str, object], at: datetime | None) -> Iterator[Turn]:
         case "image" | "document" as kind:
             yield Turn(USER, f"[{kind}]", at)
         case "tool_result":
-            yield Turn("Tool", joined(block.get("content")), at, "tool")
+            yield from api_turns(block, USER, at)
 
 
-def _of_assistant(block: dict[str, object], at: datetime | None) -> Iterator[Turn]:
+def api_turns(
+    block: dict[str, object], speaker: str, at: datetime | None, command: str = ""
+) -> Iterator[Turn]:
+    """Yield the turn of a block as Anthropic's API has it; of a tool's input only *command*, if there."""
     match block.get("type"):
         case "text":
-            yield Turn(ASSISTANT, text(block.get("text")), at)
+            yield Turn(speaker, text(block.get("text")), at)
         case "thinking":
-            yield Turn(ASSISTANT, text(block.get("thinking")), at, "thinking")
+            yield Turn(speaker, text(block.get("thinking")), at, "thinking")
         case "tool_use":
             called = fields(block.get("input"))
-            shown = text(called.get("command")) or json.dumps(called, ensure_ascii=False)
+            shown = text(called.get(command)) or json.dumps(called, ensure_ascii=False)
             yield Turn(f"Tool {text(block.get('name'))}", shown, at, "tool")
+        case "tool_result":
+            yield Turn("Tool", joined(block.get("content")), at, "tool")
 
 
 def _typed(typed_text: str) -> str:

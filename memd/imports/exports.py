@@ -13,14 +13,13 @@ end, so each of its days, in the time zone of the export, is one conversation.
 """
 
 import itertools
-import json
 import re
 from collections.abc import Iterator
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 
 from memd.imports import export
+from memd.imports.claude_code import api_turns
 from memd.imports.conversation import (
     ASSISTANT,
     USER,
@@ -30,7 +29,6 @@ from memd.imports.conversation import (
     blocks,
     fields,
     items,
-    joined,
     moment,
     text,
 )
@@ -167,25 +165,12 @@ def _of_claude_message(message: dict[str, object]) -> Iterator[Turn]:
     if all(block.get("type") == "text" and not text(block.get("text")).strip() for block in content):
         content = blocks(message.get("text"))
     for block in content:
-        yield from _of_block(block, speaker, at)
+        yield from api_turns(block, speaker, at)
     for attached in map(fields, [*items(message.get("attachments")), *items(message.get("files"))]):
         name = text(attached.get("file_name")) or "text"
         yield Turn(speaker, f"[attached: {name}]", at)
         if extracted := text(attached.get("extracted_content")):
             yield Turn(f"Attached {name}", extracted, at, "tool")
-
-
-def _of_block(block: dict[str, object], speaker: str, at: datetime | None) -> Iterator[Turn]:
-    match block.get("type"):
-        case "text":
-            yield Turn(speaker, text(block.get("text")), at)
-        case "thinking":
-            yield Turn(speaker, text(block.get("thinking")), at, "thinking")
-        case "tool_use":
-            called = json.dumps(block.get("input"), ensure_ascii=False)
-            yield Turn(f"Tool {text(block.get('name'))}", called, at, "tool")
-        case "tool_result":
-            yield Turn("Tool", joined(block.get("content")), at, "tool")
 
 
 discord_files = partial(export.files, pattern=_CHANNELS)
