@@ -44,7 +44,7 @@ def arguments(parser: ArgumentParser) -> None:
     how.add_argument("--debug", action="store_true", help="print what a bug report needs, as JSON")
     group = parser.add_argument_group("with --debug")
     group.add_argument(
-        "--lag", type=lambda raw: 0.0 if raw == "0" else seconds(raw), metavar="S",
+        "--lag", type=lambda raw: 0.0 if raw in {"0", "0.0"} else seconds(raw), metavar="S",
         help=f"measure the lag for S seconds, 10 at most (default: {LAG_S:g})",
     )  # fmt: skip
     workspace_option(group)

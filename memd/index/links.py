@@ -54,11 +54,11 @@ _ATTACHMENT = re.compile(
 )
 
 WHO = """
-    SELECT sources.id, path, kind FROM names JOIN sources ON sources.id = names.source
+    SELECT sources.id, path, kind, hash FROM names JOIN sources ON sources.id = names.source
     WHERE names.name = ? AND gone_at IS NULL ORDER BY path
 """
 WHO_EACH = """
-    SELECT names.name, sources.id, path, kind
+    SELECT names.name, sources.id, path, kind, hash
     FROM names CROSS JOIN sources ON sources.id = names.source
     WHERE names.name IN (SELECT value FROM json_each(?)) AND gone_at IS NULL ORDER BY path
 """
@@ -99,6 +99,7 @@ class NamedSource(NamedTuple):
     id: int
     path: str
     kind: str  # of the name
+    hash: bytes  # of the file
 
 
 class Resolved(NamedTuple):
@@ -372,7 +373,8 @@ class Resolver:
             found = known.aliased or known.entries
         if not found:
             return Resolved(None, "file" if kind == "text" and _ATTACHMENT.fullmatch(target) else "missing")
-        several: Why = "ambiguous" if len({source.id for source in found}) > 1 else ""
+        # A link in the file system and a copy say the same.
+        several: Why = "ambiguous" if len({source.hash for source in found}) > 1 else ""
         if kind != "text":
             return Resolved(None if several else found[0], several)
         beside = known.at.get(_plain(posixpath.join(folder, posixpath.basename(wanted))), ())

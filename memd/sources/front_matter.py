@@ -68,8 +68,13 @@ class FrontMatter:
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """The tags of lists or of comma-separated texts, each once, without ``#`` and brackets."""
-        each = (tag for listed in self._listed("tags", "tag") for tag in re.split(r"\s+(?=#)", listed))
+        """The tags of lists or of texts with commas, each once, without ``#`` and brackets.
+
+        A text without a comma is one tag for each word, as for Obsidian, Jekyll and Foam, whose tags have no
+        spaces; below `tag` and in Logseq's `tags::` it is one.
+        """
+        every = (*self._listed("tags", apart=self.lines > 0), *self._listed("tag"))
+        each = (tag for listed in every for tag in re.split(r"\s+(?=#)", listed))
         found = (tag.strip("[] \"'").lstrip("#").strip() for tag in each)
         return tuple(dict.fromkeys(filter(None, found)))
 
@@ -97,9 +102,10 @@ class FrontMatter:
             elif isinstance(one, str) and one.strip():
                 yield one.strip()
 
-    def _listed(self, *keys: str) -> Iterator[str]:
+    def _listed(self, *keys: str, apart: bool = False) -> Iterator[str]:
         for given in self._given(*keys):
-            raw: Iterable[object] = given.split(",") if isinstance(given, str) else ()
+            sign = None if apart and isinstance(given, str) and not re.search(r"[,\[]", given) else ","
+            raw: Iterable[object] = given.split(sign) if isinstance(given, str) else ()
             if isinstance(given, list):
                 raw = [inner for one in given for inner in (one if isinstance(one, list) else [one])]
             yield from (" ".join(one.split()) for one in raw if isinstance(one, str))

@@ -237,7 +237,7 @@ def test_it_names_no_file_unless_one_workspace_is_asked_about(daemon, root_of_de
     daemon.call("search", query="weir heron", workspace=workspace)
     (root_of_debug / "secretname.md").write_text("secretword\n")
     until(lambda: daemon.found("secretword", workspace=workspace, mode="keyword"))
-    everything = daemon.memctl("status", "--debug", "--lag", "0").stdout
+    everything = daemon.memctl("status", "--debug", "--lag", "0.0").stdout
     assert "secretname" not in everything
     assert '"watched": [' in everything
     for word in ("secretword", "weir"):

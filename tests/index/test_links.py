@@ -69,6 +69,17 @@ def test_what_is_not_clear_says_why(notes):
         assert [one.why for one in found] == ["ambiguous", "file", "missing", ""]
 
 
+def test_a_link_in_the_file_system_makes_no_alias_unclear(notes):
+    notes.write("a/stork.md", "---\naliases: [Adebar]\n---\nA stork.\n")
+    (notes.root / "z.md").symlink_to("a/stork.md")
+    notes.indexer.apply(["a/stork.md", "z.md"], budget_s=60)
+    notes.save({"x.md": "---\nrelated: [adebar]\n---\n[[Adebar]]"}, embed=False)
+    with notes.index.view() as view:
+        source = view.snapshot.source_at("x.md")
+        found = links_out(view.reader.each, source.id, "x.md", view.resolver())
+        assert [(one.why, one.to is not None) for one in found] == [("", True), ("", True)]
+
+
 @pytest.mark.parametrize(
     ("path", "target", "means"),
     [

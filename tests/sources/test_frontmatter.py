@@ -31,6 +31,20 @@ def test_tags_are_a_list_or_a_comma_separated_text(tags):
     assert read(f"---\ntags: {tags}\n---\n").tags == ("red tea", "green")
 
 
+@pytest.mark.parametrize(
+    ("front", "tags"),
+    [
+        ("---\ntags: red  tea\n---\n", ("red", "tea")), ("---\ntags: red #tea\n---\n", ("red", "tea")),
+        ("---\ntags: '[[red tea]]'\n---\n", ("red tea",)), ("---\ntags: red tea, x\n---\n", ("red tea", "x")),
+        ("---\ntags: [red tea]\n---\n", ("red tea",)), ("---\ntag: red tea\n---\n", ("red tea",)),
+        ("tags:: red tea\n\n- Text\n", ("red tea",)),
+    ],
+)  # fmt: skip
+def test_a_text_without_commas_is_a_tag_for_each_word_where_a_tag_has_no_space(front, tags):
+    """For Obsidian, Jekyll and Foam; not for Logseq, nor Jekyll's singular."""
+    assert read(front).tags == tags
+
+
 @pytest.mark.parametrize("end", ["---", "...", "---  ", "---\r"])
 def test_front_matter_ends_at_three_dashes_or_dots(end):
     assert read(f"---\ntitle: A\n{end}\nText").lines == 3
