@@ -6,14 +6,14 @@ import time
 from pathlib import Path
 
 import pytest
-from daemon_process import Daemon, until
+from daemon_process import Daemon, hurried, until
 from patience import PATIENCE
 
 from benchmarks.pathological import text
-from memd.index.source_rows import EMBEDDED_CHUNKS
 from memd.workspace.embed_loop import EMBED_BATCH
 
 MIB = 1024 * 1024  # an eighth of it takes the parser as long as any text: then its work is given up
+EMBEDDED = 200  # parts of a note, in place of 1,500
 
 
 @pytest.fixture
@@ -90,18 +90,19 @@ def test_a_parser_that_dies_costs_the_note_its_structure_at_most(hostile):
     assert warning["warning"] == "too-complex: all is indexed as plain text"
 
 
-def test_of_a_very_long_note_the_first_parts_are_embedded(daemon, server, tmp_path):
+def test_of_a_very_long_note_the_first_parts_are_embedded(unstarted, server, tmp_path):
+    daemon = unstarted.start(under=hurried(f"memd.index.source_rows.EMBEDDED_CHUNKS = {EMBEDDED}"))
     root = tmp_path / "notes"
     server.make_workspace(daemon, root)
     with (root / "memory" / "config.toml").open("a") as config:
         config.write("chunk_words = 20\nchunk_overlap = 0\n")
-    parts = [f"{f'heron{number} ' * 20}\n\n" for number in range(EMBEDDED_CHUNKS + 90)] + ["zebra " * 20]
+    parts = [f"{f'h{number} ' * 20}\n\n" for number in range(EMBEDDED + 90)] + ["zebra " * 20]
     (root / "long.md").write_text("".join(parts))
     daemon.add(root)
     known = until(lambda: (now := facts(daemon)).get("beyond") and not now["pending"] and now, timeout_s=120)
     asked = len(server.documents)
-    assert known["vectors"] == len(set(server.documents)) == EMBEDDED_CHUNKS
-    assert known["beyond"] == known["chunks"] - EMBEDDED_CHUNKS > 0
+    assert known["vectors"] == len(set(server.documents)) == EMBEDDED
+    assert known["beyond"] == known["chunks"] - EMBEDDED > 0
     assert (known["state"], known["embedded"], known["degraded"]) == ("ready", 1.0, [])
     [warning] = known["warnings"]
     assert warning["warning"].startswith("long-note: from line ")
@@ -111,11 +112,11 @@ def test_of_a_very_long_note_the_first_parts_are_embedded(daemon, server, tmp_pa
     assert (hit["start_line"], hit["explanation"]["unseen"]) == (2 * len(parts) - 1, ["long"])
     told = daemon.call("why", query="kingfisher", path="long.md", line=2 * len(parts) - 1)
     assert told["facts"]["explanation"]["unseen"] == ["long"]
-    assert told["text"].endswith("beyond the first 1,500 parts of a long note")
+    assert told["text"].endswith(f"beyond the first {EMBEDDED} parts of a long note")
     answer = daemon.call("similar", path="long.md", line=2 * len(parts) - 1)
     assert (answer["mode"], answer["degraded"]) == ("keyword", [])
     assert daemon.memctl("check", cwd=root).returncode == 0
-    (root / "long.md").write_text("".join(parts).replace("heron7 ", "otter "))
+    (root / "long.md").write_text("".join(parts).replace("h7 ", "otter "))
     until(lambda: len(server.documents) > asked and not facts(daemon)["pending"], timeout_s=60)
     # What did not change is not embedded again, but for a batch whose answer failed to come.
     assert len(server.documents) <= asked + 3 + EMBED_BATCH

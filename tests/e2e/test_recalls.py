@@ -21,7 +21,7 @@ def home(daemon, tmp_path):
     root = tmp_path / "notes"
     (root / "memory").mkdir(parents=True)
     (root / "MEMORY.md").write_text("# Always\n\nThe user drinks tea, never coffee.\n")
-    sections = [f"## Part {n}\n\n" + f"The heron of part {n} stands by the weir. " * 60 for n in range(3)]
+    sections = [f"## Part {n}\n\n" + f"The heron of part {n} stands by the weir. " * 20 for n in range(3)]
     (root / "heron.md").write_text("# Heron\n\n" + "\n\n".join(sections) + "\n")
     (root / "otter.md").write_text("# Otter\n\nThe otter eats fish at the weir.\n")
     return daemon, daemon.add(root), root
@@ -98,7 +98,7 @@ def test_every_budget_holds_and_is_used(home, style):
         answer = recalled(home, budget_tokens=budget, format=style)
         assert answer["format"] == style
         assert answer["sources"] or budget < 60
-    assert answer["text"].count("The heron of part 1") == 60
+    assert answer["text"].count("The heron of part 1") == 20
 
 
 def test_a_channel_never_sees_the_core_of_another(daemon, tmp_path):

@@ -119,11 +119,11 @@ def test_both_arms_are_merged(both):
     assert answer["hits"] == sorted(answer["hits"], key=lambda hit: -hit[1])
 
 
-@pytest.fixture
-def daemon(tmp_path):
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory):
     """A daemon that cannot import numpy, as on a machine where it is broken or was never installed."""
-    home = tmp_path / "home"
-    blocked = tmp_path / "blocked"
+    home = tmp_path_factory.mktemp("numpy") / "home"
+    blocked = home.with_name("blocked")
     for folder in (home, blocked):
         folder.mkdir()
     (blocked / "sitecustomize.py").write_text("import sys\nsys.modules['numpy'] = None\n")
@@ -141,7 +141,7 @@ def test_a_daemon_without_numpy_answers_by_keyword_and_says_so(daemon, tmp_path)
         answer = daemon.call("search", query="grey heron", workspace=workspace, mode=mode)
         assert [hit["path"] for hit in answer["hits"]] == ["heron.md"]
         assert (answer["mode"], answer["degraded"]) == ("keyword", ["numpy-missing"])
-    status = daemon.call("status")
+    status = daemon.call("status", workspace=workspace)
     assert "numpy" in status["server"]["models"][0]["error"]
     assert status["workspaces"][0]["degraded"] == ["numpy-missing"]
     health = daemon.call("health", workspace=workspace)

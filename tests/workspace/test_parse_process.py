@@ -24,6 +24,16 @@ STAMP = FileStamp(mtime_ns=1, ctime_ns=1, size_bytes=6, inode=1)
 @pytest.fixture
 def parser():
     """A parser process that has parsed a note."""
+    yield from started()
+
+
+@pytest.fixture(scope="module")
+def running():
+    """The same for tests that leave it as it is."""
+    yield from started()
+
+
+def started():
     parser = ParseProcess()
     parsed(parser)
     yield parser
@@ -76,18 +86,18 @@ def test_a_process_that_ended_while_it_was_idle_leaves_no_open_pipe(parser):
     assert first.stdout.closed
 
 
-def test_the_process_is_in_a_sandbox(parser):
-    assert parser.sandbox[0] == "privileges"
-    status = Path(f"/proc/{parser.pid}/status").read_text()
+def test_the_process_is_in_a_sandbox(running):
+    assert running.sandbox[0] == "privileges"
+    status = Path(f"/proc/{running.pid}/status").read_text()
     assert "NoNewPrivs:\t1" in status
-    assert ("Seccomp:\t2" in status) == ("sockets" in parser.sandbox) == ("calls" in parser.sandbox)
+    assert ("Seccomp:\t2" in status) == ("sockets" in running.sandbox) == ("calls" in running.sandbox)
 
 
-def test_the_process_has_a_session_of_its_own_and_no_terminal(parser):
+def test_the_process_has_a_session_of_its_own_and_no_terminal(running):
     """A flaw in it could type commands into the terminal of a daemon in the foreground."""
-    assert os.getsid(parser.pid) == parser.pid
+    assert os.getsid(running.pid) == running.pid
     for descriptor in range(3):
-        assert str(Path(f"/proc/{parser.pid}/fd/{descriptor}").readlink()).startswith("pipe:")
+        assert str(Path(f"/proc/{running.pid}/fd/{descriptor}").readlink()).startswith("pipe:")
 
 
 class JoiningPieces(WordPieces):
@@ -97,31 +107,31 @@ class JoiningPieces(WordPieces):
 
 
 @pytest.mark.parametrize("tokenizer", [PIECES, JoiningPieces(TOKENIZER_FILE)])
-def test_a_note_is_cut_as_the_daemon_would(parser, tokenizer):
-    before = parser.pid
+def test_a_note_is_cut_as_the_daemon_would(running, tokenizer):
+    before = running.pid
     text = (
         '---\ntitle: "A \\ud800 heron"\n---\n'
         + "## Störche\n\nAntidisestablishmentarianism 水鳥 of reeds.\n" * 900
     )
-    made = parsed(parser, text, tokenizer)
+    made = parsed(running, text, tokenizer)
     here = prepare(source(text), STAMP, tokenizer=tokenizer, limits=LIMITS)
     assert [(chunk.text, chunk.hash) for chunk in made.chunks] == [
         (chunk.text, chunk.hash) for chunk in here.chunks
     ]
     assert len(made.chunks) > 20
-    assert parser.pid == before
+    assert running.pid == before
 
 
-def test_the_process_holds_no_tokenizer(parser):
+def test_the_process_holds_no_tokenizer(running):
     """Neither its file nor its library: a multilingual one takes 50 MB."""
-    assert "tokenizers" not in Path(f"/proc/{parser.pid}/maps").read_text()
+    assert "tokenizers" not in Path(f"/proc/{running.pid}/maps").read_text()
 
 
-def test_a_tokenizer_that_cannot_be_read_is_named(parser, tmp_path):
+def test_a_tokenizer_that_cannot_be_read_is_named(running, tmp_path):
     broken = JoiningPieces(tmp_path / "tokenizer.json")
     with pytest.raises(UnavailableError, match="not a tokenizer that can be read"):
-        parsed(parser, tokenizer=broken)
-    assert [chunk.text for chunk in parsed(parser).chunks] == ["heron"]
+        parsed(running, tokenizer=broken)
+    assert [chunk.text for chunk in parsed(running).chunks] == ["heron"]
 
 
 def test_an_interrupted_note_is_named_for_another_try(notes):
