@@ -1,7 +1,6 @@
 """An answer holds what the pages, the protocol and the types promise."""
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -254,14 +253,12 @@ NEEDED: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Daemon, Path]]:
+def place(module_daemon: Daemon) -> tuple[Daemon, Path]:
     """A daemon with a small workspace, the same for every method."""
-    daemon = Daemon(tmp_path_factory.mktemp("null"))
+    daemon = module_daemon.start()
     root = folder_of(daemon.home / "notes", {"1.md": "The weir was mended in May.\n"})
-    daemon.start()
     daemon.add(root)
-    yield daemon, root
-    daemon.close()
+    return daemon, root
 
 
 def outcome(daemon: Daemon, method: str, params: dict[str, Any]) -> object:

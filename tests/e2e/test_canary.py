@@ -11,7 +11,7 @@ from typing import Any
 
 import msgpack
 import pytest
-from daemon_process import Daemon, folder_of, until
+from daemon_process import Daemon, until
 from every_call import calls
 from patience import PATIENCE
 
@@ -100,40 +100,36 @@ def everything_told(manager: socket.socket) -> str:
     return "\n".join(told)
 
 
-def test_no_word_of_a_note_leaves_through_the_log(tmp_path, manager, server):
+def test_no_word_of_a_note_leaves_through_the_log(unstarted, tmp_path, manager, server):
     """At any level: saves, every method, hostile requests, a model that fails, a broken file, a crash."""
-    home = folder_of(tmp_path / "home")
     assert all(list(find_secrets(secret)) for secret in SECRETS)
-    daemon = Daemon(home)
+    daemon = unstarted
     root = tmp_path / "notes"
     server.make_workspace(daemon, root)
     write_notes(root)
     manager.bind(str(daemon.runtime / "manager"))
     verbose = {"arguments": ["--verbose"], "NOTIFY_SOCKET": str(daemon.runtime / "manager")}
-    try:
-        daemon.start(**verbose)
-        workspace = daemon.add(root)
-        assert daemon.found(CANARY, workspace=workspace)
-        for method, params in [*calls(workspace, CANARY), *HOSTILE]:
-            ask(daemon, method, {"workspace": workspace, **params})
-        make_noise(daemon)
-        server.behaviour = "fail"
-        for number in range(3):  # one text alone would count as one that the model refuses
-            (root / f"{CANARY}-late-{number}.md").write_text(f"{CANARY} {number} and {ALL_SECRETS}\n")
-        until(lambda: daemon.call("status", workspace=workspace)["workspaces"][0]["degraded"])
-        ask(daemon, "search", {"workspace": workspace, "query": CANARY, "mode": "vector"})
-        (root / "memory" / "config.toml").write_text(f'ignore = ["{CANARY}"\n{CANARY} = 1\n')
-        until(lambda: daemon.call("status")["workspaces"][0]["state"] == "error")
-        daemon.process.kill()
-        daemon.process.wait()
-        for database in daemon.state.glob("*/index.db"):
-            database.write_bytes(f"{CANARY} ".encode() * 2000)
-        (root / "memory" / "config.toml").write_text('provider = "none"\n')
-        daemon.start(**verbose)
-        until(lambda: daemon.found(CANARY, workspace=workspace))
-        assert daemon.stop() == 0
-    finally:
-        daemon.close()
+    daemon.start(**verbose)
+    workspace = daemon.add(root)
+    assert daemon.found(CANARY, workspace=workspace)
+    for method, params in [*calls(workspace, CANARY), *HOSTILE]:
+        ask(daemon, method, {"workspace": workspace, **params})
+    make_noise(daemon)
+    server.behaviour = "fail"
+    for number in range(3):  # one text alone would count as one that the model refuses
+        (root / f"{CANARY}-late-{number}.md").write_text(f"{CANARY} {number} and {ALL_SECRETS}\n")
+    until(lambda: daemon.call("status", workspace=workspace)["workspaces"][0]["degraded"])
+    ask(daemon, "search", {"workspace": workspace, "query": CANARY, "mode": "vector"})
+    (root / "memory" / "config.toml").write_text(f'ignore = ["{CANARY}"\n{CANARY} = 1\n')
+    until(lambda: daemon.call("status")["workspaces"][0]["state"] == "error")
+    daemon.process.kill()
+    daemon.process.wait()
+    for database in daemon.state.glob("*/index.db"):
+        database.write_bytes(f"{CANARY} ".encode() * 2000)
+    (root / "memory" / "config.toml").write_text('provider = "none"\n')
+    daemon.start(**verbose)
+    until(lambda: daemon.found(CANARY, workspace=workspace))
+    assert daemon.stop() == 0
     log, told = daemon.log(), everything_told(manager)
     for event in ("request", "protocol error", "upkeep_retries", "workspace_not_opened", "index_set_aside"):
         assert f'"event": "{event}"' in log

@@ -5,7 +5,7 @@ import os
 import socket
 
 import pytest
-from daemon_process import Daemon, folder_of, until
+from daemon_process import folder_of, until
 
 HOSTILE = {
     "empty.md": b"",
@@ -25,15 +25,12 @@ HOSTILE = {
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def folder(module_daemon):
     """A running daemon with all of these, wholly indexed, without a model; for tests that only read."""
-    home = tmp_path_factory.mktemp("folder")
-    root = folder_of(home / "notes")
+    daemon = module_daemon.start()
+    root = folder_of(daemon.home / "notes")
     fill(root)
-    daemon = Daemon(home)
-    daemon.start()
-    yield daemon, daemon.add_notes(root, {})
-    daemon.close()
+    return daemon, daemon.add_notes(root, {})
 
 
 def fill(root):

@@ -12,7 +12,7 @@ from datetime import datetime
 
 import forked
 import pytest
-from daemon_process import Daemon, folder_of, until
+from daemon_process import folder_of, until
 from patience import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("shared_daemon")
@@ -570,13 +570,9 @@ RIGHT = ("claude-code", "UserPromptSubmit"), b'{"cwd":"/"}'
         ((), b""),
     ],
 )  # fmt: skip
-def test_a_hook_is_silent_about_every_error(tmp_path, arguments, raw):
+def test_a_hook_is_silent_about_every_error(unstarted, arguments, raw):
     """An exit code or a line on stderr may block the prompt, so there is neither."""
-    nobody = Daemon(tmp_path)
-    try:
-        assert hook(nobody, *arguments, raw=raw).stdout == b""
-    finally:
-        nobody.close()
+    assert hook(unstarted, *arguments, raw=raw).stdout == b""
 
 
 def test_a_hook_is_silent_where_nobody_reads(daemon, notes):

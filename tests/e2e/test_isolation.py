@@ -28,13 +28,9 @@ def pair(daemon, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def kept_pair(tmp_path_factory):
+def kept_pair(module_daemon):
     """The same for tests that ask for nothing else."""
-    home = tmp_path_factory.mktemp("pair")
-    daemon = Daemon(home)
-    daemon.start()
-    yield made(daemon, home)
-    daemon.close()
+    return made(module_daemon.start(), module_daemon.home)
 
 
 def made(daemon, folder_of_both):

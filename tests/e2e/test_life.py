@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from agent_session import in_a_session
-from daemon_process import Daemon, folder_of, hurried, until
+from daemon_process import folder_of, hurried, until
 from patience import PATIENCE
 
 from memctl.client import RpcError
@@ -85,37 +85,32 @@ def test_shutdown_by_request_answers_first(daemon):
     assert daemon.process.wait(timeout=20 * PATIENCE) == 0
 
 
-def test_without_a_model_search_goes_on_by_keyword_and_says_so(tmp_path, root):
+def test_without_a_model_search_goes_on_by_keyword_and_says_so(unstarted, tmp_path, root):
     """No provider is no degradation; a model that cannot be loaded is, with its code."""
-    home = folder_of(tmp_path / "home")
+    daemon = unstarted
     models = folder_of(tmp_path / "broken-model")
-    (home / "config" / "memd").mkdir(parents=True)
-    (home / "config" / "memd" / "config.toml").write_text(f'models = ["{models}"]\n')
+    folder_of(daemon.home / "config" / "memd", {"config.toml": f'models = ["{models}"]\n'})
     (root / "memory").mkdir()
     config = root / "memory" / "config.toml"
     config.write_text(f'model = "{models}"\n')
-    daemon = Daemon(home)
     daemon.start()
-    try:
-        workspace = str(root)
-        daemon.call("workspace.add", path=workspace)
-        answer = until(lambda: (a := daemon.call("search", query="heron", workspace=workspace))["hits"] and a)
-        assert (answer["mode"], answer["degraded"]) == ("keyword", ["model-failed"])
-        assert not daemon.call("health", workspace=workspace)["ok"]
-        config.write_text("# the shipped model again\n")
-        healed = until(
-            lambda: (
-                (a := daemon.call("search", query="bird at a dam", workspace=workspace))["hits"]
-                and a["mode"] == "hybrid"
-                and a
-            )
+    workspace = str(root)
+    daemon.call("workspace.add", path=workspace)
+    answer = until(lambda: (a := daemon.call("search", query="heron", workspace=workspace))["hits"] and a)
+    assert (answer["mode"], answer["degraded"]) == ("keyword", ["model-failed"])
+    assert not daemon.call("health", workspace=workspace)["ok"]
+    config.write_text("# the shipped model again\n")
+    healed = until(
+        lambda: (
+            (a := daemon.call("search", query="bird at a dam", workspace=workspace))["hits"]
+            and a["mode"] == "hybrid"
+            and a
         )
-        assert healed["degraded"] == []
-        config.write_text('provider = "none"\n')
-        until(lambda: daemon.call("search", query="heron", workspace=workspace)["mode"] == "keyword")
-        assert daemon.call("search", query="heron", workspace=workspace)["degraded"] == []
-    finally:
-        daemon.close()
+    )
+    assert healed["degraded"] == []
+    config.write_text('provider = "none"\n')
+    until(lambda: daemon.call("search", query="heron", workspace=workspace)["mode"] == "keyword")
+    assert daemon.call("search", query="heron", workspace=workspace)["degraded"] == []
 
 
 def test_a_workspace_without_a_provider_is_ready_and_complete(daemon, root):
@@ -218,37 +213,33 @@ def test_init_changes_none_of_the_notes(daemon, tmp_path):
 
 
 @pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed: apt-get install strace")
-def test_no_socket_but_unix_sockets_is_opened_and_no_file_elsewhere_is_written(tmp_path, root):
+def test_no_socket_but_unix_sockets_is_opened_and_no_file_elsewhere_is_written(unstarted, tmp_path, root):
     """Under strace, a daemon that indexes, recalls, keeps a fact and serves MCP stays at home."""
-    home = folder_of(tmp_path / "home")
-    daemon = Daemon(home)
+    daemon = unstarted
     trace = tmp_path / "trace"
     calls = "socket,socketpair,connect,open,openat,creat,mkdir,mkdirat,rename,renameat,renameat2,symlink,link"
     command = ["strace", "-f", "-qq", "-y", "-e", f"trace={calls}", "-o", str(trace)]
-    try:
-        daemon.start(under=command, PYTHONDONTWRITEBYTECODE="1")
-        workspace = daemon.add(root)
-        until(lambda: daemon.found("bird at a dam", workspace=workspace) == ["heron.md"])
-        fact = {"topic": "birds", "title": "Storks", "content": "They come in April."}
-        daemon.call("extract_memory", workspace=workspace, **fact)
-        assert "April" in daemon.call("recall", workspace=workspace, query="return of the storks")["text"]
-        (root / "badger.md").write_text("Badgers dig setts at night.\n")
-        until(lambda: daemon.found("badgers", workspace=workspace, mode="keyword") == ["badger.md"])
-        daemon.call("index", workspace=workspace, rebuild=True)
-        [stored, found] = in_a_session(
-            daemon, root, ("extract_memory", fact), ("search_memory", {"query": "spring migration"})
-        )
-        assert not stored.is_error
-        assert found.structured_content["hits"][0]["source"]["origin"] == "agent"
-        daemon.call("shutdown")
-        daemon.process.wait(timeout=30 * PATIENCE)
-    finally:
-        daemon.close()
+    daemon.start(under=command, PYTHONDONTWRITEBYTECODE="1")
+    workspace = daemon.add(root)
+    until(lambda: daemon.found("bird at a dam", workspace=workspace) == ["heron.md"])
+    fact = {"topic": "birds", "title": "Storks", "content": "They come in April."}
+    daemon.call("extract_memory", workspace=workspace, **fact)
+    assert "April" in daemon.call("recall", workspace=workspace, query="return of the storks")["text"]
+    (root / "badger.md").write_text("Badgers dig setts at night.\n")
+    until(lambda: daemon.found("badgers", workspace=workspace, mode="keyword") == ["badger.md"])
+    daemon.call("index", workspace=workspace, rebuild=True)
+    [stored, found] = in_a_session(
+        daemon, root, ("extract_memory", fact), ("search_memory", {"query": "spring migration"})
+    )
+    assert not stored.is_error
+    assert found.structured_content["hits"][0]["source"]["origin"] == "agent"
+    daemon.call("shutdown")
+    daemon.process.wait(timeout=30 * PATIENCE)
     traced = trace.read_text(errors="replace").splitlines()
     sockets = [line for line in traced if re.search(r"\b(socket|socketpair|connect)\(", line)]
     assert set(re.findall(r"\b(?:AF|PF)_\w+", "\n".join(sockets))) == {"AF_UNIX"}
     written = {path for line in traced for path in written_paths(line)}
-    ours = (str(home), str(root), str(daemon.runtime), "/dev/")
+    ours = (str(daemon.home), str(root), str(daemon.runtime), "/dev/")
     assert any(path.startswith(str(daemon.state)) for path in written)
     assert {path for path in written if not path.startswith(ours)} == set()
 

@@ -204,27 +204,19 @@ sys.exit(daemon.run(daemon.starter(None)))
 
 
 @pytest.mark.parametrize(("jump_s", "was_set"), [(YEAR_S, True), (-YEAR_S, True), (YEAR_S, False)])
-def test_time_that_was_lost_means_one_look_and_no_timeout(tmp_path, jump_s, was_set):
-    home, root = tmp_path / "home", tmp_path / "notes"
-    home.mkdir()
-    root.mkdir()
-    (root / "heron.md").write_text("A grey bird.\n")
-    daemon = Daemon(home)
+def test_time_that_was_lost_means_one_look_and_no_timeout(unstarted, tmp_path, jump_s, was_set):
+    root = folder_of(tmp_path / "notes", {"heron.md": "A grey bird.\n"})
+    daemon = unstarted
     script = JUMPING.format(jump_s=jump_s, was_set=was_set)
-    try:
-        with daemon.log_path.open("ab") as log:
-            daemon.process = subprocess.Popen(
-                [sys.executable, "-c", script], env=daemon.environment, stderr=log
-            )
-        until(daemon.listens)
-        workspace = daemon.add(root)
-        until(lambda: '"clock_jumped"' in daemon.log())
-        for _ in range(20):
-            assert daemon.found("bird", workspace=workspace, sync=True) == ["heron.md"]
-        assert daemon.stop() == 0
-        assert daemon.log().count('"clock_jumped"') == 1
-    finally:
-        daemon.close()
+    with daemon.log_path.open("ab") as log:
+        daemon.process = subprocess.Popen([sys.executable, "-c", script], env=daemon.environment, stderr=log)
+    until(daemon.listens)
+    workspace = daemon.add(root)
+    until(lambda: '"clock_jumped"' in daemon.log())
+    for _ in range(20):
+        assert daemon.found("bird", workspace=workspace, sync=True) == ["heron.md"]
+    assert daemon.stop() == 0
+    assert daemon.log().count('"clock_jumped"') == 1
 
 
 INTERVAL_US = "1500000"  # a beat each half second
@@ -274,24 +266,17 @@ def is_possible() -> bool:
 
 
 @pytest.mark.skipif(not is_possible(), reason="needs a network namespace: unshare -n")
-def test_everything_works_without_a_network(tmp_path):
-    home, root = tmp_path / "home", tmp_path / "notes"
-    home.mkdir()
-    root.mkdir()
-    (root / "heron.md").write_text("A heron stands by the weir.\n")
-    daemon = Daemon(home)
-    try:
-        daemon.start(under=NAMESPACE)
-        assert daemon.process is not None
-        interfaces = Path(f"/proc/{daemon.process.pid}/net/dev").read_text().splitlines()[2:]
-        assert [line.split(":")[0].strip() for line in interfaces] == ["lo"]
-        workspace = daemon.add(root)
-        fact = {"topic": "birds", "title": "Storks", "content": "They come in April."}
-        assert daemon.call("extract_memory", workspace=workspace, **fact)["indexed"]
-        until(lambda: daemon.found("bird at a dam", workspace=workspace, mode="vector")[:1] == ["heron.md"])
-        assert daemon.stop() == 0
-    finally:
-        daemon.close()
+def test_everything_works_without_a_network(unstarted, tmp_path):
+    root = folder_of(tmp_path / "notes", {"heron.md": "A heron stands by the weir.\n"})
+    daemon = unstarted.start(under=NAMESPACE)
+    assert daemon.process is not None
+    interfaces = Path(f"/proc/{daemon.process.pid}/net/dev").read_text().splitlines()[2:]
+    assert [line.split(":")[0].strip() for line in interfaces] == ["lo"]
+    workspace = daemon.add(root)
+    fact = {"topic": "birds", "title": "Storks", "content": "They come in April."}
+    assert daemon.call("extract_memory", workspace=workspace, **fact)["indexed"]
+    until(lambda: daemon.found("bird at a dam", workspace=workspace, mode="vector")[:1] == ["heron.md"])
+    assert daemon.stop() == 0
 
 
 ENTRY = {"topic": "birds", "title": "Storks", "content": "They come in April."}
@@ -375,15 +360,6 @@ sys.exit(daemon.run(daemon.starter(None)))
 """
 
 
-@pytest.fixture
-def home(tmp_path):
-    """A daemon that is not started yet."""
-    folder = folder_of(tmp_path / "home")
-    daemon = Daemon(folder)
-    yield daemon
-    daemon.close()
-
-
 def run(daemon: Daemon) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         [sys.executable, "-m", "memd"],
@@ -391,11 +367,11 @@ def run(daemon: Daemon) -> "subprocess.CompletedProcess[str]":
     )  # fmt: skip
 
 
-def test_every_code_is_documented(home):
+def test_every_code_is_documented(unstarted):
     """By `memd --help`, which names no other; the unit and memctl mean the same by theirs."""
     done = subprocess.run(
         [sys.executable, "-m", "memd", "--help"],
-        env=home.environment, capture_output=True, text=True, timeout=60 * PATIENCE, check=True,
+        env=unstarted.environment, capture_output=True, text=True, timeout=60 * PATIENCE, check=True,
     )  # fmt: skip
     said = " ".join(done.stdout.split()).partition("exit codes: ")[2]
     assert {int(code) for code in re.findall(r"(?:^|, )(\d+) ", said)} == CODES
@@ -403,38 +379,40 @@ def test_every_code_is_documented(home):
     assert prevented.split() == [str(EXIT_RUNNING), str(EXIT_UNSAFE)]
 
 
-def test_a_folder_that_others_may_write_is_refused(home):
-    home.state.mkdir(parents=True)
-    home.state.chmod(0o777)
-    done = run(home)
+def test_a_folder_that_others_may_write_is_refused(unstarted):
+    unstarted.state.mkdir(parents=True)
+    unstarted.state.chmod(0o777)
+    done = run(unstarted)
     assert done.returncode == EXIT_UNSAFE
-    assert f"chmod 700 {home.state}" in done.stderr
-    assert list(home.state.iterdir()) == []
+    assert f"chmod 700 {unstarted.state}" in done.stderr
+    assert list(unstarted.state.iterdir()) == []
 
 
-def test_a_lock_that_cannot_be_written_is_told(home):
+def test_a_lock_that_cannot_be_written_is_told(unstarted):
     limited = ["sh", "-c", 'ulimit -f 0; exec "$0" -m memd', sys.executable]
-    done = subprocess.run(limited, env=home.environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(limited, env=unstarted.environment, capture_output=True, text=True, check=False)
     assert done.returncode == EXIT_UNSAFE
-    assert done.stderr.startswith(f"memd: can't write {home.state / 'lock'}: ")
+    assert done.stderr.startswith(f"memd: can't write {unstarted.state / 'lock'}: ")
     assert done.stderr.count("\n") == 1
 
 
-def test_the_socket_of_a_living_process_is_not_taken(home):
-    home.socket.parent.mkdir(mode=0o700)
+def test_the_socket_of_a_living_process_is_not_taken(unstarted):
+    unstarted.socket.parent.mkdir(mode=0o700)
     with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(home.socket))
+        listener.bind(str(unstarted.socket))
         listener.listen()
-        done = run(home)
-        assert home.socket.is_socket()
+        done = run(unstarted)
+        assert unstarted.socket.is_socket()
     assert done.returncode == EXIT_UNSAFE
     assert "belongs to another living process" in done.stderr
 
 
-def test_a_loop_that_hangs_while_it_stops_is_ended(home):
-    with home.log_path.open("ab") as log:
-        home.process = subprocess.Popen([sys.executable, "-c", STUCK], env=home.environment, stderr=log)
-    until(home.listens)
-    home.process.send_signal(signal.SIGTERM)
-    assert home.process.wait(timeout=30 * PATIENCE) == life.EXIT_HURRIED
-    assert "in never_ends" in home.log()
+def test_a_loop_that_hangs_while_it_stops_is_ended(unstarted):
+    with unstarted.log_path.open("ab") as log:
+        unstarted.process = subprocess.Popen(
+            [sys.executable, "-c", STUCK], env=unstarted.environment, stderr=log
+        )
+    until(unstarted.listens)
+    unstarted.process.send_signal(signal.SIGTERM)
+    assert unstarted.process.wait(timeout=30 * PATIENCE) == life.EXIT_HURRIED
+    assert "in never_ends" in unstarted.log()

@@ -199,14 +199,9 @@ def test_a_rebuild_in_a_pause_keeps_the_vectors_there_are(daemon: Daemon, root: 
     assert daemon.call("status")["workspaces"][0]["vectors"] == 1
 
 
-@pytest.fixture
-def root_of_debug(tmp_path):
-    return folder_of(tmp_path / "notes", {"heron.md": "# Heron\n\nA grey bird that stands by the weir.\n"})
-
-
-def test_it_tells_versions_lag_requests_and_file_events(daemon, root_of_debug):
-    workspace = daemon.add(root_of_debug)
-    (root_of_debug / "otter.md").write_text("An otter.\n")
+def test_it_tells_versions_lag_requests_and_file_events(daemon, root):
+    workspace = str(root)
+    (root / "otter.md").write_text("An otter.\n")
     until(lambda: daemon.found("otter", workspace=workspace, mode="keyword"))
     told = json.loads(daemon.memctl("status", "--debug", "--lag", "0.1", "-w", workspace).stdout)
     assert told["telemetry_disabled"] is True
@@ -217,8 +212,8 @@ def test_it_tells_versions_lag_requests_and_file_events(daemon, root_of_debug):
     assert told["descriptors"] > 3
 
 
-def test_it_can_be_read(daemon, root_of_debug):
-    workspace = daemon.add(root_of_debug)
+def test_it_can_be_read(daemon, root):
+    workspace = str(root)
     for _ in range(3):
         daemon.call("search", query="weir heron", workspace=workspace)
     lines = daemon.memctl("status", "--debug", "--lag", "0").stdout.splitlines()
@@ -231,11 +226,11 @@ def test_it_can_be_read(daemon, root_of_debug):
     assert max(map(len, lines)) < 2_000
 
 
-def test_it_names_no_file_unless_one_workspace_is_asked_about(daemon, root_of_debug):
+def test_it_names_no_file_unless_one_workspace_is_asked_about(daemon, root):
     """Nor a word of a query or a note, ever."""
-    workspace = daemon.add(root_of_debug)
+    workspace = str(root)
     daemon.call("search", query="weir heron", workspace=workspace)
-    (root_of_debug / "secretname.md").write_text("secretword\n")
+    (root / "secretname.md").write_text("secretword\n")
     until(lambda: daemon.found("secretword", workspace=workspace, mode="keyword"))
     everything = daemon.memctl("status", "--debug", "--lag", "0.0").stdout
     assert "secretname" not in everything

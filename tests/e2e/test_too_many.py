@@ -60,41 +60,36 @@ def test_a_thousand_idle_connections_leave_room(daemon):
 
 
 @needs_proc
-def test_with_few_descriptors_all_are_answered_and_notes_are_still_read(tmp_path):
-    home = folder_of(tmp_path / "home")
+def test_with_few_descriptors_all_are_answered_and_notes_are_still_read(unstarted, tmp_path):
     root = folder_of(tmp_path / "notes", {"heron.md": "A grey bird.\n"})
-    daemon = Daemon(home)
-    try:
-        daemon.start(under=("sh", "-c", 'ulimit -n 64; exec "$@"', "sh"))
-        daemon.add(root)
-        until(lambda: daemon.call("search", query="heron")["mode"] == "hybrid")
-        time.sleep(0.2)
-        before = daemon.descriptors()
-        with ExitStack() as opened:
-            peers = [knock(daemon, opened, "subscribe") for _ in range(100)]
-            told = [heard(peer) for peer in peers]
-            assert set(told) == {SERVED, BUSY}
-            assert told.count(SERVED) >= 4
-            (root / "otter.md").write_text("It slides.\n")
-            first = peers[0]
-            first.sendall(pack(Request(2, "search", {"query": "slides", "sync": True, "mode": "keyword"})))
-            reader, answers = Decoder(ANSWERS), []
-            while not answers:  # events come as well
-                answers = [one for one in reader.feed(first.recv(1 << 16)) if isinstance(one, Response)]
-            [answer] = answers
-            assert [hit["path"] for hit in answer.result["hits"]] == ["otter.md"]
-        with ExitStack() as opened:  # who says nothing waits for room, or holds it for a while
-            for _ in range(60):
-                silent = opened.enter_context(socket.socket(socket.AF_UNIX))
-                silent.connect(str(daemon.socket))
-            time.sleep(0.3)
-            used_s = daemon.cpu_s()
-            time.sleep(1.5)
-            assert daemon.cpu_s() - used_s < 0.5
-            assert daemon.descriptors() < 64
-        # The scrub has read by a connection of its own since: SQLite keeps its descriptor for the next one.
-        until(lambda: daemon.descriptors() <= before + 1)
-        assert daemon.call("health")["ok"]
-        assert daemon.process.poll() is None
-    finally:
-        daemon.close()
+    daemon = unstarted.start(under=("sh", "-c", 'ulimit -n 64; exec "$@"', "sh"))
+    daemon.add(root)
+    until(lambda: daemon.call("search", query="heron")["mode"] == "hybrid")
+    time.sleep(0.2)
+    before = daemon.descriptors()
+    with ExitStack() as opened:
+        peers = [knock(daemon, opened, "subscribe") for _ in range(100)]
+        told = [heard(peer) for peer in peers]
+        assert set(told) == {SERVED, BUSY}
+        assert told.count(SERVED) >= 4
+        (root / "otter.md").write_text("It slides.\n")
+        first = peers[0]
+        first.sendall(pack(Request(2, "search", {"query": "slides", "sync": True, "mode": "keyword"})))
+        reader, answers = Decoder(ANSWERS), []
+        while not answers:  # events come as well
+            answers = [one for one in reader.feed(first.recv(1 << 16)) if isinstance(one, Response)]
+        [answer] = answers
+        assert [hit["path"] for hit in answer.result["hits"]] == ["otter.md"]
+    with ExitStack() as opened:  # who says nothing waits for room, or holds it for a while
+        for _ in range(60):
+            silent = opened.enter_context(socket.socket(socket.AF_UNIX))
+            silent.connect(str(daemon.socket))
+        time.sleep(0.3)
+        used_s = daemon.cpu_s()
+        time.sleep(1.5)
+        assert daemon.cpu_s() - used_s < 0.5
+        assert daemon.descriptors() < 64
+    # The scrub has read by a connection of its own since: SQLite keeps its descriptor for the next one.
+    until(lambda: daemon.descriptors() <= before + 1)
+    assert daemon.call("health")["ok"]
+    assert daemon.process.poll() is None

@@ -71,11 +71,6 @@ def test_a_search_with_sync_sees_every_file_that_was_closed_before_it(daemon, ro
     assert daemon.found("quokka1x", workspace=workspace, mode="keyword") == []
 
 
-def test_without_sync_an_answer_says_nothing_of_it(daemon, root):
-    workspace = daemon.add(root)
-    assert "synced" not in daemon.call("search", query="heron1", workspace=workspace)
-
-
 def test_a_vector_search_with_sync_waits_for_the_vector(daemon, root):
     """Meaning follows words; who asks for meaning alone waits for it."""
     workspace = daemon.add(root)
@@ -208,22 +203,18 @@ def test_a_mass_deletion_is_held_until_somebody_says_that_it_is_meant(own_daemon
     assert traces("heron7 ", own_daemon.state) == []
 
 
-def test_with_too_few_watches_it_says_so_and_looks_itself(tmp_path, root):
+def test_with_too_few_watches_it_says_so_and_looks_itself(unstarted, root):
     """60 folders and 40 watches: degraded at once, and nothing is missed for more than a minute."""
-    daemon = Daemon(tmp_path)
-    try:
-        daemon.start(under=["unshare", "-Ur", "sh", "-c", LIMITED, "sh"])
-        workspace = daemon.add(root)
-        for number in range(60):
-            (root / f"folder{number}").mkdir()
-        until(lambda: status(daemon)["watching"] == "polling", 10)
-        assert "max_user_watches" in " ".join(status(daemon)["errors"])
-        for number in range(60):
-            (root / f"folder{number}" / "note.md").write_text(f"The plover{number} runs.\n")
-        until(lambda: status(daemon)["sources"] == NOTES + 60, 60)
-        assert daemon.found("plover59", workspace=workspace, mode="keyword") == ["folder59/note.md"]
-    finally:
-        daemon.close()
+    daemon = unstarted.start(under=["unshare", "-Ur", "sh", "-c", LIMITED, "sh"])
+    workspace = daemon.add(root)
+    for number in range(60):
+        (root / f"folder{number}").mkdir()
+    until(lambda: status(daemon)["watching"] == "polling", 10)
+    assert "max_user_watches" in " ".join(status(daemon)["errors"])
+    for number in range(60):
+        (root / f"folder{number}" / "note.md").write_text(f"The plover{number} runs.\n")
+    until(lambda: status(daemon)["sources"] == NOTES + 60, 60)
+    assert daemon.found("plover59", workspace=workspace, mode="keyword") == ["folder59/note.md"]
 
 
 def test_a_root_that_is_deleted_and_made_again_is_watched_again(daemon, root):

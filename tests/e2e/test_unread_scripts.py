@@ -7,7 +7,7 @@ import json
 import signal
 
 import pytest
-from daemon_process import Daemon, folder_of, until
+from daemon_process import folder_of, until
 
 from memd.embedding.model import FOLDER
 
@@ -23,17 +23,11 @@ UNREAD = ["ja.md", "ko.md", "ru.md", "zh.md"]
 
 
 @pytest.fixture(scope="module")
-def notes(tmp_path_factory):
+def notes(module_daemon):
     """A running daemon with these notes, wholly searchable; for tests that only read."""
-    home = tmp_path_factory.mktemp("scripts")
-    root = folder_of(home / "notes")
-    for name, text in NOTES.items():
-        (root / name).write_text(text)
-    daemon = Daemon(home)
-    daemon.start()
-    yield daemon, daemon.add(root)
+    daemon = module_daemon.start()
+    yield daemon, daemon.add(folder_of(daemon.home / "notes", NOTES))
     assert daemon.untruths() == []
-    daemon.close()
 
 
 def status_of(daemon, root):
@@ -81,55 +75,39 @@ def test_an_entry_in_such_a_script_is_stored_at_once(daemon, tmp_path):
     assert [note["path"] for note in stored["similar"]] == ["old.md"]
 
 
-def test_init_names_the_share(tmp_path):
-    home = tmp_path / "home"
-    for name in ("mixed", "english"):
-        (home / name).mkdir(parents=True)
-    for name, text in NOTES.items():
-        (home / "mixed" / name).write_text(text)
-    (home / "english" / "en.md").write_text(NOTES["en.md"])
-    daemon = Daemon(home)
-    try:
-        said = daemon.memctl("init", str(home / "mixed")).stdout
-        assert "67 % of these notes are in a script or language that the model does not read" in said
-        assert "pip install ./models, then memctl models use multilingual -w " in said
-        assert "does not read" not in daemon.memctl("init", str(home / "english")).stdout
-    finally:
-        daemon.close()
+def test_init_names_the_share(unstarted, tmp_path):
+    mixed, english = folder_of(tmp_path / "mixed", NOTES), tmp_path / "english"
+    folder_of(english, {"en.md": NOTES["en.md"]})
+    said = unstarted.memctl("init", str(mixed)).stdout
+    assert "67 % of these notes are in a script or language that the model does not read" in said
+    assert "pip install ./models, then memctl models use multilingual -w " in said
+    assert "does not read" not in unstarted.memctl("init", str(english)).stdout
 
 
-def test_the_key_scripts_decides_for_a_model_that_memd_does_not_know(tmp_path):
+def test_the_key_scripts_decides_for_a_model_that_memd_does_not_know(unstarted):
     """Read again with SIGHUP: what it reads now waits, what it does not read any more loses its vector."""
-    home = tmp_path / "home"
-    root = home / "notes"
-    (root / "memory").mkdir(parents=True)
-    for name, text in NOTES.items():
-        (root / name).write_text(text)
+    home = unstarted.home
     model = folder_of(home / "model")
     for name in ("model.onnx", "tokenizer.json"):
         (model / name).symlink_to(FOLDER / name)
-    (root / "memory" / "config.toml").write_text(f"model = {json.dumps(str(model))}\n")
+    config = f"model = {json.dumps(str(model))}\n"
+    root = folder_of(home / "notes", NOTES | {"memory/config.toml": config})
     mine = home / "config" / "memd" / "config.toml"
     mine.parent.mkdir(parents=True)
     mine.write_text(f"models = [{json.dumps(str(model))}]\n")
-    daemon = Daemon(home)
-    daemon.start()
-    try:
-        daemon.add(root)
-        assert status_of(daemon, str(root))["unreadable"] == 0
-        for scripts, unreadable in (
-            (["Latin", "Cyrillic"], 3),
-            (["Latin"], 4),
-            (["Latin", "Han", "Hangul"], 1),
-        ):
-            mine.write_text(f"models = [{json.dumps(str(model))}]\nscripts = {json.dumps(scripts)}\n")
-            daemon.process.send_signal(signal.SIGHUP)
+    daemon = unstarted.start()
+    daemon.add(root)
+    assert status_of(daemon, str(root))["unreadable"] == 0
+    for scripts, unreadable in (
+        (["Latin", "Cyrillic"], 3),
+        (["Latin"], 4),
+        (["Latin", "Han", "Hangul"], 1),
+    ):
+        mine.write_text(f"models = [{json.dumps(str(model))}]\nscripts = {json.dumps(scripts)}\n")
+        daemon.process.send_signal(signal.SIGHUP)
 
-            def settled(expected=unreadable):
-                known = status_of(daemon, str(root))
-                return known.get("unreadable") == expected and known["vectors"] == 6 - expected
+        def settled(expected=unreadable):
+            known = status_of(daemon, str(root))
+            return known.get("unreadable") == expected and known["vectors"] == 6 - expected
 
-            assert until(settled)
-            assert daemon.untruths() == []
-    finally:
-        daemon.close()
+        assert until(settled)

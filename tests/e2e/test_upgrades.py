@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from daemon_process import Daemon, until
-from model_server import ModelServer
 from traces import traces
 
 from memctl import exits
@@ -146,18 +145,10 @@ INSERT INTO vectors VALUES (0, x'01', 1), (1, x'02', 2);
 """
 
 
-@pytest.fixture
-def server_of_first_version():
-    """A server_of_first_version with a model, which embeds no note until it is told to."""
-    server_of_first_version = ModelServer()
-    server_of_first_version.only_queries = True
-    yield server_of_first_version
-    server_of_first_version.stop()
-
-
-def test_its_index_is_rebuilt_and_its_workspace_is_known(daemon, server_of_first_version, tmp_path):
+def test_its_index_is_rebuilt_and_its_workspace_is_known(daemon, server, tmp_path):
     root = tmp_path / "notes"
-    server_of_first_version.make_workspace(daemon, root)
+    server.only_queries = True
+    server.make_workspace(daemon, root)
     daemon.stop()
     index = _put_back(daemon, root)
     assert (index / "index.db").is_file()
@@ -165,8 +156,8 @@ def test_its_index_is_rebuilt_and_its_workspace_is_known(daemon, server_of_first
     assert [one["root"] for one in daemon.call("workspace.list")["workspaces"]] == [str(root)]
     until(lambda: daemon.found("weir", workspace=str(root), mode="keyword"))
     assert "memd was updated: the index is being rebuilt" in daemon.memctl("status").stdout
-    server_of_first_version.only_queries = False
-    server_of_first_version.answer_again()
+    server.only_queries = False
+    server.answer_again()
     daemon.call("index", workspace=str(root))
     [facts] = daemon.call("status")["workspaces"]
     assert (facts["sources"], facts["vectors"]) == (2, 2)
