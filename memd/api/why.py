@@ -188,9 +188,8 @@ async def _stage(workspaces: Workspaces, opened: OpenWorkspace, found: Diagnosis
 
 def _stored(opened: OpenWorkspace, path: str) -> tuple[bytes | None, bool]:
     """Return, in the writing thread, the indexed hash, and whether the path was indexed before."""
-    writer = opened.index.writer
-    stamp = writer.stamp(path)
-    return stamp[1] if stamp else None, writer.gone_hash(path) is not None
+    _, digest, is_live = opened.index.writer.stamp(path) or (None, None, True)
+    return digest if is_live else None, not is_live
 
 
 def _reason(opened: OpenWorkspace, found: Diagnosis) -> str:

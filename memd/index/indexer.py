@@ -207,8 +207,7 @@ class Indexer:
             if isinstance(found, SourceText) and not reading.put_off:
                 with self._alone(reading, "comparing"):
                     known = self._index.writer.stamp(reading.path)
-                    same = known is not None and known[1] == found.hash
-                    reading.wanted = not same and self._index.writer.gone_hash(reading.path) != found.hash
+                    reading.wanted = known is None or known[1] != found.hash
 
     def prepare(
         self, readings: list[Reading], *, stop: float | None = None, parse: Prepare | None = None
@@ -338,11 +337,11 @@ class Indexer:
         stamp = _kept_stamp(reading)
         known = self._index.writer.stamp(path)
         if known is not None and known[1] == found.hash:
-            if known[0] != stamp:
+            if not known[2]:
+                changes.restore(path, stamp)
+                done.indexed.append(path)
+            elif known[0] != stamp:
                 self._index.writer.put_stamp(path, stamp)
-        elif self._index.writer.gone_hash(path) == found.hash:
-            changes.restore(path, stamp)
-            done.indexed.append(path)
         elif reading.prepared is not None:
             changes.put(reading.prepared, reading.staged)
             done.indexed.append(path)

@@ -43,17 +43,12 @@ class Writer(Database):
 
     # What is known
 
-    def stamp(self, path: str) -> tuple[FileStamp, bytes] | None:
-        """Return the stamp and content hash of a live source, None if there is none."""
+    def stamp(self, path: str) -> tuple[FileStamp, bytes, bool] | None:
+        """Return the stamp and content hash of a source, and whether it is live; None if there is none."""
         found = self.run(
-            f"SELECT hash, {STAMP_COLUMNS} FROM sources WHERE path = ? AND gone_at IS NULL", (path,)
+            f"SELECT hash, gone_at IS NULL, {STAMP_COLUMNS} FROM sources WHERE path = ?", (path,)
         )
-        return (FileStamp(*found[0][1:]), found[0][0]) if found else None
-
-    def gone_hash(self, path: str) -> bytes | None:
-        """Return the content hash of a gone source, None if there is none."""
-        found = self.run("SELECT hash FROM sources WHERE path = ? AND gone_at IS NOT NULL", (path,))
-        return found[0][0] if found else None
+        return (FileStamp(*found[0][2:]), found[0][0], bool(found[0][1])) if found else None
 
     def paths(self, folder: str = "") -> dict[str, FileStamp]:
         """Return path → stamp of every live source, or of those in one folder ("a/b/")."""
