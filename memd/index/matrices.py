@@ -187,9 +187,7 @@ class Matrices:
             more = True
             while more:
                 with self._database.transaction():
-                    more = self.vectors.drop_some_rows(number)
-                    if not more:
-                        self.vectors.drop_matrix(number)
+                    more = self.vectors.drop_some(number)
                 yield
 
     def forget_rows(self, matrix: int, rows: Sequence[int]) -> int:

@@ -96,10 +96,6 @@ class VectorTable:
             (matrix,),
         )
 
-    def drop_matrix(self, matrix: int) -> None:
-        """Delete the record of a matrix without rows."""
-        self._database.run("DELETE FROM matrices WHERE number = ?", (matrix,))
-
     # Rows
 
     def crcs(self, matrix: int) -> list[tuple[int, int]]:
@@ -129,8 +125,8 @@ class VectorTable:
         )
         return len(dropped)
 
-    def drop_some_rows(self, matrix: int) -> bool:
-        """Drop a slice of a matrix's rows; return False when none is left."""
+    def drop_some(self, matrix: int) -> bool:
+        """Drop a slice of a matrix's rows, at the end its record; return False when nothing is left."""
         self._database.run(
             """
             DELETE FROM vectors WHERE (matrix, hash) IN
@@ -138,7 +134,10 @@ class VectorTable:
             """,
             (matrix, SLICE_ROWS),
         )
-        return self.has_rows(matrix)
+        if self.has_rows(matrix):
+            return True
+        self._database.run("DELETE FROM matrices WHERE number = ?", (matrix,))
+        return False
 
     def has_rows(self, matrix: int) -> bool:
         """Return whether a matrix has any row."""

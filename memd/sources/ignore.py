@@ -482,7 +482,11 @@ class Rules:
         own = self._own.last_word(path)
         if own is not None:
             return own
-        return self._named_by_git(folder, path) and not self._is_tracked(path)
+        if not self._named_by_git(folder, path):
+            return False
+        # What git tracks stays, whatever .gitignore says by now: a file, or one in a folder ("a/b/").
+        tracked = self._repository(path.rstrip("/").rpartition("/")[0])
+        return path not in tracked.files and path not in tracked.folders
 
     def _named_by_git(self, folder: Folder, path: str) -> bool:
         for cut, patterns in _speaking(folder, path):
@@ -490,11 +494,6 @@ class Rules:
             if verdict is not None:
                 return verdict
         return folder.is_ignored
-
-    def _is_tracked(self, path: str) -> bool:
-        """Return whether git tracks a file, or one in a folder ("a/b/"), whatever .gitignore says by now."""
-        tracked = self._repository(path.rstrip("/").rpartition("/")[0])
-        return path in tracked.files or path in tracked.folders
 
     def _repository(self, folder: str) -> Tracked:
         """Return what git tracks in the repository around a folder; read once, when a rule names a path."""

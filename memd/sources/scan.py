@@ -11,7 +11,7 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from hashlib import blake2b
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 from memd.errors import StorageError
@@ -304,7 +304,8 @@ def look(root: Path, path: str, rules: Rules, *, now_ns: int) -> SourceText | Re
     """
     if "\0" in path or not os.path.lexists(root / path):
         return None
-    for place in _folders_above(path):
+    for above in reversed(PurePosixPath(path).parents[:-1]):
+        place = str(above)
         if os.path.islink(root / place):  # noqa: PTH114 - Path's raises for a name that is too long
             return Refusal("folder-link", place)
     if os.path.isdir(root / path):  # noqa: PTH112
@@ -320,8 +321,3 @@ def refusal_text(refused: Refusal, path: str) -> str:
     what = "it" if refused.place == path else refused.place
     rule = f" by {refused.rule}" if refused.rule else ""
     return f"{what} {WHY_NOT[refused.reason]}{rule}"
-
-
-def _folders_above(path: str) -> list[str]:
-    names = path.split("/")[:-1]
-    return ["/".join(names[: count + 1]) for count in range(len(names))]

@@ -322,7 +322,8 @@ class EmbedLoop:
             if not (await self._adopt_old(embedder) or await self._adopt_sidecars(embedder, waiting)):
                 break
         vectors = asyncio.create_task(self._vectors(texts, embedder.model_id))
-        vectors.add_done_callback(_note_seen)  # after a failure, the next one is not awaited
+        # After a failure, the next one is not awaited: its error counts as seen.
+        vectors.add_done_callback(lambda task: task.cancelled() or task.exception())
         return _TextBatch(texts, vectors)
 
     def _read_next(
@@ -364,8 +365,3 @@ class EmbedLoop:
             for piece in pieces:  # after a failure the rest is not needed
                 piece.cancel()
         return [vector for piece in done for vector in piece]
-
-
-def _note_seen(task: asyncio.Task[Any]) -> None:
-    if not task.cancelled():
-        task.exception()

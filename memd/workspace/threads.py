@@ -6,10 +6,11 @@ the disk before it is indexed. One write at a time per root. For the event loop'
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,7 +24,7 @@ READ_THREADS = 2  # concurrent queries: memory bandwidth limits a search; more d
 TURN_S = 0.05  # about ten searches
 
 T = TypeVar("T")
-Run = Callable[..., Awaitable[Any]]  # runs work in another thread
+Run = Callable[..., Coroutine[Any, Any, Any]]  # runs work in another thread
 
 CLOSING_S = 5.0  # for an entry to be written while the daemon stops; a disk that takes longer hangs
 
@@ -52,25 +53,16 @@ class Threads:
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="writer")
         self._readers = ThreadPoolExecutor(READ_THREADS, thread_name_prefix="reader")
         self._turn = threading.Lock()
+        self.write: Run = partial(_run, self._writer)  # runs work in the writer thread
         # One thread each: small notes do not wait for large ones, and two parses do not delay a search.
         self._parser = ThreadPoolExecutor(1, thread_name_prefix="parser")
         self._large_parser = ThreadPoolExecutor(1, thread_name_prefix="large-parser")
-
-    async def write(self, work: Callable[..., Any], *args: Any) -> Any:
-        """Run *work* in the writer thread."""
-        return await _run(self._writer, work, args)
-
-    async def parse(self, work: Callable[..., Any], *args: Any) -> Any:
-        """Run *work* in the thread that reads and parses small notes."""
-        return await _run(self._parser, work, args)
-
-    async def parse_large(self, work: Callable[..., Any], *args: Any) -> Any:
-        """Run *work* in the thread that waits for the process that parses large notes."""
-        return await _run(self._large_parser, work, args)
+        self.parse: Run = partial(_run, self._parser)  # runs work in the thread of small notes
+        self.parse_large: Run = partial(_run, self._large_parser)  # while a process parses a large one
 
     async def read(self, work: Callable[..., T], *args: Any) -> T:
         """Run *work* in a reading thread."""
-        return await _run(self._readers, work, args)
+        return await _run(self._readers, work, *args)
 
     @contextmanager
     def turn(self) -> Iterator[None]:
@@ -101,7 +93,7 @@ class Threads:
         self._readers.shutdown(wait=True)
 
 
-async def _run(executor: ThreadPoolExecutor, work: Callable[..., T], args: tuple[Any, ...]) -> T:
+async def _run(executor: ThreadPoolExecutor, work: Callable[..., T], *args: Any) -> T:
     return await asyncio.get_running_loop().run_in_executor(executor, _translating, work, *args)
 
 
