@@ -56,7 +56,7 @@ def main() -> None:
     parts: dict[str, Callable[[str], Any]] = {
         "a query: word pieces": lambda text: tokenizer.ids(text, LIMITS.max_tokens),
         "a query: word pieces and model": embedder.embed_query,
-        "a query: the same through the queue": lambda text: queue.embed_query(text, QUERY_TIMEOUT_S),
+        "a query: the same through the queue": lambda text: queue.embed_queries([text], QUERY_TIMEOUT_S)[0],
     }
     taken = {what: one_by_one(part, queries) for what, part in parts.items()}
     queue.close()

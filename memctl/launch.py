@@ -76,7 +76,12 @@ def ensure_daemon(*, command: Sequence[str] | None = None, timeout_s: float = ST
     except PathError as error:
         raise MustMendError(str(error)) from error
     if systemd.managed():
-        return _start_by_systemd(deadline)
+        systemd.systemctl("start", systemd.SOCKET)
+        if connected := _connected():
+            return connected
+        # The unit is active, but its socket file was removed.
+        systemd.systemctl("restart", systemd.SOCKET)
+        return _connect_until(deadline)
     if runtime_dir := systemd.unnamed_runtime_dir():
         raise Unreachable(
             "systemd starts memd for you, and XDG_RUNTIME_DIR is not set: "
@@ -199,15 +204,6 @@ def _ended_older(client: Client) -> bool:
     except Unreachable:  # another memctl has stopped it
         pass
     return _wait_for_end(holder.pid, STOP_TIMEOUT_S)
-
-
-def _start_by_systemd(deadline: float) -> Client:
-    systemd.systemctl("start", systemd.SOCKET)
-    if connected := _connected():
-        return connected
-    # The unit is active, but its socket file was removed.
-    systemd.systemctl("restart", systemd.SOCKET)
-    return _connect_until(deadline)
 
 
 @contextmanager

@@ -259,12 +259,10 @@ def normalized(form: Literal["NFC", "NFKC"], text: str) -> str:
     if text.isascii():
         return text
     sample = "".join("m" if unicodedata.combining(character) else "." for character in text[::_STRIDE])
-    return unicodedata.normalize(form, _runs().sub(_in_order, text) if "mmm" in sample else text)
-
-
-def _in_order(run: re.Match[str]) -> str:
-    # A stable sort is Unicode's canonical ordering: marks of one class keep their order.
-    return "".join(sorted(run[0], key=unicodedata.combining))
+    if "mmm" in sample:
+        # A stable sort is Unicode's canonical ordering: marks of one class keep their order.
+        text = _runs().sub(lambda run: "".join(sorted(run[0], key=unicodedata.combining)), text)
+    return unicodedata.normalize(form, text)
 
 
 @functools.cache

@@ -58,7 +58,7 @@ class MemdQueue(Embedder):
         return np.frombuffer(b"".join(self._queue.embed_documents(texts)), "<f4").reshape(len(texts), -1)
 
     def _query(self, text: str) -> Any:
-        return self._queue.embed_query(text, QUERY_TIMEOUT_S)
+        return self._queue.embed_queries([text], QUERY_TIMEOUT_S)[0]
 
 
 class BareSession(Embedder):

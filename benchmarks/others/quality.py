@@ -108,7 +108,7 @@ def _embedded(texts: list[str], asked: list[str], folder: Path) -> tuple[Path, d
     sys.stderr.write(f"embedding {len(texts):,} chunks\n")
     queue = EmbeddingQueue(OnnxEmbedder)
     rows = np.frombuffer(b"".join(queue.embed_documents(texts)), "<f4").reshape(len(texts), -1)
-    vectors = {text: np.frombuffer(queue.embed_query(text, 60.0), "<f4") for text in asked}
+    vectors = {text: np.frombuffer(queue.embed_queries([text], 60.0)[0], "<f4") for text in asked}
     queue.close()
     np.save(folder / "vectors.npy", rows)
     return folder / "vectors.npy", {text: Question(text, vector) for text, vector in vectors.items()}

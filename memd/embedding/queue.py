@@ -270,10 +270,6 @@ class EmbeddingQueue(Keeper):
             self.doubt(embedder)
             raise as_unavailable(error) from error
 
-    def embed_query(self, text: str, timeout_s: float) -> bytes:
-        """Return the vector of one text. Blocks and raises as `embed_queries` does."""
-        return self.embed_queries([text], timeout_s)[0]
-
     def submit_documents(self, texts: Sequence[str], *, model_id: str) -> "list[Future[list[bytes]]]":
         """Return futures of PIECE_TEXTS texts each, in order; a model other than *model_id* is an error.
 

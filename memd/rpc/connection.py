@@ -142,10 +142,6 @@ class Exchange:
     timer: asyncio.TimerHandle | None = None
     goes_on: str = ""  # the work of its method that continues after the deadline
 
-    def say_goes_on(self, what: str) -> None:
-        """Note the work that continues after the deadline."""
-        self.goes_on = what
-
 
 def budget_s(request: Request, own_s: float | None) -> float | None:
     """Return the time limit of a request: a client may lower its method's limit, never raise it."""
@@ -430,7 +426,7 @@ class Connection(asyncio.Protocol):
         deadline = None if most_s is None else exchange.started + most_s
         call = Call(
             request.id, self._client, deadline, partial(self._notify, exchange), self._follow,
-            left=self.closed.done, outlives=exchange.say_goes_on, started=exchange.started,
+            left=self.closed.done, outlives=partial(setattr, exchange, "goes_on"), started=exchange.started,
         )  # fmt: skip
         task = asyncio.ensure_future(self._in_turn(exchange, call))
         if most_s is not None:

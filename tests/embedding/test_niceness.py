@@ -49,7 +49,7 @@ def test_notes_are_embedded_at_low_priority_and_queries_are_not() -> None:
     model, own = Watched(), niceness(threading.get_native_id())
     queue = EmbeddingQueue(lambda: model)
     queue.embed_documents([f"note {number}" for number in range(200)])
-    queue.embed_query("heron", timeout_s=10 * PATIENCE)
+    queue.embed_queries(["heron"], timeout_s=10 * PATIENCE)[0]
     for _ in range(20):
         queue.queries(["otter"], timeout_s=10 * PATIENCE).result()
     queue.close()

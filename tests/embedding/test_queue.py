@@ -113,7 +113,7 @@ def test_a_query_does_not_wait_for_documents(made):
     queue.ready()
     indexing = threading.Thread(target=queue.embed_documents, args=([f"note {n}" for n in range(50)],))
     indexing.start()
-    assert queue.embed_query("tabs", 5) == WordHashEmbedder().embed_query("tabs")
+    assert queue.embed_queries(["tabs"], 5)[0] == WordHashEmbedder().embed_query("tabs")
     assert embedder.order == ["? tabs"]
     embedder.open.set()
     indexing.join()
@@ -147,7 +147,7 @@ def test_a_query_on_the_real_model_overtakes_indexing(made):
     indexing = threading.Thread(target=queue.embed_documents, args=(chunks,))
     indexing.start()
     time.sleep(0.1)
-    queue.embed_query("breast cancer gene", 10)
+    queue.embed_queries(["breast cancer gene"], 10)[0]
     assert indexing.is_alive()
     indexing.join()
 
@@ -168,7 +168,7 @@ def test_while_the_model_loads_a_query_hears_it_at_once(made):
     assert queue.embedder_or_none() is None
     threading.Timer(0.05, go.set).start()
     assert len(queue.embed_documents(["a", "b", "c"])) == 3
-    assert (queue.state, queue.reason, len(queue.embed_query("tabs", 5))) == ("ready", None, 256)
+    assert (queue.state, queue.reason, len(queue.embed_queries(["tabs"], 5)[0])) == ("ready", None, 256)
 
 
 def test_a_load_that_fails_is_tried_again(made):
@@ -188,7 +188,7 @@ def test_a_load_that_fails_is_tried_again(made):
     until(lambda: queue.state == "ready")
     assert seen == [("loading", "model-loading"), ("failed", "model-failed"), ("failed", "numpy-missing")]
     assert queue.error is None
-    assert len(queue.embed_query("tabs", 5)) == 256
+    assert len(queue.embed_queries(["tabs"], 5)[0]) == 256
 
 
 def test_a_provider_that_fails_heals(made):
@@ -248,7 +248,7 @@ def test_a_slow_model_is_given_up_in_time(made):
     assert caught.value.reason == "model-slow"
     embedder.open_query.set()
     until(lambda: not queue._hangs)
-    assert len(queue.embed_query("tabs", 5)) == 256
+    assert len(queue.embed_queries(["tabs"], 5)[0]) == 256
 
 
 def test_a_model_of_this_process_embeds_where_it_is_asked(made):
