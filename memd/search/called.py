@@ -150,7 +150,7 @@ def aliased(view: View, text: str, day: str = "") -> dict[int, bool]:
         return {}
 
     def named(key: str) -> Iterator[int]:
-        return (source for source, _, _ in view.reader.each(WHO, (key,)))
+        return (row[0] for row in view.reader.each(WHO, (key,)))
 
     found: dict[int, bool] = {}
     for word, number in numbered(text):
