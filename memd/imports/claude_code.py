@@ -102,7 +102,7 @@ def _turns(
             parents.setdefault(uuid, parent)
             if not known and not is_subagent:
                 known.update(_copied(path))
-            if (first := _first_id(record)) in known:
+            if (first := _first_id(record, path.parent)) in known:
                 continue
             known.add(first)
         recorded = recorded or text(record.get("sessionId"))
@@ -203,15 +203,29 @@ def _chain(path: Path) -> Iterator[tuple[str, bool]]:
     """Yield the id of each record of a session, once, and whether it is marked as a copy."""
     known: set[str] = set()
     for record in objects(path, Problems(), lambda _: None, path.parent):
-        first = _first_id(record)
+        first = _first_id(record, path.parent)
         if first and first not in known:
             known.add(first)
             yield first, record.get("sessionKind") == _BACKGROUND or "forkedFrom" in record
 
 
-def _first_id(record: dict[str, object]) -> str:
-    """Return the id that a record had where it was written first: a branch may have given it another."""
-    return text(fields(record.get("forkedFrom")).get("messageUuid")) or text(record.get("uuid"))
+def _first_id(record: dict[str, object], folder: Path, steps: int = 8) -> str:
+    """Return the id that a record had where it was written first: each branch may give it another."""
+    origin = fields(record.get("forkedFrom"))
+    uuid, session = text(origin.get("messageUuid")), text(origin.get("sessionId"))
+    if steps and is_session_id(session):
+        uuid = _renamed(folder / f"{session}.jsonl", steps - 1).get(uuid, uuid)
+    return uuid or text(record.get("uuid"))
+
+
+@lru_cache(64)
+def _renamed(path: Path, steps: int) -> dict[str, str]:
+    """Return the ids that a branch gave to records of another session → the first ones."""
+    with suppress(OSError):
+        every = objects(path, Problems(), lambda _: None, path.parent)
+        copied = (record for record in every if "forkedFrom" in record)
+        return {text(record.get("uuid")): _first_id(record, path.parent, steps) for record in copied}
+    return {}
 
 
 def _of_record(record: dict[str, object]) -> Iterator[Turn]:

@@ -268,6 +268,27 @@ def test_the_copy_that_a_background_session_or_a_branch_begins_with_is_left_out(
     assert {kept.count(f"text {n}") for n in (1, 2, 3, 4)} == {1 if has_parent else 2}
 
 
+@pytest.mark.parametrize("numbers", [(1, 2, 3), (3, 2, 1)])
+def test_a_fork_of_a_fork_repeats_no_turn(workspace, numbers):
+    """Each has new ids, and names those of the session that it was made from."""
+    sessions = [f"5e55105e-0000-4000-8000-00000000000{number}" for number in numbers]
+    talk = _talk(2)
+    for generation, session in enumerate(sessions):
+        if generation:
+            origin = {"sessionId": sessions[generation - 1]}
+            talk = [
+                one
+                | {"uuid": f"{generation}-{one['uuid']}", "forkedFrom": origin | {"messageUuid": one["uuid"]}}
+                for one in talk
+            ]
+        talk.append(typed(f"said in {generation}", uuid=f"own {generation}"))
+        workspace.session(*talk, name=f"{session}.jsonl")
+    workspace.imports("claude-code", workspace.home / "claude-code")
+    kept = "".join(page.partition("\n---\n")[2] for page in workspace.pages().values())
+    words = ["text 1", "text 2", "said in 0", "said in 1", "said in 2"]
+    assert [kept.count(one) for one in words] == [1] * 5
+
+
 @pytest.mark.parametrize("names", [(1, 2, 3), (3, 2, 1)])
 def test_a_session_that_is_resumed_in_a_new_file_goes_on_there(workspace, names):
     """Some versions copy the old records without a mark."""
