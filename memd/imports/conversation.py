@@ -107,10 +107,10 @@ class Problems:
         if part or line:
             self.parts.add((where, why))
 
-    def add_if_none(self, where: str, why: str) -> None:
+    def add_if_none(self, where: str, why: str, *, part: bool = False) -> None:
         """Count a problem unless the file has another one, which would explain it."""
         if all(other != where for other, _ in self.found):
-            self.add(where, why)
+            self.add(where, why, part=part)
 
     def rows(self) -> list[dict[str, str | int | bool]]:
         """Return a row for each file and reason, in the order of their first occurrence."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from memd.errors import NotFoundError
 from memd.imports import claude_code, claude_mem, client_memory, codex, exports, memory_folder
@@ -86,6 +86,10 @@ class NothingToImportError(Exception):
     """No file of the client was found."""
 
 
+# Of a client's file: path, problems, read, and the folder in which it was found, with no link followed below.
+FileReader = Callable[[Path, Problems, Read, Path | None], Iterator[Conversation | ForeignNote]]
+
+
 class Found(NamedTuple):
     """A file of a client."""
 
@@ -95,15 +99,6 @@ class Found(NamedTuple):
     def status(self) -> os.stat_result:
         """Return its size and stamps."""
         return self.path.stat(follow_symlinks=self.folder is None)
-
-
-class FileReader(Protocol):
-    """Yields the conversations or documents of a client's file."""
-
-    def __call__(
-        self, path: Path, problems: Problems, read: Read, folder: Path | None = None, /
-    ) -> Iterator[Conversation | ForeignNote]:
-        """Links below *folder*, in which the file was found, are not followed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,10 +323,8 @@ def _import_file(
                     outcomes.problems.add("other memory", ELSEWHERE_MEMORY.format(order.about))
             elif _is_of_project(found, order.project):
                 if not _put(archive, conversation(found, archive, settings), outcomes):
-                    if found.is_export:
-                        outcomes.problems.add(str(file.path), f"conversation {EMPTY}", part=True)
-                    else:
-                        outcomes.problems.add_if_none(str(file.path), EMPTY)
+                    why = f"conversation {EMPTY}" if found.is_export else EMPTY
+                    outcomes.problems.add_if_none(str(file.path), why, part=found.is_export)
             else:
                 outcomes.problems.add("other projects", f"{ELSEWHERE} {order.project}")
     except OSError as error:

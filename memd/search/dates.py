@@ -72,9 +72,8 @@ def _written(text: str, today: date) -> Time:
     if plain == "tomorrow":
         return Time(today + _DAY, today + _DAY)
     if plain.startswith("next "):
-        what = _SHORT.get(plain[5:8], "")
-        if what and plain[5:] in {what, what[:3]}:
-            return _written((_written(what, today).first + 7 * _DAY).isoformat(), today)
+        if plain[5:] in _SHORT.values():
+            return _written((_written(plain[5:], today).first + 7 * _DAY).isoformat(), today)
         return _written(f"this {plain[5:]}", _written(f"this {plain[5:]}", today).last + _DAY)
     plain = re.sub(r"^\w+, |(?<=day) (?:morning|afternoon|evening|night)$", "", plain)
     return whole_time(" ".join(_SHORT.get(word, word) for word in plain.split()), today)

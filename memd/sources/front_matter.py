@@ -68,11 +68,8 @@ class FrontMatter:
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """The tags of lists or of texts with commas, each once, without ``#`` and brackets.
-
-        A text without a comma is one tag for each word, as for Obsidian, Jekyll and Foam, whose tags have no
-        spaces; below `tag` and in Logseq's `tags::` it is one.
-        """
+        """The tags of lists or of texts with commas, each once, without ``#`` and brackets."""
+        # Without a comma, each word is one for Obsidian, Jekyll and Foam; not below `tag`, nor for Logseq.
         every = (*self._listed("tags", apart=self.lines > 0), *self._listed("tag"))
         each = (tag for listed in every for tag in re.split(r"\s+(?=#)", listed))
         found = (tag.strip("[] \"'").lstrip("#").strip() for tag in each)
