@@ -126,6 +126,5 @@ def _places(error: BaseException | None) -> list[str]:
 
 def log_unforeseen(error: BaseException, method: str) -> None:
     """Log the place of an error, without its text and without any parameter."""
-    if isinstance(error, MemdError):
-        return
-    log.error("request failed", method=method, error=type(error).__name__, where=_places(error))
+    if not isinstance(error, MemdError):
+        log.error("request failed", method=method, error=type(error).__name__, where=_places(error))

@@ -293,27 +293,21 @@ class Registry:
 
     def _found(self) -> tuple[list[Path], str]:
         """Return the roots, and what is wrong with the file, "" if nothing is."""
+        roots: list[Path] = []
         try:
-            raw = self._raw()
+            roots, fault = _parsed(fsio.read_regular(self._path, MAX_BYTES))
         except FileNotFoundError:
-            roots, fault = _no_roots("is missing")
-        else:
-            roots, fault = _parsed(raw) if raw is not None else _no_roots("is not a file")
+            fault = "is missing"
+        except OSError as error:
+            if _is_file(self._path):
+                raise StorageError(
+                    f"can't read {self._path}: {reason_and_cure(self._path, error)}"
+                ) from error
+            fault = "is not a file"
         if fault and self._state_dir.is_dir():  # those of the index folders, each verified by its name
             found = map(root_of, sorted(self._state_dir.iterdir()))
             roots = list(dict.fromkeys([*roots, *(root for root in found if root is not None)]))
         return roots, fault
-
-    def _raw(self) -> bytes | None:
-        """Return the content of the file, or of a link's target; None if it is not a file."""
-        try:
-            return fsio.read_regular(self._path, MAX_BYTES)
-        except FileNotFoundError:
-            raise
-        except OSError as error:
-            if not _is_file(self._path):
-                return None
-            raise StorageError(f"can't read {self._path}: {reason_and_cure(self._path, error)}") from error
 
     def _replace_damaged(self, roots: list[Path], fault: str) -> None:
         kept = ""
@@ -371,16 +365,12 @@ def _parsed(raw: bytes) -> tuple[list[Path], str]:
     try:
         entries = json.loads(raw)["workspaces"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        return _no_roots(f"is damaged ({type(error).__name__})")
+        return [], f"is damaged ({type(error).__name__})"
     if not isinstance(entries, list):
-        return _no_roots("is damaged (its workspaces are not a list)")
+        return [], "is damaged (its workspaces are not a list)"
     named = [entry.get("root") if isinstance(entry, dict) else None for entry in entries]
     roots = [Path(name) for name in named if isinstance(name, str) and name[:1] == "/" and "\0" not in name]
     return roots, "" if len(roots) == len(entries) else "is damaged (not every root is an absolute path)"
-
-
-def _no_roots(fault: str) -> tuple[list[Path], str]:
-    return [], fault
 
 
 def _is_file(path: Path) -> bool:
