@@ -17,10 +17,7 @@ from memd.search.named_days import COUNTS, Time, whole_time
 MAX_CHARS: Final = 32  # the longest that people write: "the day before yesterday"
 _REMEMBERED: Final = 64  # texts with their spans; a client repeats its texts
 _DAY: Final = timedelta(days=1)
-_CALENDAR: Final = (  # without a letter; 3.11 may be a version
-    re.compile(r"(?P<year>\d{4})(?:[-/.](?P<month>\d{1,2})(?:[-/.](?P<day>\d{1,2}))?)?"),
-    re.compile(r"(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?P<year>\d{4})"),
-)
+_CALENDAR: Final = re.compile(r"(\d{4})(?:[-/.](\d{1,2})(?:[-/.](\d{1,2}))?)?")  # 3.11 may be a version
 _WEEK: Final = re.compile(r"\d{4}-?W\d\d")
 # A distance from today is a single day, whatever its unit.
 _COUNTED: Final = re.compile(
@@ -55,12 +52,11 @@ def span(text: str, today: date | None) -> Time:
 
 @lru_cache(_REMEMBERED)
 def _written(text: str, today: date) -> Time:
-    for form in _CALENDAR:
-        if found := form.fullmatch(text):
-            year, month, day = (int(found.groupdict("0")[part]) for part in ("year", "month", "day"))
-            first = date(year, month or 1, day or 1)
-            last = calendar.monthrange(year, month or 12)[1]
-            return Time(first, first if day else date(year, month or 12, last))
+    if found := _CALENDAR.fullmatch(text):
+        year, month, day = map(int, found.groups("0"))
+        first = date(year, month or 1, day or 1)
+        last = calendar.monthrange(year, month or 12)[1]
+        return Time(first, first if day else date(year, month or 12, last))
     if len(text) > MAX_CHARS:
         raise ValueError(text)
     # A value in a query ends at a space, so people write last-week for last week.

@@ -225,10 +225,12 @@ def _named(  # noqa: PLR0911 - a line for each form
 ) -> Sequence[Time]:
     """Return the times of one match in *text*."""
     said = {name.rstrip("0123456789"): one for name, one in match.groupdict().items() if one}
-    year, day = int(said.get("year", 0)), int(said.get("day", 0))
+    named, day = said.get("year", "0"), int(said.get("day", 0))
+    year = int(named) if named.isdecimal() else today.year - named.startswith("last")
     is_last = said.get("before") in known.last or "after" in said
     if word := said.get("word"):
-        return [_single(today - timedelta(days=_BACK.get(" ".join(word.split()), 0)))]
+        day_then = today - timedelta(days=_BACK.get(" ".join(word.split()), 0))
+        return [Time(day_then, day_then)]
     if week := said.get("week"):
         monday = date.fromisocalendar(year, int(week), 1)
         return [Time(monday, monday + timedelta(days=6))]
@@ -251,8 +253,8 @@ def _named(  # noqa: PLR0911 - a line for each form
         if not _is_meant(match, said, known, text):
             return []
         if name in known.weekdays:
-            back = (today.weekday() - known.weekdays[name] - 1) % 7 + 1
-            return [_single(today - timedelta(days=back))]
+            day_then = today - timedelta(days=(today.weekday() - known.weekdays[name] - 1) % 7 + 1)
+            return [Time(day_then, day_then)]
         one = _period(known.months[name], 1, day, year, today, is_last=is_last)
         first, last = (int(said.get(end, day)) for end in ("from", "until"))
         return [
@@ -316,10 +318,6 @@ def _counted(said: dict[str, str], unit: str, today: date) -> Time:
     if "past" in said:
         return Time(today - back, today)
     return Time(today - back - timedelta(days=around), today - back + timedelta(days=around))
-
-
-def _single(day: date) -> Time:
-    return Time(day, day)
 
 
 def _period(month: int, months: int, day: int, year: int, today: date, *, is_last: bool = False) -> Time:
@@ -386,6 +384,7 @@ def _form(
 
     month, names = any_of(months), any_of([*months, *weekdays])
     year = r"(?P<year{}>(?:19|20)\d\d)(?!\d)"
+    its_year = r"(?P<year{}>(?:19|20)\d\d|(?:last|this)\s+year)(?!\d)"
     day = r"(?P<day{}>3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th|er|\.|o)?(?![\w:])"
     of = r"(?:(?:of|de|del|di)\s+|d['\u2019])?"
     counts, units = any_of(COUNTS | _VAGUE), f"(?P<unit{{}}>{any_of(_UNITS)})"
@@ -393,6 +392,8 @@ def _form(
     then = r"(?:early\s+|late\s+|mid[-\s]\s*)?"
     before_season = rf"(?:(?P<before10>in|during|since|last|this|next)\s+(?:the\s+)?{then})?"
     alone = rf"(?:(?P<before15>{any_of({*before, *last, 'next'})})\s+{then})?(?P<name15>{names})"
+    # Not "March last year", which has a form of its own, nor "Monday last week", which is in that week.
+    ends = rf"(?!\.?,?\s+{of}(?:(?:the\s+)?\d|(?:last|this)\s+(?:week|year)))"
     forms = [
         (
             rf"(?<![./-]){year.format(1)}(?P<mark1>[-/.])(?P<month1>\d\d?)(?P=mark1)(?P<day1>\d\d?)"
@@ -405,20 +406,20 @@ def _form(
         rf"(?P<day3>\d\d?)\.\s?(?P<month3>\d\d?)\.\s?{year.format(3)}",
         (
             rf"(?:{number.format('from4')}\.?\s?(?:[-\u2013]|to)\s?)?{day.format(4)}\s+{of}"
-            rf"(?P<name4>{month})\.?(?:,?\s+{of}{year.format(4)})?"
+            rf"(?P<name4>{month})\.?(?:,?\s+{of}{its_year.format(4)})?"
         ),
         (
             rf"(?P<name5>{month})\.?\s+(?:the\s+)?{day.format(5)}"
-            rf"(?:\s?[-\u2013]\s?{number.format('until5')}(?![\w:]))?(?:,?\s+{year.format(5)})?"
+            rf"(?:\s?[-\u2013]\s?{number.format('until5')}(?![\w:]))?(?:,?\s+{its_year.format(5)})?"
         ),
-        rf"(?P<name6>{month})\.?,?\s+{of}{year.format(6)}",
-        rf"q(?P<quarter7>[1-4])(?:\s+{of}{year.format(7)})?",
+        rf"(?P<name6>{month})\.?,?\s+{of}{its_year.format(6)}",
+        rf"q(?P<quarter7>[1-4])(?:\s+{of}{its_year.format(7)})?",
         rf"{year.format(8)}\s?-?q(?P<quarter8>[1-4])",
         (
             rf"(?:(?P<before9>in|during|since)\s+(?:the\s+)?)?(?P<quarter9>{any_of(_QUARTERS)})\s+quarter"
-            rf"(?:\s+{of}{year.format(9)}|(?!\s+of\b))"
+            rf"(?:\s+{of}{its_year.format(9)}|(?!\s+of\b))"
         ),
-        rf"{before_season}(?P<season10>{any_of(_SEASONS)})(?:\s+{of}{year.format(10)}|(?!\s+of\b))",
+        rf"{before_season}(?P<season10>{any_of(_SEASONS)})(?:\s+{of}{its_year.format(10)}|(?!\s+of\b))",
         rf"(?P<ago11>\d{{1,3}}|{counts})\s+{units.format(11)}s?\s+ago",
         rf"(?:last|past)\s+(?P<past12>\d{{1,3}}|{counts})\s+{units.format(12)}s?",
         r"(?P<which13>last|this|past|previous)\s+(?P<unit13>week(?:end)?|month|quarter|year)",
@@ -426,7 +427,7 @@ def _form(
             r"(?P<word14>day\s+before\s+yesterday|last\s+night|this\s+(?:morning|afternoon|evening)"
             r"|yesterday|today|tonight)"
         ),
-        rf"{alone}(?!\.?,?\s+{of}(?:the\s+)?\d)(?:\s+(?P<after15>{any_of(last)}))?",
+        rf"{alone}{ends}(?:\s+(?P<after15>{any_of(last)}))?",
         rf"(?<![.,:/#$\u20ac\u00a3+-]){year.format(16)}(?![\w/:%-]|[.,]\d)",
     ]
     # Year, month and day in Chinese, Japanese and Korean.
