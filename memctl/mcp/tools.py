@@ -36,9 +36,10 @@ ALIASES = {
     "budget_tokens": ("max_tokens",),
     "tag": ("tags",),
     "tags": ("tag",),
+    "since": ("after", "from", "from_date", "date_from", "start", "start_date"),
+    "until": ("before", "to", "to_date", "date_to", "end", "end_date"),
 }
 QUOTE = '"'
-MOMENT = re.compile(r"^(\d{4}-\d\d-\d\d)[T ]\d\d:.*")
 WORDS = {"tags", "tag", "return"}  # lists that models also write as "one, two"
 SEARCHES = {"search_memory", "recall"}
 NARROWING = {"where", "tag", "path", "since", "until"}
@@ -106,8 +107,8 @@ def call(params: dict[str, Any], asking: Asking) -> dict[str, Any]:
         ]
     if name in SEARCHES and "path" in arguments and asking.named:
         arguments["path"] = _relative(arguments["path"], relative_path.root_of(asking.named))
-    for key in {"since", "until"} & arguments.keys():  # a moment: its day
-        arguments[key] = MOMENT.sub(r"\1", str(arguments[key]))
+    for key in {"since", "until"} & arguments.keys():  # 2026 is a year
+        arguments[key] = str(arguments[key])
     if name == "search_memory" and not str(arguments.get("query", "")).strip():
         if not arguments.keys() & NARROWING:
             return _failed("pass a query; or since alone, for what is new since then")

@@ -41,8 +41,7 @@ def span(text: str, today: date | None) -> Time:
         OverflowError: the date is outside the calendar's range.
     """
     try:
-        at = datetime.fromisoformat(text)  # a model may write a time behind the day
-        day = (at if at.tzinfo is None else at.astimezone()).date()
+        day = datetime.fromisoformat(text).date()  # models write a time behind it, in whatever zone
     except ValueError:
         if today is None:
             raise

@@ -147,6 +147,7 @@ CALLS = [
     ("search_memory", {"query": "heron", "sync": "true"}, has(HERON)),
     ("search_memory", {"query": "heron", "mode": "keyword", "min_score": "0.1"}, has(HERON)),
     ("search_memory", {"since": "7d"}, has("deploy.md")),
+    ("search_memory", {"after": "7d", "end_date": "2999-12-31T23:59:59.999Z"}, has("deploy.md")),
     ("search_memory", {"since": "yesterday", "query": ""}, has(HERON)),
     ("search_memory", {"tag": ["birds"]}, has(HERON)),
     ("recall", {"query": "heron at the weir", "budget_tokens": "500"}, has("grey heron")),
