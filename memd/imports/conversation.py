@@ -4,7 +4,6 @@ Pure; must not know the file formats of clients, nor the layout of the archive's
 """
 
 import hashlib
-import math
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -152,11 +151,11 @@ def moment(value: object) -> datetime | None:
         value: ISO 8601, or seconds or milliseconds since 1970.
     """
     try:
-        if isinstance(value, str):
-            at = datetime.fromisoformat(value)
-            return at.astimezone()
-        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
-            return datetime.fromtimestamp(value / 1000 if value > _MILLISECONDS else value).astimezone()
+        if isinstance(value, str) and not (value.isdecimal() and len(value) > len("20260501")):
+            return datetime.fromisoformat(value).astimezone()
+        if isinstance(value, str | int | float) and not isinstance(value, bool):
+            at_s = float(value)
+            return datetime.fromtimestamp(at_s / 1000 if at_s > _MILLISECONDS else at_s).astimezone()
     except (ValueError, OverflowError, OSError):
         pass
     return None

@@ -164,8 +164,9 @@ def test_text_that_is_not_in_its_usual_place_is_kept(workspace, tmp_path):
         assert one in said_there
 
 
-def test_times_in_milliseconds_are_times(workspace, tmp_path):
-    node = gpt_node("u", "root", "user", gpt_text("When?"), create_time=T0 * 1000)
+@pytest.mark.parametrize("at", [T0 * 1000, str(int(T0)), "2026-05-01T10:00:00.5+02:00", "20260501T080000Z"])
+def test_a_time_has_many_forms(workspace, tmp_path, at):
+    node = gpt_node("u", "root", "user", gpt_text("When?"), create_time=at)
     workspace.imports("chatgpt", written(tmp_path / "c.json", [gpt_conversation(node)]))
     assert workspace.body().startswith("\n## User · 2026-05-01 10:00\n")
 
