@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import ran
 
 # Two calls that all scripts have: `finish` prints a value as JSON and leaves; `eventually` lets the editor
 # work until a condition holds.
@@ -39,16 +40,10 @@ def run_lua(
         pytest.skip("nvim is not installed: apt-get install neovim")
     path = folder / "script.lua"
     path.write_text(PRELUDE + script)
-    done = subprocess.run(
+    done = ran(
         ["nvim", "--headless", "-n", *options, "-c", f"luafile {path}", "-c", "cquit 9"],
-        env=dict(environment),
-        cwd=cwd,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_S,
-        check=False,
-    )
+        env=dict(environment), cwd=cwd, stdin=subprocess.DEVNULL, timeout=TIMEOUT_S,
+    )  # fmt: skip
     # Right behind the editor's own messages there is no line end.
     assert done.returncode == 0, f"{done.returncode}: {done.stdout}{done.stderr}"
     assert done.stdout.startswith(("{", "[")), done.stdout + done.stderr

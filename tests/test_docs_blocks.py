@@ -18,7 +18,7 @@ from typing import NamedTuple
 import pytest
 import yaml
 from daemon_process import Daemon
-from patience import PATIENCE
+from patience import ran
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"(?ms)^(?:<!-- (?P<mark>[^\n]*?) -->\n)?```(?P<language>[\w-]*)\n(?P<text>.*?)^```$")
@@ -152,9 +152,9 @@ def test_a_block_of_a_page_runs(user, block):
         typed = re.sub(r"^(memctl agents install [\w-]+)(?= +#|$)", r"\1 --yes", command)
         if FOLLOWS.search(typed):
             typed = f"timeout --signal INT {FOLLOWED_S} {typed}"
-        done = subprocess.run(
+        done = ran(
             ["bash", "-euo", "pipefail", "-c", typed], cwd=root, env=daemon.environment,
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=200 * PATIENCE, check=False,
+            stdin=subprocess.DEVNULL,
         )  # fmt: skip
         expected = {0, 124} if FOLLOWS.search(typed) else {0}
         assert done.returncode in expected, f"{command}\n{done.stdout}{done.stderr}"

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from patience import ran
 
 from memctl import __version__, model_store, versions
 from memctl.commands import COMMANDS, init
@@ -72,12 +73,8 @@ def _copied(tree: Path) -> None:
 
 
 def _tracked() -> list[str]:
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
+    listed = ran(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, check=True
     )
     return [name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
 
@@ -120,7 +117,7 @@ def _installed(wheel: Path, environment: Path) -> Path:
 
 def _run(folder: Path, *command: object) -> str:
     """Run a program in *folder*; return the last line that it prints."""
-    done = subprocess.run([*map(str, command)], cwd=folder, capture_output=True, text=True, check=False)
+    done = ran([*map(str, command)], cwd=folder)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.splitlines()[-1]
 
@@ -184,9 +181,7 @@ def model_builds(tmp_path_factory):
 
 
 def _built(tree: Path, folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", BUILD, folder], cwd=tree, capture_output=True, text=True, check=False
-    )
+    return ran([sys.executable, "-c", BUILD, folder], cwd=tree)
 
 
 def test_the_package_of_the_other_model_has_its_notice_and_bill_and_is_the_same_bytes(model_builds):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from daemon_process import Daemon, folder_of
-from patience import PATIENCE
+from patience import ran
 
 REPOSITORY = Path(__file__).parents[1]
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
@@ -34,7 +34,7 @@ def has_quickfix(vim: str) -> bool:
     """Say whether *vim* is there and has quickfix lists; Debian's vim-tiny has none."""
     if shutil.which(vim) is None:
         return False
-    version = subprocess.run([vim, "--version"], capture_output=True, text=True, check=True).stdout
+    version = ran([vim, "--version"], check=True).stdout
     return "-quickfix" not in version
 
 
@@ -74,10 +74,7 @@ def user(sample, bin_dir):
             "PATH": f"{bin_dir}:{os.environ['PATH']}",
             "PYTHONPATH": str(REPOSITORY),
         }
-        return subprocess.run(
-            argv, env=environment, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-            timeout=60 * PATIENCE, check=False,
-        )  # fmt: skip
+        return ran(argv, env=environment, cwd=cwd, stdin=subprocess.DEVNULL)
 
     run.root = root
     return run
@@ -105,19 +102,13 @@ def test_the_first_command_finds_the_decision(tmp_path):
     daemon = Daemon(tmp_path)
     environment = daemon.environment | {"PATH": f"{stand_ins}:{os.environ['PATH']}", "TMPDIR": str(tmp_path)}
     try:
-        done = subprocess.run(
-            ["sh", "-c", command], env=environment, cwd=clone,
-            capture_output=True, text=True, timeout=100 * PATIENCE, check=False,
-        )  # fmt: skip
+        done = ran(["sh", "-c", command], env=environment, cwd=clone)
         assert done.returncode == 0, done.stderr
         assert "made a workspace, 65 sources found" in done.stdout
         hits = re.findall(r"(?m)^ *\d+  .*?(/\S+):\d+  \d\.\d\d", done.stdout)
         assert hits[0].endswith("decisions/no-kubernetes.md")
         removal = re.search(r"goes away with `([^`]+)`", README)
-        gone = subprocess.run(
-            ["sh", "-c", removal[1]], env=environment, cwd=clone, stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, timeout=100 * PATIENCE, check=False,
-        )  # fmt: skip
+        gone = ran(["sh", "-c", removal[1]], env=environment, cwd=clone, stdin=subprocess.DEVNULL)
         assert gone.returncode == 0, gone.stderr
         assert not daemon.state.exists()
         assert not daemon.listens()
@@ -266,7 +257,7 @@ def test_nothing_says_to_install_memd_by_its_bare_name():
         r"\b(?:pipx?|uv|uvx)\s+(?:(?:pip|tool|install|uninstall|upgrade|run|add|-\S+)\s+)*['\"]?mem(?:d|ctl)(?![\w/.-])"
     )
     suffixes = {".md", ".py", ".lua", ".toml", ".service", ".socket", ".txt", ".vim", ".sh"}
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=root, capture_output=True, text=True, check=True)
+    listed = ran(["git", "ls-files", "-z"], cwd=root, check=True)
     faults = []
     for name in listed.stdout.split("\0"):
         path = root / name

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from daemon_process import Daemon, folder_of, until
+from patience import ran
 from traces import traces
 
 from clients.model_api import SAID, ModelApi
@@ -119,10 +120,9 @@ def converse(
     environment = daemon.environment | environment
     environment["MEMD_HOOK_MS"] = "5000"  # a client's own start loads a small machine
     while not api.is_done():
-        done = subprocess.run(
-            [str(installed / command[0]), *command[1:]],
-            cwd=daemon.home / "notes", env=environment, stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, timeout=RUN_TIMEOUT_S, check=False,
+        done = ran(
+            [str(installed / command[0]), *command[1:]], cwd=daemon.home / "notes", env=environment,
+            stdin=subprocess.DEVNULL, timeout=RUN_TIMEOUT_S,
         )  # fmt: skip
         assert SAID in done.stdout, done.stdout + done.stderr
 
@@ -236,10 +236,9 @@ def test_codex_gets_a_note_once_until_it_compacts(installed, daemon):
     environment = daemon.environment | {"LOCAL_KEY": "dummy", "MEMD_HOOK_MS": "5000"}
 
     def last_message(*command: str) -> str:
-        done = subprocess.run(
-            [str(installed / "codex"), "exec", *command, *options, question],
-            cwd=daemon.home / "notes", env=environment, stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, timeout=RUN_TIMEOUT_S, check=False,
+        done = ran(
+            [str(installed / "codex"), "exec", *command, *options, question], cwd=daemon.home / "notes",
+            env=environment, stdin=subprocess.DEVNULL, timeout=RUN_TIMEOUT_S,
         )  # fmt: skip
         assert SAID in done.stdout, done.stdout + done.stderr
         return json.dumps(api.requests[-1]["input"][-1])
@@ -340,10 +339,7 @@ def test_openclaw_asks_memd_for_its_memory(installed, daemon):
     command = [
         node, packages / "openclaw" / "openclaw.mjs", "agent", "--local", "--agent", "main", "-m", QUESTION,
     ]  # fmt: skip
-    done = subprocess.run(
-        command, cwd=root, env=daemon.environment, stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, timeout=RUN_TIMEOUT_S, check=False,
-    )  # fmt: skip
+    done = ran(command, cwd=root, env=daemon.environment, stdin=subprocess.DEVNULL, timeout=RUN_TIMEOUT_S)
     api.close()
     assert SAID in done.stdout, done.stdout + done.stderr
     assert "The owner is called Ada." in api.asked()

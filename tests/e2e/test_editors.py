@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from patience import PATIENCE
+from patience import ran
 from test_readme import block, has_quickfix
 
 REPOSITORY = Path(__file__).parents[2]
@@ -26,9 +26,9 @@ def run(sample, tmp_path):
 
     def run(*argv, **environment):
         path = f"{script.parent}:{os.environ['PATH']}"
-        done = subprocess.run(
+        done = ran(
             argv, env=daemon.environment | {"PATH": path} | environment, cwd=f"{root}/people",
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60 * PATIENCE, check=False,
+            stdin=subprocess.DEVNULL,
         )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout

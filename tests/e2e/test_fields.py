@@ -2,12 +2,11 @@
 
 import json
 import shlex
-import subprocess
 import sys
 
 import pytest
 from agent_session import TREE
-from patience import PATIENCE
+from patience import ran
 
 from memctl import exits
 from memctl.client import RpcError
@@ -128,9 +127,9 @@ def test_bash_offers_them(birds, tmp_path):
         (["search", "--field", "'status>=pu"], ["status>=published"]),
         (["search", "--field", "status\\>", "=", "pu"], ["published"]),
     ):
-        done = subprocess.run(
+        done = ran(
             ["bash", "--norc", "--noprofile", "-c", IN_BASH, "test", str(script), "memctl", *words],
-            capture_output=True, text=True, timeout=60 * PATIENCE, check=False, cwd=root, env=env,
+            cwd=root, env=env,
         )  # fmt: skip
         assert (done.stdout.split(), done.stderr) == (wanted, ""), words
 

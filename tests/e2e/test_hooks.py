@@ -13,7 +13,7 @@ from datetime import datetime
 import forked
 import pytest
 from daemon_process import folder_of, until
-from patience import PATIENCE
+from patience import PATIENCE, ran
 
 pytestmark = pytest.mark.usefixtures("shared_daemon")
 
@@ -165,9 +165,9 @@ def test_opencode_2_sends_the_notes_of_a_session_with_each_request(daemon, notes
     daemon.memctl("agents", "install", "opencode", "--yes")
     [written] = daemon.home.rglob("opencode/plugins/memd.js")
     plugin = written.rename(written.with_suffix(".mjs"))
-    done = subprocess.run(
+    done = ran(
         ["node", "--input-type=module", "-e", OPENCODE, str(plugin), str(notes), QUESTION],
-        env=daemon.environment | PATIENT, capture_output=True, text=True, timeout=HANG_S, check=True,
+        env=daemon.environment | PATIENT, timeout=HANG_S, check=True,
     )  # fmt: skip
     name, kind, (first, second, emptied, anew) = json.loads(done.stdout)
     assert (name, kind) == ("memd", "function")

@@ -5,14 +5,13 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from agent_session import in_a_session
 from daemon_process import folder_of, hurried, until
-from patience import PATIENCE
+from patience import PATIENCE, ran
 
 from memctl.client import RpcError
 
@@ -54,10 +53,7 @@ def test_a_restart_embeds_nothing_again(daemon, root):
 
 
 def test_a_second_daemon_leaves_at_once(daemon):
-    second = subprocess.run(
-        [sys.executable, "-m", "memd"], env=daemon.environment, capture_output=True, text=True,
-        timeout=30 * PATIENCE, check=False,
-    )  # fmt: skip
+    second = ran([sys.executable, "-m", "memd"], env=daemon.environment)
     assert second.returncode == 73
     assert "another memd runs" in second.stderr
     assert daemon.call("ping")["pong"]

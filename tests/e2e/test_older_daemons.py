@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from daemon_process import Daemon, until
-from patience import PATIENCE
+from patience import PATIENCE, ran
 
 import memctl
 import memd
@@ -52,10 +52,9 @@ class Installation:
 
     def memctl(self, *words: str, told: str = "", **more: str) -> subprocess.CompletedProcess[str]:
         """Run its memctl; *told* is its input, *more* its environment."""
-        return subprocess.run(
+        return ran(
             [sys.executable, "-P", "-m", "memctl", *words], input=told,
-            env=self._daemon.environment | self.environment | more,
-            capture_output=True, text=True, timeout=120 * PATIENCE, check=False, cwd="/",
+            env=self._daemon.environment | self.environment | more, cwd="/",
         )  # fmt: skip
 
     def workspace(self, root: Path) -> str:

@@ -2,14 +2,13 @@
 
 import json
 import shutil
-import subprocess
 import sys
 from importlib.resources import files
 from pathlib import Path
 
 import pytest
 from daemon_process import Daemon, until
-from patience import PATIENCE
+from patience import ran
 
 import memctl.agents
 
@@ -100,10 +99,7 @@ def plugin(
     settings = {"memctl": [sys.executable, "-m", "memctl"]} | settings
     code = HOST.replace("PLUGIN", json.dumps(str(PLUGIN))).replace("FASTER", str(faster))
     arguments = [json.dumps(one) for one in (settings, str(root), *calls)]
-    done = subprocess.run(
-        ["node", "--input-type=module", "-e", code, "--", *arguments],
-        env=daemon.environment, capture_output=True, text=True, timeout=60 * PATIENCE, check=False,
-    )  # fmt: skip
+    done = ran(["node", "--input-type=module", "-e", code, "--", *arguments], env=daemon.environment)
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.split("\n")[:-1]]  # splitlines knows other ends
 

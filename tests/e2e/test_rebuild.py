@@ -1,7 +1,6 @@
 """An index that is built anew costs no answer: the old one stays until the new one is whole."""
 
 import json
-import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -10,7 +9,7 @@ import pytest
 from daemon_process import Daemon, until
 from killed_at_a_call import DEADLY
 from model_server import ModelServer
-from patience import PATIENCE
+from patience import PATIENCE, ran
 
 from memctl.client import RpcError
 from memd.workspace.rebuild import recover
@@ -151,7 +150,7 @@ def test_a_switch_that_is_killed_leaves_one_whole_index(tmp_path):
             for name in ("a", "b"):
                 (folder / name).write_text(text)
     command = [sys.executable, "-c", SWITCHED_UNTIL_A_CALL, *indexes]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = ran(command, check=True)
     assert set(done.stdout.split()) == {"-9", "0"}, done.stderr
     seen = []
     for index in indexes:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from daemon_process import Daemon, folder_of, until
-from patience import PATIENCE
+from patience import PATIENCE, ran
 
 from memctl import exits
 from memd.registry import workspace_at
@@ -227,10 +227,7 @@ def test_a_path_outside_of_the_workspace_is_wrong_usage(asked):
 def test_a_pattern_that_the_shell_expanded_is_told(asked, daemon, tmp_path):
     """Its other files would be words of the query."""
     command = f"cd notes && {sys.executable} -m memctl search --path sub/*.md heron"
-    done = subprocess.run(
-        ["bash", "-c", command], cwd=tmp_path, env=daemon.environment | {"PYTHONPATH": REPOSITORY},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = ran(["bash", "-c", command], cwd=tmp_path, env=daemon.environment | {"PYTHONPATH": REPOSITORY})
     assert (done.returncode, "--path 'sub/*.md'" in done.stderr) == (exits.USAGE, True)
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import apsw
 import pytest
 from daemon_process import START_TIMEOUT_S, Daemon, folder_of, until
-from patience import PATIENCE
+from patience import PATIENCE, ran
 
 from memctl.client import Client, RpcError, Unreachable
 from memctl.lock import EXIT_RUNNING
@@ -361,18 +361,12 @@ sys.exit(daemon.run(daemon.starter(None)))
 
 
 def run(daemon: Daemon) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-m", "memd"],
-        env=daemon.environment, capture_output=True, text=True, timeout=60 * PATIENCE, check=False,
-    )  # fmt: skip
+    return ran([sys.executable, "-m", "memd"], env=daemon.environment)
 
 
 def test_every_code_is_documented(unstarted):
     """By `memd --help`, which names no other; the unit and memctl mean the same by theirs."""
-    done = subprocess.run(
-        [sys.executable, "-m", "memd", "--help"],
-        env=unstarted.environment, capture_output=True, text=True, timeout=60 * PATIENCE, check=True,
-    )  # fmt: skip
+    done = ran([sys.executable, "-m", "memd", "--help"], env=unstarted.environment, check=True)
     said = " ".join(done.stdout.split()).partition("exit codes: ")[2]
     assert {int(code) for code in re.findall(r"(?:^|, )(\d+) ", said)} == CODES
     [prevented] = re.findall(r"(?m)^RestartPreventExitStatus=(.*)$", UNIT.read_text())
@@ -390,7 +384,7 @@ def test_a_folder_that_others_may_write_is_refused(unstarted):
 
 def test_a_lock_that_cannot_be_written_is_told(unstarted):
     limited = ["sh", "-c", 'ulimit -f 0; exec "$0" -m memd', sys.executable]
-    done = subprocess.run(limited, env=unstarted.environment, capture_output=True, text=True, check=False)
+    done = ran(limited, env=unstarted.environment)
     assert done.returncode == EXIT_UNSAFE
     assert done.stderr.startswith(f"memd: can't write {unstarted.state / 'lock'}: ")
     assert done.stderr.count("\n") == 1

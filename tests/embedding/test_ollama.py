@@ -4,7 +4,6 @@ import array
 import hashlib
 import json
 import math
-import subprocess
 import sys
 import threading
 import time
@@ -12,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 from http_server import HttpServer
-from patience import PATIENCE
+from patience import PATIENCE, ran
 
 from memd.embedding import UnavailableError
 from memd.embedding.model import TOKENIZER_FILE
@@ -257,7 +256,7 @@ sys.modules["numpy"] = None
 from memd.embedding.servers import OllamaEmbedder
 print(len(OllamaEmbedder({server.address!r}, "nomic-embed-text", 5, tokenizer=None).embed_query("tabs")))
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    done = ran([sys.executable, "-c", script])
     assert (done.stdout.strip(), done.stderr) == ("3072", "")
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import forked
 import pytest
-from patience import PATIENCE
+from patience import PATIENCE, ran
 
 from memctl import config_file, exits
 from memctl.agents import json_splice
@@ -208,7 +208,7 @@ def test_what_is_written_runs_memctl(home):
     assert f"there is no folder {home}/notes yet" in done.stderr
     server = plain(home / ".cursor/mcp.json")["mcpServers"]["memd"]
     assert server["args"] == ["mcp", "--workspace", str(home / "notes")]
-    done = subprocess.run([server["command"], "--version"], capture_output=True, text=True, check=True)
+    done = ran([server["command"], "--version"], check=True)
     assert done.stdout.startswith("memctl ")
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import socket
-import subprocess
 import sys
 import threading
 import time
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import msgpack
 import pytest
-from patience import PATIENCE
+from patience import PATIENCE, ran
 from scripted_peer import Peer, refuse
 
 from memctl import client
@@ -191,9 +190,7 @@ def test_the_client_imports_nothing_of_the_daemon_and_nothing_slow():
     )  # fmt: skip
     program = f"import memctl.client, sys; print([name for name in {heavy} if name in sys.modules])"
     tree = Path(client.__file__).parents[1]
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, cwd=tree, check=True
-    )
+    done = ran([sys.executable, "-c", program], cwd=tree, check=True)
     assert done.stdout.strip() == "[]"
 
 

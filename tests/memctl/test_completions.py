@@ -10,7 +10,7 @@ import subprocess
 import time
 
 import pytest
-from patience import PATIENCE
+from patience import PATIENCE, ran
 from tests_support import many
 
 from memctl import exits
@@ -74,10 +74,7 @@ def offered(scripts):
 
     def complete(*lines):
         words = [word for line in lines for word in (str(len(line)), *line)]
-        done = subprocess.run(
-            ["bash", "--norc", "--noprofile", "-c", IN_BASH, "test", str(scripts / "bash"), *words],
-            capture_output=True, text=True, timeout=20 * PATIENCE, check=False,
-        )  # fmt: skip
+        done = ran(["bash", "--norc", "--noprofile", "-c", IN_BASH, "test", str(scripts / "bash"), *words])
         assert (done.returncode, done.stderr) == (0, ""), done.stderr
         return [offers.splitlines() if offers != "\n" else [] for offers in done.stdout.split("\f")[:-1]]
 
@@ -188,10 +185,7 @@ def test_a_tab_in_a_real_shell_completes_the_word(typed):
 def fish_offers(scripts, *typed):
     """Return what fish offers at the end of each command line."""
     asked = f"source {scripts}/fish; for typed in $argv; complete -C $typed; printf '\\f'; end"
-    done = subprocess.run(
-        ["fish", "--no-config", "-c", asked, *typed], capture_output=True, text=True, timeout=20 * PATIENCE,
-        check=False,
-    )  # fmt: skip
+    done = ran(["fish", "--no-config", "-c", asked, *typed])
     assert (done.returncode, done.stderr) == (0, "")
     offers = done.stdout.split("\f")[:-1]
     return [[line.partition("\t")[0] for line in lines.split("\n")[:-1]] for lines in offers]

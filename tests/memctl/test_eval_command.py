@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from daemon_process import Daemon, folder_of, until
-from patience import PATIENCE
+from patience import PATIENCE, ran
 from scripted_peer import AS_IN_A_TERMINAL
 
 from memctl import exits
@@ -505,9 +505,7 @@ def test_other_commands_do_not_load_it():
         "unwanted = ('memd', 'memctl.output.eval', 'subprocess')\n"
         "sys.exit([name for name in sys.modules if name.startswith(unwanted)] or 0)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env=os.environ | {"PYTHONPATH": str(Path(exits.__file__).parents[1])},
-        capture_output=True, text=True, check=False, timeout=60 * PATIENCE,
-    )  # fmt: skip
+    done = ran(
+        [sys.executable, "-c", program], env=os.environ | {"PYTHONPATH": str(Path(exits.__file__).parents[1])}
+    )
     assert (done.returncode, done.stderr) == (0, "")

@@ -3,13 +3,12 @@
 import json
 import os
 import struct
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from patience import PATIENCE
+from patience import ran
 from tests_support import Notes, WordHashEmbedder
 
 from memd.errors import NUMPY_MISSING
@@ -214,11 +213,10 @@ def test_without_numpy_it_is_noticed_as_well(notes, tmp_path):
     notes.save(TEXTS)
     crashed = notes.crashed(folder := tmp_path / "other")
     crashed.index.close()
-    done = subprocess.run(
+    done = ran(
         [sys.executable, "-c", WITHOUT_NUMPY, str(folder)],
         env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])},
-        capture_output=True, text=True, check=False, timeout=60 * PATIENCE,
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     codes = [[NUMPY_MISSING], [VECTORS_CORRUPT, NUMPY_MISSING]]
     assert json.loads(done.stdout) == [["hybrid", codes[0]], ["keyword", codes[1]]]

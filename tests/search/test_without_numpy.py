@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from daemon_process import Daemon, folder_of, until
-from patience import PATIENCE
+from patience import ran
 from postings_support import keys, made
 from tests_support import Notes
 
@@ -62,11 +62,7 @@ def many_notes(count: int) -> dict[str, str]:
 
 
 def run(script: str, *args: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", script, *args],
-        env={"PYTHONPATH": str(ROOT / "tests")}, cwd=ROOT,
-        capture_output=True, text=True, timeout=60 * PATIENCE, check=False,
-    )  # fmt: skip
+    return ran([sys.executable, "-c", script, *args], env={"PYTHONPATH": str(ROOT / "tests")}, cwd=ROOT)
 
 
 def asked(how: str, folder: Path) -> dict:

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from patience import ran
 from watched_folder import REPOSITORY, USER, USER_AND_MOUNTS, child, is_back, needs_mounts, needs_users
 
 from memd.sources.filesystem import (
@@ -112,13 +113,10 @@ def test_a_real_mount_is_found_through_any_name_and_any_link(tmp_path):
         "print(filesystem_of(place), filesystem_of(link / 'x'), inside == [str(place)])"
     )
     ask = [sys.executable, "-c", script, str(place), str(tmp_path / "link")]
-    done = subprocess.run(
-        [*USER_AND_MOUNTS, "sh", "-c", 'mount -t tmpfs none "$4" && exec "$@"', "sh", *ask],
-        capture_output=True,
-        text=True,
-        check=True,
+    done = ran(
+        [*USER_AND_MOUNTS, "sh", "-c", 'mount -t tmpfs none "$4" && exec "$@"', "sh", *ask], check=True,
         cwd=REPOSITORY,
-    )
+    )  # fmt: skip
     assert done.stdout == "tmpfs tmpfs True\n"
 
 
