@@ -123,8 +123,8 @@ def fitted(
 ) -> Recalled:
     """Fill the budget with the *core*, and with the hits of an answer, or what a conversation starts with.
 
-    That are *titles* and *entries*. *known*: path → lines that are left out. *pointed*: chunks whose notes
-    were named before.
+    *titles*, *entries*: that start, instead of hits. *known*: path → lines that are left out. *pointed*:
+    chunks whose notes were named before.
     """
     hits = answer.hits if params.nearest or answer.confidence != "none" else []
     hits = [] if params.begins else hits

@@ -185,7 +185,7 @@ class Transaction:
 
 
 def stage_some(writer: Writer, staged: Staged, budget_s: float) -> bool:
-    """Store at least CHUNKS_AT_ONCE chunks, for about *budget_s*, in a transaction; return if all are."""
+    """Store some chunks, for about *budget_s*, inside a transaction; return whether all are stored."""
     stop = time.monotonic() + budget_s
     chunks = staged.new.chunks
     while staged.stored < len(chunks):
