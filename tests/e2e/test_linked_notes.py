@@ -146,7 +146,7 @@ def test_get_takes_a_title_and_names_near_paths(vault):
         assert daemon.call("links", workspace=str(root), path=written)["path"] == answer["path"]
         daemon.call("similar", workspace=str(root), path=written)
     for place in ("a", "b"):
-        (root / f"{place}.md").write_text("---\naliases: [Wehr]\n---\n")
+        (root / f"{place}.md").write_text(f"---\naliases: [Wehr]\n---\n{place}\n")
     daemon.call("sync", workspace=str(root))
     with pytest.raises(RpcError, match=r"several notes are called Wehr, one is a\.md: name one by its path"):
         daemon.call("get", workspace=str(root), path="Wehr", agent=True)
