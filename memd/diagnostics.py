@@ -22,11 +22,9 @@ WATCHED: deque[Fact] = deque(maxlen=1_000)  # batches of the watcher, as many as
 PATHS_NAMED = 3  # of each batch; its count includes all
 
 
-def note_request(method: str, *, ms: float, answer_bytes: int, failed: bool) -> None:
-    """Record the outcome of one request."""
-    REQUESTS.append(
-        {"at": _now(), "method": method, "ms": round(ms, 1), "answer_bytes": answer_bytes, "failed": failed}
-    )
+def note_request(method: str, outcome: dict[str, float]) -> None:
+    """Record the outcome of one request: its `ms`, `answer_bytes`, and whether it `failed`."""
+    REQUESTS.append({"at": _now(), "method": method, **outcome})
 
 
 def note_watched(root: str, paths: list[str], **counts: int | bool | str) -> None:

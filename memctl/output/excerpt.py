@@ -4,19 +4,12 @@ Fence lines of Markdown code blocks are left out; the lines between them are col
 """
 
 import re
-from typing import Any, NamedTuple
+from typing import Any
 
 from memctl.output.marker import CODE, Marker
 from memctl.text import safe, width_of
 
 _FENCE = r"\s*(?:`{3,}|~{3,})"
-
-
-class ExcerptLine(NamedTuple):
-    """One line of a snippet."""
-
-    text: str
-    is_code: bool  # between fences
 
 
 def excerpt(hit: dict[str, Any], marker: Marker, *, rows: int, columns: int | None) -> list[str]:
@@ -26,21 +19,21 @@ def excerpt(hit: dict[str, Any], marker: Marker, *, rows: int, columns: int | No
     width, None: lines are not wrapped.
     """
     heading, match = (hit.get("heading") or "").rpartition(" > ")[2], safe(hit.get("match_text") or "")
-    lines, is_code = list[ExcerptLine](), False
+    lines, is_code = list[tuple[str, bool]](), False  # text, and whether it is between fences
     for line in safe(hit.get("snippet") or "").splitlines():
         text = line.strip()
         if re.match(_FENCE, line):
             is_code = not is_code
         elif text and not (text.startswith("#") and text.strip("# \t") == heading):
-            lines.append(ExcerptLine(line, is_code))
+            lines.append((line, is_code))
 
     def worth(at: int) -> tuple[int, int]:
-        bare = lines[at].text.strip(" …")  # a snippet may be cut: the line may hold only a part of the match
-        return len(bare) if bare in match else 0, marker.count(lines[at].text)
+        bare = lines[at][0].strip(" …")  # a snippet may be cut: the line may hold only a part of the match
+        return len(bare) if bare in match else 0, marker.count(lines[at][0])
 
     best = max(range(len(lines)), key=worth, default=0)
     first = max(min(best, len(lines) - rows), 0)
-    if columns is not None and any(width_of(line.text.strip()) > columns for line in lines[first:best]):
+    if columns is not None and any(width_of(text.strip()) > columns for text, _ in lines[first:best]):
         first = best  # a wrapped line before the best one would take its row
     shown: list[str] = []
     for text, is_code in lines[first:]:

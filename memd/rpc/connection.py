@@ -201,14 +201,22 @@ class Outgoing:
     def flush(self) -> None:
         """Send everything that may be sent now."""
         while self._replies and self._open():
-            self._send_reply(self._replies.popleft())
+            reply = self._replies.popleft()
+            frame = frame_of(reply.response, reply.method)
+            self._transport.write(frame)  # one write per reply: Neovim 0.7 cannot handle two in one read
+            if reply.started is not None:
+                ms = round((asyncio.get_running_loop().time() - reply.started) * 1000, 1)
+                failed = reply.response.error is not None
+                outcome = {"ms": ms, "answer_bytes": len(frame), "failed": failed}
+                diagnostics.note_request(reply.method, outcome)
+                log.debug("request", id=reply.response.id, method=reply.method, **outcome)
         while self._events and not self._pending and self._open():
             if self._lost:
                 fields, self._lost = {"event": "lost", "count": self._lost}, 0
             else:
                 fields = self._events.popleft()
-            if frame := event_frame(fields):
-                self._transport.write(frame)
+            if event := event_frame(fields):
+                self._transport.write(event)
 
     def clear(self) -> None:
         """Drop everything that waits: the client is gone."""
@@ -217,16 +225,6 @@ class Outgoing:
 
     def _open(self) -> bool:
         return not self.paused and not self._transport.is_closing()
-
-    def _send_reply(self, reply: Reply) -> None:
-        frame = frame_of(reply.response, reply.method)
-        self._transport.write(frame)  # one write per reply: Neovim 0.7 cannot handle two in one read
-        if reply.started is not None:
-            ms = (asyncio.get_running_loop().time() - reply.started) * 1000
-            failed = reply.response.error is not None
-            diagnostics.note_request(reply.method, ms=ms, answer_bytes=len(frame), failed=failed)
-            sizes = {"ms": round(ms, 1), "answer_bytes": len(frame), "failed": failed}
-            log.debug("request", id=reply.response.id, method=reply.method, **sizes)
 
 
 log = structlog.get_logger()
