@@ -26,7 +26,10 @@ _COUNTED: Final = re.compile(
 )
 _DAYS: Final = {"d": 1, "w": 7}  # of a unit, by its first letter
 _MONTHS: Final = {"m": 1, "q": 3, "y": 12}
-_SHORT: Final = {f"{name}day"[:3]: f"{name}day" for name in "mon tues wednes thurs fri satur sun".split()}  # noqa: SIM905
+_SHORT: Final = {f"{name}day"[:3]: f"{name}day" for name in "mon tues wednes thurs fri satur sun".split()} | {  # noqa: SIM905
+    "tues": "tuesday", "thurs": "thursday"
+}  # fmt: skip
+_AHEAD: Final = {"tomorrow": 1, "day after tomorrow": 2}
 
 
 def span(text: str, today: date | None) -> Time:
@@ -59,19 +62,21 @@ def _written(text: str, today: date) -> Time:
     if len(text) > MAX_CHARS:
         raise ValueError(text)
     # A value in a query ends at a space, so people write last-week for last week.
-    plain = re.sub(r"(?<=[a-z])[-_]|[-_](?=[a-z])", " ", text.casefold()).removeprefix("the ")
+    plain = re.sub(r"(?<=[a-z])[-_]|[-_](?=[a-z]|\d{4}$)", " ", text.casefold()).removeprefix("the ")
+    plain = re.sub(r"^(\d{4}) (\w+)$", r"\2 \1", " ".join(_SHORT.get(word, word) for word in plain.split()))
     if found := _COUNTED.fullmatch(plain):
         count = int(COUNTS.get(found[2]) or found[2]) * (1 if found[1] else -1)
         at = _moved(today, count, found[3][0])
         return Time(at, at)
-    if plain == "tomorrow":
-        return Time(today + _DAY, today + _DAY)
+    if plain in _AHEAD:
+        at = today + _AHEAD[plain] * _DAY
+        return Time(at, at)
     if plain.startswith("next "):
         if plain[5:] in _SHORT.values():
             return _written((_written(plain[5:], today).first + 7 * _DAY).isoformat(), today)
         return _written(f"this {plain[5:]}", _written(f"this {plain[5:]}", today).last + _DAY)
     plain = re.sub(r"^\w+, |(?<=day) (?:morning|afternoon|evening|night)$", "", plain)
-    return whole_time(" ".join(_SHORT.get(word, word) for word in plain.split()), today)
+    return whole_time(plain, today)
 
 
 def _moved(day: date, count: int, unit: str) -> date:
