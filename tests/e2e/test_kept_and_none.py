@@ -103,13 +103,11 @@ def _without_own(value: object) -> object:
     return [_without_own(one) for one in value] if isinstance(value, list) else value
 
 
-def spellings(path: str) -> list[str]:
-    return [path, f"./{path}", f"a/../{path}", f"ROOT/{path}", f"{path}/", path.upper()]
-
-
 def asked() -> list[tuple[str, dict]]:
     """Return what an agent may ask about what is kept, by every method and spelling."""
-    named = [one for path in KEPT for one in spellings(path)] + NEVER + FOLDERS + ELSE
+    written = ("{}", "./{}", "a/../{}", "ROOT/{}", "{}/")
+    named = [form.format(path) for path in KEPT for form in written] + [path.upper() for path in KEPT]
+    named += NEVER + FOLDERS + ELSE
     found = [(method, {"path": path}) for method, path in product(("get", "similar", "history"), named)]
     found += [("why", {"path": path, "query": "the same sentence"}) for path in named]
     found += [("forget", {"path": path}) for path in named if path.removeprefix("./") not in OPEN]

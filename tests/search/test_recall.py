@@ -29,11 +29,7 @@ def pieces(notes, query="zebra"):
     with notes.index.view() as view:
         made = [piece_of(hit, "strong", partial(section, view, hit.chunk)) for hit in found]
         # Read now: a test has no view any more.
-        return [dataclasses.replace(one, section=_known(one.section())) for one in made]
-
-
-def _known(shown):
-    return lambda: shown
+        return [dataclasses.replace(one, section=partial(dict, one.section())) for one in made]
 
 
 def lines(text, first=1):

@@ -12,7 +12,6 @@ from memd.languages import Language
 from memd.search.explain import file_counts, term_counts
 from memd.search.keyword import FORMS_TIMES, FREQUENT_SHARE, K1, B, KeywordArm, bm25_of_sources, keyword_arm
 from memd.search.query import FORMS_SHARE, Query, parse
-from memd.search.score import PreparedQuery
 from memd.search.search import Answer, search
 from memd.search.word_forms import FEW_CHUNKS, languages_of, with_forms
 
@@ -36,14 +35,10 @@ def forms(notes: Notes, text: str, languages: Sequence[Language] = ENGLISH) -> d
     return dict(formed(notes, text, languages).forms)
 
 
-def request_of(notes: Notes, text: str, languages: Sequence[Language] = ENGLISH) -> PreparedQuery:
-    """Return a request for words alone, as the API makes it."""
-    return replace(notes.request(text, mode="keyword"), query=formed(notes, text, languages))
-
-
 def asked(notes: Notes, text: str, languages: Sequence[Language] = ENGLISH) -> Answer:
+    request = replace(notes.request(text, mode="keyword"), query=formed(notes, text, languages))
     with notes.index.view() as view:
-        return search(view, request_of(notes, text, languages))
+        return search(view, request)
 
 
 def paths(notes: Notes, text: str, languages: Sequence[Language] = ENGLISH) -> list[str]:

@@ -10,10 +10,6 @@ def read(text):
     return parse(text, tokenizer=tokenizer("short pieces"), limits=LIMITS)
 
 
-def whole(text):
-    return " ".join(word for chunk in read(text).chunks for word in chunk.text.split())
-
-
 @pytest.mark.parametrize(
     ("text", "left"),
     [
@@ -31,7 +27,7 @@ def whole(text):
     ],
 )  # fmt: skip
 def test_comments_and_drawings_are_no_text(text, left):
-    assert whole(text) == left
+    assert " ".join(word for chunk in read(text).chunks for word in chunk.text.split()) == left
 
 
 def test_the_text_behind_a_comment_is_at_its_line():

@@ -185,7 +185,8 @@ def test_a_folder_over_the_limit_that_is_made_later_is_polled(root):
             (root / f"folder-{number}").mkdir()
         watching.until(lambda seen: seen[-1].polling)
         assert "sysctl fs.inotify.max_user_watches" in watching.seen[-1].trouble
-        watching.until(lambda seen: {str(root / f"folder-{n}") for n in range(60)} <= _folders(seen))
+        made = {str(root / f"folder-{number}") for number in range(60)}
+        watching.until(lambda seen: made <= {path for dirty in seen for path in dirty.paths})
 
 
 @needs_users
@@ -269,7 +270,3 @@ def test_a_stopped_process_loses_no_folder(root):
         watching.process.send_signal(signal.SIGCONT)
         for number in range(10):
             watching.until_named_again(root / f"{number}" / "inner" / "deep" / "a.md")
-
-
-def _folders(seen):
-    return {path for dirty in seen for path in dirty.paths}
