@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from memctl.lsp.documents import Document
-from memctl.lsp.positions import content, index, units
+from memctl.lsp.positions import content, index, sendable, units
 from memctl.lsp.workspace import Workspace, stem_of
 
 TRIGGERS = ["[", "(", "#", " "]  # Neovim 0.11 shows nothing for `[[reset the` without the space
@@ -51,8 +51,12 @@ def complete(params: dict[str, Any], document: Document, workspace: Workspace) -
     before, after = line[:at], line[at:]
     typed, closed = "", 0  # closed: characters behind the cursor that the new text makes superfluous
     offers: Iterator[Offer] = iter(())
-    wiki = _WIKI.search(before)
-    if link := wiki or _URL.search(before):
+    is_front = _is_in_front(document, number)
+    wiki, tag = _WIKI.search(before), None if is_front else _TAG.search(before)
+    link = wiki or _URL.search(before)
+    if not is_front and (sign := link or tag) and _is_code(document, number, before, sign[0], workspace):
+        pass
+    elif link:
         is_url, written = wiki is None, link["typed"]
         _, hash_, part = written.partition("#")
         closing = ")" if is_url else "]]"
@@ -69,9 +73,9 @@ def complete(params: dict[str, Any], document: Document, workspace: Workspace) -
                 offers = (one._replace(new=link_to(one.path, one.new, document, workspace)) for one in offers)
             else:
                 offers = (one._replace(new=inside(one.path, one.new, workspace) + end) for one in offers)
-    elif _is_in_front(document, number):
+    elif is_front:
         typed, offers = _front(document, workspace, number, before)
-    elif tag := _TAG.search(before):
+    elif tag:
         typed, offers = tag[1], _tags(workspace, tag[1])
 
     editor = workspace.editor
@@ -210,6 +214,16 @@ def _tags(workspace: Workspace, typed: str) -> Iterator[Offer]:
     for tag, notes in sorted(count.items(), key=lambda one: (-one[1], one[0])):
         if typed.casefold() in tag.casefold():
             yield Offer(tag, tag, f"{notes} notes", _KEYWORD)
+
+
+def _is_code(document: Document, number: int, before: str, sign: str, workspace: Workspace) -> bool:
+    """Return whether memd reads no link in the place of a sign before the cursor."""
+    stop = document.starts[number] + len(before)
+    start = stop - len(sign.lstrip())
+    above, below = (part.replace("[", "(") for part in (document.text[:start], document.text[stop:]))
+    text = sendable(f"{above}[[x]]{below}")  # without the other links, which would be looked up
+    links = workspace.ask("outline", text=text, path=document.path)["links"]
+    return start < len(text) and not links
 
 
 def _is_in_front(document: Document, number: int) -> bool:

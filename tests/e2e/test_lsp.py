@@ -112,6 +112,24 @@ def test_what_editors_need_of_each_item_is_there(editor, line, typed, first):
     assert [one["sortText"] for one in items] == [f"{rank:04}" for rank in range(len(items))]
 
 
+@pytest.mark.parametrize(
+    ("text", "is_code"),
+    [
+        ("```\n[[her|", True), ("~~~sh\nif [[ her| ]]; then\n~~~\n", True), ("`if [[ her|` 😀", True),
+        ("    [[her|", True), ("- a\n\n      [[her|", True), ("```c\nx[a](gen|\n```", True),
+        ("```\n#peo|\n```", True), ("<!-- [[her| -->", True), ("---\nb: '[[her|'\n---\n", False),
+        ("```\n```\n[[her|", False), ("> - [[her|]]", False), ("😀 ![](gen|", False), ("> #peo|", False),
+    ],
+)  # fmt: skip
+def test_nothing_is_completed_in_code(editor, text, is_code):
+    """No link is read there: `[[ -f x ]]` is a shell's."""
+    before, _, after = text.partition("|")
+    editor.open("new.md", before + after)
+    lines = before.split("\n")
+    found = editor.items("new.md", len(lines) - 1, len(lines[-1].encode("utf-16-le")) // 2)
+    assert bool(found) != is_code
+
+
 def test_each_answer_is_the_same_after_a_restart_of_the_daemon(editor, daemon):
     """Each of them may be the first that the new daemon is asked for."""
     editor.open("log.md", NOTES["log.md"])
@@ -156,8 +174,9 @@ def test_what_changes_while_no_daemon_runs_is_known_to_the_next_one(editor, daem
     assert "genes: no such note" in said
 
 
-def test_a_file_outside_of_any_workspace_has_no_answers(editor, tmp_path):
-    uri = f"file://{tmp_path}/other.md"
+@pytest.mark.parametrize("path", ["other.md", "notes/not%FFutf-8.md"])
+def test_a_file_outside_of_any_workspace_has_no_answers(editor, tmp_path, path):
+    uri = f"file://{tmp_path}/{path}"
     document = {"uri": uri, "languageId": "markdown", "version": 1, "text": "[[genes]]"}
     editor.tell("textDocument/didOpen", textDocument=document)
     place = {"textDocument": {"uri": uri}, "position": {"line": 0, "character": 4}}
