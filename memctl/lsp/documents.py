@@ -1,6 +1,6 @@
 """What an editor said of itself, and the documents that are open in it."""
 
-from pathlib import Path
+from posixpath import dirname, normpath, realpath, relpath
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
@@ -14,7 +14,17 @@ def path_of(uri: str) -> str | None:
     parts = urlsplit(uri.partition("#")[0])
     if parts.scheme != "file" or "\0" in (path := unquote(parts.path, errors="surrogateescape")):
         return None
-    return path if path.startswith("/") else None
+    return "/" + normpath(path).lstrip("/") if path.startswith("/") else None
+
+
+def located(uri: str) -> tuple[str | None, str]:
+    """Return the workspace around a URI's file, if any, and the path in it; links into one are followed."""
+    path = path_of(uri) or ""
+    # No note has a name that is not UTF-8.
+    for known in (path, realpath(path)) if path and path == sendable(path) else ():
+        if root := workspaces.above(dirname(known)):
+            return root, relpath(known, root)
+    return None, ""
 
 
 def uri_of(path: str) -> str:
@@ -37,9 +47,8 @@ class Document(Text):
 
     def locate(self) -> str | None:
         """Return the workspace around the file, which is looked for until one is made there."""
-        if self.root is None and (file := path_of(self.uri)) is not None:
-            self.root = workspaces.above(Path(file).parent)
-            self.path = str(Path(file).relative_to(self.root)) if self.root else ""
+        if self.root is None:
+            self.root, self.path = located(self.uri)
         return self.root
 
     def change(self, span: dict[str, Any] | None, new: str) -> None:

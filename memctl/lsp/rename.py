@@ -9,7 +9,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from functools import cache, partial
-from posixpath import basename, dirname, join, normpath, relpath
+from posixpath import basename, dirname, join, normpath, realpath, relpath
 from typing import Any
 from unicodedata import normalize
 from urllib.parse import quote
@@ -93,13 +93,13 @@ def rename(params: dict[str, Any], document: Document, workspace: Workspace) -> 
 
 def files_moved(params: dict[str, Any], workspace: Workspace) -> dict[str, Any]:
     """Return the edits that follow files and folders that the editor is about to move in a workspace."""
-    inside = f"{workspace.root}/"
-    pairs = {path_of(one["oldUri"]) or "": path_of(one["newUri"]) or "" for one in params["files"]}
-    pairs = {
-        old.removeprefix(inside).rstrip("/"): new.removeprefix(inside).rstrip("/")
-        for old, new in pairs.items()
-        if old.startswith(inside) and new.startswith(inside)
-    }
+
+    def place(uri: str) -> str:
+        path = path_of(uri) or "/"
+        return relpath(path if path.startswith(f"{workspace.root}/") else realpath(path), workspace.root)
+
+    moves = ((place(one["oldUri"]), place(one["newUri"])) for one in params["files"])
+    pairs = {old: new for old, new in moves if not old.startswith("../") and not new.startswith("../")}
     return _workspace_edit(_moved(pairs, workspace), [], workspace)
 
 

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 from memctl import __version__, jsonrpc, paths, workspaces
 from memctl.jsonrpc import InvalidLineError, JsonRpcError, JsonRpcNotification, JsonRpcRequest
 from memctl.lsp import actions, completion, navigation, rename
-from memctl.lsp.documents import Document, Editor, path_of
+from memctl.lsp.documents import Document, Editor, located, path_of
 from memctl.lsp.positions import Encoding
 from memctl.lsp.settings import changed
 from memctl.lsp.workspace import Daemon, FailedError, Workspace
@@ -120,7 +120,8 @@ class Server:
                 self._messages.put(None)
                 return
             if isinstance(message, JsonRpcNotification) and message.method == "$/cancelRequest":
-                self._cancelled.add(message.params.get("id", ""))
+                if isinstance(id_ := message.params.get("id"), str | int):
+                    self._cancelled.add(id_)
             elif message is not None:  # else the editor's answer to a request of ours
                 self._messages.put(message)
 
@@ -310,8 +311,11 @@ class Server:
     def _roots(self) -> list[str]:
         """Return the workspaces of the open documents and of the editor's folders."""
         opened = (one.root for one in reversed(self._editor.documents.values()))  # that of the last one first
-        found = (*opened, *map(workspaces.above, self._folders))
-        return list(dict.fromkeys(root for root in found if root))
+        by_place: dict[str, str] = {}  # one folder may be open by two names
+        for root in (*opened, *map(workspaces.above, self._folders)):
+            if root:
+                by_place.setdefault(os.path.realpath(root), root)
+        return list(by_place.values())
 
     def _resolve(self, item: dict[str, Any]) -> dict[str, Any]:
         place = item.get("data")
@@ -339,8 +343,8 @@ class Server:
         return sorted(found, key=lambda one: -one.get("score", 0.0))
 
     def _will_rename(self, params: dict[str, Any]) -> Any:
-        old = path_of(params["files"][0]["oldUri"])
-        root = workspaces.above(Path(old).parent) if old else None
+        roots = (located(one["oldUri"])[0] for one in params["files"])
+        root = next(filter(None, roots), None)
         return rename.files_moved(params, self._workspace(root)) if root else None
 
     # -- commands ------------------------------------------------------------------------------------

@@ -126,6 +126,36 @@ def test_notes_of_several_workspaces_are_served_at_once(editor, daemon, tmp_path
     assert {hit["location"]["uri"].startswith(f"file://{other}/") for hit in found} == {True, False}
 
 
+@pytest.mark.parametrize(
+    "way",
+    ["notes/b/Same.md", "notes/./b/Same.md", "notes/a/../b/Same.md", "/notes//b/Same.md", "whole/b/Same.md",
+     "part/Same.md", "alone.md"],
+)  # fmt: skip
+def test_a_note_is_the_same_by_each_way_to_its_file(editor, tmp_path, way):
+    """Such as by a link to its workspace, to a folder in it, or to the file."""
+    one = editor(
+        workspaceFolders=[{"uri": f"file://{tmp_path}/{name}", "name": "x"} for name in ("notes", "whole")]
+    )
+    for link, to in (("whole", "notes"), ("part", "notes/b"), ("alone.md", "notes/b/Same.md")):
+        (tmp_path / link).symlink_to(tmp_path / to)
+    assert len(one.ask("workspace/symbol", query="weir broke")) == 2, "one of each note"
+    uri = f"file://{tmp_path}/{way}"
+    document = {"uri": uri, "languageId": "markdown", "version": 1, "text": NOTES["b/Same.md"]}
+    one.tell("textDocument/didOpen", textDocument=document)
+    place = {"textDocument": {"uri": uri}, "position": {"line": 2, "character": 8}}
+    assert one.ask("textDocument/definition", **place)["uri"].endswith("/a/Same.md")
+    found = one.ask("textDocument/references", **place, context={"includeDeclaration": False})
+    assert [hit["uri"] for hit in found] == [uri, uri]
+    if way != "alone.md":
+        foreign = {"oldUri": f"file://{tmp_path}/x.md", "newUri": f"file://{tmp_path}/y.md"}
+        moved = {"oldUri": uri, "newUri": uri.replace("Same", "deep/Same")}
+        found = one.ask("workspace/willRenameFiles", files=[foreign, moved])["documentChanges"]
+        new = [edit["newText"] for change in found for edit in change["edits"]]
+        assert new == ["../../a/Same.md", "../../a/Same.md"]
+        assert one.ask("workspace/willRenameFiles", files=[foreign]) is None
+    assert one.ask("workspace/willRenameFiles", files=[]) is None
+
+
 def test_folders_are_served_from_when_they_are_added_to_when_they_are_removed(editor, daemon, tmp_path):
     """A note that is open in one keeps it; one that was open before `memctl init` gets its hints with it."""
     other, late = tmp_path / "other", tmp_path / "late"
@@ -258,3 +288,10 @@ def test_a_request_that_is_cancelled_before_its_turn_is_not_answered_with_a_resu
     assert answers[-1]["id"] == 559
     assert answers[-1]["error"]["code"] == -32800
     assert all("result" in answer for answer in answers[:-1])
+
+
+@pytest.mark.parametrize("of", [{}, {"id": None}, {"id": {}}, {"id": [1]}])
+def test_a_cancellation_of_nothing_is_passed_over(editor, of):
+    one = editor()
+    one.tell("$/cancelRequest", **of)
+    assert one.ask("workspace/symbol", query="weir")
