@@ -7,6 +7,8 @@ zip have no effect, and read as streams, so that one that unpacks to gigabytes t
 import errno
 import fnmatch
 import gzip
+import math
+import os
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -33,8 +35,8 @@ _FAULTS = (zipfile.BadZipFile, gzip.BadGzipFile, zlib.error, NotImplementedError
 class Stream:
     """The bytes of one file of an export."""
 
-    def __init__(self, stream: Readable) -> None:
-        self._stream = stream
+    def __init__(self, stream: Readable, most_bytes: float = math.inf) -> None:
+        self._stream, self._left_bytes = stream, most_bytes
 
     def read(self, size_bytes: int) -> bytes:
         """Return up to *size_bytes* bytes; b"" at the end.
@@ -43,9 +45,13 @@ class Stream:
             OSError: they cannot be read or unpacked.
         """
         try:
-            return self._stream.read(size_bytes)
+            read = self._stream.read(size_bytes)
         except _FAULTS as error:
             raise OSError(errno.EIO, f"{BROKEN}; only what is whole in it is imported") from error
+        self._left_bytes -= len(read)
+        if self._left_bytes < 0:
+            raise OSError(errno.EFBIG, BOMB)
+        return read
 
 
 def files(path: Path, pattern: str) -> Iterator[Path]:
@@ -64,7 +70,10 @@ def streams(
     """
     with regular(path, folder) as file:
         if not (head := file.peek(len(_ZIP))).startswith(_ZIP):
-            yield str(path), Stream(gzip.GzipFile(fileobj=file) if head.startswith(_GZIP) else file)
+            # The size that a gzip says of itself is that of its last part.
+            most_bytes = max(SMALL_BYTES, MAX_RATIO * os.fstat(file.fileno()).st_size)
+            is_gzip = head.startswith(_GZIP)
+            yield str(path), Stream(gzip.GzipFile(fileobj=file), most_bytes) if is_gzip else Stream(file)
             return
         try:
             archive = zipfile.ZipFile(file)

@@ -219,10 +219,15 @@ def test_a_conversation_that_is_too_large_costs_no_other(workspace, tmp_path):
     assert jsonl.TOO_LARGE in found["skipped"][0]["why"]
 
 
-def test_a_zip_bomb_is_not_unpacked(workspace, tmp_path):
-    path = zipped(tmp_path / "e.zip", **{"conversations.json": b" " * (export.SMALL_BYTES + 1)})
+@pytest.mark.parametrize("name", ["e.zip", "e.json.gz"])
+def test_what_unpacks_to_much_more_is_not_unpacked(workspace, tmp_path, name):
+    raw, path = b" " * (export.SMALL_BYTES + 1), tmp_path / name
+    if name.endswith(".gz"):
+        path.write_bytes(gzip.compress(raw))
+    else:
+        zipped(path, **{"conversations.json": raw})
     [row] = workspace.imports("chatgpt", path)["skipped"]
-    assert row["why"] == export.BOMB
+    assert export.BOMB in row["why"]
 
 
 @pytest.mark.parametrize(
