@@ -9,7 +9,6 @@ from patience import PATIENCE
 from traces import traces
 
 from memctl import exits
-from memctl.client import RpcError
 from memd.index.database import READ_ONLY
 
 pytestmark = pytest.mark.usefixtures("shared_daemon")
@@ -77,22 +76,6 @@ def test_what_is_gone_and_not_forgotten_is_kept_for_its_day(daemon, root):
     until(lambda: daemon.call("status")["workspaces"][0]["gone"] == 1)
     daemon.call("forget", workspace=workspace, path=write(daemon, workspace)["path"])
     assert daemon.call("status")["workspaces"][0]["gone"] == 1
-
-
-def test_an_entry_that_its_owner_replaced_is_kept(daemon, root):
-    """MEMD_CHANGED says what to do; nothing but `--force` deletes it, and that wholly."""
-    workspace = daemon.add(root)
-    path = write(daemon, workspace)["path"]
-    (root / path).write_text(f"---\nsource:\n  origin: agent\n---\nMy own {CANARY}.\n")
-    with pytest.raises(RpcError, match="memctl forget --force") as caught:
-        daemon.call("forget", workspace=workspace, path=path)
-    assert caught.value.code == "MEMD_CHANGED"
-    assert (root / path).exists()
-    refused = daemon.memctl("forget", "-w", workspace, str(root / path))
-    assert refused.returncode == exits.REFUSED
-    assert (root / path).exists()
-    assert daemon.memctl("forget", "-w", workspace, "--force", str(root / path)).returncode == 0
-    assert traces(TAIL, daemon.state, root) == []
 
 
 def test_what_the_index_holds_of_a_deleted_entry_is_forgotten(daemon, root):

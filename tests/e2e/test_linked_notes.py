@@ -105,15 +105,10 @@ def test_similar_notes_say_why_and_when(vault):
     assert first["path"] not in {one["path"] for one in far["similar"]}
 
 
-def test_memctl_shows_links_and_reasons(vault):
+def test_memctl_says_how_many_links_there_are(vault):
     daemon, root = vault
     assert "links: 2 out, 3 in (memctl links)" in daemon.memctl("similar", "river/weir.md", cwd=root).stderr
     assert daemon.memctl("similar", "--files", "river/weir.md", cwd=root).stderr == ""
-    said = daemon.memctl(
-        "add", "--topic", "x", "--title", "Heron", "The heron fishes at the old weir.", cwd=root
-    )
-    assert "by meaning and words: " in said.stderr
-    assert "birds/heron.md, changed 20" in said.stderr
 
 
 def test_of_very_many_links_the_first_are_named_and_all_are_counted(vault):
