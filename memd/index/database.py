@@ -37,7 +37,7 @@ from memd.errors import (
 from memd.fsio import Failure
 from memd.index.texts import part_of
 
-SCHEMA_VERSION = 18  # of the tables; an index with another version is rebuilt
+SCHEMA_VERSION = 19  # of the tables; an index with another version is rebuilt
 
 # unicode61 keeps letters and digits; Mn and Mc keep the vowel signs of Indic scripts inside their words.
 # remove_diacritics 2 also handles code points that combine a letter with several diacritics.
