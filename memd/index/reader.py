@@ -137,7 +137,7 @@ Expired = Callable[[], bool]
 # The point follows the hyphen in ASCII. More files than these are not told apart by a number.
 NUMBERED = "SELECT source FROM names WHERE name >= ? AND name < ? AND kind = 'file' LIMIT 20"
 SOURCE_COLUMNS = "id, path, title, tags, day, day_of, origin, valid_until, evergreen, external"
-VALID_UNTIL = 7  # its place in a row
+DAY_OF, VALID_UNTIL = 5, 7  # their places in a row
 SourceSize: TypeAlias = tuple[int, int]  # number of chunks, and of those with a vector
 Row: TypeAlias = tuple[Any, ...]  # of SOURCE_COLUMNS
 _day = cache(date.fromisoformat)  # there are few distinct days
@@ -615,13 +615,23 @@ class Sources(Mapping[int, Source]):
         found = self._known[source_id]
         return cast("str", found[1]) if isinstance(found, tuple) else found.path
 
+    def names(self, source_id: int) -> tuple[str, str]:
+        """Return title and path of a source without making its record."""
+        found = self._known[source_id]
+        return (found[2], found[1]) if isinstance(found, tuple) else (found.title, found.path)
+
     def decay_days(self, source_ids: Sequence[int]) -> list[int]:
-        """Return the ordinal of each source's day; 0 for one whose score does not decay."""
+        """Return the ordinal of each source's day; 0 for one whose score does not decay.
+
+        Of most sources no record is made: that would take half of the first questions' fusion.
+        """
         known = self._decay_days
         for source_id in source_ids:
             if source_id not in known:
-                source = self[source_id]
-                known[source_id] = source.day.toordinal() if source.dated else 0
+                found = self._known[source_id]
+                is_named = found[DAY_OF] == "name" if isinstance(found, tuple) else found.dated
+                source = self[source_id] if is_named else None
+                known[source_id] = source.day.toordinal() if source and source.dated else 0
         return [known[source_id] for source_id in source_ids]
 
     def changed(self, *, removed: AbstractSet[int], put: Mapping[int, Source]) -> "Sources":

@@ -5,7 +5,7 @@ A number belongs to a name whole and in its place: "RFC 1071" is neither "RFC 10
 """
 
 import re
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -17,7 +17,6 @@ from memd.index.links import WHO, key_of
 from memd.index.reader import NUMBERED, StoredChunk
 from memd.index.snapshot import View
 from memd.index.source_rows import NAME_DAY
-from memd.records import Source
 from memd.search import runs
 from memd.search.explanation import Called, Term
 from memd.search.ranking import Candidate
@@ -193,7 +192,7 @@ def called(
         day: the day in ISO form that the query is.
         whole: the candidates that have each word of the query, as the index splits it; None: unknown.
     """
-    found = by_titles(text, terms, candidates, view.snapshot.sources, named, day=day)
+    found = by_titles(text, terms, candidates, view.snapshot.sources.names, named, day=day)
     asked = words_of(text)
     if not 0 < len(asked) <= HEADING_WORDS:
         return found
@@ -215,12 +214,12 @@ def by_titles(
     text: str,
     terms: Iterable[Term],
     candidates: Iterable[Candidate],
-    sources: Mapping[int, Source],
+    names: Callable[[int], tuple[str, str]],
     named: Mapping[int, bool] = MappingProxyType({}),
     *,
     day: str = "",
 ) -> dict[int, Called]:
-    """Return chunk → the name of its source, as `called`; this reads no index."""
+    """Return chunk → the name of its source, as `called`; *names*: source → title and path."""
     asked = words_of(text)
     if not 0 < len(asked) <= MOST_WORDS:
         return {}
@@ -233,10 +232,10 @@ def by_titles(
     found: dict[int, Called] = {}
     telling = query.telling()
     for number, chunk in first.items():
-        source = sources[number]
-        if not (day or number in named or _may_name(source, telling)):
+        title, path = names(number)
+        if not (day or number in named or _may_name(title, path, telling)):
             continue
-        how = _name(names_of(source.title, source.path), source.title, query)
+        how = _name(names_of(title, path), title, query)
         if number in named and named[number] and (how is None or how.added < WHOLE):
             how = Called(text, "whole", WHOLE)
         if how:
@@ -244,12 +243,12 @@ def by_titles(
     return found
 
 
-def _may_name(source: Source, words: Collection[str]) -> bool:
-    """Return whether a source's names may have one of some words, without reading them.
+def _may_name(title: str, path: str, words: Collection[str]) -> bool:
+    """Return whether names may have one of some words, without reading them.
 
     Reading them took a tenth of a search by words among 20,000 notes, whose names no cache holds.
     """
-    both = f"{source.title}\n{source.path}".lower()
+    both = f"{title}\n{path}".lower()
     if "'" in both:
         both += both.replace("'", "")
     return not both.isascii() or any(word in both for word in words)

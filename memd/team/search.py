@@ -158,7 +158,8 @@ def search(  # noqa: PLR0917 - the same of each search, then the query
     # As at home: names, order, supersession, floor, duplicates, snippets.
     named = _named(here, parts, terms) if vectors and has_words else {}
     by_score = _ranked(here, prepared, named, has_words=has_words)
-    called = by_titles(query.text, terms, by_score, sources) if has_words else {}
+    names = {number: (source.title, source.path) for number, source in sources.items()}
+    called = by_titles(query.text, terms, by_score, names.__getitem__) if has_words else {}
     texts = {one.id: here[one.id].text for one in by_score[: runs.FIRST]} if has_words else {}
     by_run = in_a_row(prepared, texts, lambda some: {number: texts[number] for number in some})
     by_score = raised(raised(by_score, by_run), called)

@@ -1,6 +1,5 @@
 """A note or section that is called like the query comes before those that only speak of it."""
 
-from datetime import date
 from types import SimpleNamespace
 from typing import NamedTuple
 
@@ -9,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memd.index.reader import Reader
-from memd.records import Source
 from memd.search.called import by_titles, words_of
 
 
@@ -124,9 +122,9 @@ def test_titles_lead_where_sources_alone_are_known(indexed_once):
         "OPS-2210": "OPS-2210.md",
     }.items():
         answer = notes.search(query, mode="keyword", limit=50)
-        sources = {hit.source.id: hit.source for hit in answer.hits}
+        names = {hit.source.id: (hit.source.title, hit.source.path) for hit in answer.hits}
         called = by_titles(
-            query, answer.judged.keyword.words, [hit.candidate for hit in answer.hits], sources
+            query, answer.judged.keyword.words, [hit.candidate for hit in answer.hits], names.get
         )
         best = max(called, key=lambda one: called[one].added)
         assert next(hit.source.path for hit in answer.hits if hit.candidate.id == best) == path
@@ -138,19 +136,18 @@ WORDS = st.lists(st.sampled_from(["git", "end", "17", "0017", "don't", "the"]), 
 @given(WORDS, st.integers(0, 3), st.lists(st.sampled_from([0.0, 1.0, 1.5]), min_size=9, max_size=9))
 def test_titles_that_are_passed_over_unread_name_nothing(asked, start, idf):
     """Whatever the words weigh."""
-    query, title = " ".join(asked), " ".join(asked[start:])
-    source = Source(1, "a/x.md", title, (), date(2026, 1, 1), "name", "")
+    query, names = " ".join(asked), {1: (" ".join(asked[start:]), "a/x.md")}
     terms = [
         SimpleNamespace(text=word, idf=weight) for word, weight in zip(words_of(query), idf, strict=False)
     ]
-    found = [by_titles(query, terms, [Hit(1, 1)], {1: source}, named) for named in ({}, {1: False})]
+    found = [by_titles(query, terms, [Hit(1, 1)], names.get, named) for named in ({}, {1: False})]
     assert found[0] == found[1]
 
 
 @pytest.mark.parametrize(("title", "query"), [("Où", "ou"), ("I'M", "im"), ("王の塔", "王の塔")])
 def test_a_name_of_one_word_is_known_by_its_letters_alone(notes, title, query):
     notes.save({"short.md": f"# {title}\n\nText.\n"})
-    assert by_titles(query, (), [Hit(1, 1)], notes.index.snapshot.sources)[1].how == "whole"
+    assert by_titles(query, (), [Hit(1, 1)], notes.index.snapshot.sources.names)[1].how == "whole"
 
 
 @pytest.mark.parametrize(
