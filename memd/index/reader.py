@@ -616,9 +616,12 @@ class Sources(Mapping[int, Source]):
         return cast("str", found[1]) if isinstance(found, tuple) else found.path
 
     def names(self, source_id: int) -> tuple[str, str]:
-        """Return title and path of a source without making its record."""
+        """Return title and path of a source without making its record, unless a value is impossible."""
         found = self._known[source_id]
-        return (found[2], found[1]) if isinstance(found, tuple) else (found.title, found.path)
+        if isinstance(found, tuple) and type(found[1]) is type(found[2]) is str:
+            return found[2], found[1]
+        source = self[source_id]  # says that the index is damaged, if it is
+        return source.title, source.path
 
     def decay_days(self, source_ids: Sequence[int]) -> list[int]:
         """Return the ordinal of each source's day; 0 for one whose score does not decay.
