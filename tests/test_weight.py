@@ -23,7 +23,7 @@ CEILINGS = {
     # texts read for a heading only where all of its words are, an index of 2.5 times the notes' text, flipped
     # bits in the schema, filters named that no note meets, names passed over unread, plugins' days,
     # texts read for words in a row only where these words are neighbours.
-    "memd": 44_126,
+    "memd": 44_129,
     # The language server (1,862), doctor, instructions and sessions of agents, timelines, what is related
     # and what links to a hit in find; clients of agents as of today, a hook that asks the running server, a
     # picker inside Neovim, an extension for VS Code, what was opened last, links that survive the move of a

@@ -55,8 +55,8 @@ def complete(params: dict[str, Any], document: Document, workspace: Workspace) -
     wiki, tag = _WIKI.search(before), None if is_front else _TAG.search(before)
     link = wiki or _URL.search(before)
     if not is_front and (sign := link or tag) and _is_code(document, number, before, sign[0], workspace):
-        pass
-    elif link:
+        link = tag = None
+    if link:
         is_url, written = wiki is None, link["typed"]
         _, hash_, part = written.partition("#")
         closing = ")" if is_url else "]]"

@@ -69,11 +69,14 @@ def streams(
         OSError: the export cannot be read.
     """
     with regular(path, folder) as file:
-        if not (head := file.peek(len(_ZIP))).startswith(_ZIP):
+        head = file.peek(len(_ZIP))
+        if head.startswith(_GZIP):
             # The size that a gzip says of itself is that of its last part.
             most_bytes = max(SMALL_BYTES, MAX_RATIO * os.fstat(file.fileno()).st_size)
-            is_gzip = head.startswith(_GZIP)
-            yield str(path), Stream(gzip.GzipFile(fileobj=file), most_bytes) if is_gzip else Stream(file)
+            yield str(path), Stream(gzip.GzipFile(fileobj=file), most_bytes)
+            return
+        if not head.startswith(_ZIP):
+            yield str(path), Stream(file)
             return
         try:
             archive = zipfile.ZipFile(file)

@@ -124,9 +124,8 @@ class IndexLoop:
         except Exception as error:
             # The folder may have gone away meanwhile, which is not a failure.
             if not isinstance(error, MemdError) or await self._context.disk.look():
-                bug = (
-                    f"indexing failed with {type(error).__name__}: a bug, see the log"  # no wait without end
-                )
+                # A bug is told, too, to those who wait: they would wait without end.
+                bug = f"indexing failed with {type(error).__name__}: a bug, see the log"
                 self.fault = error if isinstance(error, MemdError) else MemdError(bug)
                 raise
             return 0
@@ -164,10 +163,9 @@ class IndexLoop:
         if done.put_off:
             self._backlog.put_off(done.put_off, time.monotonic())
             self._large_work.set()
-        for path, warnings in (*done.warned.items(), *((path, ()) for path in done.removed)):
+        for path in (*done.removed, *done.warned):
             self.warnings.pop(path, None)
-            if warnings:
-                self.warnings[path] = shown_warning(warnings)
+        self.warnings |= {path: shown_warning(some) for path, some in done.warned.items() if some}
         for path in {*done.indexed, *done.removed}:
             self.failures.pop(path, None)
         self.failures |= {file.path: file.detail for file in done.skipped if file.detail}
