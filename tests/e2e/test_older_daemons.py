@@ -49,6 +49,7 @@ class Installation:
         text = (Path(memctl.__path__[0]) / "protocol.py").read_text()
         assert f"\nAPI_LEVEL = {API_LEVEL} " in text
         path.write_text(text.replace(f"\nAPI_LEVEL = {API_LEVEL} ", f"\nAPI_LEVEL = {level} "))
+        os.utime(path, (level, level))  # whole seconds and size tell Python that what it compiled is stale
 
     def memctl(self, *words: str, told: str = "", **more: str) -> subprocess.CompletedProcess[str]:
         """Run its memctl; *told* is its input, *more* its environment."""
