@@ -27,7 +27,7 @@ from benchmarks.beir import Beir
 from benchmarks.conversations import Session
 from benchmarks.indexed import TODAY, indexed
 from memd.eval.scores import interval, mean, ndcg, recall
-from memd.search.named_days import named_days
+from memd.named_days import named_days
 
 HITS = 30  # ten sessions; each has three at most
 SEED = 7

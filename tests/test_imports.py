@@ -27,6 +27,7 @@ VOCABULARY = {
     "memd.logs",
     "memd.records",
     "memd.lru",
+    "memd.named_days",
     "memd.registry",
     "memd.sandbox",
     "memd.systemd",

@@ -12,7 +12,7 @@ from datetime import date, datetime, timedelta
 from functools import lru_cache
 from typing import Final
 
-from memd.search.named_days import COUNTS, Time, whole_time
+from memd.named_days import COUNTS, Time, whole_time
 
 MAX_CHARS: Final = 32  # the longest that people write: "the day before yesterday"
 _REMEMBERED: Final = 64  # texts with their spans; a client repeats its texts

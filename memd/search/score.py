@@ -30,6 +30,7 @@ from memd.index.links import Supersession
 from memd.index.snapshot import Snapshot, View
 from memd.index.source_rows import ARCHIVES
 from memd.languages import Language
+from memd.named_days import ALL_LANGUAGES, BONUS, Time, named_days
 from memd.records import PER_SOURCE, Mode, Source
 from memd.search import filters, ranking, runs
 from memd.search.called import aliased, called, firsts, is_exact
@@ -37,7 +38,6 @@ from memd.search.explanation import Called, DayNamed, Run, Said, Word
 from memd.search.identifiers import NOTHING, Named, named
 from memd.search.keyword import KeywordArm, Matched, keyword_arm, knows_a_word, phrase_expression
 from memd.search.later import later_statements
-from memd.search.named_days import ALL_LANGUAGES, BONUS, Time, named_days
 from memd.search.newest import newest, now_words
 from memd.search.query import Query
 from memd.search.ranking import RRF_K, Candidate

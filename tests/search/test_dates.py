@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memd.named_days import named_days
 from memd.search.dates import span
 from memd.search.explain import explain
 from memd.search.filters import Condition
-from memd.search.named_days import named_days
 from memd.search.query import parse
 
 TODAY = date(2026, 11, 22)

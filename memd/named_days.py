@@ -2,8 +2,8 @@
 
 A named day is no filter, since "when did we move?" asks for a day, and people write on Monday about Sunday:
 notes of the named days rank higher, and those of the week after them a little. Months and weekdays are read
-in English and in the languages of the workspace, everything else in English. `dates` reads what is typed
-behind a filter. Pure and thread-safe.
+in English and in the languages of the workspace, everything else in English. `memd.search.dates` reads what
+is typed behind a filter. Pure and thread-safe.
 """
 
 import calendar
