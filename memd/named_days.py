@@ -3,7 +3,8 @@
 A named day is no filter, since "when did we move?" asks for a day, and people write on Monday about Sunday:
 notes of the named days rank higher, and those of the week after them a little. Months and weekdays are read
 in English and in the languages of the workspace, everything else in English. `memd.search.dates` reads what
-is typed behind a filter. Pure and thread-safe.
+is typed behind a filter, `leading_time` what names of files and front matter say, both in every language:
+no name means two months. Pure and thread-safe.
 """
 
 import calendar
@@ -29,7 +30,9 @@ YEAR_SHARE: Final = (
 OTHER_YEARS: Final = 0.5
 MOST_NAMED: Final = 4  # a text that names more days is a log, which asks for none of them; arbitrary
 MAX_CHARS: Final = 1000  # likewise
+MAX_LEADING_CHARS: Final = 80  # of a name that may begin with a day; arbitrary
 FIRST_YEAR: Final = 1950  # a lower number alone is rarely a year; arbitrary
+_LAST_MONTH: Final = 12
 _SOUTHERN: Final = 6  # months between the seasons of the hemispheres
 
 # Of each language the months, the weekdays from Monday, the words before one of these, and the words for
@@ -130,6 +133,7 @@ _BEFORE: Final = frozenset({"before", "until", "till", "by"})
 _TO: Final = re.compile("[\\s,]*(?:[-\u2013]|to|through|until|till|(and))\\s*")
 _VERB: Final = re.compile(r"(?:\d+\s+)?(?:may|march)(?:\s+\d+)?")  # "what may 8 people do"
 _WORD: Final = re.compile(r"[^\W\d_]+")
+_YEAR: Final = re.compile(r"(?:19|20)\d\d")
 _NUMBER: Final = re.compile(r"\d{4}|q[1-4]")
 _MARK: Final = re.compile("\\d ?[\u5e74\u6708\ub144\uc6d4]")  # year and month in Chinese, Japanese, Korean
 _BEGINS: Final = re.compile(r"(?:^|[.!?:\n])[\W_]*$")
@@ -213,11 +217,31 @@ def whole_time(text: str, today: date) -> Time:
     Raises:
         ValueError, OverflowError: it is none.
     """
-    known = _known(())
-    match = known.form.fullmatch(f"in {text}") or known.form.fullmatch(text)
+    known, plain = _known(ALL_LANGUAGES), _plain(text)
+    match = known.form.fullmatch(f"in {plain}") or known.form.fullmatch(plain)
     if not match or not (times := _named(match, known, match.string, today, southern=False)):
         raise ValueError(text)
     return times[0]
+
+
+def leading_time(text: str) -> Time | None:
+    """Return the day, week, month or quarter that a text begins with, perhaps behind a weekday.
+
+    None: it begins with none that has a year. A year alone or a season says less than the day of a file.
+    """
+    known, plain = (
+        _known(ALL_LANGUAGES),
+        _plain(text[:MAX_LEADING_CHARS]).lower().replace("_", " ").lstrip("[\"' "),
+    )
+    weekday, _, rest = plain.partition(" ")
+    is_weekday = len(weekday) > 1 and any(name.startswith(weekday.strip(".,")) for name in known.weekdays)
+    for one in (plain, rest) if is_weekday else (plain,):
+        if match := known.form.match(one):
+            said = {name.rstrip("0123456789"): value for name, value in match.groupdict().items() if value}
+            if said.get("year", "").isdecimal() and {"month", "name", "week", "quarter"} & said.keys():
+                with suppress(ValueError):  # 31 June
+                    return next(iter(_named(match, known, one, date.max, southern=False)), None)
+    return None
 
 
 def _named(  # noqa: PLR0911 - a line for each form
@@ -246,7 +270,7 @@ def _named(  # noqa: PLR0911 - a line for each form
             return []
         month = (_SEASONS[season] - 1 + _SOUTHERN * southern) % 12 + 1
         # The winter of 2023 began or ended then.
-        years = (year, year - 1) if year and month + _SEASON_MONTHS > 13 else (year,)  # noqa: PLR2004 - December
+        years = (year, year - 1) if year and month + _SEASON_MONTHS > _LAST_MONTH + 1 else (year,)
         found = [_period(month, _SEASON_MONTHS, 0, one, today, is_last=is_last) for one in years]
         return [replace(one, is_yearly=False) for one in found] if said.get("before") == "this" else found
     if name := said.get("name"):
@@ -261,6 +285,10 @@ def _named(  # noqa: PLR0911 - a line for each form
             replace(one, first=one.first.replace(day=first), last=one.last.replace(day=last)) if day else one
         ]
     if month := int(said.get("month", 0)):
+        if "sign" in said and month != day:  # the month may come first
+            month, day = (day, month) if month > _LAST_MONTH else (month, day)
+            if day <= _LAST_MONTH:
+                return []
         return [_period(month, 1, day, year, today)]
     before = text[: match.start()].split()[-1:]
     if not FIRST_YEAR <= year <= today.year + 1 or any(len(one) > 1 and one.isupper() for one in before):
@@ -336,7 +364,7 @@ def _stretch(month: int, months: int, day: int, year: int) -> tuple[date, date]:
     if day:
         return date(year, month, day), date(year, month, day)
     end = month + months - 1
-    year_of_end, end = (year, end) if end <= 12 else (year + 1, end - 12)  # noqa: PLR2004 - months
+    year_of_end, end = (year, end) if end <= _LAST_MONTH else (year + 1, end - _LAST_MONTH)
     return date(year, month, 1), date(year_of_end, end, calendar.monthrange(year_of_end, end)[1])
 
 
@@ -403,7 +431,10 @@ def _form(
         rf"(?<![./-]){year.format(19)}-?w(?P<week19>\d\d)(?![\w/-])",
         rf"{year.format(20)}[.,]?\s+(?P<name20>{month})\.?\s+{day.format(20)}",
         rf"(?<![./-]){year.format(2)}-(?P<month2>\d\d)(?![\w/-])",
-        rf"(?P<day3>\d\d?)\.\s?(?P<month3>\d\d?)\.\s?{year.format(3)}",
+        (
+            r"(?<![./-])(?P<day3>\d\d?)(?:(?P<sign3>[-/])|\.\s?)(?P<month3>\d\d?)(?(sign3)(?P=sign3)|\.\s?)"
+            rf"{year.format(3)}(?![/-])"
+        ),
         (
             rf"(?:{number.format('from4')}\.?\s?(?:[-\u2013]|to)\s?)?{day.format(4)}\s+{of}"
             rf"(?P<name4>{month})\.?(?:,?\s+{of}{its_year.format(4)})?"

@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, timedelta
 
 from memd.api.params import Begins
 from memd.index.snapshot import View
-from memd.index.source_rows import OWN, SESSION
+from memd.index.source_rows import OWN, SESSION, written_time
 from memd.records import Source
 from memd.search.recall import NoteTitle, Titles
 
@@ -74,10 +74,7 @@ def _due(view: View, today: date) -> dict[int, date]:
     }
     for key in DUE_KEYS:
         for value in view.reader.field_values(key):
-            try:
-                day = date.fromisoformat(value[:10])
-            except ValueError:
-                continue
-            if today - LONG_AGO <= day <= today + SOON:
-                days |= dict.fromkeys(view.reader.sources_with_field(key, [value]), day)
+            time = written_time(value)
+            if time and today - LONG_AGO <= time.last <= today + SOON:
+                days |= dict.fromkeys(view.reader.sources_with_field(key, [value]), time.last)
     return {source: day for source, day in days.items() if source not in over}

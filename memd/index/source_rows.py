@@ -28,6 +28,7 @@ from memd import daily
 from memd.entries.secrets import mask
 from memd.index.links import Name, names_of
 from memd.index.secret_words import masked_document
+from memd.named_days import Time, leading_time
 from memd.records import (
     Chunk,
     ChunkLimits,
@@ -63,19 +64,10 @@ NAME_DAY = re.compile(
     r"(?:(?<=\d{8})\d{4}(?:\d{2})?)?(?!\d)"
 )
 # A day in front matter, perhaps of a link; or Dendron's milliseconds, other programs' seconds.
+# `leading_time` reads days in words, weeks, months and quarters.
 _WRITTEN_DAY = re.compile(
     r"[\[\"' ]*(\d{4})(?:([-/_.])|[\u5e74\ub144] ?)(\d{1,2})(?(2)\2|[\u6708\uc6d4] ?)(\d{1,2})(?!\d)"
 )
-# Also in names: the year last; in words, as Roam and plugins write it ("Friday, May 1st 2026", "01 May 2026",
-# "May 2026"); a week or month, which has the day that it begins on.
-_YEAR_LAST = re.compile(r"[\[\"' ]*(\d{1,2})([-/.])(\d{1,2})\2(\d{4})(?!\d)")
-_MONTHS = "janfebmaraprmayjunjulaugsepoctnovdec"
-_IN_WORDS = re.compile(
-    r"[\[\"' ]*(?:(?:[a-z]*day|mon|tue|wed|thu|fri|sat|sun),? +)?(?:(\d{1,2})(?:st|nd|rd|th)? +)?"
-    rf"({'|'.join(re.findall('...', _MONTHS))})(?:uary|ruary|ch|il|e|y|ust|t|tember|ober|ember)?\.?"
-    r"(?: +(\d{1,2})(?:st|nd|rd|th)?)?,? +(\d{4})(?!\d)"
-)
-_PERIOD = re.compile(r"[\[\"' ]*((?:19|20)\d\d-(?:w(?=\d\d)|(?=0[1-9]|1[0-2]))\d\d)(?![\w-])")
 _EPOCH = re.compile(r"(\d{10})(?:\d{3})?")
 # In this order, as an edit makes no note of yesterday one of today; but an entry is of the day of its text.
 DAY_KEYS: tuple[DayOf, ...] = ("date", "day", "created", "published", "updated", "lastmod")
@@ -85,8 +77,9 @@ _DAYS_ALSO = {
     "created": ("datecreated", "createdat", "createdon"),
     "updated": ("modified", "datemodified", "updatedat", "lastmodified", "lastmodifiedat"),
 }
+# Of the last day on which a note holds.
+_LAST_DAYS = ("validuntil", "validto", "validthrough", "expires", "expireson", "expiry", "expirydate")
 _OLDEST_NS = -(1 << 31) * 10**9  # in 1901; ext4 and XFS have none before
-DECEMBER = 12
 NO_FRONT = "{}"
 AGENTS, PEOPLE = 1, 2  # values of chunks.hidden_from
 _OF_ENTRIES = frozenset({"source", "sha256"})  # keys whose values nobody searches for
@@ -297,6 +290,17 @@ def folded_key(key: str) -> str:
     return " ".join(caseless(key).split())[:MAX_FIELD_CHARS]
 
 
+def written_time(text: str) -> Time | None:
+    """Return the day, week, month or quarter that a value of front matter names; None: none."""
+    if _EPOCH.fullmatch(text):
+        day: date | None = _calendar_day(int(text[:10]) * 10**9)
+    elif found := _WRITTEN_DAY.match(text) or NAME_DAY.match(text):
+        day = _day_at(found)
+    else:
+        return leading_time(text)
+    return Time(day, day) if day else None
+
+
 def is_beyond(number: int) -> bool:
     """Return whether the chunk at index *number* of its source is beyond those that get a vector."""
     return number >= EMBEDDED_CHUNKS
@@ -444,14 +448,12 @@ def _day_of(document: Document, source: SourceText) -> tuple[date, DayOf]:
         is_record = source.path.startswith(ARCHIVES)
         latest = _calendar_day(source.stamp.ctime_ns).toordinal() + 1
         return date.fromordinal(min(day.toordinal(), latest)) if is_record else day, "name"
-    written = {
-        _JOINED_BY.sub("", folded_key(key)): _text(value) for key, value in document.front_matter.items()
-    }
+    written = _joined_keys(document.front_matter)
     is_entry = isinstance(document.front_matter.get("source"), dict) and document.entry_id
     for key in ENTRY_DAY_KEYS if is_entry else DAY_KEYS:
         for called in (key, *_DAYS_ALSO.get(key, ())):
-            if (day := _written_day(written.get(called, ""))) is not None:
-                return day, key
+            if (time := written_time(written.get(called, ""))) is not None:
+                return time.first, key
     return _calendar_day(source.stamp.mtime_ns), "changed"
 
 
@@ -459,33 +461,14 @@ def _named_day(source: SourceText) -> date | None:
     path = PurePosixPath(source.path).with_suffix("")
     named = (_WRITTEN_DAY if path.name[4:5] in "\u5e74\ub144" else NAME_DAY).match(path.name)
     named = named or _WRITTEN_DAY.fullmatch("/".join(path.parts[-3:]))  # 2026/05/01.md
-    return _day_at(named) if named else _loose_day(path.name)
-
-
-def _written_day(text: str) -> date | None:
-    """Return the day that a value of front matter names; None if it names none."""
-    if _EPOCH.fullmatch(text):
-        return _calendar_day(int(text[:10]) * 10**9)
-    found = _WRITTEN_DAY.match(text) or NAME_DAY.match(text)
-    return _day_at(found) if found else _loose_day(text)
+    if named:
+        return _day_at(named)
+    time = leading_time(path.name)
+    return time.first if time else None
 
 
 def _day_at(found: re.Match[str]) -> date | None:
     return _iso_day(f"{found[1]}-{int(found[3]):02}-{int(found[4]):02}")
-
-
-def _loose_day(text: str) -> date | None:
-    text = caseless(text)
-    if found := _YEAR_LAST.match(text):
-        day, month = int(found[1]), int(found[3])
-        if found[2] != "." and day <= DECEMBER:  # who writes "-" or "/" may have the month first
-            day, month = (month, day) if month > DECEMBER or day == month else (0, 0)
-    elif found := _IN_WORDS.match(text):
-        day, month = int(found[1] or found[3] or 1), _MONTHS.index(found[2]) // 3 + 1
-    else:
-        found = _PERIOD.match(text)
-        return _iso_day(f"{found[1].upper()}-{1 if 'w' in found[1] else '01'}") if found else None
-    return _iso_day(f"{found[4]}-{month:02}-{day:02}")
 
 
 def _archived_on(source: SourceText) -> date | None:
@@ -518,14 +501,22 @@ def _text(value: object) -> str:
     return " ".join(value.split()) if isinstance(value, str) else ""
 
 
+def _joined_keys(front: Mapping[str, object]) -> dict[str, str]:
+    """Return the scalars of a front matter, by their keys without signs between the words."""
+    return {_JOINED_BY.sub("", folded_key(key)): _text(value) for key, value in front.items()}
+
+
 def _valid_until(front: Mapping[str, object]) -> tuple[date | None, tuple[str, ...]]:
     """Return the last day on which a note holds, and a warning if its `valid_until` is not a day."""
-    given = front.get("valid_until", "")
-    if given == "":
+    written = _joined_keys(front)
+    for given in filter(None, map(written.get, _LAST_DAYS)):
+        with suppress(ValueError, OverflowError):
+            at = datetime.fromisoformat(given)
+            return (at if at.tzinfo is None else at.astimezone()).date(), ()
+        if time := written_time(given):
+            return time.last, ()
+    if front.get("valid_until", "") == "":
         return None, ()
-    with suppress(ValueError, OverflowError):
-        at = datetime.fromisoformat(_text(given))
-        return (at if at.tzinfo is None else at.astimezone()).date(), ()
     return None, ("valid_until is not a day like 2026-05-31, and is ignored",)
 
 

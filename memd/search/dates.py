@@ -29,6 +29,11 @@ _MONTHS: Final = {"m": 1, "q": 3, "y": 12}
 _SHORT: Final = {f"{name}day"[:3]: f"{name}day" for name in "mon tues wednes thurs fri satur sun".split()} | {  # noqa: SIM905
     "tues": "tuesday", "thurs": "thursday"
 }  # fmt: skip
+# 1.5.26, 1 May 26, May 1, 26; behind a month alone with its apostrophe, as May 26 is a day.
+_SHORT_YEAR: Final = re.compile(
+    r"^(\d\d?\.\d\d?\.|\d\d?\.? [^\W\d]+\.? |[^\W\d]+\.? (?:\d\d?,? |(?=['\u2019])))['\u2019]?(\d\d)$"
+)
+_PIVOT: Final = "68"  # of 2068; 69 is 1969, as for POSIX
 _AHEAD: Final = {"tomorrow": 1, "day after tomorrow": 2}
 
 
@@ -76,6 +81,7 @@ def _written(text: str, today: date) -> Time:
             return _written((_written(plain[5:], today).first + 7 * _DAY).isoformat(), today)
         return _written(f"this {plain[5:]}", _written(f"this {plain[5:]}", today).last + _DAY)
     plain = re.sub(r"^\w+, |(?<=day) (?:morning|afternoon|evening|night)$", "", plain)
+    plain = _SHORT_YEAR.sub(lambda found: f"{found[1]}{19 + (found[2] <= _PIVOT)}{found[2]}", plain)
     return whole_time(plain, today)
 
 

@@ -13,7 +13,7 @@ from datetime import date
 from typing import Literal, NamedTuple
 
 from memd.index.snapshot import View
-from memd.index.source_rows import MAX_FIELD_CHARS, folded_key
+from memd.index.source_rows import MAX_FIELD_CHARS, folded_key, written_time
 from memd.search import dates
 from memd.text import caseless
 
@@ -54,8 +54,8 @@ class FieldTest:
             and (number := _number(stored)) is not None
         ):
             return number >= self.number if self.operator == ">=" else number <= self.number
-        if self.first is not None and self.last is not None and (day := _day(stored)) is not None:
-            return self._compared(day.toordinal(), self.first.toordinal(), self.last.toordinal())
+        if self.first is not None and self.last is not None and (time := written_time(stored)) is not None:
+            return self._compared(time.first.toordinal(), self.first.toordinal(), self.last.toordinal())
         return False
 
     def _compared(self, stored: int, first: int, last: int) -> bool:
@@ -129,11 +129,3 @@ def _number(value: str) -> tuple[float, ...] | None:
     if not _SIGNED.fullmatch(value):
         return None
     return (number,) if math.isfinite(number := float(value)) else None
-
-
-def _day(value: str) -> date | None:
-    """Return the day of a stored day or time."""
-    try:
-        return date.fromisoformat(value[: len("2026-05-01")])
-    except ValueError:
-        return None

@@ -42,9 +42,10 @@ _HASHED = re.compile(
 _COMMENT = re.compile(r"(?:^|(?<=\s))#+[ \t]+(\S(?:[^\n]*\S)?)", re.MULTILINE)
 _PARTS = re.compile(r"(?<=\n)(?=[^\s#\]}-])")  # where a key of the outermost map may begin
 # Of what can be said once the last one counts, as for most parsers of YAML.
-_SAID_ONCE = frozenset(
-    "title id date day created published updated lastmod valid_until evergreen derived_from private".split()  # noqa: SIM905
-)
+_SAID_ONCE = frozenset({
+    "title", "id", "date", "day", "created", "published", "updated", "lastmod", "valid_until", "expires",
+    "evergreen", "derived_from", "private",
+})  # fmt: skip
 _KEY_AND_VALUE = re.compile(
     r"""([ ]*(?:- +){0,3}(?:[^\s#:'"{\[][^:]*:[ ]+|(?<=- )))([^\s|>-](?:.*\S)?)(\s*)"""
 )

@@ -161,7 +161,8 @@ def test_a_condition_keeps_the_notes_that_meet_it(four, condition, kept):
         ("v>=2.0", ["2", "2.0.0"], ["1.99"]),
         ("v>=-1.5", ["-1.25", "0", "1"], ["-2"]),
         ("v<=-1.25", ["-1.5", "-2"], ["-1", "0"]),
-        ("v=2026-05-01", ["2026-05-01T08:00"], ["2026-05-02"]),
+        ("v=2026-05-01", ["2026-05-01T08:00", "1. Mai 2026", "01.05.2026"], ["2026-05-02", "May 2025"]),
+        ("v<=2026-05", ["May 1, 2026", "[[2026-05-31]]"], ["2026/6/1", "soon"]),
     ],
 )
 def test_values_are_equal_by_text_and_bounded_by_components(condition, passing, failing):

@@ -315,13 +315,32 @@ def test_the_day_follows_the_file(notes):
         assert view.snapshot.sources.expiring == {}
 
 
-@pytest.mark.parametrize("text", ["soon", "'2026-13-01'", "[2026-05-01]", "May 2026"])
+@pytest.mark.parametrize("text", ["soon", "'2026-13-01'", "[2026-05-01]", "01/05/2026"])
 def test_what_is_not_a_day_is_ignored_with_a_warning(notes, text):
     """`status` shows it; the note holds without end."""
     notes.save({"closed.md": until(text)})
     assert found(notes, today=date(2099, 1, 1)) == {"closed.md": None}
     warned = notes.index.writer.warnings()
     assert warned == {"closed.md": "valid_until is not a day like 2026-05-31, and is ignored"}
+
+
+@pytest.mark.parametrize(
+    ("head", "day"),
+    [
+        ("validUntil: 31.12.2026", "2026-12-31"), ("Valid-Until: Dec 31, 2026", "2026-12-31"),
+        ("title: A\nvalid until: '[[2026-12-31]]'", "2026-12-31"),
+        ("expires: 31. Dezember 2026", "2026-12-31"),
+        ("expiry_date: 2026/12/31", "2026-12-31"), ("valid_until: May 2026", "2026-05-31"),
+        ("valid_until: 2026-Q4", "2026-12-31"), ("expires: never", None), ("expires: 3600", None),
+    ],
+)  # fmt: skip
+def test_a_last_day_is_read_as_any_other_under_each_of_its_keys(notes, head, day):
+    """A month counts to its end; what "expires" says elsewhere is no reason to warn."""
+    notes.save({"closed.md": f"---\n{head}\n---\n{OFFICE}"})
+    with notes.index.view() as view:
+        [source] = view.snapshot.sources.values()
+    assert source.valid_until == (day and date.fromisoformat(day))
+    assert notes.index.writer.warnings() == {}
 
 
 def test_a_time_counts_as_its_day_in_the_zone_of_the_user(notes):
