@@ -22,6 +22,11 @@ class Screen:
         """Type a line and Enter, or keys by tmux's names."""
         self._tmux("send-keys", *([line, "Enter"] if line else []), *keys)
 
+    def paste(self, text):
+        """Type a text, in which surrogates stand for bytes that are not UTF-8."""
+        self._tmux("set-buffer", text)
+        self._tmux("paste-buffer")
+
     def until(self, wanted):
         """Return the screen's rows once *wanted* says that they are what is waited for."""
         stop = time.monotonic() + PATIENCE_S

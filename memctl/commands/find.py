@@ -59,4 +59,4 @@ def run(args: Namespace) -> int:
         requests, typed=common.words_of(args), limit=args.limit or LIMIT, several=len(requests) > 1
     )
     finder.run()  # prints the error itself if it fails
-    return exits.OK if finder.return_code in {0, None} else exits.INTERNAL
+    return exits.INTERNAL if finder.return_code == 1 else finder.return_code or exits.OK

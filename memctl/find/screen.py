@@ -4,7 +4,11 @@ All text of notes and file names is made safe by `memctl.text` before it is draw
 markup.
 """
 
+import asyncio
 import re
+import signal
+from codecs import getincrementaldecoder
+from functools import partial
 from typing import Any, ClassVar
 
 from rich.style import Style
@@ -12,6 +16,7 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, VerticalScroll
 from textual.content import Content
+from textual.drivers import linux_driver
 from textual.events import Key, Resize
 from textual.strip import Strip
 from textual.widgets import Input, OptionList, Static
@@ -40,6 +45,9 @@ MOST_OF_TITLE, MOST_OF_PLACE = 0.4, 0.35  # shares of a hit's row; the rest is f
 SHORTEST_PLACE = 16  # arbitrary: a path in fewer columns is not recognizable
 
 Hit = dict[str, Any]
+
+# Textual decodes what is typed strictly: one byte of another encoding, pasted or typed, would end the program.
+linux_driver.getincrementaldecoder = lambda name: partial(getincrementaldecoder(name), "replace")  # type: ignore[attr-defined]
 
 
 class QueryLine(Input):
@@ -143,8 +151,11 @@ class Finder(App[None]):
     def on_mount(self) -> None:
         """Start the search."""
         self.theme = "ansi-dark"  # the terminal's own colours
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):  # none may leave the terminal raw
+            end = partial(self.exit, return_code=128 + number)
+            asyncio.get_running_loop().add_signal_handler(number, end)
         self._tell_state()
-        self.run_worker(self._live.run(), group="live")
+        self.run_worker(self._live.run, group="live")
         self._live.ask(self._first)
 
     def on_input_changed(self, event: Input.Changed) -> None:
@@ -236,7 +247,7 @@ class Finder(App[None]):
         self._shown = hit
         if is_same and self._section:
             self._draw_section(self._section, scroll=False)
-        self.run_worker(self._read_section(hit), exclusive=True, group="section")
+        self.run_worker(partial(self._read_section, hit), exclusive=True, group="section")
 
     async def _read_section(self, hit: Hit) -> None:
         try:
@@ -342,7 +353,7 @@ class Finder(App[None]):
     def action_beside(self, which: str) -> None:
         """Show what is related to the selected hit, or links to its note, instead of the result."""
         if hit := self._chosen():
-            self.run_worker(self._read_beside(which, hit), exclusive=True, group="beside")
+            self.run_worker(partial(self._read_beside, which, hit), exclusive=True, group="beside")
 
     async def _read_beside(self, which: str, hit: Hit) -> None:
         try:

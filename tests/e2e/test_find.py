@@ -108,6 +108,16 @@ def test_place_and_text_can_be_copied(screen, sample):
     assert screen.clipboard().startswith("# mRNA vaccines\n")
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
+def test_a_byte_of_another_encoding_is_typed_and_a_signal_leaves_the_terminal_sane(screen, number):
+    screen.type(f"clear; sh -c 'echo $$ >{screen.folder}/pid; exec memctl find'; echo left $?; stty -a")
+    shows(screen, "enter open")
+    screen.paste("mrna\udcff vaccine")
+    shows(screen, "mrna\ufffd vaccine", "research/vaccines.md:1-")
+    os.kill(int((screen.folder / "pid").read_text()), number)
+    shows(screen, f"left {128 + number}", " icanon ", without=["-icanon", "Warning"])
+
+
 def test_a_query_that_cannot_be_is_told_in_place(screen):
     finds(screen, typed=f"path:{'*a' * 600}")
     shows(screen, "has 1,200 characters; at most", without=["Traceback"])
