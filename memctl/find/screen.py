@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from rich.style import Style
+from textual import work
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, VerticalScroll
@@ -46,7 +47,7 @@ SHORTEST_PLACE = 16  # arbitrary: a path in fewer columns is not recognizable
 
 Hit = dict[str, Any]
 
-# Textual decodes what is typed strictly: one byte of another encoding, pasted or typed, would end the program.
+# Textual decodes what is typed strictly: one byte of another encoding would end the program.
 linux_driver.getincrementaldecoder = lambda name: partial(getincrementaldecoder(name), "replace")  # type: ignore[attr-defined]
 
 
@@ -155,7 +156,7 @@ class Finder(App[None]):
             end = partial(self.exit, return_code=128 + number)
             asyncio.get_running_loop().add_signal_handler(number, end)
         self._tell_state()
-        self.run_worker(self._live.run, group="live")
+        self.run_worker(self._live.run(), group="live")
         self._live.ask(self._first)
 
     def on_input_changed(self, event: Input.Changed) -> None:
@@ -247,8 +248,9 @@ class Finder(App[None]):
         self._shown = hit
         if is_same and self._section:
             self._draw_section(self._section, scroll=False)
-        self.run_worker(partial(self._read_section, hit), exclusive=True, group="section")
+        self._read_section(hit)
 
+    @work(exclusive=True, group="section")
     async def _read_section(self, hit: Hit) -> None:
         try:
             text = await self._live.section(hit)
@@ -353,8 +355,9 @@ class Finder(App[None]):
     def action_beside(self, which: str) -> None:
         """Show what is related to the selected hit, or links to its note, instead of the result."""
         if hit := self._chosen():
-            self.run_worker(partial(self._read_beside, which, hit), exclusive=True, group="beside")
+            self._read_beside(which, hit)
 
+    @work(exclusive=True, group="beside")
     async def _read_beside(self, which: str, hit: Hit) -> None:
         try:
             found = await (self._live.related(hit) if which == "related" else self._live.backlinks(hit))
