@@ -30,6 +30,7 @@ _memctl_names() {
     local offered
     compopt -o filenames 2>/dev/null
     while IFS= read -r offered; do
+        offered=${offered#"$known"}
         ((BASH_VERSINFO[0] > 3)) || printf -v offered %q "$offered"
         COMPREPLY+=("$prefix$offered")
     done
@@ -44,13 +45,13 @@ _memctl_offer() {
             while IFS= read -r offered; do
                 # A note's value is anybody's text, and bash inserts it as it is: one word, no code.
                 offered=${offered#"$known"}
-                if [[ $cur == [\'\"]* ]]; then
+                if [[ $cur == *[\'\"]* ]]; then
                     [[ $offered != *[\'\"\$\`\!\\]* ]] || continue
                 else
                     printf -v offered %q "$offered"
                 fi
                 COMPREPLY+=("$prefix$offered")
-            done < <(memctl fields --offers "$known${cur//\\/}" 2>/dev/null) ;;
+            done < <(memctl fields --offers "${cur//\\/}" 2>/dev/null) ;;
         text) ;;
         *)
             while IFS= read -r offered; do
@@ -60,14 +61,26 @@ _memctl_offer() {
 }
 
 _memctl() {
-    local cur=${COMP_WORDS[COMP_CWORD]} page="" place=0 option="" ended="" prefix="" known="" word i
-    local options valued places rest actions
+    local page="" place=0 option="" ended="" prefix="" known="" line=$COMP_LINE word cur i last=-1
+    local words=() options valued places rest actions
     COMPREPLY=()
     _memctl_page ""
-    for ((i = 1; i < COMP_CWORD; i++)); do
-        word=${COMP_WORDS[i]}
-        # "--mode=hybrid" is three words, as "=" is one of bash's COMP_WORDBREAKS.
-        [[ $word == "=" ]] && continue
+    # "x:y" is three words, as ":", "=" and "@" are COMP_WORDBREAKS, and only what is behind them is replaced,
+    # of "@" itself, too.
+    for word in "${COMP_WORDS[@]:0:COMP_CWORD+1}"; do
+        if [[ $last != -1 && $line != [[:space:]]* && ( $word == [:=@]* || ${words[last]} == *[:=@] ) ]]; then
+            known=${words[last]}
+            [[ $word != [:=@]* ]] || known+=$word
+            words[last]+=$word
+        else
+            known=""
+            words[++last]=$word
+        fi
+        line=${line#*"$word"}
+    done
+    cur=${words[last]}
+    for ((i = 1; i < last; i++)); do
+        word=${words[i]}
         if [[ -n $option ]]; then option=""; continue; fi
         if [[ -n $ended ]]; then place=$((place + 1)); continue; fi
         case $word in
@@ -83,15 +96,11 @@ _memctl() {
                 fi ;;
         esac
     done
-    # "--field status=draft" is four words, and only the last is replaced.
-    i=$((COMP_CWORD - 2))
-    [[ $cur == "=" ]] && i=$((COMP_CWORD - 1)) && cur=""
-    if ((i > 1)) && [[ ${COMP_WORDS[i + 1]} == "=" && ${COMP_WORDS[i - 1]} == --field ]]; then
-        option=--field known=${COMP_WORDS[i]//\\/}=
-    fi
     if [[ -z $option && -z $ended && $cur == --*=* ]]; then
         option=${cur%%=*} prefix=${cur%%=*}= cur=${cur#*=}
+        [[ $known != "$prefix"* ]] || known=${known#"$prefix"} prefix=""
     fi
+    known=${known//\\/} known=${known%@}
     if [[ -n $option ]]; then
         _memctl_value "$option"
     elif [[ -z $ended && $cur == -* ]]; then

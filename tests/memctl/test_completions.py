@@ -29,6 +29,9 @@ complete -p memctl > /dev/null
 while (($#)); do
   COMP_WORDS=(memctl "${@:2:$1}")
   COMP_CWORD=$1
+  COMP_LINE=${COMP_WORDS[*]}
+  COMP_LINE=${COMP_LINE// =/=}
+  COMP_LINE=${COMP_LINE//= /=}
   shift $(($1 + 1))
   COMPREPLY=()
   _memctl memctl "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
@@ -64,6 +67,8 @@ def files(tmp_path, monkeypatch):
     (tmp_path / "notes and *").mkdir()
     (tmp_path / "note.md").write_text("")
     (tmp_path / "nota bene $HOME.md").write_text("")
+    (tmp_path / "x: y.md").write_text("")
+    (tmp_path / "a=b@c.md").write_text("")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -176,6 +181,8 @@ def test_a_tab_in_a_real_shell_completes_the_word(typed):
     assert typed("memctl search --mode=k\t\n") == ["search", "--mode=keyword"]
     removed = typed("memctl workspaces rem\t notes\t\n")
     assert [word.rstrip("/") for word in removed] == ["workspaces", "remove", "notes and *"]
+    assert typed("memctl get x:\\ \t\n") == ["get", "x: y.md"]
+    assert typed("memctl get --workspace=. ./a=b@\t\n") == ["get", "--workspace=.", "./a=b@c.md"]
     assert typed("memctl help workspa\t\n") == ["help", "workspaces"]
     assert typed("memctl completions z\t\n") == ["completions", "zsh"]
     assert typed("memctl search note\t\n") == ["search", "note"]
