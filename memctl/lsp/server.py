@@ -17,6 +17,7 @@ from memctl import __version__, jsonrpc, paths, workspaces
 from memctl.jsonrpc import InvalidLineError, JsonRpcError, JsonRpcNotification, JsonRpcRequest
 from memctl.lsp import actions, completion, navigation, rename
 from memctl.lsp.documents import Document, Editor, located, path_of
+from memctl.lsp.params import check
 from memctl.lsp.positions import Encoding
 from memctl.lsp.settings import changed
 from memctl.lsp.workspace import Daemon, FailedError, Workspace
@@ -127,7 +128,9 @@ class Server:
 
     def _answer(self, request: JsonRpcRequest) -> bytes:
         try:
-            return jsonrpc.result(request.id, self._handler(request)(request.params))
+            handler = self._handler(request)
+            check(request.method, request.params)
+            return jsonrpc.result(request.id, handler(request.params))
         except JsonRpcError as error:
             return jsonrpc.failure(request.id, error)
         except FailedError as error:
@@ -323,7 +326,7 @@ class Server:
             return item
         try:
             value = self._workspace(place["root"]).first_lines(place["path"], DOCUMENTATION_LINES)
-        except FailedError:  # it has just gone: the item is shown without it
+        except (FailedError, KeyError):  # it has just gone, or is no item of ours: it is shown without it
             return item
         return item | {"documentation": {"kind": "markdown", "value": value}}
 
@@ -352,9 +355,10 @@ class Server:
     def _execute(self, params: dict[str, Any]) -> Any:
         if params["command"] not in actions.COMMANDS:
             raise JsonRpcError(jsonrpc.INVALID_PARAMS, f"there is no command {params['command']!r}")
-        given = (params.get("arguments") or [{}])[0]
+        given = params.get("arguments") or [{}]
+        given = given[0] if isinstance(given, list) else given
         given = given if isinstance(given, dict) else {"query": given}
-        document = self._editor.documents.get(given.get("uri", ""))
+        document = self._editor.documents.get(str(given.get("uri")))
         roots = [document.root] if document is not None and document.root else self._roots()
         if not roots:
             raise FailedError("no workspace is open here: memctl init makes one of a folder")
