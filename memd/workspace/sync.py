@@ -229,7 +229,7 @@ class WorkspaceSync:
         """
         try:
             async with asyncio.timeout(timeout_s):
-                self._try_again()
+                await self._try_again()
                 self.rescan()  # events are hints: some are lost without notice
                 reached = told = time.monotonic()
                 while (since := self._dirty_since) is not None and since <= reached:
@@ -251,7 +251,7 @@ class WorkspaceSync:
             DeadlineError: there has been no progress for a minute.
             StorageError, NoSpaceError: its folder cannot be scanned, or its index cannot be written.
         """
-        self._try_again()
+        await self._try_again()
         while (
             (self._open_work if vectors else self._open_words)
             or self.scanner.running
@@ -279,8 +279,9 @@ class WorkspaceSync:
         while vectors.pending and not (vectors.failing or vectors.held) and time.monotonic() < stop:
             await self._wait(POLL_S)
 
-    def _try_again(self) -> None:
-        """Retry failed work at once: its cause may be gone."""
+    async def _try_again(self) -> None:
+        """Look for the root, and retry failed work, at once: a disk may be back, a cause may be gone."""
+        await self.context.disk.look()
         if self.index_loop.fault is not None or self.vectors.fault is not None:
             self.index_loop.fault = None
             self.vectors.forgive()

@@ -77,3 +77,15 @@ async def test_a_root_that_goes_after_the_look_at_it_takes_no_note_along(tmp_pat
         (root / "a.md").unlink()
         await sync.index_loop.index_now("a.md")
         assert sync.index.snapshot.source_at("a.md") is None
+
+
+async def test_a_root_that_is_back_is_waited_for_though_it_was_seen_missing_last(tmp_path):
+    """A disk is mounted again between two looks at it, and who asks for its notes at once gets them."""
+    async with opened(tmp_path) as (root, sync):
+        root.rename(tmp_path / "away")
+        assert not await sync.synced(30)
+        (tmp_path / "away" / "new.md").write_text("A stork.\n")
+        (tmp_path / "away").rename(root)
+        assert sync.state == "missing"
+        assert await sync.synced(30)
+        assert sync.index.snapshot.source_at("new.md") is not None
