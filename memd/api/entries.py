@@ -9,7 +9,6 @@ import os
 import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path, PurePosixPath
@@ -199,11 +198,16 @@ def _noted(opened: OpenWorkspace, named: str, place: str, *, agent: bool) -> str
 def _entry_of(opened: OpenWorkspace, entry_id: str, *, agent: bool) -> str | None:
     """Return the path of the entry with an id; None if it is hidden from the agent that asks."""
     root = opened.workspace.root
-    if not agent:
-        return find_entry(root, entry_id)
-    with suppress(NotFoundError):
-        return find_entry(root, entry_id, among=lambda path: on_disk(opened, path, agent=True) is not None)
-    return None
+    try:
+        return find_entry(root, entry_id, lambda path: not agent or is_known(opened, path))
+    except NotFoundError:
+        with opened.view(lambda: False, agent=agent) as view:  # moved to other folders
+            for _, source in view.reader.entries([entry_id]):
+                if (it := view.snapshot.sources.get(source)) and identity(root, it.path)[0] == entry_id:
+                    return it.path
+        if agent:
+            return None
+        raise
 
 
 async def _indexed(

@@ -51,6 +51,7 @@ MAX_SLUG_BYTES = 64  # leaves room for the id, the suffix and the temporary name
 RESERVED_TOPICS = frozenset({"index", "archives", "chunks", "config"})  # names that memory/ uses itself
 
 ID_IN_NAME = 6  # digits of an entry's id at the end of its file's name
+_ID_OF_NAME = re.compile(rf"-([0-9a-f]{{{ID_IN_NAME}}})\.md$")
 
 _SHOWN = 40  # characters of a refused value in an error; arbitrary
 
@@ -181,12 +182,15 @@ def find_entry(root: Path, entry_id: str, among: Callable[[str], bool] = bool) -
         InvalidError: there are several.
         WorkspaceError, StorageError: as in memd.entries.place.
     """
-    found = [
-        f"memory/{folder}/{name}"
-        for folder, name, raw in place.named(root, f"-{entry_id[:ID_IN_NAME]}.md")
-        if id_of(raw).startswith(entry_id) and among(f"memory/{folder}/{name}")
-    ]
-    if not found:
+    for ending in (f"-{entry_id[:ID_IN_NAME]}.md", ".md"):  # the latter: people rename files
+        found = [
+            f"memory/{folder}/{name}"
+            for folder, name, raw in place.named(root, ending)
+            if id_of(raw).startswith(entry_id) and among(f"memory/{folder}/{name}")
+        ]
+        if found:
+            break
+    else:
         raise NotFoundError(f"no entry in {root} has the id {entry_id}: memctl search finds entries")
     if len(found) > 1:
         raise InvalidError(f"{' and '.join(found)} have the id {entry_id}: give the path, or the whole id")
@@ -306,7 +310,7 @@ def flaw(raw: bytes, name: str) -> str:
     without = raw[: line.start() + 1] + raw[line.end() - len(b"---\n") :]
     if hashlib.sha256(without).hexdigest().encode() != line[1]:
         return "its text is not as memd wrote it"
-    if not name.endswith(f"-{named[1][:ID_IN_NAME].decode()}.md"):
+    if (end := _ID_OF_NAME.search(name)) and end[1] != named[1][:ID_IN_NAME].decode():  # none: renamed
         return "its id belongs to a file of another name"
     return ""
 

@@ -1,6 +1,7 @@
 """An agent revises an entry, supersedes it and takes that back; a person does by memctl."""
 
 import concurrent.futures
+import functools
 import json
 
 import pytest
@@ -35,6 +36,23 @@ def test_a_revision_is_found_at_once_and_the_text_before_is_not(workspace, by):
     assert daemon.found("friday", workspace=str(root), mode="keyword") == []
     [hit] = daemon.call("search", workspace=str(root), query="zebra", mode="keyword")["hits"]
     assert (hit["title"], hit["tags"], hit["date_of"]) == (FACT["title"], ["ops"], "updated")
+
+
+def test_an_entry_is_found_by_its_id_wherever_a_person_has_put_it(workspace):
+    """It stays memd's in its topic under any name; elsewhere it is the person's, and can be superseded."""
+    daemon, root = workspace
+    call = functools.partial(daemon.call, workspace=str(root))
+    first, moved = (call("extract_memory", **FACT)["id"], call("extract_memory", **NEWER)["id"])
+    for entry, to in ((first, "memory/deploy/Staging.md"), (moved, "tags.md")):
+        [file] = root.glob(f"memory/deploy/*-{entry[:6]}.md")
+        file.rename(root / to)
+    assert call("extract_memory", content="Push a zebra.", update=first)["path"] == "memory/deploy/Staging.md"
+    assert call("forget", id=first, agent=True)["path"] == "memory/deploy/Staging.md"
+    daemon.call("sync", workspace=str(root))
+    with pytest.raises(RpcError, match=r"tags\.md is not an entry"):
+        call("forget", id=moved)
+    newer = call("extract_memory", **FACT, supersedes=moved)["path"]
+    assert call("get", path="tags.md")["superseded_by"] == [newer]
 
 
 def test_of_two_that_revise_what_both_have_seen_one_is_refused(workspace):
