@@ -206,10 +206,14 @@ TOO_COMPLEX = "too-complex: all is indexed as plain text"
 MAX_INLINE_TAGS = 1_000
 MAX_TAG_CHARS = 200
 
-# Tags end as in Obsidian, at white space and punctuation, including Chinese and Japanese; or as in Logseq.
+# Tags end as in Obsidian, at white space and punctuation, including Chinese and Japanese; or as in Logseq; or
+# behind two to four words at a sign, as in Bear ("#learning C# now" has none).
+_WORD = (
+    r"""[^\s\u2000-\u206f\u2e00-\u2e7f\u3000-\u303f\uff00-\uff0f"""
+    r"""\uff1a-\uff20'!"#$%&()*+,.:;<=>?@^`{|}~\[\]\\]+"""
+)
 _TAG = re.compile(
-    r"""(?<!\S)#(?:\[\[([^\[\]|\n]+)\]\]|([^\s\u2000-\u206f\u2e00-\u2e7f\u3000-\u303f\uff00-\uff0f"""
-    r"""\uff1a-\uff20'!"#$%&()*+,.:;<=>?@^`{|}~\[\]\\]+))"""
+    rf"(?<!\S)#(?:\[\[([^\[\]|\n]+)\]\]|({_WORD}(?: {_WORD}){{1,3}})(?<! [A-Z])#(?![\w#])|({_WORD}))"
 )
 _SAYS = re.compile(r"[^\d/_-]")  # #1984 is a number
 # Three, six or eight hexadecimal digits that include digits or are all the same letter; #e2e, #bad and
@@ -271,13 +275,13 @@ def read_plain(lines: Lines) -> tuple[list[Block], tuple[str, ...]]:
 def inline_tags(lines: Lines, blocks: Sequence[Block]) -> tuple[str, ...]:
     """Return the inline tags of a text, by Obsidian's rules or as Logseq's `#[[two words]]`, each once.
 
-    A tag follows white space and has a character other than digits. Tags in code, HTML or links do not count,
-    nor do colours.
+    Also as Bear's `#two words#`. A tag follows white space and has a character other than digits. Tags in
+    code, HTML or links do not count, nor do colours.
     """
     found: dict[str, str] = {}
     for _, text in texts(lines, blocks, "#"):
         for match in _TAG.finditer(_without_code(text)):
-            tag = (match[1] or match[2]).strip("/ ")
+            tag = (match[1] or match[2] or match[3]).strip("/ ")
             if len(tag) <= MAX_TAG_CHARS and _SAYS.search(tag) and not _COLOUR.fullmatch(tag):
                 found.setdefault(tag.casefold(), tag)
         if len(found) >= MAX_INLINE_TAGS:

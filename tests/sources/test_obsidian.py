@@ -36,6 +36,8 @@ def parse(text, **settings):
         ("---\ntags: [alpha]\n---\n#Alpha #beta", ("alpha", "beta")),
         ("---\ntags: '#a/b'\nx: '#no'\n---\ntext", ("a/b",)),
         ("#[[two words]] and #[[one/two]], #[[1984]] #[[a|b]] x#[[c]]", ("two words", "one/two")),
+        ("A #grey heron# and #one#, #a/b c-d#: #so it ends#", ("grey heron", "one", "a/b c-d", "so it ends")),
+        ("#a and #b\n#c\nd# #e f #g, #h i#j k# #learning C# now", ("a", "b", "c", "e", "g", "h", "learning")),
         ("#" + "x" * 201, ()),
     ],
 )  # fmt: skip
@@ -64,4 +66,4 @@ def test_aliases_are_read_with_the_first_chunk(aliases, text):
 
 @given(st.text(alphabet="#`a1/ \n>-f|", max_size=60))
 def test_any_text_has_tags(text):
-    assert all(tag and not tag.isspace() and " " not in tag for tag in parse(text).tags)
+    assert all(tag.strip() == tag != "" for tag in parse(text).tags)
