@@ -183,10 +183,15 @@ def blocks(content: object) -> list[dict[str, object]]:
 
 
 def joined(content: object) -> str:
-    """Return the text of a content, which is a text or a list of blocks with texts."""
+    """Return the text of a content, which is a text or a list of blocks with texts, and marks of pictures."""
     if isinstance(content, str):
         return content
-    return "\n\n".join(filter(None, (text(fields(block).get("text", block)) for block in items(content))))
+    return "\n\n".join(filter(None, map(_shown, items(content))))
+
+
+def _shown(block: object) -> str:
+    kind = text(fields(block).get("type")).removeprefix("input_")
+    return f"[{kind}]" if kind in {"image", "document"} else text(fields(block).get("text", block))
 
 
 def readable(text: str) -> str:

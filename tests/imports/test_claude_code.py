@@ -85,6 +85,13 @@ def test_what_a_person_typed_is_kept(workspace, record, kept):
     assert f"## User · 2026-05-01 10:00\n\n{kept}\n" in workspace.page()
 
 
+def test_a_picture_in_a_result_of_a_tool_leaves_a_mark(workspace):
+    shown = [{"type": "image", "source": {"data": "AAAA"}}, {"type": "text", "text": "a chart"}]
+    result = typed([{"type": "tool_result", "content": shown}])
+    workspace.imports("claude-code", workspace.session(typed("kept"), result), with_tools=True)
+    assert "## Tool · 10:00\n\n```\n[image]\n\na chart\n```" in workspace.page()
+
+
 @pytest.mark.parametrize(
     "record",
     [
