@@ -46,9 +46,9 @@ class Document(Text):
         self.copy_of: list[str] | None = None  # notes that are nearly the same, as last saved
 
     def locate(self) -> str | None:
-        """Return the workspace around the file, which is looked for until one is made there."""
-        if self.root is None:
-            self.root, self.path = located(self.uri)
+        """Return the nearest workspace around the file, also one made since; else the last one."""
+        root, path = located(self.uri)
+        self.root, self.path = (root, path) if root else (self.root, self.path)
         return self.root
 
     def change(self, span: dict[str, Any] | None, new: str) -> None:

@@ -157,7 +157,10 @@ def test_a_note_is_the_same_by_each_way_to_its_file(editor, tmp_path, way):
 
 
 def test_folders_are_served_from_when_they_are_added_to_when_they_are_removed(editor, daemon, tmp_path):
-    """A note that is open in one keeps it; one that was open before `memctl init` gets its hints with it."""
+    """A note that is open in one keeps it; one that was open before `memctl init` gets its hints with it.
+
+    That holds within another workspace, too.
+    """
     other, late = tmp_path / "other", tmp_path / "late"
     daemon.add_notes(other, {"sub/y.md": "# Y\n\nThe weir.\n"})
     late.mkdir()
@@ -197,6 +200,15 @@ def test_folders_are_served_from_when_they_are_added_to_when_they_are_removed(ed
     change([late, one.root])
     assert hints("late/new.md") == ["none: no such note"]
     assert found() == {"notes", "late"}
+    (late / "in").mkdir()
+    (late / "in/q.md").write_text("# Q\n")
+    daemon.call("sync", workspace=str(late))
+    tell("didOpen", "late/in/new.md", text="[[q]]\n")
+    assert hints("late/in/new.md") == []
+    daemon.call("workspace.add", path=str(late / "in"), nested=True)
+    daemon.call("sync", workspace=str(late))
+    tell("didSave", "late/in/new.md")
+    assert hints("late/in/new.md") == []
 
 
 @pytest.mark.parametrize(("words", "count"), [("plain words go on ", 33_000), ("🐦 🐦🐦🐦🐦🐦🐦", 38_000)])
