@@ -127,149 +127,61 @@ def test_waiting_for_a_core_makes_no_scan_rarer():
     assert abs(schedule.pace_s(polling=False) - 100.0) < 1e-6
 
 
-def test_a_save_overtakes_what_a_scan_found():
+STEPS = {
+    "hint": lambda backlog, at, *paths: backlog.hint(paths, float(at)),
+    "found": lambda backlog, at, *paths: backlog.found(paths, float(at)),
+    "put_off": lambda backlog, at, *paths: backlog.put_off(paths, float(at)),
+    "take": lambda backlog, limit: " ".join(backlog.take(int(limit))) or "nothing",
+    "done": lambda backlog, handled: backlog.done(int(handled)),
+    "large": lambda backlog, *last: backlog.take_large(last),
+    "large_done": lambda backlog, how: backlog.done_large(through=how == "through"),
+    "since": lambda backlog: backlog.since,
+    "urgent": lambda backlog: backlog.urgent,
+    "length": len,
+    "has": lambda backlog, path: path in backlog,
+}
+BULK = " ".join(map(str, range(BULK_PATHS + 1)))  # as of a checkout
+FOUR = "hint 0 0; hint 1 1; hint 2 2; hint 3 3"
+STORIES = {
+    "nothing waits": "length = 0; since = None; take 5 = nothing",
+    "a save overtakes what a scan found": "found 1 a b; hint 2 new; take 10 = new; done 1; take 10 = a b",
+    "a path that is saved while it is in hand comes again: that save may be newer than what was read":
+        "hint 1 a; take 10 = a; hint 2 a; done 1; take 10 = a",
+    "what was not handled waits again with its age":
+        "found 5 a b c; take 3; length = 3; since = 5.0; done 1; has a = False; length = 2; since = 5.0",
+    "its age is that of the oldest that is left":
+        "found 3 a; found 2 b; hint 4 c; since = 2.0; take 10 = c; since = 2.0; done 1; take 10 = a b; "
+        "since = 2.0; hint 5 d; done 2; since = 5.0",
+    "what a scan finds is as old as the first scan that was owed":
+        "found 9 a; found 3 a; since = 3.0; found 9 a; hint 9 b; take 1 = b; done 1; since = 3.0",
+    "of the saves the newest is first": "hint 1 old; hint 2 new; take 1 = new; done 1; take 1 = old",
+    "a note that is saved during a checkout does not wait for its thousands of files":
+        f"hint 1 {BULK}; hint 2 new; take 10 = new; urgent = True; done 1; take 2 = 0 1; urgent = False",
+    "hints that were not handled stay in their order": f"{FOUR}; take 4 = 3 2 1 0; done 1; take 4 = 2 1 0",
+    "what was saved meanwhile goes before what waits again":
+        f"{FOUR}; take 3; hint 9 new; done 1; take 10 = new 2 1 0",
+    "what a slice did not reach is next; where something is wrong with one of them, the others go on":
+        "found 1 0 1 2 3 4 5; take 4 = 0 1 2 3; done 1; take 4 = 1 2 3 4; done 0; take 4 = 5 1 2 3",
+    "large files wait apart and count":
+        "found 1 a b; take 10 = a b; put_off 9 b; done 2; take 10 = nothing; length = 1; since = 1.0; "
+        "has b = True; large = b; length = 1; since = 1.0; large_done again; large = b; large_done through; "
+        "length = 0; since = None; large = None",
+    "a large file that is saved while it is in hand comes again":
+        "put_off 1 a; large = a; hint 2 a; take 10 = a; put_off 3 a; done 1; large_done through; large = a; "
+        "since = 2.0",
+    "suspects come last":
+        "put_off 1 x a b; large x = a; large_done through; large x = b; large_done through; large x = x",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("story", STORIES.values(), ids=STORIES)
+def test_what_waits_is_taken_in_its_order(story):
     backlog = Backlog()
-    backlog.found(["a.md", "b.md"], 1.0)
-    backlog.hint(["saved.md"], 2.0)
-    assert backlog.take(10) == ["saved.md"]
-    backlog.done(1)
-    assert backlog.take(10) == ["a.md", "b.md"]
-
-
-def test_a_path_that_is_saved_while_it_is_in_hand_comes_again():
-    """The second save may be newer than what was read."""
-    backlog = Backlog()
-    backlog.hint(["a.md"], 1.0)
-    assert backlog.take(10) == ["a.md"]
-    backlog.hint(["a.md"], 2.0)
-    backlog.done(1)
-    assert backlog.take(10) == ["a.md"]
-
-
-def test_what_was_not_handled_waits_again_with_its_age():
-    backlog = Backlog()
-    backlog.found(["a.md", "b.md", "c.md"], 5.0)
-    backlog.take(3)
-    assert (len(backlog), backlog.since) == (3, 5.0)
-    backlog.done(1)
-    assert "a.md" not in backlog
-    assert (len(backlog), backlog.since) == (2, 5.0)
-
-
-def test_its_age_is_that_of_the_oldest_that_is_left():
-    backlog = Backlog()
-    backlog.found(["a.md"], 3.0)
-    backlog.found(["b.md"], 2.0)
-    backlog.hint(["c.md"], 4.0)
-    assert backlog.since == 2.0
-    assert backlog.take(10) == ["c.md"]
-    assert backlog.since == 2.0
-    backlog.done(1)
-    assert (backlog.take(10), backlog.since) == (["a.md", "b.md"], 2.0)
-    backlog.hint(["d.md"], 5.0)
-    backlog.done(2)
-    assert backlog.since == 5.0
-
-
-def test_an_empty_backlog_says_so():
-    backlog = Backlog()
-    assert (len(backlog), backlog.since, backlog.take(5)) == (0, None, [])
-
-
-def test_of_the_saves_the_newest_is_first():
-    backlog = Backlog()
-    backlog.hint(["old.md"], 1.0)
-    backlog.hint(["new.md"], 2.0)
-    assert backlog.take(1) == ["new.md"]
-    backlog.done(1)
-    assert backlog.take(1) == ["old.md"]
-
-
-def test_a_bulk_of_hints_waits_behind_a_save():
-    """A checkout names thousands of files; a note saved during it does not wait for them."""
-    backlog = Backlog()
-    backlog.hint([f"{number}.md" for number in range(BULK_PATHS + 1)], 1.0)
-    backlog.hint(["saved.md"], 2.0)
-    assert backlog.take(10) == ["saved.md"]
-    assert backlog.urgent
-    backlog.done(1)
-    assert backlog.take(2) == ["0.md", "1.md"]
-    assert not backlog.urgent
-
-
-def test_hints_that_were_not_handled_stay_in_their_order():
-    backlog = Backlog()
-    for number in range(4):
-        backlog.hint([f"{number}.md"], float(number))
-    assert backlog.take(4) == ["3.md", "2.md", "1.md", "0.md"]
-    backlog.done(1)
-    assert backlog.take(4) == ["2.md", "1.md", "0.md"]
-
-
-def test_what_a_scan_finds_is_as_old_as_the_scan_that_was_owed():
-    backlog = Backlog()
-    backlog.found(["a.md"], 9.0)
-    backlog.found(["a.md"], 3.0)
-    assert backlog.since == 3.0
-
-
-def test_what_was_saved_meanwhile_goes_before_what_waits_again():
-    backlog = Backlog()
-    for number in range(4):
-        backlog.hint([f"{number}.md"], float(number))
-    backlog.take(3)
-    backlog.hint(["saved.md"], 9.0)
-    backlog.done(1)
-    assert backlog.take(10) == ["saved.md", "2.md", "1.md", "0.md"]
-
-
-def test_what_a_slice_did_not_reach_is_next():
-    """The order is that of the last change, and what is indexed last is embedded first."""
-    backlog = Backlog()
-    backlog.found([f"{number}.md" for number in range(6)], 1.0)
-    assert backlog.take(4) == ["0.md", "1.md", "2.md", "3.md"]
-    backlog.done(1)
-    assert backlog.take(4) == ["1.md", "2.md", "3.md", "4.md"]
-    backlog.done(0)  # something is wrong with one of them: the others go on
-    assert backlog.take(4) == ["5.md", "1.md", "2.md", "3.md"]
-
-
-def test_large_files_wait_apart_and_count():
-    backlog = Backlog()
-    backlog.found(["a.md", "large.md"], 1.0)
-    assert backlog.take(10) == ["a.md", "large.md"]
-    backlog.put_off(["large.md"], 9.0)
-    backlog.done(2)
-    assert (backlog.take(10), len(backlog), backlog.since, "large.md" in backlog) == ([], 1, 1.0, True)
-    assert backlog.take_large() == "large.md"
-    assert (len(backlog), backlog.since) == (1, 1.0)
-    backlog.done_large(through=False)
-    assert backlog.take_large() == "large.md"
-    backlog.done_large(through=True)
-    assert (len(backlog), backlog.since, backlog.take_large()) == (0, None, None)
-
-
-def test_a_large_file_that_is_saved_while_it_is_in_hand_comes_again():
-    backlog = Backlog()
-    backlog.put_off(["a.md"], 1.0)
-    assert backlog.take_large() == "a.md"
-    backlog.hint(["a.md"], 2.0)
-    assert backlog.take(10) == ["a.md"]
-    backlog.put_off(["a.md"], 3.0)
-    backlog.done(1)
-    backlog.done_large(through=True)
-    assert backlog.take_large() == "a.md"
-    assert backlog.since == 2.0
-
-
-def test_suspects_come_last():
-    backlog = Backlog()
-    backlog.put_off(["suspect.md", "a.md", "b.md"], 1.0)
-    taken = []
-    while path := backlog.take_large({"suspect.md"}):
-        backlog.done_large(through=True)
-        taken.append(path)
-    assert taken == ["a.md", "b.md", "suspect.md"]
+    for step in story.split("; "):
+        asked, _, expected = step.partition(" = ")
+        name, *given = asked.split()
+        answer = STEPS[name](backlog, *given)
+        assert not expected or str(answer) == expected, step
 
 
 def test_a_save_is_read_at_once():
