@@ -18,19 +18,20 @@ from memctl import exits
 OWL = "käuzchen 🦉.md"
 DECOY = "raise SystemExit('the module of another project')\n"
 
-# What a shell has that starts the daemon: a line of sh before memctl, and variables.
+# What a shell has that starts the daemon: a line of sh before memctl, and variables. What has nothing to do
+# with each other is had by one.
 SHELLS = {
-    "LC_ALL=C": ("", {"LC_ALL": "C"}),
-    "ISO-8859-1": ("", {"LC_ALL": "de_DE", "LOCPATH": "{home}"}),
+    "LC_ALL=C, umask 000": ("umask 000;", {"LC_ALL": "C"}),
+    "ISO-8859-1, another TZ": ("", {"LC_ALL": "de_DE", "LOCPATH": "{home}", "TZ": "Pacific/Auckland"}),
     "ulimit -v, soft": ("ulimit -S -v 300000;", {}),
-    "ulimit -n 64": ("ulimit -n 64;", {}),
-    "umask 000": ("umask 000;", {}),
-    "umask 777": ("umask 777;", {}),
+    "ulimit -n 64, proxies": (
+        "ulimit -n 64;", {"http_proxy": "http://127.0.0.1:9", "ALL_PROXY": "socks5://127.0.0.1:9"},
+    ),
+    "umask 777, a key and a library": (
+        "umask 777;", {"AWS_SECRET_ACCESS_KEY": "s", "LD_LIBRARY_PATH": "/x"},
+    ),
     "PYTHONPATH": ("", {"PYTHONPATH": ":{home}/x", "PYTHONSTARTUP": "/x", "PYTHONHASHSEED": "0"}),
-    "proxies": ("", {"http_proxy": "http://127.0.0.1:9", "ALL_PROXY": "socks5://127.0.0.1:9"}),
-    "a key and a library": ("", {"AWS_SECRET_ACCESS_KEY": "s", "LD_LIBRARY_PATH": "/x"}),
-    "another TZ": ("", {"TZ": "Pacific/Auckland"}),
-}
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
