@@ -28,7 +28,7 @@ EXPLAINED = re.compile(
 PREPARED = """
 set -u
 mkdir -p ~/bin ~/memd/.venv/bin ~/.claude
-cp -r memd memctl systemd README.md pyproject.toml ~/memd
+cp -a memd memctl systemd README.md pyproject.toml ~/memd
 mkdir ~/memd/tests && cp -r tests/sample ~/memd/tests/sample && cp -r tests/sample ~/notes
 printf '#!/bin/sh\\nPYTHONPATH=%s:{libraries} exec {python} -m memctl "$@"\\n' ~/memd > ~/bin/memctl
 printf '#!/bin/sh\\nPYTHONPATH=%s:{libraries} exec {python} -m memd "$@"\\n' ~/memd > ~/bin/memd

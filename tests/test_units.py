@@ -95,7 +95,7 @@ STEPS = [
 # The service's user updates the package.
 UPDATE = """
 set -eu
-mkdir ~/installed && cp -r memd memctl systemd pyproject.toml ~/installed
+mkdir ~/installed && cp -a memd memctl systemd pyproject.toml ~/installed
 level() {{ sed -i "s/^API_LEVEL = [0-9]*/API_LEVEL = $1/" ~/installed/memctl/protocol.py; }}
 memctl() {{ (cd ~ && PYTHONPATH=~/installed PYTHONDONTWRITEBYTECODE=1 {python} -P -m memctl "$@"); }}
 find() {{ for i in $(seq 20); do
