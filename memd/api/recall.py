@@ -76,11 +76,16 @@ def _recall(
                 sectioned = dict if params.sure else functools.partial(section, view, hit.chunk)
                 return piece_of(hit, answer.said_of(hit), sectioned)
 
+            # Path → lines of known chunks, so that a section or a neighbour does not show them again.
+            shown: dict[str, set[Line]] = {}
+            for source, first, first_byte, last in view.reader.stretches(known) if known else ():
+                lines = [(first, first_byte), *((line, 0) for line in range(first + 1, last + 1))]
+                shown.setdefault(view.snapshot.sources.path(source), set()).update(lines)
             made = fitted(
                 core,
                 params,
                 answer,
-                _lines_by_path(view, known),
+                shown,
                 piece,
                 titles=titles,
                 entries=entries,
@@ -161,15 +166,6 @@ def _why_old(hit: Hit) -> str:
     if hit.superseded_by:
         return f"superseded by {', '.join(hit.superseded_by)}"
     return f"expired (was valid until {hit.expired})"
-
-
-def _lines_by_path(view: View, ids: Sequence[int]) -> dict[str, set[Line]]:
-    """Return path → lines of chunks, so that a section or a neighbour does not show them again."""
-    found: dict[str, set[Line]] = {}
-    for source, first, first_byte, last in view.reader.stretches(ids) if ids else ():
-        lines = [(first, first_byte), *((line, 0) for line in range(first + 1, last + 1))]
-        found.setdefault(view.snapshot.sources.path(source), set()).update(lines)
-    return found
 
 
 def _keys_sent(view: View, made: Recalled) -> list[str]:

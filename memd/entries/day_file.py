@@ -171,7 +171,13 @@ def blank(root: Path, name: str, find: Find) -> None:
         with memory_folder(root) as memory:
             for _ in range(_ATTEMPTS):
                 with _opened(memory, name, shown, 0) as fd:
-                    gone = _blank(fd, find)
+                    with _alone(fd):
+                        raw = _read(fd)
+                        stretches = find(raw)
+                        for start, stop in stretches:
+                            _overwrite(fd, start, stop)
+                    fsio.sync(fd)
+                    gone = [raw[start:stop] for start, stop in stretches]
                 if not any(_shows(memory, name, shown, text) for text in gone):
                     return
     except FileNotFoundError:
@@ -292,17 +298,6 @@ def _shows(memory: int, name: str, shown: str, text: bytes) -> bool:
             return text in _read(fd)
     except FileNotFoundError:
         return False
-
-
-def _blank(fd: int, find: Find) -> list[bytes]:
-    """Overwrite the ranges of *find*; return their previous content."""
-    with _alone(fd):
-        raw = _read(fd)
-        stretches = find(raw)
-        for start, stop in stretches:
-            _overwrite(fd, start, stop)
-    fsio.sync(fd)
-    return [raw[start:stop] for start, stop in stretches]
 
 
 @contextlib.contextmanager

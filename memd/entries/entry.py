@@ -16,7 +16,7 @@ import hashlib
 import re
 import secrets
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -266,11 +266,29 @@ def checked_source(text: EntryText) -> dict[str, str]:
     origin = text.origin
     given = {key: one_line(origin[key], f"source.{key}") for key in ("client", "session") if origin.get(key)}
     source = {"origin": origin.get("origin", "agent"), **given}
-    _check_content(text.content)
+    size_bytes = len(utf8(text.content, "content"))
+    if size_bytes > MAX_CONTENT_BYTES:
+        raise InvalidError(
+            f"content has {size_bytes} bytes, at most {MAX_CONTENT_BYTES} are allowed. "
+            f"Split it, or save it as a Markdown file in the workspace"
+        )
+    if "\0" in text.content:
+        raise InvalidError(f"content holds a NUL at character {text.content.index(chr(0)) + 1}. Remove it")
+    if not text.content.strip():
+        raise InvalidError("content is empty. State the fact in it; the title is only its name")
     if not text.force:
         lines = {"content": text.content, "title": text.title, "topic": text.topic}
         named = {what: [line] for what, line in lines.items() if line is not None}
-        _refuse_secrets({**named, "tags": text.tags or (), "source": source.values()})
+        named |= {"tags": [*(text.tags or ())], "source": [*source.values()]}
+        for where, values in named.items():
+            for value in values:
+                for found in find_secrets(value):
+                    line = value.count("\n", 0, found.start) + 1
+                    # Kind and place, never the secret itself: errors are shown and logged.
+                    raise SecretError(
+                        f"{where}, line {line}, holds a secret ({found.kind}) and nothing was written. "
+                        f"Say where it is kept instead of what it is"
+                    )
     return source
 
 
@@ -456,33 +474,6 @@ def _is_beginning(raw: bytes, name: str) -> bool:
     if entry_id := id_of(raw):
         return name.endswith(f"-{entry_id[:ID_IN_NAME]}.md")
     return b"\n---\n" not in raw  # it was cut off before its id
-
-
-def _check_content(content: str) -> None:
-    """Raise InvalidError if a text cannot be an entry's."""
-    size_bytes = len(utf8(content, "content"))
-    if size_bytes > MAX_CONTENT_BYTES:
-        raise InvalidError(
-            f"content has {size_bytes} bytes, at most {MAX_CONTENT_BYTES} are allowed. "
-            f"Split it, or save it as a Markdown file in the workspace"
-        )
-    if "\0" in content:
-        raise InvalidError(f"content holds a NUL at character {content.index(chr(0)) + 1}. Remove it")
-    if not content.strip():
-        raise InvalidError("content is empty. State the fact in it; the title is only its name")
-
-
-def _refuse_secrets(texts: Mapping[str, Iterable[str]]) -> None:
-    """Raise SecretError if one of *texts*, by field, contains a secret of a known shape."""
-    for where, values in texts.items():
-        for value in values:
-            for found in find_secrets(value):
-                line = value.count("\n", 0, found.start) + 1
-                # Kind and place, never the secret itself: errors are shown and logged.
-                raise SecretError(
-                    f"{where}, line {line}, holds a secret ({found.kind}) and nothing was written. "
-                    f"Say where it is kept instead of what it is"
-                )
 
 
 def _is_path(folded: str, kind: Kind) -> bool:

@@ -85,7 +85,21 @@ def write_owed() -> None:
 
 def _write_owed(path: Path) -> None:
     path.parent.mkdir(mode=0o700, exist_ok=True)
-    _append(path, _OWED[path])
+    lines = _OWED[path]  # all of them or nothing; on the disk when this returns
+    descriptor = os.open(path, _APPEND, fsio.PRIVATE)
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.ENXIO, "is not a regular file")
+        size = status.st_size
+        if size and os.pread(descriptor, 1, size - 1) != b"\n":
+            lines = b"\n" + lines  # ends a line that was cut off by a kill
+        if os.write(descriptor, lines) < len(lines):
+            os.ftruncate(descriptor, size)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        fsio.sync(descriptor)
+    finally:
+        os.close(descriptor)
     del _OWED[path]
 
 
@@ -106,24 +120,6 @@ def newest(path: Path) -> Iterator[Record]:
                 if (found := _read(lines[start:end])) is not None:
                     yield found
                 end = start - 1
-    finally:
-        os.close(descriptor)
-
-
-def _append(path: Path, lines: bytes) -> None:
-    """Append all of *lines* or nothing; on the disk when this returns."""
-    descriptor = os.open(path, _APPEND, fsio.PRIVATE)
-    try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(errno.ENXIO, "is not a regular file")
-        size = status.st_size
-        if size and os.pread(descriptor, 1, size - 1) != b"\n":
-            lines = b"\n" + lines  # ends a line that was cut off by a kill
-        if os.write(descriptor, lines) < len(lines):
-            os.ftruncate(descriptor, size)
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        fsio.sync(descriptor)
     finally:
         os.close(descriptor)
 

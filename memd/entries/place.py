@@ -154,7 +154,18 @@ def take_away(root: Path, folder: str, name: str, check: Callable[[bytes], None]
                 _read(topic, name, shown)
                 os.unlink(name, dir_fd=topic)
             else:
-                _take_checked(topic, name, shown, check)
+                # The file is read twice. Between a check of a name and its
+                # unlink another file may be saved under it, so the file is first renamed to a name that no
+                # other program uses: then the bytes that are checked are those deleted.
+                check(_read(topic, name, shown))
+                aside = f".memd-forget-{secrets.token_hex(8)}-{name}"
+                os.rename(name, aside, src_dir_fd=topic, dst_dir_fd=topic)
+                try:
+                    check(_read(topic, aside, shown))
+                except BaseException:
+                    _put_back(topic, aside, name)
+                    raise
+                os.unlink(aside, dir_fd=topic)
             os.fsync(topic)
     except FileNotFoundError:
         raise NotFoundError(
@@ -256,23 +267,6 @@ def clear_leftovers(
                     _clear(opened, name, check)
                     cleared.append(f"{folder}/{name}")
     return cleared
-
-
-def _take_checked(topic: int, name: str, shown: str, check: Callable[[bytes], None]) -> None:
-    """Delete a file that passes *check*.
-
-    It is read twice. Between a check of a name and its unlink another file may be saved under it, so the file
-    is first renamed to a name that no other program uses: then the bytes that are checked are those deleted.
-    """
-    check(_read(topic, name, shown))
-    aside = f".memd-forget-{secrets.token_hex(8)}-{name}"
-    os.rename(name, aside, src_dir_fd=topic, dst_dir_fd=topic)
-    try:
-        check(_read(topic, aside, shown))
-    except BaseException:
-        _put_back(topic, aside, name)
-        raise
-    os.unlink(aside, dir_fd=topic)
 
 
 def _swap(topic: int, name: str, shown: str, there: bytes, body: bytes) -> None:

@@ -77,7 +77,15 @@ def _import(args: argparse.Namespace, send: Send) -> None:
         found = {"workspace": str(order.root), "sandbox": sandbox, **run.report(order, done)}
         if args.follow:
             send({"imported": found})
-            run.follow(order, seen, _changes(send, order), lambda: _inodes(order).items() <= began.items())
+            left_alone: set[str] = set()
+
+            def told(later: "Outcomes") -> None:  # what wrote something, or newly left something alone
+                now = {one["path"] for one in later.kept}
+                if any(later.paths.values()) or now - left_alone:
+                    send({"imported": run.report(order, later)})
+                left_alone.update(now)
+
+            run.follow(order, seen, told, lambda: _inodes(order).items() <= began.items())
             send({"again": True})
             return
         send({"report": found})
@@ -120,21 +128,6 @@ def _inodes(order: "Order") -> dict[Path, tuple[int, int]]:
             status = place.stat()
             found[place] = (status.st_dev, status.st_ino)
     return found
-
-
-def _changes(send: Send, order: "Order") -> Callable[["Outcomes"], None]:
-    """Return a callback that reports each import that wrote something, or newly left something alone."""
-    from memd.imports.run import report  # noqa: PLC0415 - as above
-
-    left_alone: set[str] = set()
-
-    def told(later: "Outcomes") -> None:
-        now = {one["path"] for one in later.kept}
-        if any(later.paths.values()) or now - left_alone:
-            send({"imported": report(order, later)})
-        left_alone.update(now)
-
-    return told
 
 
 def _progress(send: Send) -> Callable[[int, int], None]:

@@ -12,7 +12,6 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import datetime
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -118,24 +117,22 @@ def _said(path: Path, origin: str) -> list[tuple[str, str]]:
 def _of_record(record: dict[str, object]) -> Iterator[Turn]:
     kind = record.get("type")
     if kind == "response_item" or (kind is not None and "payload" not in record):
-        yield from _of_item(fields(record.get("payload", record)), moment(record.get("timestamp")))
-
-
-def _of_item(item: dict[str, object], at: datetime | None) -> Iterator[Turn]:
-    kind = text(item.get("type"))
-    if kind == "message" and item.get("role") == "user":
-        yield from (Turn(USER, typed, at) for typed in _typed(item))
-    elif kind == "message" and item.get("role") == "assistant":
-        yield Turn(ASSISTANT, joined(item.get("content")), at)
-    elif kind == "reasoning":
-        yield Turn(ASSISTANT, joined(item.get("summary")), at, "thinking")
-    elif kind in _CALLS:
-        called = item.get(_CALLS[kind])
-        shown = called if isinstance(called, str) else json.dumps(called, ensure_ascii=False)
-        yield Turn(f"Tool {text(item.get('name')) or kind}", shown, at, "tool")
-    elif kind in _OUTPUTS:
-        output = item.get("output")
-        yield Turn("Tool", text(fields(output).get("content")) or joined(output), at, "tool")
+        item = fields(record.get("payload", record))
+        at = moment(record.get("timestamp"))
+        kind = text(item.get("type"))
+        if kind == "message" and item.get("role") == "user":
+            yield from (Turn(USER, typed, at) for typed in _typed(item))
+        elif kind == "message" and item.get("role") == "assistant":
+            yield Turn(ASSISTANT, joined(item.get("content")), at)
+        elif kind == "reasoning":
+            yield Turn(ASSISTANT, joined(item.get("summary")), at, "thinking")
+        elif kind in _CALLS:
+            called = item.get(_CALLS[kind])
+            shown = called if isinstance(called, str) else json.dumps(called, ensure_ascii=False)
+            yield Turn(f"Tool {text(item.get('name')) or kind}", shown, at, "tool")
+        elif kind in _OUTPUTS:
+            output = item.get("output")
+            yield Turn("Tool", text(fields(output).get("content")) or joined(output), at, "tool")
 
 
 def _typed(item: dict[str, object]) -> Iterator[str]:

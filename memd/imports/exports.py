@@ -81,14 +81,7 @@ def _conversations(found: Iterator[tuple[str, Message]], key: str) -> Iterator[t
 
 
 def _chatgpt_turns(mapping: dict[str, object], current: str) -> Iterator[Turn]:
-    for node in _branch(mapping, current):
-        message = fields(node.get("message"))
-        if message and not fields(message.get("metadata")).get("is_visually_hidden_from_conversation"):
-            yield from _of_chatgpt_message(message)
-
-
-def _branch(mapping: dict[str, object], current: str) -> list[dict[str, object]]:
-    """Return the nodes from the root to the current one, or to the last leaf if none is current."""
+    # From the root to the current node, or to the last leaf if none is current.
     parents = {text(fields(node).get("parent")) for node in mapping.values()}
     key = (
         current if current in mapping else next((one for one in reversed(mapping) if one not in parents), "")
@@ -97,7 +90,10 @@ def _branch(mapping: dict[str, object], current: str) -> list[dict[str, object]]
     while key in mapping and key not in branch:
         branch[key] = fields(mapping[key])
         key = text(branch[key].get("parent"))
-    return list(reversed(branch.values()))
+    for node in reversed(branch.values()):
+        message = fields(node.get("message"))
+        if message and not fields(message.get("metadata")).get("is_visually_hidden_from_conversation"):
+            yield from _of_chatgpt_message(message)
 
 
 def _of_chatgpt_message(message: dict[str, object]) -> Iterator[Turn]:

@@ -67,8 +67,18 @@ class Coder:
 
     def __init__(self, rows: Table) -> None:
         """Train the centroids on a sample of (n, dim) rows: half a second of one core."""
-        self._index = _empty(rows.shape[1])
-        settings = self._index.pq.cp
+        # An untrained IVF index with one list: the only fast-scan index that accepts a bitmap.
+        dim = rows.shape[1]
+        faiss = _alone()
+        single = faiss.IndexFlatIP(dim)
+        single.add(np.zeros((1, dim), np.float32))
+        parts = dim // PART_DIMS
+        index = faiss.IndexIVFPQFastScan(single, dim, 1, parts, BITS, faiss.METRIC_INNER_PRODUCT)
+        index.by_residual = False
+        single.this.disown()
+        index.own_fields = True
+        self._index = index
+        settings = index.pq.cp
         settings.niter = ROUNDS
         settings.min_points_per_centroid = 1  # otherwise it warns on stderr about too few rows
         self._index.train(np.ascontiguousarray(rows[:: -(-len(rows) // SAMPLE_ROWS)]))
@@ -211,19 +221,6 @@ class Codes:
             stripe = next(stripe for stripe in reversed(self.stripes) if stripe.first <= row)
             stripe.index.reconstruct_from_offset(0, row - stripe.first, faiss.swig_ptr(stored[place]))
         return int(np.count_nonzero((stored != rounded).any(axis=1)))
-
-
-def _empty(dim: int) -> Any:
-    """Return an untrained IVF index with one list: the only fast-scan index that accepts a bitmap."""
-    faiss = _alone()
-    single = faiss.IndexFlatIP(dim)
-    single.add(np.zeros((1, dim), np.float32))
-    parts = dim // PART_DIMS
-    index = faiss.IndexIVFPQFastScan(single, dim, 1, parts, BITS, faiss.METRIC_INNER_PRODUCT)
-    index.by_residual = False
-    single.this.disown()
-    index.own_fields = True
-    return index
 
 
 def _alone() -> Any:

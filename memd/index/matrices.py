@@ -25,7 +25,7 @@ from memd import fsio
 from memd.errors import IndexDamagedError, MemdError
 from memd.index.columns import ColumnTable
 from memd.index.database import Database
-from memd.index.vector_table import MatrixFacts, NewRow, VectorTable
+from memd.index.vector_table import MatrixFacts, VectorTable
 from memd.index.vectors import NO_ROWS, Matrix, Rows
 from memd.index.writer import Writer
 from memd.records import SHIPPED_COSINES, CosineScale
@@ -252,7 +252,16 @@ class Matrices:
             matrix = Matrix(path, dim=facts.dim, failure=self._database.failure)
         except FileNotFoundError:
             log.warning("matrix_lost")
-            return self._renewed(facts, key)
+            self.damaged_rows += len(self.vectors.crcs(facts.number))
+            with self.created(facts.model_id, facts.dim, facts.scripts) as made:
+                self._database.set(key, made.number)
+                self.columns.renumber()
+                self.refill_waiting()
+                self._database.count_generation_up()
+            for _ in self.drop_waste():
+                pass
+            self._remove_strays(self._named())  # whatever has taken the lost file's name
+            return made
         held = Held(facts.number, facts.model_id, matrix)
         if 0 <= facts.next_row <= matrix.room:
             matrix.use(facts.next_row)
@@ -272,19 +281,6 @@ class Matrices:
             self.vectors.set_next_row(held.number, next_row)
         self.forget_rows(held.number, bad)
         held.file.use(next_row)
-
-    def _renewed(self, facts: MatrixFacts, key: str) -> Held:
-        """Replace a lost file by an empty one."""
-        self.damaged_rows += len(self.vectors.crcs(facts.number))
-        with self.created(facts.model_id, facts.dim, facts.scripts) as made:
-            self._database.set(key, made.number)
-            self.columns.renumber()
-            self.refill_waiting()
-            self._database.count_generation_up()
-        for _ in self.drop_waste():
-            pass
-        self._remove_strays(self._named())  # whatever has taken the lost file's name
-        return made
 
     def _remove_strays(self, named: set[int]) -> None:
         named_files = {matrix_name(number) for number in named}
@@ -351,7 +347,19 @@ class Compaction:
         while True:
             rows = self._vectors.rows_to_copy(old.number, copy.number, after=after, limit=COPIED_ROWS)
             if rows:
-                self._copy_rows(old, copy, rows)
+                vectors = {row: old.file.read(row) for row, _, _ in rows}
+                sound = [(row, digest) for row, digest, crc in rows if crc32(vectors[row]) == crc]
+                if len(sound) < len(rows):  # their texts are embedded again
+                    log.warning("rows_damaged", rows=len(rows) - len(sound))
+                    self._matrices.forget_rows(old.number, sorted(vectors.keys() - {row for row, _ in sound}))
+                    self._publish()
+                places = copy.file.append([vectors[row] for row, _ in sound])
+                with self._writer.transaction():
+                    self._vectors.put_rows(
+                        copy.number,
+                        ((new, digest, crc) for (new, crc), (_, digest) in zip(places, sound, strict=True)),
+                    )
+                    self._vectors.set_next_row(copy.number, copy.file.count)
                 after = rows[-1][1]
                 yield
             elif not after:
@@ -363,21 +371,6 @@ class Compaction:
         self._publish()
         old.file.remove()
         yield from self._matrices.drop_waste()
-
-    def _copy_rows(self, old: Held, copy: Held, rows: list[NewRow]) -> None:
-        vectors = {row: old.file.read(row) for row, _, _ in rows}
-        sound = [(row, digest) for row, digest, crc in rows if crc32(vectors[row]) == crc]
-        if len(sound) < len(rows):  # their texts are embedded again
-            log.warning("rows_damaged", rows=len(rows) - len(sound))
-            self._matrices.forget_rows(old.number, sorted(vectors.keys() - {row for row, _ in sound}))
-            self._publish()
-        places = copy.file.append([vectors[row] for row, _ in sound])
-        with self._writer.transaction():
-            self._vectors.put_rows(
-                copy.number,
-                ((new, digest, crc) for (new, crc), (_, digest) in zip(places, sound, strict=True)),
-            )
-            self._vectors.set_next_row(copy.number, copy.file.count)
 
 
 def _is_of(held: Held | None, model_id: str, dim: int) -> bool:

@@ -288,7 +288,14 @@ class VectorTable:
         """Return hash → context and text of up to *limit* texts: of the sources *first*, then the newest."""
         found: dict[bytes, tuple[str, str]] = {}
         for path in first:
-            found.update(self._waiting_of(path, limit - len(found)))
+            rows = self._database.run(
+                """
+                SELECT hash, context, text FROM whole_chunks CROSS JOIN unembedded ON chunk = id
+                WHERE source = (SELECT id FROM sources WHERE path = ?) AND why = 'waiting' ORDER BY id LIMIT ?
+                """,
+                (path, limit - len(found)),
+            )
+            found.update({row[0]: (row[1], row[2]) for row in rows})
         before = 1 << 62  # beyond every id
         while len(found) < limit:
             rows = self._database.run(
@@ -372,16 +379,6 @@ class VectorTable:
             f"SELECT source, hash FROM chunks WHERE {EMBEDDED} ORDER BY source, id", (target,)
         )
         return cast("list[tuple[int, bytes]]", found)
-
-    def _waiting_of(self, path: str, limit: int) -> dict[bytes, tuple[str, str]]:
-        rows = self._database.run(
-            """
-            SELECT hash, context, text FROM whole_chunks CROSS JOIN unembedded ON chunk = id
-            WHERE source = (SELECT id FROM sources WHERE path = ?) AND why = 'waiting' ORDER BY id LIMIT ?
-            """,
-            (path, limit),
-        )
-        return {row[0]: (row[1], row[2]) for row in rows}
 
 
 def _is_list_of_names(stored: object) -> bool:

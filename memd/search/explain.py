@@ -87,7 +87,21 @@ def explain_chunk(view: View, request: PreparedQuery, judged: Judgement, chunk_i
     weights = ranking.weights_seen(read, vector=sees, keyword=judged.keyword is not None)
     vector, keyword = None, None
     if judged.vector is not None and sees:
-        vector = _vector_part(view.snapshot, judged.vector, chunk_id, by_vector, weights.vector)
+        [cosine] = judged.vector.scores_of([chunk_id])
+        chunks = source_scores.grouped(view.snapshot, [chunk_id])
+        [score], [source_cosine], _ = (
+            column.tolist() for column in meaning_of(view.snapshot, judged.vector, chunks)
+        )
+        vector = VectorPart(
+            rank=by_vector or _rank_outside(judged.vector, chunk_id),
+            in_pool=by_vector is not None,
+            cosine=cosine,
+            source_cosine=source_cosine,
+            source_share=source_scores.SOURCE_SHARE,
+            score=score,
+            weight=weights.vector,
+            part=weights.vector * score,
+        )
     if judged.keyword is not None:
         keyword = _keyword_part(view.snapshot, judged.keyword, chunk_id, by_words, weights.keyword)
     unseen: list[Unseen] = []
@@ -186,24 +200,6 @@ def _stages(view: View, request: PreparedQuery, judged: Judgement) -> Stages:
         per_source=len(found.crowded),
         limit=len(found.kept) - hits,
         hits=hits,
-    )
-
-
-def _vector_part(
-    snapshot: Snapshot, arm: VectorArm, chunk_id: int, rank: int | None, weight: float
-) -> VectorPart:
-    [cosine] = arm.scores_of([chunk_id])
-    chunks = source_scores.grouped(snapshot, [chunk_id])
-    [score], [source_cosine], _ = (column.tolist() for column in meaning_of(snapshot, arm, chunks))
-    return VectorPart(
-        rank=rank or _rank_outside(arm, chunk_id),
-        in_pool=rank is not None,
-        cosine=cosine,
-        source_cosine=source_cosine,
-        source_share=source_scores.SOURCE_SHARE,
-        score=score,
-        weight=weight,
-        part=weight * score,
     )
 
 

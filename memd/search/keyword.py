@@ -222,7 +222,14 @@ def keyword_arm(view: View, query: Query, mask: Mask, per_source: int = PER_SOUR
     arm = _arm(view, mask, found, tier, whole, per_source)
     if len(arm.pool):
         return arm
-    return _arm(view, mask, _substrings(view, query, mask), "like", frozenset(), per_source)
+    # Each piece as a substring of the text, scored like a term.
+    found = []
+    for piece in dict.fromkeys(content_words(query.pieces)):
+        # Any part of a spaceless run was found by its pairs already.
+        if len(piece) >= MIN_SUBSTRING and not is_spaceless(piece):
+            postings = counted(view.inside(piece, MAX_SUBSTRING_CHUNKS, mask.__getitem__))
+            found.append((_term(view, piece, postings), postings))
+    return _arm(view, mask, found, "like", frozenset(), per_source)
 
 
 def knows_a_word(view: View, query: Query) -> bool:
@@ -392,17 +399,6 @@ def _whole_runs(view: View, runs: Sequence[str], words: Sequence[str]) -> frozen
     for word in dict.fromkeys(inside):
         found = set(view.inside(word, MAX_SUBSTRING_CHUNKS, (found or set()).__contains__))
     return frozenset(found or ())
-
-
-def _substrings(view: View, query: Query, mask: Mask) -> list[tuple[Term, Postings]]:
-    """Search each piece as a substring of the text; a substring is scored like a term, by BM25."""
-    found = []
-    for piece in dict.fromkeys(content_words(query.pieces)):
-        # Any part of a spaceless run was found by its pairs already.
-        if len(piece) >= MIN_SUBSTRING and not is_spaceless(piece):
-            postings = counted(view.inside(piece, MAX_SUBSTRING_CHUNKS, mask.__getitem__))
-            found.append((_term(view, piece, postings), postings))
-    return found
 
 
 class ChunkScores:

@@ -193,11 +193,25 @@ class Judgement:
 def judge_words(view: View, request: PreparedQuery) -> Judgement:
     """Compute what needs no vector, while the query may still be embedded. Raises as `judge` does."""
     require_numpy("an explanation")
-    mask = _mask(view, request.query)
+    # The chunks that meet the filters, which apply before every cut. Phrases and exclusions speak of notes:
+    # each phrase stands in one of a note's chunks, and no chunk of it has an excluded word. Of such a note
+    # the chunks with a phrase may answer.
+    query = request.query
+    sources = [one.id for one in filters.matching(view, query.filters)] if query.filters else None
+    mask = mask_of(view.snapshot.columns, sources)
+    columns = view.snapshot.columns
+    having = [list(view.matching("words", phrase_expression(phrase))) for phrase in query.phrases]
+    for ids in having:
+        mask = restrict_sources(mask, columns, ids, keep=True)
+    if having:
+        mask = restrict(mask, chain(*having), keep=True)
+    for word in query.excluded:
+        ids = list(view.matching("words", phrase_expression(word)))
+        mask = restrict_sources(mask, columns, ids, keep=False)
     if request.without:
         mask = restrict(mask, request.without, keep=False)
     is_used = request.mode != "vector"
-    return Judgement(mask, keyword_arm(view, request.query, mask, request.per_source) if is_used else None)
+    return Judgement(mask, keyword_arm(view, query, mask, request.per_source) if is_used else None)
 
 
 def judge(view: View, request: PreparedQuery, lap: Lap, words: Judgement | None = None) -> Judgement:
@@ -421,26 +435,6 @@ def raised(
     return sorted(higher, key=attrgetter("order"), reverse=True)
 
 
-def _mask(view: View, query: Query) -> Mask:
-    """Return the chunks that meet the filters, which apply before every cut.
-
-    Phrases and exclusions speak of notes: each phrase stands in one of a note's chunks, and no chunk of it
-    has an excluded word. Of such a note the chunks with a phrase may answer.
-    """
-    sources = [one.id for one in filters.matching(view, query.filters)] if query.filters else None
-    mask = mask_of(view.snapshot.columns, sources)
-    columns = view.snapshot.columns
-    having = [list(view.matching("words", phrase_expression(phrase))) for phrase in query.phrases]
-    for ids in having:
-        mask = restrict_sources(mask, columns, ids, keep=True)
-    if having:
-        mask = restrict(mask, chain(*having), keep=True)
-    for word in query.excluded:
-        ids = list(view.matching("words", phrase_expression(word)))
-        mask = restrict_sources(mask, columns, ids, keep=False)
-    return mask
-
-
 def fused(  # noqa: PLR0917 - what was decided before, each once
     snapshot: Snapshot,
     request: PreparedQuery,
@@ -462,7 +456,7 @@ def fused(  # noqa: PLR0917 - what was decided before, each once
         given: the weights, before scripts and missing arms change them.
         ids: of these chunks, sorted: both pools, what the query names, and what it calls by name.
         unread: chunks that only words can judge. Scores of words are higher than those of both arms, so these
-            sort by `_among`.
+            sort among the others.
     """
     named = np.fromiter(names.words, np.int64)
     chunks = grouped(snapshot, ids)
@@ -482,7 +476,16 @@ def fused(  # noqa: PLR0917 - what was decided before, each once
         merged[at] = np.maximum(merged[at], [names.scores[number] for number in names.words])
     fair = merged
     if unread and has_vector.any() and not request.unread:  # a query in their script may mean them first
-        fair = np.where(np.isin(ids, list(unread)), _among(words, merged, has_vector), merged)
+        # Where each chunk sorts among those with a vector if words alone compare them. It follows as
+        # many of these, in the order of both arms, as have more of the words: a score of words is higher than
+        # one of both arms, so that notes in the script of the query would come last. With the mean vector
+        # score of the others instead, two Latin words of a Chinese, Japanese or Korean note find it first in
+        # .38 instead of .47 of 120, and those of an English title in .72 instead of .71.
+        best_first = -np.sort(-merged[has_vector])
+        before = len(best_first) - np.searchsorted(np.sort(words[has_vector]), words, side="right")
+        place = best_first[np.maximum(before - 1, 0)]
+        among: Floats = place + _APART * np.where(before > 0, words - 2, words)
+        fair = np.where(np.isin(ids, list(unread)), among, merged)
     reciprocal = (np.where(one > 0, 1 / (RRF_K + one), 0.0) for one in ranks)  # 0: the arm did not rank it
     order = decay * (fair if request.fusion == "weighted" else sum(reciprocal))
     if names.words:
@@ -510,21 +513,6 @@ def fused(  # noqa: PLR0917 - what was decided before, each once
         keys,
     )
     return list(starmap(Candidate, zip(*fields, strict=True)))
-
-
-def _among(words: Floats, merged: Floats, others: Mask) -> Floats:
-    """Return where each chunk sorts among the *others* if it is compared with them by words alone.
-
-    It follows as many of these, in the order of both arms, as have more of the words: a score of words is
-    higher than one of both arms, so that notes in the script of the query would come last. With the mean
-    vector score of the others instead, two Latin words of a Chinese, Japanese or Korean note find it first in
-    .38 instead of .47 of 120, and those of an English title in .72 instead of .71.
-    """
-    best_first = -np.sort(-merged[others])
-    before = len(best_first) - np.searchsorted(np.sort(words[others]), words, side="right")
-    place = best_first[np.maximum(before - 1, 0)]
-    among: Floats = place + _APART * np.where(before > 0, words - 2, words)
-    return among
 
 
 def meaning_of(snapshot: Snapshot, vector: VectorArm, chunks: Grouped) -> tuple[Floats, Floats, Mask]:

@@ -71,7 +71,20 @@ def spelling(view: View, query: Query, tokenizer: Tokenizer, expired: Callable[[
         DeadlineError: the deadline passed while the vocabulary was read.
     """
     started = time.perf_counter()
-    unknown, strangers, count = _looked_up(view, query, tokenizer)
+    unknown: dict[str, tuple[str, int]] = {}  # word as typed → its term, and the number of edits to try
+    strangers = count = 0  # unknown words that are too short to be corrected; words looked up
+    for word in dict.fromkeys(plain_words(query)):
+        count += 1
+        terms = view.reader.terms(prepare(word))
+        if len(terms) != 1 or view.postings(terms[0], prefix=False).document_frequency:
+            continue
+        pieces = len(tokenizer.spans(word))
+        if pieces > 1 and len(word) >= MIN_LETTERS:
+            unknown[word] = (terms[0], 2 if len(word) >= LONG and pieces >= LONG_PIECES else 1)
+        elif pieces > 1 or len(word) < SAYING_LETTERS:
+            strangers += 1
+        if len(unknown) == MAX_WORDS:
+            break
     begun = _begun(view, query.begun) if query.begun else None
     if not unknown and begun is None:
         return NOTHING_UNKNOWN
@@ -117,28 +130,6 @@ def plain_words(query: Query) -> Iterator[str]:
             has_capitals = word[1:] != word[1:].lower()
             if not (word.casefold() in STOP_WORDS or has_capitals or is_spaceless(word)):
                 yield word
-
-
-def _looked_up(view: View, query: Query, tokenizer: Tokenizer) -> tuple[dict[str, tuple[str, int]], int, int]:
-    """Return the unknown words: word as typed → its term, and the number of edits to try.
-
-    Also return the number of unknown words that are too short to be corrected, and of words looked up.
-    """
-    found: dict[str, tuple[str, int]] = {}
-    strangers = count = 0
-    for word in dict.fromkeys(plain_words(query)):
-        count += 1
-        terms = view.reader.terms(prepare(word))
-        if len(terms) != 1 or view.postings(terms[0], prefix=False).document_frequency:
-            continue
-        pieces = len(tokenizer.spans(word))
-        if pieces > 1 and len(word) >= MIN_LETTERS:
-            found[word] = (terms[0], 2 if len(word) >= LONG and pieces >= LONG_PIECES else 1)
-        elif pieces > 1 or len(word) < SAYING_LETTERS:
-            strangers += 1
-        if len(found) == MAX_WORDS:
-            break
-    return found, strangers, count
 
 
 def _begun(view: View, word: str) -> str | None:

@@ -268,7 +268,16 @@ class _Root:
     def add(self, dirty: Dirty) -> None:
         """Add changes; their trouble and polling replace the previous values."""
         with self._lock:
-            self._dirty = _merged(self._dirty or Dirty(), dirty)
+            old = self._dirty or Dirty()
+            paths = old.paths | dirty.paths
+            too_many = len(paths) >= MAX_WAITING  # then they become a rescan
+            self._dirty = Dirty(
+                paths=frozenset() if too_many else paths,
+                rescan=old.rescan or dirty.rescan or too_many,
+                overflow=old.overflow or dirty.overflow or too_many,
+                trouble=dirty.trouble,
+                polling=dirty.polling,
+            )
         self._tell()
 
     # For the thread of the watch
@@ -328,7 +337,14 @@ class _Root:
         """Report those paths of a batch that are in folders that are searched."""
         if self.identity is None or self.left:
             return  # a rescan follows
-        is_searched = self._searched()
+
+        @cache
+        def is_searched(folder: str) -> bool:  # and all folders above it
+            if folder == self.real:
+                return True
+            above = folder.rpartition("/")[0]
+            return self.owns(folder) and is_searched(above) and self._enters(self._relative(folder))
+
         kept = {path for path in paths if path != self.real and is_searched(path.rpartition("/")[0])}
         # With the root as the caller named it, possibly by a link.
         named = frozenset(f"{self.root}{path[len(self.real) :]}" for path in kept)
@@ -354,18 +370,6 @@ class _Root:
             )
         self.add(replace(dirty, trouble=trouble, polling=bool(trouble) and polling))
 
-    def _searched(self) -> Callable[[str], bool]:
-        """Return a predicate: whether a resolved folder and all folders above it are searched."""
-
-        @cache
-        def is_searched(folder: str) -> bool:
-            if folder == self.real:
-                return True
-            above = folder.rpartition("/")[0]
-            return self.owns(folder) and is_searched(above) and self._enters(self._relative(folder))
-
-        return is_searched
-
     def _relative(self, folder: str) -> str:
         return f"{folder[len(self.real.rstrip('/')) + 1 :]}/"
 
@@ -384,19 +388,6 @@ class _Root:
                     elif is_utf8(entry.path) and self._enters(self._relative(entry.path)):
                         folders.append(entry.path)
         return folders[1:], links, closed
-
-
-def _merged(old: Dirty, new: Dirty) -> Dirty:
-    """Return the union of two; too many paths become a rescan. Pure."""
-    paths = old.paths | new.paths
-    too_many = len(paths) >= MAX_WAITING
-    return Dirty(
-        paths=frozenset() if too_many else paths,
-        rescan=old.rescan or new.rescan or too_many,
-        overflow=old.overflow or new.overflow or too_many,
-        trouble=new.trouble,
-        polling=new.polling,
-    )
 
 
 def _identity(root: Path) -> Identity | None:
