@@ -395,6 +395,7 @@ def test_no_row_for_a_team_has_a_secret_or_a_private_note(notes):
     assert not told_too_much(json.dumps(list(rows.values())))
 
 
+@pytest.mark.usefixtures("shared_daemon")
 @pytest.mark.parametrize("client", sorted(IMPORTED))
 def test_what_was_imported_tells_an_agent_no_secret(daemon, tmp_path, client):
     root, source = tmp_path / "notes", tmp_path / "source"

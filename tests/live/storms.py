@@ -18,7 +18,6 @@ OTHERS = 500  # files that are no notes: who opens them in turn fills the queue
 NOTES = 20_000 if LONG else 100
 FOLDERS = 50
 LOOK_S = 0.2
-SEEN_TWICE_S = 2.0  # a new folder is looked into again after half a second; a slow machine may be late
 
 
 def overrun(played: Game) -> int:
@@ -29,8 +28,8 @@ def overrun(played: Game) -> int:
         folder.mkdir()
     for path in others:
         path.touch()
-    played.check()  # known as folders, or it would look through them as new ones
-    time.sleep(SEEN_TWICE_S)
+    played.terminate()  # started again, it has no new folders, through which it looks a second time
+    played.check()
     played.stand()
     for path in others * (int(QUEUE.read_text()) // OTHERS + 2):
         os.close(os.open(path, os.O_RDONLY))
