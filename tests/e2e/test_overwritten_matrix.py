@@ -1,7 +1,7 @@
 """Vectors that something overwrites while memd runs: no wrong hit, and it heals by itself."""
 
 import pytest
-from daemon_process import folder_of, until
+from daemon_process import folder_of, hurried, until
 
 DIM_BYTES = 384 * 4
 # By their words these have nothing in common with what is asked.
@@ -12,14 +12,20 @@ NOTES = {
 }
 
 
+@pytest.fixture(scope="module")
+def daemon(module_daemon):
+    """A daemon that looks for damage where a query has met some, and not by itself soon after its start."""
+    yield module_daemon.start(under=hurried("memd.workspace.maintenance.SCRUB_AFTER_S = 3600.0"))
+    assert module_daemon.untruths() == []
+
+
 @pytest.fixture
 def notes(daemon, tmp_path):
-    """A running daemon and its workspace, with the file of its vectors."""
-    root = folder_of(tmp_path / "notes")
-    for name, text in NOTES.items():
-        (root / name).write_text(text)
+    """The daemon and a workspace, with the file of its vectors."""
+    others = {*daemon.state.glob("*/vectors.*.f32")}
+    root = folder_of(tmp_path / "notes", NOTES)
     workspace = daemon.add(root)
-    [matrix] = daemon.state.glob("*/vectors.*.f32")
+    [matrix] = {*daemon.state.glob("*/vectors.*.f32")} - others
     until(lambda: daemon.call("search", query="tumour", workspace=workspace)["degraded"] == [])
     return daemon, workspace, matrix
 
@@ -58,7 +64,7 @@ def test_an_answer_from_an_overwritten_matrix_is_one_by_words_and_then_it_heals(
     healed = until(lambda: (found := ask())["degraded"] == [] and not found["index"]["pending"] and found)
     assert healed.get("hits") == whole.get("hits")
     assert healed.get("text") == whole.get("text")
-    status = daemon.call("status")["workspaces"][0]
+    status = daemon.call("status", workspace=workspace)["workspaces"][0]
     assert (status["vectors"], status["damaged_rows"]) == (len(NOTES), len(NOTES) - 1), (
         "the last row is as it was"
     )
