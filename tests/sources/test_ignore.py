@@ -69,33 +69,49 @@ def test_build_output_stands_beside_a_projects_file(tmp_path, project_file, path
     assert not rules(tmp_path / "project", files={project_file: ""}).selects(path)
 
 
-def test_a_hidden_root_is_searched(tmp_path):
-    assert rules(tmp_path / ".boocode", {"a.md": ""}).selects("a.md")
+# What: its rule files, the settings, what is chosen, and what is not.
+CASES = {
+    "gitignore files speak for their folder": (
+        {".gitignore": "# comment\n\ndrafts/\r\n/top.md\n*.tmp.md\n",
+         "a/.gitignore": "!keep.tmp.md\n/only-here.md\n"}, {},
+        "a/top.md a/keep.tmp.md a/b/only-here.md",
+        "drafts/x.md a/drafts/x.md top.md x.tmp.md a/only-here.md",
+    ),
+    "memory/ is searched even where gitignore names it": (
+        {".gitignore": "memory/\n*.md\n", "memory/.gitignore": "*\n"}, {},
+        "memory/tea/green.md memory/green.md", "other.md",
+    ),
+    "what memd writes below memory/ is found where a workspace narrows its sources": (
+        {}, {"patterns": ["docs/**/*.md"]}, "docs/a.md memory/tea/green.md", "a.md",
+    ),
+    "memdignore and config are relative to the root, hide, bring back, and the config has the last word": (
+        {".gitignore": "drafts/\n", "Makefile": "",
+         "memory/.memdignore": "/private/\n!drafts/\n!build/\n*.log.md\nmemory/old/\n"},
+        {"ignore": ["!b.log.md"]},
+        "x/private/a.md drafts/a.md build/a.md b.log.md", "private/a.md a.log.md memory/old/a.md",
+    ),
+    "source patterns may take back": ({}, {"patterns": ["**/*.md", "!archive/**"]}, "a.md", "archive/a.md"),
+    "folders with pyvenv.cfg or a memory/config.toml of their own belong to something else": (
+        {"env/pyvenv.cfg": "", "other/memory/config.toml": "", "memory/config.toml": "", "x/memory/a.md": ""},
+        {}, "x/memory/a.md memory/a.md", "env/a.md other/a.md other/memory/a.md",
+    ),
+    "a bad line is passed over, as by git": ({".gitignore": "!\n[z-a]\n[a\n\\\nx.md\n"}, {}, "a.md", "x.md"),
+    "copies that Logseq keeps are no sources": (
+        {"logseq/config.edn": "{}", "logseq/bak/pages/a.md": "", "bak/a.md": ""}, {},
+        "logseq/a.md bak/a.md", "logseq/bak/pages/a.md",
+    ),
+    "but where the config says so": (
+        {"logseq/config.edn": "{}"}, {"ignore": ["!logseq/bak/"]}, "logseq/bak/pages/a.md", "",
+    ),
+}  # fmt: skip
 
 
-def test_gitignore_files_speak_for_their_folder(tmp_path):
-    found = rules(
-        tmp_path,
-        {
-            ".gitignore": "# comment\n\ndrafts/\r\n/top.md\n*.tmp.md\n",
-            "a/.gitignore": "!keep.tmp.md\n/only-here.md\n",
-        },
-    )
-    assert not found.selects("drafts/x.md")
-    assert not found.selects("a/drafts/x.md")
-    assert not found.selects("top.md")
-    assert found.selects("a/top.md")
-    assert not found.selects("x.tmp.md")
-    assert found.selects("a/keep.tmp.md")
-    assert not found.selects("a/only-here.md")
-    assert found.selects("a/b/only-here.md")
-
-
-def test_memory_is_searched_even_where_gitignore_names_it(tmp_path):
-    found = rules(tmp_path, {".gitignore": "memory/\n*.md\n", "memory/.gitignore": "*\n"})
-    assert found.selects("memory/tea/green.md")
-    assert found.selects("memory/green.md")
-    assert not found.selects("other.md")
+@pytest.mark.parametrize(("files", "given", "chosen", "refused"), CASES.values(), ids=CASES)
+def test_rules_choose(tmp_path, files, given, chosen, refused):
+    """In a root whose own name is hidden, too."""
+    found = rules(tmp_path / ".boocode", files, **given)
+    assert [path for path in f"{chosen} {refused}".split() if found.selects(path)] == chosen.split()
+    assert found.unusable() == []
 
 
 @pytest.mark.parametrize("kind", ["fifo", "folder", "link"])
@@ -111,67 +127,12 @@ def test_an_ignore_file_that_is_no_file_has_no_lines(tmp_path, kind):
     assert rules(tmp_path).selects("a.md")
 
 
-def test_entries_are_sources_whatever_the_patterns_say(tmp_path):
-    """A workspace that narrows its sources still finds what memd itself writes below memory/."""
-    found = rules(tmp_path, patterns=["docs/**/*.md"])
-    assert found.selects("docs/a.md")
-    assert found.selects("memory/tea/green.md")
-    assert not found.selects("a.md")
-
-
-def test_memdignore_and_config_are_relative_to_the_root_and_win(tmp_path):
-    """Both can hide, and bring back what .gitignore or the name hides; the config has the last word."""
-    found = rules(
-        tmp_path,
-        {
-            ".gitignore": "drafts/\n",
-            "Makefile": "",
-            "memory/.memdignore": "/private/\n!drafts/\n!build/\n*.log.md\nmemory/old/\n",
-        },
-        ignore=["!b.log.md"],
-    )
-    assert not found.selects("private/a.md")
-    assert found.selects("x/private/a.md")
-    assert found.selects("drafts/a.md")
-    assert found.selects("build/a.md")
-    assert not found.selects("a.log.md")
-    assert found.selects("b.log.md")
-    assert not found.selects("memory/old/a.md")
-
-
-def test_source_patterns_may_take_back(tmp_path):
-    found = rules(tmp_path, patterns=["**/*.md", "!archive/**"])
-    assert found.selects("a.md")
-    assert not found.selects("archive/a.md")
-
-
-def test_virtual_environments_and_nested_workspaces_are_left_out(tmp_path):
-    """A folder with pyvenv.cfg or with a memory/config.toml of its own belongs to something else."""
-    found = rules(
-        tmp_path,
-        {"env/pyvenv.cfg": "", "other/memory/config.toml": "", "memory/config.toml": "", "x/memory/a.md": ""},
-    )
-    assert not found.selects("env/a.md")
-    assert not found.selects("other/a.md")
-    assert not found.selects("other/memory/a.md")
-    assert found.selects("x/memory/a.md")
-    assert found.selects("memory/a.md")
-
-
 @pytest.mark.parametrize("pattern", ["!", "[z", "*a" * MAX_PATTERN_BYTES])
 def test_a_config_pattern_that_cannot_be_used_is_named(tmp_path, pattern):
     with pytest.raises(ConfigError, match="ignore:"):
         rules(tmp_path, ignore=[pattern])
     with pytest.raises(ConfigError, match="sources:"):
         rules(tmp_path, patterns=["**/*.md", pattern])
-
-
-def test_a_bad_line_of_an_ignore_file_is_passed_over(tmp_path):
-    """As git does: the other lines count."""
-    found = rules(tmp_path, {".gitignore": "!\n[z-a]\n[a\n\\\nx.md\n"})
-    assert not found.selects("x.md")
-    assert found.selects("a.md")
-    assert found.unusable() == []
 
 
 @pytest.mark.parametrize(
@@ -270,15 +231,6 @@ def test_nothing_else_of_a_vault_is_read(tmp_path):
     settings.unlink()
     settings.symlink_to("app.json")
     assert rules(tmp_path).selects("Meta/b.md")
-
-
-def test_copies_that_logseq_keeps_are_no_sources(tmp_path):
-    files = {"logseq/config.edn": "{}", "logseq/bak/pages/a.md": "", "logseq/a.md": "", "bak/a.md": ""}
-    found = rules(tmp_path, files)
-    assert not found.selects("logseq/bak/pages/a.md")
-    assert found.selects("logseq/a.md")
-    assert found.selects("bak/a.md")
-    assert rules(tmp_path, ignore=["!logseq/bak/"]).selects("logseq/bak/pages/a.md")
 
 
 @pytest.mark.parametrize(
