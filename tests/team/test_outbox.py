@@ -34,10 +34,30 @@ def acknowledge(notes: Notes, *paths: str) -> None:
         box.acknowledge([one for one in sent if one not in gone], gone)
 
 
-def test_a_workspace_that_is_not_published_has_no_row(notes):
-    notes.save({"a.md": "one", "b.md": "two"})
-    notes.remove("b.md")
-    assert rows(notes) == {}
+STEPS = {
+    "save": lambda notes, path, text="one": notes.save({path: text}),
+    "hide": lambda notes, path: notes.save({path: "---\nprivate: true\n---\none"}),
+    "remove": lambda notes, path: notes.remove(path),
+    "publish": publish,
+    "acknowledge": acknowledge,
+}
+
+
+@pytest.mark.parametrize(
+    ("steps", "left"),
+    [
+        ("save a; save b; remove b", {}),  # nothing is published
+        # Not even its path is told to a store that never had it.
+        ("save a; publish; acknowledge; hide a; hide b", {"a": (TO_REMOVE, 1)}),
+        ("publish; save a; remove a", {}),  # it was never sent
+        ("save a; publish; acknowledge; remove a; save a", {"a": (TO_SEND, 1)}),
+    ],
+)
+def test_what_is_left_to_be_sent(notes, steps, left):
+    for step in steps.split("; "):
+        name, *path = step.split()
+        STEPS[name](notes, *(f"{one}.md" for one in path))
+    assert rows(notes) == {f"{path}.md": row for path, row in left.items()}
 
 
 def test_a_commit_notes_its_sources_once_each(notes):
@@ -75,31 +95,6 @@ def test_the_newest_goes_first_and_a_removal_before_all(notes):
     notes.remove("a.md")
     notes.save({"c.md": "three, again"}, embed=False)
     assert [one.path for one in due(notes)] == ["a.md", "c.md", "b.md"]
-
-
-def test_a_private_note_gets_no_row_and_one_that_becomes_private_is_to_be_removed(notes):
-    """Not even its path is told to a store that never had it."""
-    notes.save({"a.md": "one"})
-    publish(notes)
-    acknowledge(notes)
-    notes.save({"a.md": "---\nprivate: true\n---\none", "b.md": "---\nprivate: true\n---\ntwo"})
-    assert rows(notes) == {"a.md": (TO_REMOVE, 1)}
-
-
-def test_a_note_that_was_never_sent_is_forgotten_when_it_is_deleted(notes):
-    publish(notes)
-    notes.save({"a.md": "one"})
-    notes.remove("a.md")
-    assert rows(notes) == {}
-
-
-def test_a_note_that_comes_back_is_sent_again(notes):
-    notes.save({"a.md": "one"})
-    publish(notes)
-    acknowledge(notes)
-    notes.remove("a.md")
-    notes.save({"a.md": "one"})
-    assert rows(notes) == {"a.md": (TO_SEND, 1)}
 
 
 def test_vectors_follow_when_a_source_has_all_of_them(notes):
