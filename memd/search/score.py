@@ -264,7 +264,10 @@ def _judged(view: View, request: PreparedQuery, words: Judgement, lap: Lap) -> J
     if request.weights is None and vector is not None and has is not None:
         matched = has.most
         weights = ranking.weights_matched(matched, has_all=matched >= has.every)
-    unread = _unread(view, keyword) if vector and keyword else frozenset()
+    unread: frozenset[int] = frozenset()
+    if vector and keyword:
+        pool = keyword.pool[view.snapshot.columns.row[keyword.pool] < 0]
+        unread = view.reader.unread(pool.tolist()) if len(pool) else unread
     candidates = fused(view.snapshot, request, vector, keyword, names, weights, ids, unread)
     by_run = _runs(view, request, has, candidates[: runs.FIRST]) if has is not None else {}
     names_asked: Mapping[int, Called] = {}
@@ -291,7 +294,10 @@ def _judged(view: View, request: PreparedQuery, words: Judgement, lap: Lap) -> J
         first = [candidate.id for candidate in candidates[: VERIFIED * request.limit]]
         vector.verify(places(view.snapshot.columns, np.array(first, np.int64), PLACES))
     if is_newest_asked(request.query):
-        candidates = newest_candidates(view, request.query, _first_chunks(view.snapshot, mask))
+        allowed = np.flatnonzero(mask)
+        sources, first_at = np.unique(view.snapshot.columns.source[allowed], return_index=True)
+        first_of = dict(zip(sources.tolist(), allowed[first_at].tolist(), strict=True))
+        candidates = newest_candidates(view, request.query, first_of)
     ranked = lifted(candidates, view.snapshot)
     return Judgement(
         mask,
@@ -312,12 +318,6 @@ def _judged(view: View, request: PreparedQuery, words: Judgement, lap: Lap) -> J
         ranked.ahead_of,
         ahead_as_newest,
     )
-
-
-def _unread(view: View, keyword: KeywordArm) -> frozenset[int]:
-    """Return the chunks of the pools in scripts that the model does not read."""
-    pool = keyword.pool[view.snapshot.columns.row[keyword.pool] < 0]
-    return view.reader.unread(pool.tolist()) if len(pool) else frozenset()
 
 
 def _runs(view: View, request: PreparedQuery, has: Matched, first: Sequence[Candidate]) -> dict[int, Run]:
@@ -470,7 +470,10 @@ def fused(  # noqa: PLR0917 - what was decided before, each once
     used = tuple(ranking.weights_seen(weights, vector=sees, keyword=has_words) for sees in (False, True))
     shares = np.array([(weights.vector, weights.keyword) for weights in used])[has_vector.astype(np.intp)]
     merged = np.minimum(1.0, shares[:, 0] * meaning + shares[:, 1] * words)
-    decay = _decays(snapshot, chunks, request)[chunks.group]
+    decay = np.ones(len(ids))
+    if chunks.days.any():
+        owners = map(snapshot.sources.__getitem__, snapshot.columns.source[chunks.one_each].tolist())
+        decay = np.array([request.decay_of(source) for source in owners], np.float64)[chunks.group]
     at = np.searchsorted(ids, named)
     if names.words:
         merged[at] = np.maximum(merged[at], [names.scores[number] for number in names.words])
@@ -564,14 +567,6 @@ def _best_first(snapshot: Snapshot, chunks: Grouped, scores: Floats, at: Ids | N
     return np.lexsort((ids, by_path[place], -scores))
 
 
-def _decays(snapshot: Snapshot, chunks: Grouped, request: PreparedQuery) -> Floats:
-    """Return the decay factor of each source."""
-    if not chunks.days.any():
-        return np.ones(len(chunks.days))
-    sources = snapshot.columns.source[chunks.one_each].tolist()
-    return np.array([request.decay_of(snapshot.sources[source]) for source in sources], np.float64)
-
-
 def is_newest_asked(query: Query) -> bool:
     """Return whether a query has only filters, without words to search."""
     return bool(query.filters) and not query.text.strip()
@@ -602,12 +597,6 @@ def newest_candidates(view: View, query: Query, first: Mapping[int, int]) -> lis
         )
         for source in found[:_MOST]
     ]
-
-
-def _first_chunks(snapshot: Snapshot, mask: Mask) -> dict[int, int]:
-    ids = np.flatnonzero(mask)
-    sources, first = np.unique(snapshot.columns.source[ids], return_index=True)
-    return dict(zip(sources.tolist(), ids[first].tolist(), strict=True))
 
 
 @dataclass(frozen=True, slots=True)

@@ -251,7 +251,10 @@ def _load(
     """Load the shown texts, and the locations of folded chunks; *headed*: chunks with a heading so called."""
     beside = {candidate.id: found.beside(candidate.id) for candidate in found.kept}
     chunks = view.chunks([number for kept in beside for number in (kept, *beside[kept])])
-    places = _places(view, [number for many in found.folded.values() for number in many])
+    folded = [number for many in found.folded.values() for number in many]
+    path = view.snapshot.sources.path
+    lines = view.lines(folded).items() if folded else ()
+    places = {number: Place(number, path(source), first, last) for number, (source, first, last) in lines}
     shown: dict[int, set[Line]] = {}  # by source: the lines of better hits
     hits: list[Hit] = []
     shown_of: list[StoredChunk] = []  # the chunk that the snippet of each hit is of
@@ -317,14 +320,6 @@ def _joined(places: list[Place]) -> tuple[Place, ...]:
             runs.append([place])
     runs.sort(key=lambda run: min(ranks[part.id] for part in run))
     return tuple(Place(run[0].id, run[0].path, run[0].start_line, run[-1].end_line) for run in runs)
-
-
-def _places(view: View, ids: list[int]) -> dict[int, Place]:
-    found = view.lines(ids) if ids else {}
-    return {
-        number: Place(number, view.snapshot.sources[source].path, first, last)
-        for number, (source, first, last) in found.items()
-    }
 
 
 class StepTimer:

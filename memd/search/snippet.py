@@ -211,13 +211,13 @@ def _marks(text: str, query: Wanted) -> list[_Mark]:
         if mark.start > end:  # another line
             start, end = text.rfind("\n", 0, mark.start) + 1, _end_of_line(text, mark.start)
             quiet += [match.span() for match in _QUIET.finditer(text, start, end)]
+
+    def is_quiet(at: int) -> bool:
+        before = bisect_right(quiet, at, key=itemgetter(0))
+        return before > 0 and at < quiet[before - 1][1]
+
     # An address that is asked for is found in addresses only.
-    return [mark for mark in found if "/" in mark.what or not _is_within(mark.start, quiet)] or found
-
-
-def _is_within(at: int, spans: Sequence[tuple[int, int]]) -> bool:
-    before = bisect_right(spans, at, key=itemgetter(0))
-    return before > 0 and at < spans[before - 1][1]
+    return [mark for mark in found if "/" in mark.what or not is_quiet(mark.start)] or found
 
 
 def _says_something(line: str) -> bool:
@@ -527,7 +527,13 @@ def section(view: View, chunk: StoredChunk) -> dict[Line, str]:
     ids = range(chunk.id - AROUND, chunk.id + AROUND + 1)
     # A source's chunks have consecutive ids, in the order of its lines.
     near = view.reader.chunks(ids)
-    beside = {number for number, other in near.items() if _is_of(other, near[chunk.id])}
+    own = near[chunk.id]
+    beside = {
+        number
+        for number, other in near.items()
+        if (other.source, other.entry) == (own.source, own.entry)
+        and (other.heading == own.heading or other.heading.startswith(f"{own.heading} > "))
+    }
     first = last = chunk.id
     while first - 1 in beside:
         first -= 1
@@ -552,12 +558,6 @@ def beginning(view: View, source: Source, most_bytes: int) -> tuple[StoredChunk 
         if most_bytes < 0:
             break
     return next(iter(chunks), None), _shown(view, ids)
-
-
-def _is_of(other: StoredChunk, chunk: StoredChunk) -> bool:
-    if (other.source, other.entry) != (chunk.source, chunk.entry):
-        return False
-    return other.heading == chunk.heading or other.heading.startswith(f"{chunk.heading} > ")
 
 
 def _shown(view: View, ids: Sequence[int]) -> dict[Line, str]:

@@ -54,7 +54,10 @@ class VectorArm:
         self.mask = mask  # which chunks may answer
         self._all: Scores | None = None  # each chunk's cosine, if all were computed
         self._per_source = per_source  # hits of one source, at most
-        self.way = self._way()  # how the pool is found
+        codes = snapshot.codes
+        few = GATHERED_SHARE * snapshot.rows.count if codes is None else GATHERED
+        # How the pool is found.
+        self.way: Way = "few" if mask_size(mask) <= few else "all" if codes is None else "codes"
         self.pool = self._nearest()  # ids, best first
         if len(self.pool) < POOL:
             # The other scores are at most 0, or NaN if the matrix was overwritten with zeros or noise.
@@ -81,34 +84,27 @@ class VectorArm:
         """Return each chunk's cosine, which may scan all vectors."""
         return self._scan() if self._all is None else self._all
 
-    def _way(self) -> Way:
-        allowed = mask_size(self.mask)
-        if self._snapshot.codes is not None:
-            return "few" if allowed <= GATHERED else "codes"
-        return "few" if allowed <= GATHERED_SHARE * self._snapshot.rows.count else "all"
-
     def _nearest(self) -> Ids:
         if self.way == "all":
             self._all = self._scan()
             every = self._all
             return self._spread(lambda mask: best(every, mask, POOL))
-        ids = np.flatnonzero(self.mask) if self.way == "few" else self._candidates()
+        if self.way == "few":
+            ids = np.flatnonzero(self.mask)
+        else:
+            snapshot, codes = self._snapshot, self._snapshot.codes
+            assert codes is not None
+            rows, columns = snapshot.rows, snapshot.columns
+            each = (
+                codes.nearest_chunks(rows, query_vec, columns=columns, mask=self.mask, limit=POOL)
+                for query_vec in self._query_vecs
+            )
+            ids = reduce(np.union1d, each)
         scores = self._cosines_at(ids)
         return self._spread(lambda mask: best_of(ids[mask[ids]], scores[mask[ids]], POOL))
 
     def _spread(self, find: Callable[[Mask], Ids]) -> Ids:
         return spread(find, self.cosines_of, self.mask, self._snapshot.columns, POOL, self._per_source)
-
-    def _candidates(self) -> Ids:
-        snapshot, codes = self._snapshot, self._snapshot.codes
-        assert codes is not None
-        each = (
-            codes.nearest_chunks(
-                snapshot.rows, query_vec, columns=snapshot.columns, mask=self.mask, limit=POOL
-            )
-            for query_vec in self._query_vecs
-        )
-        return reduce(np.union1d, each)
 
     def _scan(self) -> Scores:
         rows = self._snapshot.rows
