@@ -134,7 +134,17 @@ async def _extract(change: EntryChange, params: ExtractMemoryParams) -> ExtractM
     if change.call.deadline is not None:
         give_up = min(give_up, change.call.deadline - ANSWER_S)
     agent = params.agent or params.source.origin != "human"
-    indexing = _indexed(change.workspaces, change.root, written, give_up, agent=agent)
+
+    async def index(opened: OpenWorkspace) -> list[SimilarNote] | None:
+        try:
+            await opened.sync.index_loop.index_now(written.path)
+        except MemdError:
+            opened.sync.index_loop.hint([written.path])  # again, when there is space
+            raise
+        return await similar_to_entry(change.workspaces, opened, written, give_up, agent=agent)
+
+    # None if it is not fully searchable in time.
+    indexing = change.workspaces.using(str(change.root), index)
     similar = await change.workspaces.within(max(give_up - time.monotonic(), 0), indexing)
     return ExtractMemoryResult(
         workspace=str(change.root),
@@ -208,22 +218,6 @@ def _entry_of(opened: OpenWorkspace, entry_id: str, *, agent: bool) -> str | Non
         if agent:
             return None
         raise
-
-
-async def _indexed(
-    workspaces: Workspaces, root: Path, written: Written, give_up: float, *, agent: bool
-) -> list[SimilarNote] | None:
-    """Index an entry; return similar notes, or None if it is not fully searchable by *give_up*."""
-
-    async def index(opened: OpenWorkspace) -> list[SimilarNote] | None:
-        try:
-            await opened.sync.index_loop.index_now(written.path)
-        except MemdError:
-            opened.sync.index_loop.hint([written.path])  # again, when there is space
-            raise
-        return await similar_to_entry(workspaces, opened, written, give_up, agent=agent)
-
-    return await workspaces.using(str(root), index)
 
 
 FILE_PERHAPS = "the entry may still be deleted: check before you try again"

@@ -12,7 +12,6 @@ from contextlib import suppress
 from datetime import date, datetime
 from itertools import islice
 from pathlib import Path, PurePosixPath
-from typing import Any
 from urllib.parse import unquote
 
 from msgspec import UNSET
@@ -40,7 +39,7 @@ from memd.index.reader import SourceSize, StoredChunk
 from memd.index.snapshot import View
 from memd.records import Source, SourceText, Why
 from memd.rpc.context import Call, Packed, packed
-from memd.search.filters import Filters, matching
+from memd.search.filters import matching
 from memd.search.query import Query, restricted
 from memd.search.spelling import near_paths
 from memd.sources.scan import WHY_NOT, Rules, hash_of_file, look, read_source
@@ -281,15 +280,23 @@ def note_links(view: View, root: Path, source: Source) -> NoteLinks:
 def sources(opened: OpenWorkspace, params: SourcesParams, call: Call) -> Packed[SourcesResult]:
     """``sources``: a page of the indexed or skipped files, sorted by path, and the start of the next page."""
     filters = restricted(Query(""), filter_values(params, datetime.now().astimezone().date())).filters
+    root = opened.workspace.root
     if params.skipped:
+        # Of the filters only that of the path can be applied; its matcher reads nothing else of a source.
         skipped = {} if params.agent else dict(opened.sync.scanner.skipped)
-        result = _skipped(opened, skipped, params, filters)
-    else:
-        result = _indexed(opened, params, call, filters)
-    return packed(SourcesResult(workspace=str(opened.workspace.root), **result))
-
-
-def _indexed(opened: OpenWorkspace, params: SourcesParams, call: Call, filters: Filters) -> dict[str, Any]:
+        tests = [condition.matcher() for condition in filters if condition.name == "path"]
+        found = (Source(0, path, "", (), date.min, day_of="changed", origin="") for path in skipped)
+        paths = sorted(
+            one.path for one in found if one.path > params.after and all(test(one) for test in tests)
+        )
+        named = []
+        for path in paths[: params.limit]:
+            reason = skipped[path]
+            detail = opened.sync.index_loop.failures.get(path) if reason == "failed" else None
+            why = WHY_NOT.get(reason, "") + (f" ({detail})" if detail else "")
+            named.append(SkippedSource(path=path, reason=reason, text=why))
+        following = named[-1].path if len(paths) > params.limit else None
+        return packed(SourcesResult(workspace=str(root), sources=[], skipped=named, next=following))
     last = recalls.last(opened.workspace.recalls_path)
     # The keys are of what agents get.
     with opened.view(call.is_over, agent=params.agent or params.keys is not None) as view:
@@ -302,16 +309,12 @@ def _indexed(opened: OpenWorkspace, params: SourcesParams, call: Call, filters: 
         shown = [view.source(source.id) for source in page[: params.limit]]
         sizes = view.reader.sizes([source.id for source in shown])
         ids = view.reader.entry_ids([source.id for source in shown])
-    return {
-        "sources": [
-            _entry(
-                opened.workspace.root, source, sizes.get(source.id, (0, 0)), last.get(ids.get(source.id, ""))
-            )
-            for source in shown
-        ],
-        "skipped": [],
-        "next": shown[-1].path if len(page) > params.limit else None,
-    }
+    entries = [
+        _entry(root, source, sizes.get(source.id, (0, 0)), last.get(ids.get(source.id, "")))
+        for source in shown
+    ]
+    following = shown[-1].path if len(page) > params.limit else None
+    return packed(SourcesResult(workspace=str(root), sources=entries, skipped=[], next=following))
 
 
 def _entry(root: Path, source: Source, size: SourceSize, recalled: str | None) -> SourceEntry:
@@ -329,34 +332,6 @@ def _entry(root: Path, source: Source, size: SourceSize, recalled: str | None) -
         modified=modified,
         recalled=recalled,
     )
-
-
-def _skipped(
-    opened: OpenWorkspace, skipped: dict[str, str], params: SourcesParams, filters: Filters
-) -> dict[str, Any]:
-    """Return a page of skipped files; of their filters only that of the path can be applied."""
-    tests = [condition.matcher() for condition in filters if condition.name == "path"]
-    # The matcher reads nothing of a source but its path.
-    sources = (Source(0, path, "", (), date.min, day_of="changed", origin="") for path in skipped)
-    paths = sorted(
-        source.path
-        for source in sources
-        if source.path > params.after and all(test(source) for test in tests)
-    )
-    shown = paths[: params.limit]
-    return {
-        "sources": [],
-        "skipped": [
-            SkippedSource(path=path, reason=skipped[path], text=_why_not(opened, path, skipped[path]))
-            for path in shown
-        ],
-        "next": shown[-1] if len(paths) > params.limit else None,
-    }
-
-
-def _why_not(opened: OpenWorkspace, path: str, reason: str) -> str:
-    detail = opened.sync.index_loop.failures.get(path) if reason == "failed" else None
-    return WHY_NOT.get(reason, "") + (f" ({detail})" if detail else "")
 
 
 def fields(opened: OpenWorkspace, asked: FieldsParams, call: Call) -> FieldsResult:

@@ -27,7 +27,10 @@ def journal(opened: OpenWorkspace, params: JournalParams, call: Call) -> Packed[
     for record in newest(opened.workspace.journal_path):
         if call.is_over():
             break
-        if _is_wanted(record, params, since):
+        # For a record without a client, memctl shows the origin.
+        is_by = params.client in {None, record.client or record.origin}
+        is_of = params.conversation in {None, record.conversation}
+        if is_by and is_of and (since is None or _day(record.time) >= since):
             total += 1
             found += [record] if total <= params.limit else []
     with opened.view(call.is_over, agent=params.agent) as view:
@@ -54,15 +57,6 @@ def _named(view: View, records: Collection[Record]) -> dict[str, tuple[str, str]
     named = {name: (view.source(chunk.source).path, chunk.heading) for name, chunk in daily.items()}
     files = {name: (source.path, view.source(source.id).title) for name, source in view.entries(ids).items()}
     return named | files | {digest: (source.path, source.title) for digest, source in own}
-
-
-def _is_wanted(record: Record, params: JournalParams, since: date | None) -> bool:
-    # For a record without a client, memctl shows the origin.
-    if params.client is not None and (record.client or record.origin) != params.client:
-        return False
-    if params.conversation is not None and record.conversation != params.conversation:
-        return False
-    return since is None or _day(record.time) >= since
 
 
 def _day(time: str) -> date:

@@ -60,13 +60,30 @@ def links(opened: OpenWorkspace, params: LinksParams, call: Call) -> Packed[Link
     root = opened.workspace.root
     with opened.view(call.is_over, agent=params.agent) as view:
         source = named_source(view, root, params.path, agent=params.agent) if params.path else None
-        if source is None:
-            found = list(_broken(view, root) if params.which == "broken" else _orphans(view))
-        elif params.which in {"out", "files"}:
-            found = list(_out(view, root, source, files=params.which == "files"))
-        else:
-            found = list(_in(view, source) if params.which == "in" else _mentions(view, source))
         sources = view.snapshot.sources
+        if params.which == "broken":
+            found = list(_broken(view, root))
+        elif source is None:
+            linked = {link.to for here, link in _all(view) if link.to != here.id}
+            alone = sorted(
+                (one for one in sources.values() if one.id not in linked), key=lambda one: one.path
+            )
+            found = [(one, LinkOut("text", "", "", None, 0, None, "")) for one in alone]
+        elif params.which in {"out", "files"}:
+            written = links_out(view.reader.each, source.id, source.path, view.resolver())
+            named = ((link, why_not(root, source.path, link)) for link in written)
+            is_file = params.which == "files"
+            found = [(source, link._replace(why=why)) for link, why in named if is_file == (why == "file")]
+        elif params.which == "in":
+            found = [
+                (
+                    sources[one.source],
+                    LinkOut(one.kind, one.target, one.part, one.line, one.column, source.id, ""),
+                )
+                for one in links_in(view.reader.each, source.id, sources.__contains__, view.resolver())
+            ]
+        else:
+            found = list(_mentions(view, source))
         # Behind a secret, the column in the file would tell its length.
         unplaced = view.reader.with_secrets() if params.which != "mentions" else ()
         page = [
@@ -95,22 +112,6 @@ def links(opened: OpenWorkspace, params: LinksParams, call: Call) -> Packed[Link
     )
 
 
-def _out(view: View, root: Path, source: Source, *, files: bool) -> Iterator[Found]:
-    for link in links_out(view.reader.each, source.id, source.path, view.resolver()):
-        why = why_not(root, source.path, link)
-        if files == (why == "file"):
-            yield source, link._replace(why=why)
-
-
-def _in(view: View, source: Source) -> Iterator[Found]:
-    sources = view.snapshot.sources
-    for link in links_in(view.reader.each, source.id, sources.__contains__, view.resolver()):
-        yield (
-            sources[link.source],
-            LinkOut(link.kind, link.target, link.part, link.line, link.column, source.id, ""),
-        )
-
-
 def _all(view: View) -> Iterator[Found]:
     """Yield every link of every note."""
     sources = view.snapshot.sources
@@ -132,13 +133,6 @@ def _broken(view: View, root: Path) -> Iterator[Found]:
             why = why if heading_of(headings[link.to], link.part) else "part"
         if why not in {"", "file"} and (why != "ambiguous" or link.to is None):
             yield here, link._replace(why=why)
-
-
-def _orphans(view: View) -> Iterator[Found]:
-    linked = {link.to for here, link in _all(view) if link.to != here.id}
-    for source in sorted(view.snapshot.sources.values(), key=lambda one: one.path):
-        if source.id not in linked:
-            yield source, LinkOut("text", "", "", None, 0, None, "")
 
 
 def _mentions(view: View, source: Source) -> Iterator[Found]:

@@ -70,7 +70,15 @@ def _recall(
         instead = without_minus(view, opened, params, call, answer)
         with opened.threads.turn():
             core = core_pieces(view, opened, params, answer.prepared)
-            titles, entries = _begun(view, params, answer.prepared, core) if params.begins else ([], [])
+            titles: list[Titles] = []
+            entries: list[Piece] = []
+            if params.begins:
+                titles, newest = begun(view, params.begins, answer.prepared.today)
+                there = {one.path for one in core}
+                fresh_ones = [
+                    one for one in newest if one.path not in there and answer.prepared.alive(one.path)
+                ]
+                entries = beginnings(view, fresh_ones, params, answer.prepared)
 
             def piece(hit: Hit) -> Piece:
                 sectioned = dict if params.sure else functools.partial(section, view, hit.chunk)
@@ -103,17 +111,6 @@ def _recall(
     return packed(result_of(made, params, frame))
 
 
-def _begun(
-    view: View, params: RecallParams, request: PreparedQuery, core: Sequence[Piece]
-) -> tuple[list[Titles], list[Piece]]:
-    """Return the titles and entries that a conversation starts with after the *core*."""
-    assert params.begins is not None
-    titles, newest = begun(view, params.begins, request.today)
-    there = {one.path for one in core}
-    entries = [one for one in newest if one.path not in there and request.alive(one.path)]
-    return titles, beginnings(view, entries, params, request)
-
-
 def fitted(
     core: Sequence[Piece],
     params: RecallParams,
@@ -133,7 +130,13 @@ def fitted(
     """
     hits = answer.hits if params.nearest or answer.confidence != "none" else []
     hits = [] if params.begins else hits
-    old = [hit for hit in hits if (hit.superseded_by or hit.expired) and not params.superseded]
+    old = [
+        (hit, f"superseded by {', '.join(hit.superseded_by)}")
+        if hit.superseded_by
+        else (hit, f"expired (was valid until {hit.expired})")
+        for hit in hits
+        if (hit.superseded_by or hit.expired) and not params.superseded
+    ]
     wanted = [hit for hit in hits if params.superseded or not (hit.superseded_by or hit.expired)]
     if params.sure:
         near = pointer([hit.candidate for hit in wanted])
@@ -155,17 +158,11 @@ def fitted(
         params.budget_tokens,
         style=params.format,
         preface="" if params.begins else PREFACES[answer.confidence],
-        left_out=[(piece(hit), _why_old(hit)) for hit in old],
+        left_out=[(piece(hit), why) for hit, why in old],
         known=known,
         titles=titles,
         folders=folders,
     )
-
-
-def _why_old(hit: Hit) -> str:
-    if hit.superseded_by:
-        return f"superseded by {', '.join(hit.superseded_by)}"
-    return f"expired (was valid until {hit.expired})"
 
 
 def _keys_sent(view: View, made: Recalled) -> list[str]:
