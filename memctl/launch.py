@@ -303,9 +303,16 @@ def _spawn(command: Sequence[str], deadline: float) -> bool:
 
 
 def _outcome(process: "Popen[bytes]", from_daemon: int, deadline: float) -> bool:
+    import select
     from subprocess import TimeoutExpired
 
-    output = _read_ready(from_daemon, deadline)
+    output = b""  # READY as soon as it arrives, otherwise all that it wrote before it closed the pipe
+    while not output.startswith(_READY) and len(output) < _READY_BYTES:
+        readable, _, _ = select.select([from_daemon], [], [], max(0, deadline - time.monotonic()))
+        part = os.read(from_daemon, 4096) if readable else b""
+        if not part:
+            break
+        output += part
     if output.startswith(_READY):
         return True
     log_path = state_dir() / LOG_NAME
@@ -323,20 +330,6 @@ def _outcome(process: "Popen[bytes]", from_daemon: int, deadline: float) -> bool
     if status == EXIT_UNSAFE:  # the reason has the command that fixes it
         raise MustMendError(f"memd did not start: {reason}")
     raise Unreachable(f"memd did not start (exit code {status}): {reason}. Its log: {log_path}")
-
-
-def _read_ready(from_daemon: int, deadline: float) -> bytes:
-    """Return READY as soon as it arrives, otherwise all that the daemon wrote before it closed the pipe."""
-    import select
-
-    output = b""
-    while not output.startswith(_READY) and len(output) < _READY_BYTES:
-        readable, _, _ = select.select([from_daemon], [], [], max(0, deadline - time.monotonic()))
-        part = os.read(from_daemon, 4096) if readable else b""
-        if not part:
-            break
-        output += part
-    return output
 
 
 def _connect_until(deadline: float) -> Client:

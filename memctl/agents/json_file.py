@@ -63,7 +63,19 @@ class JsonFile:
         before, _ = _read(backup or "")
         draft = _Draft(text)
         for edit in self.edits:
-            _uninstall(draft, edit, before)
+            if not (places := list(_places(draft.plain, edit))):
+                continue
+            draft.own += [(edit, at(draft.plain, place)) for place in places]
+            replaced = at(before, edit.path) if isinstance(edit, Entry) and edit.replaces else None
+            if replaced is not None and not edit.is_own(replaced):
+                draft.put(edit.path, replaced)
+                continue
+            for place in reversed(places):
+                draft.remove(place)
+            for depth in reversed(range(1, len(edit.path) + isinstance(edit, Element))):
+                outer = edit.path[:depth]
+                if at(draft.plain, outer) in ({}, []) and at(before, outer) is None:
+                    draft.remove(outer)
         for edit in self.edits:
             only = {edit.path[0]: edit.value}
             if isinstance(edit, Entry) and edit.if_missing and draft.plain == only != before:
@@ -168,23 +180,6 @@ def _install(draft: _Draft, edit: Edit) -> None:
         draft.remove(place)
     draft.own.append((edit, edit.value))
     draft.append(edit.path, edit.value)
-
-
-def _uninstall(draft: _Draft, edit: Edit, before: Any) -> None:
-    places = list(_places(draft.plain, edit))
-    if not places:
-        return
-    draft.own += [(edit, at(draft.plain, place)) for place in places]
-    replaced = at(before, edit.path) if isinstance(edit, Entry) and edit.replaces else None
-    if replaced is not None and not edit.is_own(replaced):
-        draft.put(edit.path, replaced)
-        return
-    for place in reversed(places):
-        draft.remove(place)
-    for depth in reversed(range(1, len(edit.path) + isinstance(edit, Element))):
-        outer = edit.path[:depth]
-        if at(draft.plain, outer) in ({}, []) and at(before, outer) is None:
-            draft.remove(outer)
 
 
 def _expect_way(plain: Any, edit: Edit) -> Any:

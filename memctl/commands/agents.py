@@ -151,7 +151,14 @@ def _tell(
     if not changes and not by_hand:
         print(f"{client.title} {'already has it' if is_added else 'does not have it'}")
     for change in () if args.dry_run else changes:
-        _tell_change(change, is_added=is_added)
+        backup = backup_of(change.path)
+        if is_added:
+            kept = f" (as it was: {backup.name})" if change.before is not None and backup.exists() else ""
+            print(f"wrote: {one_line(str(change.path))}{kept}")
+            continue
+        print(f"{'deleted' if change.after is None else 'wrote'}: {one_line(str(change.path))}")
+        if backup.exists():
+            print(f"kept, because it was changed since: {one_line(str(backup))}")
     for path, error in by_hand:
         print(f"{one_line(str(path))} is not edited: {one_line(str(error))}")
         what = "Add this to it" if is_added else "Remove this from it"
@@ -166,17 +173,6 @@ def _tell(
         )
     if is_added and client.next_step and not args.dry_run and (changes or by_hand):
         print(client.next_step)
-
-
-def _tell_change(change: FileChange, *, is_added: bool) -> None:
-    backup = backup_of(change.path)
-    if is_added:
-        kept = f" (as it was: {backup.name})" if change.before is not None and backup.exists() else ""
-        print(f"wrote: {one_line(str(change.path))}{kept}")
-        return
-    print(f"{'deleted' if change.after is None else 'wrote'}: {one_line(str(change.path))}")
-    if backup.exists():
-        print(f"kept, because it was changed since: {one_line(str(backup))}")
 
 
 def _list(args: Namespace) -> int:

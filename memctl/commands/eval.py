@@ -114,22 +114,6 @@ def run(args: Namespace) -> int:
         )
     workspace = workspaces.find(args.workspace)
     started = time.monotonic()
-    measured = child.report(_command(args, workspace), "the measurement")
-    measured = {
-        "workspace": measured["workspace"],
-        "took_s": round(time.monotonic() - started, 1),
-        **measured,
-    }
-    figures = measured["arms"][OURS]["measures"]
-    measured["gates"] = [
-        {"metric": metric, "wanted": wanted, "found": figures[metric], "ok": figures[metric] >= wanted}
-        for metric, wanted in args.fail_under
-    ]
-    _show(measured, args)
-    return exits.OK if all(gate["ok"] for gate in measured["gates"]) else exits.UNHEALTHY
-
-
-def _command(args: Namespace, workspace: str) -> list[str]:
     options = [f"--seed={args.seed}"]
     if args.golden:
         options.append(f"--golden={args.golden}")
@@ -143,7 +127,19 @@ def _command(args: Namespace, workspace: str) -> list[str]:
         options.append("--no-grep")
     if args.golden and any(metric == PASSAGES for metric, _ in args.fail_under):
         options.append("--need-lines")
-    return ["memd.eval", *options, "--", workspace]
+    measured = child.report(["memd.eval", *options, "--", workspace], "the measurement")
+    measured = {
+        "workspace": measured["workspace"],
+        "took_s": round(time.monotonic() - started, 1),
+        **measured,
+    }
+    figures = measured["arms"][OURS]["measures"]
+    measured["gates"] = [
+        {"metric": metric, "wanted": wanted, "found": figures[metric], "ok": figures[metric] >= wanted}
+        for metric, wanted in args.fail_under
+    ]
+    _show(measured, args)
+    return exits.OK if all(gate["ok"] for gate in measured["gates"]) else exits.UNHEALTHY
 
 
 def gate(raw: str) -> tuple[str, float]:

@@ -129,7 +129,16 @@ class McpServer:
                         self._start(message)
                 except JsonRpcError as error:
                     self._respond(message.id, jsonrpc.failure(message.id, error))
-        self._drain()
+        # Wait for running calls, so that writes complete and scripts get their last answers; then cancel.
+        give_up = time.monotonic() + DRAIN_S
+        with self._lock:
+            threads = list(self._threads)
+        for thread in threads:
+            thread.join(max(0.0, give_up - time.monotonic()))
+        with self._lock:
+            left = list(self._calls.values())
+        for asking in left:
+            asking.cancel()
 
     def _respond(self, id_: Id, line: bytes | None) -> None:
         """Write the answer to a request, with those of its batch; None: it was cancelled."""
@@ -243,18 +252,6 @@ class McpServer:
         if is_waiting:
             self._respond(id_, None)
         if asking:
-            asking.cancel()
-
-    def _drain(self) -> None:
-        """Wait for running calls, so that writes complete and scripts get their last answers; then cancel."""
-        give_up = time.monotonic() + DRAIN_S
-        with self._lock:
-            threads = list(self._threads)
-        for thread in threads:
-            thread.join(max(0.0, give_up - time.monotonic()))
-        with self._lock:
-            left = list(self._calls.values())
-        for asking in left:
             asking.cancel()
 
     def _write(self, line: bytes) -> None:

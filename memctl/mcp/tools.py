@@ -139,7 +139,23 @@ def call(params: dict[str, Any], asking: Asking) -> dict[str, Any]:
         )
     except (DaemonError, ValueError) as error:
         return _failed(str(error))
-    return _succeeded(answer, schema, "; ".join(filter(None, [*renamed, lacking, asking.note(answer)])))
+    added: dict[str, Any] = {"note": "; ".join(filter(None, [*renamed, lacking, asking.note(answer)]))}
+    if "index" in answer:
+        added["complete"] = caveats.is_complete(answer["index"])
+    if "similar" in answer:
+        added["similar"] = _nearest(answer["similar"])
+    structured = {
+        key: value for key, value in shaped(answer | added, schema).items() if key != "similar" or value
+    }
+    # The text of a recall is for a prompt, so it is sent as text instead of JSON.
+    content = _recalled(structured) if "budget_tokens" in structured else [jsonrpc.as_text(structured)]
+    meta = {"_meta": {MODEL_ID_KEY: answer["model_id"]}} if "model_id" in answer else {}
+    return {
+        "content": [{"type": "text", "text": text} for text in content],
+        "structuredContent": structured,
+        "isError": False,
+        **meta,
+    }
 
 
 def _named(key: str, arguments: dict[str, Any], known: dict[str, Any]) -> str:
@@ -243,26 +259,6 @@ def _several(arguments: dict[str, Any], schema: dict[str, Any], asking: Asking) 
         "content": [{"type": "text", "text": jsonrpc.as_text(found)}],
         "structuredContent": found,
         "isError": all("error" in note for note in notes),
-    }
-
-
-def _succeeded(answer: dict[str, Any], schema: dict[str, Any], note: str) -> dict[str, Any]:
-    added: dict[str, Any] = {"note": note}
-    if "index" in answer:
-        added["complete"] = caveats.is_complete(answer["index"])
-    if "similar" in answer:
-        added["similar"] = _nearest(answer["similar"])
-    structured = {
-        key: value for key, value in shaped(answer | added, schema).items() if key != "similar" or value
-    }
-    # The text of a recall is for a prompt, so it is sent as text instead of JSON.
-    content = _recalled(structured) if "budget_tokens" in structured else [jsonrpc.as_text(structured)]
-    meta = {"_meta": {MODEL_ID_KEY: answer["model_id"]}} if "model_id" in answer else {}
-    return {
-        "content": [{"type": "text", "text": text} for text in content],
-        "structuredContent": structured,
-        "isError": False,
-        **meta,
     }
 
 

@@ -47,7 +47,17 @@ _DROPPED = {
 def score_lines(explanation: Fields, marker: Marker) -> list[str]:
     """Return how one chunk was scored: the sum, then each arm, then each term."""
     vector, keyword = explanation["vector"], explanation["keyword"]
-    facts = [("score", _sum(explanation))]
+    parts = [arm["part"] for arm in (vector, keyword) if arm is not None]
+    merged, decay = explanation["merged"], explanation["decay"]
+    text = " + ".join(f"{part:.4f}" for part in parts)
+    text += f" = {sum(parts):.4f}" if len(parts) > 1 else ""
+    if sum(parts) < merged and explanation["named"] is not None:
+        text += f", named: {merged:.4f}"
+    if decay["factor"] < 1:
+        why = _FADES.get(decay.get("fades"), "")  # a newer daemon may know other reasons
+        text += f", · {decay['factor']:.4f} at {decay['age_days']} days{f' ({why})' if why else ''}"
+        text += f" = {merged * decay['factor']:.4f}"
+    facts = [("score", text)]
     if vector is not None:
         facts.append(("meaning", _product(vector)))
         own, source, share = vector["cosine"], vector["source_cosine"], vector["source_share"]
@@ -152,20 +162,6 @@ def _arm(made: Fields, pool: str, note: str) -> str:
     if made[pool] is not None:
         return f"{made[pool]} candidate{'' if made[pool] == 1 else 's'} (at most {made['pool']}); {note}"
     return f"not looked for: {off(made['vector_arm'] or 'mode') if pool == 'vector_pool' else 'mode vector'}"
-
-
-def _sum(explanation: Fields) -> str:
-    parts = [arm["part"] for arm in (explanation["vector"], explanation["keyword"]) if arm is not None]
-    merged, decay = explanation["merged"], explanation["decay"]
-    text = " + ".join(f"{part:.4f}" for part in parts)
-    text += f" = {sum(parts):.4f}" if len(parts) > 1 else ""
-    if sum(parts) < merged and explanation["named"] is not None:
-        text += f", named: {merged:.4f}"
-    if decay["factor"] < 1:
-        why = _FADES.get(decay.get("fades"), "")  # a newer daemon may know other reasons
-        text += f", · {decay['factor']:.4f} at {decay['age_days']} days{f' ({why})' if why else ''}"
-        text += f" = {merged * decay['factor']:.4f}"
-    return text
 
 
 def _product(arm: Fields) -> str:

@@ -15,7 +15,6 @@ from memctl.exits import CommandError
 from memctl.text import safe
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 OURS, OTHERS = "#0969da", "#8c959f"  # hybrid in colour, the arms it is compared with in grey
@@ -69,9 +68,32 @@ def figure(report: Fields) -> "Figure":
     drawn = Figure(figsize=(12, 2.2 + 0.45 * len(arms)), layout="constrained")
     drawn.suptitle(headline(report), fontweight="bold")
     quality, ranks, times = drawn.subplots(1, 3, sharey=True)
-    _quality(quality, arms)
-    _standing(ranks, report)
-    _latency(times, arms)
+
+    quality.set(title="nDCG@10", xlabel="1 is a perfect order; lines: 95 % intervals", xlim=(0, 1))
+    for row, (arm, facts) in enumerate(arms.items()):
+        value = facts["measures"]["ndcg@10"]
+        low, high = facts["interval"] or (value, value)
+        quality.barh(row, value, color=_colour(arm))
+        quality.plot([low, high], [row, row], color="black", marker="|")
+        ink = "white" if arm == "hybrid" and value > NARROW else "black"
+        quality.annotate(f"{value:.2f}", (0, row), (4, 0), textcoords="offset points", va="center", color=ink)
+
+    ranks.set(title="Rank of the first right note", xlim=(0, 100), xlabel="% of the questions")
+    total = len(report["results"])
+    left = [0.0] * len(report["arms"])
+    for place, (colour, label) in STANDING.items():
+        shares = [100 * standing(report, arm)[place] / total for arm in report["arms"]]
+        ranks.barh(range(len(shares)), shares, left=left, color=colour, label=label)
+        left = [begin + share for begin, share in zip(left, shares, strict=True)]
+    ranks.legend(loc="upper center", bbox_to_anchor=(0.5, -0.3), ncols=len(STANDING), frameon=False)
+
+    times.set(title="Time to the answer, ms", xlabel="dot: half are faster; line: to 95 of 100", xscale="log")
+    times.margins(x=0.3)  # room for the last label
+    for row, (arm, facts) in enumerate(arms.items()):
+        p50, p95 = (max(facts["latency_ms"][name], SHORTEST_MS) for name in ("p50", "p95"))
+        times.plot([p50, p95], [row, row], color=_colour(arm), linewidth=4, marker="o", markevery=[0])
+        label = f"{_ms(p50)} to {_ms(p95)}"
+        times.annotate(label, (p50, row), xytext=(0, 7), textcoords="offset points")
     quality.invert_yaxis()  # first arm at the top
     quality.set_yticks(
         range(len(arms)), [f"{arm.partition('@')[0]} *" if "@" in arm else arm for arm in arms]
@@ -96,41 +118,6 @@ def standing(report: Fields, arm: str) -> dict[str, int]:
         rank = row["arms"][arm]["rank"] or DEPTH + 1
         found["1" if rank == 1 else "2-3" if rank <= 3 else "4-10" if rank <= DEPTH else "none"] += 1  # noqa: PLR2004
     return found
-
-
-def _quality(axes: "Axes", arms: Mapping[str, Fields]) -> None:
-    """Draw nDCG@10 as bars with 95 % intervals."""
-    axes.set(title="nDCG@10", xlabel="1 is a perfect order; lines: 95 % intervals", xlim=(0, 1))
-    for row, (arm, facts) in enumerate(arms.items()):
-        value = facts["measures"]["ndcg@10"]
-        low, high = facts["interval"] or (value, value)
-        axes.barh(row, value, color=_colour(arm))
-        axes.plot([low, high], [row, row], color="black", marker="|")
-        ink = "white" if arm == "hybrid" and value > NARROW else "black"
-        axes.annotate(f"{value:.2f}", (0, row), (4, 0), textcoords="offset points", va="center", color=ink)
-
-
-def _standing(axes: "Axes", report: Fields) -> None:
-    """Draw the ranks of the first right source, as shares of all questions."""
-    axes.set(title="Rank of the first right note", xlim=(0, 100), xlabel="% of the questions")
-    total = len(report["results"])
-    left = [0.0] * len(report["arms"])
-    for place, (colour, label) in STANDING.items():
-        shares = [100 * standing(report, arm)[place] / total for arm in report["arms"]]
-        axes.barh(range(len(shares)), shares, left=left, color=colour, label=label)
-        left = [begin + share for begin, share in zip(left, shares, strict=True)]
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.3), ncols=len(STANDING), frameon=False)
-
-
-def _latency(axes: "Axes", arms: Mapping[str, Fields]) -> None:
-    """Draw p50 and p95 on a logarithmic axis."""
-    axes.set(title="Time to the answer, ms", xlabel="dot: half are faster; line: to 95 of 100", xscale="log")
-    axes.margins(x=0.3)  # room for the last label
-    for row, (arm, facts) in enumerate(arms.items()):
-        p50, p95 = (max(facts["latency_ms"][name], SHORTEST_MS) for name in ("p50", "p95"))
-        axes.plot([p50, p95], [row, row], color=_colour(arm), linewidth=4, marker="o", markevery=[0])
-        label = f"{_ms(p50)} to {_ms(p95)}"
-        axes.annotate(label, (p50, row), xytext=(0, 7), textcoords="offset points")
 
 
 def _colour(arm: str) -> str:

@@ -123,7 +123,10 @@ def of_headings(run: EvalRun, *, wanted: int, max_notes: int | None) -> Fields:
                 "Ctrl-C ends it and deletes the copy"
             )
 
-        rules = _rules_of_a_copy(root, texts)
+        # All of the copy: the workspace's own rules were applied before.
+        endings = {PurePosixPath(path).suffix for path in texts}
+        plain = all(ending[1:].isalnum() for ending in endings)
+        rules = Rules.load(root, [f"**/*{ending}" for ending in sorted(endings)] if plain else ["**/*"], [])
         index.update(rules, run.progress, announce)
         with _compared_index(run, root, rules) as other:
             return _measured(run, index, questions, about, new_names, other=other)
@@ -182,13 +185,6 @@ def _write(root: Path, texts: Texts) -> None:
             target.write_text("\n".join([*lines, ""]), encoding="utf-8", newline="\n")
     except OSError as error:
         raise StorageError(f"the copy of the notes cannot be written to {root}: {error.strerror}") from error
-
-
-def _rules_of_a_copy(root: Path, texts: Texts) -> Rules:
-    """Return rules that select all of a copy, because the workspace's own rules were applied before."""
-    endings = {PurePosixPath(path).suffix for path in texts}
-    plain = all(ending[1:].isalnum() for ending in endings)
-    return Rules.load(root, [f"**/*{ending}" for ending in sorted(endings)] if plain else ["**/*"], [])
 
 
 def _measured(
