@@ -18,7 +18,7 @@ from pathlib import Path
 from memctl import lock, paths
 from memd import fsio, process, registry
 from memd.config import load_team_config, write_shared
-from memd.errors import BusyError, ConfigError, IndexDamagedError, MemdError, WorkspaceError, storage_error
+from memd.errors import BusyError, ConfigError, IndexDamagedError, WorkspaceError, storage_error
 from memd.index.database import follow_folder
 from memd.index.index import DATABASE
 from memd.registry import Registry, workspace_at
@@ -35,14 +35,9 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="move nothing; a daemon may run")
     args = parser.parse_args()
     with process.running() as send:
-        try:
-            act = check if args.check else move
-            pairs = act(args.old, args.new, paths.state_dir())
-            send({"report": {"moved": [{"from": str(old), "root": str(new)} for old, new in pairs.items()]}})
-        except MemdError as error:
-            send({"error": {"code": error.code, "message": str(error)}})
-        except paths.PathError as error:
-            send({"error": {"code": "MEMD_UNSAFE", "message": str(error)}})
+        act = check if args.check else move
+        pairs = act(args.old, args.new, paths.state_dir())
+        send({"report": {"moved": [{"from": str(old), "root": str(new)} for old, new in pairs.items()]}})
     return 0
 
 

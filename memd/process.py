@@ -24,7 +24,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from memd.errors import StorageError
+from memctl import paths
+from memd.errors import MemdError, StorageError
 
 PREFIX = "eval-"  # of a folder's name; the indexes of workspaces have hexadecimal names
 
@@ -96,11 +97,16 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 Send = Callable[[dict[str, Any]], None]
 
 
+class NothingError(Exception):
+    """There is nothing to do, and the reason is no fault."""
+
+
 @contextmanager
 def running(*, watches_parent: bool = True) -> Iterator[Send]:
     """Make this process one that memctl can follow and end; yield the function that writes a line.
 
-    Without *watches_parent* the block calls `leave_without_parent` itself, behind its sandbox.
+    Without *watches_parent* the block calls `leave_without_parent` itself, behind its sandbox. The errors for
+    which memctl has words are the last line.
 
     Files that it creates are private. After the block everything is cleaned up, and signals are ignored,
     because they would only interrupt Python's shutdown.
@@ -109,8 +115,15 @@ def running(*, watches_parent: bool = True) -> Iterator[Send]:
     os.umask(0o077)
     if watches_parent:
         leave_without_parent()
+    send = _events()
     try:
-        yield _events()
+        yield send
+    except NothingError as error:
+        send({"nothing": str(error)})
+    except MemdError as error:
+        send({"error": {"code": error.code, "message": str(error)}})
+    except paths.PathError as error:
+        send({"error": {"code": "MEMD_UNSAFE", "message": str(error)}})
     finally:
         for number in _SIGNALS:
             signal.signal(number, signal.SIG_IGN)

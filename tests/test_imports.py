@@ -61,6 +61,7 @@ MAY_IMPORT = {
 BESIDE = {
     "memd": {"memctl"},  # their common version
     "memd.registry": {"memctl.paths"},
+    "memd.process": {"memctl.paths"},
     "memd.fsio": {"memctl.paths"},
     "memd.diagnostics": {"memd.index.database"},
 }

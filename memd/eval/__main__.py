@@ -7,7 +7,6 @@ import argparse
 import logging
 import sys
 from pathlib import Path
-from typing import Any
 
 from memd import process
 from memd.process import Send
@@ -36,26 +35,11 @@ def _arguments() -> argparse.Namespace:
 def _measure(args: argparse.Namespace, send: Send) -> None:
     import structlog  # noqa: PLC0415 - a signal during these imports must already be handled
 
-    from memctl import paths  # noqa: PLC0415
-    from memd.errors import MemdError  # noqa: PLC0415
-    from memd.eval.run import NothingToAskError  # noqa: PLC0415
-
     # The messages of the daemon's modules belong into its log; errors are reported as the result.
     structlog.configure(
         wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
-    try:
-        send({"report": _report(args, send)})
-    except NothingToAskError as error:
-        send({"nothing": str(error)})
-    except MemdError as error:
-        send({"error": {"code": error.code, "message": str(error)}})
-    except paths.PathError as error:
-        send({"error": {"code": "MEMD_UNSAFE", "message": str(error)}})
-
-
-def _report(args: argparse.Namespace, send: Send) -> dict[str, Any]:
     from memctl import paths  # noqa: PLC0415
     from memd import process  # noqa: PLC0415
     from memd.errors import InvalidError  # noqa: PLC0415
@@ -85,7 +69,7 @@ def _report(args: argparse.Namespace, send: Send) -> dict[str, Any]:
             measured = run.of_golden(measurement, topics, str(args.golden))
         else:
             measured = run.of_headings(measurement, wanted=args.headings, max_notes=args.max_notes)
-    return {"workspace": root, **measured}
+    send({"report": {"workspace": root, **measured}})
 
 
 if __name__ == "__main__":

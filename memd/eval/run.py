@@ -17,6 +17,7 @@ from memd.eval import arms, grep, holdout, report
 from memd.eval.questions import AnswerPlace, Topic, choose
 from memd.eval.report import ComparedModel
 from memd.eval.temporary_index import Notes, TemporaryIndex, temporary_index
+from memd.process import NothingError
 from memd.records import Skipped, SourceText
 from memd.search.search import why_off
 from memd.search.why import why
@@ -31,7 +32,7 @@ Fields = dict[str, Any]
 Texts = Mapping[str, Sequence[str]]
 
 
-class NothingToAskError(Exception):
+class NothingToAskError(NothingError):
     """No heading of the notes can be used as a question."""
 
 

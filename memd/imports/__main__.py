@@ -51,50 +51,42 @@ def _arguments() -> argparse.Namespace:
 def _import(args: argparse.Namespace, send: Send) -> None:
     from memctl import paths  # noqa: PLC0415 - a signal during these imports must already be handled
     from memd import registry  # noqa: PLC0415
-    from memd.errors import MemdError  # noqa: PLC0415
     from memd.imports import run  # noqa: PLC0415
 
-    try:
-        roots = registry.Registry(paths.state_dir()).known()
-        order = run.Order(
-            registry.choose(args.workspace, roots),
-            args.client,
-            tuple(args.paths),
-            project=args.project,
-            memory=args.memory,
-            all_projects=args.all_projects,
-            workspaces=tuple(roots),
-            with_tools=args.with_tools,
-            subagents=args.subagents,
-            again=args.again,
-            dry_run=args.dry_run,
-        )
-        began = _inodes(order)
-        sandbox = _restrict(order)
-        process.leave_without_parent()
-        seen = run.stamps(order)  # before the files are read: later changes are imported again
-        done = run.run(order, run.sources(order), _progress(send))
-        found = {"workspace": str(order.root), "sandbox": sandbox, **run.report(order, done)}
-        if args.follow:
-            send({"imported": found})
-            left_alone: set[str] = set()
+    roots = registry.Registry(paths.state_dir()).known()
+    order = run.Order(
+        registry.choose(args.workspace, roots),
+        args.client,
+        tuple(args.paths),
+        project=args.project,
+        memory=args.memory,
+        all_projects=args.all_projects,
+        workspaces=tuple(roots),
+        with_tools=args.with_tools,
+        subagents=args.subagents,
+        again=args.again,
+        dry_run=args.dry_run,
+    )
+    began = _inodes(order)
+    sandbox = _restrict(order)
+    process.leave_without_parent()
+    seen = run.stamps(order)  # before the files are read: later changes are imported again
+    done = run.run(order, run.sources(order), _progress(send))
+    found = {"workspace": str(order.root), "sandbox": sandbox, **run.report(order, done)}
+    if args.follow:
+        send({"imported": found})
+        left_alone: set[str] = set()
 
-            def told(later: "Outcomes") -> None:  # what wrote something, or newly left something alone
-                now = {one["path"] for one in later.kept}
-                if any(later.paths.values()) or now - left_alone:
-                    send({"imported": run.report(order, later)})
-                left_alone.update(now)
+        def told(later: "Outcomes") -> None:  # what wrote something, or newly left something alone
+            now = {one["path"] for one in later.kept}
+            if any(later.paths.values()) or now - left_alone:
+                send({"imported": run.report(order, later)})
+            left_alone.update(now)
 
-            run.follow(order, seen, told, lambda: _inodes(order).items() <= began.items())
-            send({"again": True})
-            return
+        run.follow(order, seen, told, lambda: _inodes(order).items() <= began.items())
+        send({"again": True})
+    else:
         send({"report": found})
-    except run.NothingToImportError as error:
-        send({"nothing": str(error)})
-    except MemdError as error:
-        send({"error": {"code": error.code, "message": str(error)}})
-    except paths.PathError as error:
-        send({"error": {"code": "MEMD_UNSAFE", "message": str(error)}})
 
 
 def _restrict(order: "Order") -> list["SandboxLimit"]:

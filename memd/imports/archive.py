@@ -123,10 +123,9 @@ class Archive:
             else:
                 outcome = "deleted" if page.id in self._recorded and not self._again else "new"
             if not self._dry_run:
-                if outcome == "new":
-                    outcome = "new" if self._create(path, page.raw) else "changed"
-                elif outcome == "grown" and there:
-                    outcome = "grown" if self._replace(path, there[1], page.raw) else "changed"
+                is_due = outcome in {"new", "grown"}
+                if is_due and not self._write(path, there[1] if there else None, page.raw):
+                    outcome = "changed"
                 if outcome in {"new", "grown", "same"} and page.id not in self._recorded:
                     self._record(page.id)
             if outcome == "new":
@@ -188,24 +187,15 @@ class Archive:
             is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
             return file.read(_MAX_BYTES) if is_file else None
 
-    def _create(self, path: str, raw: bytes) -> bool:
+    def _write(self, path: str, before: bytes | None, raw: bytes) -> bool:
+        """Write a page's file if it still has the bytes *before*; None: if there is no such file."""
         folder, _, name = path.rpartition("/")
         opened = self._folder(folder)
         temporary = fsio.unfinished_name()
         with fsio.unnamed(opened, temporary, raw):
-            if _is_there(name, opened):
-                return False  # a name with this id, but another user's file
-            os.rename(temporary, name, src_dir_fd=opened, dst_dir_fd=opened)
-        os.fsync(opened)
-        return True
-
-    def _replace(self, path: str, before: bytes, raw: bytes) -> bool:
-        folder, _, name = path.rpartition("/")
-        opened = self._folder(folder)
-        temporary = fsio.unfinished_name()
-        with fsio.unnamed(opened, temporary, raw):
-            if self._read(path) != before:
-                return False  # saved by its owner during the write
+            # A name with this id, but another user's file; or saved by its owner during the write.
+            if _is_there(name, opened) if before is None else self._read(path) != before:
+                return False
             os.rename(temporary, name, src_dir_fd=opened, dst_dir_fd=opened)
         os.fsync(opened)
         return True

@@ -23,6 +23,7 @@ from memd.imports.archive import FOLDER, WHY, Archive, Placed, conversation, doc
 from memd.imports.conversation import Conversation, ForeignNote, Problems, readable
 from memd.imports.jsonl import Read
 from memd.imports.page import Settings
+from memd.process import NothingError
 
 EMPTY = "has no turns to keep"
 UNREADABLE = "cannot be read: "
@@ -82,7 +83,7 @@ class Outcomes:
     read_bytes: int = 0
 
 
-class NothingToImportError(Exception):
+class NothingToImportError(NothingError):
     """No file of the client was found."""
 
 
