@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import msgpack
 
 VERSION = 1
-
 API_LEVEL = 5  # increases with every new key or method
 MAX_REQUEST_BYTES = 1 << 20  # an entry's content has at most 256 KiB; the rest is for escapes and growth
 MAX_ANSWER_BYTES = 8 << 20  # twice the largest source; Neovim decodes it on its main thread in about 30 ms

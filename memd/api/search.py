@@ -484,5 +484,6 @@ class _Alive:
         self._known.update((path, path not in gone) for path in unknown)
 
     def __call__(self, path: str) -> bool:
-        self.expect([path])
+        if path not in self._known:
+            self.expect([path])
         return self._known[path]

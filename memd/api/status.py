@@ -49,7 +49,6 @@ from memd.search.search import LACKING
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
 
-PROTOCOL = 1
 API_COMPATIBLE = 1  # the oldest level whose clients still understand the answers
 FEATURES = (
     "search", "recall", "extract_memory", "get", "index", "progress", "workspaces", "health",
@@ -73,7 +72,7 @@ async def hello(workspaces: Workspaces, params: HelloParams, call: Call) -> Hell
     call.client.update(name=params.client[:64], version=params.version[:64])
     models = [queue.embedder_or_none() for queue in workspaces.embeddings]
     return HelloResult(
-        protocol=PROTOCOL,
+        protocol=protocol.VERSION,
         api_level=protocol.API_LEVEL,
         api_compatible=API_COMPATIBLE,
         features=list(FEATURES),

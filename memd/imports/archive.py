@@ -123,8 +123,8 @@ class Archive:
             else:
                 outcome = "deleted" if page.id in self._recorded and not self._again else "new"
             if not self._dry_run:
-                is_due = outcome in {"new", "grown"}
-                if is_due and not self._write(path, there[1] if there else None, page.raw):
+                before = there[1] if there else None
+                if outcome in WRITTEN and not self._write(path, before, page.raw):
                     outcome = "changed"
                 if outcome in {"new", "grown", "same"} and page.id not in self._recorded:
                     self._record(page.id)

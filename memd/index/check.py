@@ -161,7 +161,7 @@ def findings(
             elif path.name not in ours and not path.name.startswith(PARSING):
                 yield Finding("foreign", f"{path.name} is none of memd's files")
         if root is not None and rules is not None:
-            yield from _files(index, _files_of(root, rules, counts, ends), skipped)
+            yield from _files(index, root, rules, skipped, counts, ends)
     except IndexDamagedError as error:
         yield Finding("database", str(error))
 
@@ -521,8 +521,8 @@ def _term(row: tuple[Any, ...]) -> bytes:
     return str(row[0]).encode()
 
 
-def _files(
-    index: Index, files: Iterable[tuple[str, SourceText | None]], skipped: Container[str]
+def _files(  # noqa: PLR0917 - what `findings` was given
+    index: Index, root: Path, rules: Rules, skipped: Container[str], counts: Counts, ends: Ends
 ) -> Iterator[Finding]:
     """Compare the indexed sources with their files."""
     with index.view_apart() as view:
@@ -531,9 +531,15 @@ def _files(
         )
         known = {row[0]: (row[1], FileStamp(*row[2:])) for row in rows}
     found = set()
-    for path, text in files:
+    for entry in walk(root, rules):
+        if not isinstance(entry, tuple):
+            continue
+        ends()
+        path = entry[0]
+        counts["files"] += 1
         found.add(path)
-        if text is None:
+        text = read_source(root, path, now_ns=time.time_ns())
+        if not isinstance(text, SourceText):  # it cannot be indexed
             continue
         if path not in known:
             if path not in skipped:
@@ -542,18 +548,6 @@ def _files(
             yield Finding("stale", f"{path} has other bytes than were indexed, with the same stamp", (path,))
     for path in sorted(known.keys() - found):
         yield Finding("absent", f"{path} is indexed and not there", (path,))
-
-
-def _files_of(
-    root: Path, rules: Rules, counts: Counts, ends: Ends
-) -> Iterator[tuple[str, SourceText | None]]:
-    """Yield (path, content) of each source file; the content is None if the file cannot be indexed."""
-    for entry in walk(root, rules):
-        if isinstance(entry, tuple):
-            ends()
-            counts["files"] += 1
-            text = read_source(root, entry[0], now_ns=time.time_ns())
-            yield entry[0], text if isinstance(text, SourceText) else None
 
 
 def _ending(expired: Callable[[], bool] | None) -> Ends:

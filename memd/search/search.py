@@ -1,8 +1,7 @@
 """The search of one snapshot: score, apply the floor, fold duplicates, join neighbours, cut, load texts."""
 
-import functools
 import time
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 
@@ -173,8 +172,7 @@ def search(view: View, prepared: PreparedQuery, words: Judgement | None = None) 
     kept = judged.good_enough(prepared) if judged else [one for one in candidates if one.merged >= floor]
     timer.lap("fuse")
     prepared.expect([one.path for one in kept[: 2 * prepared.limit]])
-    alive = functools.cache(prepared.alive)
-    shown = fold(view, kept, prepared.limit, prepared.per_source, alive, compared=compared)
+    shown = fold(view, kept, prepared.limit, prepared.per_source, prepared.alive, compared=compared)
     headed = {number for number, name in judged.called.items() if name.how == "heading"} if judged else set()
     hits = _load(view, shown, prepared, wanted(prepared.query, weights), headed)
     if judged:
@@ -190,7 +188,7 @@ def search(view: View, prepared: PreparedQuery, words: Judgement | None = None) 
         hits,
         mode=prepared.mode if has_vectors else "keyword",
         generation=view.snapshot.generation,
-        sure=sureness(view, prepared, candidates, alive, shown, view.snapshot.sources, knows=knows),
+        sure=sureness(view, prepared, candidates, shown, view.snapshot.sources, knows=knows),
         degraded=degraded(view),
         timings_ms=timer.laps_ms,
         judged=judged,
@@ -200,11 +198,10 @@ def search(view: View, prepared: PreparedQuery, words: Judgement | None = None) 
     )
 
 
-def sureness(  # noqa: PLR0917 - what the search knows, each once
+def sureness(
     view: View,
     prepared: PreparedQuery,
     candidates: Sequence[Candidate],
-    alive: Callable[[str], bool],
     found: Dedup,
     sources: Mapping[int, Source],
     *,
@@ -217,7 +214,7 @@ def sureness(  # noqa: PLR0917 - what the search knows, each once
     # How well the model reads the query matters only if no chunk has a word of it.
     reads = "whole" if knows else reading(prepared.query.text, prepared.spelled)
     cosines = view.snapshot.cosines
-    plain = confidence(candidates, alive, knows=knows, reads=reads, cosines=cosines)
+    plain = confidence(candidates, prepared.alive, knows=knows, reads=reads, cosines=cosines)
     asked = words_of(prepared.query.text)
 
     def is_in_title(one: Candidate) -> bool:
@@ -225,7 +222,7 @@ def sureness(  # noqa: PLR0917 - what the search knows, each once
         return len(asked) == 1 and asked[0] in names_of(source.title, source.path).title
 
     alike = found.folded.get(found.kept[0].id, ()) if found.kept else ()
-    return led(plain, candidates, alive, alike, cosines, is_in_title=is_in_title)
+    return led(plain, candidates, prepared.alive, alike, cosines, is_in_title=is_in_title)
 
 
 def degraded(view: View) -> tuple[str, ...]:

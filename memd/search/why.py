@@ -68,9 +68,8 @@ def why(
     )
     if verdict.stage == "returned":
         found = standing(view, request, judged)[1]
-        sure = sureness(
-            view, request, judged.candidates, request.alive, found, view.snapshot.sources, knows=judged.knows
-        )
+        sources = view.snapshot.sources
+        sure = sureness(view, request, judged.candidates, found, sources, knows=judged.knows)
         verdict = replace(verdict, confidence=sure.confidence)
     if verdict.chunk is None or verdict.stage == "filtered":
         return verdict

@@ -179,7 +179,7 @@ def search(  # noqa: PLR0917 - the same of each search, then the query
         compared=lambda _view, ids, _sources: _ReadTexts([here[number] for number in ids]),
     )  # fmt: skip
     knows = any(one.scored.keyword for one in here.values()) or any(t.document_frequency for t in terms)
-    sure = sureness(view, prepared, ranked, lambda _: True, found, sources, knows=knows)
+    sure = sureness(view, prepared, ranked, found, sources, knows=knows)
     hits = _hits(here, found, prepared, {term.text: term.idf * term.share for term in own})
     mode: Mode = prepared.mode if vectors else "keyword"
     answer = Answer(prepared, hits, mode, 0, sure, timings_ms=timer.laps_ms)
