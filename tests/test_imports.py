@@ -60,9 +60,7 @@ MAY_IMPORT = {
 # What of the vocabulary needs more than the vocabulary.
 BESIDE = {
     "memd": {"memctl"},  # their common version
-    "memd.registry": {"memctl.paths"},
-    "memd.process": {"memctl.paths"},
-    "memd.fsio": {"memctl.paths"},
+    **dict.fromkeys(("memd.fsio", "memd.process", "memd.registry"), {"memctl.paths"}),
     "memd.diagnostics": {"memd.index.database"},
 }
 # Search reads an index through a view of one moment, and the arithmetic on its columns.
