@@ -342,6 +342,7 @@ class Indexer:
                 done.indexed.append(path)
             elif known[0] != stamp:
                 self._index.writer.put_stamp(path, stamp)
+            changes.redate(path, found.stamp)
         elif reading.prepared is not None:
             changes.put(reading.prepared, reading.staged)
             done.indexed.append(path)

@@ -293,7 +293,7 @@ def folded_key(key: str) -> str:
 def written_time(text: str) -> Time | None:
     """Return the day, week, month or quarter that a value of front matter names; None: none."""
     if _EPOCH.fullmatch(text):
-        day: date | None = _calendar_day(int(text[:10]) * 10**9)
+        day: date | None = calendar_day(int(text[:10]) * 10**9)
     elif found := _WRITTEN_DAY.match(text) or NAME_DAY.match(text):
         day = _day_at(found)
     else:
@@ -454,7 +454,7 @@ def _day_of(document: Document, source: SourceText) -> tuple[date, DayOf]:
         # A record cannot be newer than the file: a wrong date would make it look recent forever. A diary may
         # be written ahead. One day of tolerance for clocks and time zones.
         is_record = source.path.startswith(ARCHIVES)
-        latest = _calendar_day(source.stamp.ctime_ns).toordinal() + 1
+        latest = calendar_day(source.stamp.ctime_ns).toordinal() + 1
         return date.fromordinal(min(day.toordinal(), latest)) if is_record else day, "name"
     written = _joined_keys(document.front_matter)
     is_entry = isinstance(document.front_matter.get("source"), dict) and document.entry_id
@@ -462,7 +462,7 @@ def _day_of(document: Document, source: SourceText) -> tuple[date, DayOf]:
         for called in (key, *_DAYS_ALSO.get(key, ())):
             if (time := written_time(written.get(called, ""))) is not None:
                 return time.first, key
-    return _calendar_day(source.stamp.mtime_ns), "changed"
+    return calendar_day(source.stamp.mtime_ns), "changed"
 
 
 def _named_day(source: SourceText) -> date | None:
@@ -487,7 +487,7 @@ def _archived_on(source: SourceText) -> date | None:
     return _named_day(source) or (_iso_day(created[1]) if created else None)
 
 
-def _calendar_day(time_ns: int) -> date:
+def calendar_day(time_ns: int) -> date:
     """Return the local date of a time."""
     if time_ns < _OLDEST_NS:  # after 2262, modulo 2^64 as `stamp_of` has it
         time_ns += 1 << 64
@@ -510,8 +510,15 @@ def _text(value: object) -> str:
 
 
 def _joined_keys(front: Mapping[str, object]) -> dict[str, str]:
-    """Return the scalars of a front matter, by their keys without signs between the words."""
-    return {_JOINED_BY.sub("", folded_key(key)): _text(value) for key, value in front.items()}
+    """Return the scalars of a front matter, by their keys without signs between the words.
+
+    That of a value in a map begins with the map's: `date: {created: DAY}`.
+    """
+    found: dict[str, str] = {}
+    for key, value in front.items():
+        inner = value.items() if isinstance(value, dict) else [("", value)]
+        found |= {_JOINED_BY.sub("", folded_key(key + name)): _text(one) for name, one in inner}
+    return found
 
 
 def _valid_until(front: Mapping[str, object]) -> tuple[date | None, tuple[str, ...]]:

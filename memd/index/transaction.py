@@ -10,11 +10,11 @@ between two slices leaves only waste, which the next start removes. Saves can ru
 
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memd.errors import ModelMismatchError
 from memd.index.matrices import Matrices
-from memd.index.source_rows import NewSource
+from memd.index.source_rows import NewSource, calendar_day
 from memd.index.writer import Writer
 from memd.records import FileStamp, Source
 
@@ -109,6 +109,18 @@ class Transaction:
         self._note_names(source_id)
         self.sources_put[source_id] = self._writer.source_of(source_id)
         self._note_for_store(path)
+
+    def redate(self, path: str, stamp: FileStamp) -> None:
+        """Give a source with unchanged bytes the day of its file's change, if it has no other day.
+
+        Who copies or unpacks a file writes it first, and sets its time after that.
+        """
+        source_id, _ = self._writer.source(path) or (0, False)
+        source, day = self._writer.source_of(source_id), calendar_day(stamp.mtime_ns)
+        if source.day_of == "changed" and source.day != day:
+            self._writer.run("UPDATE sources SET day = ? WHERE id = ?", (day.isoformat(), source_id))
+            self.sources_put[source_id] = replace(source, day=day)
+            self._note_for_store(path)
 
     def embed(self, vectors: Mapping[bytes, bytes], *, model_id: str) -> None:
         """Store vectors by the hash of their text, and assign them to the waiting chunks.

@@ -52,6 +52,7 @@ def test_what_memd_writes_about_an_entry_is_no_text(notes):
         ("2023-Q2 Review.md", "", "2023-04-01", "name"), ("Q2 2023.md", "", "2023-04-01", "name"),
         ("14 Feb last year.md", "", "", "changed"), ("Summer 2023.md", "", "", "changed"),
         ("a.md", "date: 14 de febrero de 2023", "2023-02-14", "date"),
+        ("a.md", "date: {modified: 2024-01-01, created: 2023-02-14}", "2023-02-14", "created"),
         ("daily/2023/02/14.md", "", "2023-02-14", "name"), ("2023/02/14 ideas.md", "", "", "changed"),
         ("14-02-2023.md", "", "2023-02-14", "name"), ("02-14-2023.md", "", "2023-02-14", "name"),
         ("02-02-2023.md", "", "2023-02-02", "name"), ("02-03-2023.md", "", "", "changed"),

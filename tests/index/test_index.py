@@ -1,3 +1,4 @@
+import os
 import threading
 
 import pytest
@@ -18,6 +19,17 @@ def test_a_touched_note_is_neither_cut_nor_embedded_again(notes):
     done = notes.indexer.apply(["a.md"])
     assert done.indexed == []
     assert notes.index.snapshot is before
+
+
+def test_a_note_whose_time_is_set_has_the_day_of_that(notes):
+    """As what copies and unpacks files does, after it has written them; a day in the name stays."""
+    notes.save({"a.md": "alpha zebra\n", "2026-05-01.md": "beta\n"})
+    for path in ("a.md", "2026-05-01.md"):
+        os.utime(notes.root / path, (1_600_000_000, 1_600_000_000))
+    assert notes.indexer.apply(["a.md", "2026-05-01.md"]).indexed == []
+    with notes.index.view() as view:
+        days = {str(source.day) for source in view.snapshot.sources.values()}
+    assert days == {"2020-09-13", "2026-05-01"}
 
 
 def test_a_renamed_note_is_not_embedded_again(notes):
