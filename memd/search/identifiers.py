@@ -51,6 +51,8 @@ _JOINED_WORDS = re.compile(r"[A-Z]?[a-z]+(?:[-'][A-Z]?[a-z]+)+")
 
 _NAMING = re.compile(r"[A-Za-z]+")  # in front of a number, with nothing between
 
+_VERSION = re.compile(r"(v?)(\d+\.\d\S*)", re.IGNORECASE)  # notes and queries may leave out the v
+
 Reading = Literal["whole", "pieces", "nothing"]
 
 
@@ -185,6 +187,8 @@ def _few(view: View, word: Word, rarest: int, *, is_alone: bool) -> Sequence[int
     if not 0 < rarest <= (FEW if is_alone else MAX_CHUNKS):
         return ()
     ids = view.matching("words", phrase_expression(word.text))
+    if not ids and (version := _VERSION.fullmatch(word.text)):
+        ids = view.matching("words", phrase_expression(version[2] if version[1] else f"v{version[2]}"))
     if not is_alone and len(ids) <= MAX_LITERAL_CHUNKS:
         typed = re.compile(rf"(?<!\w){re.escape(word.text)}(?!\w)", re.IGNORECASE)
         ids = [number for number, chunk in view.reader.chunks(ids).items() if typed.search(chunk.text)] or ids

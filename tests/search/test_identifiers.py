@@ -202,6 +202,13 @@ def test_a_word_and_its_number_name_the_only_note_that_has_both_in_a_row(notes):
         assert notes.found(query, mode="hybrid")[0] == "heroku.md"
 
 
+@pytest.mark.parametrize(("written", "asked"), [("4.23.7", "v4.23.7"), ("v4.23.7-rc1", "4.23.7-rc1")])
+def test_a_version_is_found_with_and_without_its_v(notes, written, asked):
+    many = {f"{at}.md": "v4 and 4 of 7, v7, 23 of 23, rc1\n" * 3 for at in range(9)}
+    notes.save(many | {"it.md": f"Some long words about the release {written} of the heron counter.\n"})
+    assert notes.found(asked, mode="hybrid")[0] == "it.md"
+
+
 @pytest.mark.parametrize("text", ["the 47", "Ruby, 47", "Ruby 47000", "ruby-3 47"])
 def test_other_words_before_a_number_make_no_name(pieces, text):
     assert not any(" " in word.text for word in spelled(text, pieces))
