@@ -16,11 +16,12 @@ from typing import Literal
 
 from memctl import exits
 from memctl.exits import CommandError
-from memctl.paths import reason_and_cure
+from memctl.paths import PathError, make_private_dir, open_own, reason_and_cure, state_dir
 
 MAX_BYTES = 64 << 20  # arbitrary: Claude Code stores histories of several MB in its file
 BACKUP_SUFFIX = ".before-memd"
 NEW_FILE_MODE = 0o600  # other programs may store keys in the file later
+MADE = "made-folders"  # a file of the state folder: the folders that were made for such files, one a line
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +124,11 @@ def replace(path: Path, raw: bytes | None, *, like: Path, expected: FileChange |
     if raw is None:
         _expect_unchanged(expected)
         path.unlink(missing_ok=True)
+        _remove_made(path)
         return
+    missing = [above for above in path.parents if not above.exists()]
     path.parent.mkdir(parents=True, exist_ok=True)
+    _note_made(missing)
     temporary = path.with_name(f".memd-write-{secrets.token_hex(8)}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
@@ -147,6 +151,24 @@ def replace(path: Path, raw: bytes | None, *, like: Path, expected: FileChange |
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def _note_made(folders: Sequence[Path]) -> None:
+    if folders:
+        with suppress(OSError, PathError):
+            make_private_dir(state_dir())
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+            with os.fdopen(open_own(state_dir() / MADE, flags), "ab") as file:
+                file.writelines(os.fsencode(folder) + b"\n" for folder in folders)
+
+
+def _remove_made(path: Path) -> None:
+    """Remove the folders around a deleted file that were made for it, as far as they are empty."""
+    with suppress(OSError, PathError):
+        made = (state_dir() / MADE).read_bytes().split(b"\n")
+        for folder in path.parents:
+            if os.fsencode(folder) in made:
+                folder.rmdir()
 
 
 def _expect_unchanged(change: FileChange | None) -> None:

@@ -99,8 +99,13 @@ def tree(home):
     return {
         str(path.relative_to(home)): (path.read_bytes(), stat.S_IMODE(path.stat().st_mode))
         for path in home.rglob("*")
-        if path.is_file()
+        if path.is_file() and home / "state" not in path.parents
     }
+
+
+def folders(home):
+    """Every folder below but for memd's own."""
+    return {path for path in home.rglob("*") if path.is_dir() and home / "state" not in (path, *path.parents)}
 
 
 def write(home, client, mode=0o640):
@@ -127,13 +132,15 @@ def plain(path):
 @pytest.mark.parametrize("client", FILES)
 @pytest.mark.parametrize(("is_there", "options"), [(True, ()), (False, ("--workspace", "/notes"))])
 def test_twice_is_as_good_as_once_and_uninstall_leaves_every_byte_as_it_was(home, client, is_there, options):
-    """Whether the client had a configuration or not; its modes stay, and no backup is left.
+    """Whether the client had a configuration or not; its modes stay, no backup and no folder is left.
 
     A second installation changes nothing, nor the backup; one with other options changes only these.
     """
     if is_there:
         write(home, client)
-    before = tree(home)
+    else:
+        (home / ".copilot").mkdir()  # the user's own, though empty
+    before, places = tree(home), folders(home)
     done = agents(home, "install", client, "--yes", *options)
     assert done.returncode == 0, done.stderr
     once = tree(home)
@@ -147,7 +154,7 @@ def test_twice_is_as_good_as_once_and_uninstall_leaves_every_byte_as_it_was(home
     if is_there:
         assert agents(home, "install", client, "--yes", "-w", "/elsewhere").returncode == 0
     assert agents(home, "uninstall", client, "--yes").returncode == 0
-    assert tree(home) == before
+    assert (tree(home), folders(home)) == (before, places)
     if is_there:
         assert "does not have it" in agents(home, "uninstall", client, "--yes").stdout
 
