@@ -9,41 +9,23 @@ def candidate(number: int, merged: float, *, path: str = "a.md", source: int = 1
     return Candidate(number, source, path, 1, merged, 1, merged, "fts", 1.0, Weights(), merged, merged)
 
 
-def test_weights_count_only_the_arms_that_saw_a_chunk():
-    """A chunk without a vector is judged by its words alone, with full weight."""
-    assert ranking.weights_seen(Weights(0.7, 0.3), vector=False, keyword=True) == Weights(0.0, 1.0)
-
-
-def test_weights_of_both_arms_stay_in_proportion():
-    assert ranking.weights_seen(Weights(0.4, 0.4), vector=True, keyword=True) == Weights(0.5, 0.5)
-
-
-def test_an_arm_without_weight_decides_where_it_is_alone():
-    assert ranking.weights_seen(Weights(1.0, 0.0), vector=False, keyword=True) == Weights(0.0, 1.0)
-
-
-def test_weighted_is_the_sum_of_weight_times_score():
-    assert ranking.weighted(0.5, 1.0, Weights(0.7, 0.3)) == pytest.approx(0.65)
-
-
-def test_reciprocal_rank_sums_over_the_ranks_that_exist():
-    assert ranking.reciprocal_rank([1, 1]) == pytest.approx(2 / 61)
-    assert ranking.reciprocal_rank([None, 3]) == pytest.approx(1 / 63)
-
-
-def test_a_half_life_halves():
-    assert ranking.half_life_decay(30, 30, 0) == pytest.approx(0.5)
-    assert ranking.half_life_decay(60, 30, 0) == pytest.approx(0.25)
-
-
-def test_age_leaves_the_floor():
-    assert ranking.half_life_decay(30, 30, 0.5) == pytest.approx(0.75)
-    assert ranking.half_life_decay(36_500, 30, 0.4) == pytest.approx(0.4)
-    assert ranking.half_life_decay(36_500, 30, 1) == 1.0
-
-
-def test_the_future_does_not_decay():
-    assert ranking.half_life_decay(-3, 30, 0.5) == 1.0
+@pytest.mark.parametrize(
+    ("computed", "expected"),
+    [
+        # A chunk without a vector is judged by its words alone, with full weight.
+        (ranking.weights_seen(Weights(0.7, 0.3), vector=False, keyword=True), Weights(0.0, 1.0)),
+        (ranking.weights_seen(Weights(0.4, 0.4), vector=True, keyword=True), Weights(0.5, 0.5)),
+        (ranking.weights_seen(Weights(1.0, 0.0), vector=False, keyword=True), Weights(0.0, 1.0)),
+        (ranking.weighted(0.5, 1.0, Weights(0.7, 0.3)), 0.65),
+        (ranking.reciprocal_rank([1, 1]), 2 / 61), (ranking.reciprocal_rank([None, 3]), 1 / 63),
+        (ranking.half_life_decay(30, 30, 0), 0.5), (ranking.half_life_decay(60, 30, 0), 0.25),
+        # Age leaves the floor, and the future does not decay.
+        (ranking.half_life_decay(30, 30, 0.5), 0.75), (ranking.half_life_decay(36_500, 30, 0.4), 0.4),
+        (ranking.half_life_decay(36_500, 30, 1), 1.0), (ranking.half_life_decay(-3, 30, 0.5), 1.0),
+    ],
+)  # fmt: skip
+def test_a_formula(computed, expected):
+    assert computed == pytest.approx(expected)
 
 
 def test_ties_are_ordered_by_path_and_line():
