@@ -1,8 +1,9 @@
 """Reader of Codex's session files: ~/.codex/sessions/YYYY/MM/DD/rollout-TIME-ID.jsonl, one record per line.
 
 A record has a `type` and a `payload`: "session_meta" identifies the session, "response_item" is input or
-output of the model. "event_msg" repeats them for the screen. In the oldest files each line is an item without
-a record, and the first line has the session's id. The program writes its own texts into messages of the user;
+output of the model. "event_msg" repeats them for the screen. In older files each line is an item without
+a record, and the first line has the session's id. The first kind is one object in a rollout-*.json, with the
+same as `session` and `items`. The program writes its own texts into messages of the user;
 they begin with a known tag or heading. A session that was forked begins with the items of the other one: they
 are left out while that one's file is there.
 """
@@ -12,7 +13,6 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -33,7 +33,7 @@ from memd.imports.conversation import (
     session_id,
     text,
 )
-from memd.imports.jsonl import Read, below, objects
+from memd.imports.jsonl import Read, below, members, objects, regular
 
 _INJECTED = (
     "# AGENTS.md instructions", "<INSTRUCTIONS>", "<apps_instructions>", "<collaboration_mode>",
@@ -58,7 +58,9 @@ def default_folders() -> list[Path]:
     return [home / "sessions", home / "archived_sessions"]
 
 
-files = partial(below, pattern="rollout-*.jsonl")
+def files(path: Path) -> Iterator[Path]:
+    """Yield the session files below a folder."""
+    return (one for one in below(path, "rollout-*.json*") if one.suffix.lower() in (".json", ".jsonl"))
 
 
 def conversations(
@@ -66,10 +68,17 @@ def conversations(
 ) -> Iterator[Conversation]:
     """Yield the session of a file; its turns are read lazily."""
     session = Conversation(id="", turns=iter(()))
+    records = _items if path.suffix.lower() == ".json" else objects
     session.turns = _turns(
-        session, path, objects(path, problems, read, folder), None if subagents else problems
+        session, path, records(path, problems, read, folder), None if subagents else problems
     )
     yield session
+
+
+def _items(path: Path, problems: Problems, read: Read, folder: Path | None) -> Iterator[dict[str, object]]:
+    """Yield the records of a file of the first kind."""
+    with regular(path, folder) as stream:
+        yield from (record for _, record in members(stream, str(path), problems, read))
 
 
 def _turns(
@@ -96,6 +105,7 @@ def _turns(
                 session.title = text(payload.get("thread_name")) or session.title
             case None if "payload" not in record:
                 recorded = recorded or text(record.get("id"))
+                session.started = session.started or moment(record.get("timestamp"))
         for turn in _of_record(record):
             session.id = session.id or session_id(path, named, recorded)
             if (turn.speaker, turn.text) != next(copied, None):

@@ -22,6 +22,8 @@ MAX_RATIO = 200
 SMALL_BYTES = 64 * 1024 * 1024  # smaller members are harmless at any ratio
 MAX_UNPACKED_BYTES = 16 * 1024**3  # of one member: more than any person's conversations
 
+ANY = "*.json*"  # an export that was renamed
+
 BOMB = f"unpacks to more than {MAX_RATIO} times its size: it is not read"
 TOO_LARGE = f"unpacks to more than {MAX_UNPACKED_BYTES >> 30} GiB: it is not read"
 ENCRYPTED = "is encrypted: unpack it first"
@@ -55,15 +57,15 @@ class Stream:
 
 
 def files(path: Path, pattern: str) -> Iterator[Path]:
-    """Yield the exports below a folder: files whose name matches, and zips."""
-    yield from below(path, pattern)
+    """Yield the exports below a folder: files whose name matches, or else all of JSON, and zips."""
+    yield from list(below(path, pattern)) or below(path, ANY)
     yield from below(path, "*.zip")
 
 
 def streams(
     path: Path, pattern: str, problems: Problems, folder: Path | None = None
 ) -> Iterator[tuple[str, Stream]]:
-    """Yield name and stream of each file in an export whose name matches.
+    """Yield name and stream of each file in an export whose name matches, or else of all of JSON.
 
     Raises:
         OSError: the export cannot be read.
@@ -84,11 +86,7 @@ def streams(
             problems.add(str(path), BROKEN)
             return
         with archive:
-            wanted = []
-            for one in archive.infolist():
-                name = one.filename.replace("\\", "/").rpartition("/")[2].lower()
-                if fnmatch.fnmatchcase(name, pattern):
-                    wanted.append(one)
+            wanted = _matching(archive, pattern) or _matching(archive, ANY)
             if not wanted:
                 problems.add(str(path), f"has no {pattern} in it")
             for member in wanted:
@@ -103,6 +101,12 @@ def streams(
                     continue
                 with opened:
                     yield where, Stream(opened)
+
+
+def _matching(archive: zipfile.ZipFile, pattern: str) -> list[zipfile.ZipInfo]:
+    """Return the members of which the last part of the name matches in small letters."""
+    named = ((one, one.filename.replace("\\", "/").rpartition("/")[2].lower()) for one in archive.infolist())
+    return [one for one, name in named if fnmatch.fnmatchcase(name, pattern)]
 
 
 def _fault(member: zipfile.ZipInfo) -> str:

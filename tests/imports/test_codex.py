@@ -56,10 +56,15 @@ def test_what_the_program_wrote_is_not_kept(workspace, noise):
     assert workspace.body() == "\n## User · 2026-05-01 10:00\n\nkept\n"
 
 
-def test_a_file_of_the_oldest_format_is_read(workspace):
+@pytest.mark.parametrize("is_one_object", [True, False])
+def test_a_file_of_the_oldest_formats_is_read(workspace, is_one_object):
     first = {"id": "old", "timestamp": "2025-06-01T08:00:00Z", "instructions": None}
-    lines = [first, item("user", "kept")["payload"], item("assistant", "so be it")["payload"]]
-    workspace.imports("codex", workspace.session(*lines, client="codex", name=NAME))
+    records = [item("user", "kept")["payload"], item("assistant", "so be it")["payload"]]
+    lines = [{"session": first, "items": records}] if is_one_object else [first, *records]
+    name = NAME.removesuffix("l") if is_one_object else NAME
+    workspace.session(*lines, client="codex", name=name)
+    [page] = workspace.imports("codex", workspace.home / "codex")["new"]
+    assert "/2025/2025-06-01-kept-" in page
     assert "## User\n\nkept\n\n## Assistant\n\nso be it\n" in workspace.page()
 
 

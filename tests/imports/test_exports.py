@@ -133,16 +133,24 @@ OTHER = json.dumps(gpt_conversation(gpt_node("u", "root", "user", gpt_text("Anot
         (GPT, "c.json", f'{{"count": 2, "conversations": [%s, {OTHER}]}}'),
         (GPT, "Conversations.JSON", "[%s]"),
         (GPT, "c.json.gz", "[%s]"),
+        (GPT, "My chats.json", "[%s]"),
+        (CLAUDE, "My chats.json.gz", "[%s]"),
     ],
 )
 def test_an_export_has_many_forms(workspace, tmp_path, conversation, name, form):
-    """One conversation, one a line, below a key; compressed, or with the name in capitals in a folder."""
+    """One conversation, one a line, below a key; compressed; in a folder, also renamed."""
     raw = (form % json.dumps(conversation)).encode()
     (tmp_path / name).write_bytes(gzip.compress(raw) if name.endswith(".gz") else raw)
     path = tmp_path if name[0].isupper() else tmp_path / name
     found = workspace.imports("claude" if conversation is CLAUDE else "chatgpt", path)
     assert (len(found["new"]), found["skipped"]) == (1 + (OTHER in form), [])
     assert any("Because of alarms." in page for page in workspace.pages().values())
+
+
+def test_a_renamed_export_in_a_zip_is_found_and_what_is_none_is_said_to_be(workspace, tmp_path):
+    path = zipped(tmp_path / "z.zip", **{"My chats.json": [GPT], "package.json": {"name": "x"}})
+    found = workspace.imports("chatgpt", path)
+    assert (len(found["new"]), [one["source"][-12:] for one in found["skipped"]]) == (1, ["package.json"])
 
 
 def test_text_that_is_not_in_its_usual_place_is_kept(workspace, tmp_path):
