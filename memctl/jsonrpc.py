@@ -96,6 +96,8 @@ def decode(line: bytes) -> JsonRpcRequest | JsonRpcNotification | None:
 
 def _id(message: dict[str, Any]) -> Id | None:
     id_ = message.get("id")
+    if isinstance(id_, float) and id_.is_integer():  # as Lua writes integers
+        id_ = int(id_)
     if "id" in message and (isinstance(id_, bool) or not isinstance(id_, str | int)):
         raise InvalidLineError(INVALID_REQUEST, "the id of a request must be text or an integer")
     return id_

@@ -36,7 +36,12 @@ def wants_colour(choice: str = "auto") -> bool:
     """Return whether to colour stdout; "auto": if it is a terminal that can show colours."""
     if choice != "auto":
         return choice == "always"
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and not is_plain_terminal()
+
+
+def is_plain_terminal() -> bool:
+    """Return whether the terminal is one that knows no control sequences, or is not named."""
+    return os.environ.get("TERM", "") in ("", "dumb", "unknown")
 
 
 def ascii_only() -> bool:

@@ -7,6 +7,7 @@ from memctl import exits, workspaces
 from memctl.arguments import count, filter_options, workspaces_option
 from memctl.commands import common, multi_search
 from memctl.exits import CommandError
+from memctl.text import is_plain_terminal
 
 LIMIT = 30  # default of --limit: three screens
 MOST = 100  # memd explains how it understood a query only up to this limit
@@ -41,8 +42,8 @@ examples:
 
 
 def run(args: Namespace) -> int:
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise CommandError("find needs a terminal; programs use memctl search --jsonl WORD…")
+    if not (sys.stdin.isatty() and sys.stdout.isatty()) or is_plain_terminal():
+        raise CommandError("find needs a terminal, not a dumb one; programs use memctl search --jsonl WORD…")
     if args.limit and args.limit > MOST:
         raise CommandError(f"--limit: find shows at most {MOST} hits, not {args.limit}")
     from memctl.find.screen import Finder

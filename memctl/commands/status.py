@@ -3,7 +3,6 @@
 Never starts a daemon: that none runs, or that it hangs, is a valid result.
 """
 
-import os
 import sys
 import time
 from argparse import ArgumentParser, Namespace
@@ -15,9 +14,8 @@ from memctl.arguments import seconds, workspace_option
 from memctl.client import Client, MustMendError, NoDaemonError, RpcError, Unreachable, older_daemon
 from memctl.commands import common
 from memctl.exits import CommandError
-from memctl.text import ascii_only, folded, safe, terminal_width, to_json, wants_colour
+from memctl.text import ascii_only, folded, is_plain_terminal, safe, terminal_width, to_json, wants_colour
 
-PLAIN_TERMS = ("dumb", "unknown")  # terminals on which no page can be redrawn in place
 EVERY_S = 2.0  # as watch(1): often enough to see progress
 DEBUG_TIMEOUT_S = 15.0  # the daemon's own deadline
 LAG_S = 1.0  # as the daemon's own default
@@ -139,7 +137,7 @@ def _watch(every_s: float, *, as_json: bool) -> NoReturn:
     """Show the status repeatedly, until Ctrl-C."""
     if as_json:
         _repeat(every_s, lambda outcome, _: common.print_json(outcome.answer), time.sleep)
-    elif terminal_width() is None or os.environ.get("TERM") in PLAIN_TERMS:
+    elif terminal_width() is None or is_plain_terminal():
         _repeat(every_s, _print_block, time.sleep)
     from memctl.output import page, status
     from memctl.output.live_page import LivePage

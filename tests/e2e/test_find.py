@@ -219,6 +219,8 @@ def test_what_is_wrong_with_the_options_is_told_before_the_screen(screen, sample
     assert any("--since: 'never' is not a day" in row for row in rows)
     screen.type("clear; memctl find -w /tmp; echo left $?")
     screen.until(lambda rows: "left 4" in rows)
+    screen.type("clear; TERM= memctl find; echo left $?")
+    screen.until(lambda rows: "left 2" in rows)
     daemon, root = sample
     done = daemon.memctl("find", cwd=root)
     assert (done.returncode, "needs a terminal" in done.stderr) == (2, True)

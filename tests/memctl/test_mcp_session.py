@@ -133,6 +133,8 @@ REFUSED = [
     (b'{"jsonrpc": "2.0", "id": null, "method": "ping"}', jsonrpc.INVALID_REQUEST, None),
     (b'{"jsonrpc": "2.0", "id": 1}', jsonrpc.INVALID_REQUEST, 1),
     (b'{"jsonrpc": "2.0", "id": 1, "method": 5}', jsonrpc.INVALID_REQUEST, 1),
+    (b'{"jsonrpc": "2.0", "id": 1.5, "method": "ping"}', jsonrpc.INVALID_REQUEST, None),
+    (b'{"jsonrpc": "2.0", "id": 1.0, "method": "sing"}', jsonrpc.METHOD_NOT_FOUND, 1),  # as Lua writes it
     (b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": []}', jsonrpc.INVALID_PARAMS, 1),
     (b'{"jsonrpc": "2.0", "id": 1, "method": "sing"}', jsonrpc.METHOD_NOT_FOUND, 1),
     (b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call"}', jsonrpc.INVALID_PARAMS, 1),

@@ -67,7 +67,7 @@ def test_hits_are_coloured_and_linked(answers, seen):
     assert "\x1b]8;;file:///home/ada/work/notes/genetics.md\x1b\\" in drawn
 
 
-@pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+@pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}, {"TERM": ""}])
 def test_colours_can_be_refused(answers, seen, environment):
     answers["search"] = lambda _: found(hit())
     answers["status"] = lambda _: status(known())
