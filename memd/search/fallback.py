@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Sequence
 from operator import mul
 
-from memd import text
 from memd.config import Weights
 from memd.errors import DeadlineError
 from memd.index.columns import OF_SOURCE
@@ -18,8 +17,8 @@ from memd.index.snapshot import Snapshot, View
 from memd.index.vectors import FLOAT_BYTES
 from memd.search import filters, ranking
 from memd.search.called import aliased, called
-from memd.search.keyword import POOL, phrase_expression
-from memd.search.query import Query, content_words
+from memd.search.keyword import POOL, phrase_expression, query_terms
+from memd.search.query import Query
 from memd.search.ranking import Candidate
 from memd.search.score import PreparedQuery, day_asked, days_asked, is_newest_asked, newest_candidates, raised
 from memd.search.source_scores import PLACES, SOURCE_SHARE
@@ -168,15 +167,9 @@ def _words(
 
 
 def _expressions(view: View, query: Query) -> list[str]:
-    """Return an FTS5 expression for each term of a query, with the terms of `keyword`."""
-    runs = [piece for piece in query.pieces if text.is_spaceless(piece)]
-    words = content_words(tuple(piece for piece in query.pieces if not text.is_spaceless(piece)))
-    exact = view.reader.terms(" ".join([*words, *(pair for run in runs for pair in text.pairs_of(run))]))
-    single = view.reader.terms(" ".join(run for run in runs if len(run) == 1))
-    return [
-        *(f'"{term}"' for term in dict.fromkeys(exact)),
-        *(f'"{term}" *' for term in dict.fromkeys(single)),
-    ]
+    """Return an FTS5 expression for each term of a query."""
+    terms = query_terms(view.reader, query)
+    return [f'"{term}" *' if is_prefix else f'"{term}"' for term, is_prefix in terms]
 
 
 class NothingAlike:

@@ -380,7 +380,7 @@ class Workspaces:
                 await self.write(self._registry.write, others)
                 self._set_roots(others)
             self._faults.pop(root, None)
-            index_dir = registry.workspace_at(root, self.state_dir).index_dir
+            index_dir = self.place(root).index_dir
             await self.write(delete_index, index_dir)
             await self.write(registry.forget_settings, self.place(root))
             await self.write(SetAside(index_dir).delete)
@@ -391,7 +391,7 @@ class Workspaces:
 
         They take effect after `reopen`.
         """
-        place = registry.workspace_at(root, self.state_dir)
+        place = self.place(root)
 
         def write() -> None:
             config: WorkspaceConfig = with_settings(place.config_path, changed)
@@ -407,7 +407,7 @@ class Workspaces:
         async with self._changing[root]:
             await self._close(root)
             if set_aside:
-                await self.write(set_index_aside, registry.workspace_at(root, self.state_dir).index_dir)
+                await self.write(set_index_aside, self.place(root).index_dir)
         await self._try_open(root)
 
     def rebuild(self, root: Path) -> asyncio.Task[None]:
@@ -419,7 +419,7 @@ class Workspaces:
         running = self._rebuilds.get(root)
         if running is not None and running.task is not None:
             return running.task
-        place = registry.workspace_at(root, self.state_dir)
+        place = self.place(root)
         rebuild = self._rebuilds[root] = Rebuild(place, self._context)
         rebuild.task = asyncio.get_running_loop().create_task(self._rebuild(place, rebuild))
         rebuild.task.add_done_callback(_note_failure)
@@ -503,11 +503,9 @@ class Workspaces:
                 return
             try:
                 if root not in self._recovered and root not in self._rebuilds:
-                    await self.write(recover, registry.workspace_at(root, self.state_dir).index_dir)
+                    await self.write(recover, self.place(root).index_dir)
                 self._recovered.add(root)
-                self._opened[root] = await open_workspace(
-                    registry.workspace_at(root, self.state_dir), self._context, self
-                )
+                self._opened[root] = await open_workspace(self.place(root), self._context, self)
                 self._faults.pop(root, None)
                 await self._join_team(self._opened[root])
             except MemdError as error:
