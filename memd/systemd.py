@@ -38,9 +38,9 @@ def status(text: str) -> None:
     _notify(f"STATUS={_line(text)}")
 
 
-def stopping(text: str = "") -> None:
+def stopping() -> None:
     """Report that the service is stopping."""
-    _notify("STOPPING=1", f"STATUS={_line(text)}")
+    _notify("STOPPING=1", "STATUS=")
 
 
 def watchdog() -> None:

@@ -204,16 +204,39 @@ def run(order: Order, files: Sequence[Found], told: Told) -> Outcomes:
         WorkspaceError, UnsafeError, StorageError, NoSpaceError: as in Archive.
     """
     outcomes = Outcomes()
+    problems = outcomes.problems
     total = sum(map(_size, files))
     client = _reader(order)
     archive = Archive(order.root, order.folder, dry_run=order.dry_run, again=order.again)
+
+    def read(size_bytes: int) -> None:
+        outcomes.read_bytes += size_bytes
+        told(outcomes.read_bytes, total)
+
     try:
         for file in files:
-            _import_file(
-                order, client.read, file, archive, outcomes, told=lambda: told(outcomes.read_bytes, total)
-            )
+            before = outcomes.conversations
+            try:
+                changed = datetime.fromtimestamp(file.status().st_mtime, UTC).astimezone()
+                settings = Settings(order.client, with_tools=order.with_tools, undated=changed)
+                for found in client.read(file.path, problems, read, file.folder):
+                    if isinstance(found, ForeignNote):
+                        outcomes.read_ids.add(readable(found.id))
+                        if _is_wanted(found, order):
+                            _put(archive, document(found, archive, settings), outcomes)
+                        else:
+                            problems.add("other memory", ELSEWHERE_MEMORY.format(order.about))
+                    elif _is_of_project(found, order.project):
+                        if not _put(archive, conversation(found, archive, settings), outcomes):
+                            why = f"conversation {EMPTY}" if found.is_export else EMPTY
+                            problems.add_if_none(str(file.path), why, part=found.is_export)
+                    else:
+                        problems.add("other projects", f"{ELSEWHERE} {order.project}")
+            except OSError as error:
+                part = outcomes.conversations > before
+                problems.add(str(file.path), f"{UNREADABLE}{error.strerror}", part=part)
         if order.memory:
-            faulty = {where for where, _ in outcomes.problems.found}
+            faulty = {where for where, _ in problems.found}
             whole = {str(file.path.absolute()) for file in files if str(file.path) not in faulty}
             _remove_gone(order, archive, whole, outcomes)
     finally:
@@ -296,41 +319,6 @@ def _size(file: Found) -> int:
         return file.status().st_size
     except OSError:
         return 0
-
-
-def _import_file(
-    order: Order,
-    reader: FileReader,
-    file: Found,
-    archive: Archive,
-    outcomes: Outcomes,
-    *,
-    told: Callable[[], None],
-) -> None:
-    def read(size_bytes: int) -> None:
-        outcomes.read_bytes += size_bytes
-        told()
-
-    before = outcomes.conversations
-    try:
-        changed = datetime.fromtimestamp(file.status().st_mtime, UTC).astimezone()
-        settings = Settings(order.client, with_tools=order.with_tools, undated=changed)
-        for found in reader(file.path, outcomes.problems, read, file.folder):
-            if isinstance(found, ForeignNote):
-                outcomes.read_ids.add(readable(found.id))
-                if _is_wanted(found, order):
-                    _put(archive, document(found, archive, settings), outcomes)
-                else:
-                    outcomes.problems.add("other memory", ELSEWHERE_MEMORY.format(order.about))
-            elif _is_of_project(found, order.project):
-                if not _put(archive, conversation(found, archive, settings), outcomes):
-                    why = f"conversation {EMPTY}" if found.is_export else EMPTY
-                    outcomes.problems.add_if_none(str(file.path), why, part=found.is_export)
-            else:
-                outcomes.problems.add("other projects", f"{ELSEWHERE} {order.project}")
-    except OSError as error:
-        part = outcomes.conversations > before
-        outcomes.problems.add(str(file.path), f"{UNREADABLE}{error.strerror}", part=part)
 
 
 def _put(archive: Archive, placed: Placed, outcomes: Outcomes) -> bool:
