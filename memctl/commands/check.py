@@ -36,20 +36,17 @@ def run(args: Namespace) -> int:
 
 def _verdict(answer: dict[str, Any], *, repair: bool) -> str:
     """Return one line with the amounts that were compared and the number of open findings."""
-    amounts = _amounts(dict(answer.get("checked") or {}))
-    checked = f"{amounts or 'everything'} checked in {answer['took_ms'] / 1000:.1f} s"
+    amounts = dict(answer.get("checked") or {})
+    # Why there are fewer rows than chunks.
+    sharing, rowless = amounts.pop("sharing", 0), amounts.pop("rowless", 0)
+    reasons = [f"{counted(sharing, 'chunk')} of a text that has one already"] if sharing else []
+    reasons += [f"{counted(rowless, 'chunk')} without one"] if rowless else []
+    fewer = {"rows": f" ({', '.join(reasons)})"} if reasons else {}
+    named = ", ".join(f"{amount:,} {one_line(noun)}{fewer.get(noun, '')}" for noun, amount in amounts.items())
+    checked = f"{named or 'everything'} checked in {answer['took_ms'] / 1000:.1f} s"
     left = sum(not finding.get("repaired") for finding in answer["findings"])
     if answer["ok"]:
         mended = len(answer["findings"]) - left
         return f"{checked}: {counted(mended, 'finding') + ' repaired' if mended else 'nothing is wrong'}"
     way_out = "memctl index --rebuild builds a new index" if repair else "memctl check --repair repairs it"
     return f"{checked}: {counted(left, 'finding')} left; {way_out}"
-
-
-def _amounts(checked: dict[str, int]) -> str:
-    """Return the amounts that were compared, and why there are fewer rows than chunks."""
-    sharing, rowless = checked.pop("sharing", 0), checked.pop("rowless", 0)
-    reasons = [f"{counted(sharing, 'chunk')} of a text that has one already"] if sharing else []
-    reasons += [f"{counted(rowless, 'chunk')} without one"] if rowless else []
-    fewer = {"rows": f" ({', '.join(reasons)})"} if reasons else {}
-    return ", ".join(f"{amount:,} {one_line(noun)}{fewer.get(noun, '')}" for noun, amount in checked.items())

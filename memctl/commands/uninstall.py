@@ -84,7 +84,10 @@ def program_removal() -> str:
 def _take_away_what_points_here(*, asks: bool) -> int:
     """List configurations that still use this installation, and remove them if the user agrees."""
     clients = {client: found for client in CLIENTS.values() if (found := registration.pointing_here(client))}
-    links = _neovim_links()
+    data = os.environ.get("XDG_DATA_HOME", "")
+    folder = Path(data) if data.startswith("/") else Path.home() / ".local" / "share"
+    packages = sorted((folder / "nvim" / "site" / "pack").glob("*/*/*"))
+    links = [one for one in packages if one.is_symlink() and one.resolve() == PLUGINS / "nvim"]
     for client, found in clients.items():
         print(f"{client.title} still runs this memctl: {', '.join(one_line(str(path)) for path in found)}")
     for link in links:
@@ -111,14 +114,6 @@ def _take_away_what_points_here(*, asks: bool) -> int:
             common.note(f"{one_line(str(path))} still runs this memctl: remove it from there by hand")
             status = max(status, exits.BY_HAND)
     return status
-
-
-def _neovim_links() -> list[Path]:
-    """Return the Neovim packages that are links to this installation."""
-    data = os.environ.get("XDG_DATA_HOME", "")
-    folder = Path(data) if data.startswith("/") else Path.home() / ".local" / "share"
-    found = sorted((folder / "nvim" / "site" / "pack").glob("*/*/*"))
-    return [path for path in found if path.is_symlink() and path.resolve() == PLUGINS / "nvim"]
 
 
 def _forget_workspaces() -> tuple[list[str], list[tuple[str, str]]]:
