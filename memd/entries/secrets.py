@@ -421,9 +421,11 @@ def _is_example(kind: str, secret: str) -> bool:
     if kind == "generic-credential-uri":
         return len(secret) < MIN_ADDRESS_PASSWORD_CHARS or _is_placeholder(secret)
     name, password = _password_in(kind, secret)
-    if password is not None:
-        return not _is_password(password, name)
-    return _is_blank(secret)
+    if password is None:
+        return _is_blank(secret)
+    if len(password) < MIN_PASSWORD_CHARS or password == name or _is_placeholder(password):
+        return True
+    return len(password) < LONG_PASSWORD_CHARS and password.isalpha()
 
 
 def _password_in(kind: str, secret: str) -> tuple[str, str | None]:
@@ -437,13 +439,6 @@ def _password_in(kind: str, secret: str) -> tuple[str, str | None]:
     if kind in {"netrc-password", "nuget-config-password"}:
         return "", secret
     return "", None
-
-
-def _is_password(text: str, name: str = "") -> bool:
-    """Return whether *text* is a password and not a placeholder."""
-    if len(text) < MIN_PASSWORD_CHARS or text == name or _is_placeholder(text):
-        return False
-    return len(text) >= LONG_PASSWORD_CHARS or not text.isalpha()
 
 
 def _is_placeholder(text: str) -> bool:

@@ -164,7 +164,9 @@ class Supersession:
         for members in _circles(under, over):
             newer_steps = {step_of[newer] for member in members for newer in over[member] if newer in step_of}
             step_of.update(dict.fromkeys(members, len(steps)))
-            steps.append(_step(members, sorted(newer_steps), steps))
+            ends = [holder for number in sorted(newer_steps) for holder in steps[number].holders]
+            holders = tuple(dict.fromkeys(ends)) if newer_steps else tuple(members)
+            steps.append(Step(tuple(members), tuple(sorted(newer_steps)), holders[:MAX_HOLDERS]))
         return Supersession(pairs, frozenset(names), tuple(steps), step_of)
 
     def __contains__(self, source: int) -> bool:
@@ -246,12 +248,6 @@ def _plain(path: str) -> str:
     # Logseq writes the slash in the name of a page as three underscores.
     plain = caseless(path).replace("___", "/")
     return next((plain.removesuffix(suffix) for suffix in SUFFIXES if plain.endswith(suffix)), plain)
-
-
-def _step(members: Sequence[int], newer: Sequence[int], steps: Sequence[Step]) -> Step:
-    ends = (holder for number in newer for holder in steps[number].holders)
-    holders = tuple(dict.fromkeys(ends)) if newer else tuple(members)
-    return Step(tuple(members), tuple(newer), holders[:MAX_HOLDERS])
 
 
 def _walk(start: Iterable[int], following: Callable[[int], Iterable[int]]) -> set[int]:

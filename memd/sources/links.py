@@ -57,6 +57,10 @@ def read_links(lines: Lines, blocks: Sequence[Block], front: FrontMatter) -> tup
     Links in code and HTML do not count, nor do those to other protocols. An embed (``![[note]]``) is a link.
     """
     found = []
+    for kind in _KEYS:
+        targets = dict.fromkeys(map(_unlinked, front.texts(kind)))
+        kept = [one for one in targets if 0 < len(one) <= MAX_TARGET_CHARS][:MAX_LINKS]
+        found += [Link(kind, target, None) for target in kept]
     for one in occurrences(lines, blocks, front):
         is_shown = one.kind != "definition" and one.target != BLOB  # an image in the text itself
         if is_shown and 0 < len(one.target) <= MAX_TARGET_CHARS:
@@ -65,7 +69,7 @@ def read_links(lines: Lines, blocks: Sequence[Block], front: FrontMatter) -> tup
             lacking = sum(lacks for at, lacks in lines.folded if begin < at <= one.start)
             column = one.start - begin + lacking + 1
             found.append(Link(one.kind, one.target, number + 1, column, one.part[:MAX_TARGET_CHARS]))
-    return (*_of_front(front), *found)
+    return tuple(found)
 
 
 def occurrences(lines: Lines, blocks: Sequence[Block], front: FrontMatter) -> Iterator[Occurrence]:
@@ -220,13 +224,6 @@ def _parser() -> MarkdownIt:
 
 
 _INLINE = _parser()
-
-
-def _of_front(front: FrontMatter) -> Iterator[Link]:
-    for kind in _KEYS:
-        targets = dict.fromkeys(_unlinked(text) for text in front.texts(kind))
-        for target in [one for one in targets if 0 < len(one) <= MAX_TARGET_CHARS][:MAX_LINKS]:
-            yield Link(kind, target, None)
 
 
 def _unlinked(text: str) -> str:
