@@ -60,7 +60,7 @@ MAY_IMPORT = {
 # What of the vocabulary needs more than the vocabulary.
 BESIDE = {
     "memd": {"memctl"},  # their common version
-    **dict.fromkeys(("memd.fsio", "memd.process", "memd.registry"), {"memctl.paths"}),
+    **{module: {"memctl.paths"} for module in ("memd.fsio", "memd.process", "memd.registry")},
     "memd.diagnostics": {"memd.index.database"},
 }
 # Search reads an index through a view of one moment, and the arithmetic on its columns.

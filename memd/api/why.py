@@ -16,6 +16,7 @@ from memd.api.hits import SCORE_DIGITS, chunk_lines, iso_day, location, rounded_
 from memd.api.params import WhyParams
 from memd.api.results import LastHit, WhyFacts, WhyResult
 from memd.api.search import embedded, excludes_in, frame, parsed, wait_for
+from memd.index.snapshot import View
 from memd.index.source_rows import EMBEDDED_CHUNKS
 from memd.records import Source, SourceText
 from memd.rpc.context import Call
@@ -149,11 +150,8 @@ def _look(opened: OpenWorkspace, params: WhyParams, call: Call) -> Diagnosis:
                 expired=source.expired(prepared.today),
                 verdict=walk(view, prepared, source, params.line, words),
             )
-        else:  # is there one with the same name, ignoring case, the form of accents, and the suffix?
-            wanted = _plain_name(path)
-            paths = (one.path for one in view.snapshot.sources.values())
-            near = sorted(one for one in paths if _plain_name(one) == wanted)
-            found = replace(found, close=tuple(near[:CLOSE_NAMES]))
+        else:
+            found = replace(found, close=_close_names(view, path))
         found = replace(found, degraded=degraded(view))  # a walk may meet damage
     found = replace(found, is_there=opened.workspace.is_there())
     if (found.verdict is not None and found.verdict.stage == "returned") or not found.is_there:
@@ -206,6 +204,15 @@ def _reason(opened: OpenWorkspace, found: Diagnosis) -> str:
     scanning = sync.scanner
     is_due = scanning.running or scanning.last is None or scanning.since is not None
     return "scanning" if is_due else "unnoticed"
+
+
+def _close_names(view: View, path: str) -> tuple[str, ...]:
+    """Return sources with the same name, ignoring case, the form of accents, and the suffix."""
+    wanted = _plain_name(path)
+    found = sorted(
+        source.path for source in view.snapshot.sources.values() if _plain_name(source.path) == wanted
+    )
+    return tuple(found[:CLOSE_NAMES])
 
 
 def _plain_name(path: str) -> str:

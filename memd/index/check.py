@@ -152,14 +152,7 @@ def findings(
                     yield from _postings(view, broken, ends)
                     yield from _codes(index, view)
                 yield from _chunks(view, counts, broken, ends)
-        # Files in the folder of the index that do not belong to it.
-        ours = {DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm"} | NEIGHBOURS
-        for path in sorted(index.folder.iterdir()):
-            if any(name.fullmatch(path.name) for name in FILE_NAMES) and not path.is_dir():
-                if not index.owns(path):
-                    yield Finding("stray", f"{path.name} belongs to nothing", (path.name,))
-            elif path.name not in ours and not path.name.startswith(PARSING):
-                yield Finding("foreign", f"{path.name} is none of memd's files")
+        yield from _strays(index)
         if root is not None and rules is not None:
             yield from _files(index, root, rules, skipped, counts, ends)
     except IndexDamagedError as error:
@@ -185,24 +178,7 @@ class Repair:
         for kind in MENDED:
             found = [finding for finding in self._findings if finding.kind == kind]
             if found and kind in TABLES:
-                # Fill a new full-text table while the old one still answers queries.
-                if kind == "words":
-                    yield from self._without_postings()
-                writer = self._index.writer
-                with writer.transaction():
-                    writer.begin_refill(kind)
-                while True:
-                    with writer.transaction():
-                        chunks = writer.chunks_to_refill(kind, CHUNKS_AT_ONCE)
-                        if not chunks:
-                            writer.finish_refill(kind)
-                            break
-                        for chunk_id, path, context, text, front in chunks:
-                            read = read_by_model(context, text)
-                            words, trigrams = full_texts(read, path, front)
-                            writer.refill(kind, chunk_id, words if kind == "words" else trigrams)
-                    yield
-                self._index.publish_again()
+                yield from self._refilled(kind)
             if found and kind == "postings":
                 yield from self._without_postings()
             for finding in found:
@@ -231,6 +207,26 @@ class Repair:
                     fsio.remove(path)
         elif finding.kind in at_once:  # elsewhere: leftovers of a killed process
             at_once[finding.kind]()
+
+    def _refilled(self, table: str) -> Iterator[None]:
+        """Fill a new full-text table while the old one still answers queries."""
+        if table == "words":
+            yield from self._without_postings()
+        writer = self._index.writer
+        with writer.transaction():
+            writer.begin_refill(table)
+        while True:
+            with writer.transaction():
+                chunks = writer.chunks_to_refill(table, CHUNKS_AT_ONCE)
+                if not chunks:
+                    writer.finish_refill(table)
+                    break
+                for chunk_id, path, context, text, front in chunks:
+                    read = read_by_model(context, text)
+                    words, trigrams = full_texts(read, path, front)
+                    writer.refill(table, chunk_id, words if table == "words" else trigrams)
+            yield
+        self._index.publish_again()
 
     def _without_postings(self) -> Iterator[None]:
         while self._index.postings.drop_some():
@@ -519,6 +515,17 @@ def _differences(one: Iterable[tuple[Any, ...]], other: Iterable[tuple[Any, ...]
 
 def _term(row: tuple[Any, ...]) -> bytes:
     return str(row[0]).encode()
+
+
+def _strays(index: Index) -> Iterator[Finding]:
+    """Report files in the folder of the index that do not belong to it."""
+    ours = {DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm"} | NEIGHBOURS
+    for path in sorted(index.folder.iterdir()):
+        if any(name.fullmatch(path.name) for name in FILE_NAMES) and not path.is_dir():
+            if not index.owns(path):
+                yield Finding("stray", f"{path.name} belongs to nothing", (path.name,))
+        elif path.name not in ours and not path.name.startswith(PARSING):
+            yield Finding("foreign", f"{path.name} is none of memd's files")
 
 
 def _files(  # noqa: PLR0917 - what `findings` was given

@@ -399,19 +399,11 @@ def signature(heading: str, text: str) -> bytes:
     """Return the signature of a chunk."""
     whole = f"{heading}\n{text}"
     found, numbers = compared_words(whole)
-    # A bit for each triple whose first word has an odd hash; half of them suffice.
-    if len(_HASHES) > KNOWN_WORDS:
-        _HASHES.clear()
-    hashes = list(map(_HASHES.__getitem__, found))
-    bits = 0
-    for first, second, third in zip(hashes, hashes[1:], hashes[2:], strict=False):
-        if first & 1:
-            bits |= 1 << ((first + 3 * second + 5 * third) >> 7) % BITS
     return FORM.pack(
         hashlib.blake2b(whole.encode(errors="surrogatepass"), digest_size=8).digest(),
         crc32(" ".join(sorted(numbers)).encode()),
         max(len(found) - SHINGLE + 1, 1) if found else 0,
-        bits.to_bytes(BITS // 8, "little"),
+        _bitmap(found),
     )
 
 
@@ -541,6 +533,18 @@ def _sessions(source: SourceText) -> frozenset[tuple[str, str]]:
         return frozenset()
     named = (mask(_text(block.session))[:MAX_FIELD_CHARS] for block in daily.blocks(source.text.encode()))
     return frozenset((SESSION, one) for one in named if one)
+
+
+def _bitmap(found: Sequence[str]) -> bytes:
+    """Return the bitmap of the triples whose first word has an odd hash; half of them suffice."""
+    if len(_HASHES) > KNOWN_WORDS:
+        _HASHES.clear()
+    hashes = list(map(_HASHES.__getitem__, found))
+    bits = 0
+    for first, second, third in zip(hashes, hashes[1:], hashes[2:], strict=False):
+        if first & 1:
+            bits |= 1 << ((first + 3 * second + 5 * third) >> 7) % BITS
+    return bits.to_bytes(BITS // 8, "little")
 
 
 class _Hashes(dict[str, int]):

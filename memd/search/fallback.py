@@ -7,14 +7,14 @@ results of both arms are merged, filtered and cut as usual, but near-duplicates 
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import mul
 
 from memd.config import Weights
 from memd.errors import DeadlineError
 from memd.index.columns import OF_SOURCE
 from memd.index.snapshot import Snapshot, View
-from memd.index.vectors import FLOAT_BYTES
+from memd.index.vectors import FLOAT_BYTES, Rows
 from memd.search import filters, ranking
 from memd.search.called import aliased, called
 from memd.search.keyword import POOL, phrase_expression, query_terms
@@ -106,14 +106,9 @@ def _meaning(
     """Return the vector scores of the POOL nearest chunks, computed as in `score`."""
     rows = snapshot.rows
     assert request.query_vec is not None
-    wanted = {row for _, row in live.values() if 0 <= row < rows.count}
-    query = memoryview(request.query_vec).cast("f").tolist()
-    raw = {}
-    with memoryview(rows.buffer) as view, view[: rows.count * rows.dim * FLOAT_BYTES].cast("f") as table:
-        for count, row in enumerate(sorted(wanted)):
-            if count % LOOK_EVERY == 0 and request.expired():
-                raise DeadlineError("the search took longer than its deadline; numpy would make it faster")
-            raw[row] = sum(map(mul, table[row * rows.dim : (row + 1) * rows.dim], query))
+    raw = _cosines(
+        rows, request.query_vec, {row for _, row in live.values() if 0 <= row < rows.count}, request.expired
+    )
     cosines = {row: snapshot.cosines.score(cosine) for row, cosine in raw.items()}
     near = {number: cosines[live[number][1]] for number in allowed if live[number][1] in cosines}
     ranked = sorted((number for number in near if near[number] > 0), key=lambda chunk: (-near[chunk], chunk))
@@ -128,6 +123,20 @@ def _meaning(
         known = [cosines[live[place][1]] for place in places if live[place][1] in cosines]
         mean = sum(known) / len(known) if known else near[number]
         found[number] = max(0.0, (1 - SOURCE_SHARE) * near[number] + SOURCE_SHARE * mean)
+    return found
+
+
+def _cosines(
+    rows: Rows, query_vec: bytes, wanted: Iterable[int], expired: Callable[[], bool]
+) -> dict[int, float]:
+    """Return row → its cosine with the query: a product of unit vectors."""
+    query = memoryview(query_vec).cast("f").tolist()
+    found = {}
+    with memoryview(rows.buffer) as view, view[: rows.count * rows.dim * FLOAT_BYTES].cast("f") as table:
+        for count, row in enumerate(sorted(wanted)):
+            if count % LOOK_EVERY == 0 and expired():
+                raise DeadlineError("the search took longer than its deadline; numpy would make it faster")
+            found[row] = sum(map(mul, table[row * rows.dim : (row + 1) * rows.dim], query))
     return found
 
 
@@ -153,9 +162,7 @@ def _words(
     for expression in _expressions(view, request.query):
         found = view.reader.occurrences(expression)
         counts = {number: found[number] for number in found.keys() & live.keys()}
-        # The idf as FTS5's bm25() computes it; always above 0.
-        share = (len(live) - len(counts) + 0.5) / (len(counts) + 0.5)
-        weight = max(math.log(share), FTS5_MIN_IDF) if share > 0 else FTS5_MIN_IDF
+        weight = _idf(len(live), len(counts))
         reachable += weight
         for number in counts.keys() & allowed:
             norm = FTS5_K1 * (1 - FTS5_B + FTS5_B * lengths[number] / average)
@@ -164,6 +171,12 @@ def _words(
     ranked = sorted(scores, key=lambda number: (-scores[number], number))
     best = _pool(ranked, live, request.per_source)
     return {number: math.tanh(2 * scores[number] / reachable) for number in best}
+
+
+def _idf(chunks: int, document_frequency: int) -> float:
+    """Return a term's idf as FTS5's bm25() computes it; always above 0."""
+    share = (chunks - document_frequency + 0.5) / (document_frequency + 0.5)
+    return max(math.log(share), FTS5_MIN_IDF) if share > 0 else FTS5_MIN_IDF
 
 
 def _expressions(view: View, query: Query) -> list[str]:

@@ -193,25 +193,11 @@ class Judgement:
 def judge_words(view: View, request: PreparedQuery) -> Judgement:
     """Compute what needs no vector, while the query may still be embedded. Raises as `judge` does."""
     require_numpy("an explanation")
-    # The chunks that meet the filters, which apply before every cut. Phrases and exclusions speak of notes:
-    # each phrase stands in one of a note's chunks, and no chunk of it has an excluded word. Of such a note
-    # the chunks with a phrase may answer.
-    query = request.query
-    sources = [one.id for one in filters.matching(view, query.filters)] if query.filters else None
-    mask = mask_of(view.snapshot.columns, sources)
-    columns = view.snapshot.columns
-    having = [list(view.matching("words", phrase_expression(phrase))) for phrase in query.phrases]
-    for ids in having:
-        mask = restrict_sources(mask, columns, ids, keep=True)
-    if having:
-        mask = restrict(mask, chain(*having), keep=True)
-    for word in query.excluded:
-        ids = list(view.matching("words", phrase_expression(word)))
-        mask = restrict_sources(mask, columns, ids, keep=False)
+    mask = _mask(view, request.query)
     if request.without:
         mask = restrict(mask, request.without, keep=False)
     is_used = request.mode != "vector"
-    return Judgement(mask, keyword_arm(view, query, mask, request.per_source) if is_used else None)
+    return Judgement(mask, keyword_arm(view, request.query, mask, request.per_source) if is_used else None)
 
 
 def judge(view: View, request: PreparedQuery, lap: Lap, words: Judgement | None = None) -> Judgement:
@@ -264,10 +250,7 @@ def _judged(view: View, request: PreparedQuery, words: Judgement, lap: Lap) -> J
     if request.weights is None and vector is not None and has is not None:
         matched = has.most
         weights = ranking.weights_matched(matched, has_all=matched >= has.every)
-    unread: frozenset[int] = frozenset()
-    if vector and keyword:
-        pool = keyword.pool[view.snapshot.columns.row[keyword.pool] < 0]
-        unread = view.reader.unread(pool.tolist()) if len(pool) else unread
+    unread = _unread(view, keyword) if vector and keyword else frozenset()
     candidates = fused(view.snapshot, request, vector, keyword, names, weights, ids, unread)
     by_run = _runs(view, request, has, candidates[: runs.FIRST]) if has is not None else {}
     names_asked: Mapping[int, Called] = {}
@@ -294,10 +277,7 @@ def _judged(view: View, request: PreparedQuery, words: Judgement, lap: Lap) -> J
         first = [candidate.id for candidate in candidates[: VERIFIED * request.limit]]
         vector.verify(places(view.snapshot.columns, np.array(first, np.int64), PLACES))
     if is_newest_asked(request.query):
-        allowed = np.flatnonzero(mask)
-        sources, first_at = np.unique(view.snapshot.columns.source[allowed], return_index=True)
-        first_of = dict(zip(sources.tolist(), allowed[first_at].tolist(), strict=True))
-        candidates = newest_candidates(view, request.query, first_of)
+        candidates = newest_candidates(view, request.query, _first_chunks(view.snapshot, mask))
     ranked = lifted(candidates, view.snapshot)
     return Judgement(
         mask,
@@ -318,6 +298,12 @@ def _judged(view: View, request: PreparedQuery, words: Judgement, lap: Lap) -> J
         ranked.ahead_of,
         ahead_as_newest,
     )
+
+
+def _unread(view: View, keyword: KeywordArm) -> frozenset[int]:
+    """Return the chunks of the pools in scripts that the model does not read."""
+    pool = keyword.pool[view.snapshot.columns.row[keyword.pool] < 0]
+    return view.reader.unread(pool.tolist()) if len(pool) else frozenset()
 
 
 def _runs(view: View, request: PreparedQuery, has: Matched, first: Sequence[Candidate]) -> dict[int, Run]:
@@ -435,6 +421,26 @@ def raised(
     return sorted(higher, key=attrgetter("order"), reverse=True)
 
 
+def _mask(view: View, query: Query) -> Mask:
+    """Return the chunks that meet the filters, which apply before every cut.
+
+    Phrases and exclusions speak of notes: each phrase stands in one of a note's chunks, and no chunk of it
+    has an excluded word. Of such a note the chunks with a phrase may answer.
+    """
+    sources = [one.id for one in filters.matching(view, query.filters)] if query.filters else None
+    mask = mask_of(view.snapshot.columns, sources)
+    columns = view.snapshot.columns
+    having = [list(view.matching("words", phrase_expression(phrase))) for phrase in query.phrases]
+    for ids in having:
+        mask = restrict_sources(mask, columns, ids, keep=True)
+    if having:
+        mask = restrict(mask, chain(*having), keep=True)
+    for word in query.excluded:
+        ids = list(view.matching("words", phrase_expression(word)))
+        mask = restrict_sources(mask, columns, ids, keep=False)
+    return mask
+
+
 def fused(  # noqa: PLR0917 - what was decided before, each once
     snapshot: Snapshot,
     request: PreparedQuery,
@@ -456,7 +462,7 @@ def fused(  # noqa: PLR0917 - what was decided before, each once
         given: the weights, before scripts and missing arms change them.
         ids: of these chunks, sorted: both pools, what the query names, and what it calls by name.
         unread: chunks that only words can judge. Scores of words are higher than those of both arms, so these
-            sort among the others.
+            sort by `_among`.
     """
     named = np.fromiter(names.words, np.int64)
     chunks = grouped(snapshot, ids)
@@ -470,25 +476,13 @@ def fused(  # noqa: PLR0917 - what was decided before, each once
     used = tuple(ranking.weights_seen(weights, vector=sees, keyword=has_words) for sees in (False, True))
     shares = np.array([(weights.vector, weights.keyword) for weights in used])[has_vector.astype(np.intp)]
     merged = np.minimum(1.0, shares[:, 0] * meaning + shares[:, 1] * words)
-    decay = np.ones(len(ids))
-    if chunks.days.any():
-        owners = map(snapshot.sources.__getitem__, snapshot.columns.source[chunks.one_each].tolist())
-        decay = np.array([request.decay_of(source) for source in owners], np.float64)[chunks.group]
+    decay = _decays(snapshot, chunks, request)[chunks.group]
     at = np.searchsorted(ids, named)
     if names.words:
         merged[at] = np.maximum(merged[at], [names.scores[number] for number in names.words])
     fair = merged
     if unread and has_vector.any() and not request.unread:  # a query in their script may mean them first
-        # Where each chunk sorts among those with a vector if words alone compare them. It follows as
-        # many of these, in the order of both arms, as have more of the words: a score of words is higher than
-        # one of both arms, so that notes in the script of the query would come last. With the mean vector
-        # score of the others instead, two Latin words of a Chinese, Japanese or Korean note find it first in
-        # .38 instead of .47 of 120, and those of an English title in .72 instead of .71.
-        best_first = -np.sort(-merged[has_vector])
-        before = len(best_first) - np.searchsorted(np.sort(words[has_vector]), words, side="right")
-        place = best_first[np.maximum(before - 1, 0)]
-        among: Floats = place + _APART * np.where(before > 0, words - 2, words)
-        fair = np.where(np.isin(ids, list(unread)), among, merged)
+        fair = np.where(np.isin(ids, list(unread)), _among(words, merged, has_vector), merged)
     reciprocal = (np.where(one > 0, 1 / (RRF_K + one), 0.0) for one in ranks)  # 0: the arm did not rank it
     order = decay * (fair if request.fusion == "weighted" else sum(reciprocal))
     if names.words:
@@ -516,6 +510,21 @@ def fused(  # noqa: PLR0917 - what was decided before, each once
         keys,
     )
     return list(starmap(Candidate, zip(*fields, strict=True)))
+
+
+def _among(words: Floats, merged: Floats, others: Mask) -> Floats:
+    """Return where each chunk sorts among the *others* if it is compared with them by words alone.
+
+    It follows as many of these, in the order of both arms, as have more of the words: a score of words is
+    higher than one of both arms, so that notes in the script of the query would come last. With the mean
+    vector score of the others instead, two Latin words of a Chinese, Japanese or Korean note find it first in
+    .38 instead of .47 of 120, and those of an English title in .72 instead of .71.
+    """
+    best_first = -np.sort(-merged[others])
+    before = len(best_first) - np.searchsorted(np.sort(words[others]), words, side="right")
+    place = best_first[np.maximum(before - 1, 0)]
+    among: Floats = place + _APART * np.where(before > 0, words - 2, words)
+    return among
 
 
 def meaning_of(snapshot: Snapshot, vector: VectorArm, chunks: Grouped) -> tuple[Floats, Floats, Mask]:
@@ -567,6 +576,14 @@ def _best_first(snapshot: Snapshot, chunks: Grouped, scores: Floats, at: Ids | N
     return np.lexsort((ids, by_path[place], -scores))
 
 
+def _decays(snapshot: Snapshot, chunks: Grouped, request: PreparedQuery) -> Floats:
+    """Return the decay factor of each source."""
+    if not chunks.days.any():
+        return np.ones(len(chunks.days))
+    sources = snapshot.columns.source[chunks.one_each].tolist()
+    return np.array([request.decay_of(snapshot.sources[source]) for source in sources], np.float64)
+
+
 def is_newest_asked(query: Query) -> bool:
     """Return whether a query has only filters, without words to search."""
     return bool(query.filters) and not query.text.strip()
@@ -597,6 +614,12 @@ def newest_candidates(view: View, query: Query, first: Mapping[int, int]) -> lis
         )
         for source in found[:_MOST]
     ]
+
+
+def _first_chunks(snapshot: Snapshot, mask: Mask) -> dict[int, int]:
+    ids = np.flatnonzero(mask)
+    sources, first = np.unique(snapshot.columns.source[ids], return_index=True)
+    return dict(zip(sources.tolist(), ids[first].tolist(), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
