@@ -278,7 +278,7 @@ def _judged(view: View, request: PreparedQuery, words: Judgement, lap: Lap) -> J
         vector.verify(places(view.snapshot.columns, np.array(first, np.int64), PLACES))
     if is_newest_asked(request.query):
         candidates = newest_candidates(view, request.query, _first_chunks(view.snapshot, mask))
-    ranked = lifted(candidates, view.snapshot)
+    ranked, ahead_of = lifted(candidates, view.snapshot)
     return Judgement(
         mask,
         keyword,
@@ -294,8 +294,8 @@ def _judged(view: View, request: PreparedQuery, words: Judgement, lap: Lap) -> J
         days,
         said,
         unread,
-        ranked.candidates,
-        ranked.ahead_of,
+        ranked,
+        ahead_of,
         ahead_as_newest,
     )
 
@@ -622,12 +622,8 @@ def _first_chunks(snapshot: Snapshot, mask: Mask) -> dict[int, int]:
     return dict(zip(sources.tolist(), ids[first].tolist(), strict=True))
 
 
-@dataclass(frozen=True, slots=True)
-class Lifted:
-    """Candidates in an order that respects supersession."""
-
-    candidates: Sequence[Candidate]
-    ahead_of: Mapping[int, int]  # chunk that was lifted → the chunk whose place it took
+# Candidates in an order that respects supersession, and lifted chunk → the chunk whose place it took.
+Lifted = tuple[Sequence[Candidate], Mapping[int, int]]
 
 
 def lifted(candidates: Sequence[Candidate], snapshot: Snapshot) -> Lifted:
@@ -638,7 +634,7 @@ def lifted(candidates: Sequence[Candidate], snapshot: Snapshot) -> Lifted:
     """
     supersession = snapshot.supersession
     if not supersession.edges and not snapshot.sources.copies:
-        return Lifted(candidates, {})
+        return candidates, {}
     if snapshot.sources.copies:
         supersession = _with_copies(snapshot, {candidate.source for candidate in candidates})
     return placed(candidates, supersession)
@@ -653,7 +649,7 @@ def placed(candidates: Sequence[Candidate], supersession: Supersession) -> Lifte
             first.setdefault(source, place)
     places = {first[source]: place for source, place in supersession.lifted(first).items()}
     if not places:
-        return Lifted(candidates, {})
+        return candidates, {}
     # At the same place the newest source is first: newer sources have lower step numbers.
     order = sorted(
         range(len(candidates)),
@@ -661,9 +657,9 @@ def placed(candidates: Sequence[Candidate], supersession: Supersession) -> Lifte
     )
     ahead_of = {candidates[place].id: candidates[better].id for place, better in places.items()}
     keys = {place: candidates[better].order for place, better in places.items()}
-    return Lifted(
-        [candidates[at]._replace(order=keys[at]) if at in keys else candidates[at] for at in order], ahead_of
-    )
+    return [
+        candidates[at]._replace(order=keys[at]) if at in keys else candidates[at] for at in order
+    ], ahead_of
 
 
 def _with_copies(snapshot: Snapshot, found: set[int]) -> Supersession:

@@ -163,7 +163,7 @@ def search(view: View, prepared: PreparedQuery, words: Judgement | None = None) 
         for more in (by_day, said_by_assistants(view, found)):
             if more:
                 found = raised(found, more)
-        candidates = lifted(found, view.snapshot).candidates
+        candidates = lifted(found, view.snapshot)[0]
         timer.lap("keyword")  # includes vectors, which are read in the same step
         knows = fallback.knows_a_word(view, prepared.query)
 

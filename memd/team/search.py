@@ -170,7 +170,7 @@ def search(  # noqa: PLR0917 - the same of each search, then the query
         for newer in one.superseded_by
         if (one.home.ws, newer) in at
     )
-    ranked = placed(by_score, supersession).candidates
+    ranked = placed(by_score, supersession)[0]
     # As at home: no floor where words alone judge, or a name.
     floor = prepared.floor if vectors or prepared.is_floor_named else 0.0
     found = fold(
