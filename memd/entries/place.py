@@ -95,21 +95,13 @@ def replace(root: Path, folder: str, name: str, revised: Callable[[bytes], bytes
     """
     shown = f"memory/{folder}/{name}"
     try:
-        with (
-            memory_folder(root) as memory,
-            _closing(_open_folder(folder, memory, shown=f"memory/{folder}")) as topic,
-        ):
+        with _topic_of(root, folder, name) as topic:
             there = _read(topic, name, shown)
             body = revised(there)
             _swap(topic, name, shown, there, body)
-            os.fsync(topic)
-            return body
-    except FileNotFoundError:
-        raise NotFoundError(
-            f"{root}/{shown} does not exist (any more): memctl search finds entries"
-        ) from None
     except OSError as error:
         raise storage_error(f"{root}/{shown} was not revised", error) from error
+    return body
 
 
 def named(root: Path, ending: str) -> list[tuple[str, str, bytes]]:
@@ -146,10 +138,7 @@ def take_away(root: Path, folder: str, name: str, check: Callable[[bytes], None]
     """
     shown = f"memory/{folder}/{name}"
     try:
-        with (
-            memory_folder(root) as memory,
-            _closing(_open_folder(folder, memory, shown=f"memory/{folder}")) as topic,
-        ):
+        with _topic_of(root, folder, name) as topic:
             if check is None:
                 _read(topic, name, shown)
                 os.unlink(name, dir_fd=topic)
@@ -166,11 +155,6 @@ def take_away(root: Path, folder: str, name: str, check: Callable[[bytes], None]
                     _put_back(topic, aside, name)
                     raise
                 os.unlink(aside, dir_fd=topic)
-            os.fsync(topic)
-    except FileNotFoundError:
-        raise NotFoundError(
-            f"{root}/{shown} does not exist (any more): memctl search finds entries"
-        ) from None
     except OSError as error:
         raise StorageError(f"deleting {root}/{shown} failed: {error.strerror}") from error
 
@@ -211,6 +195,19 @@ def add_line(root: Path, name: str, line: str) -> None:
         if error.errno in {errno.ELOOP, errno.ENXIO}:
             raise UnsafeError(f"{shown} is a link or not a file. Move it away") from None
         raise storage_error(f"{root}/{shown} was not written", error) from error
+
+
+@contextlib.contextmanager
+def _topic_of(root: Path, folder: str, name: str) -> Iterator[int]:
+    """Open the folder of an entry that is there; what the block does in it is on the disk behind it."""
+    shown = f"memory/{folder}"
+    try:
+        with memory_folder(root) as memory, _closing(_open_folder(folder, memory, shown=shown)) as topic:
+            yield topic
+            os.fsync(topic)
+    except FileNotFoundError:
+        gone = f"{root}/{shown}/{name} does not exist (any more): memctl search finds entries"
+        raise NotFoundError(gone) from None
 
 
 @contextlib.contextmanager

@@ -41,7 +41,6 @@ def _measure(args: argparse.Namespace, send: Send) -> None:
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
     from memctl import paths  # noqa: PLC0415
-    from memd import process  # noqa: PLC0415
     from memd.errors import InvalidError  # noqa: PLC0415
     from memd.eval import questions, run  # noqa: PLC0415
     from memd.eval.temporary_index import registered  # noqa: PLC0415

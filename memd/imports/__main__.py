@@ -35,16 +35,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("client")
     parser.add_argument("paths", type=Path, nargs="*")
     parser.add_argument("--project", type=Path)
-    for name in (
-        "--with-tools",
-        "--again",
-        "--dry-run",
-        "--follow",
-        "--memory",
-        "--all-projects",
-        "--subagents",
-    ):
-        parser.add_argument(name, action="store_true")
+    for name in ("with-tools", "again", "dry-run", "follow", "memory", "all-projects", "subagents"):
+        parser.add_argument(f"--{name}", action="store_true")
     return parser.parse_args()
 
 

@@ -34,7 +34,7 @@ from memd.index.database import FRONT, open_scratch
 from memd.index.index import DATABASE, FILE_NAMES, Index
 from memd.index.indexer import PARSING
 from memd.index.links import key_of, supersession
-from memd.index.matrices import matrix_name
+from memd.index.matrices import Stepwise, matrix_name
 from memd.index.snapshot import View
 from memd.index.source_rows import (
     AGENTS,
@@ -159,7 +159,7 @@ def findings(
         yield Finding("database", str(error))
 
 
-class Repair:
+class Repair(Stepwise):
     """Repairs findings, in steps."""
 
     def __init__(self, index: Index, findings: Iterable[Finding]) -> None:
@@ -168,11 +168,6 @@ class Repair:
         self._index = index
         self._findings = [finding for finding in findings if finding.repairable]
         self._steps = self._all_steps()
-
-    def step(self, budget_s: float) -> bool:
-        """Work for about *budget_s*; return True when everything is repaired."""
-        stop = time.monotonic() + budget_s
-        return all(time.monotonic() <= stop for _ in self._steps)
 
     def _all_steps(self) -> Iterator[None]:
         for kind in MENDED:
@@ -241,7 +236,7 @@ def repair(index: Index, findings: Iterable[Finding]) -> Repair:
     return mending
 
 
-class Scrub:
+class Scrub(Stepwise):
     """One pass over the open matrices. Create it and call `forget` in the writing thread."""
 
     def __init__(self, index: Index) -> None:
@@ -250,15 +245,6 @@ class Scrub:
         self._matrices = [(one.number, one.file.rows) for one in held if one is not None]
         self._damaged: list[tuple[Rows, list[int]]] = []
         self._steps = self._all_steps()
-
-    def step(self, budget_s: float) -> bool:
-        """Work for about *budget_s*, in any one thread at a time; return True when all rows are compared.
-
-        Raises:
-            MemdError: the database cannot be read.
-        """
-        stop = time.monotonic() + budget_s
-        return all(time.monotonic() <= stop for _ in self._steps)
 
     @property
     def damaged_count(self) -> int:

@@ -300,7 +300,18 @@ def is_worth_it(garbage: int, rows: int) -> bool:
     return garbage >= GARBAGE_ROWS and garbage > rows * GARBAGE_SHARE
 
 
-class Compaction:
+class Stepwise:
+    """Work that a generator does in steps, so that a thread does other work between them."""
+
+    _steps: Iterator[None]
+
+    def step(self, budget_s: float) -> bool:
+        """Work for about *budget_s*; return True when everything is done."""
+        stop = time.monotonic() + budget_s
+        return all(time.monotonic() <= stop for _ in self._steps)
+
+
+class Compaction(Stepwise):
     """One compaction, in steps. A change of the model abandons it."""
 
     def __init__(self, writer: Writer, matrices: Matrices, *, publish: Callable[[], None]) -> None:
@@ -310,11 +321,6 @@ class Compaction:
         self._publish = publish
         self._copy: Held | None = None  # the matrix being filled
         self._steps = self._all_steps()
-
-    def step(self, budget_s: float) -> bool:
-        """Work for about *budget_s*; return True when everything is done."""
-        stop = time.monotonic() + budget_s
-        return all(time.monotonic() <= stop for _ in self._steps)
 
     def abandon(self) -> None:
         """Abandon the compaction and delete the copy."""

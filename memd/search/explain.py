@@ -26,7 +26,7 @@ from memd.search.explanation import (
     Unseen,
     VectorPart,
 )
-from memd.search.keyword import K1, POOL, B, KeywordArm, count_between
+from memd.search.keyword import K1, POOL, B, KeywordArm, count_between, reachable
 from memd.search.query import Query, content_words
 from memd.search.ranking import Candidate
 from memd.search.score import Judgement, PreparedQuery, meaning_of
@@ -240,7 +240,7 @@ def _keyword_part(
         file_bm25=file_bm25,
         shares=shares,
         evidence=shares.chunk * bm25 + shares.first * first_bm25 + shares.file * file_bm25,
-        reachable=arm.reachable,
+        reachable=reachable(arm.terms),
         score=score,
         weight=weight,
         part=weight * score,

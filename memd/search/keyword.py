@@ -108,11 +108,6 @@ class KeywordArm:
         """The terms that are the query's own words."""
         return tuple(term for term in self.terms if not (term.forms or term.is_beside))
 
-    @property
-    def reachable(self) -> float:
-        """See `reachable`."""
-        return reachable(self.terms)
-
     def scores_of(self, ids: Sequence[int] | Ids) -> list[float]:
         """Return each chunk's score in [0, 1), from its own words and the words of its source."""
         found: list[float] = self.evidence_of(grouped(self._snapshot, ids)).tolist()
@@ -130,7 +125,7 @@ class KeywordArm:
             bm25_of_sources(
                 _weighted(self.terms, self.postings), columns, chunks.one_each, K1, B, instead=self.instead()
             ),
-            reachable=self.reachable,
+            reachable=reachable(self.terms),
         )
 
     def matched(self, ids: Ids) -> Matched:

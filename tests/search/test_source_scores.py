@@ -12,7 +12,7 @@ from memd.index.columns import Columns, best, mask_of, stretches, take
 from memd.index.postings import Part, Postings, counted, row_of, stored_in
 from memd.search.dedup import MIN_LENGTH_SHARE, MIN_TERMS, _Facts
 from memd.search.explain import term_counts
-from memd.search.keyword import ChunkScores, bm25_of_sources
+from memd.search.keyword import ChunkScores, bm25_of_sources, reachable
 from memd.search.score import judge
 from memd.search.source_scores import DATED, EVERGREEN, keyword_scores, places, vector_scores
 
@@ -41,7 +41,7 @@ def test_a_source_of_one_chunk_is_judged_by_that_alone(notes, path):
             found.keyword.terms, term_counts(found.keyword, one.id, one.id + 1), strict=True
         )
     )
-    assert one.keyword_score == pytest.approx(math.tanh(2 * bm25 / found.keyword.reachable), abs=1e-6)
+    assert one.keyword_score == pytest.approx(math.tanh(2 * bm25 / reachable(found.keyword.terms)), abs=1e-6)
     [cosine] = found.vector.scores_of([one.id])
     assert one.vector_score == pytest.approx(cosine)
 
