@@ -108,24 +108,21 @@ class WholeFile:
 
     def has(self, text: str) -> bool:
         """Return whether the file belongs to memd."""
-        return self._is_ours(text)
+        return text.partition("\n")[0] == self.content.partition("\n")[0]
 
     def installed(self, text: str | None) -> str:
         """Return the content. Raises EditError if the file belongs to another program."""
-        if text is not None and not self._is_ours(text):
+        if text is not None and not self.has(text):
             raise EditError("it does not belong to memd: rename or remove it")
         return self.content
 
     def uninstalled(self, text: str, backup: str | None) -> str | None:  # noqa: ARG002 - as the others
         """Return None; for a file of another program, the unchanged text."""
-        return None if self._is_ours(text) else text
+        return None if self.has(text) else text
 
     def like(self, text: str) -> "WholeFile":
         """Return this target with the content *text*."""
-        return replace(self, content=text) if self._is_ours(text) else self
-
-    def _is_ours(self, text: str) -> bool:
-        return text.partition("\n")[0] == self.content.partition("\n")[0]
+        return replace(self, content=text) if self.has(text) else self
 
 
 def _split(command: str) -> list[str]:

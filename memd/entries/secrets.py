@@ -263,14 +263,12 @@ class _Shapes:
         )
 
 
+_loaded = cache(_Shapes)
+
+
 def _shapes() -> _Shapes:
     with _LOADING:  # otherwise two simultaneous first calls would both compile them
         return _loaded()
-
-
-@cache
-def _loaded() -> _Shapes:
-    return _Shapes()
 
 
 def expanded(shape: str) -> str:

@@ -171,7 +171,7 @@ class Reader:
         self._terms = lambda prepared: tuple(terms(prepared))
         # Several steps of a search ask for the terms of the same words.
         self._word_terms = lru_cache(WORDS_KEPT)(self._terms)
-        self._indexed_terms = terms_of(self._db, of_query=False)
+        self.indexed_terms = terms_of(self._db, of_query=False)  # prepared text → its terms, as FTS5 has them
         self._noted = array("q")  # postings noted by the function, for `part_of`
         self._db.register_fts5_function("note", _noting(self._noted))
 
@@ -489,10 +489,6 @@ class Reader:
         """Yield the rows of any statement: for the check, and the publishing of a workspace."""
         with decoded(self._path):
             yield from self._db.execute(statement, values)
-
-    def indexed_terms(self, prepared: str) -> list[str]:
-        """Return the terms of a prepared text as FTS5 indexes them."""
-        return self._indexed_terms(prepared)
 
     def close(self) -> None:
         """Close the connection."""
