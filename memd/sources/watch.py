@@ -11,6 +11,7 @@ never ends by an error.
 import asyncio
 import ctypes
 import errno
+import math
 import os
 import re
 import stat
@@ -53,6 +54,9 @@ BLIND_RETRY_S = 60.0
 RETRY_S = (0.5, 1.0, 2.0, 5.0, 15.0, 60.0)
 STABLE_S = 60.0
 CLOSE_S = 2.0  # for a thread to end; where it takes longer, a disk hangs
+# Of the instances of inotify that the kernel grants a user, 128 by default, one for each root: editors need
+# some, too. The roots beyond are scanned.
+OWN_SHARE = 0.5
 BETWEEN_S = 0.05  # between two watches: a folder may be replaced in a loop
 DELETED = 3  # watchfiles' Change.deleted, which is imported late
 _UNDECODABLE = re.compile(r'^Unable to decode path "(.*)" to string$', re.DOTALL)
@@ -114,7 +118,7 @@ class Watchers:
                 loop.call_soon_threadsafe(news.set)
 
         step_ms = min(STEP_MS * max(1, len(self._roots) // FREQUENT_ROOTS), MOST_STEP_MS)
-        watched = _Root(root, enters, tell, step_ms)
+        watched = _Root(root, enters, tell, len(self._roots), step_ms)
         thread = threading.Thread(target=watched.live, name="memd-watch", daemon=True)
         thread.start()
         self._roots.append(watched)
@@ -165,6 +169,8 @@ class _Session:
         """Yield changes, and an empty batch after a while without changes. May raise anything."""
         from watchfiles import watch  # noqa: PLC0415 - the daemon's start does not wait for its import
 
+        if self._root.number >= most_instances() * OWN_SHARE:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
         self._began = self._stepped = time.monotonic()
         # watchfiles then skips paths that it cannot watch, without reporting them.
         found = watch(
@@ -241,9 +247,10 @@ class _Root:
     """One root: the watched folder, and the changes in it that are not delivered yet."""
 
     def __init__(
-        self, root: Path, enters: Callable[[str], bool], tell: Callable[[], None], step_ms: int
+        self, root: Path, enters: Callable[[str], bool], tell: Callable[[], None], number: int, step_ms: int
     ) -> None:
         self.root = root
+        self.number = number  # how many others were watched before it
         self.step_ms = step_ms
         self.ended = threading.Event()  # whether its thread is to end
         self.real = str(root)
@@ -399,6 +406,14 @@ def _identity(root: Path) -> Identity | None:
     if not stat.S_ISDIR(status.st_mode) or not is_utf8(str(root)):  # as watchfiles needs it
         return None
     return status.st_dev, status.st_ino, os.access(root, os.R_OK | os.X_OK)
+
+
+def most_instances() -> float:
+    """Return how many instances of inotify the kernel grants a user."""
+    try:
+        return int(Path("/proc/sys/fs/inotify/max_user_instances").read_text())
+    except (OSError, ValueError):  # another system
+        return math.inf
 
 
 def is_used_up(folder: Path) -> bool:

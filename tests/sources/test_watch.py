@@ -27,6 +27,17 @@ async def test_the_first_hint_is_to_look_through_everything(root):
     await watched.end()
 
 
+async def test_half_of_the_instances_of_inotify_are_left_to_other_programs(root, tmp_path, monkeypatch):
+    """The root that has none is scanned, and told why."""
+    monkeypatch.setattr(watch, "most_instances", lambda: 2)
+    (tmp_path / "other").mkdir()
+    async with armed(root) as first:
+        other = Watched(tmp_path / "other", watchers=first.watcher)
+        await other.until(lambda seen: seen)
+        assert (other.seen[0].polling, "max_user_instances" in other.seen[0].trouble) == (True, True)
+        await other.end()
+
+
 async def test_saved_renamed_and_deleted_files_are_named(root):
     async with armed(root) as watched:
         one, two = root / "one.md", root / "two.md"
