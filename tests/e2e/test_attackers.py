@@ -12,7 +12,7 @@ from zlib import crc32
 import apsw
 import pytest
 from agent_session import in_a_session
-from daemon_process import Daemon, until
+from daemon_process import Daemon, folder_of, until
 from patience import PATIENCE
 
 from memctl import exits
@@ -29,11 +29,7 @@ GENE = "# Gene\n\nA change in this gene raises the risk of breast cancer.\n"
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
     """A repository that brings settings, ready to be a workspace."""
-    root = tmp_path / "clone"
-    (root / "memory").mkdir(parents=True)
-    (root / "memory" / "config.toml").write_text("")
-    (root / "chain.md").write_text(CHAIN)
-    return root
+    return folder_of(tmp_path / "clone", {"memory/config.toml": "", "chain.md": CHAIN})
 
 
 def by_meaning(daemon: Daemon, workspace: str) -> list[str]:
@@ -85,8 +81,7 @@ def test_no_pattern_of_a_clone_reaches_a_file_outside_of_it(daemon, clone):
 
 def test_a_forged_sidecar_gives_a_note_another_meaning(daemon, clone):
     """Who can write memory/index/vectors/ decides what a note is found for; its text stays what it is."""
-    (clone / "gene.md").write_text(GENE)
-    (clone / "memory" / "config.toml").write_text("sidecars = true\n")
+    folder_of(clone, {"gene.md": GENE, "memory/config.toml": "sidecars = true\n"})
     workspace = daemon.add(clone)
     assert by_meaning(daemon, workspace)[0] == "gene.md"
     vectors = clone / "memory" / "index" / "vectors"

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 from agent_session import TREE
+from daemon_process import folder_of
 from patience import ran
 
 from memctl import exits
@@ -26,10 +27,7 @@ NOTES = {
 @pytest.fixture(scope="module")
 def birds(tmp_path_factory, module_daemon):
     """A workspace without a model: notes with front matter, two hidden from agents, one with a secret."""
-    root = tmp_path_factory.mktemp("fields") / "notes"
-    for path, text in NOTES.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text)
+    root = folder_of(tmp_path_factory.mktemp("fields") / "notes", NOTES)
     module_daemon.start()
     module_daemon.add(root)
     return module_daemon, root

@@ -21,8 +21,7 @@ TAIL = "ophantasm"
 @pytest.fixture
 def root(tmp_path):
     root = folder_of(tmp_path / "notes", {"heron.md": "# Heron\n\nA grey bird that stands by the weir.\n"})
-    (root / "memory").mkdir()
-    (root / "memory" / "config.toml").write_text("sidecars = true\n")
+    folder_of(root, {"memory/config.toml": "sidecars = true\n"})
     return root
 
 

@@ -322,9 +322,7 @@ def test_the_doctor_shows_what_a_prompt_gets_or_why_it_gets_nothing(daemon, note
 
 def test_a_workspace_inside_another_gets_nothing_of_the_outer_one(daemon, notes):
     """Also while memd does not know the inner one: a request for it is answered from around it."""
-    inner = notes / "below"
-    (inner / "memory").mkdir()
-    (inner / "memory" / "config.toml").write_text("")
+    inner = folder_of(notes / "below", {"memory/config.toml": ""})
     assert daemon.found(QUESTION, workspace=str(inner)) == ["port.md"]
     assert said(daemon, notes)
     assert said(daemon, inner) == ""
@@ -471,8 +469,7 @@ def test_an_end_brings_the_clients_own_notes_up_to_date(daemon, notes, tmp_path)
     """If they have been imported before: nobody gets them without having asked once."""
     clients = {"CLAUDE_CONFIG_DIR": str(tmp_path / "claude")}
     project = tmp_path / "claude/projects" / re.sub("[^a-zA-Z0-9]", "-", str(notes))
-    (project / "memory").mkdir(parents=True)
-    (project / "memory/MEMORY.md").write_text("- The weir is upstream.\n")
+    folder_of(project, {"memory/MEMORY.md": "- The weir is upstream.\n"})
     told = {"cwd": str(notes), "transcript_path": session(project / "s.jsonl", began=notes)}
     hook(daemon, "claude-code", "SessionEnd", told=told, env=clients)
     until(lambda: archived(notes))

@@ -28,8 +28,7 @@ def root(tmp_path):
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_gitignore_keeps_nobody_waiting(daemon, root, name):
     workspace = daemon.add_notes(root, {})
-    (root / "clone" / ".gitignore").write_text(HOSTILE[name])
-    (root / "clone" / "a" / "fresh.md").write_text("Hidden.\n")
+    folder_of(root, {"clone/.gitignore": HOSTILE[name], "clone/a/fresh.md": "Hidden.\n"})
     slowest_s = 0.0
     with daemon.client() as client:
         for _ in range(100):

@@ -16,8 +16,7 @@ SETTINGS = {"name": "tiny-e5", "license": "MIT", "cosine_zero": 0, "cosine_scale
 def install(site: Path, name: str = "multilingual") -> None:
     """Install a package with the shipped model's files, as pip would."""
     package = site / "tiny_model"
-    package.mkdir(parents=True)
-    (package / "__init__.py").write_text("raise RuntimeError('no code of a model runs')\n")
+    folder_of(package, {"__init__.py": "raise RuntimeError('no code of a model runs')\n"})
     for file in ("model.onnx", "tokenizer.json"):
         (package / file).symlink_to(FOLDER / file)
     (package / "memd.json").write_text(json.dumps(SETTINGS))

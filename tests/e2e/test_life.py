@@ -110,8 +110,7 @@ def test_without_a_model_search_goes_on_by_keyword_and_says_so(unstarted, tmp_pa
 
 
 def test_a_workspace_without_a_provider_is_ready_and_complete(daemon, root):
-    (root / "memory").mkdir()
-    (root / "memory" / "config.toml").write_text('provider = "none"\n')
+    folder_of(root, {"memory/config.toml": 'provider = "none"\n'})
     assert daemon.memctl("init", str(root)).returncode == 0
     complete = {"state": "ready", "chunks": 1, "vectors": 0, "pending": 0}
     for _ in range(2):

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from daemon_process import folder_of
 
 from memctl import exits
 from memctl.client import RpcError
@@ -24,10 +25,7 @@ NOTES = {
 @pytest.fixture
 def vault(daemon, tmp_path):
     """A workspace of notes that link to each other."""
-    root = tmp_path / "vault"
-    for path, text in NOTES.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text)
+    root = folder_of(tmp_path / "vault", NOTES)
     (root / "a.pdf").write_bytes(b"%PDF")
     daemon.add(root)
     return daemon, root

@@ -1,6 +1,7 @@
 """Links of notes in answers: Obsidian's in the text, and what an entry says it is related to."""
 
 import pytest
+from daemon_process import folder_of
 
 from memctl import exits
 from memctl.client import RpcError
@@ -18,10 +19,7 @@ NOTES = {
 
 @pytest.fixture
 def vault(daemon, tmp_path):
-    root = tmp_path / "vault"
-    for path, text in NOTES.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text)
+    root = folder_of(tmp_path / "vault", NOTES)
     daemon.add(root)
     return daemon, root
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from daemon_process import Daemon, until
+from daemon_process import Daemon, folder_of, until
 from patience import PATIENCE, ran
 
 import memctl
@@ -60,8 +60,7 @@ class Installation:
 
     def workspace(self, root: Path) -> str:
         """Make a workspace with a note, by its memctl, which starts the daemon."""
-        root.mkdir()
-        (root / "port.md").write_text(NOTE)
+        folder_of(root, {"port.md": NOTE})
         for words in (("init", str(root)), ("index", "-w", str(root))):
             done = self.memctl(*words)
             assert done.returncode == 0, done.stderr

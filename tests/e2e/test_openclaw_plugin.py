@@ -7,7 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from daemon_process import Daemon, until
+from daemon_process import Daemon, folder_of, until
 from patience import ran
 
 import memctl.agents
@@ -109,8 +109,7 @@ def root(tmp_path):
     """A folder with notes that no daemon knows yet."""
     root = tmp_path / "claw"
     (root / "memory").mkdir(parents=True)
-    (root / "port.md").write_text(NOTE)
-    (root / "MEMORY.md").write_text("".join(f"Line {number}\n" for number in range(1, 501)))
+    folder_of(root, {"port.md": NOTE, "MEMORY.md": "".join(f"Line {number}\n" for number in range(1, 501))})
     return root
 
 

@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from daemon_process import Daemon, until
+from daemon_process import Daemon, folder_of, until
 
 from memctl import exits
 
@@ -21,8 +21,7 @@ def notes(unstarted: Daemon, tmp_path: Path) -> Path:
     disk, root = tmp_path / "disk", tmp_path / "notes"
     disk.mkdir()
     root.mkdir()
-    (disk / "heron.md").write_text("# Heron\n\nA grey bird.\n")
-    (disk / "otter.md").write_text("# Otter\n\nIt slides.\n")
+    folder_of(disk, {"heron.md": "# Heron\n\nA grey bird.\n", "otter.md": "# Otter\n\nIt slides.\n"})
     begin(unstarted, root)
     return root
 

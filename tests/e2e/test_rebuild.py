@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from daemon_process import Daemon, until
+from daemon_process import Daemon, folder_of, until
 from killed_at_a_call import DEADLY
 from model_server import ModelServer
 from patience import PATIENCE, ran
@@ -60,9 +60,7 @@ def test_the_old_index_answers_while_the_new_one_is_made(hanging):
 
 def test_the_log_names_each_index_that_is_made(daemon, tmp_path):
     root = tmp_path / "notes"
-    (root / "memory").mkdir(parents=True)
-    (root / "memory/config.toml").write_text('provider = "none"\n')
-    (root / "heron.md").write_text("# Heron\n\nBy the weir.\n")
+    folder_of(root, {"memory/config.toml": 'provider = "none"\n', "heron.md": "# Heron\n\nBy the weir.\n"})
     place = daemon.add(root)
     until(lambda: "index_complete" in daemon.log())  # written a moment after who waits is told
     (root / "otter.md").write_text("# Otter\n\nIt slides.\n")

@@ -25,9 +25,7 @@ def two(daemon: Daemon, tmp_path: Path) -> tuple[Daemon, Path, Path]:
         ("work", "heron heron heron\n"),
         ("private", "A heron, an otter, a badger and a weir.\n"),
     ):
-        root = tmp_path / name
-        (root / "birds").mkdir(parents=True)
-        (root / "birds" / "heron.md").write_text(text)
+        root = folder_of(tmp_path / name, {"birds/heron.md": text})
         daemon.add(root)
         roots.append(root)
     return daemon, roots[0], roots[1]

@@ -52,8 +52,7 @@ def test_a_daemon_of_any_shell_answers_every_other_one(unstarted: Daemon, latin:
         if not (latin / "de_DE").exists():
             pytest.skip("localedef or its sources are not installed")
         variables["LOCPATH"] = str(latin)
-    (home / "x").mkdir()
-    (home / "x" / "structlog.py").write_text(DECOY)
+    folder_of(home, {"x/structlog.py": DECOY})
     root = folder_of(home / "büro")
     (root / OWL).write_text("# Kauz\n\nA little owl.\n")
     (home / ".env").write_text("MEMD_SOCKET=/nowhere\n")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from daemon_process import Daemon, hurried, until
+from daemon_process import Daemon, folder_of, hurried, until
 from patience import PATIENCE
 from slow_disk import SlowDisk
 
@@ -98,9 +98,7 @@ def test_sidecars_on_a_disk_that_hangs_hold_up_no_other_workspace(unstarted, tmp
     deadline = hurried("memd.workspace.disk.Disk.run.__kwdefaults__['deadline_s'] = 3.0")
     unstarted.start(under=deadline, **disk.environment)
     quick = unstarted.add_notes(tmp_path / "quick", {"heron.md": "A heron.\n"})
-    (hung / "memory").mkdir(parents=True)
-    (hung / "memory" / "config.toml").write_text("sidecars = true\n")
-    (hung / "bittern.md").write_text("A bittern.\n")
+    folder_of(hung, {"memory/config.toml": "sidecars = true\n", "bittern.md": "A bittern.\n"})
     unstarted.add(hung)
     until(lambda: list(hung.rglob("*.vec")))
     # The watch is through with the new sidecar when it is with this note, which gets none.
@@ -132,8 +130,7 @@ def test_a_disk_that_is_only_slow_is_asked_for_sidecars(unstarted, tmp_path):
     root = tmp_path / "slow"
     disk = SlowDisk(tmp_path, root / "memory")
     unstarted.start(under=["env"], **disk.environment)
-    (root / "memory").mkdir(parents=True)
-    (root / "memory" / "config.toml").write_text("sidecars = true\n")
+    folder_of(root, {"memory/config.toml": "sidecars = true\n"})
     for bird in ("heron", "bittern", "crane"):
         (root / f"{bird}.md").write_text(f"A {bird}.\n")
     workspace = unstarted.add(root)

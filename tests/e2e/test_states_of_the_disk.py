@@ -43,8 +43,7 @@ def _runtime(daemon: Daemon) -> Path:
 
 
 def _as_folder(path: Path) -> Path:
-    path.mkdir()
-    (path / "kept").write_text("somebody's\n")
+    folder_of(path, {"kept": "somebody's\n"})
     return path
 
 

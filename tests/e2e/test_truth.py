@@ -57,8 +57,7 @@ def test_a_search_with_sync_sees_every_file_that_was_closed_before_it(daemon, ro
     workspace = daemon.add(root)
     for round_ in range(many(60)):
         folder = root / f"new{round_ // 3}" / "deep" if round_ % 3 == 0 else root
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"round{round_}.md").write_text(f"The quokka{round_}x smiles.\n")
+        folder_of(folder, {f"round{round_}.md": f"The quokka{round_}x smiles.\n"})
         answer = daemon.call(
             "search", query=f"quokka{round_}x", workspace=workspace, mode="keyword", sync=True
         )
@@ -142,10 +141,9 @@ def test_a_sync_reads_what_is_still_being_written(daemon, root):
 
 def test_while_the_folder_is_away_answers_go_on_and_nothing_is_forgotten(daemon, root, tmp_path):
     """Nor by a start without it or with an empty mount point: it comes back with its own rules."""
-    (root / "memory").mkdir()
-    (root / "memory/config.toml").write_text('ignore = ["private/"]\n')
-    (root / "private").mkdir()
-    (root / "private/diary.md").write_text("The quokka smiles.\n")
+    folder_of(
+        root, {"memory/config.toml": 'ignore = ["private/"]\n', "private/diary.md": "The quokka smiles.\n"}
+    )
     workspace, away = daemon.add(root), tmp_path / "unmounted"
     before = matrices(daemon)
     root.rename(away)

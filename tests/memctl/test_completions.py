@@ -10,6 +10,7 @@ import subprocess
 import time
 
 import pytest
+from daemon_process import folder_of
 from patience import PATIENCE, ran
 from tests_support import many
 
@@ -65,10 +66,7 @@ def scripts(tmp_path_factory):
 def files(tmp_path, monkeypatch):
     """A current folder with a folder and files, some of names that a shell could take for more."""
     (tmp_path / "notes and *").mkdir()
-    (tmp_path / "note.md").write_text("")
-    (tmp_path / "nota bene $HOME.md").write_text("")
-    (tmp_path / "x: y.md").write_text("")
-    (tmp_path / "a=b@c.md").write_text("")
+    folder_of(tmp_path, {"note.md": "", "nota bene $HOME.md": "", "x: y.md": "", "a=b@c.md": ""})
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

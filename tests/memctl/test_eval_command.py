@@ -376,8 +376,7 @@ def test_without_a_daemon_it_works_and_starts_none(daemon, of_headings):
 
 def test_a_folder_that_is_not_registered_is_no_workspace(daemon, tmp_path):
     """As for every command: it may have come with a clone, and nobody has said that it may be read."""
-    (tmp_path / "memory").mkdir()
-    (tmp_path / "memory" / "config.toml").write_text("")
+    folder_of(tmp_path, {"memory/config.toml": ""})
     done = daemon.memctl("eval", cwd=tmp_path)
     assert done.returncode == exits.WORKSPACE
     assert "memctl init" in done.stderr

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from daemon_process import until
+from daemon_process import folder_of, until
 from patience import PATIENCE
 
 from memctl.agents import hooks
@@ -30,8 +30,7 @@ def listener(tmp_path):
 @pytest.fixture
 def hook(tmp_path):
     """A hook that asks about a note."""
-    (tmp_path / "memory").mkdir()
-    (tmp_path / "memory/config.toml").write_text("")
+    folder_of(tmp_path, {"memory/config.toml": ""})
     (tmp_path / "state/memd").mkdir(parents=True, mode=0o700)
     process = subprocess.Popen(
         [sys.executable, "-m", "memctl", "hook", "claude-code", "UserPromptSubmit"],

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from daemon_process import folder_of
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -267,9 +268,7 @@ def test_of_several_globs_any_is_sent(root):
 
 
 def test_of_several_workspaces_those_without_the_path_are_not_asked(root, tmp_path):
-    other = tmp_path / "log"
-    (other / "memory").mkdir(parents=True)
-    (other / "memory" / "config.toml").write_text("")
+    other = folder_of(tmp_path / "log", {"memory/config.toml": ""})
     both = [str(root), str(other)]
     assert relative_path.globs_of_each(["daily/*.md"], both) == [["daily/*.md"], None]
     assert relative_path.globs_of_each(["daily", "../log/x.md"], both) == [["daily"], ["x.md"]]
@@ -367,12 +366,7 @@ def test_the_uri_of_a_resource_is_no_path_of_this_folder(root):
 def root_of_workspaces(tmp_path, monkeypatch):
     """A folder that was initialised, with a note; nothing in the environment."""
     monkeypatch.delenv("MEMD_WORKSPACE", raising=False)
-    folder = tmp_path / "notes"
-    (folder / "memory").mkdir(parents=True)
-    (folder / "memory" / "config.toml").write_text("")
-    (folder / "daily").mkdir()
-    (folder / "daily" / "a.md").write_text("one\n")
-    return folder
+    return folder_of(tmp_path / "notes", {"memory/config.toml": "", "daily/a.md": "one\n"})
 
 
 def test_the_nearest_folder_above_that_was_initialised_is_the_workspace(root_of_workspaces, monkeypatch):
@@ -382,9 +376,7 @@ def test_the_nearest_folder_above_that_was_initialised_is_the_workspace(root_of_
 
 
 def test_an_inner_workspace_wins_over_an_outer_one(root_of_workspaces, monkeypatch):
-    inner = root_of_workspaces / "daily" / "project"
-    (inner / "memory").mkdir(parents=True)
-    (inner / "memory" / "config.toml").write_text("")
+    inner = folder_of(root_of_workspaces / "daily" / "project", {"memory/config.toml": ""})
     monkeypatch.chdir(inner)
     assert workspaces.find(None) == str(inner)
 
@@ -447,8 +439,7 @@ def test_a_deleted_current_folder_is_told_as_such(tmp_path, monkeypatch):
 def test_a_folder_whose_name_is_no_text_is_refused(tmp_path, monkeypatch):
     """The wire is UTF-8: the name is shown escaped."""
     folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9"))
-    (folder / "memory").mkdir(parents=True)
-    (folder / "memory" / "config.toml").write_text("")
+    folder_of(folder, {"memory/config.toml": ""})
     monkeypatch.delenv("MEMD_WORKSPACE", raising=False)
     monkeypatch.chdir(folder)
     with pytest.raises(CommandError, match="not UTF-8"):
