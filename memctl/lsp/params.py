@@ -5,13 +5,20 @@ from typing import Any
 
 from memctl.jsonrpc import INVALID_PARAMS, JsonRpcError
 
-Shape = type | dict[str, Any] | list[Any]  # a list has one shape, that of its elements
+# A list has one shape, that of its elements; what is behind a key with "?" may be missing or null.
+Shape = type | dict[str, Any] | list[Any]
 
 _POSITION: Shape = {"line": int, "character": int}
 _DOCUMENT: dict[str, Shape] = {"textDocument": {"uri": str}}
 _PLACE = _DOCUMENT | {"position": _POSITION}
 _RANGE = _DOCUMENT | {"range": {"start": _POSITION, "end": _POSITION}}
 _SHAPES: dict[str, Shape] = {
+    "initialize": {
+        "workspaceFolders?": [{"uri": str}],
+        "rootUri?": str,
+        "clientInfo?": dict,
+        "capabilities?": {"general?": {"positionEncodings?": [str]}},
+    },
     "textDocument/documentSymbol": _DOCUMENT,
     "textDocument/documentLink": _DOCUMENT,
     "textDocument/completion": _PLACE,
@@ -42,7 +49,12 @@ def _wrong(value: Any, shape: Shape, place: str) -> str:
         return f"{place} must be {'an integer from 0 on' if kind is int else kind.__name__}"
     inner: Iterable[tuple[Any, Shape, str]] = ()
     if isinstance(shape, dict):
-        inner = ((value.get(key), below, f"{place}.{key}") for key, below in shape.items())
+        named = ((key.removesuffix("?"), key.endswith("?"), below) for key, below in shape.items())
+        inner = (
+            (value.get(key), below, f"{place}.{key}")
+            for key, may_miss, below in named
+            if not (may_miss and value.get(key) is None)
+        )
     elif isinstance(shape, list):
         inner = ((one, shape[0], f"{place}[{at}]") for at, one in enumerate(value))
     return next(filter(None, (_wrong(*one) for one in inner)), "")
