@@ -118,7 +118,7 @@ def absolute(path: str) -> str:
     try:
         full.encode()
     except UnicodeEncodeError:
-        raise CommandError(f"the path {full!a} is not UTF-8: rename the folder to use it") from None
+        raise CommandError(f"the path {full!a} is not UTF-8, as each note must be: rename it") from None
     return paths.as_on_disk(full)
 
 

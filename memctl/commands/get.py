@@ -9,12 +9,11 @@ from memctl.arguments import workspace_option
 from memctl.commands import common
 from memctl.exits import CommandError
 from memctl.output import caveats
-from memctl.text import any_text
 
 
 def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "source", type=any_text, metavar="PATH[:LINE[-LINE]]",
+        "source", metavar="PATH[:LINE[-LINE]]",
         help="from the current folder, as search prints it; or the note's title",
     )  # fmt: skip
     workspace_option(parser)

@@ -9,14 +9,14 @@ from memctl.codes import NO_NOTE
 from memctl.commands import common
 from memctl.exits import CommandError
 from memctl.relative_path import shown
-from memctl.text import any_text, one_line
+from memctl.text import one_line
 
 LINKS_A_PAGE = 1000  # the most that memd gives
 
 
 def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "source", nargs="?", type=any_text, metavar="PATH",
+        "source", nargs="?", metavar="PATH",
         help="a note, from the current folder, or its title",
     )  # fmt: skip
     workspace_option(parser)

@@ -13,14 +13,14 @@ from memctl.commands import common
 from memctl.exits import CommandError
 from memctl.output.status import counted
 from memctl.relative_path import shown
-from memctl.text import any_text, one_line
+from memctl.text import one_line
 
 PAGE = 1000  # files in one answer, the daemon's limit
 
 
 def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "paths", nargs="*", type=any_text, metavar="PATH",
+        "paths", nargs="*", metavar="PATH",
         help="files, folders or patterns, from the current folder (default: the current folder)",
     )  # fmt: skip
     source_options(parser.add_argument_group("filters"), without=("path",))

@@ -8,12 +8,11 @@ from memctl.commands import common
 from memctl.commands.get import place_of
 from memctl.commands.search import output_options, per_file, show_hits
 from memctl.output import hits
-from memctl.text import any_text
 
 
 def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "source", type=any_text, metavar="PATH[:LINE]",
+        "source", metavar="PATH[:LINE]",
         help="from the current folder, as search prints it; or the note's title",
     )  # fmt: skip
     workspace_option(parser)

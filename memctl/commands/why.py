@@ -14,12 +14,12 @@ from memctl.output import caveats
 from memctl.output.explain import labelled, listed, off, score_lines
 from memctl.output.marker import HEADING, Marker
 from memctl.relative_path import shown
-from memctl.text import any_text, one_line, wants_colour
+from memctl.text import one_line, wants_colour
 
 
 def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "source", type=any_text, metavar="PATH[:LINE]",
+        "source", metavar="PATH[:LINE]",
         help="the note, from the current folder, as search prints it",
     )  # fmt: skip
     parser.add_argument(

@@ -165,6 +165,13 @@ def test_lines_that_cannot_be_are_wrong_usage(root, capsys, lines, cure):
     assert cure in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("argv", [["get"], ["why"], ["similar"], ["links"], ["ls"]])
+def test_a_path_that_is_not_utf_8_is_told_to_be_renamed(root, capsys, argv):
+    words = ["x"] if argv == ["why"] else []
+    assert main([*argv, "caf\udce9.md", *words]) == exits.USAGE
+    assert "is not UTF-8, as each note must be: rename it" in capsys.readouterr().err
+
+
 def test_a_path_of_any_length_is_asked_for(peer):
     """A name that no file system takes is the daemon's to refuse, not a traceback."""
     daemon = peer(get={"text": "x"})
