@@ -5,7 +5,8 @@ it was found: the tightest span of the query's words, each weighted by its rarit
 phrase or of an identifier with punctuation count again if they are adjacent in the text, and once more if the
 punctuation is the same. The line of the span with the highest weight becomes the match line. Another form of
 a word has a little less weight than the word. A line that asks passes most of its weight to the next one,
-which may answer; code that follows is shown in place of the text before it.
+which may answer; code that follows is shown in place of the text before it. A chunk without a telling word of
+the query, found by its meaning, shows its first line that is no heading.
 """
 
 import re
@@ -80,7 +81,6 @@ class Wanted:
 
     words: frozenset[str]  # content words, and all words of phrases
     marked: frozenset[str]  # these, and the other forms of words
-    stop_words: frozenset[str]  # other words, used only if no content word occurs
     runs: tuple[str, ...]  # of spaceless scripts, in pairs of characters
     weights: Mapping[str, float]  # of words and runs
     phrases: tuple[Phrase, ...]
@@ -134,7 +134,6 @@ def wanted(query: Query, weights: Mapping[str, float]) -> Wanted:
     return Wanted(
         frozenset(content),
         frozenset(content.union(forms)),
-        frozenset(words.keys() - content - {""}),
         tuple(runs),
         weighed,
         some,
@@ -152,13 +151,14 @@ def snippet(text: str, start_line: int, query: Wanted, *, start_byte: int = 0) -
         start_byte: byte offset of the chunk in that line.
     """
     marks = _marks(text, query)
-    if not marks:
+    if not marks:  # found by its meaning: the first line that is no heading, as titles are shown beside it
         lines = text.split("\n")
-        some = [number for number, line in enumerate(lines) if line.strip()] or [0]
-        first = next((number for number in some if _says_something(lines[number])), some[0])
-        column = 1 if first else 1 + start_byte
-        whole = lines[first].rstrip("\r")
-        return Snippet(_window(text, 0), start_line + first, column, whole, 0.0, start_line)
+        told = (at for at, line in enumerate(lines) if _says_something(line) and not _HEADING.match(line))
+        some = (at for at, line in enumerate(lines) if line.strip())
+        first = next(told, None) or next(some, 0)
+        whole, at = lines[first].rstrip("\r"), sum(len(line) + 1 for line in lines[:first])
+        column, named = 1 if first else 1 + start_byte, start_line + first
+        return Snippet(_window(text, at), named, column, whole, 0.0, named)
     span = _tightest(text, marks)
     line_start, line = _best_line(text, span, marks)
     # Point at a phrase, otherwise at the first content word.
@@ -192,11 +192,7 @@ def _runs(piece: str) -> list[str]:
 
 def _marks(text: str, query: Wanted) -> list[_Mark]:
     """Return all occurrences of the query's words and phrases, in order."""
-    places = sorted(
-        _word_marks(text, query, query.marked)
-        or _inner_marks(text, query.words)
-        or _word_marks(text, query, query.stop_words)
-    )
+    places = sorted(_word_marks(text, query, query.marked) or _inner_marks(text, query.words))
     marks = [
         _Mark(at, at + len(word), query.forms.get(word, word), query.weights.get(word, 1.0))
         for at, word in places
@@ -480,7 +476,7 @@ def heading_at(view: View, chunk: StoredChunk, named: Snippet, query: Wanted) ->
 
     before = chunk.text.split("\n")[: max(named.match_line - chunk.start_line + 1, 0)]
     is_of_another = any(_HEADING.match(line) for line in before[1:])
-    is_by_heading = named.weight <= STOP_WORD_WEIGHT * len(query.stop_words) and has_word(chunk.heading)
+    is_by_heading = not named.weight and has_word(chunk.heading)
     if chunk.entry or not (is_of_another or is_by_heading):
         return chunk.heading, named
     trail: list[Heading] = []
