@@ -13,7 +13,7 @@ table is for the writing thread; methods that change it are called inside a tran
 from __future__ import annotations
 
 import struct
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
@@ -329,12 +329,13 @@ def spread(  # noqa: PLR0917 - of one arm
 
     *find* returns the *limit* best ids under a mask. `OF_SOURCE` counts, if that is more than *most*.
     """
+    share = max(most, OF_SOURCE)
     first = found = find(mask)
     held: list[Ids] = []
     while len(found) == limit:  # otherwise nothing else is left that could come in
         sources = columns.source[found]
-        each, counts = np.unique(sources, return_counts=True)
-        full = [found[sources == one][: max(most, OF_SOURCE)] for one in each[counts > max(most, OF_SOURCE)]]
+        crowded = [one for one, count in Counter(sources.tolist()).items() if count > share]
+        full = [found[sources == one][:share] for one in crowded]
         if not full:
             break
         held += full
