@@ -177,9 +177,9 @@ def items(value: object) -> list[object]:
 
 
 def blocks(content: object) -> list[dict[str, object]]:
-    """Return the blocks of a content; a text is one."""
+    """Return the blocks of a content; a text is one, and so is one that stands in no list."""
     listed = [{"type": "text", "text": content}] if isinstance(content, str) else items(content)
-    return list(map(fields, listed))
+    return list(map(fields, listed or [content] * isinstance(content, dict)))
 
 
 def joined(content: object) -> str:

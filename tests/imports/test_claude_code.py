@@ -69,6 +69,7 @@ def test_tools_and_thinking_are_kept_only_when_asked_for(workspace):
     [
         (typed("plain words"), "plain words"),
         (typed([{"type": "text", "text": "in a block"}]), "in a block"),
+        (typed({"type": "text", "text": "in no list"}), "in no list"),
         (typed("<command-name>/review</command-name>\n<command-args>it</command-args>"), "/review it"),
         (typed("words<system-reminder>\nnoise\n</system-reminder>"), "words"),
         (typed("<bash-input>git status</bash-input>"), "! git status"),
