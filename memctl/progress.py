@@ -1,5 +1,7 @@
 """Progress of an index, an import or a download, on stderr: a bar on a terminal, otherwise lines."""
 
+import os
+import signal
 import sys
 import time
 from typing import Any, Self
@@ -49,6 +51,8 @@ class Progress:
                 columns = (text, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
                 self._bar = Bar(*columns, console=Console(stderr=True), transient=True)
                 self._task = self._bar.add_task(stage, total=None)
+                for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+                    signal.signal(number, _end)
                 self._bar.start()
             # With an unknown total, the bar pulses instead of showing 0 %.
             self._bar.update(self._task, description=stage, completed=done, total=total or None)
@@ -76,3 +80,10 @@ class Progress:
         from memctl.text import about  # most commands show no progress
 
         return f", about {about((now_s - since_s) / (done - first) * (total - done))} left"
+
+
+def _end(number: int, _frame: object) -> None:
+    """End by a signal as without a handler, but with the cursor that the bar hides."""
+    os.write(2, b"\x1b[?25h")
+    signal.signal(number, signal.SIG_DFL)
+    signal.raise_signal(number)
