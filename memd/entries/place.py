@@ -143,9 +143,9 @@ def take_away(root: Path, folder: str, name: str, check: Callable[[bytes], None]
                 _read(topic, name, shown)
                 os.unlink(name, dir_fd=topic)
             else:
-                # The file is read twice. Between a check of a name and its
-                # unlink another file may be saved under it, so the file is first renamed to a name that no
-                # other program uses: then the bytes that are checked are those deleted.
+                # The file is read twice. Between a check of a name and its unlink another file may be
+                # saved under it, so the file is first renamed to a name that no other program uses: then
+                # the bytes that are checked are those deleted.
                 check(_read(topic, name, shown))
                 aside = f".memd-forget-{secrets.token_hex(8)}-{name}"
                 os.rename(name, aside, src_dir_fd=topic, dst_dir_fd=topic)
