@@ -184,9 +184,9 @@ CLOSE_S = 5.0
 # Of one thread, after which freed memory is returned when no more wait. Not after each save: it takes 1 to
 # 3 ms, and the next text must ask the system for the memory again. Arbitrary otherwise.
 MANY_PIECES = 16
-# Of threads that embed notes: lower priority than interactive work, as the process that parses long notes. At
-# 10, a busy machine gives them so little time that one stalls while it holds the GIL, and stalls a ping with
-# it.
+# Of threads that embed notes, beyond the daemon's: lower priority than interactive work, as the process that
+# parses long notes. At 10, a busy machine gives them so little time that one stalls while it holds the GIL,
+# and stalls a ping with it.
 NOTES_NICENESS = 5
 SLOW = "The model did not embed the query in time: it is busy, or too slow for this machine."
 
@@ -335,7 +335,7 @@ class EmbeddingQueue(Keeper):
         done_count = 0  # since memory was returned
         while (work := self._next(*queues)) is not None:
             embedder = self.embedder_or_none() if work.is_bulk else None
-            if embedder is not None and not embedder.remote and _step_back():
+            if len(queues) > 1 and embedder is not None and not embedder.remote and _step_back():
                 # For good: a thread cannot raise its priority again, and no query waits for a local model.
                 queues = (self._documents,)
             self._do(work)
@@ -419,7 +419,7 @@ def _step_back() -> bool:
     if sys.platform != "linux":  # other systems have priorities of processes only
         return False
     try:
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NOTES_NICENESS)
+        os.nice(NOTES_NICENESS)
     except OSError:  # a service may lack the permission
         return False
     return True

@@ -188,7 +188,7 @@ class Publisher:
     def _run(self) -> None:
         if sys.platform == "linux":  # of this thread; elsewhere of the whole process
             with suppress(OSError):  # a service may lack the permission
-                os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
+                os.nice(NICENESS)
         failures, is_idle, pause_s = 0, False, 0.0
         while not self._stop.wait(pause_s):  # though commits wake the thread meanwhile
             self.wake.clear()
