@@ -235,7 +235,7 @@ def leading_time(text: str) -> Time | None:
     )
     weekday, _, rest = plain.partition(" ")
     is_weekday = len(weekday) > 1 and any(name.startswith(weekday.strip(".,")) for name in known.weekdays)
-    for one in (plain, rest) if is_weekday else (plain,):
+    for one in (plain, rest.lstrip()) if is_weekday else (plain,):
         if match := known.form.match(one):
             said = {name.rstrip("0123456789"): value for name, value in match.groupdict().items() if value}
             if said.get("year", "").isdecimal() and {"month", "name", "week", "quarter"} & said.keys():
@@ -281,10 +281,13 @@ def _named(  # noqa: PLR0911 - a line for each form
             return [Time(day_then, day_then)]
         one = _period(known.months[name], 1, day, year, today, is_last=is_last)
         first, last = (int(said.get(end, day)) for end in ("from", "until"))
+        if first > last:
+            raise ValueError(text)
         return [
             replace(one, first=one.first.replace(day=first), last=one.last.replace(day=last)) if day else one
         ]
-    if month := int(said.get("month", 0)):
+    if "month" in said:
+        month = int(said["month"])
         if "sign" in said and month != day:  # the month may come first
             month, day = (day, month) if month > _LAST_MONTH else (month, day)
             if day <= _LAST_MONTH:
@@ -433,7 +436,7 @@ def _form(
         rf"(?<![./-]){year.format(2)}-(?P<month2>\d\d)(?![\w/-])",
         (
             r"(?<![./-])(?P<day3>\d\d?)(?:(?P<sign3>[-/])|\.\s?)(?P<month3>\d\d?)(?(sign3)(?P=sign3)|\.\s?)"
-            rf"{year.format(3)}(?![/-])"
+            rf"{year.format(3)}(?![/-]|\.\d)"
         ),
         (
             rf"(?:{number.format('from4')}\.?\s?(?:[-\u2013]|to)\s?)?{day.format(4)}\s+{of}"

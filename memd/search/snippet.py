@@ -14,7 +14,7 @@ import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import chain, islice
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -45,6 +45,7 @@ _QUIET = re.compile(
 # Opens code; without words behind it, it may close it.
 _FENCE = re.compile(r"(?:[ \t>]|[-*+] |\d{1,9}[.)] )*(`{3,}|~{3,})[ \t]*([^\s`]{0,20})[^`]*")
 _HEADING = re.compile(r" {0,3}(?:#{1,6}(?:\s|$)|[=-]+\s*$)")  # or the line below one
+_IN_BLOCK = re.compile(r"[ \t]*(?:[-*+>|]|\d{1,9}[.)]\s)| {4}|\t")
 _ASKS = re.compile(r"[?\uff1f][\s*_\"'\u201d\u2019)\]]*$")
 # In conversations the line with all the words of a question is often the other's question.
 ASKED_SHARE = 0.7
@@ -153,9 +154,10 @@ def snippet(text: str, start_line: int, query: Wanted, *, start_byte: int = 0) -
     marks = _marks(text, query)
     if not marks:  # found by its meaning: the first line that is no heading, as titles are shown beside it
         lines = text.split("\n")
-        told = (at for at, line in enumerate(lines) if _says_something(line) and not _HEADING.match(line))
+        says = [at for at, line in enumerate(lines) if _says_something(line)]
+        told = (at for at in says if not (_HEADING.match(lines[at]) or _is_underlined(lines, at)))
         some = (at for at, line in enumerate(lines) if line.strip())
-        first = next(told, None) or next(some, 0)
+        first = next(chain(told, says, some), 0)
         whole, at = lines[first].rstrip("\r"), sum(len(line) + 1 for line in lines[:first])
         column, named = 1 if first else 1 + start_byte, start_line + first
         return Snippet(_window(text, at), named, column, whole, 0.0, named)
@@ -219,6 +221,12 @@ def _marks(text: str, query: Wanted) -> list[_Mark]:
 def _says_something(line: str) -> bool:
     """Return whether a line is more than markup, a picture or a rule."""
     return any(map(str.isalnum, _QUIET.sub("", line)))
+
+
+def _is_underlined(lines: Sequence[str], at: int) -> bool:
+    """Return whether a line is a heading by the line below it: not in a list, a quote or a table."""
+    below = lines[at + 1] if at + 1 < len(lines) else ""
+    return bool(_HEADING.match(below)) and "#" not in below and not _IN_BLOCK.match(lines[at])
 
 
 def _word_marks(text: str, query: Wanted, words: frozenset[str]) -> list[tuple[int, str]]:

@@ -206,6 +206,7 @@ def test_a_time_without_its_year_is_the_last_one_and_that_of_other_years(text, f
         "what may 8 people do", "at least 8 may fail", "the first quarter",
         "in the first quarter of a game", "29 Feb 2023", "20231308",
         "RFC 2026", "CVE-2021-44228", "v2.0.2021", "port 2049", "$2023", "31 June", "week 3", "1066",
+        "1.2.2026.1", "0.0.2024", "2024-00", "30-2 May 2024",
         "in 2020, 2021, 2022, 2023 and 2024", "yesterday " * 101, "",
     ],
 )  # fmt: skip

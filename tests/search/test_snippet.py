@@ -97,6 +97,9 @@ def test_a_rare_word_says_more_than_common_ones():
         ("org example\nSee https://example.org/heron\n", "https://example.org/heron", 2, 5),
         ("---\n\n<br>\n\n![a b](c.png)\n\n```sh\nls -l\n```\n", "absent", 8, 1),
         ("---\n***\n", "absent", 1, 1),
+        ("---\n\n# A rule\n", "absent", 3, 1),
+        ("A rule\r\n======\r\n\r\nNothing.\r\n", "absent", 4, 1),
+        ("- one\n---\ntwo\n", "absent", 1, 1),
         ("* * *\n| --- | --- |\n| one | two |\n", "absent", 3, 1),
     ],
 )
