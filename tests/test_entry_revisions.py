@@ -205,6 +205,7 @@ def test_an_entry_is_found_by_its_id(root):
     assert find_entry(root, "abcdef9") == second.path
     with pytest.raises(InvalidError, match="the whole id"):
         find_entry(root, "abcdef")
+    (root / second.path).with_name("how.md").write_text("An entry begins so:\n\n---\nid: '012345'\n---\n")
     for unknown in ("abcdef5", "012345"):
         with pytest.raises(NotFoundError):
             find_entry(root, unknown)

@@ -305,7 +305,8 @@ def hash_of(raw: bytes) -> str:
 
 def id_of(raw: bytes) -> str:
     """Return the id in the front matter of an entry, even if the entry was changed; "" if there is none."""
-    found = _ID.search(raw.partition(b"\n---\n")[0] + b"\n")
+    has_front = raw.startswith((b"---\n", b"\xef\xbb\xbf---\n"))  # a note may quote an entry
+    found = _ID.search(raw.partition(b"\n---\n")[0] + b"\n") if has_front else None
     return found[1].decode() if found else ""
 
 
