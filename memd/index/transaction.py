@@ -118,6 +118,7 @@ class Transaction:
         source_id, _ = self._writer.source(path) or (0, False)
         source, day = self._writer.source_of(source_id), calendar_day(stamp.mtime_ns)
         if source.day_of == "changed" and source.day != day:
+            self.touched.update(self._writer.privacy([source_id]))
             self._writer.run("UPDATE sources SET day = ? WHERE id = ?", (day.isoformat(), source_id))
             self.sources_put[source_id] = replace(source, day=day)
             self._note_for_store(path)

@@ -1,3 +1,4 @@
+import os
 import re
 
 import pytest
@@ -220,3 +221,7 @@ def test_an_agents_generation_is_that_of_the_last_commit_that_it_sees(notes):
     assert seen == newest
     notes.save({"pay.md": NOTES["pay.md"]}, embed=False)
     assert generations() == (newest + 1, newest + 1), "it became private, which agents see"
+    for path, seen in (("pay.md", newest + 1), ("weir.md", newest + 3)):
+        os.utime(notes.root / path, (1_600_000_000, 1_600_000_000))
+        notes.indexer.apply([path])
+        assert generations()[0] == seen, path
