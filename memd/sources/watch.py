@@ -138,6 +138,8 @@ class Watchers:
             stopped.cancel()
             watched.ended.set()
             self._roots.remove(watched)
+            for number, other in enumerate(self._roots):  # one that is scanned may now be watched
+                other.number = number
             self._ending = [one for one in (*self._ending, thread) if one.is_alive()]
 
     def close(self) -> None:
@@ -250,7 +252,7 @@ class _Root:
         self, root: Path, enters: Callable[[str], bool], tell: Callable[[], None], number: int, step_ms: int
     ) -> None:
         self.root = root
-        self.number = number  # how many others were watched before it
+        self.number = number  # how many others are watched before it
         self.step_ms = step_ms
         self.ended = threading.Event()  # whether its thread is to end
         self.real = str(root)

@@ -28,14 +28,15 @@ async def test_the_first_hint_is_to_look_through_everything(root):
 
 
 async def test_half_of_the_instances_of_inotify_are_left_to_other_programs(root, tmp_path, monkeypatch):
-    """The root that has none is scanned, and told why."""
+    """The root that has none is scanned, and told why, until another is watched no more."""
     monkeypatch.setattr(watch, "most_instances", lambda: 2)
     (tmp_path / "other").mkdir()
     async with armed(root) as first:
         other = Watched(tmp_path / "other", watchers=first.watcher)
         await other.until(lambda seen: seen)
         assert (other.seen[0].polling, "max_user_instances" in other.seen[0].trouble) == (True, True)
-        await other.end()
+    await other.until(lambda seen: not seen[-1].polling)
+    await other.end()
 
 
 async def test_saved_renamed_and_deleted_files_are_named(root):
