@@ -154,9 +154,10 @@ def snippet(text: str, start_line: int, query: Wanted, *, start_byte: int = 0) -
     marks = _marks(text, query)
     if not marks:  # found by its meaning: the first line that is no heading, as titles are shown beside it
         lines = text.split("\n")
-        says = [at for at, line in enumerate(lines) if _says_something(line)]
-        told = (at for at in says if not (_HEADING.match(lines[at]) or _is_underlined(lines, at)))
-        some = (at for at, line in enumerate(lines) if line.strip())
+        every = range(len(lines))
+        told = (at for at in every if not _is_heading(lines, at) and _says_something(lines[at]))
+        says = (at for at in every if _says_something(lines[at]))
+        some = (at for at in every if lines[at].strip())
         first = next(chain(told, says, some), 0)
         whole, at = lines[first].rstrip("\r"), sum(len(line) + 1 for line in lines[:first])
         column, named = 1 if first else 1 + start_byte, start_line + first
@@ -223,8 +224,10 @@ def _says_something(line: str) -> bool:
     return any(map(str.isalnum, _QUIET.sub("", line)))
 
 
-def _is_underlined(lines: Sequence[str], at: int) -> bool:
-    """Return whether a line is a heading by the line below it: not in a list, a quote or a table."""
+def _is_heading(lines: Sequence[str], at: int) -> bool:
+    """Return whether a line is a heading, or one by the line below it: not in a list, a quote or a table."""
+    if _HEADING.match(lines[at]):
+        return True
     below = lines[at + 1] if at + 1 < len(lines) else ""
     return bool(_HEADING.match(below)) and "#" not in below and not _IN_BLOCK.match(lines[at])
 
