@@ -111,8 +111,9 @@ def _said_as_yaml(lines: Sequence[str]) -> bool | None:
 
 def _said_by_a_line(lines: Sequence[str]) -> bool:
     """Return whether a line of text that is not YAML says `private`, at any depth."""
+    is_prose = bool(lines) and not lines[0].strip()  # between two thematic breaks: its code is an example
     for line in _plain("\n".join(lines)).split("\n"):
-        if _CODE.match(line):
+        if is_prose and _CODE.match(line):
             return False
         found = _KEY.match(line) or _KEY_IN_MAP.search(line[line.find("{") :])
         if _KEY_ALONE.fullmatch(line) or (found and not _is_no(found[1])):

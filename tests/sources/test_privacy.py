@@ -71,6 +71,7 @@ SPELLED = [
 ]
 # What is no YAML, or not as a whole, and says it to whoever reads it.
 BROKEN = [
+    "title: x\n```\nprivate: true",
     "private：true", "private = true", "private:\ttrue", "\tprivate: true",
     "title: Pay: round\n  private: true", "title: Pay: round\n{title: Pay, private: true",
     "title: [broken\n'private': yes", "title: [broken\n? private\n: true",
