@@ -190,10 +190,11 @@ def _rest(pattern: str, root: str) -> list[str] | None:
         for place in places:
             at = place
             while at < len(tokens) and tokens[at][0] == "*":
-                # Above the root, "*" matches one name, as in a shell.
+                # Above the root, "*" and other signs match in one name, as in a shell.
                 following |= {at} if character != "/" or tokens[at] != "*" else set()
                 at += 1
-            if at < len(tokens) and fnmatchcase(character, tokens[at]):
+            token = tokens[at] if at < len(tokens) else ""
+            if token == character or (character != "/" and fnmatchcase(character, token)):
                 following.add(at + 1)
             if at == len(tokens) and character == "/":  # it matches a folder above, or the root itself
                 return []

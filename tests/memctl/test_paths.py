@@ -284,6 +284,7 @@ NAMES = st.text("ab[", min_size=1, max_size=4)
 
 @given(above=SIGNS, below=SIGNS, root=NAMES, name=NAMES)
 @example("?[", "]?", "[", "[")
+@example("???[", "[]", "[", "[[")
 def test_a_glob_and_what_is_left_of_it_match_the_same_paths(above, below, root, name):
     """What remains behind the root matches a name exactly where the whole matches root and name."""
     left = relative_path._rest(f"/{above}/{below}", f"/{root}") or []
