@@ -133,7 +133,6 @@ _BEFORE: Final = frozenset({"before", "until", "till", "by"})
 _TO: Final = re.compile("[\\s,]*(?:[-\u2013]|to|through|until|till|(and))\\s*")
 _VERB: Final = re.compile(r"(?:\d+\s+)?(?:may|march)(?:\s+\d+)?")  # "what may 8 people do"
 _WORD: Final = re.compile(r"[^\W\d_]+")
-_YEAR: Final = re.compile(r"(?:19|20)\d\d")
 _NUMBER: Final = re.compile(r"\d{4}|q[1-4]")
 _MARK: Final = re.compile("\\d ?[\u5e74\u6708\ub144\uc6d4]")  # year and month in Chinese, Japanese, Korean
 _BEGINS: Final = re.compile(r"(?:^|[.!?:\n])[\W_]*$")
@@ -229,10 +228,8 @@ def leading_time(text: str) -> Time | None:
 
     None: it begins with none that has a year. A year alone or a season says less than the day of a file.
     """
-    known, plain = (
-        _known(ALL_LANGUAGES),
-        _plain(text[:MAX_LEADING_CHARS]).lower().replace("_", " ").lstrip("[\"' "),
-    )
+    known = _known(ALL_LANGUAGES)
+    plain = _plain(text[:MAX_LEADING_CHARS]).lower().replace("_", " ").lstrip("[\"' ")
     weekday, _, rest = plain.partition(" ")
     is_weekday = len(weekday) > 1 and any(name.startswith(weekday.strip(".,")) for name in known.weekdays)
     for one in (plain, rest.lstrip()) if is_weekday else (plain,):

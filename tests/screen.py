@@ -1,5 +1,6 @@
 """A terminal for tests: a tmux server of its own with a shell in it."""
 
+import os
 import subprocess
 import time
 
@@ -59,3 +60,15 @@ class Screen:
             env=self._environment, capture_output=True, text=True, check=True,
         )  # fmt: skip
         return done.stdout
+
+
+def drawn_on(controller):
+    """Return all that is drawn on a pseudo-terminal until its other side is closed; close it."""
+    drawn = b""
+    try:
+        while part := os.read(controller, 65536):
+            drawn += part
+    except OSError:  # EIO: there is no other side any more
+        pass
+    os.close(controller)
+    return drawn

@@ -277,18 +277,16 @@ def checked_source(text: EntryText) -> dict[str, str]:
     if not text.content.strip():
         raise InvalidError("content is empty. State the fact in it; the title is only its name")
     if not text.force:
-        lines = {"content": text.content, "title": text.title, "topic": text.topic}
-        named = {what: [line] for what, line in lines.items() if line is not None}
-        named |= {"tags": [*(text.tags or ())], "source": [*source.values()]}
-        for where, values in named.items():
-            for value in values:
-                for found in find_secrets(value):
-                    line = value.count("\n", 0, found.start) + 1
-                    # Kind and place, never the secret itself: errors are shown and logged.
-                    raise SecretError(
-                        f"{where}, line {line}, holds a secret ({found.kind}) and nothing was written. "
-                        f"Say where it is kept instead of what it is"
-                    )
+        texts = [("content", text.content), ("title", text.title or ""), ("topic", text.topic or "")]
+        texts += [("tags", tag) for tag in text.tags or ()] + [("source", one) for one in source.values()]
+        for where, value in texts:
+            for found in find_secrets(value):
+                line = value.count("\n", 0, found.start) + 1
+                # Kind and place, never the secret itself: errors are shown and logged.
+                raise SecretError(
+                    f"{where}, line {line}, holds a secret ({found.kind}) and nothing was written. "
+                    f"Say where it is kept instead of what it is"
+                )
     return source
 
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from screen import drawn_on
 
 SHOWN = """
 import signal
@@ -25,12 +26,6 @@ def test_a_signal_ends_it_with_the_cursor_shown(number):
         [sys.executable, "-c", SHOWN % number], stderr=terminal, env=environment, check=False
     )  # fmt: skip
     os.close(terminal)
-    drawn = b""
-    try:
-        while part := os.read(controller, 65536):
-            drawn += part
-    except OSError:  # the terminal has no other side any more
-        pass
-    os.close(controller)
+    drawn = drawn_on(controller)
     assert done.returncode == -number
     assert drawn.rindex(b"\x1b[?25h") > drawn.rindex(b"\x1b[?25l")

@@ -11,6 +11,7 @@ import forked
 import pytest
 from patience import PATIENCE
 from sample_answers import READY, found, hit, known, status
+from screen import drawn_on
 from scripted_peer import Peer
 
 from memctl import exits
@@ -47,14 +48,8 @@ def seen(tmp_path, answers):
             },
         )  # fmt: skip
         os.close(terminal)
-        drawn = b""
-        try:
-            while part := os.read(controller, 65536):
-                drawn += part
-        except OSError:  # EIO: the other side is closed
-            pass
-        os.close(controller)
-        return process.wait(10 * PATIENCE), drawn.decode().replace("\r\n", "\n")
+        drawn = drawn_on(controller).decode().replace("\r\n", "\n")
+        return process.wait(10 * PATIENCE), drawn
 
     return run
 
