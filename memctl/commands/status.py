@@ -136,9 +136,9 @@ def _nobody(state: str, trouble: str, status: int) -> StatusReply:
 def _watch(every_s: float, *, as_json: bool) -> NoReturn:
     """Show the status repeatedly, until Ctrl-C."""
     if as_json:
-        _repeat(every_s, lambda outcome, _: common.print_json(outcome.answer), time.sleep)
+        _repeat(every_s, lambda outcome, _: common.print_json(outcome.answer))
     elif terminal_width() is None or is_plain_terminal():
-        _repeat(every_s, _print_block, time.sleep)
+        _repeat(every_s, _print_block)
     from memctl.output import page, status
     from memctl.output.live_page import LivePage
 
@@ -151,12 +151,10 @@ def _watch(every_s: float, *, as_json: bool) -> NoReturn:
             below = page.lines(blocks, width=live.width, colour=wants_colour())
             live.draw([*(part for line in above for part in folded(line, live.width)), *below])
 
-        _repeat(every_s, draw, live.pause)
+        _repeat(every_s, draw)
 
 
-def _repeat(
-    every_s: float, show: Callable[[StatusReply, list[str]], None], pause: Callable[[float], None]
-) -> NoReturn:
+def _repeat(every_s: float, show: Callable[[StatusReply, list[str]], None]) -> NoReturn:
     """Forever: ask, show the answer and the daemon's starts and stops, and pause."""
     from memctl.output.status import Sightings
 
@@ -173,7 +171,7 @@ def _repeat(
             outcome = _nobody("stuck", str(error), exits.UNSAFE)
         show(outcome, sightings.after(outcome.answer, time.time()))
         sys.stdout.flush()  # do not wait until the buffer of a pipe is full
-        pause(max(0.0, began_s + every_s - time.monotonic()))
+        time.sleep(max(0.0, began_s + every_s - time.monotonic()))
 
 
 def _print_block(outcome: StatusReply, news: list[str]) -> None:

@@ -28,16 +28,13 @@ def drawn_on(written, rows, columns=80):
     """Return the lines of a terminal after all that was *written*: the few sequences that we use."""
     lines, row, column = [[" "] * columns for _ in range(rows)], 0, 0
     for sequence, sign in re.findall("(\x1b\\[[0-9;?]*[A-Za-z])|(.)", written, re.DOTALL):
-        number = int(re.sub(r"\D", "", sequence) or 1) if ";" not in sequence else 0
         match sequence[-1:]:
-            case "A":
-                row = max(0, row - number)
             case "H":
                 row, column = 0, 0
             case "K":
-                lines[row] = [" "] * columns
+                lines[row][column:] = [" "] * (columns - column)
             case "J":
-                lines = [[" "] * columns for _ in range(rows)]
+                lines[row:] = [[" "] * columns for _ in lines[row:]]
         if sign == "\r":
             column = 0
         elif sign == "\n" and row == rows - 1:
@@ -56,7 +53,7 @@ class Terminal:
     def __init__(self, *argv, rows=24, **environment):
         self.rows = rows
         self.controller, terminal = pty.openpty()
-        self.resize(rows, 80)
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, 80, 0, 0))
         self.process = subprocess.Popen(
             [*AS_IN_A_TERMINAL, "status", "--watch", *argv],
             stdin=terminal,
@@ -66,11 +63,6 @@ class Terminal:
         )
         os.close(terminal)
         self.written = ""
-
-    def resize(self, rows, columns):
-        """Change the size of the window."""
-        self.rows = rows
-        fcntl.ioctl(self.controller, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def until(self, *words):
         """Read on until the screen shows all of *words*; return its lines."""
@@ -86,7 +78,7 @@ class Terminal:
         while self.written.count("until Ctrl-C") <= count:
             assert select.select([self.controller], [], [], max(0, stop - time.monotonic()))[0]
             self.written += os.read(self.controller, 65536).decode()
-        whole = self.written.rindex("\r\x1b[2K")  # where a page begins, which may not be there to its end
+        whole = self.written.rindex("\x1b[H")  # where a page begins, which may not be there to its end
         return drawn_on(self.written[:whole], self.rows)
 
     def interrupt(self):
@@ -170,27 +162,6 @@ def test_a_page_that_is_too_high_is_cut_and_says_so(peer, terminal):
     assert lines[0].endswith("until Ctrl-C")
     assert re.match(r"\d+ more lines: enlarge the window, or run memctl status", lines[10])
     assert lines[11] == ""
-
-
-def test_a_window_of_another_size_is_drawn_anew_at_once(peer, terminal):
-    """Also where the next look is an hour away."""
-    daemon = peer(status=status(*[known(root=f"/home/ada/{name}") for name in range(30)]))
-    watching = terminal("3600", rows=12)
-    watching.until("more lines")
-    watching.resize(60, 80)
-    watching.process.send_signal(signal.SIGWINCH)
-    lines = watching.until("/home/ada/29")
-    assert len(daemon.asked) == 2
-    assert lines[0].endswith("until Ctrl-C")
-
-
-def test_after_ctrl_z_the_page_goes_below_what_the_shell_wrote(peer, terminal):
-    peer(status=counting())
-    watching = terminal("3600", rows=60)
-    watching.until("1,000 files", "size")
-    watching.process.send_signal(signal.SIGCONT)
-    lines = watching.until("1,000 files", "999 files")
-    assert sum("until Ctrl-C" in line for line in lines) == 2
 
 
 def test_a_dumb_terminal_gets_blocks(peer, terminal):
