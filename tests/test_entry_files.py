@@ -683,28 +683,6 @@ def test_what_a_killed_writer_left_is_cleared_and_nothing_else(root):
     assert hidden == {*stays, *(f".memd-write-{digit * 16}.tmp" for digit in "123")}
 
 
-def test_what_a_killed_writer_of_an_older_memd_left_is_cleared(root):
-    entry = root / write(root).path
-    raw, topic, ending = entry.read_bytes(), entry.parent, entry.name[-10:]
-    whole = topic / f".{entry.name}.tmp"
-    beginning, empty = topic / f".gate{ending}.tmp", topic / f".weir{ending}.tmp"
-    stays = {
-        topic / ".other-abcdef.md.tmp": raw,  # it has the id of another one
-        topic / f".mine{ending}.tmp": b"# Mine\n",
-        topic / f".front{ending}.tmp": b"---\ntitle: Mine\n---\nmine\n",
-        topic / ".short.md.tmp": raw,
-    }
-    for path, text in {whole: raw, beginning: raw[:30], empty: b"", **stays}.items():
-        path.write_bytes(text)
-    assert clear_leftovers(root) == []
-    for path in topic.iterdir():
-        os.utime(path, (time.time() - 25 * 3600,) * 2)
-    left = sorted(str(path.relative_to(root)) for path in (whole, beginning, empty))
-    assert leftovers(root) == left
-    assert clear_leftovers(root) == left
-    assert set(topic.iterdir()) == {entry, *stays}
-
-
 def test_nothing_is_cleared_through_a_link(root):
     outside = root.parent / "outside"
     outside.mkdir()

@@ -332,23 +332,3 @@ def test_a_disk_that_fails_leaves_the_entry_as_it_was(root, monkeypatch):
     with pytest.raises(StorageError, match=re.escape(first.path)):
         revise(root, first.path)
     assert ((root / first.path).read_bytes(), files(root)) == (before, [first.path])
-
-
-def test_an_entry_of_an_older_memd_is_revised_by_a_person_who_means_it(root):
-    """It has no checksum: no agent revises it, whatever it has seen, and nothing is stamped by itself."""
-    path = root / write(root).path
-    path.write_bytes(re.sub(rb"\nsha256: .*", b"", path.read_bytes()))
-    before = path.read_bytes()
-    entry = str(path.relative_to(root))
-    human = {"origin": {"origin": "human"}}
-    for more in ({}, {"seen": hash_of(before)}, human):
-        with pytest.raises(ChangedError, match="written by an older memd"):
-            revise(root, entry, **more)
-    with pytest.raises(ChangedError, match="changed since you read it"):
-        revise(root, entry, seen="0" * 32, force=True, **human)
-    assert path.read_bytes() == before
-    revise(root, entry, force=True, **human)
-    assert flaw(path.read_bytes(), path.name) == ""
-    path.write_bytes(path.read_bytes() + b"mine\n")
-    with pytest.raises(ChangedError, match="not as memd wrote it"):  # of today's, force says nothing
-        revise(root, entry, force=True, **human)

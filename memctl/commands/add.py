@@ -53,9 +53,7 @@ def arguments(parser: ArgumentParser) -> None:
         "--origin", choices=("human", "agent"), default="human",
         help="who states this; programs pass agent (default: human)",
     )  # fmt: skip
-    parser.add_argument(
-        "--force", action="store_true", help="also if it looks like a secret, or an older memd wrote it"
-    )
+    parser.add_argument("--force", action="store_true", help="also if it looks like a secret")
     parser.add_argument("--json", action="store_true", help="one object: path, id, hash, indexed, similar")
     parser.epilog = """\
 When the command returns, the entry is on the disk and, unless stderr says otherwise, searchable. Stderr lists
@@ -97,7 +95,7 @@ def run(args: Namespace) -> int:
         "daily": args.daily or None,
     }
     params = {name: value for name, value in params.items() if value is not None}
-    with common.daemon() as client, common.shows_older(client, root):
+    with common.daemon() as client:
         answer = common.ask(client, "extract_memory", params, timeout_s=WRITE_TIMEOUT_S)
     if args.json:
         common.print_json(answer)

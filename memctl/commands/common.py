@@ -3,8 +3,8 @@
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from memctl import exits, relative_path, versions, workspaces
@@ -233,20 +233,6 @@ def ask(client: Client, method: str, params: dict[str, Any], **options: Any) -> 
             exits.WORKSPACE,
         ) from error
     return answer
-
-
-@contextmanager
-def shows_older(client: Client, root: str) -> Iterator[None]:
-    """Print the text of an entry refused because an older memd wrote it, so that a user can use --force."""
-    try:
-        yield
-    except RpcError as error:
-        path, refused, why = error.message.partition(" was not ")
-        if error.code == "MEMD_CHANGED" and refused and "older memd" in why:
-            with suppress(RpcError):  # the entry is not indexed
-                text = client.call("get", {"workspace": root, "path": path})["text"]
-                print(safe(text), file=sys.stderr)
-        raise
 
 
 def status_of(answer: dict[str, Any]) -> int:

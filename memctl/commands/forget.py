@@ -70,8 +70,7 @@ def run(args: Namespace) -> int:
         for entry in named:
             source = {"origin": "human", "client": "memctl"}
             params = {"workspace": root, "source": source, **entry, **options}
-            with common.shows_older(client, root):
-                answer = common.ask(client, "forget", params, timeout_s=None)
+            answer = common.ask(client, "forget", params, timeout_s=None)
             _tell(answer, args)
     return exits.OK if named else exits.NONE
 

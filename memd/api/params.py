@@ -172,9 +172,7 @@ class ExtractMemoryParams(Params, frozen=True, kw_only=True):
     update: Path | None = None  # id or path of the entry to revise
     hash: str | None = None  # expected hash of the file, from `get`; default: as memd last wrote it
     source: EntryOrigin = EntryOrigin()
-    # Accept text that looks like a secret, or an entry of an older memd; only for people, refused to an
-    # agent.
-    force: bool = False
+    force: bool = False  # accept text that looks like a secret; only for people, refused to an agent
     daily: bool = False  # append it to memory/<today>.md, which decays with age, instead of a new file
     # It comes from outside, as from the web, and is not the user's word; a revision of it stays external.
     derived_from: Literal["external"] | None = None

@@ -41,7 +41,6 @@ _ATTEMPTS = 8  # 24 random bits in the name: repeated collisions have another ca
 LINE_WIDTH = 1 << 16  # never wrapped: one line per value, for grep and for people
 
 FILE_HASH_BYTES = 16
-BY_OLDER = "it was written by an older memd, without the checksum that shows later changes"
 
 _LINE = re.compile(rb"\nsha256: ([0-9a-f]{64})\n---\n")
 _ID = re.compile(rb"\nid: '?([0-9a-f]{6,16})'?\n")  # quoted if YAML would read the digits as a number
@@ -86,7 +85,7 @@ class EntryText:
     related: Sequence[str] | None = None  # paths of notes that it links to
     # "external" if it comes from outside, as from the web; a revision never makes it the user's own word.
     derived_from: str = ""
-    force: bool = False  # a person confirms: despite a secret, or a missing checksum of an older memd
+    force: bool = False  # a person confirms, despite a secret
 
 
 def write_entry(
@@ -134,7 +133,7 @@ def revise_entry(root: Path, path: str, text: EntryText, *, expected_hash: str =
     Raises:
         InvalidError: *path* cannot be an entry, a value is invalid for `write_entry`, or an agent would
             change an entry that a person wrote.
-        ChangedError: the file differs from *expected_hash*, or was written by an older memd, without *force*.
+        ChangedError: the file differs from *expected_hash*.
         SecretError: as `write_entry`.
         NotFoundError, UnsafeError, WorkspaceError, NoSpaceError, StorageError: as in memd.entries.place.
     """
@@ -143,15 +142,10 @@ def revise_entry(root: Path, path: str, text: EntryText, *, expected_hash: str =
     kept: dict[str, object] = {}
 
     def revised(raw: bytes) -> bytes:
-        if is_older(raw, name) and not (source["origin"] == "human" and (expected_hash or text.force)):
+        seen = "" if hash_of(raw) == expected_hash else "it has changed since you read it"
+        if why := seen if expected_hash else flaw(raw, name):
             raise ChangedError(
-                f"{path} was not revised: {BY_OLDER}. An agent writes a new entry that supersedes it; a "
-                "person can check it and confirm: memctl add --update --force"
-            )
-        meant = bool(expected_hash) or is_older(raw, name)
-        if (why := "" if meant else flaw(raw, name)) or (expected_hash and hash_of(raw) != expected_hash):
-            raise ChangedError(
-                f"{path} was not revised: {why or 'it has changed since you read it'}. "
+                f"{path} was not revised: {why}. "
                 "Read it (memctl get) and pass its hash, or write a new entry that supersedes it"
             )
         kept.update(_front_of(raw, path))
@@ -240,12 +234,12 @@ def ignore_file(root: Path, path: str) -> None:
 
 def leftovers(root: Path) -> list[str]:
     """Return the paths of files of entries and settings left by killed processes, relative to *root*."""
-    return place.leftovers(root, _is_beginning)
+    return place.leftovers(root)
 
 
 def clear_leftovers(root: Path) -> list[str]:
     """Remove the files left by killed processes; return their paths. A user's text gets its name back."""
-    return place.clear_leftovers(root, _is_beginning, lambda raw, name: _check_untouched(raw, name, name))
+    return place.clear_leftovers(root, lambda raw, name: _check_untouched(raw, name, name))
 
 
 def tags_of(tags: Sequence[str]) -> list[str]:
@@ -308,19 +302,10 @@ def id_of(raw: bytes) -> str:
     return found[1].decode() if found else ""
 
 
-def is_older(raw: bytes, name: str) -> bool:
-    """Return whether *raw* has the id of a file called *name* but no checksum, as older releases wrote it."""
-    entry_id = id_of(raw)
-    has_checksum = b"\nsha256:" in raw.partition(b"\n---\n")[0]
-    return bool(entry_id) and not has_checksum and name.endswith(f"-{entry_id[:ID_IN_NAME]}.md")
-
-
 def flaw(raw: bytes, name: str) -> str:
     """Return why *raw* is not an entry as memd wrote it to a file called *name*; "" if it is."""
     line = _LINE.search(raw)
     named = _ID.search(raw[: line.start() + 1]) if line else None
-    if is_older(raw, name):
-        return BY_OLDER
     if line is None or named is None:
         return "it lacks memd's id and checksum"
     # Keeps the line feed before the checksum line, and the fence after it.
@@ -453,26 +438,11 @@ def _revised(kept: Mapping[str, object], text: EntryText) -> dict[str, object]:
 
 
 def _check_untouched(raw: bytes, name: str, path: str) -> None:
-    if is_older(raw, name):
-        raise ChangedError(
-            f"{path} was not deleted: {BY_OLDER}. An agent must leave it alone; a person can check it "
-            "and confirm: memctl forget --force"
-        )
     if why := flaw(raw, name):
         raise ChangedError(
             f"{path} was not deleted: {why}. Check it, then delete the file yourself, or "
             "confirm: memctl forget --force"
         )
-
-
-def _is_beginning(raw: bytes, name: str) -> bool:
-    """Return whether *raw* is the entry *name*, or the part of it that a killed process had written."""
-    head = b"---\ntitle: "
-    if raw[: len(head)] != head[: len(raw)]:
-        return False
-    if entry_id := id_of(raw):
-        return name.endswith(f"-{entry_id[:ID_IN_NAME]}.md")
-    return b"\n---\n" not in raw  # it was cut off before its id
 
 
 def _is_path(folded: str, kind: Kind) -> bool:

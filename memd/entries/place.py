@@ -13,7 +13,6 @@ import os
 import re
 import secrets
 import stat
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -34,9 +33,6 @@ _APPEND = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK |
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 # Like `fsio.UNFINISHED`, but of a deletion.
 _ASIDE = re.compile(r"\.memd-forget-[0-9a-f]{16}-(?P<name>[^/]+\.md)")
-# Names of temporary files of older releases, which did not lock them.
-_OLDER = re.compile(r"\.(?P<name>[^/]+-[0-9a-f]{6}\.md)\.tmp")
-_OLDER_S = 24 * 3600.0  # arbitrary: a write takes milliseconds
 _NOT_A_FOLDER = frozenset({errno.ELOOP, errno.ENOTDIR})
 # Errors of link() on file systems without hard links (FAT, some network mounts).
 _NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
@@ -228,38 +224,30 @@ def memory_folder(root: Path) -> Iterator[int]:
             yield memory
 
 
-def leftovers(root: Path, is_beginning: Callable[[bytes, str], bool]) -> list[str]:
+def leftovers(root: Path) -> list[str]:
     """Return the paths of files of entries and settings left by killed processes, relative to *root*.
 
     Files whose writer is still alive do not count. A folder that cannot be read has none.
-
-    Args:
-        root: the workspace.
-        is_beginning: returns whether bytes are an entry of a given name, or its beginning: the temporary
-            names of older releases may also occur for other files.
     """
     found: list[str] = []
     with contextlib.suppress(OSError, MemdError):
         for folder, opened in _folders(root):
-            found += [f"{folder}/{name}" for name in _left_in(opened, is_beginning)]
+            found += [f"{folder}/{name}" for name in _left_in(opened)]
     return found
 
 
-def clear_leftovers(
-    root: Path, is_beginning: Callable[[bytes, str], bool], check: Callable[[bytes, str], None]
-) -> list[str]:
+def clear_leftovers(root: Path, check: Callable[[bytes, str], None]) -> list[str]:
     """Remove `leftovers`; return their paths.
 
     Args:
         root: the workspace.
-        is_beginning: as in `leftovers`.
         check: as in `take_away`, with the file's name. A file of an interrupted deletion that it rejects gets
             its name back, because it is a user's text.
     """
     cleared: list[str] = []
     with contextlib.suppress(OSError, MemdError):
         for folder, opened in _folders(root):
-            for name in _left_in(opened, is_beginning):
+            for name in _left_in(opened):
                 with contextlib.suppress(OSError, MemdError):  # continue with the next one
                     _clear(opened, name, check)
                     cleared.append(f"{folder}/{name}")
@@ -342,29 +330,12 @@ def _folders(root: Path) -> Iterator[tuple[str, int]]:
                 yield shown, opened
 
 
-def _left_in(topic: int, is_beginning: Callable[[bytes, str], bool]) -> list[str]:
+def _left_in(topic: int) -> list[str]:
     return [
         name
         for name in sorted(os.listdir(topic))
-        if (
-            fsio.UNFINISHED.fullmatch(name)
-            or _ASIDE.fullmatch(name)
-            or _is_older_write(topic, name, is_beginning)
-        )
-        and _is_left(topic, name)
+        if (fsio.UNFINISHED.fullmatch(name) or _ASIDE.fullmatch(name)) and _is_left(topic, name)
     ]
-
-
-def _is_older_write(topic: int, name: str, is_beginning: Callable[[bytes, str], bool]) -> bool:
-    """Return whether an older release left the file *name* of an entry long ago."""
-    of_entry = _OLDER.fullmatch(name)
-    if of_entry is None:
-        return False
-    try:
-        age_s = time.time() - os.stat(name, dir_fd=topic, follow_symlinks=False).st_mtime
-        return age_s > _OLDER_S and is_beginning(_read(topic, name, name), of_entry["name"])
-    except (OSError, MemdError):
-        return False
 
 
 def _is_left(topic: int, name: str) -> bool:

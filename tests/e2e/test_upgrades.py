@@ -3,17 +3,12 @@
 import hashlib
 import json
 import os
-import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-import pytest
 from daemon_process import Daemon, until
 from traces import traces
-
-from memctl import exits
-from memctl.client import RpcError
 
 OTHER = 1  # a version of the tables that is not today's
 
@@ -101,35 +96,6 @@ def test_what_is_forgotten_meanwhile_is_not_taken_over(daemon, server, tmp_path)
     assert copies(daemon) == []
     until(lambda: facts(daemon)["vectors"] == 5)
     assert traces("ophantasm", daemon.state) == []
-
-
-def test_an_entry_without_a_checksum_is_left_to_a_person(daemon, tmp_path):
-    """Who reads its text may say that it is meant; an agent is told why it is refused."""
-    root = tmp_path / "notes"
-    (root / "memory").mkdir(parents=True)
-    workspace = daemon.add(root)
-    paths = []
-    for title in ("Thing", "Other"):
-        fact = {"topic": "odd", "title": title, "content": "The heron sings."}
-        paths.append(root / daemon.call("extract_memory", workspace=workspace, **fact)["path"])
-        paths[-1].write_bytes(re.sub(rb"\nsha256: .*", b"", paths[-1].read_bytes()))
-    daemon.call("sync", workspace=workspace)
-    first, second = (str(path.relative_to(root)) for path in paths)
-    before = paths[0].read_bytes()
-    with pytest.raises(RpcError, match="may have been changed since it was stored, and stays"):
-        daemon.call("forget", workspace=workspace, path=first, agent=True)
-    with pytest.raises(RpcError, match=r"written by an older memd.* An agent writes a new entry"):
-        daemon.call("extract_memory", workspace=workspace, update=first, content="x", agent=True)
-    for command in (["forget", str(paths[0])], ["add", "--update", str(paths[0]), "x"]):
-        refused = daemon.memctl(*command, "-w", workspace)
-        assert refused.returncode == exits.REFUSED
-        assert "The heron sings." in refused.stderr
-        assert "written by an older memd" in refused.stderr
-        assert paths[0].read_bytes() == before
-    assert daemon.memctl("add", "-w", workspace, "--update", str(paths[0]), "--force", "New.").returncode == 0
-    assert daemon.memctl("forget", "-w", workspace, str(paths[0])).returncode == 0
-    assert daemon.memctl("forget", "-w", workspace, "--force", second, cwd=root).returncode == 0
-    assert list((root / "memory").glob("*/*.md")) == []
 
 
 NOTES = {
