@@ -22,7 +22,6 @@ _TOML = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _BEHIND_LAST_KEY = re.compile(r"^(?:[ \t]*(?:#[^\n]*)?\r?\n)*[ \t]*(?:#[^\n]*)?\Z", re.MULTILINE)
-_PARSED_WHOLE_CHARS = 200_000  # takes tomllib 50 ms; of a larger file, `list` parses only memd's table
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +34,6 @@ class TomlFile:
 
     def has(self, text: str) -> bool:
         """Return whether the table exists and runs memctl."""
-        if len(text) > _PARSED_WHOLE_CHARS:
-            if blocks := _blocks(text, self.table):
-                text = "\n".join(text[start:end] for start, end in blocks)
-            elif "memctl" not in text:
-                return False
         return runs_memctl(at(self._parsed(text), self.table))
 
     def installed(self, text: str | None) -> str:
