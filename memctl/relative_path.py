@@ -176,27 +176,19 @@ def _escaped(path: str) -> str:
 def _rest(pattern: str, root: str) -> list[str] | None:
     """Return the rests of an absolute *pattern* below *root*; [] if it matches all of it, None if nothing.
 
-    There may be several, because "**" may end above the root or continue below it.
+    There may be several, because "**" may end above the root or continue below it. Above the root, other
+    signs match in one name, as in a shell.
     """
-    import re
     from fnmatch import fnmatchcase
     from unicodedata import normalize  # a name on a disk may be in another form than it is typed
 
-    # The tokens of fnmatch; a bracket that is not closed in the same name is a literal character.
-    tokens = re.findall(r"\*+|\[!?\]?[^\]/]*\]|.", normalize("NFC", pattern), re.DOTALL)
-    places = {0}  # possible indexes of the next token
-    for character in f"{normalize('NFC', root.rstrip('/'))}/":
-        following = set()
-        for place in places:
-            at = place
-            while at < len(tokens) and tokens[at][0] == "*":
-                # Above the root, "*" and other signs match in one name, as in a shell.
-                following |= {at} if character != "/" or tokens[at] != "*" else set()
-                at += 1
-            token = tokens[at] if at < len(tokens) else ""
-            if token == character or (character != "/" and fnmatchcase(character, token)):
-                following.add(at + 1)
-            if at == len(tokens) and character == "/":  # it matches a folder above, or the root itself
-                return []
-        places = following
-    return ["".join(tokens[place:]) for place in sorted(places)] or None
+    parts = normalize("NFC", pattern).split("/")[1:]
+    places = {0}  # possible indexes of the part for the next name
+    for name in filter(None, normalize("NFC", root).split("/")):
+        if len(parts) in places:  # it matches a folder above
+            return []
+        deep = {place for place in places if len(parts[place]) > 1 and not parts[place].strip("*")}
+        places = deep | {place + 1 for place in places if fnmatchcase(name, parts[place])}
+    if len(parts) in places:  # it matches the root itself
+        return []
+    return ["/".join(parts[place:]) for place in sorted(places)] or None
