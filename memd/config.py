@@ -59,7 +59,7 @@ class WorkspaceConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     # Recency breaks ties between nearly equal notes and does no more: with half, talks of the last year lose
     # a third of their nDCG.
     decay_floor: Share = 0.95
-    decay: tuple[str, ...] = ()  # patterns of files that fade, too, if their names begin with a day
+    decay: tuple[str, ...] = ()  # patterns of files that fade, too, if their names have a day
     min_score: Share = 0.1
     languages: tuple[Language, ...] = ("english",)  # whose word forms are looked for, too; (): none
     southern_seasons: bool = False
@@ -96,7 +96,7 @@ COMMENTS = {
     "words count the more, the more words of the question a note has; weights are used as they are.",
     "decay_floor half_life_days": "A diary, as 2026-05-01.md or what begins with a day below memory/, always "
     "keeps the share decay_floor of its score, and loses half of the rest every half_life_days.",
-    "decay": "Other files that fade, if their names begin with a day (patterns of the same kind as above).",
+    "decay": "Other files that fade, if their names have a day (patterns of the same kind as above).",
     "southern_seasons": 'Whether spring begins in September in a question like "what did we do last spring".',
     "min_score max_results": "Hits with a lower score before that decay are not shown; the default number "
     "of hits.",

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
+from memd.named_days import leading_time
 from memd.records import Source
 
 # Its name is a day; its folder; a pattern of `decay` in the configuration.
@@ -37,6 +38,10 @@ class Diaries:
     def _why(self, path: str) -> Fading | None:
         if _IS_DAY.fullmatch(path):
             return "name"
+        name = path.rpartition("/")[2]
+        is_first = name[:1].isdigit() or name.startswith("daily.journal.") or leading_time(name)
+        if not is_first:  # "meeting-2026-10-14.md"
+            return "pattern" if self.selects(path) else None
         if path.startswith("memory/"):  # sessions, and what `memctl import` has archived
             return "memory"
         if "journals" in path.casefold().split("/")[:-1]:  # Logseq's

@@ -136,6 +136,7 @@ _WORD: Final = re.compile(r"[^\W\d_]+")
 _NUMBER: Final = re.compile(r"\d{4}|q[1-4]")
 _MARK: Final = re.compile("\\d ?[\u5e74\u6708\ub144\uc6d4]")  # year and month in Chinese, Japanese, Korean
 _BEGINS: Final = re.compile(r"(?:^|[.!?:\n])[\W_]*$")
+_SIGNS: Final = re.compile(r"(?<=[^\W\d_])[-_]|[-_](?=[^\W\d_])")  # beside a letter they part words
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +240,19 @@ def leading_time(text: str) -> Time | None:
                 with suppress(ValueError):  # 31 June
                     return next(iter(_named(match, known, one, date.max, southern=False)), None)
     return None
+
+
+def day_within(name: str) -> date | None:
+    """Return the only day, with its year, in a file's name ("meeting-2026-10-14"); None: none, or several."""
+    days: set[date] = set()
+    known, plain = _known(ALL_LANGUAGES), _SIGNS.sub(" ", _plain(name).lower()).replace("_", "-")
+    for match in known.form.finditer(plain) if _NUMBER.search(plain) else ():
+        said = {key.rstrip("0123456789"): value for key, value in match.groupdict().items() if value}
+        if said.get("year", "").isdecimal():
+            with suppress(ValueError):  # 31 June
+                times = _named(match, known, plain, date.max, southern=False)
+                days |= {time.first for time in times if time.first == time.last}
+    return days.pop() if len(days) == 1 else None
 
 
 def _named(  # noqa: PLR0911 - a line for each form

@@ -239,7 +239,7 @@ class Source:
 
     @property
     def dated(self) -> bool:
-        """Whether its name starts with its date, and it is not evergreen: then its score decays with age."""
+        """Whether its name has its day, and it is not evergreen; `memd.diaries` says which of these decay."""
         return self.day_of == "name" and not self.evergreen
 
     def expired(self, today: date) -> date | None:

@@ -28,7 +28,7 @@ from memd import daily
 from memd.entries.secrets import mask
 from memd.index.links import Name, names_of
 from memd.index.secret_words import masked_document
-from memd.named_days import Time, leading_time
+from memd.named_days import Time, day_within, leading_time
 from memd.records import (
     Chunk,
     ChunkLimits,
@@ -440,7 +440,7 @@ def _prepared_chunk(chunk: Chunk, path: str, number: int, front: str, hidden_fro
 
 
 def _day_of(document: Document, source: SourceText) -> tuple[date, DayOf]:
-    """Return the date in the file name, otherwise in the front matter, otherwise of the last change."""
+    """Return the date at the beginning of the name, in front matter, within the name, or of the change."""
     day = _named_day(source)
     if day is not None:
         # A record cannot be newer than the file: a wrong date would make it look recent forever. A diary may
@@ -454,6 +454,8 @@ def _day_of(document: Document, source: SourceText) -> tuple[date, DayOf]:
         for called in (key, *_DAYS_ALSO.get(key, ())):
             if (time := written_time(written.get(called, ""))) is not None:
                 return time.first, key
+    if (within := day_within(PurePosixPath(source.path).stem)) and not is_entry:
+        return within, "name"
     return calendar_day(source.stamp.mtime_ns), "changed"
 
 

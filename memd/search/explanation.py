@@ -199,7 +199,7 @@ class Decay:
     """The decay of a score by age."""
 
     factor: float
-    dated: bool  # its name starts with a day, and it is not evergreen
+    dated: bool  # its day is that of its name, and it is not evergreen
     fades: Fading | None  # its name is that day, its folder, or a pattern of `decay`; null: it does not decay
     age_days: int
     half_life_days: float

@@ -51,6 +51,11 @@ def test_what_memd_writes_about_an_entry_is_no_text(notes):
         ("вт, 14 февраля 2023.md", "", "2023-02-14", "name"), ("14_Feb_2023.md", "", "2023-02-14", "name"),
         ("2023-Q2 Review.md", "", "2023-04-01", "name"), ("Q2 2023.md", "", "2023-04-01", "name"),
         ("14 Feb last year.md", "", "", "changed"), ("Summer 2023.md", "", "", "changed"),
+        ("minutes-2023-02-14.md", "", "2023-02-14", "name"), ("call_2023_02_14.md", "", "2023-02-14", "name"),
+        ("Call (14 Feb 2023).md", "", "2023-02-14", "name"), ("14-Feb-2023.md", "", "2023-02-14", "name"),
+        ("call 2023-02-14.md", "date: 2020-01-01", "2020-01-01", "date"),
+        ("v2023.02.14.md", "", "", "changed"),
+        ("from 2023-02-14 to 2023-03-01.md", "", "", "changed"), ("Plan Q2 2023.md", "", "", "changed"),
         ("a.md", "date: 14 de febrero de 2023", "2023-02-14", "date"),
         ("a.md", "date: {modified: 2024-01-01, created: 2023-02-14}", "2023-02-14", "created"),
         ("daily/2023/02/14.md", "", "2023-02-14", "name"), ("2023/02/14 ideas.md", "", "", "changed"),
@@ -81,7 +86,7 @@ def test_what_memd_writes_about_an_entry_is_no_text(notes):
     ],
 )  # fmt: skip
 def test_the_day_of_a_note(notes, path, head, day, day_of):
-    """The one in its name, else of the front matter in a fixed order, else of the last change."""
+    """At its name's beginning, else in front matter in a fixed order, else in its name, else of a change."""
     notes.save({path: f"---\n{head}\n---\nBody\n"})
     [hit] = notes.search("Body", mode="keyword").hits
     assert hit.source.day_of == day_of

@@ -37,7 +37,7 @@ def test_only_diaries_fade(notes):
     """A post, a decision or minutes with a day in the name is no less true years later; `decay` adds more."""
     year = (DAY - timedelta(days=400)).isoformat()
     fade = [f"{year}.md", f"memory/sessions/{year}-3.md", f"journals/{year}-x.md"]
-    stay = [f"posts/{year}-title.md", f"notes/memory/{year}-minutes.md", "memory/heron.md"]
+    stay = [f"posts/{year}-title.md", f"notes/memory/{year}-minutes.md", f"memory/heron-{year}.md"]
     notes.save({path: f"heron weir\n\n{path}\n" for path in [*fade, *stay]})
 
     def faded(**settings):
