@@ -135,7 +135,7 @@ def _recall(
         source, path = sources[one.id]
         return {"id": 0, "path": path, "team": _home(team, made, source)}
 
-    keys = [made.keys[sent.piece.id] for sent in text.sent if id(sent.piece) not in is_core]
+    keys = [f"{sent.piece.id:016x}" for sent in text.sent if id(sent.piece) not in is_core]
     frame = query_frame(opened, answer, fresh) | {
         "without_minus": None,
         "keys": UNSET if params.known is None else keys,

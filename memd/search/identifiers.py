@@ -11,18 +11,18 @@ tokenizer of a model on a server, knows no other alphabet well.
 
 import re
 import string
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Literal
 
 from memctl.stop_words import STOP_WORDS
-from memd.index.columns import take
+from memd.index.columns import Mask, take
 from memd.index.snapshot import View
 from memd.records import Tokenizer
 from memd.search.called import DIGITS
 from memd.search.explanation import MANY_PIECES, READ_FROM, Term, Word
-from memd.search.keyword import KeywordArm, phrase_expression
-from memd.search.vector import VectorArm
+from memd.search.keyword import phrase_expression
 from memd.text import prepare
 
 # A tokenizer turns a word of a hundred or more characters into one unknown piece. The longest piece of BERT's
@@ -54,6 +54,7 @@ _NAMING = re.compile(r"[A-Za-z]+")  # in front of a number, with nothing between
 _VERSION = re.compile(r"(v?)(\d+\.\d\S*)", re.IGNORECASE)  # notes and queries may leave out the v
 
 Reading = Literal["whole", "pieces", "nothing"]
+Few = Callable[[Word, int, bool], Sequence[int]]  # word, chunks with its rarest term, it has one → chunks
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,58 +119,54 @@ def reading(text: str, words: Sequence[Word]) -> Reading:
     return "pieces" if any(word.says_something for word in words) else "nothing"
 
 
-def named(
+def named(  # noqa: PLR0917 - what is known of the query, then how chunks are found and scored
     view: View,
     words: Sequence[Word],
-    keyword: KeywordArm,
-    vector: VectorArm,
-    in_other_scripts: Sequence[str] = (),
+    terms: Iterable[Term],
+    in_other_scripts: Sequence[str],
+    few: Few,
+    scores: Callable[[AbstractSet[str], Sequence[int]], Sequence[float]],
+    *,
+    is_meant: bool,
 ) -> Named:
     """Return the share of a query that the model reads, and the chunks that the query names.
 
-    *words* of the query, as `spelled` returns them; *in_other_scripts*: those that the model does not read.
+    Args:
+        view: has the terms of its words.
+        words: of the query, as `spelled` returns them.
+        terms: of the query.
+        in_other_scripts: words of the query that the model does not read.
+        few: returns the chunks that may answer with a word, or none if there are more than a few.
+        scores: of chunks by some of the terms, in lower case.
+        is_meant: the nearest chunk reaches MEANT.
     """
-    known = {term.text.casefold(): term for term in keyword.words if term.document_frequency}
+    terms = list(terms)
+    known = {term.text.casefold(): term for term in terms if term.document_frequency}
     parts = parts_of(view, words[:MAX_WORDS])
-    is_meant = max(vector.scores_of(vector.pool[:1]), default=0.0) >= MEANT
     having: dict[int, list[Word]] = {}  # chunk → words that occur in only a few chunks
-    for word, terms in parts.items():
-        if is_meant and word.is_read and not word.is_name and word.pieces <= SYLLABLES and len(terms) == 1:
+    for word, its in parts.items():
+        if is_meant and word.is_read and not word.is_name and word.pieces <= SYLLABLES and len(its) == 1:
             continue
-        frequencies = [known[part].document_frequency for part in terms if part in known]
-        for number in _few(view, word, min(frequencies, default=0), is_alone=len(terms) == 1):
-            if vector.mask[number]:
-                having.setdefault(number, []).append(word)
-    naming = with_names(having, parts, known)
-    chunks = {number: tuple(word.text for word in some) for number, some in sorted(naming.items())}
-    only = set().union(*(parts[word] for some in naming.values() for word in some))
-    scores = keyword.only(only).scores_of(list(chunks)) if chunks else []
-    read = share_read(view, keyword.words, parts, in_other_scripts)
-    return Named(read, chunks, dict(zip(chunks, scores, strict=True)))
-
-
-def with_names(
-    having: Mapping[int, Sequence[Word]], parts: Mapping[Word, frozenset[str]], known: Mapping[str, Term]
-) -> dict[int, Sequence[Word]]:
-    """Return the chunks whose words have so much of the query's idf that they name them.
-
-    *having*: chunk → words that only a few chunks have; *parts*: their terms; *known*: the terms of the query
-    that some chunk has.
-    """
+        rarest = min([known[part].document_frequency for part in its if part in known], default=0)
+        for number in few(word, rarest, len(its) == 1):
+            having.setdefault(number, []).append(word)
     enough = _mass(known.values())
 
     def share(some: Iterable[Word]) -> float:
-        return (
-            _mass(known[part] for part in set().union(*(parts[word] for word in some)) & known.keys())
-            / enough
-        )
+        its = set().union(*(parts[word] for word in some)) & known.keys()
+        return _mass(known[part] for part in its) / enough
 
-    return {
+    naming = {
         number: some
-        for number, some in having.items()
+        for number, some in sorted(having.items())
         if share(some) >= NAMING_SHARE
         or share(word for word in some if word.is_name or not word.is_read) >= NAMING_SHARE_UNREAD
     }
+    only = set().union(*(parts[word] for some in naming.values() for word in some))
+    by_name = scores(only, list(naming)) if naming else []
+    read = share_read(view, terms, parts, in_other_scripts)
+    chunks = {number: tuple(word.text for word in some) for number, some in naming.items()}
+    return Named(read, chunks, dict(zip(chunks, by_name, strict=True)))
 
 
 def parts_of(view: View, words: Iterable[Word]) -> dict[Word, frozenset[str]]:
@@ -177,12 +174,11 @@ def parts_of(view: View, words: Iterable[Word]) -> dict[Word, frozenset[str]]:
     return {word: frozenset(map(str.casefold, view.reader.terms(prepare(word.text)))) for word in words}
 
 
-def _few(view: View, word: Word, rarest: int, *, is_alone: bool) -> Sequence[int]:
-    """Return the chunks that contain a word as adjacent terms, or none if there are more than a few.
+def in_few(view: View, mask: Mask, word: Word, rarest: int, is_alone: bool) -> Sequence[int]:  # noqa: FBT001 - as Few
+    """Return the chunks under *mask* that contain a word as adjacent terms, or none if more than a few do.
 
-    If some chunks contain the word with its typed punctuation, only these are returned. *rarest*: number of
-    chunks that contain the rarest of its terms. *is_alone*: it is one term, so that no positions are
-    compared.
+    If some chunks contain the word with its typed punctuation, only these are returned. Of a word of one term
+    no positions are compared.
     """
     if not 0 < rarest <= (FEW if is_alone else MAX_CHUNKS):
         return ()
@@ -193,7 +189,7 @@ def _few(view: View, word: Word, rarest: int, *, is_alone: bool) -> Sequence[int
         typed = re.compile(rf"(?<!\w){re.escape(word.text)}(?!\w)", re.IGNORECASE)
         ids = [number for number, chunk in view.reader.chunks(ids).items() if typed.search(chunk.text)] or ids
     is_in_one = len(ids) <= MAX_LITERAL_CHUNKS and len(set(take(view.snapshot.columns.source, ids))) == 1
-    return ids if len(ids) <= FEW or is_in_one else ()
+    return [one for one in ids if mask[one]] if len(ids) <= FEW or is_in_one else ()
 
 
 def share_read(

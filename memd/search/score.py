@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date
+from functools import partial
 from itertools import chain, repeat, starmap
 from operator import attrgetter
 from typing import TYPE_CHECKING, Literal
@@ -35,7 +36,7 @@ from memd.records import PER_SOURCE, Mode, Source
 from memd.search import filters, ranking, runs
 from memd.search.called import aliased, called, firsts, is_exact
 from memd.search.explanation import Called, DayNamed, Run, Said, Word
-from memd.search.identifiers import NOTHING, Named, named
+from memd.search.identifiers import MEANT, NOTHING, Named, in_few, named
 from memd.search.keyword import KeywordArm, Matched, keyword_arm, knows_a_word, phrase_expression
 from memd.search.later import later_statements
 from memd.search.newest import newest, now_words
@@ -231,11 +232,13 @@ def _judged(view: View, request: PreparedQuery, words: Judgement, lap: Lap) -> J
     if vector is None and keyword is None:
         keyword = keyword_arm(view, request.query, mask, request.per_source)
     # With a single arm, requested or available, its scores are used unchanged.
-    names = (
-        named(view, request.spelled, keyword, vector, request.unread)
-        if vector and keyword and (request.spelled or request.unread)
-        else NOTHING
-    )
+    names = NOTHING
+    if vector and keyword and (request.spelled or request.unread):
+        names = named(
+            view, request.spelled, keyword.words, request.unread, partial(in_few, view, mask),
+            lambda only, ids: keyword.only(only).scores_of(ids),
+            is_meant=max(vector.scores_of(vector.pool[:1]), default=0.0) >= MEANT,
+        )  # fmt: skip
     asked_days = days_asked(request)
     day = day_asked(request, asked_days) if keyword else ""
     by_name = aliased(view, request.query.text, day) if keyword else {}

@@ -9,11 +9,11 @@ words and phrases that a note must have or lack: a store is not believed. Pure.
 import re
 from collections.abc import Callable, Iterable
 
-from memd.records import Source
 from memd.search import globs
+from memd.search.fields import FieldTest
 from memd.search.filters import FIELD, Condition
 from memd.search.query import Query
-from memd.team.rows import Shown, field_mark, has_field, number, path_mark, tag_mark
+from memd.team.rows import Shown, field_mark, number, path_mark, tag_mark
 from memd.text import bare, is_spaceless, pieces_of, searched_text
 
 _PATTERN = re.compile(r"[*?\[]")
@@ -31,25 +31,30 @@ def expression(query: Query) -> str:
     return " and ".join(found)
 
 
-def passes(query: Query, source: Source, shown: Shown, terms: Reads) -> bool:
+def passes(query: Query, shown: Shown, terms: Reads) -> bool:
     """Return whether a chunk may be in the answer to a query; phrases and exclusions see this chunk alone."""
+
+    def has_field(test: FieldTest) -> bool:
+        values = [value for key, value in shown.fields if key == test.key]
+        found = bool(values) if test.operator in {"has", "lacks"} else any(map(test.passes, values))
+        return found != (test.operator in {"lacks", "!="})
+
     for condition in query.filters:
         if condition.name.removeprefix("-") == FIELD:
-            is_met = any(has_field(shown.fields, test) for test in condition.values)
-            if is_met == condition.name.startswith("-"):
+            if any(map(has_field, condition.values)) == condition.name.startswith("-"):
                 return False
-        elif not condition.matcher()(source):
+        elif not condition.matcher()(shown.source):
             return False
     if not (query.phrases or query.excluded):
         return True
-    text = searched_text(f"{shown.title}\n{shown.heading}\n{shown.text}")
+    text = searched_text(f"{shown.source.title}\n{shown.chunk.heading}\n{shown.chunk.text}")
     words = terms(text)
 
     def has(phrase: str) -> bool:
         wanted = searched_text(phrase)
         if any(map(is_spaceless, pieces_of(phrase))):
             return bare(wanted) in bare(text)
-        some = list(terms(wanted))
+        some = terms(wanted)
         return any(words[at : at + len(some)] == some for at in range(len(words) - len(some) + 1))
 
     return all(map(has, query.phrases)) and not any(map(has, query.excluded))

@@ -29,7 +29,7 @@ from memd.errors import ConfigError, StoreError, StoreRefusedError
 from memd.team.filters import among
 from memd.team.rows import MAX_MARKS, MAX_WORKSPACES, First, Listed, Whole, WorkspaceRow, as_struct, checked
 
-SCHEMA: Final = 2  # of the collections; another one is refused
+SCHEMA: Final = 3  # of the collections; another one is refused
 OURS: Final = "memd team"  # at the beginning of a collection's description
 SPARSE: Final = "SPARSE_INVERTED_INDEX"
 LITE: Final = "milvus+lite"
@@ -223,7 +223,7 @@ class Milvus:
             library = self._library()
             types, client = library.DataType, library.MilvusClient
             number, text, sparse = types.INT64, types.VARCHAR, types.SPARSE_FLOAT_VECTOR
-            numbers = ("source", "revision", "ordinal", "day", "decays", "expires", "expires_on")
+            numbers = ("source", "revision", "ordinal", "day", "decays", "expires")
             of_chunks: dict[str, tuple[Any, Row]] = {
                 "key": (number, {"is_primary": True}), "ws": (text, {"max_length": 32}),
                 **dict.fromkeys(numbers, (number, {})),

@@ -177,7 +177,7 @@ class Publisher:
             found, unknown = self._differences(shared)
             told = sorted(found.items())
             for row in self._milvus.texts(sorted(unknown.values())[:BATCH_SOURCES], CALL_S):
-                told.append((row.parsed().path, "unknown"))
+                told.append((row.parsed().source.path, "unknown"))
             if repair:
                 self._repair(shared, found, unknown)
         self.wake.set()
@@ -387,8 +387,8 @@ class Publisher:
                 try:
                     batch[sent] = chunk_rows(
                         view, source, shared.id, sent.revision,
-                        average=terms.length, has_vectors=has_vectors, superseded_by=holders,
-                        dimensions=self._milvus.dimensions, fades=shared.fading.why(source) is not None,
+                        average=terms.length, has_vectors=has_vectors, dimensions=self._milvus.dimensions,
+                        fades=shared.fading.why(source) is not None,
                     )  # fmt: skip
                 except StoreRefusedError as error:
                     shared.refused[sent.path] = (sent.revision, str(error))

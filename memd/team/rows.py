@@ -14,10 +14,10 @@ here: whatever does not fit is a StoreError. Pure.
 
 import hashlib
 import json
-import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import replace
 from datetime import date
 from functools import lru_cache
 from itertools import chain
@@ -25,7 +25,7 @@ from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
 import numpy as np
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 from numpy.typing import NDArray
 
 from memd.entries.secrets import mask
@@ -33,8 +33,7 @@ from memd.errors import StoreError, StoreRefusedError
 from memd.index.reader import StoredChunk
 from memd.index.snapshot import View
 from memd.index.source_rows import NO_FRONT, fields_of, read_by_model, searchable
-from memd.records import DayOf, Source
-from memd.search.fields import FieldTest
+from memd.records import Source
 from memd.search.keyword import K1, B
 from memd.search.source_scores import PLACES, SOURCE_SHARE, places, shares_of
 from memd.text import caseless, normalized, paired
@@ -44,7 +43,7 @@ MAX_MARKS: Final = 1_024  # of a source, for filters
 MAX_WORKSPACES: Final = 10_000  # of a team; arbitrary
 # Revisions begin with the time in microseconds; one of the year 2200 is a lie that would outgrow an integer.
 MAX_REVISION: Final = 230 * 365 * 24 * 3600 * 1_000_000
-MAX_COUNT: Final = 1 << 40  # of chunks; arbitrary, far beyond any team
+MAX_COUNT: Final = 1 << 40  # of chunks or lines; arbitrary, far beyond any team
 NUMBER_BITS: Final = 63
 NOTHING: Final = 0  # a dimension that no term has: a sparse vector must not be empty
 T = TypeVar("T")
@@ -52,29 +51,16 @@ S = TypeVar("S", bound=Struct)
 
 Number = Annotated[int, Meta(ge=0, le=(1 << NUMBER_BITS) - 1)]
 Day = Annotated[int, Meta(ge=0, le=date.max.toordinal())]  # 0: none
-Line = Annotated[int, Meta(ge=0, lt=1 << 40)]
 Name = Annotated[str, Meta(max_length=1_000)]
 
 
 class Shown(Struct, frozen=True, array_like=True):
-    """What an answer shows of a chunk; one text in its row, which bounds those without a bound here."""
+    """What an answer shows of a chunk; one text in its row."""
 
-    path: Annotated[str, Meta(min_length=1, max_length=5_000)]
-    title: str
-    tags: tuple[str, ...]
+    source: Source
     fields: tuple[tuple[str, str], ...]  # of the front matter: folded key, value
-    day_of: DayOf
-    origin: Name
-    is_evergreen: bool
-    is_external: bool
     superseded_by: tuple[str, ...]
-    heading: str
-    text: str
-    start_line: Line
-    end_line: Line
-    start_byte: Line
-    entry: Name
-    entry_origin: Name
+    chunk: StoredChunk
 
 
 class HitRow(Struct, frozen=True):
@@ -107,16 +93,18 @@ class Whole(Struct, frozen=True):
     key: Number
     ws: Name
     source: Number
-    day: Day
-    expires_on: Day
     shown: Annotated[str, Meta(min_length=2, max_length=MAX_ROW_BYTES)]
 
     def parsed(self) -> Shown:
-        """Return what an answer shows. Raises StoreError."""
+        """Return what an answer shows, under the numbers of the row. Raises StoreError."""
         found = checked(lambda: msgspec.json.decode(self.shown, type=Shown))
-        if number(self.ws, found.path) != self.source or found.end_line < found.start_line:
+        source, chunk = found.source, found.chunk
+        has_lines = 0 <= chunk.start_line <= chunk.end_line < MAX_COUNT and 0 <= chunk.start_byte < MAX_COUNT
+        is_of_source = source.path and number(self.ws, source.path) == self.source
+        if not (has_lines and is_of_source and chunk.text.strip()):
             raise StoreError("the team's store answered with a row that contradicts itself")
-        return found
+        source, chunk = replace(source, id=self.source), chunk._replace(id=self.key, source=self.source)
+        return structs.replace(found, source=source, chunk=chunk)
 
 
 class WorkspaceRow(Struct, frozen=True):
@@ -179,7 +167,7 @@ def words_of(view: View, source: Source) -> tuple[list[StoredChunk], list[list[s
 
 def chunk_rows(
     view: View, source: Source, workspace: str, revision: int, *, average: float, has_vectors: bool,
-    superseded_by: Sequence[str], dimensions: int, fades: bool,
+    dimensions: int, fades: bool,
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Return the rows of a source's chunks.
 
@@ -201,8 +189,7 @@ def chunk_rows(
             if row >= 0:
                 mean = some.mean(axis=0) if len(some) else table[row]
                 vectors[place] = (1 - SOURCE_SHARE) * table[row] + SOURCE_SHARE * mean
-    shares = shares_of(dated=source.dated)
-    last = source.valid_until.toordinal() if source.valid_until else 0
+    shares, superseded_by = shares_of(dated=source.dated), view.snapshot.superseded_by(source.id)
 
     def part(share: float, words: Iterable[str], length: int) -> tuple[float, Counter[str], float]:
         """Return a share of w, its counts, and the count at which a term has half of its weight."""
@@ -213,13 +200,9 @@ def chunk_rows(
     of_file = part(shares.file, chain(*words_in), sum(map(len, words_in)))
     found = []
     for ordinal, (chunk, words, vector) in enumerate(zip(chunks, words_in, vectors, strict=True)):
-        shown = Shown(
-            source.path, source.title, source.tags, fields, source.day_of, source.origin,
-            source.evergreen, source.external, tuple(superseded_by), chunk.heading, chunk.text,
-            chunk.start_line, chunk.end_line, chunk.start_byte, chunk.entry, chunk.origin,
-        )  # fmt: skip
+        alone = chunk._replace(id=0, source=0, context="")
         try:
-            raw = msgspec.json.encode(shown)
+            raw = msgspec.json.encode(Shown(replace(source, id=0), fields, superseded_by, alone))
         except UnicodeEncodeError:
             raise StoreRefusedError("it is no Unicode") from None
         if len(raw) > MAX_ROW_BYTES:
@@ -234,7 +217,7 @@ def chunk_rows(
             "key": number(workspace, source.path, ordinal), "ws": workspace,
             "source": number(workspace, source.path), "revision": revision, "ordinal": ordinal,
             "day": source.day.toordinal(), "decays": source.day.toordinal() if fades else 0,
-            "expires": 0 if superseded_by else last, "expires_on": last,
+            "expires": 0 if superseded_by or not source.valid_until else source.valid_until.toordinal(),
             "marks": list(marks(source.path, source.tags, fields))[:MAX_MARKS],
             "shown": raw.decode(), "has_u": vector is not None,
             "u": [0.0] * dimensions if vector is None else vector.tolist(),
@@ -274,31 +257,6 @@ def field_mark(key: str, value: str) -> int:
     return number("field", key, caseless(value))
 
 
-def has_field(fields: Iterable[tuple[str, str]], test: FieldTest) -> bool:
-    """Return whether front matter meets a condition, as `memd.search.fields` tests it."""
-    values = [value for key, value in fields if key == test.key]
-    found = bool(values) if test.operator in {"has", "lacks"} else any(map(test.passes, values))
-    return found != (test.operator in {"lacks", "!="})
-
-
-def source_of(row: Whole, shown: Shown, number_here: int) -> Source:
-    """Return the source of a chunk, under the number that it has in one answer."""
-    day = checked(lambda: date.fromordinal(row.day))
-    until = checked(lambda: date.fromordinal(row.expires_on)) if row.expires_on else None
-    return Source(
-        number_here, shown.path, shown.title, shown.tags, day, shown.day_of, shown.origin, until,
-        shown.is_evergreen, shown.is_external,
-    )  # fmt: skip
-
-
-def chunk_of(shown: Shown, chunk: int, source: int) -> StoredChunk:
-    """Return a chunk, under the numbers that it and its source have in one answer."""
-    return StoredChunk(
-        chunk, source, shown.start_line, shown.end_line, shown.start_byte, shown.heading, shown.text,
-        shown.entry, shown.entry_origin,
-    )  # fmt: skip
-
-
 def frequencies(view: View, sources: Iterable[Source], times: float = 1.0) -> dict[int, float]:
     """Return the document frequencies of terms: dimension → chunks."""
     counts: Counter[int] = Counter()
@@ -307,10 +265,3 @@ def frequencies(view: View, sources: Iterable[Source], times: float = 1.0) -> di
             for words in words_of(view, source)[1]:
                 counts.update(map(dimension, set(words)))
     return {place: float(count * times) for place, count in counts.items()} or {NOTHING: 1.0}
-
-
-def as_frequency(value: float, chunks: int) -> int:
-    """Return how many of *chunks* have a term, as a store says it."""
-    if not math.isfinite(value) or not 0 <= value <= MAX_COUNT:
-        raise StoreError("the team's store answered with a count that cannot be one")
-    return min(round(value), chunks)

@@ -7,44 +7,43 @@ ordered by `memd.search.ranking`, superseded notes follow what replaces them, ne
 a chunk and the first one do not count, phrases and exclusions are tested on the candidates only, corrections
 and forms of words are those that the reader's own notes know, and neighbouring chunks are not joined.
 
-For any thread.
+Chunks and sources are known by the numbers of their rows. For any thread.
 """
 
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from msgspec import structs
 
 from memd.config import Weights
-from memd.errors import DeadlineError
 from memd.index.columns import OF_SOURCE
 from memd.index.links import Supersession
-from memd.index.reader import StoredChunk
 from memd.index.snapshot import View
-from memd.records import Mode, Source, Tokenizer
+from memd.records import Mode, Tokenizer
 from memd.search import ranking, runs
 from memd.search.called import by_titles
 from memd.search.dedup import MIN_TERMS, Dedup, fingerprint, fold, is_near
 from memd.search.explanation import Term, Word
-from memd.search.identifiers import FEW, MEANT, SYLLABLES, parts_of, share_read, with_names
+from memd.search.identifiers import FEW, MEANT, NOTHING, Named, named, parts_of, share_read
 from memd.search.keyword import CORRECTED_SHARE, POOL, Matched, idf, query_terms, reachable, term_of_forms
 from memd.search.query import Query
 from memd.search.ranking import Candidate
-from memd.search.score import NO_WEIGHTS, PreparedQuery, in_a_row, is_newest_asked, placed, raised
+from memd.search.score import PreparedQuery, in_a_row, is_newest_asked, placed, raised
 from memd.search.search import Answer, Hit, Place, StepTimer, sureness
 from memd.search.snippet import Line, Part, lines_of, passage, snippet, wanted, with_fence
 from memd.search.spelling import corrected, spelling
 from memd.search.word_forms import with_forms
 from memd.team.filters import expression, passes
-from memd.team.milvus import ListHit, Milvus
-from memd.team.rows import HitRow, WorkspaceRow, as_frequency, as_struct, chunk_of, dimension, source_of
+from memd.team.milvus import Milvus
+from memd.team.rows import HitRow, Shown, WorkspaceRow, as_struct, dimension, number
 from memd.text import is_spaceless, prepare
 
 CALL_S = 2.0  # of each call of a search
@@ -53,6 +52,7 @@ MAX_TERMS = 64  # of a query, those with the highest weights: a pasted log has h
 COUNTED_AT_ONCE = 32  # of its terms: 1.2 MB for 1,000 workspaces
 TEXTS = 30  # candidates whose texts are read at least; twice as many as hits, if more are wanted
 Embed = Callable[[PreparedQuery], PreparedQuery]
+Counts = dict[int, float]  # dimension of a term → its saturated count in a chunk
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,21 +60,19 @@ class TeamAnswer:
     """An answer, with the workspace of each of its sources."""
 
     answer: Answer
-    homes: Mapping[int, WorkspaceRow]  # by the number of a source in this answer
-    keys: Mapping[int, str]  # by the number of a chunk: what a client names to get it no more
+    homes: Mapping[int, WorkspaceRow]  # by source
 
 
-@dataclass(slots=True)
-class _Scored:
-    """A candidate."""
+class _Read(NamedTuple):
+    """A candidate whose text was read."""
 
-    row: HitRow
-    vector: float | None = None
-    words: dict[int, float] = field(default_factory=dict)  # by dimension
-    keyword: float | None = None
-    weights: Weights = NO_WEIGHTS
-    merged: float = 0.0
-    decay: float = 1.0
+    shown: Shown
+    home: WorkspaceRow
+
+    @property
+    def text(self) -> str:
+        """The heading and the text."""
+        return f"{self.shown.chunk.heading}\n{self.shown.chunk.text}"
 
 
 def search(  # noqa: PLR0917 - the same of each search, then the query
@@ -97,107 +95,87 @@ def search(  # noqa: PLR0917 - the same of each search, then the query
         DeadlineError: the caller's deadline passed.
     """
     timer = StepTimer(plain)
-    # Words: the store is asked about those that may be searched, with corrections and without.
-    near = spelling(view, plain.query, tokenizer, plain.expired)
-    respelled, _ = with_forms(view, corrected(plain.query, near.corrected), plain.languages)
-    typed, _ = with_forms(view, plain.query, plain.languages)
-    asked = sorted({*_all_terms(view, respelled), *_all_terms(view, typed)})
-    count = sum(one.chunks for one in workspaces.values())
-    counting = beside.submit(_frequencies, milvus, asked, count)
+    # The store counts all words that may be searched; a correction stays if the team has only that word, and
+    # so do the forms that the team has.
+    near = spelling(view, plain.query, tokenizer, plain.expired).corrected
+    typed, respelled = (
+        with_forms(view, corrected(plain.query, terms), plain.languages)[0] for terms in ({}, near)
+    )
+    chunks = sum(one.chunks for one in workspaces.values())
+    counting = beside.submit(_frequencies, milvus, _texts_of(view, typed, respelled), chunks)
     prepared = embed(replace(plain, query=respelled))
     frequencies = counting.result()
     kept = {
         word: term
-        for word, term in near.corrected.items()
+        for word, term in near.items()
         if frequencies[term] and not any(frequencies[one] for one in view.reader.terms(prepare(word)))
     }
-    if kept != near.corrected:
-        respelled, _ = with_forms(view, corrected(plain.query, kept), plain.languages)
-        prepared = replace(prepared, corrected_vec=prepared.corrected_vec if kept else None)
-    # Of the forms of its words those that the team has.
-    forms = {word: tuple(filter(frequencies.get, its)) for word, its in respelled.forms.items()}
-    query = replace(respelled, forms={word: its for word, its in forms.items() if its})
-    prepared = replace(prepared, query=query)
+    forms = {
+        word: tuple(filter(frequencies.get, some))
+        for word, some in {**typed.forms, **respelled.forms}.items()
+    }
+    query = replace(corrected(plain.query, kept), forms={word: some for word, some in forms.items() if some})
+    prepared = replace(prepared, query=query, corrected_vec=prepared.corrected_vec if kept else None)
     timer.lap("statistics")
-    terms = _terms(view, query, frequencies, count)
-    own = [term for term in terms if not term.forms]
+    terms = _terms(view, query, frequencies, chunks)
     timer.lap("keyword")
 
-    # Candidates: the best of two lists, with exact scores by both.
-    vectors: list[list[float]] = []
-    if is_newest_asked(query):  # the first chunks of the newest sources that the filters let pass
-        rows = sorted(milvus.firsts(expression(query), CALL_S), key=lambda one: (-one.day, one.key))
-        candidates = {one.key: _Scored(HitRow(one.source, 0, 0), keyword=1.0) for one in rows[:LIST]}
-        timer.lap("lists")
+    # Candidates, then the texts of the best that the filters let pass.
+    vectors = _vectors(prepared, workspaces)
+    counts: dict[int, Counts] = {}
+    if is_newest := is_newest_asked(query):
+        candidates = _newest(milvus, query)
     else:
-        vectors = _vectors(milvus, prepared, workspaces)
-        candidates = _candidates(milvus, prepared, terms, vectors)
-        timer.lap("lists")
-        if candidates:
-            _score(milvus, candidates, terms, vectors, view)
+        candidates, counts = _scored(milvus, prepared, terms, vectors, view)
     timer.lap("vector")
-
-    # The texts of the best, of those that the filters let pass.
-    has_words = prepared.mode != "vector" or not vectors
-    parts = parts_of(view, prepared.spelled)
-    weights = prepared.weights or Weights()
-    if prepared.weights is None and vectors and has_words:
-        matched = _matched(candidates, terms)
-        weights = ranking.weights_matched(matched.most, has_all=0 < matched.most >= matched.every)
-    weights = ranking.weights_read(weights, share_read(view, own, parts, prepared.unread) if vectors else 1.0)
-    for one in candidates.values():
-        one.weights = ranking.weights_seen(weights, vector=one.vector is not None, keyword=has_words)
-        one.merged = min(1.0, ranking.weighted(one.vector, one.keyword, one.weights))
-        if one.row.decays:
-            age = prepared.today.toordinal() - one.row.decays
-            one.decay = ranking.half_life_decay(age, prepared.half_life_days, prepared.decay_floor)
     here = _read(milvus, candidates, prepared, view, workspaces, set(known))
-    sources = {one.source.id: one.source for one in here.values()}
+    found = [one._replace(path=here[one.id].shown.source.path) for one in candidates if one.id in here]
+    sources = {one.shown.source.id: one.shown.source for one in here.values()}
     timer.lap("load")
 
     # As at home: names, order, supersession, floor, duplicates, snippets.
-    named = _named(here, parts, terms) if vectors and has_words else {}
-    by_score = _ranked(here, prepared, named, has_words=has_words)
-    names = {number: (source.title, source.path) for number, source in sources.items()}
-    called = by_titles(query.text, terms, by_score, names.__getitem__) if has_words else {}
-    texts = {one.id: here[one.id].text for one in by_score[: runs.FIRST]} if has_words else {}
-    by_run = in_a_row(prepared, texts, lambda some: {number: texts[number] for number in some})
-    by_score = raised(raised(by_score, by_run), called)
-    at = {(one.home.ws, one.source.path): one.source.id for one in here.values()}
+    has_words = any(one.tier for one in found)
+    if not is_newest:
+        names = _named(view, prepared, here, found, counts, terms) if vectors and has_words else NOTHING
+        found = _ranked(here, found, prepared, names)
+    titles = {number: (source.title, source.path) for number, source in sources.items()}
+    called = by_titles(query.text, terms, found, titles.__getitem__) if has_words else {}
+    texts = {one.id: here[one.id].text for one in found[: runs.FIRST]} if has_words else {}
+    by_run = in_a_row(prepared, texts, lambda some: {one: texts[one] for one in some})
     supersession = Supersession.of(
-        (at[one.home.ws, newer], one.source.id)
+        (newer, one.shown.source.id)
         for one in here.values()
-        for newer in one.superseded_by
-        if (one.home.ws, newer) in at
+        for newer in (number(one.home.ws, path) for path in one.shown.superseded_by)
+        if newer in sources
     )
-    ranked = placed(by_score, supersession)[0]
-    # As at home: no floor where words alone judge, or a name.
+    found = list(placed(raised(raised(found, by_run), called), supersession)[0])
+    # No floor where words alone judge, or a name.
     floor = prepared.floor if vectors or prepared.is_floor_named else 0.0
-    found = fold(
-        view, [one for one in ranked if one.merged >= floor or one.id in called], prepared.limit,
+    shown = fold(
+        view, [one for one in found if one.merged >= floor or one.id in called], prepared.limit,
         prepared.per_source, lambda _: True,
-        compared=lambda _view, ids, _sources: _ReadTexts([here[number] for number in ids]),
+        compared=lambda _view, ids, _sources: _ReadTexts([here[one] for one in ids]),
     )  # fmt: skip
-    knows = any(one.scored.keyword for one in here.values()) or any(t.document_frequency for t in terms)
-    sure = sureness(view, prepared, ranked, found, sources, knows=knows)
-    hits = _hits(here, found, prepared, {term.text: term.idf * term.share for term in own})
+    knows = is_newest or any(term.document_frequency for term in terms)
+    sure = sureness(view, prepared, found, shown, sources, knows=knows)
+    hits = _hits(here, shown, prepared, terms)
     mode: Mode = prepared.mode if vectors else "keyword"
     answer = Answer(prepared, hits, mode, 0, sure, timings_ms=timer.laps_ms)
     timer.lap("fuse")
-    homes = {one.source.id: one.home for one in here.values()}
-    return TeamAnswer(answer, homes, {number: one.key for number, one in here.items()})
+    return TeamAnswer(answer, {one.shown.source.id: one.home for one in here.values()})
 
 
 # -- words ---------------------------------------------------------------------------------------------------
 
 
-def _all_terms(view: View, query: Query) -> set[str]:
-    return (
-        {text for text, _ in query_terms(view.reader, query)}
-        | {form for forms in query.forms.values() for form in forms}
-        | set(query.corrected.values())
-        | {term for word in query.words for term in view.reader.terms(prepare(word))}
-    )
+def _texts_of(view: View, *queries: Query) -> list[str]:
+    """Return all terms that may be searched for some queries: as typed, corrected, and their forms."""
+    found: set[str] = set()
+    for query in queries:
+        found.update(text for text, _ in query_terms(view.reader, query))
+        found.update(query.corrected.values(), *query.forms.values())
+        found.update(term for word in query.words for term in view.reader.terms(prepare(word)))
+    return sorted(found)
 
 
 def _frequencies(milvus: Milvus, terms: Sequence[str], chunks: int) -> Counter[str]:
@@ -209,7 +187,7 @@ def _frequencies(milvus: Milvus, terms: Sequence[str], chunks: int) -> Counter[s
             milvus.workspaces, [{dimension(term): 1.0} for term in some], CALL_S, limit=1_000
         )
         for term, hits in zip(some, lists, strict=True):
-            found[term] = min(sum(as_frequency(hit.score, chunks) for hit in hits), chunks)
+            found[term] = round(min(max(sum(hit.score for hit in hits), 0.0), chunks))
     return found
 
 
@@ -229,203 +207,186 @@ def _terms(view: View, query: Query, frequencies: Mapping[str, int], chunks: int
     return found
 
 
-def _texts(term: Term) -> tuple[str, ...]:
-    """Return what a term stands for: its forms, or itself."""
-    return term.forms or (term.text,)
+def _dimensions(term: Term) -> list[int]:
+    """Return the dimensions of a term: those of its forms, or its own."""
+    return [dimension(text) for text in term.forms or (term.text,)]
 
 
 # -- candidates ----------------------------------------------------------------------------------------------
 
 
-def _vectors(
-    milvus: Milvus, prepared: PreparedQuery, workspaces: Mapping[str, WorkspaceRow]
-) -> list[list[float]]:
+def _vectors(prepared: PreparedQuery, workspaces: Mapping[str, WorkspaceRow]) -> list[list[float]]:
     """Return the vectors of a query, if they are of the team's model."""
-    model = next((one.model for _, one in sorted(workspaces.items()) if one.model), "")
-    if prepared.mode == "keyword" or prepared.model_id != model or not model:
+    model = next((one.model for _, one in sorted(workspaces.items()) if one.model), None)
+    if prepared.mode == "keyword" or prepared.model_id != model:
         return []
     raw = (one for one in (prepared.query_vec, prepared.corrected_vec) if one is not None)
-    found = [np.frombuffer(one, np.float32).tolist() for one in raw]
-    return [one for one in found if len(one) == milvus.dimensions]
+    return [np.frombuffer(one, np.float32).tolist() for one in raw]
 
 
-def _candidates(
-    milvus: Milvus, prepared: PreparedQuery, terms: Sequence[Term], vectors: Sequence[list[float]]
-) -> dict[int, _Scored]:
-    """Return the best chunks of each list by key, at most some of each source."""
+def _newest(milvus: Milvus, query: Query) -> list[Candidate]:
+    """Return the first chunks of the newest sources that the filters let pass."""
+    found = sorted(milvus.firsts(expression(query), CALL_S), key=lambda one: (-one.day, one.key))[:LIST]
+    plain = Candidate(0, 0, "", None, None, None, None, None, 1.0, Weights(), 1.0, 0.0)
+    return [plain._replace(id=one.key, source=one.source, order=float(one.day)) for one in found]
+
+
+def _scored(
+    milvus: Milvus, prepared: PreparedQuery, terms: Sequence[Term], vectors: Sequence[list[float]], view: View
+) -> tuple[list[Candidate], dict[int, Counts]]:
+    """Return the best chunks of both lists, the best first, and the counts of the query's words in each.
+
+    The scores of all are exact: a missing score is not that of the end of a list.
+    """
     where, fields = expression(prepared.query), HitRow.__struct_fields__
-    lists: list[list[ListHit]] = []
-    if vectors:
-        has_vector = f"has_u == true and {where}" if where else "has_u == true"
-        lists += milvus.search(milvus.chunks, vectors, CALL_S, limit=LIST, where=has_vector, fields=fields)
+    has_words = prepared.mode != "vector" or not vectors
+    has_vector = " and ".join(filter(None, ["has_u == true", where]))
+    lists = milvus.search(milvus.chunks, vectors, CALL_S, limit=LIST, where=has_vector, fields=fields)
     asked: dict[int, float] = {}
     for term in sorted(terms, key=lambda term: term.weight):  # of a word and its forms the larger counts
-        asked |= dict.fromkeys(map(dimension, _texts(term) if term.weight > 0 else ()), term.weight)
-    if asked and not (prepared.mode == "vector" and vectors):
+        asked |= dict.fromkeys(_dimensions(term) if term.weight > 0 else (), term.weight)
+    if asked and has_words:
         lists += milvus.search(milvus.chunks, [asked], CALL_S, limit=LIST, where=where, fields=fields)
-    found: dict[int, _Scored] = {}
-    for hits in lists:
+    rows: dict[int, HitRow] = {}
+    for hits in lists:  # at most some of each source
         of_source: Counter[int] = Counter()
-        few: dict[int, _Scored] = {}
+        few: dict[int, HitRow] = {}
         for hit in hits:
             row = as_struct(hit.row, HitRow)
             of_source[row.source] += 1
             is_one_of_few = of_source[row.source] <= max(OF_SOURCE, prepared.per_source)
             if hit.score > 0 and is_one_of_few and len(few) < POOL:
-                few[hit.key] = _Scored(row)
-        found |= few
-    return found
+                few[hit.key] = row
+        rows |= few
+    if not rows:
+        return [], {}
 
-
-def _score(
-    milvus: Milvus,
-    candidates: dict[int, _Scored],
-    terms: Sequence[Term],
-    vectors: Sequence[list[float]],
-    view: View,
-) -> None:
-    """Fill in the exact scores of all candidates: those of one list are not in the other."""
-    keys = list(candidates)
+    keys, meaning = list(rows), dict[int, float]()
     for hits in milvus.search(milvus.chunks, vectors, CALL_S, keys=keys, where="has_u == true"):
         for hit in hits:
             score = min(max(view.snapshot.cosines.score(hit.score), 0.0), 1.0)
-            candidates[hit.key].vector = max(score, candidates[hit.key].vector or 0.0)
-    places = sorted({dimension(text) for term in terms for text in _texts(term)})
+            meaning[hit.key] = max(score, meaning.get(hit.key, 0.0))
+    counts: dict[int, Counts] = {key: {} for key in keys}
+    places = sorted({place for term in terms for place in _dimensions(term)}) if has_words else []
     lists = milvus.search(milvus.chunks, [{place: 1.0} for place in places], CALL_S, keys=keys)
     for place, hits in zip(places, lists, strict=True):
         for hit in hits:
-            candidates[hit.key].words[place] = min(max(hit.score, 0.0), 1.0)
-    for one in candidates.values():
-        one.keyword = keyword_score(one.words, terms)
+            counts[hit.key][place] = min(max(hit.score, 0.0), 1.0)
+
+    weights = prepared.weights or Weights()
+    if prepared.weights is None and vectors and has_words:
+        matched = _matched(counts.values(), terms)
+        weights = ranking.weights_matched(matched.most, has_all=0 < matched.most >= matched.every)
+    if vectors:
+        parts, own = parts_of(view, prepared.spelled), [term for term in terms if not term.forms]
+        weights = ranking.weights_read(weights, share_read(view, own, parts, prepared.unread))
+    tier, today = (
+        "ngram" if any(map(is_spaceless, prepared.query.pieces)) else "fts",
+        prepared.today.toordinal(),
+    )
+    found = []
+    for key, row in rows.items():
+        vector, keyword = meaning.get(key), keyword_score(counts[key], terms) if has_words else None
+        seen = ranking.weights_seen(weights, vector=vector is not None, keyword=has_words)
+        merged, decay = min(1.0, ranking.weighted(vector, keyword, seen)), 1.0
+        if row.decays:
+            decay = ranking.half_life_decay(today - row.decays, prepared.half_life_days, prepared.decay_floor)
+        order = merged * decay * (ranking.EXPIRED_SHARE if 0 < row.expires < today else 1.0)
+        found.append(
+            Candidate(
+                key, row.source, "", None, vector, None, keyword, tier if has_words else None, decay, seen,
+                merged, order,
+            )
+        )  # fmt: skip
+    return sorted(found, key=lambda one: -one.order), counts
 
 
-def keyword_score(words: Mapping[int, float], terms: Sequence[Term]) -> float:
-    """Return the keyword score of a chunk with these saturated counts: of a word and its forms the larger."""
+def keyword_score(counts: Counts, terms: Sequence[Term]) -> float:
+    """Return the keyword score of a chunk with these counts: of a word and its forms the larger."""
     best: dict[str, float] = {}
     for term in terms:
-        count = max([words.get(dimension(text), 0.0) for text in _texts(term)], default=0.0)
+        count = max(counts.get(place, 0.0) for place in _dimensions(term))
         best[term.text] = max(best.get(term.text, 0.0), term.weight * count)
     most = reachable(terms)
     return math.tanh(2 * sum(best.values()) / most) if most else 0.0
 
 
-def _matched(candidates: Mapping[int, _Scored], terms: Sequence[Term]) -> Matched:
+def _matched(chunks: Iterable[Counts], terms: Sequence[Term]) -> Matched:
     """Count the query's words in the candidates, as `KeywordArm.matched` does."""
-    words: dict[str, NDArray[np.bool_]] = {}
+    some = list(chunks)
+    words = dict.fromkeys((term.text for term in terms), np.zeros(len(some), np.bool_))
     for term in terms:
-        each = [any(one.words.get(dimension(text)) for text in _texts(term)) for one in candidates.values()]
-        has = np.array(each, np.bool_)
-        words[term.text] = words.get(term.text, has) | has
-    return Matched(np.arange(len(candidates)), words, dict.fromkeys(words, 0.0), 0.0)
-
-
-# -- as at home ----------------------------------------------------------------------------------------------
-
-
-class _Read(NamedTuple):
-    """A candidate whose text was read."""
-
-    scored: _Scored
-    key: str
-    chunk: StoredChunk
-    source: Source
-    home: WorkspaceRow
-    superseded_by: tuple[str, ...]
-
-    @property
-    def text(self) -> str:
-        """The heading and the text."""
-        return f"{self.chunk.heading}\n{self.chunk.text}"
+        has = [any(counts.get(place) for place in _dimensions(term)) for counts in some]
+        words[term.text] = words[term.text] | np.array(has, np.bool_)
+    return Matched(np.arange(len(some)), words, dict.fromkeys(words, 0.0), 0.0)
 
 
 def _read(  # noqa: PLR0917 - called once
     milvus: Milvus,
-    candidates: dict[int, _Scored],
+    candidates: Sequence[Candidate],
     prepared: PreparedQuery,
     view: View,
     workspaces: Mapping[str, WorkspaceRow],
     known: set[str],
 ) -> dict[int, _Read]:
-    """Read the texts of the best candidates that may answer, under numbers of this answer.
-
-    These are 2, 4, …, so that no two chunks are neighbours.
-    """
-    today = prepared.today.toordinal()
-
-    def order(key: int) -> float:
-        one = candidates[key]
-        is_over = 0 < one.row.expires < today
-        return -one.merged * one.decay * (ranking.EXPIRED_SHARE if is_over else 1.0)
-
+    """Read the texts of the best *candidates* that may answer, by their numbers."""
     here: dict[int, _Read] = {}
-    numbers: dict[tuple[str, str], int] = {}  # (workspace, path) → source
-    left = sorted(candidates, key=order)
-    while left and len(here) < max(TEXTS, 2 * prepared.limit):
+    left = [one.id for one in candidates if f"{one.id:016x}" not in known]
+    while left and len(here) < max(TEXTS, 2 * prepared.limit) and not prepared.expired():
         some, left = left[:TEXTS], left[TEXTS:]
-        if prepared.expired():
-            raise DeadlineError("the search took longer than its deadline (in step 'load'); ask for less")
         for whole in milvus.texts(some, CALL_S):
-            shown, key = whole.parsed(), f"{whole.key:016x}"
-            source = source_of(whole, shown, numbers.setdefault((whole.ws, shown.path), len(numbers) + 1))
-            home = workspaces.get(whole.ws)
-            if home and key not in known and passes(prepared.query, source, shown, view.reader.indexed_terms):
-                chunk = chunk_of(shown, 2 * (len(here) + 1), source.id)
-                here[chunk.id] = _Read(candidates[whole.key], key, chunk, source, home, shown.superseded_by)
+            shown, home = whole.parsed(), workspaces.get(whole.ws)
+            if home and passes(prepared.query, shown, view.reader.indexed_terms):
+                here[whole.key] = _Read(shown, home)
     return here
 
 
-def _ranked(
-    here: Mapping[int, _Read], prepared: PreparedQuery, named: Mapping[int, tuple[int, float]], *,
-    has_words: bool,
-) -> list[Candidate]:  # fmt: skip
-    scored = [(number, one.scored.vector, one.scored.keyword) for number, one in here.items()]
-    by_vector = ranking.ranks({number: score for number, score, _ in scored if score is not None})
-    by_words = ranking.ranks({number: score for number, _, score in scored if has_words and score})
-    tier = "ngram" if any(map(is_spaceless, prepared.query.pieces)) else "fts"
-    is_newest = is_newest_asked(prepared.query)
-    found = []
-    for number, (one, _, _, source, _, superseded_by) in here.items():
-        count, score = named.get(number, (0, 0.0))
-        merged = 1.0 if is_newest else max(one.merged, score)
-        both = by_vector.get(number), by_words.get(number)
-        order = merged if prepared.fusion == "weighted" else ranking.reciprocal_rank(both)
-        order = one.decay * order + count
-        if source.expired(prepared.today) and not superseded_by:
-            order *= ranking.EXPIRED_SHARE
-        found.append(
-            Candidate(
-                number, source.id, source.path, both[0], one.vector, both[1],
-                one.keyword if has_words else None, tier if has_words else None, one.decay, one.weights,
-                merged, float(source.day.toordinal()) if is_newest else order,
-            )
-        )  # fmt: skip
-    return ranking.ordered(found)
+# -- as at home ----------------------------------------------------------------------------------------------
 
 
-def _named(
-    here: Mapping[int, _Read], parts: Mapping[Word, frozenset[str]], terms: Sequence[Term]
-) -> dict[int, tuple[int, float]]:
-    """Return the chunks that the query names, as `memd.search.identifiers`: number of words, their score."""
-    known = {term.text.casefold(): term for term in terms if term.document_frequency and not term.forms}
-    is_meant = max((one.scored.vector or 0.0 for one in here.values()), default=0.0) >= MEANT
-    having: dict[int, list[Word]] = {}
-    for word, its in parts.items():
-        if is_meant and word.is_read and not word.is_name and word.pieces <= SYLLABLES and len(its) == 1:
-            continue
-        rarest = min((known[part].document_frequency for part in its if part in known), default=0)
-        if not rarest or (len(its) == 1 and rarest > FEW):
-            continue
+def _named(  # noqa: PLR0917 - called once
+    view: View,
+    prepared: PreparedQuery,
+    here: Mapping[int, _Read],
+    found: Sequence[Candidate],
+    counts: Mapping[int, Counts],
+    terms: Sequence[Term],
+) -> Named:
+    """Return the chunks that the query names, of those that were read."""
+    own = [term for term in terms if not term.forms]
+
+    def few(word: Word, rarest: int, is_alone: bool) -> list[int]:  # noqa: FBT001 - as `named` wants it
+        if not rarest or (is_alone and rarest > FEW):
+            return []
         typed = re.compile(rf"(?<!\w){re.escape(word.text)}(?!\w)", re.IGNORECASE)
-        chunks = [number for number, one in here.items() if typed.search(one.text)]
-        if len(chunks) <= FEW or len({here[number].source.id for number in chunks}) == 1:
-            for number in chunks:
-                having.setdefault(number, []).append(word)
-    found = {}
-    for number, words in with_names(having, parts, known).items():
-        naming = set().union(*(parts[word] for word in words))
-        only = [term for term in terms if term.text.casefold() in naming and not term.forms]
-        found[number] = (len(words), keyword_score(here[number].scored.words, only))
-    return found
+        having = [key for key, one in here.items() if typed.search(one.text)]
+        return having if len(having) <= FEW or len({here[key].shown.source.id for key in having}) == 1 else []
+
+    def scores(only: AbstractSet[str], keys: Sequence[int]) -> list[float]:
+        some = [term for term in own if term.text.casefold() in only]
+        return [keyword_score(counts[key], some) for key in keys]
+
+    nearest = max((one.vector_score or 0.0 for one in found), default=0.0)
+    return named(view, prepared.spelled, own, prepared.unread, few, scores, is_meant=nearest >= MEANT)
+
+
+def _ranked(
+    here: Mapping[int, _Read], found: Sequence[Candidate], prepared: PreparedQuery, names: Named
+) -> list[Candidate]:
+    """Return the candidates that were read in the order of their scores, with their ranks by each."""
+    by_vector = ranking.ranks({one.id: one.vector_score for one in found if one.vector_score is not None})
+    by_words = ranking.ranks({one.id: one.keyword_score for one in found if one.keyword_score})
+    ranked = []
+    for one in found:
+        ranks = by_vector.get(one.id), by_words.get(one.id)
+        merged = max(one.merged, names.scores.get(one.id, 0.0))
+        order = one.decay * (merged if prepared.fusion == "weighted" else ranking.reciprocal_rank(ranks))
+        order += len(names.words.get(one.id, ()))
+        shown = here[one.id].shown
+        if shown.source.expired(prepared.today) and not shown.superseded_by:
+            order *= ranking.EXPIRED_SHARE
+        ranked.append(one._replace(vector_rank=ranks[0], keyword_rank=ranks[1], merged=merged, order=order))
+    return ranking.ordered(ranked)
 
 
 class _ReadTexts:
@@ -445,7 +406,7 @@ class _ReadTexts:
         return next((one for one in sorted(self._kept) if one < other and self._is_like(one, other)), None)
 
     def _is_like(self, place: int, other: int) -> bool:
-        one, two = self._read[place].source, self._read[other].source
+        one, two = self._read[place].shown.source, self._read[other].shown.source
         days = [source.day if source.dated else None for source in (one, two)]
         if one.id == two.id or days[0] != days[1]:
             return False
@@ -454,23 +415,20 @@ class _ReadTexts:
 
 
 def _hits(
-    here: Mapping[int, _Read], found: Dedup, prepared: PreparedQuery, weights: Mapping[str, float]
+    here: Mapping[int, _Read], found: Dedup, prepared: PreparedQuery, terms: Sequence[Term]
 ) -> list[Hit]:
-    """Return the hits with their snippets; no line is shown twice. *weights*: of the query's words."""
-    words = wanted(prepared.query, weights)
+    """Return the hits with their snippets; no line is shown twice, unless nothing would be left."""
+    words = wanted(prepared.query, {term.text: term.idf * term.share for term in terms if not term.forms})
     shown: dict[int, set[Line]] = {}
     hits = []
     for rank, candidate in enumerate(found.kept):
-        _, _, chunk, source, _, superseded_by = here[candidate.id]
+        source, _, superseded_by, chunk = structs.astuple(here[candidate.id].shown)
         better = shown.setdefault(source.id, set())
-        part = Part(rank, lines_of(chunk, better))
-        if passage([part]) is None:
-            part = Part(rank, lines_of(chunk))
-        if (whole := passage([part])) is None:  # a chunk of blank lines; memd makes none
-            continue
+        parts = [Part(rank, lines_of(chunk, without)) for without in (better, ())]
+        part, whole = next((part, whole) for part in parts if (whole := passage([part])))
         better.update(part.lines)
         cut = snippet(whole.text, whole.start_line, words, start_byte=whole.start_byte)
-        same = [here[number] for number in found.folded.get(candidate.id, ())]
+        same = [here[one].shown for one in found.folded.get(candidate.id, ())]
         places = [
             Place(one.chunk.id, one.source.path, one.chunk.start_line, one.chunk.end_line) for one in same
         ]

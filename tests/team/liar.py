@@ -9,7 +9,7 @@ from pymilvus.grpc_gen.milvus_pb2_grpc import MilvusServiceServicer, add_MilvusS
 
 MANY = 950_000  # parts of two bytes each, just below what memd receives
 OK = common_pb2.Status()
-FACTS = 'memd team{"schema": 2, "dimensions": 4}'
+FACTS = 'memd team{"schema": 3, "dimensions": 4}'
 
 
 def scalars(**data):

@@ -75,7 +75,7 @@ def endless(rows):
 
 
 def test_texts_that_nobody_asked_for_are_a_store_error(lied):
-    whole = {"ws": WS, "source": 1, "ordinal": 0, "day": 739372, "expires_on": 0, "shown": "[]"}
+    whole = {"ws": WS, "source": 1, "shown": "[]"}
     assert [one.key for one in lied([[hit(entity=whole)]]).texts([1], 1.0)] == [1]
     with pytest.raises(StoreError, match="nobody asked for"):
         lied([[hit(id=7, entity=whole)]]).texts([1], 1.0)

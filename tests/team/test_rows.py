@@ -24,14 +24,12 @@ from memd.team.rows import (
     Shown,
     Whole,
     WorkspaceRow,
-    as_frequency,
     as_struct,
     chunk_rows,
     dimension,
     frequencies,
     marks,
     number,
-    source_of,
 )
 from memd.team.search import keyword_score
 
@@ -40,7 +38,7 @@ TOKEN = "ghp_" + "aB3dE5fG7hJ9" * 3
 WORDS = [f"word{n}" for n in range(40)] + ["日本", "内閣総理大臣", "naïve", "snake_case"]
 
 
-def published(notes, *patterns, superseded_by=()):
+def published(notes, *patterns):
     """Return path → rows, as an agent's view has them, and the average chunk."""
     visibility = Visibility(Patterns((("", one) for one in patterns), below=True))
     with notes.index.view() as whole:
@@ -49,7 +47,7 @@ def published(notes, *patterns, superseded_by=()):
         average = columns.total_length / max(columns.count, 1)
         return {
             one.path: chunk_rows(
-                view, one, WS, 7, average=average, has_vectors=True, superseded_by=superseded_by,
+                view, one, WS, 7, average=average, has_vectors=True,
                 dimensions=view.snapshot.rows.dim, fades=Diaries().why(one) is not None,
             )
             for one in view.snapshot.sources.values()
@@ -101,7 +99,8 @@ def test_a_source_becomes_rows(notes):
     notes.save({"of/birds/2026-05-01 heron.md": f"{front}# Heron\n\nIt nests.\n"})
     [row] = published(notes)["of/birds/2026-05-01 heron.md"]
     shown = as_struct(row, Whole).parsed()
-    assert (shown.path, shown.title, shown.text) == (
+    source = shown.source
+    assert (source.path, source.title, shown.chunk.text) == (
         "of/birds/2026-05-01 heron.md",
         "Heron",
         "# Heron\n\nIt nests.",
@@ -113,9 +112,10 @@ def test_a_source_becomes_rows(notes):
     notes.save({"journals/2026-05-01 heron.md": "It nests.\n"})
     [diary] = published(notes)["journals/2026-05-01 heron.md"]
     assert diary["decays"] == diary["day"] == row["day"]
-    assert row["expires"] == row["expires_on"] > row["day"]
-    assert row["marks"] == list(marks(shown.path, shown.tags, shown.fields))
-    [row] = published(notes, superseded_by=("new.md",))["of/birds/2026-05-01 heron.md"]
+    assert row["expires"] == source.valid_until.toordinal() > row["day"]
+    assert row["marks"] == list(marks(source.path, source.tags, shown.fields))
+    notes.save({"new.md": "---\nsupersedes: of/birds/2026-05-01 heron.md\n---\nIt does not.\n"})
+    [row] = published(notes)["of/birds/2026-05-01 heron.md"]
     assert (row["expires"], as_struct(row, Whole).parsed().superseded_by) == (0, ("new.md",))
 
 
@@ -189,9 +189,7 @@ def test_filters_leave_what_they_leave_at_home(indexed_once, typed):
         found, inside = set(), set()
         for path, some in published(notes).items():
             for row in some:
-                whole = as_struct(row, Whole)
-                shown = whole.parsed()
-                if passes(query, source_of(whole, shown, 1), shown, view.reader.indexed_terms):
+                if passes(query, as_struct(row, Whole).parsed(), view.reader.indexed_terms):
                     found.add(path)
                 if is_met(where, row):
                     inside.add(path)
@@ -213,35 +211,39 @@ def is_met(where, row):
 def test_phrases_and_exclusions_are_tested_on_a_chunk(notes, typed, is_there):
     notes.save({"a.md": "The heron nests. 日本語版"})
     [row] = published(notes)["a.md"]
-    whole = as_struct(row, Whole)
     with notes.index.view() as view:
-        source = source_of(whole, whole.parsed(), 1)
-        assert passes(parse(typed), source, whole.parsed(), view.reader.indexed_terms) == is_there
+        assert passes(parse(typed), as_struct(row, Whole).parsed(), view.reader.indexed_terms) == is_there
 
 
 # What a store may send
 
 
-GOOD = {"key": 1, "ws": WS, "source": number(WS, "a.md"), "ordinal": 0, "day": 739372, "expires_on": 0,
-        "shown": '["a.md","",[],[],"name","human",false,false,[],"","text",1,1,0,"",""]'}  # fmt: skip
-SHOWN = json.loads(GOOD["shown"])
+SOURCE = {"id": 0, "path": "a.md", "title": "", "tags": [], "day": "2026-05-01", "day_of": "name",
+          "origin": "human", "valid_until": None, "evergreen": False, "external": False}  # fmt: skip
+CHUNK = [0, 0, 1, 1, 0, "", "text", "", "", ""]
+GOOD = {"key": 1, "ws": WS, "source": number(WS, "a.md"), "shown": json.dumps([SOURCE, [], [], CHUNK])}
 
 
-def wrong_shown(place, value):
-    return json.dumps([value if at == place else one for at, one in enumerate(SHOWN)])
+def of_source(**changes):
+    return json.dumps([{**SOURCE, **changes}, [], [], CHUNK])
+
+
+def of_chunk(place, value):
+    return json.dumps([SOURCE, [], [], [value if at == place else one for at, one in enumerate(CHUNK)]])
 
 
 @pytest.mark.parametrize(
     "changed",
     [{"key": -1}, {"key": 1 << 64}, {"key": "1"}, {"key": 1.5}, {"key": None}, {"source": number(WS, "b.md")},
-     {"ws": "x" * 2000}, {"day": 4_000_000}, {"day": -1}, {"expires_on": 1 << 40},
-     {"shown": ""}, {"shown": "["}, {"shown": "[]"}, {"shown": "x" * 70_000}, {"shown": wrong_shown(0, "")},
-     {"shown": wrong_shown(4, "tomorrow")}, {"shown": wrong_shown(2, [1])}, {"shown": wrong_shown(10, None)},
-     {"shown": wrong_shown(11, 9)}, {"shown": wrong_shown(11, -1)}, {"shown": wrong_shown(13, 1 << 70)},
-     {"shown": wrong_shown(3, [["a"]])}, {"shown": "[" * 60_000}, {"shown": b"\xff"}],
+     {"ws": "x" * 2000}, {"shown": ""}, {"shown": "["}, {"shown": "[]"}, {"shown": "x" * 70_000},
+     {"shown": of_source(path="")}, {"shown": of_source(day_of="tomorrow")}, {"shown": of_source(tags=[1])},
+     {"shown": of_source(day="10000-01-01")}, {"shown": of_source(valid_until=3)}, {"shown": of_chunk(2, 9)},
+     {"shown": of_chunk(2, -1)}, {"shown": of_chunk(3, 1 << 70)}, {"shown": of_chunk(4, 1 << 70)},
+     {"shown": of_chunk(6, None)}, {"shown": of_chunk(6, " \n")},
+     {"shown": json.dumps([SOURCE, [["a"]], [], CHUNK])}, {"shown": "[" * 60_000}, {"shown": b"\xff"}],
 )  # fmt: skip
 def test_a_wrong_row_is_a_store_error(changed):
-    assert as_struct(GOOD, Whole).parsed().path == "a.md"
+    assert as_struct(GOOD, Whole).parsed().source.path == "a.md"
     with pytest.raises(StoreError):
         as_struct({**GOOD, **changed}, Whole).parsed()
 
@@ -258,10 +260,3 @@ def test_a_wrong_row_is_a_store_error(changed):
 def test_other_wrong_values_are_store_errors(kind, row):
     with pytest.raises(StoreError):
         as_struct(row, kind)
-
-
-@pytest.mark.parametrize("value", [-1.0, math.nan, math.inf, 1e30])
-def test_a_count_that_cannot_be_one_is_a_store_error(value):
-    assert as_frequency(12.0, 10) == 10
-    with pytest.raises(StoreError):
-        as_frequency(value, 10)
