@@ -48,7 +48,7 @@ def arguments(parser: ArgumentParser) -> None:
     workspace_option(group)
     parser.epilog = """\
 Never starts a daemon: exit code 3 means that none runs, 6 that it does not answer. --watch continues without
-a daemon and reports when it stopped and came back; in JSON, .server.state is "dead" or "stuck" meanwhile.
+a daemon; in JSON, .server.state is "dead" or "stuck" meanwhile.
 
 --debug prints JSON, with each part and each entry of a long part on a line, and no text of a note or a query:
 versions, threads, the lag of memd's event loop, the last 200 requests (without parameters) and the last 1,000
@@ -136,7 +136,7 @@ def _nobody(state: str, trouble: str, status: int) -> StatusReply:
 def _watch(every_s: float, *, as_json: bool) -> NoReturn:
     """Show the status repeatedly, until Ctrl-C."""
     if as_json:
-        _repeat(every_s, lambda outcome, _: common.print_json(outcome.answer))
+        _repeat(every_s, lambda outcome: common.print_json(outcome.answer))
     elif terminal_width() is None or is_plain_terminal():
         _repeat(every_s, _print_block)
     from memctl.output import page, status
@@ -144,8 +144,8 @@ def _watch(every_s: float, *, as_json: bool) -> NoReturn:
 
     with LivePage() as live:
 
-        def draw(outcome: StatusReply, news: list[str]) -> None:
-            above = [f"{time.strftime('%H:%M:%S')}, every {every_s:g} s until Ctrl-C", *news, ""]
+        def draw(outcome: StatusReply) -> None:
+            above = [f"{time.strftime('%H:%M:%S')}, every {every_s:g} s until Ctrl-C", ""]
             above += safe(outcome.trouble).splitlines()
             blocks = [] if outcome.trouble else status.status(outcome.answer)
             below = page.lines(blocks, width=live.width, colour=wants_colour())
@@ -154,11 +154,8 @@ def _watch(every_s: float, *, as_json: bool) -> NoReturn:
         _repeat(every_s, draw)
 
 
-def _repeat(every_s: float, show: Callable[[StatusReply, list[str]], None]) -> NoReturn:
-    """Forever: ask, show the answer and the daemon's starts and stops, and pause."""
-    from memctl.output.status import Sightings
-
-    sightings = Sightings()
+def _repeat(every_s: float, show: Callable[[StatusReply], None]) -> NoReturn:
+    """Forever: ask, show the answer, and pause."""
     while True:
         began_s = time.monotonic()
         try:
@@ -169,13 +166,13 @@ def _repeat(every_s: float, show: Callable[[StatusReply, list[str]], None]) -> N
             outcome = _nobody(state, trouble, exits.of(error.code))
         except MustMendError as error:
             outcome = _nobody("stuck", str(error), exits.UNSAFE)
-        show(outcome, sightings.after(outcome.answer, time.time()))
+        show(outcome)
         sys.stdout.flush()  # do not wait until the buffer of a pipe is full
         time.sleep(max(0.0, began_s + every_s - time.monotonic()))
 
 
-def _print_block(outcome: StatusReply, news: list[str]) -> None:
+def _print_block(outcome: StatusReply) -> None:
     from memctl.output import page, status
 
     below = f"{safe(outcome.trouble)}\n" if outcome.trouble else page.drawn(status.status(outcome.answer))
-    print("\n".join([time.strftime("%Y-%m-%d %H:%M:%S"), *news, below]))
+    print(f"{time.strftime('%Y-%m-%d %H:%M:%S')}\n{below}")

@@ -344,32 +344,3 @@ SANDBOX_LIMITS = ("privileges", "files", "sockets", "calls")
 SET_ASIDE = "an older index, with the text of notes at that time; memctl index --purge deletes it"
 NOT_READ = "the model does not read their script; found by words only"
 TOO_FAR = "beyond the first parts of a long note; found by words only"
-
-
-class Sightings:
-    """Compares successive answers to tell when the daemon stopped, started or restarted."""
-
-    def __init__(self) -> None:
-        self._instance = ""
-        self._away_since: float | None = None
-        self._news: list[str] = []
-
-    def after(self, answer: dict[str, Any], at: float) -> list[str]:
-        """Record an answer that came at the Unix time *at*, and return the latest change as lines of text."""
-        instance = str(answer["server"].get("instance_id") or "")
-        if not instance:
-            self._away_since = self._away_since or at
-            return [f"no answer since {_time(self._away_since)}; waiting for memd"]
-        if self._away_since is not None:
-            who = "the same process" if instance == self._instance else "another process"
-            # "back" only if there was an answer before.
-            came = f"memd is back: {who}," if self._instance else "memd started:"
-            self._news = [f"{came} no answer from {_time(self._away_since)} to {_time(at)}"]
-        elif self._instance not in {"", instance}:
-            self._news = [f"memd was restarted, seen at {_time(at)}"]
-        self._away_since, self._instance = None, instance
-        return self._news
-
-
-def _time(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).astimezone().strftime("%H:%M:%S")

@@ -19,9 +19,6 @@ from scripted_peer import AS_IN_A_TERMINAL, Peer, refuse
 
 from memctl import __version__, exits
 from memctl.__main__ import main
-from memctl.output.status import Sightings
-
-NOON = 1_780_000_000.0
 
 
 def drawn_on(written, rows, columns=80):
@@ -171,17 +168,17 @@ def test_a_dumb_terminal_gets_blocks(peer, terminal):
     assert "\x1b" not in watching.written
 
 
-def test_a_daemon_that_goes_and_comes_back_is_said(root, terminal):
+def test_a_daemon_that_goes_and_comes_back_is_shown(root, terminal):
     first = Peer(root / "s", {"status": lambda _: status(known())})
     watching = terminal("0.05")
     watching.until("/home/ada/work")
     first.close()
-    lines = watching.until("no answer since", "memd is not running")
+    lines = watching.until("memd is not running")
     assert "/home/ada/work" not in "\n".join(lines)
     (root / "s").unlink()
     second = Peer(root / "s", {"status": lambda _: status(known()) | {"server": {"instance_id": "j"}}})
     try:
-        watching.until("memd is back: another process", "/home/ada/work")
+        watching.until("/home/ada/work")
         assert watching.interrupt() == exits.INTERRUPTED
     finally:
         second.close()
@@ -259,42 +256,3 @@ def test_a_reader_that_leaves_ends_the_watch(peer, piped):
 def test_the_time_between_must_be_one(root, capsys, wrong):
     assert main(["status", "--watch", wrong]) == exits.USAGE
     assert "seconds" in capsys.readouterr().err
-
-
-# -- who comes and goes ----------------------------------------------------------------------------------
-
-
-def answered(instance):
-    """Return an answer of the daemon with this id; "" for nobody."""
-    return {"server": {"instance_id": instance} if instance else {"state": "dead"}}
-
-
-def test_sightings_say_nothing_of_a_daemon_that_is_there():
-    sightings = Sightings()
-    assert [sightings.after(answered("a"), NOON + at) for at in range(3)] == [[], [], []]
-
-
-def test_sightings_keep_since_when_and_until_when():
-    sightings = Sightings()
-    sightings.after(answered("a"), NOON)
-    first = sightings.after(answered(""), NOON + 10)
-    assert sightings.after(answered(""), NOON + 20) == first
-    back = sightings.after(answered("a"), NOON + 30)
-    assert re.fullmatch(
-        r"memd is back: the same process, no answer from \d\d:\d\d:50 to \d\d:\d\d:10", back[0]
-    )
-    assert sightings.after(answered("a"), NOON + 40) == back
-
-
-def test_a_restart_between_two_looks_is_seen():
-    """Nobody missed it, and still it is another process."""
-    sightings = Sightings()
-    sightings.after(answered("a"), NOON)
-    assert sightings.after(answered("b"), NOON + 2)[0].startswith("memd was restarted, seen at")
-
-
-def test_a_daemon_that_was_never_there_comes_and_does_not_come_back():
-    """Whoever waits for the first one is told the truth."""
-    sightings = Sightings()
-    sightings.after(answered(""), NOON)
-    assert sightings.after(answered("a"), NOON + 2)[0].startswith("memd started: no answer from")
