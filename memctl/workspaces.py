@@ -83,12 +83,7 @@ def registered() -> list[str]:
             roots = [str(entry["root"]) for entry in json.load(stream)["workspaces"]]
     except (OSError, ValueError, KeyError, TypeError, paths.PathError):
         return []
-    return sorted(root for root in roots if not is_copy(root))
-
-
-def is_copy(root: str) -> bool:
-    """Return whether a workspace is a copy that `memctl eval` made in the state folder."""
-    return root.startswith(f"{os.path.realpath(paths.state_dir())}/")
+    return sorted(roots)
 
 
 def above(start: str | os.PathLike[str]) -> str | None:

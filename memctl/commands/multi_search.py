@@ -73,12 +73,12 @@ def search(params: dict[str, Any], args: Namespace) -> int:
 
 
 def registered(client: Client) -> list[str]:
-    """Return the roots of all registered workspaces, without temporary copies by `memctl eval`."""
+    """Return the roots of all registered workspaces."""
     listed = client.call("workspace.list", {}, timeout_s=common.SEARCH_TIMEOUT_S)["workspaces"]
     roots = [str(workspace["root"]) for workspace in listed]
     if not roots:
         raise CommandError("no workspace is registered. Make one: memctl init DIR", exits.WORKSPACE)
-    return [root for root in roots if not workspaces.is_copy(root)]
+    return roots
 
 
 def narrowed(client: Client, params: dict[str, Any], args: Namespace) -> list[dict[str, Any]]:
