@@ -120,8 +120,6 @@ def _failure(result: Fields, *, colour: bool) -> Iterator[str]:
     instead = f"; first of hybrid: {one_line(first[0])}" if first else "; hybrid found nothing"
     sentence = f"ranks: {', '.join(ranks)}{instead}"
     yield f"    {painted(sentence, FAINT, colour=colour)}"
-    if verdict := result.get("why"):
-        yield f"    {one_line(verdict['stage'])}: {one_line(verdict['text'])}"
     place, query = result["answers"][0]["path"], result["query"]
     dashes = "-- " if query.startswith("-") else ""
     yield f"    memctl why {quote(one_line(place))} {dashes}{quote(one_line(query))}"

@@ -68,11 +68,6 @@ def summed_up(
     }
 
 
-def failures(report: Fields) -> list[Fields]:
-    """Return the results in which hybrid had no correct answer among the first ten."""
-    return [row for row in report["results"] if not row["arms"][OURS]["recall@10"]]
-
-
 def _judged(question: Topic, answer: Ranking) -> Fields:
     """Return the scores of one answer. Scores count sources; the line is scored separately, in PASSAGES."""
     rank = scores.first_rank(answer.ranking[:DEPTH], question.paths)

@@ -8,22 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from memd.api.params import SearchParams
-from memd.api.why import Diagnosis, why_texts
 from memd.embedding import UnavailableError
 from memd.embedding.measure import ms_per_chunk
-from memd.errors import NotFoundError, NumpyMissingError, StorageError
+from memd.errors import NotFoundError, StorageError
 from memd.eval import arms, grep, holdout, report
 from memd.eval.questions import AnswerPlace, Topic, choose
 from memd.eval.report import ComparedModel
 from memd.eval.temporary_index import Notes, TemporaryIndex, temporary_index
 from memd.process import NothingError
 from memd.records import Skipped, SourceText
-from memd.search.search import why_off
-from memd.search.why import why
-from memd.sources.ignore import Refusal
 from memd.sources.markdown import split_lines
-from memd.sources.scan import Rules, look, read_source, walk
+from memd.sources.scan import Rules, read_source, walk
 
 NO_SOURCES_SHOWN = 5  # a page; --json has all
 TELL_EVERY = 50  # files between two progress reports; arbitrary
@@ -197,7 +192,7 @@ def _measured(
     *,
     other: TemporaryIndex | None,
 ) -> Fields:
-    """Ask all arms, make the report, and explain each failure."""
+    """Ask all arms, and make the report."""
     own_names = {new: own for own, new in new_names.items()}
     modes = [mode for mode in arms.MODES if mode != "vector" or index.config.provider != "none"]
     if len(modes) < len(arms.MODES):  # memd would use keywords, and the table call that vectors
@@ -214,11 +209,7 @@ def _measured(
     total = len(questions)
     run.note(f"asking {_counted(total, 'question')}: {', '.join(by_name)}")
     answers = arms.ask_all(questions, by_name, note_answered=lambda done: run.progress("ask", done, total))
-    measured = report.summed_up(questions, answers, about=about, compared=compared)
-    for result in report.failures(measured):  # now, because the temporary index will be gone later
-        with suppress(NumpyMissingError):
-            result["why"] = _why(run, index, result["query"], result["answers"][0]["path"], new_names)
-    return measured
+    return report.summed_up(questions, answers, about=about, compared=compared)
 
 
 def _compared(run: EvalRun, index: TemporaryIndex, other: TemporaryIndex) -> ComparedModel:
@@ -231,35 +222,6 @@ def _compared(run: EvalRun, index: TemporaryIndex, other: TemporaryIndex) -> Com
         model=run.compared.model_name, model_ms=ms_per_chunk(other.model()),
         own=run.notes.model_name, own_ms=own_ms,
     )  # fmt: skip
-
-
-def _why(
-    run: EvalRun, index: TemporaryIndex, query: str, own_path: str, new_names: Mapping[str, str]
-) -> dict[str, str]:
-    """Return what happened to a source in a search, as in `memctl why`."""
-    path = new_names.get(own_path, own_path)
-    with index.index.view() as view:
-        prepared, words = index.prepared(view, SearchParams(query=query))
-        source = view.snapshot.source_at(path)
-        verdict = why(view, prepared, source, None, words) if source else None
-    # A path that is not a source is explained from the notes themselves, because a copy has only sources.
-    disk = None if verdict else look(run.notes.place.root, own_path, run.notes.rules, now_ns=time.time_ns())
-    stage = verdict.stage if verdict else "missing" if disk is None else "not-indexed"
-    texts = why_texts(
-        Diagnosis(
-            stage="not-a-source" if isinstance(disk, Refusal) else stage,
-            root=str(run.notes.place.root),
-            path=path,
-            line=None,
-            request=prepared,
-            off=why_off(prepared, "keyword" if prepared.query_vec is None else "hybrid"),
-            source=source,
-            verdict=verdict,
-            disk=disk if isinstance(disk, Refusal) else None,
-            reason="failed",  # of "not-indexed": the only cause left after indexing is complete
-        )
-    )
-    return {"stage": texts["stage"], "text": str(texts["text"]).replace(path, own_path)}
 
 
 def _counted(number: int, noun: str) -> str:

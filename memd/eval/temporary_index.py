@@ -38,10 +38,8 @@ from memd.errors import (
 )
 from memd.index.index import DATABASE, FILE_NAMES, Index
 from memd.index.indexer import Indexer
-from memd.index.snapshot import View
 from memd.records import ChunkLimits, Tokenizer
 from memd.registry import Registry, Workspace
-from memd.search.score import Judgement, PreparedQuery
 from memd.search.search import Answer, begin, search
 from memd.sources.ignore import diaries
 from memd.sources.scan import Rules
@@ -120,16 +118,12 @@ class TemporaryIndex:
         return frozenset(source.path for source in self.index.snapshot.sources.values())
 
     def answer(self, question: params.SearchParams) -> Answer:
-        """Return the hits."""
+        """Return the hits, as the daemon does once its vocabulary is read."""
         with self.index.view() as view:
-            return search(view, *self.prepared(view, question))
-
-    def prepared(self, view: View, question: params.SearchParams) -> tuple[PreparedQuery, Judgement | None]:
-        """Return a query ready to run, as in the daemon once its vocabulary is read, judged by its words."""
-        view.vocabulary.read(view.reader, view.snapshot.columns.count, None)
-        plain = parsed(self, question, lambda: False, excludes_in(view))
-        prepared, words = begin(view, plain, self.tokenizer)
-        return embedded(self, prepared, typed=plain.query.text), words
+            view.vocabulary.read(view.reader, view.snapshot.columns.count, None)
+            plain = parsed(self, question, lambda: False, excludes_in(view))
+            prepared, words = begin(view, plain, self.tokenizer)
+            return search(view, embedded(self, prepared, typed=plain.query.text), words)
 
     def update(self, rules: Rules, progress: Progress, announce: Announce) -> None:
         """Bring words and vectors up to date with the folder, whose sources *rules* select.

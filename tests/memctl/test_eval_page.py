@@ -9,7 +9,7 @@ from memctl.output import eval as page
 from memctl.output import plot
 from memd.eval.arms import Ranking
 from memd.eval.questions import AnswerPlace, Topic
-from memd.eval.report import failures, summed_up
+from memd.eval.report import summed_up
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -77,7 +77,7 @@ def test_a_note_on_the_next_page_is_not_found():
     asked = {"hybrid": answer(*paths, lines=[(1, 2)] * 11)}
     told = summed_up([Topic("q", (AnswerPlace("a.md", None),))], [asked], about={"from": "golden", "seed": 1})
     assert told["results"][0]["arms"]["hybrid"]["rank"] is None
-    assert len(failures(told)) == 1
+    assert len(page.failed(told)) == 1
 
 
 def test_differences_are_taken_question_by_question():
@@ -126,16 +126,14 @@ def test_failures_name_the_note_the_ranks_and_the_way_on():
         [{"hybrid": answer("x.md", lines=[(1, 2)]), "grep": answer("y.md", "a b.md")}],
         about={"from": "golden", "seed": 1},
     )
-    told["results"][0]["why"] = {"stage": "below-floor", "text": "a b.md:7-9 scores 0.05"}
-    text = page.failures(failures(told), 1, held_out=False, colour=False)
+    text = page.failures(page.failed(told), 1, held_out=False, colour=False)
     assert "without an answer among the first 10 of hybrid: 1 of 1" in text
     assert "    a b.md:7\n    ranks: hybrid -, grep 2; first of hybrid: x.md\n" in text
-    assert "below-floor: a b.md:7-9 scores 0.05" in text
     assert "memctl why 'a b.md' 'it'\"'\"'s ␛[2J lost'" in text
 
 
 def test_without_failures_that_is_said():
-    assert "every question" in page.failures(failures(report()), 12, held_out=False, colour=False)
+    assert "every question" in page.failures(page.failed(report()), 12, held_out=False, colour=False)
 
 
 def test_the_place_of_the_first_right_note_is_counted():
