@@ -1,6 +1,7 @@
 """A real daemon in a home of its own: one process, one socket, nothing of the user's."""
 
 import os
+import pty
 import re
 import shutil
 import signal
@@ -121,8 +122,19 @@ class Daemon:
         environment = self.environment | options.pop("env", {})
         return forked.run(
             [sys.executable, "-m", "memctl", *arguments],
-            env=environment, capture_output=True, text=True, timeout=60 * PATIENCE, **options,
+            env=environment, text=True, timeout=60 * PATIENCE,
+            **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options,
         )  # fmt: skip
+
+    def at_a_terminal(self, typed: str, *arguments: str, **options: Any) -> tuple[int, str, str]:
+        """Run memctl where *typed* was typed; return its exit code, stdout, and what the terminal shows."""
+        ours, theirs = pty.openpty()
+        os.write(ours, typed.encode())
+        done = self.memctl(*arguments, stdin=theirs, stderr=theirs, **options)
+        shown = os.read(ours, 1 << 16).decode()
+        os.close(ours)
+        os.close(theirs)
+        return done.returncode, done.stdout, shown
 
     def log(self) -> str:
         return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""

@@ -62,9 +62,10 @@ def files(folder):
 
 
 def test_a_revision_keeps_path_id_and_time_and_says_when_and_by_whom(root):
-    first = write(root, supersedes=["a.md"])
+    first = write(root, supersedes=["a.md"], derived_from="external")
     done = revise(root, first.path)
     front, body = front_and_body(root / first.path)
+    assert front["derived_from"] == "external"
     assert (done.path, done.id, done.created) == (first.path, first.id, first.created)
     assert (done.updated, front["updated"]) == ("2026-06-02T10:00:00+00:00",) * 2
     assert done.hash != first.hash

@@ -116,6 +116,8 @@ def test_an_answer_is_cut_to_what_its_schema_promises():
 def test_an_agent_is_told_all_of_a_hit_but_what_is_for_people_who_tune():
     hits = ANSWERS["search_memory"]["properties"]["hits"]["items"]["properties"]
     assert hits.keys() == set(SearchHit.__struct_fields__) - set(mcp_tools.HIDDEN_KEYS["SearchHit"])
+    assert {"expired", "superseded_by", "entries", "source"} <= hits.keys()
     answers = ANSWERS["search_memory"]["properties"].keys()
+    assert {"folders", "without_minus", "corrected"} <= answers
     hidden = set(HIDDEN_KEYS["SearchResult"])
     assert answers == set(SearchResult.__struct_fields__) - hidden | {"note", "complete"}

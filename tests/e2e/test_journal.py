@@ -1,14 +1,10 @@
 """Who did what with entries, over the socket and with memctl; and how an entry is forgotten."""
 
 import json
-import os
-import pty
 import subprocess
-import sys
 
 import pytest
 from agent_session import in_a_session
-from patience import PATIENCE
 from traces import traces
 
 from memctl import exits
@@ -236,29 +232,15 @@ def test_an_agent_forgets_no_entry_that_is_kept_from_it(daemon, root):
     assert journal(daemon, workspace)[0]["path"] == written["path"]
 
 
-def at_a_terminal(daemon, typed, *argv):
-    """Run memctl with a terminal as stdin and stderr, type something into it, and return what it printed."""
-    ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "memctl", *argv]
-    with subprocess.Popen(
-        command, env=daemon.environment, stdin=theirs, stderr=theirs, stdout=subprocess.PIPE, text=True
-    ) as running:
-        os.close(theirs)
-        os.write(ours, typed.encode())
-        printed, _ = running.communicate(timeout=60 * PATIENCE)
-    os.close(ours)
-    return printed
-
-
 def test_a_query_asks_about_each_entry(daemon, root):
     workspace = daemon.add(root)
     written = write(daemon, workspace)
     refused = daemon.memctl("forget", "-w", workspace, "--query", CANARY)
     assert refused.returncode != 0
     assert "which needs a terminal" in refused.stderr
-    assert at_a_terminal(daemon, "\n", "forget", "-w", workspace, "--query", CANARY) == ""
+    assert daemon.at_a_terminal("\n", "forget", "-w", workspace, "--query", CANARY)[1] == ""
     assert (root / written["path"]).exists()
-    printed = at_a_terminal(daemon, "y\n", "forget", "-w", workspace, "--query", f"{CANARY} weir")
+    _, printed, _ = daemon.at_a_terminal("y\n", "forget", "-w", workspace, "--query", f"{CANARY} weir")
     assert printed == f"forgot {written['path']}: {FACT['title']}\n"
     assert not (root / written["path"]).exists()
     assert (root / "heron.md").exists()

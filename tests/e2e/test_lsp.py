@@ -31,13 +31,6 @@ def editor(daemon, tmp_path):
     assert one.end() == 0
 
 
-def test_a_column_behind_an_emoji_counts_as_utf_16_without_agreement(editor):
-    editor.open("log.md", NOTES["log.md"])
-    assert editor.start["capabilities"]["positionEncoding"] == "utf-16"
-    assert places([editor.at("definition", "log.md", 4, 26)]) == [("sub/genes.md", 0)]
-    assert editor.at("definition", "log.md", 4, 16) is None
-
-
 def test_backlinks_are_those_of_the_index_and_of_open_documents(editor):
     editor.open("log.md", "# Log\n\nNothing here yet but [[genes]].\n")
     editor.open("sub/genes.md", NOTES["sub/genes.md"])
@@ -356,7 +349,7 @@ def test_all_links_to_a_hub_come_each_once(daemon, tmp_path):
 
 def test_no_link_is_broken_before_the_first_index_has_ended(daemon, tmp_path):
     """The note is opened when the index has just begun."""
-    count, root = 1_500, tmp_path / "notes"
+    count, root = 500, tmp_path / "notes"
     for number in range(count):
         note = root / f"{number % 20}/n{number}.md"
         note.parent.mkdir(parents=True, exist_ok=True)
@@ -365,7 +358,7 @@ def test_no_link_is_broken_before_the_first_index_has_ended(daemon, tmp_path):
     (root / "memory/config.toml").write_text('provider = "none"\n')
     one = Editor(daemon, str(root))
     daemon.call("workspace.add", path=str(root))
-    one.open("log.md", "".join(f"[[n{number}]]\n" for number in range(0, count, 50)) + "[[none]]\n")
+    one.open("log.md", "".join(f"[[n{number}]]\n" for number in range(0, count, 20)) + "[[none]]\n")
     assert [hint["message"] for hint in one.hints("log.md")] == ["none: no such note"]
     assert one.end() == 0
 
@@ -377,7 +370,7 @@ def test_a_hostile_folder_is_served(daemon, tmp_path):
     """Odd names and line ends, a hub, an unreadable file, a way out, and files that vanish unseen."""
     notes = {name: f"# T{number}\n\nquay [[hub]]\n" for number, name in enumerate(NAMES)}
     to_all = [f"😀 [x]({quote(name)}) [[way]]\n" for name in NAMES]
-    links = "".join(to_all[number % len(NAMES)] for number in range(3_000))
+    links = "".join(to_all[number % len(NAMES)] for number in range(1_200))
     notes["hub.md"] = f"# Hub\n\n{links}"
     notes["ends.md"] = "# Ends\n\none\u2028two\fthree\x85four [[hub]]\n\n## Last\n\nThe pier.\n"
     notes["gone.md"] = "# Gone\n\nThe lighthouse. [[hub]]\n"
@@ -407,7 +400,7 @@ def test_a_hostile_folder_is_served(daemon, tmp_path):
     for hit in one.ask("workspace/symbol", query="lighthouse"):  # it may be indexed still
         assert hit["location"]["uri"] == one.uri("gone.md")
     for path, text, title, links in (
-        *((name, notes[name], 0, 501) for name in NAMES),
+        *((name, notes[name], 0, 201) for name in NAMES),
         ("shut.md", notes["shut.md"], 0, 0),
         ("gone.md", "", 0, 0),
         ("mac.md", "---\ra: b\r---\r\r# 😀\rwords [[hub]]\r## Two\r", 4, 0),
@@ -419,7 +412,7 @@ def test_a_hostile_folder_is_served(daemon, tmp_path):
         assert (hint["label"].partition(" ")[0], hint["position"]["line"]) == (str(links), title)
         assert hint["position"]["character"] == len(re.split("\r\n|\r|\n", text)[title])
     linked = one.ask("textDocument/documentLink", textDocument={"uri": one.uri("hub.md")})
-    assert len(linked) >= 3_000
+    assert len(linked) >= 1_200  # more than one answer of memd has
     one.change("hub.md", 2, {"text": notes["hub.md"]})
     assert {hint["message"] for hint in one.hints("hub.md")} == {"way: no such note"}
     Path(root, "shut.md").chmod(0o600)

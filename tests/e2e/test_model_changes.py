@@ -328,9 +328,6 @@ def test_another_model_is_built_beside_and_switched_to_whole(workspace: Workspac
     switched(workspace, server, (onnx, server.cosines()), "ollama:nomic-embed-text")
     assert "late.md" in [hit["path"] for hit in workspace.search("pangolin", mode="vector")["hits"]]
     assert len(list(workspace.daemon.state.rglob("vectors.*.f32"))) == 1
-    workspace.configure(provider="onnx", model="all-MiniLM-L6-v2")
-    switched(workspace, server, (server.cosines(), onnx), shipped)
-    assert len(list(workspace.daemon.state.rglob("vectors.*.f32"))) == 1
 
 
 def switched(workspace: Workspace, server: Ollama, models: tuple, model_id: str) -> None:
@@ -344,20 +341,6 @@ def switched(workspace: Workspace, server: Ollama, models: tuple, model_id: str)
 
     until(is_done, 60)
     assert seen == sorted(seen, key=lambda which: {0: 0, None: 1, 1: 2}[which])
-
-
-def test_a_model_that_is_given_up_leaves_the_old_one_as_it_was(workspace: Workspace, server: Ollama, onnx):
-    workspace.add()
-    workspace.until_whole("")
-    before = {path.name: path.stat().st_mtime_ns for path in workspace.daemon.state.rglob("vectors.*")}
-    server.answers = 40
-    workspace.configure(**server.settings)
-    until(workspace.is_half_built)
-    workspace.configure(provider="onnx", model="all-MiniLM-L6-v2")
-    workspace.until_whole("")
-    assert of_one_model(workspace.search(), onnx, server.cosines()) == 0
-    after = {path.name: path.stat().st_mtime_ns for path in workspace.daemon.state.rglob("vectors.*")}
-    assert after == before
 
 
 def test_no_model_and_then_one(workspace: Workspace, onnx):

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from daemon_process import Daemon, folder_of
+from daemon_process import Daemon
 from model_hub import REVISION, ModelHub
 from patience import PATIENCE
 
@@ -48,14 +48,15 @@ def clean_home(daemon: Daemon) -> Iterator[None]:
         shutil.rmtree(daemon.home / folder, ignore_errors=True)
 
 
-def models(
-    daemon: Daemon, hub: ModelHub, *arguments: str, stdin: int = subprocess.DEVNULL
-) -> subprocess.CompletedProcess[str]:
-    env = {
+def environment_of(daemon: Daemon, hub: ModelHub) -> dict[str, str]:
+    return {
         "HF_ENDPOINT": hub.address, "HF_HOME": str(daemon.home / "hub"), "HF_TOKEN": "hf_secret",
         "XDG_DATA_HOME": str(daemon.home / "data"),
     }  # fmt: skip
-    return daemon.memctl("models", *arguments, env=env, stdin=stdin)
+
+
+def models(daemon: Daemon, hub: ModelHub, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return daemon.memctl("models", *arguments, env=environment_of(daemon, hub), stdin=subprocess.DEVNULL)
 
 
 def store(daemon: Daemon) -> Path:
@@ -83,13 +84,15 @@ def test_a_model_is_added_used_and_removed(daemon: Daemon, hub: ModelHub, tmp_pa
 
     config = daemon.home / "config/memd/config.toml"
     config.parent.mkdir(parents=True, exist_ok=True)
+    root = tmp_path / "notes"
+    daemon.add_notes(root, {"memory/a.md": "# Editor\n\nTabs are four spaces wide.\n"})
+    config.write_text("models = [")
+    done = models(daemon, hub, "use", "small-model", "-w", str(root))
+    assert (done.returncode, f"{config} could not be changed" in done.stderr) == (8, True)
+    assert config.read_text() == "models = [", "what is no TOML stays as it is"
+    assert (root / "memory/config.toml").read_text() == 'provider = "none"\n'
     config.write_text('# mine\nmodels = ["/other"]  # kept\nallow_remote = false\n')
     config.chmod(0o640)
-    root = tmp_path / "notes"
-    (root / "memory").mkdir(parents=True)
-    (root / "memory/config.toml").write_text('provider = "none"\n')
-    (root / "memory/a.md").write_text("# Editor\n\nTabs are four spaces wide.\n")
-    daemon.add(root)
     done = models(daemon, hub, "use", "small-model", "-w", str(root))
     assert (done.returncode, done.stderr) == (0, "")
     text = config.read_text()
@@ -116,39 +119,12 @@ def test_a_model_is_added_used_and_removed(daemon: Daemon, hub: ModelHub, tmp_pa
     assert ((none := models(daemon, hub, "list")).returncode, "only the shipped" in none.stderr) == (1, True)
 
 
-def test_a_configuration_that_is_no_toml_stays_as_it_is(daemon: Daemon, hub: ModelHub, tmp_path: Path):
-    models(daemon, hub, "add", REPO, "--yes")
-    root = folder_of(tmp_path / "notes")
-    daemon.add(root)
-    before = (root / "memory/config.toml").read_text()
-    config = daemon.home / "config/memd/config.toml"
-    config.parent.mkdir(parents=True, exist_ok=True)
-    config.write_text("models = [")
-    done = models(daemon, hub, "use", "small-model", "-w", str(root))
-    assert done.returncode == 8
-    assert f"{config} could not be changed" in done.stderr
-    assert config.read_text() == "models = ["
-    assert (root / "memory/config.toml").read_text() == before
-    config.unlink()  # or the daemon's own checks fail at the end
-
-
 def test_nothing_is_downloaded_before_somebody_agrees(daemon: Daemon, hub: ModelHub):
     done = models(daemon, hub, "add", REPO)
     assert done.returncode == 2
     assert "download people/small-model: 23.5 MB, licence apache-2.0: pass --yes" in done.stderr
     assert not [path for path, _ in hub.asked if "/resolve/" in path]
     assert list(store(daemon).iterdir()) == []
-
-
-@pytest.mark.parametrize(("answer", "added"), [(b"n\n", False), (b"y\n", True)])
-def test_who_sits_at_a_terminal_is_asked(daemon: Daemon, hub: ModelHub, answer: bytes, added: bool):
-    ours, theirs = os.openpty()
-    os.write(ours, answer)
-    done = models(daemon, hub, "add", REPO, stdin=theirs)
-    os.close(ours)
-    os.close(theirs)
-    assert "This will download people/small-model: 23.5 MB, licence apache-2.0. Go on? [y/N]" in done.stderr
-    assert (done.returncode, (store(daemon) / "small-model").is_dir()) == (0 if added else 1, added)
 
 
 @pytest.mark.parametrize("name", ["onnx/model.onnx", "config.json"])
@@ -228,13 +204,17 @@ def test_a_list_of_files_without_an_end_is_given_up(daemon: Daemon, hub: ModelHu
     assert f"the list of files of {REPO} is larger than the hub listed: more than" in done.stderr
 
 
-def test_what_a_killed_run_left_goes_with_the_next(daemon: Daemon, hub: ModelHub):
+def test_who_sits_at_a_terminal_is_asked_and_what_a_killed_run_left_goes(daemon: Daemon, hub: ModelHub):
     dead, alive = (store(daemon) / f".adding-{name}" for name in ("dead", "alive"))
     for left in (dead, alive):
         (left / "small-model").mkdir(parents=True)
         (left / "small-model" / "model.onnx").write_bytes(b"half")
     opened = os.open(alive, os.O_RDONLY)
     fcntl.flock(opened, fcntl.LOCK_EX)
-    assert models(daemon, hub, "add", REPO, "--yes").returncode == 0
+    for answer, code in (("n\n", 1), ("y\n", 0)):
+        added = daemon.at_a_terminal(answer, "models", "add", REPO, env=environment_of(daemon, hub))
+        assert added[0] == code
+        assert "This will download people/small-model: 23.5 MB, licence apache-2.0. Go on? [y/N]" in added[2]
+        assert (store(daemon) / "small-model").is_dir() == (not code)
     os.close(opened)
     assert {path.name for path in store(daemon).iterdir()} == {"small-model", ".adding-alive"}

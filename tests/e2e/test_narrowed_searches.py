@@ -1,16 +1,13 @@
 """What narrows a search, and what marks its hits: operators, days, last days and what replaces a note."""
 
 import json
-import os
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from agent_session import in_a_session
-from daemon_process import Daemon, folder_of, until
+from daemon_process import Daemon, folder_of
 
 from memctl import exits
-from memctl.client import RpcError
 
 pytestmark = pytest.mark.usefixtures("shared_daemon")
 
@@ -50,20 +47,6 @@ def test_filters_alone_list_the_newest(asked):
     assert asked("search").returncode == exits.USAGE
 
 
-def test_of_one_day_what_was_written_last_comes_first(daemon, tmp_path):
-    root = folder_of(tmp_path / "work")
-    for minutes, name in ((0, "older"), (20, "younger"), (10, "between")):
-        (root / f"{name}.md").write_text(f"This is the {name} one.\n")
-        os.utime(root / f"{name}.md", (1_000_000_000 + 60 * minutes,) * 2)
-    daemon.add(root)
-
-    def listed():
-        daemon.call("index", workspace=str(root))  # looks again at what was too new to be sure of
-        return daemon.found("path:*.md", workspace=str(root))
-
-    until(lambda: listed() == ["younger.md", "between.md", "older.md"])
-
-
 @pytest.mark.parametrize(
     ("argv", "told"),
     [
@@ -84,74 +67,6 @@ def test_a_refused_value_is_named_by_its_option(asked, argv, told):
     assert done.stderr.startswith(told), done.stderr
 
 
-@pytest.fixture
-def diary(daemon: Daemon, tmp_path: Path) -> tuple[Daemon, Path]:
-    """A daemon with a note of today, of three days ago and of a year ago."""
-    root = folder_of(tmp_path / "diary")
-    for days in (0, 3, 366):
-        (root / f"{date.today() - timedelta(days=days)}.md").write_text("The heron was at the weir.\n")  # noqa: DTZ011 - as the user's calendar
-    daemon.add(root)
-    return daemon, root
-
-
-def test_a_search_is_narrowed_by_relative_days(diary):
-    daemon, root = diary
-
-    def found(*argv):
-        argv = ("search", "--jsonl", "--mode", "keyword", *argv)
-        lines = daemon.memctl(*argv, cwd=root, env={"PYTHONPATH": REPOSITORY}).stdout.splitlines()
-        places = [one for line in lines for one in [json.loads(line), *json.loads(line)["folded"]]]
-        return sorted((date.today() - date.fromisoformat(one["path"][:10])).days for one in places)  # noqa: DTZ011
-
-    assert found("heron") == [0, 3, 366]
-    assert found("--since", "yesterday", "heron") == found("heron since:yesterday") == [0]
-    assert found("--since", "7d", "heron") == found("heron", "since:7d") == [0, 3]
-    assert found("--until", "last year", "heron") == found("heron until:last-year") == [366]
-    assert found("heron before:2d") == [3, 366]
-    assert found("--since", "tomorrow", "heron") == []
-
-
-def test_a_parameter_that_is_no_day_is_refused(diary):
-    daemon, root = diary
-    path = next(root.glob("*.md")).name
-    for method, params in (
-        ("search", {"query": "x"}),
-        ("recall", {"query": "x"}),
-        ("why", {"query": "x", "path": path}),
-        ("similar", {"path": path}),
-        ("sources", {}),
-    ):
-        with pytest.raises(
-            RpcError, match=r"^\$\.until: 'whenever' is not a day: expected one like 2026-05-01"
-        ):
-            daemon.call(method, workspace=str(root), until="whenever", **params)
-
-
-def paths(daemon, root, query, **params):
-    return daemon.found(query, workspace=root, min_score=0.0, limit=50, **params)
-
-
-@pytest.mark.parametrize(
-    ("typed", "params"),
-    [
-        ("path:recipes", {"path": "recipes"}),
-        ("path:logs/2026-05*", {"path": "logs/2026-05*"}),
-        ("since:2026-05-04", {"since": "2026-05-04"}),
-        ("until:2026-05-01", {"until": "2026-05-01"}),
-        ("after:2026-05-03", {"since": "2026-05-04"}),
-        ("before:2026-05-02", {"until": "2026-05-01"}),
-        ("path:logs after:2026-04-30", {"path": "logs", "since": "2026-05-01"}),
-        ("tag:none-such", {"tag": "none-such"}),
-    ],
-)  # fmt: skip
-def test_a_typed_filter_is_the_parameter(sample, typed, params):
-    daemon, root = sample
-    given = paths(daemon, root, "the water", **params)
-    assert paths(daemon, root, f"the water {typed}") == given
-    recalled = daemon.call("recall", workspace=root, query=f"the water {typed}", budget_tokens=20_000)
-    assert {one["path"] for one in recalled["sources"]} <= set(given)
-
-
 MANUAL = {
     "find.md": "# Finding\n\nfind . -name '*.tmp' -delete\n",
     "rm.md": "# Removing\n\nrm -rf build\n",
@@ -169,17 +84,14 @@ def manual(daemon, tmp_path):
     return daemon, daemon.add(root)
 
 
-@pytest.mark.parametrize(
-    ("query", "first"),
-    [("lsof -i", "ports.md"), ("rm -rf", "rm.md"), ("find -name", "find.md"), ("tmp -delete", "find.md")],
-)
-def test_a_flag_is_looked_for_and_excludes_nothing(manual, query, first):
+def test_a_flag_is_looked_for_and_excludes_nothing(manual):
     daemon, root = manual
-    answer = daemon.call("search", workspace=root, query=query, min_score=0.0)
-    assert (answer["hits"][0]["path"], answer["without"]) == (first, [])
-    recalled = daemon.call("recall", workspace=root, query=query)
-    assert (recalled["sources"][0]["path"], recalled["without"]) == (first, [])
-    assert daemon.call("why", workspace=root, query=query, path=first)["stage"] == "returned"
+    for method in ("search", "recall", "why"):
+        params = {"path": "find.md"} if method == "why" else {}
+        answer = daemon.call(method, workspace=root, query="find -name", **params)
+        assert not answer.get("without")
+        assert answer.get("stage", "returned") == "returned"
+        assert (answer.get("hits") or answer.get("sources") or [answer])[0]["path"] == "find.md"
 
 
 def test_an_answer_names_what_it_is_without(manual):
@@ -193,22 +105,11 @@ def test_an_answer_names_what_it_is_without(manual):
         assert answer["without"] == ["draft"]
         assert answer["without_minus"]["hits"] == 1
         assert answer["without_minus"]["best"] == {"path": "draft.md", "start_line": 1, "end_line": 3}
+    neither = daemon.call("search", workspace=root, query="wmqwhzei -zzzqqq", min_score=0.0)
+    assert neither["hits"]  # the nearest by meaning is not what was asked for
+    assert neither["without_minus"] == {"hits": 0, "best": None}
     told = daemon.memctl("search", "--mode", "keyword", "--", "release", "-draft", cwd=root)
     assert "without: draft (no hits are left; without the minus the query finds 1 hit" in told.stderr
-
-
-def test_what_is_no_good_match_is_nothing_beside_a_minus(manual):
-    """The nearest by meaning is not what was asked for: the answer says what there is without the minus."""
-    daemon, root = manual
-    answer = daemon.call("search", workspace=root, query="zzzqqq -draft", min_score=0.0)
-    assert answer["hits"]
-    assert answer["confidence"] == "none"
-    assert answer["without_minus"]["best"]["path"] == "draft.md"
-    neither = daemon.call("search", workspace=root, query="wmqwhzei -zzzqqq", min_score=0.0)
-    assert neither["without_minus"] == {"hits": 0, "best": None}
-    told = daemon.memctl("search", "--", "zzzqqq", "-draft", cwd=root)
-    assert (told.returncode, told.stdout) == (1, "")
-    assert "without: draft (no hits are left; without the minus the query finds " in told.stderr
 
 
 QUERY = "is the office open"
@@ -261,23 +162,6 @@ def test_recall_leaves_it_out_unless_it_is_asked_for(office):
     assert f"written by a person, expired (was valid until {last})" in every["text"]
     xml = daemon.call("recall", workspace=str(root), query=QUERY, superseded=True, format="xml")["text"]
     assert f'expired="{last}"' in xml
-
-
-def test_a_tool_tells_an_agent(office):
-    daemon, root, last = office
-    found, read = in_a_session(
-        daemon, root, ("search_memory", {"query": QUERY}), ("get", {"path": "closed.md"})
-    )
-    assert {hit["path"]: hit.get("expired") for hit in found.structured_content["hits"]}["closed.md"] == last
-    assert read.structured_content["expired"] == last
-
-
-def test_status_names_a_note_whose_day_is_none(office):
-    daemon, root, _ = office
-    [told] = daemon.call("status", workspace=str(root))["workspaces"]
-    assert told["warnings"] == [
-        {"path": "broken.md", "warning": "valid_until is not a day like 2026-05-31, and is ignored"}
-    ]
 
 
 OLD = "# Deploys\n\nTo deploy staging run make stage. Deploys to staging are on Fridays.\n"

@@ -261,10 +261,3 @@ def test_an_entry_has_the_conversation_that_its_client_names(talk, by):
     assert f"session: {SESSION}\n" in Path(root, path).read_text()
     daemon.call("sync", workspace=str(root))
     assert named(talk)[page] == [path]
-
-
-def test_a_tool_tells_an_agent(talk):
-    daemon, root, page = talk
-    entry = write_of_archived_talk(talk, **FACT)
-    [found] = in_a_session(daemon, root, ("search_memory", {"query": QUERY}))
-    assert {hit["path"]: hit.get("entries") for hit in found.structured_content["hits"]}[page] == [entry]

@@ -1,11 +1,9 @@
 """An agent revises an entry, supersedes it and takes that back; a person does by memctl."""
 
-import concurrent.futures
 import functools
 import json
 
 import pytest
-from agent_session import in_a_session
 
 from memctl import exits
 from memctl.client import RpcError
@@ -18,7 +16,7 @@ NEWER = {
     "title": "A pushed tag deploys",
     "content": "The pipeline brings a tag to staging.",
 }
-QUERY = "how is staging deployed"
+TOKEN = "ghp_" + "aB3dE5fG7hJ9" * 3  # put together here, so that no scanner takes it for a leak
 
 
 @pytest.mark.parametrize("by", ["id", "path"])
@@ -32,6 +30,7 @@ def test_a_revision_is_found_at_once_and_the_text_before_is_not(workspace, by):
     assert first["updated"] is None
     assert done["updated"] >= first["created"]
     assert done["indexed"] is True
+    assert daemon.call("get", workspace=str(root), path=first["path"])["hash"] == done["hash"]
     assert daemon.found("zebra", workspace=str(root), mode="keyword") == [first["path"]]
     assert daemon.found("friday", workspace=str(root), mode="keyword") == []
     [hit] = daemon.call("search", workspace=str(root), query="zebra", mode="keyword")["hits"]
@@ -53,48 +52,6 @@ def test_an_entry_is_found_by_its_id_wherever_a_person_has_put_it(workspace):
         call("forget", id=moved)
     newer = call("extract_memory", **FACT, supersedes=moved)["path"]
     assert call("get", path="tags.md")["superseded_by"] == [newer]
-
-
-def test_of_two_that_revise_what_both_have_seen_one_is_refused(workspace):
-    """The hash is that of get and of every write; without it the entry is as memd wrote it last."""
-    daemon, root = workspace
-    first = daemon.call("extract_memory", workspace=str(root), **FACT)
-    seen = daemon.call("get", workspace=str(root), path=first["path"])["hash"]
-    assert seen == first["hash"]
-
-    def revise(number):
-        try:
-            return daemon.call(
-                "extract_memory", workspace=str(root), content=f"It is {number}.", update=first["id"],
-                hash=seen,
-            )  # fmt: skip
-        except RpcError as error:
-            return error.code
-
-    with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        answers = list(pool.map(revise, range(4)))
-    assert sorted(map(str, answers))[:3] == ["MEMD_CHANGED"] * 3
-    [done] = [one for one in answers if isinstance(one, dict)]
-    assert daemon.call("get", workspace=str(root), path=first["path"])["hash"] == done["hash"]
-    assert daemon.call("extract_memory", workspace=str(root), content="Later.", update=first["id"])["id"]
-
-
-@pytest.mark.parametrize("by", ["id", "path"])
-def test_an_agent_supersedes_an_entry_and_takes_that_back(workspace, by):
-    daemon, root = workspace
-    first = daemon.call("extract_memory", workspace=str(root), **FACT)
-    before = (root / first["path"]).read_bytes()
-    newer = daemon.call("extract_memory", workspace=str(root), **NEWER, supersedes=[first[by]])
-    hits = daemon.call("search", workspace=str(root), query=QUERY)["hits"]
-    assert [hit["path"] for hit in hits][:2] == [newer["path"], first["path"]]
-    assert [hit["superseded_by"] for hit in hits][:2] == [[], [newer["path"]]]
-    assert f"supersedes:\n- {first['path']}\n" in (root / newer["path"]).read_text()
-    assert "make stage" not in daemon.call("recall", workspace=str(root), query=QUERY)["text"]
-    daemon.call("forget", workspace=str(root), path=newer["path"])
-    hits = daemon.call("search", workspace=str(root), query=QUERY)["hits"]
-    assert (hits[0]["path"], hits[0]["superseded_by"]) == (first["path"], [])
-    assert "make stage" in daemon.call("recall", workspace=str(root), query=QUERY)["text"]
-    assert (root / first["path"]).read_bytes() == before
 
 
 def test_a_persons_note_is_superseded_and_related_by_path(workspace):
@@ -129,6 +86,11 @@ def test_a_persons_note_is_superseded_and_related_by_path(workspace):
         ({"hash": "0" * 32}, "MEMD_INVALID", "$.hash"),
         ({"topic": None}, "MEMD_INVALID", "topic"),
         ({"title": None}, "MEMD_INVALID", "title"),
+        ({"content": TOKEN}, "MEMD_SECRET", "github-pat"),
+        ({"content": TOKEN, "force": True}, "MEMD_INVALID", "$.force"),
+        ({"source": {"origin": "robot"}}, "MEMD_INVALID", "$.source"),
+        ({"derived_from": "the web"}, "MEMD_INVALID", "derived_from"),
+        ({"derived_from": "external", "daily": True}, "MEMD_INVALID", "a daily entry has none"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused_and_nothing_is_written(trapped, params, code, said):
@@ -189,14 +151,3 @@ def test_a_person_does_all_of_it_by_memctl(workspace):
     assert "origin: human" in front
     missing = daemon.memctl("add", "They stood.", cwd=root)
     assert (missing.returncode, "a new entry needs --topic" in missing.stderr) == (2, True)
-
-
-def test_an_agent_revises_by_its_tool_what_nobody_changed_meanwhile(workspace):
-    daemon, root = workspace
-    [stored] = in_a_session(daemon, root, ("extract_memory", FACT))
-    first = stored.structured_content
-    revision = {"content": "The pipeline does it.", "update": first["id"], "hash": first["hash"]}
-    revised, refused = in_a_session(daemon, root, *(("extract_memory", revision),) * 2)
-    assert revised.structured_content["path"] == first["path"]
-    assert refused.is_error
-    assert "MEMD_CHANGED" in refused.content[0].text

@@ -1,15 +1,10 @@
 """Which workspace and which path is meant: by name, by the current folder, and after a move."""
 
 import json
-import os
-import pty
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from daemon_process import Daemon, folder_of, until
-from patience import PATIENCE, ran
 
 from memctl import exits
 from memd.registry import workspace_at
@@ -153,98 +148,29 @@ def test_a_folder_without_notes_is_nobodys(around):
     assert daemon.memctl("init", str(root / "empty")).returncode == 0
 
 
-@pytest.mark.parametrize(("typed", "status"), [(b"y\n", 0), (b"\n", exits.REFUSED)])
+@pytest.mark.parametrize(("typed", "status"), [("y\n", 0), ("\n", exits.REFUSED)])
 def test_at_a_terminal_it_asks(around, typed, status):
     daemon, root = around
-    ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "memctl", "init", str(root / "sub folder")]
-    with subprocess.Popen(
-        command, env=daemon.environment, stdin=theirs, stderr=theirs, stdout=subprocess.DEVNULL
-    ) as asking:
-        seen = b""
-        while b"[y/N]" not in seen:
-            seen += os.read(ours, 1000)
-        os.write(ours, typed)
-        assert asking.wait(20 * PATIENCE) == status
-    os.close(ours)
-    os.close(theirs)
-    assert b"2 of its notes" in seen
+    code, _, seen = daemon.at_a_terminal(typed, "init", str(root / "sub folder"))
+    assert (code, "2 of its notes" in seen, "[y/N]" in seen) == (status, True, True)
     assert (root / "sub folder" / "memory").exists() is (status == 0)
 
 
-REPOSITORY = str(Path(exits.__file__).parents[1])
+def test_commands_print_and_take_paths_as_they_are_seen_from_here(around):
+    daemon, root = around
 
+    def run(*argv):
+        done = daemon.memctl(*argv, cwd=root / "sub folder")
+        assert done.returncode == exits.OK, done.stderr
+        return done.stdout
 
-@pytest.fixture
-def asked(daemon: Daemon, tmp_path: Path):
-    """Return a function that runs memctl in a folder of a home with two workspaces, and its paths."""
-    for path in ("notes/sub/a.md", "notes/sub/b.md", "notes/sub/[x]/c.md", "notes/d.md", "log/sub/e.md"):
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text(f"# Heron\n\nThe heron of {path} waits in the reeds.\n")
-    for name in ("notes", "log"):
-        daemon.add(tmp_path / name)
-
-    def run(cwd, *argv):
-        return daemon.memctl(*argv, cwd=tmp_path / cwd, env={"PYTHONPATH": REPOSITORY})
-
-    return run
-
-
-def test_a_search_keeps_to_the_paths_that_are_seen_from_here(asked):
-    def found(cwd, *argv):
-        return sorted(asked(cwd, "search", "--files", "-n", "9", *argv, "heron").stdout.split())
-
-    assert found("notes/sub", "--path", "*.md") == ["[x]/c.md", "a.md", "b.md"]
-    assert found("notes/sub", "--path", "[x]") == ["[x]/c.md"]
-    assert found("notes/sub/[x]", "--path", ".") == ["c.md"]
-    assert [Path(path).name for path in found("notes/sub", "--path", "../d.md")] == ["d.md"]
-    assert found("notes", "--path", "sub/a.md", "--path", "d.md") == ["d.md", "sub/a.md"]
-    assert found("notes/sub", "path:d.md")[0].endswith("/notes/d.md")
-    assert found(".", "-w", "notes", "--path", "notes/sub/?.md") == ["notes/sub/a.md", "notes/sub/b.md"]
-    every = found(".", "--all", "--path", "*/sub/?.md")
-    assert [path.rpartition("/")[2] for path in every] == ["e.md", "a.md", "b.md"]
-    assert [path.rpartition("/")[2] for path in found("notes/sub", "--all", "--path", "a.md")] == ["a.md"]
-
-
-def test_a_path_outside_of_the_workspace_is_wrong_usage(asked):
-    for argv in (
-        ("search", "--path", "../log", "heron"),
-        ("get", "../log/sub/e.md"),
-        ("forget", "/etc/passwd"),
-    ):
-        done = asked("notes", *argv)
-        assert (done.returncode, done.stdout) == (exits.USAGE, "")
-        assert "is outside the workspace" in done.stderr
-        assert done.stderr.count("\n") == 1
-    done = asked("notes", "search", "-w", "../log", "--path", "sub", "heron")
-    assert done.returncode == exits.USAGE
-    done = asked("notes/sub", "get", "sub/a.md")
-    assert (done.returncode, done.stderr.rstrip().endswith(" is a.md")) == (exits.NOT_FOUND, True)
-
-
-def test_a_pattern_that_the_shell_expanded_is_told(asked, daemon, tmp_path):
-    """Its other files would be words of the query."""
-    command = f"cd notes && {sys.executable} -m memctl search --path sub/*.md heron"
-    done = ran(["bash", "-c", command], cwd=tmp_path, env=daemon.environment | {"PYTHONPATH": REPOSITORY})
-    assert (done.returncode, "--path 'sub/*.md'" in done.stderr) == (exits.USAGE, True)
-
-
-def test_what_add_prints_can_be_read_and_forgotten_from_here(asked):
-    for cwd in ("notes", "notes/sub"):
-        added = asked(
-            cwd, "add", "--topic", "t", "--title", f"Egrets of {cwd}", "They stand beside the herons."
-        )
-        path = added.stdout.strip()
-        assert asked(cwd, "get", path).returncode == exits.OK
-        assert asked(cwd, "forget", path).returncode == exits.OK
-
-
-def test_similar_and_recall_take_paths_from_here(asked):
-    hits = json.loads(asked("notes/sub", "similar", "--json", "--path", "../d.md", "a.md").stdout)["hits"]
-    assert [hit["path"] for hit in hits] == ["d.md"]
-    assert "a.md" in asked("notes/sub", "recall", "--path", "a.md", "heron").stdout
-    left_out = asked("notes/sub", "recall", "--budget", "1", "--path", "a.md", "heron").stderr
-    assert "left out: a.md:1 " in left_out, left_out
+    path = run("add", "--topic", "t", "--title", "Egrets", "They stand beside the badgers.").strip()
+    assert "beside the badgers" in run("get", path)
+    assert run("forget", path)
+    assert run("search", "--files", "--path", "*.md", "badger") == "badger.md\n"
+    hits = json.loads(run("similar", "--json", "--path", "../heron.md", "otter.md"))["hits"]
+    assert [hit["path"] for hit in hits] == ["heron.md"]
+    assert "The otter." in run("recall", "--path", "otter.md", "otter")
 
 
 @pytest.fixture
@@ -304,18 +230,3 @@ def test_a_folder_that_was_not_moved_is_refused(daemon, notes, tmp_path):
     assert daemon.call("memd.hello")["pid"] == pid
     gone.rename(notes)
     assert daemon.memctl("search", "heron", cwd=notes).returncode == exits.OK
-
-
-def test_a_second_run_ends_what_a_killed_one_began(daemon, server, notes, tmp_path):
-    """The folder of the index was renamed, and the registry was not yet written."""
-    daemon.stop()
-    new = tmp_path / "texts"
-    notes.rename(new)
-    before, after = (workspace_at(root, daemon.state).index_dir for root in (notes, new))
-    before.rename(after)
-    server.documents.clear()
-    done = daemon.memctl("workspaces", "move", str(notes), str(new))
-    assert done.returncode == exits.OK, done.stderr
-    daemon.call("index", workspace=str(new))
-    assert daemon.found("heron 7 feathers", workspace=str(new), mode="vector")
-    assert server.documents == []

@@ -169,21 +169,6 @@ def test_while_the_folder_is_away_answers_go_on_and_nothing_is_forgotten(daemon,
     assert daemon.found("quokka", workspace=workspace, mode="keyword") == []
 
 
-def test_a_deleted_note_leaves_answers_at_once_and_comes_back_without_embedding(daemon, root, tmp_path):
-    """Its rows are kept for a day: a file that was moved away and back costs nothing."""
-    workspace = daemon.add(root)
-    before = matrices(daemon)
-    (root / "7.md").rename(tmp_path / "7.md")
-    assert daemon.call("sync", workspace=workspace)["synced"] is True
-    assert daemon.found("heron7", workspace=workspace, mode="keyword") == []
-    assert status(daemon)["gone"] == 1
-    (tmp_path / "7.md").rename(root / "7.md")
-    assert daemon.call("sync", workspace=workspace)["synced"] is True
-    assert daemon.found("heron7", workspace=workspace, mode="keyword") == ["7.md"]
-    assert status(daemon)["gone"] == 0
-    assert matrices(daemon) == before
-
-
 def test_a_mass_deletion_is_held_until_somebody_says_that_it_is_meant(own_daemon, root):
     """More than half of the notes at once: they leave the answers, and the disk only by `purge`."""
     fill(root, range(NOTES, 30))
@@ -238,20 +223,6 @@ def test_a_note_that_is_ignored_from_now_on_leaves_both_arms(daemon, root):
         assert "7.md" not in daemon.found("heron7 by the weir", workspace=workspace, mode="vector", limit=50)
         rules.unlink()
         until(lambda: daemon.found("heron7", workspace=workspace, mode="keyword") == ["7.md"])
-
-
-def test_touched_and_rewritten_files_embed_nothing(daemon, root):
-    """A checkout that ends where it began, an editor that saves the same text: the vectors stay."""
-    workspace = daemon.add(root)
-    before = matrices(daemon)
-    for path in root.glob("*.md"):
-        text = path.read_text()
-        path.unlink()
-        path.write_text(text)
-    assert daemon.call("sync", workspace=workspace)["synced"] is True
-    until(lambda: is_ready(daemon))
-    assert matrices(daemon) == before
-    assert daemon.found("heron7", workspace=workspace, mode="keyword") == ["7.md"]
 
 
 def test_the_notes_themselves_are_never_changed(daemon, root):

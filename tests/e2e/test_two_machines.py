@@ -1,9 +1,7 @@
 """Two machines whose workspaces are clones of one git repository, and both append to the same day."""
 
 import os
-import pty
 import subprocess
-import sys
 from datetime import datetime
 from pathlib import Path
 
@@ -166,22 +164,12 @@ def test_init_names_the_line_in_a_repository_that_lacks_it(daemon: Daemon, tmp_p
     )
 
 
-@pytest.mark.parametrize(("answer", "is_added"), [(b"n\n", False), (b"y\n", True)])
-def test_who_sits_at_a_terminal_is_asked(daemon: Daemon, tmp_path: Path, answer: bytes, is_added: bool):
+@pytest.mark.parametrize(("answer", "is_added"), [("n\n", False), ("y\n", True)])
+def test_who_sits_at_a_terminal_is_asked(daemon: Daemon, tmp_path: Path, answer: str, is_added: bool):
     root = folder_of(tmp_path / "notes")
     git(root, "init", "-q")
-    ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "memctl", "init", str(root)]
-    with subprocess.Popen(
-        command, env=daemon.environment, stdin=theirs, stderr=theirs, stdout=subprocess.DEVNULL
-    ) as asking:
-        seen = b""
-        while b"Add the line? [y/N]" not in seen:
-            seen += os.read(ours, 1000)
-        os.write(ours, answer)
-        assert asking.wait(60 * PATIENCE) == exits.OK
-    os.close(ours)
-    os.close(theirs)
+    code, _, seen = daemon.at_a_terminal(answer, "init", str(root))
+    assert (code, "Add the line? [y/N]" in seen) == (exits.OK, True)
     assert (root / ".gitattributes").exists() == is_added
 
 

@@ -41,6 +41,15 @@ def test_a_third_model_takes_the_place_of_the_second(notes):
     assert sorted(path.name for path in notes.state.glob("vectors.*")) == ["vectors.1.f32", "vectors.3.f32"]
 
 
+def test_a_model_that_is_given_up_leaves_the_first_as_it_was(notes):
+    notes.save(NOTES)
+    notes.switch(OtherHashEmbedder())
+    notes.embed_some(notes.index.pending(4))
+    notes.switch(WordHashEmbedder())
+    assert (notes.index.building, notes.index.unembedded_count()) == ("", 0)
+    assert [path.name for path in notes.state.glob("vectors.*")] == ["vectors.1.f32"]
+
+
 def test_the_same_name_with_another_length_is_another_model(notes):
     notes.save(NOTES)
     notes.switch(LongEmbedder())
