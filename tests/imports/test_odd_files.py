@@ -47,31 +47,26 @@ def test_a_bad_line_is_counted_and_the_others_are_kept(workspace, bad, why):
     assert "kept\n\nand this" in workspace.page()
 
 
-def test_a_half_written_last_line_is_no_fault(workspace):
-    """A session that runs is in the middle of its last line; that comes the next time."""
-    assert imported(workspace, GOOD + b'{"type":"user","message":{"content":"ha') == []
-    assert "kept" in workspace.page()
-
-
-def test_a_whole_last_line_without_its_line_break_is_taken(workspace):
-    assert imported(workspace, GOOD + GOOD.replace(b"kept", b"last").strip()) == []
-    assert "last" in workspace.page()
+@pytest.mark.parametrize(
+    ("raw", "kept"),
+    [
+        # A session that runs is in the middle of its last line; that comes the next time.
+        (GOOD + b'{"type":"user","message":{"content":"ha', "kept"),
+        (GOOD + GOOD.replace(b"kept", b"last").strip(), "last"),
+        # A lone surrogate, as JavaScript cuts an emoji: an escape that strict parsers refuse.
+        (GOOD.replace(b"kept", rb"kept \ud83d"), "kept \ufffd"),
+        (b"\xef\xbb\xbf" + GOOD, "kept"),
+    ],
+)
+def test_what_is_no_fault_is_taken_and_not_reported(workspace, raw, kept):
+    assert imported(workspace, raw) == []
+    assert kept in workspace.page()
 
 
 def test_bytes_that_are_no_utf_8_are_replaced_and_reported(workspace):
     [row] = imported(workspace, GOOD.replace(b"kept", b"caf\xe9 is kept"))
     assert "not UTF-8" in row["why"]
     assert "caf\ufffd is kept" in workspace.page()
-
-
-def test_half_an_emoji_as_javascript_cuts_it_is_no_fault(workspace):
-    """A lone surrogate is an escape that strict parsers refuse."""
-    assert imported(workspace, GOOD.replace(b"kept", rb"kept \ud83d")) == []
-    assert "kept \ufffd" in workspace.page()
-
-
-def test_a_byte_order_mark_is_no_part_of_the_first_line(workspace):
-    assert imported(workspace, b"\xef\xbb\xbf" + GOOD) == []
 
 
 def test_a_file_of_utf_16_is_reported_as_that(workspace):

@@ -64,20 +64,21 @@ def test_a_password_in_what_is_no_yaml_is_masked_too(notes):
     assert front == {"title": "T", "": f"x: &b\n  password: {mask}\n  pwd:\n{mask}\n"}
 
 
-@pytest.mark.parametrize("line", ['password = "abc"', 'db.passwd="abc"', "pwd = 'abc'  # mine"])
-def test_a_password_of_toml_is_masked_too(notes, line):
-    text = f"+++\ntitle = 'Weir'\n{line}\n+++\nThe weir, password = abc of all.\n"
-    assert "abc" not in mask(text).partition("\n+++\n")[0]
-    assert mask(text).count("abc") == 1
-    notes.save({"a.md": text})
-    with notes.index.view() as view:
-        assert "abc" not in repr(list(view.reader.each("SELECT * FROM fields")))
+TOML = "+++\ntitle = 'Weir'\n{}\n+++\nThe weir, abc of all.\n"
+JSON = '{{\n"title": "Weir",\n{}\n}}\nThe weir, abc of all.\n'
 
 
-@pytest.mark.parametrize("pair", ['"password": "abc"', '"db.passwd":\n "abc"', '"pwd" : "a\\"abc"'])
-def test_a_password_of_a_head_in_json_is_masked_too(notes, pair):
-    text = f'{{\n"title": "Weir",\n{pair}\n}}\nThe weir, abc of all.\n'
+@pytest.mark.parametrize(
+    ("head", "pair"),
+    [
+        *((TOML, pair) for pair in ('password = "abc"', 'db.passwd="abc"', "pwd = 'abc'  # mine")),
+        *((JSON, pair) for pair in ('"password": "abc"', '"db.passwd":\n "abc"', '"pwd" : "a\\"abc"')),
+    ],
+)
+def test_a_password_of_a_head_in_toml_or_json_is_masked_too(notes, head, pair):
+    text = head.format(pair)
     assert mask(text).count("abc") == 1
+    assert mask(text).endswith("abc of all.\n")
     notes.save({"a.md": text})
     with notes.index.view() as view:
         assert "abc" not in repr(list(view.reader.each("SELECT * FROM fields")))

@@ -53,28 +53,19 @@ def test_either_normal_form_of_note_and_query_is_the_same(made):
     assert [cell for cell in cells if len(set(cell[2].tiers)) > 1] == []
 
 
-def test_a_word_glued_to_latin_is_found(made):
+@pytest.mark.parametrize(
+    ("place", "as_a_word", "by"),
+    [
+        ("glued to Latin", lambda row: row.script.name not in SEAMLESS, {"fts", "ngram", "trigram"}),
+        ("glued to digits", lambda row: text.is_spaceless(row.word), {"ngram", "trigram"}),
+    ],
+)
+def test_a_word_glued_to_others_is_found(made, place, as_a_word, by):
     """At a seam of scripts as a word, elsewhere as a part of a longer one."""
     for row in made.rows:
-        if "glued to Latin" not in row.cells:
-            continue
-        tiers = set(row.cells["glued to Latin"].tiers)
-        if row.script.name not in SEAMLESS:
-            assert tiers <= {"fts", "ngram", "trigram"}, row.word
-        else:
-            assert tiers == {"like" if _letters(row.word) >= SUBSTRING else NOT_FOUND}, row.word
-
-
-def test_a_word_glued_to_digits_is_found(made):
-    """In a script without spaces as a word, elsewhere as a part of a longer one."""
-    for row in made.rows:
-        if "glued to digits" not in row.cells:
-            continue
-        tiers = set(row.cells["glued to digits"].tiers)
-        if text.is_spaceless(row.word):
-            assert tiers <= {"ngram", "trigram"}, row.word
-        else:
-            assert tiers == {"like" if _letters(row.word) >= SUBSTRING else NOT_FOUND}, row.word
+        tiers = set(row.cells[place].tiers) if place in row.cells else set()
+        part = {"like" if _letters(row.word) >= SUBSTRING else NOT_FOUND}
+        assert tiers <= (by if as_a_word(row) else part), row.word
 
 
 def test_no_word_is_found_by_its_characters_in_another_order(made):
