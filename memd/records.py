@@ -44,6 +44,7 @@ class Skipped:
     path: str
     reason: str  # one of memd.sources.scan.REASONS
     detail: str = ""  # of failed: the step and the kind of exception, without its text
+    stamp: FileStamp | None = field(default=None, compare=False)  # of a file whose bytes are no text
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ MEANINGS: dict[type, dict[str, str]] = {
         "weights": "of the two, for `weighted`",
         "half_life_days": "age at which a [diary](searching.md#the-score) has lost half of what it can lose",
         "decay_floor": "the share of its score that the oldest diary keeps; 1: age does not count",
-        "decay": "patterns of other files that fade, if their names begin with a day",
+        "decay": "patterns of other files that fade, if their names have a day",
         "min_score": "hits with a lower score are not shown",
         "southern_seasons": "whether spring begins in September where a question names a season",
         "languages": "languages whose word forms are found, too; `[]`: none",

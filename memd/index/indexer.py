@@ -55,9 +55,12 @@ class Compared:
 class FolderComparison:
     """The comparison of a folder with the index, in slices, so that saves need not wait long."""
 
-    def __init__(self, index: Index, root: Path, rules: Rules, folder: str) -> None:
+    def __init__(
+        self, index: Index, root: Path, rules: Rules, folder: str, no_texts: Mapping[str, Skipped]
+    ) -> None:
         self._index = index
         self._folder = folder
+        self._no_texts = no_texts
         self._steps = steps(root, rules, folder)
         self._found: dict[str, FileStamp] = {}
         self._skipped: list[Skipped] = []
@@ -87,7 +90,9 @@ class FolderComparison:
         found = self._found
         known = self._index.writer.paths(self._folder)
         gone = sorted(known.keys() - found.keys())
-        return Compared(changes(known, found), gone, self._skipped, len(found), len(known))
+        same = {path: file for path, file in self._no_texts.items() if found.get(path) == file.stamp}
+        differing = [path for path in changes(known, found) if path not in same]
+        return Compared(differing, gone, [*self._skipped, *same.values()], len(found), len(known))
 
 
 @dataclass(slots=True)
@@ -96,6 +101,7 @@ class Applied:
 
     indexed: list[str] = field(default_factory=list)  # new or changed text
     removed: list[str] = field(default_factory=list)
+    absent: list[str] = field(default_factory=list)  # neither a source nor in the index
     skipped: list[Skipped] = field(default_factory=list)
     unsettled: list[str] = field(default_factory=list)  # still being written: read again later
     interrupted: list[str] = field(default_factory=list)  # part of skipped: to be tried again later
@@ -105,7 +111,7 @@ class Applied:
 
     def add(self, other: "Applied") -> None:
         """Add the result of a call with the paths that follow."""
-        for name in ("indexed", "removed", "skipped", "unsettled", "interrupted", "put_off"):
+        for name in ("indexed", "removed", "absent", "skipped", "unsettled", "interrupted", "put_off"):
             getattr(self, name).extend(getattr(other, name))
         self.warned.update(other.warned)
         self.handled += other.handled
@@ -140,6 +146,7 @@ class Indexer:
         self._rules: Rules | None = None  # of the last comparison; before it every path is accepted
         self._orders = itertools.count(1)
         self._newest: dict[str, int] = {}  # path → order of the last committed reading
+        self._no_texts: dict[str, Skipped] = {}  # path → a file that no scan need read again
 
     def begin(self) -> None:
         """Prepare the first scan; all sources are cut again if the chunker, its limits or secrets changed."""
@@ -158,7 +165,7 @@ class Indexer:
         From now on `apply` takes what *rules* select.
         """
         self._rules = rules
-        return FolderComparison(self._index, self._root, rules, folder)
+        return FolderComparison(self._index, self._root, rules, folder, self._no_texts)
 
     def apply(
         self, paths: list[str], *, budget_s: float = COMMIT_EVERY_S, at_s: int | None = None
@@ -225,7 +232,7 @@ class Indexer:
             if not reading.wanted or not isinstance(reading.found, SourceText):
                 continue
             try:
-                found, stamp = reading.found, _kept_stamp(reading)
+                found, stamp = reading.found, _kept_stamp(reading, reading.found.stamp)
                 reading.prepared = (
                     parse(found, stamp)
                     if parse is not None
@@ -325,16 +332,19 @@ class Indexer:
         path = reading.path
         # By the rules of the newest comparison, which may have begun after the reading.
         found = reading.found if self._is_selected(path) else None
+        self._no_texts.pop(path, None)
         if isinstance(found, Skipped) and found.path != path:  # no text: it can't be in the index
             done.skipped.append(found)
             return
         if not isinstance(found, SourceText):
             if isinstance(found, Skipped):
                 done.skipped.append(found)
-            changes.remove(path, gone_since_s)
-            done.removed.append(path)
+                if found.stamp and _kept_stamp(reading, found.stamp) is not RACY:
+                    self._no_texts[path] = found
+            was_live = changes.remove(path, gone_since_s)
+            (done.removed if was_live else done.absent).append(path)
             return
-        stamp = _kept_stamp(reading)
+        stamp = _kept_stamp(reading, found.stamp)
         known = self._index.writer.stamp(path)
         if known is not None and known[1] == found.hash:
             if not known[2]:
@@ -405,9 +415,7 @@ class Suspects:
         return self._folder / f"{PARSING}{lane}"
 
 
-def _kept_stamp(reading: Reading) -> FileStamp:
+def _kept_stamp(reading: Reading, stamp: FileStamp) -> FileStamp:
     """Return the stamp to store: RACY if the file may change without changing its stamp."""
-    assert isinstance(reading.found, SourceText)
-    stamp = reading.found.stamp
     racy = reading.now_ns - max(stamp.mtime_ns, stamp.ctime_ns) < RACY_NS
     return RACY if racy else stamp

@@ -80,11 +80,11 @@ class Transaction:
         self.sources_put[source.id] = source
         self._note_for_store(new.path)
 
-    def remove(self, path: str, at_s: int) -> None:
-        """Remove the live source at *path*, if any, from all answers; it is on disk until it is purged."""
+    def remove(self, path: str, at_s: int) -> bool:
+        """Remove the live source at *path* from all answers, later from the disk; return if it was there."""
         known = self._writer.source(path)
         if known is None or not known[1]:
-            return
+            return False
         source_id = known[0]
         self.touched.update(self._writer.privacy([source_id]))
         self._note_names(source_id)
@@ -95,6 +95,7 @@ class Transaction:
         self.sources_put.pop(source_id, None)
         self.sources_removed.add(source_id)
         self._note_for_store(path)
+        return True
 
     def restore(self, path: str, stamp: FileStamp) -> None:
         """Make the gone source at *path*, if any, live again: its file is back with the same bytes."""

@@ -114,6 +114,7 @@ def read_source(root: Path, path: str, *, now_ns: int) -> SourceText | Skipped |
     """
     if not is_utf8(path):
         return Skipped(_printable(path), "name-not-utf8")
+    stamp = None
     try:
         descriptor = _open_beneath(root, path)
         try:
@@ -130,12 +131,12 @@ def read_source(root: Path, path: str, *, now_ns: int) -> SourceText | Skipped |
             after = os.fstat(descriptor)
         finally:
             os.close(descriptor)
+        stamp = stamp_of(before)
         text, warnings = _decoded(content)
     except _NotASourceError as reason:
-        return Skipped(path, str(reason))
+        return Skipped(path, str(reason), stamp=stamp)
     except OSError as error:
         return None if error.errno in _GONE else Skipped(path, "unreadable")
-    stamp = stamp_of(before)
     fresh = any(abs(now_ns - at) < SETTLE_NS for at in (stamp.mtime_ns, stamp.ctime_ns))
     settled = stamp == stamp_of(after) and not fresh
     return SourceText(path, stamp, text, hash_of_file(content), settled, warnings)

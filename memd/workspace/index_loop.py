@@ -166,11 +166,12 @@ class IndexLoop:
         for path in (*done.removed, *done.warned):
             self.warnings.pop(path, None)
         self.warnings |= {path: shown_warning(some) for path, some in done.warned.items() if some}
-        for path in {*done.indexed, *done.removed}:
+        looked_at = {*done.indexed, *done.removed, *done.absent}
+        for path in looked_at:
             self.failures.pop(path, None)
         self.failures |= {file.path: file.detail for file in done.skipped if file.detail}
         skipped = self._scanner.skipped
-        read = skipped.keys() & {*done.indexed, *done.removed}
+        read = skipped.keys() & looked_at
         if read or done.skipped:
             kept = {path: reason for path, reason in skipped.items() if path not in read}
             self._scanner.note_skipped(kept | {file.path: file.reason for file in done.skipped})

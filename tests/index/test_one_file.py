@@ -7,6 +7,7 @@ from tests_support import LONG, Notes
 from memd.index import indexer as steps
 from memd.index.transaction import Transaction
 from memd.index.writer import Writer
+from memd.records import Skipped
 from memd.sources.scan import stamp_of
 
 PARAGRAPH = "\n\n".join(f"## Part {number}\n\nheron {'weir ' * 90}" for number in range(12))
@@ -70,6 +71,20 @@ def test_a_file_at_fault_is_set_aside_and_all_others_are_indexed(tmp_path, monke
         notes.save({path: texts[path] + "mended\n"})
         assert path in notes.found(f"word{number}", limit=100)
     assert notes.closed() == []
+
+
+def test_a_file_that_is_no_text_is_read_once_and_was_never_removed(tmp_path, monkeypatch):
+    monkeypatch.setattr(steps, "RACY_NS", 0)
+    notes, skipped = Notes(tmp_path), [Skipped("b.md", "binary")]
+    notes.write("a.md", "heron\n")
+    (notes.root / "b.md").write_bytes(b"heron\0")
+    done = notes.indexer.apply(notes.compared().differing)
+    assert (done.indexed, done.removed, done.skipped) == (["a.md"], [], skipped)
+    assert (notes.compared().differing, notes.compared().skipped) == ([], skipped)
+    notes.write("b.md", "heron, too\n")
+    notes.indexer.apply(notes.compared().differing)
+    assert set(notes.found("heron")) == {"a.md", "b.md"}
+    notes.index.close()
 
 
 @pytest.mark.parametrize("inode", [1 << 63, (1 << 64) - 1])
