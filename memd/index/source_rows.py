@@ -328,7 +328,7 @@ def searchable(read: str, path: str, front: str | None) -> str:
     The first chunk of a source also contains the file name and the values of the *front* matter (JSON; None
     for another chunk), for keyword search only. Phrases are found over what a reader does not see within a
     sentence: the targets of links come last, and between characters of a script without spaces there is no
-    emphasis. Telephone numbers in groups are also there in one piece.
+    emphasis. Numbers in groups are also there in one piece.
     """
     text = read
     if any(sign in text for sign in ("](", "][", "[[", "[^", "<")):

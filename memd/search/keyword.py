@@ -287,7 +287,7 @@ def with_held_phrases(view: View, query: Query) -> Query:
 
 
 def with_joined_numbers(view: View, query: Query) -> Query:
-    """Return *query* with its telephone numbers in one piece, in the first form that a note has, if any."""
+    """Return *query* with its numbers in groups in one piece, in the first form that a note has, if any."""
     text = query.text
     for written, forms in numbers_in(text):
         has = (form for form in forms if view.postings(form, prefix=False).document_frequency)
