@@ -36,11 +36,17 @@ _APOSTROPHE = re.compile("(?<=\\w)['\u2019](?=\\w)")  # often left out: "whats n
 _V = re.compile(r"\bv(?=\d)")  # of a version
 _ISSUE = re.compile(r"#(\d{1,4})")
 _JOINED = re.compile(r"([^\W\d_]+)(\d+)")
+_LETTER = re.compile(r"(?<![^\W_])([A-Za-z])(\+\+|#)(?!\w)")  # C++, C#: as a name none of them is "C"
+_SPELLED = {"++": "plusplus", "#": "sharp"}
 DIGITS = re.compile(r"\d{1,4}|\d+(?:\.\d+)+")
 
-# A name as in code, whose signs the index does not know: `--pre`, `restart_policy`, `Get-Process`.
-_SIGNED = re.compile(r"-{1,2}[A-Za-z]\w[\w-]*|[A-Za-z]\w*(?:[_.:/@]\w+)+|[A-Z][a-z]+-[A-Z]\w+")
-_AROUND = ".,;:!?()[]{}'\"`"
+# A name as in code, whose signs the index does not know: `--pre`, `restart_policy`, `Get-Process`, `.NET`.
+_SIGNED = re.compile(
+    r"-{1,2}[A-Za-z]\w[\w-]*|[A-Za-z]\w*(?:[_.:/@]\w+)+|[A-Z][a-z]+-[A-Z]\w+"
+    r"|[A-Za-z](?:\+\+|#)|\.[A-Z]\w+|\d?>{1,2}&?\w+"
+)
+_BEHIND = ".,;:!?()[]{}'\"`"
+_BEFORE = _BEHIND[1:]
 _HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.*)$|^(\S.*)\n(?:=+|-+)[ \t]*$", re.MULTILINE)
 _JOINTS = ("", " ", "-", "_")
 
@@ -93,7 +99,7 @@ def words_of(text: str) -> Words:
     here.
     """
     found: list[str] = []
-    folded = _V.sub("", bare(searched_text(text.replace("\u00a7", " paragraph "))))
+    folded = _V.sub("", bare(searched_text(_spelled(text).replace("\u00a7", " paragraph "))))
     for number, part in enumerate(_VERSION.split(folded)):
         if number % 2:
             found.append(part)
@@ -102,6 +108,10 @@ def words_of(text: str) -> Words:
             joined = _JOINED.fullmatch(piece)
             found += joined.groups() if joined else (piece,)
     return tuple(word.lstrip("0") or "0" if word.isdecimal() else word for word in found)
+
+
+def _spelled(text: str) -> str:
+    return _LETTER.sub(lambda name: name[1] + _SPELLED[name[2]], text)
 
 
 @lru_cache(1 << 14)
@@ -162,7 +172,7 @@ def aliased(view: View, text: str, day: str = "") -> dict[int, bool]:
     days = [day.replace("-", joint) for joint in ("-", "_", ".", "")] if day else []
     for one in days:  # of names that go on behind it
         found |= dict.fromkeys((source for (source,) in view.reader.each(NUMBERED, (one, f"{one}~"))), False)
-    for whole in filter(None, {key_of(text), name_key(text), *days}):
+    for whole in filter(None, {key_of(text), name_key(_spelled(text)), *days}):
         found |= dict.fromkeys(named(whole), True)
     return {source: is_whole for source, is_whole in found.items() if source in view.snapshot.sources}
 
@@ -198,7 +208,9 @@ def called(
     if not 0 < len(asked) <= HEADING_WORDS:
         return found
     ids = [one.id for one in candidates[: runs.FIRST]]
-    signed = [word for typed in text.split() if _SIGNED.fullmatch(word := typed.strip(_AROUND))]
+    signed = [
+        word for typed in text.split() if _SIGNED.fullmatch(word := typed.lstrip(_BEFORE).rstrip(_BEHIND))
+    ]
     # A heading that is the query has all of its words; those of plain letters alone are as in the index.
     if whole is not None and not signed and text.isascii() and not any(map(str.isdigit, text)):
         ids = [number for number in ids if number in whole]
@@ -250,7 +262,7 @@ def _that_may_name(names: Mapping[int, tuple[str, str]], words: Iterable[str]) -
 
     Reading them took a tenth of a search by words among 20,000 notes, whose names no cache holds.
     """
-    texts = [f"{title}\n{path}".lower() for title, path in names.values()]
+    texts = [_spelled(f"{title}\n{path}").lower() for title, path in names.values()]
     texts = [text + "\n" + text.replace("'", "") if "'" in text else text for text in texts]
     ends = list(accumulate(len(text) + 1 for text in texts))
     every, found = "\n".join(texts), {at for at, text in enumerate(texts) if not text.isascii()}
@@ -295,7 +307,7 @@ def line_called(text: str, query: str) -> int | None:
     """Return the line, counted from 0, of the first heading in *text* that is the query, if there is one."""
     asked = words_of(query)
     # Most texts lack a word of the query; the words of a plain text stand in it as they are compared.
-    if text.isascii() and asked and max(asked, key=len) not in text.lower():
+    if text.isascii() and asked and max(asked, key=len) not in _spelled(text).lower():
         return None
     is_number = _is_number(asked, query)
     for heading in _HEADING.finditer(text):

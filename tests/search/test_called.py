@@ -98,6 +98,27 @@ def test_what_is_called_so_is_first(indexed_once, fusion, query, path):
     assert hits[0].candidate.order >= 1.5, "its name decided"
 
 
+SIGNS = {
+    "c.md": "# C\n\nPlain C; the net of tax is 1 to 2 of c, C, C. A net, F F 2 1.\n",
+    "C++.md": "# Notes on it\n\nTemplates.\n",
+    "course.md": "# Courses\n\nWe had a course in C# last autumn, after one in C++.\n",
+    "key.md": "# Ideas\n\nThe library in F# is small; the key is F sharp.\n",
+    "shell.md": "# Shell\n\nRun make 2>&1 and keep the errors.\n",
+    "tool.md": "# Windows\n\nThe tool needs .NET of some age to run; 2 and 1.\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("query", "path"),
+    [
+        ("C++", "C++.md"), ("C#", "course.md"), ("F#", "key.md"), (".NET", "tool.md"), ("2>&1", "shell.md"),
+        ("C", "c.md"),
+    ],
+)  # fmt: skip
+def test_a_name_in_signs_is_no_name_without_them(indexed_once, query, path):
+    assert indexed_once(SIGNS).found(query, mode="keyword")[0] == path
+
+
 def test_a_section_that_is_called_so_comes_before_what_speaks_of_it(indexed_once):
     notes = indexed_once(NOTES)
     assert "A moment" in notes.search("start_at", mode="hybrid").hits[0].chunk.text
