@@ -225,15 +225,20 @@ def whole_time(text: str, today: date) -> Time:
 
 
 def leading_time(text: str) -> Time | None:
-    """Return the day, week, month or quarter that a text begins with, perhaps behind a weekday.
+    """Return the day, week, month or quarter that a text begins with, perhaps behind a weekday or a "the".
 
     None: it begins with none that has a year. A year alone or a season says less than the day of a file.
     """
     known = _known(ALL_LANGUAGES)
-    plain = _plain(text[:MAX_LEADING_CHARS]).lower().replace("_", " ").lstrip("[\"' ")
-    weekday, _, rest = plain.partition(" ")
-    is_weekday = len(weekday) > 1 and any(name.startswith(weekday.strip(".,")) for name in known.weekdays)
-    for one in (plain, rest.lstrip()) if is_weekday else (plain,):
+    plain = _plain(text[:MAX_LEADING_CHARS]).lower().replace("_", " ").lstrip("<[\"' ")
+    if (month := next(iter(_WORD.findall(plain)), "")) in known.months:  # 1-may-2026, 2026-may-1, 2026 may
+        plain = " ".join(re.sub(rf"-?{month}-?", f" {month} ", plain, count=1).split())
+        plain = re.sub(rf"^(\d{{4}}) {month}$", rf"{month} \1", plain)
+    first, _, rest = plain.partition(" ")
+    is_before = first in known.before or (
+        len(first) > 1 and any(name.startswith(first.strip(".,")) for name in known.weekdays)
+    )
+    for one in (plain, rest.lstrip()) if is_before else (plain,):
         if match := known.form.match(one):
             said = {name.rstrip("0123456789"): value for name, value in match.groupdict().items() if value}
             if said.get("year", "").isdecimal() and {"month", "name", "week", "quarter"} & said.keys():
@@ -267,8 +272,8 @@ def _named(  # noqa: PLR0911 - a line for each form
         day_then = today - timedelta(days=_BACK.get(" ".join(word.split()), 0))
         return [Time(day_then, day_then)]
     if week := said.get("week"):
-        monday = date.fromisocalendar(year, int(week), 1)
-        return [Time(monday, monday + timedelta(days=6))]
+        first, last = (date.fromisocalendar(year, int(week), int(said.get("weekday", one))) for one in (1, 7))
+        return [Time(first, last)]
     if unit := said.get("unit"):
         return [_counted(said, unit, today)]
     if quarter := said.get("quarter"):
@@ -427,8 +432,9 @@ def _form(
     month, names = any_of(months), any_of([*months, *weekdays])
     year = r"(?P<year{}>(?:19|20)\d\d)(?!\d)"
     its_year = r"(?P<year{}>(?:19|20)\d\d|(?:last|this)\s+year)(?!\d)"
-    day = r"(?P<day{}>3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th|er|\.|o)?(?![\w:])"
+    day = r"(?P<day{}>3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th|er|\.|o|\u00ba|\u00b0)?(?![\w:])"
     of = r"(?:(?:of|de|del|di)\s+|d['\u2019])?"
+    week = r"(?:(?:cw|kw|w)\s?|(?:semaine|semana|settimana|uke|vecka|week|woche)\s)"
     counts, units = any_of(COUNTS | _VAGUE), f"(?P<unit{{}}>{any_of(_UNITS)})"
     number = r"(?P<{}>3[01]|[12]\d|0?[1-9])"
     then = r"(?:early\s+|late\s+|mid[-\s]\s*)?"
@@ -442,7 +448,8 @@ def _form(
             r"(?:t\d[\d:]*z?)?(?![\w/-])"
         ),
         r"(?<![./-])(?P<year18>(?:19|20)\d\d)(?P<month18>0[1-9]|1[0-2])(?P<day18>[012]\d|3[01])(?![\w/-])",
-        rf"(?<![./-]){year.format(19)}-?w(?P<week19>\d\d)(?![\w/-])",
+        rf"(?<![./-]){year.format(19)}[-\s]?{week}(?P<week19>\d\d?)(?:-(?P<weekday19>[1-7]))?(?![\w/-])",
+        rf"(?<![./-]){week}(?P<week21>\d\d?)(?:,?\s+|[-/]){of}{year.format(21)}",
         rf"{year.format(20)}[.,]?\s+(?P<name20>{month})\.?\s+{day.format(20)}",
         rf"(?<![./-]){year.format(2)}-(?P<month2>\d\d)(?![\w/-])",
         (
@@ -458,7 +465,7 @@ def _form(
             rf"(?:\s?[-\u2013]\s?{number.format('until5')}(?![\w:]))?(?:,?\s+{its_year.format(5)})?"
         ),
         rf"(?P<name6>{month})\.?,?\s+{of}{its_year.format(6)}",
-        rf"q(?P<quarter7>[1-4])(?:\s+{of}{its_year.format(7)})?",
+        rf"q(?P<quarter7>[1-4])(?:(?:\s+|-){of}{its_year.format(7)})?",
         rf"{year.format(8)}\s?-?q(?P<quarter8>[1-4])",
         (
             rf"(?:(?P<before9>in|during|since)\s+(?:the\s+)?)?(?P<quarter9>{any_of(_QUARTERS)})\s+quarter"

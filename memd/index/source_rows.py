@@ -92,6 +92,10 @@ _LINK = re.compile(
     r"|(?<![\w\]])\[(?P<words>[^\[\]\n]{1,200})\]\[(?P<reference>[^\[\]\n]{0,100})\]"
     r"|</?(?P<tag>(?:b|br|del|em|i|ins|mark|small|span|strong|sub|sup|u)\b[^<>\n]{0,200})>"
 )
+# Within a word: un**believ**able, foo<wbr>bar, H<sub>2</sub>O. It is found in parts, and whole.
+_IN_WORD = r"(?:[*=~]{1,3}|&shy;|</?(?:b|em|i|mark|strong|sub|sup|u|wbr) ?/?>)"
+_MAY_BE_IN_WORD = re.compile(rf"{_IN_WORD}(?=[^\W_])")  # a tenth of the time
+_WORD_IN_PARTS = re.compile(rf"(?<![^\W_])[^\W_]+(?:{_IN_WORD}[^\W_]+)+")
 _EMPHASIS = re.compile(f"(?<=[{SPACELESS}])[*_~=`\\[\\]]{{1,8}}(?=[{SPACELESS}])")
 # Chunks of one source that get a vector; the others are found by keywords only. 1,500 chunks are 1.4 MB of
 # prose, 225,000 words: more than a page of an archive (1 MiB), and at most a minute with the shipped model.
@@ -328,15 +332,19 @@ def searchable(read: str, path: str, front: str | None) -> str:
     The first chunk of a source also contains the file name and the values of the *front* matter (JSON; None
     for another chunk), for keyword search only. Phrases are found over what a reader does not see within a
     sentence: the targets of links come last, and between characters of a script without spaces there is no
-    emphasis. Numbers in groups are also there in one piece.
+    emphasis. Numbers in groups, and words with markup in them, are also there in one piece.
     """
     text = read
+    parted: list[str] = []
+    if any(text[place.start() - 1 : place.start()].isalnum() for place in _MAY_BE_IN_WORD.finditer(text)):
+        parted = [re.sub(_IN_WORD, "", word[0]) for word in _WORD_IN_PARTS.finditer(text)]
     if any(sign in text for sign in ("](", "][", "[[", "[^", "<")):
         text = _with_targets_last(text)
     if not text.isascii():
         text = _EMPHASIS.sub("", text)
-    if numbers := numbers_in(text):
-        text = "\n".join([text, *dict.fromkeys(form for _, forms in numbers for form in forms)])
+    whole = dict.fromkeys([*parted, *(form for _, forms in numbers_in(text) for form in forms)])
+    if whole:
+        text = "\n".join([text, *whole])
     if front is None:
         return searched_text(text)
     shown = read.casefold()

@@ -50,6 +50,13 @@ def test_what_memd_writes_about_an_entry_is_no_text(notes):
         ("14. Februar 2023.md", "", "2023-02-14", "name"), ("Février 2023.md", "", "2023-02-01", "name"),
         ("вт, 14 февраля 2023.md", "", "2023-02-14", "name"), ("14_Feb_2023.md", "", "2023-02-14", "name"),
         ("2023-Q2 Review.md", "", "2023-04-01", "name"), ("Q2 2023.md", "", "2023-04-01", "name"),
+        ("Feb-2023.md", "", "2023-02-01", "name"), ("2023-Feb-14.md", "", "2023-02-14", "name"),
+        ("2023 February.md", "", "2023-02-01", "name"), ("2023-W07-2.md", "", "2023-02-14", "name"),
+        ("KW7 2023.md", "", "2023-02-13", "name"), ("Week 7, 2023.md", "", "2023-02-13", "name"),
+        ("Q2-2023.md", "", "2023-04-01", "name"),
+        ("a.md", "date: le 14 février 2023", "2023-02-14", "date"),
+        ("a.md", "date: 14\u00ba de fevereiro de 2023", "2023-02-14", "date"),
+        ("a.md", "date: <2023-02-14 Tue>", "2023-02-14", "date"),
         ("14 Feb last year.md", "", "", "changed"), ("Summer 2023.md", "", "", "changed"),
         ("minutes-2023-02-14.md", "", "2023-02-14", "name"), ("call_2023_02_14.md", "", "2023-02-14", "name"),
         ("Call (14 Feb 2023).md", "", "2023-02-14", "name"), ("14-Feb-2023.md", "", "2023-02-14", "name"),
@@ -123,6 +130,19 @@ def test_a_change_in_another_century_is_of_its_day(notes, day):
 def test_a_phrase_is_found_over_what_a_reader_does_not_see(notes, text, phrase):
     notes.save({"a.md": f"{text}\n", "b.md": "fox the quick\n"})
     assert notes.found(f'"{phrase}"', mode="keyword") == ["a.md"]
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("That is un**believ**able.", "unbelievable"), ("A foo<wbr>bar.", "foobar"),
+        ("A pot of H<sub>2</sub>O and CO~2~.", "H2O"), ("hy&shy;phen", "hyphen"), ("**W**orld", "world"),
+        ("re==mark==able", "remarkable"), ("That is un**believ**able.", "believ"),
+    ],
+)  # fmt: skip
+def test_a_word_with_markup_in_it_is_found_whole_and_in_parts(notes, text, word):
+    notes.save({"a.md": f"{text}\n", "b.md": "Other.\n"})
+    assert notes.found(word, mode="keyword") == ["a.md"]
 
 
 def test_the_target_of_a_link_is_found(notes):
