@@ -234,9 +234,9 @@ def leading_time(text: str) -> Time | None:
     if (month := next(iter(_WORD.findall(plain)), "")) in known.months:  # 1-may-2026, 2026-may-1, 2026 may
         plain = " ".join(re.sub(rf"-?{month}-?", f" {month} ", plain, count=1).split())
         plain = re.sub(rf"^(\d{{4}}) {month}$", rf"{month} \1", plain)
-    first, _, rest = plain.partition(" ")
-    is_before = first in known.before or (
-        len(first) > 1 and any(name.startswith(first.strip(".,")) for name in known.weekdays)
+    begins, _, rest = plain.partition(" ")
+    is_before = begins in known.before or (
+        len(begins) > 1 and any(name.startswith(begins.strip(".,")) for name in known.weekdays)
     )
     for one in (plain, rest.lstrip()) if is_before else (plain,):
         if match := known.form.match(one):
@@ -272,8 +272,11 @@ def _named(  # noqa: PLR0911 - a line for each form
         day_then = today - timedelta(days=_BACK.get(" ".join(word.split()), 0))
         return [Time(day_then, day_then)]
     if week := said.get("week"):
-        first, last = (date.fromisocalendar(year, int(week), int(said.get("weekday", one))) for one in (1, 7))
-        return [Time(first, last)]
+        monday = date.fromisocalendar(year, int(week), 1)
+        if weekday := said.get("weekday"):
+            day_then = monday + timedelta(days=int(weekday) - 1)
+            return [Time(day_then, day_then)]
+        return [Time(monday, monday + timedelta(days=6))]
     if unit := said.get("unit"):
         return [_counted(said, unit, today)]
     if quarter := said.get("quarter"):

@@ -200,12 +200,17 @@ def test_values_are_checked_as_those_of_a_new_entry(root):
 def test_an_entry_is_found_by_its_id(root):
     first = write(root, new_id=lambda: "abcdef0123456789")
     assert find_entry(root, "abcdef0123456789") == find_entry(root, "abcdef01") == first.path
-    (root / first.path).write_text((root / first.path).read_text() + "mine\n")
+    (root / first.path).write_bytes((root / first.path).read_bytes().replace(b"\n", b"\r\n") + b"mine\r\n")
     assert find_entry(root, "abcdef") == first.path
     second = write(root, "y", topic="other", title="x", new_id=lambda: "abcdef9999999999")
     assert find_entry(root, "abcdef9") == second.path
-    with pytest.raises(InvalidError, match="the whole id"):
+    with pytest.raises(InvalidError, match="give the path, or the whole id"):
         find_entry(root, "abcdef")
+    copy = root / first.path.replace(".md", "-copy-abcdef.md")
+    copy.write_bytes((root / first.path).read_bytes())
+    with pytest.raises(InvalidError, match=r"give the path$"):
+        find_entry(root, "abcdef0123456789")
+    copy.unlink()
     (root / second.path).with_name("how.md").write_text("An entry begins so:\n\n---\nid: '012345'\n---\n")
     for unknown in ("abcdef5", "012345"):
         with pytest.raises(NotFoundError):

@@ -3,6 +3,7 @@
 import os
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable
 from typing import Any
 
 from memctl import exits, workspaces
@@ -157,7 +158,7 @@ def _show(report: dict[str, Any], args: Namespace) -> None:
     else:
         sys.stdout.write(_page(report))
         left = [f"left alone: {one_line(file['path'])} {file['why']}" for file in report["left_alone"]]
-        for line in (*_some(left), *_some([_skipped(file) for file in report["skipped"]])):
+        for line in (*_some(left), *_some([_skipped(*rows) for rows in _alike(report["skipped"])])):
             common.note(line)
     sys.stdout.flush()  # --follow: show each line at once
 
@@ -176,13 +177,23 @@ def _page(report: dict[str, Any]) -> str:
     return "".join(f"{line}\n" for line in (*_some(files), summary))
 
 
-def _skipped(row: dict[str, Any]) -> str:
-    """Return the line of a file that was not read, or only in part."""
-    unit = row["why"].partition(" ")[0]  # the unit that is counted: line, conversation or message
-    others = " and others" if row["count"] > 1 else ""
-    where = f" ({unit} {row['first_line']}{others})" if row["first_line"] else ""
-    many = f"{row['count']:,} times: " if row["count"] > 1 else ""
+def _alike(rows: list[dict[str, Any]]) -> Iterable[list[dict[str, Any]]]:
+    """Return the rows of files skipped for one reason together: an export may lie among many files."""
+    found: dict[tuple[str, bool], list[dict[str, Any]]] = {}
+    for row in rows:
+        found.setdefault((row["why"], row["whole"]), []).append(row)
+    return found.values()
+
+
+def _skipped(row: dict[str, Any], *others: dict[str, Any]) -> str:
+    """Return the line of a file that was not read, or only in part, and of others for the same reason."""
     what = "skipped" if row["whole"] else "not all of"
+    if others:
+        return f"{what}: {one_line(row['source'])} and {counted(len(others), 'other')}: {row['why']}"
+    unit = row["why"].partition(" ")[0]  # the unit that is counted: line, conversation or message
+    more = " and others" if row["count"] > 1 else ""
+    where = f" ({unit} {row['first_line']}{more})" if row["first_line"] else ""
+    many = f"{row['count']:,} times: " if row["count"] > 1 else ""
     return f"{what}: {one_line(row['source'])}: {many}{row['why']}{where}"
 
 

@@ -49,6 +49,7 @@ MAX_NAME_BYTES = 512  # topic and title as given: a longer one is text in the wr
 MAX_SLUG_BYTES = 64  # leaves room for the id, the suffix and the temporary name in 255 bytes
 RESERVED_TOPICS = frozenset({"index", "archives", "chunks", "config"})  # names that memory/ uses itself
 
+ID_DIGITS = 16
 ID_IN_NAME = 6  # digits of an entry's id at the end of its file's name
 _ID_OF_NAME = re.compile(rf"-([0-9a-f]{{{ID_IN_NAME}}})\.md$")
 
@@ -187,7 +188,8 @@ def find_entry(root: Path, entry_id: str, among: Callable[[str], bool] = bool) -
     else:
         raise NotFoundError(f"no entry in {root} has the id {entry_id}: memctl search finds entries")
     if len(found) > 1:
-        raise InvalidError(f"{' and '.join(found)} have the id {entry_id}: give the path, or the whole id")
+        ways = "the path" if len(entry_id) == ID_DIGITS else "the path, or the whole id"
+        raise InvalidError(f"{' and '.join(found)} have the id {entry_id}: give {ways}")
     return found[0]
 
 
@@ -297,9 +299,16 @@ def hash_of(raw: bytes) -> str:
 
 def id_of(raw: bytes) -> str:
     """Return the id in the front matter of an entry, even if the entry was changed; "" if there is none."""
+    raw = _with_line_feeds(raw)
     has_front = raw.startswith((b"---\n", b"\xef\xbb\xbf---\n"))  # a note may quote an entry
     found = _ID.search(raw.partition(b"\n---\n")[0] + b"\n") if has_front else None
     return found[1].decode() if found else ""
+
+
+def _with_line_feeds(raw: bytes) -> bytes:
+    """Return an entry without the returns that Git or an editor has put at the end of each line."""
+    has_returns = raw.startswith((b"---\r\n", b"\xef\xbb\xbf---\r\n"))
+    return raw.replace(b"\r\n", b"\n") if has_returns else raw
 
 
 def flaw(raw: bytes, name: str) -> str:
@@ -408,7 +417,7 @@ def _front_of(raw: bytes, path: str) -> dict[str, object]:
     """Return the front matter of an entry that may have been changed; keys that users added are kept."""
     import yaml  # noqa: PLC0415 - only for a write: the daemon's start does not need it
 
-    header = raw.partition(b"\n---\n")[0].removeprefix(b"---\n")
+    header = _with_line_feeds(raw).partition(b"\n---\n")[0].removeprefix(b"---\n")
     try:
         front = yaml.safe_load(header) if len(header) <= MAX_FRONT_BYTES and id_of(raw) else None
     except (yaml.YAMLError, ValueError, RecursionError):

@@ -166,6 +166,11 @@ def text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
+def identifier(value: object) -> str:
+    """Return *value* as an id if it is text or a number, otherwise ""."""
+    return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
+
+
 def fields(value: object) -> dict[str, object]:
     """Return *value* if it is a JSON object, otherwise {}."""
     return value if isinstance(value, dict) else {}

@@ -28,6 +28,7 @@ from memd.imports.conversation import (
     Turn,
     blocks,
     fields,
+    identifier,
     items,
     moment,
     text,
@@ -60,36 +61,34 @@ def chatgpt_conversations(
     for where, stream in export.streams(path, CONVERSATIONS, problems, folder):
         for number, found in _conversations(members(stream, where, problems, read, whole=True), "mapping"):
             mapping = fields(found.get("mapping"))
-            key = text(found.get("conversation_id")) or text(found.get("id"))
-            if not mapping or not key:
+            its_id = identifier(found.get("conversation_id")) or identifier(found.get("id"))
+            if not mapping or not its_id:
                 problems.add(where, NOT_CHATGPT, number)
                 continue
             yield Conversation(
-                id=key,
+                id=its_id,
                 is_export=True,
-                turns=_chatgpt_turns(mapping, text(found.get("current_node"))),
+                turns=_chatgpt_turns(mapping, identifier(found.get("current_node"))),
                 title=text(found.get("title")),
                 started=moment(found.get("create_time")),
             )
 
 
-def _conversations(found: Iterator[tuple[str, Message]], key: str) -> Iterator[tuple[int, Message]]:
-    """Yield the conversations, which have *key*, with their numbers: in a list, alone, or one in a line."""
+def _conversations(found: Iterator[tuple[str, Message]], has: str) -> Iterator[tuple[int, Message]]:
+    """Yield the conversations, which have a key, with their numbers: in a list, alone, or one in a line."""
     for number, (_, member) in enumerate(found, 1):
-        listed = [] if key in member else [one for value in member.values() for one in items(value)]
+        listed = [] if has in member else [one for value in member.values() for one in items(value)]
         yield from ((number, one) for one in map(fields, listed or [member]))
 
 
 def _chatgpt_turns(mapping: dict[str, object], current: str) -> Iterator[Turn]:
     # From the root to the current node, or to the last leaf if none is current.
-    parents = {text(fields(node).get("parent")) for node in mapping.values()}
-    key = (
-        current if current in mapping else next((one for one in reversed(mapping) if one not in parents), "")
-    )
+    parents = {identifier(fields(node).get("parent")) for node in mapping.values()}
+    at = current if current in mapping else next((one for one in reversed(mapping) if one not in parents), "")
     branch: dict[str, dict[str, object]] = {}
-    while key in mapping and key not in branch:
-        branch[key] = fields(mapping[key])
-        key = text(branch[key].get("parent"))
+    while at in mapping and at not in branch:
+        branch[at] = fields(mapping[at])
+        at = identifier(branch[at].get("parent"))
     for node in reversed(branch.values()):
         message = fields(node.get("message"))
         if message and not fields(message.get("metadata")).get("is_visually_hidden_from_conversation"):
@@ -98,7 +97,7 @@ def _chatgpt_turns(mapping: dict[str, object], current: str) -> Iterator[Turn]:
 
 def _of_chatgpt_message(message: dict[str, object]) -> Iterator[Turn]:
     author = fields(message.get("author"))
-    content = fields(message.get("content"))
+    content = fields(message.get("content")) or {"text": message.get("content")}
     kind = text(content.get("content_type"))
     at = moment(message.get("create_time"))
     spoken = _REFERENCE.sub("", "\n\n".join(filter(None, map(_part, items(content.get("parts"))))))
@@ -138,13 +137,13 @@ def claude_conversations(
     for where, stream in export.streams(path, CONVERSATIONS, problems, folder):
         every = members(stream, where, problems, read, whole=True)
         for number, found in _conversations(every, "chat_messages"):
-            key = text(found.get("uuid"))
-            if not key or "chat_messages" not in found:
+            its_id = identifier(found.get("uuid"))
+            if not its_id or "chat_messages" not in found:
                 problems.add(where, NOT_CLAUDE, number)
                 continue
             messages = map(fields, items(found["chat_messages"]))
             yield Conversation(
-                id=key,
+                id=its_id,
                 is_export=True,
                 turns=(turn for message in messages for turn in _of_claude_message(message)),
                 title=text(found.get("name")),

@@ -50,6 +50,11 @@ GPT = gpt_conversation(
     gpt_node("out", "call", "tool", OUTPUT, name="python"),
     gpt_node("a1", "out", "assistant", CITED),
 )
+GPT_NUMBERED = gpt_conversation(
+    gpt_node(1, "root", "user", "Why did we leave the queue?"),
+    gpt_node(2, 1, "assistant", "Because of alarms."),
+    key=77,
+)  # as other programs write it: ids are numbers, a content is a text
 
 CLAUDE = {
     "uuid": "c1a0de-1", "name": "Leaving the queue", "created_at": "2026-05-01T08:00:00.000000Z",

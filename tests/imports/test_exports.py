@@ -11,6 +11,7 @@ from imports.exports import (
     CLAUDE,
     DISCORD,
     GPT,
+    GPT_NUMBERED,
     T0,
     channel,
     gpt_conversation,
@@ -129,6 +130,7 @@ OTHER = json.dumps(gpt_conversation(gpt_node("u", "root", "user", gpt_text("Anot
     [
         (GPT, "c.json", "%s"),  # as extensions of browsers save one
         (CLAUDE, "c.json", "%s"),
+        (GPT_NUMBERED, "c.json", "[%s]"),
         (GPT, "c.jsonl", f"%s\n{OTHER}\n"),
         (GPT, "c.json", f'{{"count": 2, "conversations": [%s, {OTHER}]}}'),
         (GPT, "Conversations.JSON", "[%s]"),

@@ -171,6 +171,15 @@ def test_what_cannot_be_imported_says_why(daemon, tmp_path, argv, status, said):
     assert (done.returncode, said in done.stderr) == (status, True), done.stderr
 
 
+def test_files_that_are_skipped_for_one_reason_are_one_line(daemon, tmp_path):
+    for number in range(30):
+        (tmp_path / f"{number}.json").write_text('{"name": "x"}')
+    done = daemon.memctl("import", "chatgpt", tmp_path, cwd=daemon.root)
+    assert done.returncode == exits.NONE
+    assert f"not all of: {tmp_path}/0.json and 29 others: " in done.stderr
+    assert done.stderr.count("not all of") == 1
+
+
 def test_only_what_has_changed_is_told_while_it_is_followed(daemon, sessions, tmp_path):
     """A session of another project may grow as it likes."""
     process = following(daemon, "claude-code", sessions, "--project", "/home/ada/project")
