@@ -57,7 +57,7 @@ async def similar(
 async def similar_to_entry(
     workspaces: Workspaces, opened: OpenWorkspace, entry: Written, give_up: float, *, agent: bool
 ) -> list[SimilarNote] | None:
-    """Return the notes similar to an entry; None if the entry has no vector by *give_up*.
+    """Return the notes similar to an entry; None if the entry has no vector by *give_up*, or in a pause.
 
     *agent*: one reads it, and is not told of private notes.
     """
@@ -65,7 +65,7 @@ async def similar_to_entry(
     while True:
         found: list[SimilarNote] | None = await workspaces.read(_like_entry, opened, entry, give_up, agent)
         left_s = give_up - time.monotonic()
-        if found is not None or sync.vectors.failing or left_s <= 0:
+        if found is not None or sync.vectors.failing or sync.vectors.held or left_s <= 0:
             return found
         # Its own vector is among the next; all of them may take an hour.
         await asyncio.sleep(min(VECTOR_POLL_S, left_s))

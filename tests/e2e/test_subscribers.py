@@ -163,6 +163,10 @@ def test_a_note_saved_in_a_pause_is_found_by_words_and_embedded_after_it(daemon:
     assert "paused until" in daemon.memctl("status").stdout
     assert daemon.call("health")["ok"]
     assert waiting(daemon) == 1
+    began_s = time.monotonic()
+    coot = {"topic": "birds", "title": "Coot", "content": "A coot has a white shield."}
+    assert not daemon.call("extract_memory", workspace=str(root), **coot)["indexed"]
+    assert time.monotonic() - began_s < 4  # of the five for which a vector is awaited outside of a pause
 
     assert daemon.memctl("pause", "--off").stdout == "embedding resumed\n"
     daemon.call("index", workspace=str(root))
