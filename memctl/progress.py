@@ -1,10 +1,12 @@
-"""Progress of an index, an import or a download, on stderr: a bar on a terminal, otherwise lines."""
+"""Progress of an index, an import or a download, on stderr: a bar if the terminal can draw it, else lines."""
 
 import os
 import signal
 import sys
 import time
 from typing import Any, Self
+
+from memctl.text import is_plain_terminal
 
 _STAGES = {
     "scan": "reading",
@@ -41,7 +43,7 @@ class Progress:
         """Show one notification: {"stage", "done", "total"}."""
         stage = _STAGES.get(str(message.get("stage")), "working")
         done, total = int(message.get("done") or 0), int(message.get("total") or 0)
-        if sys.stderr.isatty():
+        if sys.stderr.isatty() and not is_plain_terminal():
             if self._bar is None:
                 from rich.console import Console
                 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
@@ -52,7 +54,8 @@ class Progress:
                 self._bar = Bar(*columns, console=Console(stderr=True), transient=True)
                 self._task = self._bar.add_task(stage, total=None)
                 for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
-                    signal.signal(number, _end)
+                    if signal.getsignal(number) is not signal.SIG_IGN:  # keep nohup's setting
+                        signal.signal(number, _end)
                 self._bar.start()
             # With an unknown total, the bar pulses instead of showing 0 %.
             self._bar.update(self._task, description=stage, completed=done, total=total or None)

@@ -12,20 +12,35 @@ from screen import drawn_on
 SHOWN = """
 import signal
 from memctl.progress import Progress
+signal.signal(signal.SIGHUP, signal.%s)
 with Progress() as progress:
     progress({"stage": "check", "done": 1, "total": 2})
     signal.raise_signal(%d)
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
-def test_a_signal_ends_it_with_the_cursor_shown(number):
+def shown(number: int, handler: str = "SIG_DFL", **environment: str) -> tuple[int, bytes]:
+    """Return the exit code of a process that gets a signal during a call, and what its terminal got."""
     controller, terminal = pty.openpty()
-    environment = os.environ | {"TERM": "xterm"}
     done = subprocess.run(
-        [sys.executable, "-c", SHOWN % number], stderr=terminal, env=environment, check=False
+        [sys.executable, "-c", SHOWN % (handler, number)],
+        stderr=terminal, env=os.environ | {"TERM": "xterm"} | environment, check=False,
     )  # fmt: skip
     os.close(terminal)
-    drawn = drawn_on(controller)
-    assert done.returncode == -number
+    return done.returncode, drawn_on(controller)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
+def test_a_signal_ends_it_with_the_cursor_shown(number):
+    status, drawn = shown(number)
+    assert status == -number
     assert drawn.rindex(b"\x1b[?25h") > drawn.rindex(b"\x1b[?25l")
+
+
+def test_a_signal_that_is_ignored_is_ignored_with_a_bar_too():
+    assert shown(signal.SIGHUP, "SIG_IGN")[0] == 0
+
+
+@pytest.mark.parametrize("name", ["", "dumb"])
+def test_a_terminal_without_control_sequences_gets_lines(name):
+    assert shown(signal.SIGCONT, TERM=name) == (0, b"memctl: checking 1/2\r\n")
