@@ -70,7 +70,7 @@ def decode(line: bytes) -> JsonRpcRequest | JsonRpcNotification | None:
     if len(line) > MAX_LINE_BYTES:
         raise InvalidLineError(INVALID_REQUEST, f"a message of more than {MAX_LINE_BYTES:,} bytes")
     try:
-        message = json.loads(line)
+        message = json.loads(line, parse_float=_number)
         if b"\\ud" in line.lower():  # half an emoji, as JavaScript cuts it, is no character
             message = json.loads(as_text(message).encode("utf-8", "replace"))
     except (ValueError, RecursionError) as error:
@@ -94,10 +94,14 @@ def decode(line: bytes) -> JsonRpcRequest | JsonRpcNotification | None:
     )
 
 
+def _number(text: str) -> float:
+    """Return a number as an integer if it is one: JSON has one kind of number, and Lua writes 3 as 3.0."""
+    number = float(text)
+    return int(number) if number.is_integer() else number
+
+
 def _id(message: dict[str, Any]) -> Id | None:
     id_ = message.get("id")
-    if isinstance(id_, float) and id_.is_integer():  # as Lua writes integers
-        id_ = int(id_)
     if "id" in message and (isinstance(id_, bool) or not isinstance(id_, str | int)):
         raise InvalidLineError(INVALID_REQUEST, "the id of a request must be text or an integer")
     return id_

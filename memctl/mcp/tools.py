@@ -207,13 +207,11 @@ def _unknown_keys(where: list[Any], asking: Asking) -> str:
 
 
 def meant(value: Any, schema: dict[str, Any]) -> Any:
-    """Return an argument as its schema has it: a client may send "5", 5.0, JSON text, or a list of one text.
+    """Return an argument as its schema has it: a client may send "5", JSON text, or a list of one text.
 
     What does not fit is returned as it is: the daemon says what is wrong with it.
     """
     types = {one.get("type") for one in schema.get("anyOf", [schema])}
-    if isinstance(value, float) and value.is_integer() and "integer" in types:
-        return int(value)
     if types == {"string"}:
         value = value[0] if isinstance(value, list) and len(value) == 1 else value
         return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value

@@ -1,5 +1,7 @@
 """Parameters of LSP's requests: those of another shape are refused, and what is wrong is named."""
 
+import json
+
 import pytest
 
 from memctl import jsonrpc
@@ -33,3 +35,12 @@ def test_params_of_another_shape_are_the_clients_fault(method, params, wrong):
 def test_what_may_be_missing_or_null_is_taken():
     check("initialize", {"workspaceFolders": None, "capabilities": {"general": None}})
     check("textDocument/hover", PLACE | {"workDoneToken": 1})
+
+
+def test_a_whole_number_is_an_integer_however_it_is_written():
+    sent = json.dumps(
+        {"id": 1, "method": "x", "params": PLACE | {"position": {"line": 3.0, "character": 2e1}}}
+    )
+    request = jsonrpc.decode(sent.encode())
+    check("textDocument/hover", request.params)
+    assert request.params["position"] == {"line": 3, "character": 20}
