@@ -5,6 +5,7 @@ in the meantime is an error, and then nothing is written.
 """
 
 import os
+import re
 import secrets
 import stat
 from collections.abc import Sequence
@@ -74,7 +75,7 @@ def read(path: Path) -> bytes | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise _refused(path, reason_and_cure(path, error)) from error
+        raise _failed(path, error) from error
     if not stat.S_ISREG(found.st_mode):
         raise _refused(path, "it is not a regular file")
     if found.st_size > MAX_BYTES:
@@ -84,7 +85,7 @@ def read(path: Path) -> bytes | None:
         with os.fdopen(descriptor, "rb") as stream:
             return stream.read()
     except OSError as error:
-        raise _refused(path, reason_and_cure(path, error)) from error
+        raise _failed(path, error) from error
 
 
 def apply(changes: Sequence[FileChange]) -> None:
@@ -108,8 +109,7 @@ def apply(changes: Sequence[FileChange]) -> None:
                 if change.backup == "make":
                     backup_of(change.path).unlink(missing_ok=True)
         if isinstance(error, OSError):
-            place = Path(str(error.filename)) if error.filename else begun[-1].path
-            raise _refused(place, reason_and_cure(place, error)) from error
+            raise _failed(begun[-1].path, error) from error
         raise
     for change in changes:
         if change.backup == "drop":
@@ -178,3 +178,8 @@ def _expect_unchanged(change: FileChange | None) -> None:
 
 def _refused(path: Path, reason: str) -> CommandError:
     return CommandError(f"{path} is not changed: {reason}", exits.CONFIG)
+
+
+def _failed(path: Path, error: OSError) -> CommandError:
+    # What is exported moves memd's own files, not those of other programs.
+    return _refused(path, re.split(r"\. Choose another|: export ", reason_and_cure(path, error))[0])

@@ -318,6 +318,8 @@ def _out_of_the_way(path: Path, mode: int) -> str:
     """Return the command that frees *path*: files and folders are moved, because they may have contents."""
     if stat.S_ISDIR(mode) or stat.S_ISREG(mode):
         return f"mv {_quoted(path)} {_quoted(path.with_name(f'{path.name}.aside'))}"
+    if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):  # /dev/null, as the home of an account: it is everybody's
+        return _another_place(path)
     return f"rm {_quoted(path)}"
 
 

@@ -494,6 +494,16 @@ def test_a_file_that_its_client_changes_meanwhile_is_left_as_that_wrote_it(home,
     assert {path.name: path.read_text() for path in home.iterdir()} == {"first": "{}", "second": '{"new": 1}'}
 
 
+def test_a_file_that_cannot_be_written_is_named_without_a_cure_for_memds_own_files():
+    path = Path("/dev/null/memd/mcp.json")
+    for fail in (
+        lambda: config_file.read(path),
+        lambda: config_file.apply([FileChange(path, None, b"", "make")]),
+    ):
+        with pytest.raises(CommandError, match=f"^{path} is not changed: /dev/null is a device$"):
+            fail()
+
+
 def test_the_list_says_who_has_it(home):
     agents(home, "install", "claude-code", "--yes")
     agents(home, "install", "codex", "--yes")

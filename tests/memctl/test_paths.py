@@ -170,6 +170,13 @@ def test_another_place_is_one_that_can_be_written(tmp_path, monkeypatch):
     assert f"export XDG_STATE_HOME=/var/tmp/memd-state-{os.getuid()}" in reason_and_cure(state_dir(), error)
 
 
+def test_a_device_is_removed_by_nobody(monkeypatch):
+    """As root of an account whose home is /dev/null."""
+    monkeypatch.setenv("HOME", "/dev/null")
+    error = OSError(errno.ENOTDIR, "Not a directory")
+    assert "/dev/null is a device: export XDG_STATE_HOME=/" in reason_and_cure(state_dir(), error)
+
+
 def test_a_directory_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(PathError, match=f"can't make {tmp_path}/file/memd"):
