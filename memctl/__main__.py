@@ -112,15 +112,19 @@ def _no_command(name: str) -> str:
 def _versions() -> int:
     """Print the versions of memctl and of the running daemon, which is not started for it."""
     from memctl import versions
-    from memctl.client import Client, RpcError, Unreachable
+    from memctl.client import Client, NoDaemonError, RpcError, Unreachable
     from memctl.commands import common
+    from memctl.text import safe
 
     print(f"memctl {versions.own()}")
     try:
         with Client.connect(timeout_s=common.AT_ONCE_S) as client:
             daemon_version = str(client.call("memd.hello", {}, timeout_s=common.AT_ONCE_S)["server_version"])
-    except (Unreachable, RpcError):
+    except NoDaemonError:
         print("memd   not running")
+        return exits.OK
+    except (Unreachable, RpcError) as error:
+        print(f"memd   unknown: {safe(str(error))}")
         return exits.OK
     print(f"memd   {daemon_version} (running)")
     common.note(versions.warning(daemon_version))

@@ -198,7 +198,8 @@ class Client(Methods):
                 self._socket.settimeout(None if deadline is None else max(0.001, deadline - time.monotonic()))
                 received = self._socket.recv(READ_BYTES)
             except TimeoutError as error:
-                raise Unreachable(f"memd did not answer {method} in time. Check it: memctl status") from error
+                cure = "Restart it: memctl restart" if method == "status" else "Check it: memctl status"
+                raise Unreachable(f"memd did not answer {method} in time. {cure}") from error
             except OSError as error:
                 raise Unreachable(f"the connection to memd broke during {method}: {error}") from error
             if not received:

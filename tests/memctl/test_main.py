@@ -281,9 +281,13 @@ def test_status_needs_no_workspace(peer, tmp_path, capsys):
 
 def test_a_daemon_that_does_not_answer_is_stuck_not_dead(peer, capsys, monkeypatch):
     monkeypatch.setattr("memctl.commands.common.AT_ONCE_S", 0.1)
-    peer(status=lambda _: time.sleep(2))
+    peer(status=lambda _: time.sleep(2), memd__hello=lambda _: time.sleep(2))
     assert main(["status", "--json"]) == exits.BUSY
     assert json.loads(capsys.readouterr().out)["server"]["state"] == "stuck"
+    assert main(["status"]) == exits.BUSY
+    assert capsys.readouterr().out.endswith("did not answer status in time. Restart it: memctl restart\n")
+    assert main(["--version"]) == exits.OK
+    assert "memd   unknown: memd did not answer memd.hello in time" in capsys.readouterr().out
 
 
 def test_health_is_9_when_a_check_fails(peer, capsys):
