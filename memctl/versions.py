@@ -93,4 +93,6 @@ def warning(daemon_version: str) -> str | None:
     mine = own()
     if mine == daemon_version:
         return None
-    return f"this memctl is {mine}, the running memd is {daemon_version}. Start this version: memctl restart"
+    theirs, ours = ([int(part) for part in re.findall("[0-9]+", text)] for text in (daemon_version, mine))
+    cure = "Update this memctl" if theirs > ours else "Start this version: memctl restart"
+    return f"this memctl is {mine}, the running memd is {daemon_version}. {cure}"

@@ -455,15 +455,21 @@ def test_a_command_of_an_earlier_version_names_what_replaces_it(name, capsys):
 
 
 @pytest.mark.parametrize(
-    ("answer", "second"), [({"server_version": "0.0.1"}, "0.0.1 (running)"), (None, "not running")]
+    ("daemon", "cure"),
+    [
+        ("0.0.10", "Start this version: memctl restart\n"),
+        ("10.0.0", "Update this memctl\n"),  # an older daemon would not read the index of a newer one
+        ("", ""),
+    ],
 )
-def test_the_version_is_that_of_memctl_and_of_the_daemon(peer, root, capsys, answer, second):
-    if answer:
-        peer(**{"memd.hello": answer})
+def test_the_version_is_that_of_memctl_and_of_the_daemon(peer, root, capsys, daemon, cure):
+    if daemon:
+        peer(**{"memd.hello": {"server_version": daemon}})
     assert main(["--version"]) == exits.OK
     out, err = capsys.readouterr()
-    assert out == f"memctl {versions.own()}\nmemd   {second}\n"
-    assert ("memctl restart" in err) is (answer is not None)
+    assert out == f"memctl {versions.own()}\nmemd   {f'{daemon} (running)' if daemon else 'not running'}\n"
+    assert err.endswith(cure)
+    assert bool(err) is bool(cure)
 
 
 @pytest.mark.parametrize(
