@@ -12,10 +12,10 @@ from screen import drawn_on
 SHOWN = """
 import signal
 from memctl.progress import Progress
-signal.signal(signal.SIGHUP, signal.%s)
+signal.signal({number}, signal.{handler})
 with Progress() as progress:
-    progress({"stage": "check", "done": 1, "total": 2})
-    signal.raise_signal(%d)
+    progress(dict(stage="check", done=1, total=2))
+    signal.raise_signal({number})
 """
 
 
@@ -23,7 +23,7 @@ def shown(number: int, handler: str = "SIG_DFL", **environment: str) -> tuple[in
     """Return the exit code of a process that gets a signal during a call, and what its terminal got."""
     controller, terminal = pty.openpty()
     done = subprocess.run(
-        [sys.executable, "-c", SHOWN % (handler, number)],
+        [sys.executable, "-c", SHOWN.format(number=int(number), handler=handler)],
         stderr=terminal, env=os.environ | {"TERM": "xterm"} | environment, check=False,
     )  # fmt: skip
     os.close(terminal)
