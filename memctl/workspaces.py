@@ -36,9 +36,11 @@ def find(named: str | None) -> str:
     from shlex import quote  # rarely needed
 
     listed = f"Registered: {', '.join(roots)}. " if roots else ""
+    # `init` refuses these two.
+    folder = "DIR" if here in {"/", os.path.expanduser("~")} else quote(here)  # noqa: PTH111 - as below
     every = ", or search all of them: memctl search --all" if roots else ""
     raise CommandError(
-        f"no workspace in {here} or above it. {listed}Make one: memctl init {quote(here)}. "
+        f"no workspace in {here} or above it. {listed}Make one: memctl init {folder}. "
         f"Or name one: --workspace DIR, or MEMD_WORKSPACE=DIR{every}",
         exits.WORKSPACE,
     )

@@ -425,6 +425,9 @@ def test_without_a_workspace_the_error_says_how_to_make_one(tmp_path, monkeypatc
     monkeypatch.chdir(folder)
     with pytest.raises(CommandError, match=r"memctl init '.*my notes'") as refused:
         workspaces.find(None)
+    monkeypatch.setenv("HOME", str(folder))  # which `memctl init` refuses
+    with pytest.raises(CommandError, match=r"memctl init DIR\. "):
+        workspaces.find(None)
     assert refused.value.status == exits.WORKSPACE
 
 
