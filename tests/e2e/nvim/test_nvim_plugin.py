@@ -71,6 +71,8 @@ def test_related_notes_follow_the_cursor(editor, program, root):
     nvim.type(":MemRelated<CR>")
     nvim.until(WINDOWS + " == 1")
     nvim.type("ggj")  # nothing follows any more
+    nvim.type(":MemRelated<CR>:close<CR>:MemRelated<CR>")  # in the last window
+    nvim.until(f"{WINDOWS} == 1 and vim.bo.buftype == ''")
     assert nvim.lua("return vim.v.errmsg") == ""
 
 

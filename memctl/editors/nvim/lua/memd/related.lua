@@ -63,7 +63,7 @@ end
 --- Open the window, or close it.
 function M.toggle()
   if buffer then
-    return vim.api.nvim_win_close(window, true)
+    return vim.api.nvim_buf_delete(buffer, { force = true }) -- also where it is in the last window
   end
   local before = vim.api.nvim_get_current_win()
   buffer = vim.api.nvim_create_buf(false, true)
