@@ -262,7 +262,7 @@ def named_parameter(message: str, parser: argparse.ArgumentParser) -> str:
     if not colon or not place.startswith("$."):
         return message
     name = place[2:].partition("[")[0]
-    name = {"glob": "path", "budget_tokens": "budget", "scope": "team", "lag_s": "lag"}.get(name, name)
+    name = {"glob": "path", "budget_tokens": "budget", "scope": "team"}.get(name, name)
     for action in parser._actions:  # noqa: SLF001 (no public way to ask)
         if name == action.dest and action.option_strings:
             return f"{action.option_strings[-1]}:{rest}"

@@ -18,7 +18,6 @@ from memctl.text import ascii_only, folded, is_plain_terminal, safe, terminal_wi
 
 EVERY_S = 2.0  # as watch(1): often enough to see progress
 DEBUG_TIMEOUT_S = 15.0  # the daemon's own deadline
-LAG_S = 1.0  # as the daemon's own default
 
 
 class StatusReply(NamedTuple):
@@ -41,10 +40,6 @@ def arguments(parser: ArgumentParser) -> None:
     )  # fmt: skip
     how.add_argument("--debug", action="store_true", help="print what a bug report needs, as JSON")
     group = parser.add_argument_group("with --debug")
-    group.add_argument(
-        "--lag", type=lambda raw: 0.0 if raw in {"0", "0.0"} else seconds(raw), metavar="S",
-        help=f"measure the lag for S seconds, 10 at most (default: {LAG_S:g})",
-    )  # fmt: skip
     workspace_option(group)
     parser.epilog = """\
 Never starts a daemon: exit code 3 means that none runs, 6 that it does not answer. --watch continues without
@@ -66,8 +61,8 @@ def run(args: Namespace) -> int:
     """Print the status; the daemon answers at once, also while it indexes."""
     if args.debug:
         return _debug(args)
-    if args.lag is not None or args.workspace is not None:
-        raise CommandError("--lag and --workspace are for --debug: the status is that of all workspaces")
+    if args.workspace is not None:
+        raise CommandError("--workspace is for --debug: the status is that of all workspaces")
     if args.watch is not None:
         _watch(args.watch, as_json=args.json)
     outcome = look(once=True)
@@ -89,9 +84,7 @@ def run(args: Namespace) -> int:
 
 def _debug(args: Namespace) -> int:
     """Print the internal state of the running daemon, and what else is installed under its name."""
-    params: dict[str, Any] = {"lag_s": LAG_S if args.lag is None else args.lag}
-    if args.workspace is not None:
-        params["workspace"] = workspaces.find(args.workspace)
+    params = {} if args.workspace is None else {"workspace": workspaces.find(args.workspace)}
     with Client.connect(timeout_s=DEBUG_TIMEOUT_S) as client:
         answer = common.ask(client, "debug", params, timeout_s=DEBUG_TIMEOUT_S)
     parts = []  # a line for each part, and for each entry of a list of objects

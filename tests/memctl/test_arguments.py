@@ -11,7 +11,6 @@ from memctl.commands import COMMANDS
 from memctl.commands.init import arguments as init_arguments
 from memctl.commands.recall import arguments as recall_arguments
 from memctl.commands.search import arguments as search_arguments
-from memctl.commands.status import arguments as status_arguments
 from memctl.commands.why import arguments as why_arguments
 from memctl.commands.workspaces import arguments as workspaces_arguments
 from memctl.commands.workspaces import settings_of
@@ -139,8 +138,6 @@ def test_a_parameter_of_memd_is_told_as_the_option_that_set_it():
     parser = parser_of("search", search_arguments)
     assert named_parameter("$.limit: expected int <= 1000", parser) == "--limit: expected int <= 1000"
     assert named_parameter("$.scope: no team is configured", parser) == "--team: no team is configured"
-    parser = parser_of("status", status_arguments)
-    assert named_parameter("$.lag_s: expected float <= 10.0", parser) == "--lag: expected float <= 10.0"
 
 
 @pytest.mark.parametrize("argv", [["claude-code", ""], ["claude-code", "--project", ""]])

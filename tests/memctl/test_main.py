@@ -475,7 +475,7 @@ def test_the_version_is_that_of_memctl_and_of_the_daemon(peer, root, capsys, dae
 @pytest.mark.parametrize(
     "argv",
     [
-        ["journal", "a.md", "--since", "7d"], ["status", "--lag", "1"], ["pause", "--off", "--for", "1h"],
+        ["journal", "a.md", "--since", "7d"], ["status", "-w", "."], ["pause", "--off", "--for", "1h"],
         ["search", "--all", "-w", "a", "x"],
         *([command, "-w", "a", "-w", "/", "x"] for command in ("status", "get", "index", "add")),
         *(["pause", f"--for={span}"] for span in ("0m", "2 weeks", "8d", "-1h")),
