@@ -206,6 +206,15 @@ def test_an_agent_has_no_persons_word(daemon, root, word):
     assert daemon.found("heron", workspace=workspace)
 
 
+def test_an_agent_forgets_no_entry_that_was_changed(daemon, root):
+    workspace = daemon.add(root)
+    entry = root / write(daemon, workspace)["path"]
+    entry.write_text(entry.read_text() + "And in May.\n")
+    with pytest.raises(RpcError, match="may have been changed since it was stored, and stays: tell the user"):
+        daemon.call("forget", workspace=workspace, path=str(entry), agent=True)
+    assert "in May" in entry.read_text()
+
+
 def test_what_cannot_be_named_by_a_pattern_or_is_taken_back_says_so(daemon, root):
     """Nothing is written for a name with a line feed; a pattern of the configuration that wins is named."""
     (root / "two\nlines.md").write_text("A bittern.\n")
