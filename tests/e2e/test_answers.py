@@ -1,6 +1,5 @@
 """An answer holds what the pages, the protocol and the types promise."""
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ from patience import PATIENCE
 from protocol_page import own_fields
 
 from memctl import types
-from memctl.async_client import AsyncClient
 from memctl.client import Client, RpcError
 from memd.api import params
 from memd.api.methods import METHODS
@@ -142,20 +140,6 @@ def test_typed_methods_answer_what_their_types_say(sample):
         with pytest.raises(RpcError) as failed:
             memd.get(workspace=root, path="no-such-note.md")
         assert failed.value.code == "MEMD_NOT_FOUND"
-
-
-def test_an_event_loop_asks_many_things_at_once(sample):
-    daemon, root = sample
-
-    async def ask():
-        async with await AsyncClient.connect(daemon.socket) as memd:
-            words = ["coffee", "guitar", "garden"] * 20
-            answers = await asyncio.gather(*(memd.search(word, workspace=root, limit=1) for word in words))
-            return [answer["hits"] for answer in answers]
-
-    hits = asyncio.run(ask())
-    assert hits[:3] * 20 == hits
-    assert hits[0]
 
 
 # What must be given: enough for an answer, or for an error that is the same each time.

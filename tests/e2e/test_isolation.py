@@ -100,13 +100,6 @@ def test_who_follows_one_hears_nothing_of_the_other(kept_pair):
     assert "settname" not in json.dumps(told)
 
 
-def test_each_workspace_has_files_of_its_own(kept_pair):
-    daemon, *_ = kept_pair
-    folders = [path for path in daemon.state.iterdir() if path.is_dir()]
-    assert sorted(len(list(folder.glob("index.db"))) for folder in folders) == [1, 1]
-    assert sorted(len(list(folder.glob("vectors.*.f32"))) for folder in folders) == [1, 1]
-
-
 def test_without_a_name_two_workspaces_are_an_error_that_lists_them(kept_pair):
     daemon, first, second = kept_pair
     error = daemon.error("search", query="x")

@@ -34,14 +34,6 @@ def test_a_saved_note_is_found_without_being_asked_to_index(daemon, root):
     until(lambda: daemon.found("badgers", workspace=workspace, mode="keyword") == [])
 
 
-def test_a_folder_that_is_moved_in_and_out_is_followed(daemon, root, tmp_path):
-    workspace = daemon.add(root)
-    folder_of(root / "a" / "b" / "c", {"otter.md": "An otter slides.\n"})
-    until(lambda: daemon.found("otter", workspace=workspace, mode="keyword") == ["a/b/c/otter.md"])
-    (root / "a").rename(tmp_path / "elsewhere")
-    until(lambda: daemon.call("status")["workspaces"][0]["sources"] == 1)
-
-
 def test_a_restart_embeds_nothing_again(daemon, root):
     workspace = daemon.add(root)
     assert daemon.stop() == 0
@@ -145,18 +137,6 @@ def test_a_wrong_configuration_stops_its_own_workspace_only(daemon, root, tmp_pa
     config.write_text("chunk_words = 150\n")
     until(lambda: fault() is None)
     assert until(lambda: daemon.found("heron", workspace=broken)) == ["heron.md"]
-
-
-def test_configure_writes_the_setting_and_keeps_comments(daemon, root):
-    workspace = daemon.add(root)
-    config = root / "memory" / "config.toml"
-    config.write_text("# mine\nmax_results = 3\n")
-    until(lambda: daemon.call("workspace.configure", workspace=workspace)["config"]["max_results"] == 3)
-    answer = daemon.call("workspace.configure", workspace=workspace, settings={"half_life_days": 7})
-    assert answer["config"]["half_life_days"] == 7
-    assert config.read_text() == "# mine\nmax_results = 3\nhalf_life_days = 7\n"
-    with pytest.raises(RpcError, match="half_life_days = -1"):
-        daemon.call("workspace.configure", workspace=workspace, settings={"half_life_days": -1})
 
 
 def test_removing_a_workspace_deletes_its_index_and_no_note(daemon, root):

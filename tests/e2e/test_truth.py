@@ -215,16 +215,6 @@ def test_a_root_that_is_deleted_and_made_again_is_watched_again(daemon, root):
     assert daemon.found("heron7", workspace=workspace, mode="keyword") == ["7.md"]
 
 
-def test_a_note_that_is_ignored_from_now_on_leaves_both_arms(daemon, root):
-    workspace = daemon.add(root)
-    for rules in (root / ".gitignore", root / "memory" / ".memdignore"):
-        rules.write_text("7.md\n")
-        until(lambda: daemon.found("heron7", workspace=workspace, mode="keyword") == [])
-        assert "7.md" not in daemon.found("heron7 by the weir", workspace=workspace, mode="vector", limit=50)
-        rules.unlink()
-        until(lambda: daemon.found("heron7", workspace=workspace, mode="keyword") == ["7.md"])
-
-
 def test_the_notes_themselves_are_never_changed(daemon, root):
     before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
     workspace = daemon.add(root)

@@ -20,31 +20,51 @@ def exchange(one, other):
         pytest.skip("no RENAME_EXCHANGE on this file system")
 
 
-async def test_a_renamed_folder_is_watched_under_its_new_name(root):
-    (root / "old" / "deep").mkdir(parents=True)
-    async with armed(root) as watched:
-        (root / "old").rename(root / "new")
-        await watched.settled()
-        assert watched.named == {str(root / "old"), str(root / "new")}
-        await watched.begin()
-        (root / "new" / "a.md").write_text("text")
-        (root / "new" / "deep" / "b.md").write_text("text")
-        await watched.settled()
-        assert watched.named == {str(root / "new" / "a.md"), str(root / "new" / "deep" / "b.md")}
+def rename(root):
+    (root / "old").rename(root / "new")
 
 
-async def test_a_folder_that_moves_into_another_is_watched_there(root):
-    """Also where the other one is just made, so that it is found before its event comes."""
-    (root / "old" / "deep").mkdir(parents=True)
+def move_into_a_new_one(root):
+    """So that it is found before its event comes."""
+    (root / "new").mkdir()
+    (root / "old").rename(root / "new" / "inner")
+
+
+def leave_a_link(root):
+    """The old name still leads to it, but is none of its names."""
+    rename(root)
+    (root / "old").symlink_to("new")
+
+
+@pytest.mark.parametrize(
+    ("before", "change", "saved", "named"),
+    [
+        (["old/deep"], rename, ["new/a.md", "new/deep/b.md"], None),
+        (["old/deep"], move_into_a_new_one, ["new/inner/deep/a.md"], None),
+        # An exchange tells of each folder that it left last, though both are there.
+        (
+            ["old/old", "new/new"],
+            lambda root: exchange(root / "old", root / "new"),
+            ["old/new/a.md", "new/old/a.md"],
+            None,
+        ),
+        (["old"], leave_a_link, ["old/a.md"], ["new/a.md"]),
+        (["old/deep", "new"], rename, ["new/deep/a.md"], None),  # no event about the end of the empty one
+    ],
+)
+async def test_a_folder_is_watched_under_the_name_that_it_has_now(root, before, change, saved, named):
+    for folder in before:
+        (root / folder).mkdir(parents=True)
     async with armed(root) as watched:
-        (root / "new").mkdir()
-        (root / "old").rename(root / "new" / "inner")
+        change(root)
         await watched.settled()
         assert {str(root / "old"), str(root / "new")} <= watched.named
         await watched.begin()
-        (root / "new" / "inner" / "deep" / "a.md").write_text("text")
+        for path in saved:
+            (root / path).write_text("text")
         await watched.settled()
-        assert watched.named == {str(root / "new" / "inner" / "deep" / "a.md")}
+        assert watched.named == {str(root / path) for path in named or saved}
+        assert not any(dirty.trouble for dirty in watched.seen)
 
 
 async def test_a_folder_that_is_moved_out_is_not_watched_any_more(root, tmp_path):
@@ -61,34 +81,6 @@ async def test_a_folder_that_is_moved_out_is_not_watched_any_more(root, tmp_path
         (root / "gone" / "deep" / "a.md").write_text("text")
         await watched.settled()
         assert watched.named == {str(root / "gone" / "deep" / "a.md")}
-
-
-async def test_folders_that_change_their_names_are_both_watched(root):
-    """An exchange tells of each folder that it left last, though both are there."""
-    for name in ("one", "two"):
-        (root / name / name).mkdir(parents=True)
-    async with armed(root) as watched:
-        exchange(root / "one", root / "two")
-        await watched.settled()
-        assert watched.named == {str(root / "one"), str(root / "two")}
-        await watched.begin()
-        (root / "one" / "two" / "a.md").write_text("text")
-        (root / "two" / "one" / "a.md").write_text("text")
-        await watched.settled()
-        assert watched.named == {str(root / "one" / "two" / "a.md"), str(root / "two" / "one" / "a.md")}
-
-
-async def test_a_folder_that_leaves_a_link_behind_is_watched_under_its_new_name(root):
-    """The old name still leads to it, but is none of its names."""
-    (root / "old").mkdir()
-    async with armed(root) as watched:
-        (root / "old").rename(root / "new")
-        (root / "old").symlink_to("new")
-        await watched.begin()
-        (root / "old" / "a.md").write_text("text")
-        await watched.settled()
-        assert watched.named == {str(root / "new" / "a.md")}
-        assert not any(dirty.trouble for dirty in watched.seen)
 
 
 async def test_a_folder_that_is_recreated_at_once_is_watched(root):
@@ -124,18 +116,6 @@ async def test_folders_that_move_all_the_time_are_watched_in_the_end(root):
             note.write_text("text")
         await watched.settled()
         assert watched.named == {str(note) for note in notes}
-
-
-async def test_a_folder_over_an_empty_one_is_watched(root):
-    """Rename replaces an empty folder without an event about its end."""
-    (root / "one" / "deep").mkdir(parents=True)
-    (root / "two").mkdir()
-    async with armed(root) as watched:
-        (root / "one").rename(root / "two")
-        await watched.begin()
-        (root / "two" / "deep" / "a.md").write_text("text")
-        await watched.settled()
-        assert watched.named == {str(root / "two" / "deep" / "a.md")}
 
 
 async def test_a_folder_that_becomes_searched_by_its_name_is_entered(root):
