@@ -1,5 +1,6 @@
 """Vectors when another model is chosen."""
 
+import pytest
 from tests_support import OtherHashEmbedder, WordHashEmbedder
 
 NOTES = {f"n{number}.md": f"word{number} zebra lion\n" for number in range(10)}
@@ -32,22 +33,20 @@ def test_the_old_model_answers_until_the_new_one_is_complete(notes):
     assert [path.name for path in notes.state.glob("vectors.*")] == ["vectors.2.f32"]
 
 
-def test_a_third_model_takes_the_place_of_the_second(notes):
+@pytest.mark.parametrize(
+    ("then", "building", "waiting", "files"),
+    [
+        (ThirdEmbedder, "third-hash", 10, ["vectors.1.f32", "vectors.3.f32"]),
+        (WordHashEmbedder, "", 0, ["vectors.1.f32"]),  # the first one again, as it was
+    ],
+)
+def test_a_model_that_is_given_up_leaves_nothing(notes, then, building, waiting, files):
     notes.save(NOTES)
     notes.switch(OtherHashEmbedder())
     notes.embed_some(notes.index.pending(4))
-    notes.switch(ThirdEmbedder())
-    assert (notes.index.building, notes.index.unembedded_count()) == ("third-hash", 10)
-    assert sorted(path.name for path in notes.state.glob("vectors.*")) == ["vectors.1.f32", "vectors.3.f32"]
-
-
-def test_a_model_that_is_given_up_leaves_the_first_as_it_was(notes):
-    notes.save(NOTES)
-    notes.switch(OtherHashEmbedder())
-    notes.embed_some(notes.index.pending(4))
-    notes.switch(WordHashEmbedder())
-    assert (notes.index.building, notes.index.unembedded_count()) == ("", 0)
-    assert [path.name for path in notes.state.glob("vectors.*")] == ["vectors.1.f32"]
+    notes.switch(then())
+    assert (notes.index.building, notes.index.unembedded_count()) == (building, waiting)
+    assert sorted(path.name for path in notes.state.glob("vectors.*")) == files
 
 
 def test_the_same_name_with_another_length_is_another_model(notes):
