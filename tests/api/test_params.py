@@ -45,6 +45,7 @@ def test_sync_is_yes_or_no_or_so_many_milliseconds(good):
         ({"query": None}, "query: expected str, got null"),
         ({"limit": 0}, "limit: expected int >= 1, got 0$"),
         ({"limit": 5000}, "limit: expected int <= 1000, got 5000$"),
+        ({"limit": 2.5}, "limit: expected int, got float"),
         ({"mode": "semantic"}, "mode: .*; expected hybrid or keyword or vector$"),
         ({"colour": "red"}, "colour: unknown parameter; allowed are "),
     ],
@@ -52,6 +53,19 @@ def test_sync_is_yes_or_no_or_so_many_milliseconds(good):
 def test_what_cannot_be_is_refused_with_its_place_and_what_can_be(given_params, why):
     with pytest.raises(InvalidError, match=rf"^\$\.{why}"):
         params.convert({"query": "x", **given_params}, params.SearchParams)
+
+
+def needed(kind):
+    """Return what must be given of the parameters of a method."""
+    values = {"query": "x", "content": "x", "text": "x", "link": "x", "path": "a.md"}
+    return {one.name: values[one.name] for one in msgspec.structs.fields(kind) if one.required}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_null_is_as_good_as_nothing(kind):
+    given = needed(kind)
+    nothing = dict.fromkeys(set(kind.__struct_fields__) - given.keys())
+    assert params.convert(given | nothing, kind) == params.convert(given, kind)
 
 
 def test_null_in_a_map_is_as_good_as_nothing():
@@ -70,14 +84,11 @@ def test_every_method_has_a_limit_or_reports_progress():
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_name_that_no_file_can_have_is_refused(kind, name):
     """In each parameter that names files, of each method: else the system's own error would come of it."""
-    required = {"query": "x", "content": "x", "text": "x", "link": "x"}
-    fields = {one.name: one for one in msgspec.structs.fields(kind)}
-    given = {key: value for key, value in required.items() if key in fields}
-    given |= {"path": "a.md"} if "path" in fields and fields["path"].required else {}
+    given, fields = needed(kind), {one.name for one in msgspec.structs.fields(kind)}
     paths = {"workspace": name, "update": name, "supersedes": ["a.md", name], "related": [name]}
     if kind not in {params.SearchParams, params.RecallParams}:  # there it is a pattern
         paths["path"] = name
-    for key in paths.keys() & fields.keys():
+    for key in paths.keys() & fields:
         with pytest.raises(InvalidError, match=rf"^\$\.{key}: a name of more than 255 bytes"):
             params.convert(given | {key: paths[key]}, kind)
     long, accented = "x" * 255, "\u00e9" * 127

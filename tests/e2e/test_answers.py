@@ -1,18 +1,15 @@
 """An answer holds what the pages, the protocol and the types promise."""
 
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from daemon_process import Daemon, folder_of, until
+from daemon_process import folder_of, until
 from every_call import calls
 from patience import PATIENCE
-from protocol_page import own_fields
 
 from memctl import types
 from memctl.client import Client, RpcError
-from memd.api import params
 from memd.api.methods import METHODS
 
 
@@ -140,46 +137,3 @@ def test_typed_methods_answer_what_their_types_say(sample):
         with pytest.raises(RpcError) as failed:
             memd.get(workspace=root, path="no-such-note.md")
         assert failed.value.code == "MEMD_NOT_FOUND"
-
-
-# What must be given: enough for an answer, or for an error that is the same each time.
-NEEDED: dict[str, dict[str, Any]] = {
-    "search": {"query": "weir"}, "search_memory": {"query": "weir"}, "recall": {"query": "weir"},
-    "why": {"query": "weir", "path": "1.md"}, "similar": {"path": "1.md"}, "get": {"path": "1.md"},
-    "extract_memory": {"topic": "water", "title": "Weirs", "content": "They hold it back."},
-    "forget": {"path": "memory/nothing/there.md"}, "workspace.remove": {"path": "/nowhere"},
-    "team.publish": {"path": "/nowhere"}, "team.unpublish": {"path": "/nowhere"},
-}  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def place(module_daemon: Daemon) -> tuple[Daemon, Path]:
-    """A daemon with a small workspace, the same for every method."""
-    daemon = module_daemon.start()
-    root = folder_of(daemon.home / "notes", {"1.md": "The weir was mended in May.\n"})
-    daemon.add(root)
-    return daemon, root
-
-
-def outcome(daemon: Daemon, method: str, params: dict[str, Any]) -> object:
-    """Return the keys of an answer, or the error."""
-    try:
-        with daemon.client() as client:
-            return sorted(client.call(method, params, timeout_s=None))
-    except RpcError as error:
-        return str(error)
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_null_is_as_good_as_nothing(place, method):
-    daemon, root = place
-    needed = NEEDED.get(method, {})
-    if method == "workspace.add":
-        needed = {"path": str(root)}
-    optional = [*params.Params.__struct_fields__]
-    optional += [field.name for field in own_fields(METHODS[method].params) if not field.required]
-    absent = [name for name in optional if name not in needed]
-    expected = outcome(daemon, method, needed)
-    assert "MEMD_INVALID" not in str(expected)
-    assert [name for name in absent if outcome(daemon, method, {**needed, name: None}) != expected] == []
-    assert outcome(daemon, method, {**needed, **dict.fromkeys(absent)}) == expected

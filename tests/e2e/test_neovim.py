@@ -88,21 +88,6 @@ def test_an_errors_text_reaches_the_user(nvim):
     assert out["ping"][0]
 
 
-def test_an_empty_lua_table_means_no_parameters(nvim):
-    """Lua's {} arrives as an empty array, no argument as none: both are fine, also as a value."""
-    out = nvim("""
-        out.empty = request('ping', {})
-        out.dict = request('ping', vim.empty_dict())
-        out.bare = {pcall(vim.fn.rpcrequest, channel, 'ping')}
-        out.tags = request('search', {query = 'sourdough', workspace = workspace, tag = {}})
-        out.settings = request('workspace.configure', {workspace = workspace, settings = {}})
-        out.weights = request('search', {query = 'sourdough', workspace = workspace, weights = {}})
-    """)
-    for name in ("empty", "dict", "bare", "tags", "settings", "weights"):
-        assert out[name][0], (name, out[name])
-    assert out["tags"][1]["hits"]
-
-
 def test_a_big_answer_arrives_whole(nvim, keyword_only):
     # Each word is one token: long ones are none that the model knows.
     text = "\n".join(f"line {number} " + "x" * 600 for number in range(2_000))
@@ -117,62 +102,6 @@ def test_a_big_answer_arrives_whole(nvim, keyword_only):
     )
     assert len(text) > 1 << 20
     assert out["answer"] == [True, len(text), text[:7], text[-10:]]
-    assert out["ping"][0]
-
-
-def test_bytes_that_are_no_text_are_refused_by_name(nvim):
-    """Neovim sends any bytes as a string: a clear error, and the channel lives."""
-    out = nvim("""
-        out.query = request('search', {query = 'caf\\233 \\255\\254', workspace = workspace})
-        out.path = request('get', {path = '\\237\\160\\128', workspace = workspace})
-        out.key = request('search', {['\\255'] = 'x', query = 'y', workspace = workspace})
-        out.nul = request('search', {query = 'sour\\0dough', workspace = workspace})
-        out.after = request('search', {query = 'sourdough', workspace = workspace})
-    """)
-    for name in ("query", "path", "key"):
-        ok, text = out[name]
-        assert not ok
-        assert "MEMD_INVALID" in text
-        assert "UTF-8" in text
-    assert out["nul"][0]
-    assert out["after"][1]["hits"]
-
-
-def test_a_channel_that_subscribed_stays_open(nvim, keyword_only):
-    root = keyword_only()
-    out = nvim(
-        """
-        out.subscribed = request('subscribe', {workspace = workspace})
-        out.found = {}
-        for number = 1, 20 do
-          vim.fn.writefile({'kettleword' .. number}, workspace .. '/' .. number .. '.md')
-          if number % 5 == 0 then vim.wait(100) end  -- events come in here, and between two requests
-          local params = {query = 'kettleword' .. number, workspace = workspace, sync = true}
-          out.found[number] = #request('search', params)[2].hits
-        end
-        out.ping = request('ping', {})
-        """,
-        root,
-    )
-    assert out["subscribed"] == [True, {"subscribed": True, "workspaces": [str(root)]}]
-    assert out["found"] == [1] * 20
-    assert out["ping"][0]
-
-
-def test_an_answer_that_takes_three_seconds_is_waited_for(nvim):
-    """A daemon that the machine stops for a while answers when it goes on, on the same channel."""
-    out = nvim("""
-        local pid = request('ping', {})[2].pid
-        vim.loop.kill(pid, 'sigstop')
-        vim.loop.new_timer():start(3000, 0, function() vim.loop.kill(pid, 'sigcont') end)
-        local began = vim.loop.hrtime()
-        out.late = request('search', {query = 'sourdough', workspace = workspace})
-        out.took_s = (vim.loop.hrtime() - began) / 1e9
-        out.ping = request('ping', {})
-    """)
-    assert out["late"][0], out["late"]
-    assert out["late"][1]["hits"]
-    assert out["took_s"] >= 2.5
     assert out["ping"][0]
 
 
@@ -214,47 +143,6 @@ def test_a_daemon_that_dies_during_a_request_is_an_error_and_no_more(nvim, daemo
     assert [out[name][0] for name in ("during", "after")] == [False, False]
     assert "pong" in out["started"]
     assert out["again"][0], out["again"]
-
-
-def test_a_request_that_is_too_long_costs_its_channel_alone(nvim):
-    """More than a mebibyte: memd hangs up, the editor says so, and the next channel is answered."""
-    out = nvim("""
-        out.long = request('search', {query = ('x'):rep(1100000), workspace = workspace})
-        channel = vim.fn.sockconnect('pipe', socket, {rpc = true})
-        out.again = request('ping', {})
-    """)
-    assert [out[name][0] for name in ("long", "again")] == [False, True]
-
-
-def test_numbers_of_lua_and_of_vim_script_are_taken_for_what_they_are(nvim):
-    out = nvim("""
-        out.whole = request('search', {query = 'bake the sourdough', workspace = workspace, limit = 6 / 2})
-        out.half = request('search', {query = 'sourdough', workspace = workspace, limit = 2.5})
-        out.share = request('search', {query = 'sourdough', workspace = workspace, min_score = 1 / 4})
-        vim.g.workspace, vim.g.channel = workspace, channel
-        local params = "{'query': 'sourdough', 'workspace': g:workspace, 'limit': 1}"
-        out.vim = vim.api.nvim_eval("len(rpcrequest(g:channel, 'search', " .. params .. ").hits)")
-    """)
-    assert len(out["whole"][1]["hits"]) == 3
-    assert "MEMD_INVALID: $.limit: expected int, got float" in out["half"][1]
-    assert out["share"][0]
-    assert out["vim"] == 1
-
-
-def test_scheduled_requests_take_their_turn(nvim):
-    """What a timer asks while the editor waits for an answer is asked after it; all are answered."""
-    out = nvim("""
-        out.order = {}
-        local function ask(name)
-          out.order[#out.order + 1] = {name, request('search', {query = name, workspace = workspace})[1]}
-        end
-        vim.defer_fn(function() ask('deferred') end, 1)
-        vim.schedule(function() ask('scheduled') end)
-        ask('first')
-        eventually(function() return #out.order == 3 end)
-    """)
-    assert out["order"][0] == ["first", True]
-    assert sorted(out["order"][1:]) == [["deferred", True], ["scheduled", True]]
 
 
 def test_every_frame_is_one_that_neovim_takes(nvim, sample, keyword_only):

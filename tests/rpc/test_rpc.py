@@ -239,6 +239,8 @@ async def test_an_impossible_timeout_is_the_callers_fault(tmp_path, timeout_ms):
     async with serving(tmp_path, echo) as (_, connect):
         answer = await (await connect()).ask("ping", timeout_ms=timeout_ms)
         assert answer.error == [1, "MEMD_INVALID: timeout_ms must be a positive integer, in milliseconds"]
+        answer = await (await connect()).ask("ping", timeout_ms=None, progress=None)
+        assert answer.error is None
 
 
 async def test_a_client_that_leaves_ends_its_reads_but_not_its_writes(tmp_path):
