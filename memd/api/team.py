@@ -49,8 +49,7 @@ async def status(workspaces: Workspaces, _params: NoParams, _call: Call) -> Team
         if workspaces.team_fault is None:
             raise
         return await described(workspaces)
-    # The publisher tries again by itself, searches do not: their failure may be over, or nobody has asked.
-    if not team.publisher.error and (team.milvus.error or team.milvus.is_reachable is None):
+    if team.milvus.error or team.milvus.is_reachable is None:  # it may be over, or nobody has asked
         with suppress(StoreError, TimeoutError):  # the answer tells it
             async with asyncio.timeout(STATUS_S):
                 await asyncio.to_thread(team.probe)
@@ -76,7 +75,7 @@ async def check(workspaces: Workspaces, params: TeamCheckParams, call: Call) -> 
     call.outlives("the check goes on until the store has answered")
     found: list[TeamDifference] = []
     checked = 0
-    chosen = team.publisher.shared if params.path is None else [team.shared(Path(params.path))]
+    chosen = [*team.publisher.shared.values()] if params.path is None else [team.shared(Path(params.path))]
     if not chosen:  # that nothing differs is said by a store that answers
         await asyncio.to_thread(team.probe)
     for shared in chosen:
@@ -101,14 +100,14 @@ async def described(workspaces: Workspaces) -> TeamStatus:
             last_acknowledged=None, waiting=0, workspaces=[],
         )  # fmt: skip
     publisher = team.publisher
-    known = {shared.root: await _published(team, shared) for shared in publisher.shared}
+    known = {root: await _published(team, shared) for root, shared in list(publisher.shared.items())}
     for root in team.shared_roots - known.keys():
         known[root] = TeamWorkspace(root=str(root), stage="closed" if root in workspaces.roots else "unknown")
     known |= {
         root: TeamWorkspace(root=str(root), stage="refused", refused=[why])
         for root, why in team.refused.items()
     }
-    leaving = [TeamWorkspace(root=one.root, stage="withdrawing") for one in publisher.unshared]
+    leaving = [TeamWorkspace(root=one.root, stage="withdrawing") for one in publisher.leaving()]
     leaving += [TeamWorkspace(root=one.name, stage="left") for one in team.left()]
     return TeamStatus(
         address=team.config.uri,
@@ -147,13 +146,12 @@ async def _share(
         root = await workspaces.apart(named, params.path, list(workspaces.roots))
     else:  # it may be no workspace any more
         root = Path(params.path)
-        if root not in team.shared_roots and not team.publications(root):
+        if not await workspaces.apart(team.claim, root):
             raise NotFoundError(f"{root} is not published: memctl team status lists what is")
     call.outlives(f"the configuration is written, and {GOES_ON}")
-    if not is_shared:
-        team.withdraw(root)
     await workspaces.share(root, is_shared=is_shared)
     team = await _team(workspaces)
+    team.publisher.wake.set()
     done = False
     if params.wait:
         timeout_s = STORED_S
@@ -176,7 +174,7 @@ async def _published(team: "Team", shared: "SharedWorkspace") -> TeamWorkspace:
         stage="published" if shared.compared_at is not None and not waiting else "publishing",
         sources=kept,
         waiting=waiting,
-        refused=sorted({why for _, why in list(shared.refused.values())})[:NAMED_REASONS],
+        refused=sorted(set(shared.refused.values()))[:NAMED_REASONS],
         model_id=terms.model_id if terms is not None else "",
         words_only=words_only,
     )

@@ -168,5 +168,5 @@ def _asked(
 
 def _home(team: "Team", made: "TeamAnswer", source: int) -> TeamPlace:
     home = made.homes[source]
-    root = next((str(one.root) for one in team.publisher.shared if one.id == home.ws), UNSET)
+    root = next((str(one.root) for one in team.publisher.shared.values() if one.id == home.ws), UNSET)
     return TeamPlace(workspace=home.name, machine=home.machine, owner=home.owner, root=root)

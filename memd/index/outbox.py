@@ -18,7 +18,8 @@ from typing import NamedTuple
 
 from memd.index.database import Database
 
-TERMS = "published"  # key in meta: under which terms the workspace is published, see memd.team.publisher
+# Keys in meta, for memd.team.publisher: under which terms the workspace is published, and what replaces what.
+TERMS, REPLACED = "published", "replaced"
 REVISION = "revision"  # key in meta: the highest one given
 KEPT, TO_SEND, TO_REMOVE = 0, 1, 2  # values of `due`
 
@@ -86,25 +87,29 @@ class Outbox:
         )
         self._put([path for [path] in found], TO_SEND)
 
-    def note_all(self) -> None:
-        """Note every source, and the removal of those that are no longer shown."""
+    def note_all(self, *, again: bool = True) -> None:
+        """Note every source, or those without a row, and the removal of those that are no longer shown."""
         gone = f"path NOT IN (SELECT path FROM sources WHERE {_SHOWN})"
         self._database.run(f"DELETE FROM outbox WHERE NOT sent AND {gone}")
-        self._put([path for [path] in self._database.run(f"SELECT path FROM outbox WHERE {gone}")], TO_REMOVE)
+        self.note_gone([path for [path] in self._database.run(f"SELECT path FROM outbox WHERE {gone}")])
         # Newest last: those are sent first.
-        live = self._database.run(f"SELECT path FROM sources WHERE {_SHOWN} ORDER BY mtime_ns")
+        live = self._database.run(
+            f"""
+            SELECT path FROM sources WHERE {_SHOWN} AND (? OR path NOT IN (SELECT path FROM outbox))
+            ORDER BY mtime_ns
+            """,
+            (again,),
+        )
         self._put([path for [path] in live], TO_SEND)
 
-    def note_differing(self, paths: Iterable[str], gone: Iterable[str], above: int) -> None:
-        """Note sources that the store has lost or has otherwise, and those that it should not have (*gone*).
+    def note_gone(self, paths: Iterable[str]) -> None:
+        """Note the removal of sources that the store may have."""
+        self._put(paths, TO_REMOVE, sent=1)
 
-        *above*: the highest revision that the store knows.
-        """
-        if above > (self._database.number(REVISION) or 0):
-            self._database.set(REVISION, above)
-        for path in paths:
-            self.note(path)
-        self._put(gone, TO_REMOVE, sent=1)
+    def count_from(self, revision: int) -> None:
+        """Give no revision that is not above one that the store knows."""
+        if revision > (self._database.number(REVISION) or 0):
+            self._database.set(REVISION, revision)
 
     def begin(self, sources: Sequence[SentSource]) -> set[SentSource]:
         """Record that the store may have these sources; return those that have not changed meanwhile."""

@@ -3,7 +3,7 @@
 It survives the loss of the state folder: otherwise nobody could remove what was published before. A
 workspace is known by a random token in its folder (``memory/team-id``), not by its path: it may move, and
 another folder at its path is never published in its place. The token alone shares nothing, for it may arrive
-with a clone; only the user's own ``share`` does. For one thread at a time.
+with a clone; only the user's own ``share`` does. Thread-safe.
 """
 
 import getpass
@@ -11,12 +11,14 @@ import hashlib
 import os
 import secrets
 import socket
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.paths import PathError, open_own
 from memd import fsio
@@ -37,12 +39,15 @@ class Publication(Struct, frozen=True):
     token: str  # of its folder
 
 
+Published = tuple[Publication, ...]
+
+
 class _Remembered(Struct, frozen=True):
     """The content of the file."""
 
     id: str
     machine: str
-    published: tuple[Publication, ...] = ()
+    published: Published = ()
 
 
 class Identity:
@@ -57,7 +62,7 @@ class Identity:
         self.owner = ""  # for a number without a name, as in some containers
         with suppress(OSError, KeyError):
             self.owner = getpass.getuser()
-        self._path = config_dir / NAME
+        self._path, self._lock = config_dir / NAME, threading.Lock()
         known: _Remembered | None = None
         with suppress(OSError, msgspec.DecodeError, ValueError):
             found = msgspec.json.decode(self._path.read_bytes(), type=_Remembered)
@@ -85,8 +90,8 @@ class Identity:
             StorageError: the token cannot be written.
         """
         token = _token(root)
-        before = next((one for one in self.published(address) if one.root == str(root)), None)
-        if before is not None and before.token != token and not confirmed:
+        before = {one.token for one in self.published(address) if one.root == str(root)}
+        if before and token not in before and not confirmed:
             raise ConfigError(
                 f"{root} is another folder than the one that was published from there: it is not published. "
                 f"If it is meant: memctl team publish {root}"
@@ -103,26 +108,27 @@ class Identity:
 
     def remember(self, publication: Publication) -> None:
         """Record what a store may have from now on. Durable on return."""
-        self._write([*self._without(publication), publication])
+        self._change(lambda known: [*_without(publication, known), publication])
 
     def forget(self, publication: Publication) -> None:
         """Record that a store has nothing of a workspace any more. Durable on return."""
-        self._write(self._without(publication))
+        self._change(lambda known: _without(publication, known))
 
     def follow(self, moved: Mapping[str, str]) -> None:
         """Record the new roots of moved workspaces: old root → new root. Durable on return."""
-        known = self._known.published
-        self._write([msgspec.structs.replace(one, root=moved.get(one.root, one.root)) for one in known])
+        self._change(lambda known: [replace(one, root=moved.get(one.root, one.root)) for one in known])
 
-    def _without(self, publication: Publication) -> list[Publication]:
-        key = publication.id, publication.address
-        return [one for one in self._known.published if (one.id, one.address) != key]
+    def _change(self, change: Callable[[Published], Iterable[Publication]]) -> None:
+        with self._lock:
+            found = replace(self._known, published=tuple(change(self._known.published)))
+            if found != self._known:
+                fsio.replace_own(self._path, msgspec.json.format(msgspec.json.encode(found)) + b"\n")
+                self._known = found
 
-    def _write(self, published: Sequence[Publication]) -> None:
-        if tuple(published) != self._known.published:
-            found = msgspec.structs.replace(self._known, published=tuple(published))
-            fsio.replace_own(self._path, msgspec.json.format(msgspec.json.encode(found)) + b"\n")
-            self._known = found
+
+def _without(publication: Publication, known: Published) -> list[Publication]:
+    key = publication.id, publication.address
+    return [one for one in known if (one.id, one.address) != key]
 
 
 def _token(root: Path) -> str:

@@ -18,16 +18,27 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from memd.config import TeamConfig, team_token
 from memd.errors import ConfigError, StoreError, StoreRefusedError
 from memd.team.filters import among
-from memd.team.rows import MAX_MARKS, MAX_WORKSPACES, First, Listed, Whole, WorkspaceRow, as_struct, checked
+from memd.team.rows import (
+    MAX_MARKS,
+    NUMBER_BITS,
+    First,
+    Listed,
+    Whole,
+    WorkspaceRow,
+    as_struct,
+    checked,
+)
 
 SCHEMA: Final = 3  # of the collections; another one is refused
 OURS: Final = "memd team"  # at the beginning of a collection's description
@@ -42,13 +53,15 @@ MAX_FACTS_BYTES: Final = 1 << 16  # of what a collection says about itself: some
 MOST_ROWS: Final = 16_384  # that one answer of Milvus may have
 TEXTS_AT_ONCE: Final = 16  # rows with texts in one answer, of 64 kB at most
 ROWS_AT_ONCE: Final = 500  # written by one call: 1 to 5 MB, and Milvus takes 64
-PARTS_OF: Final = 4_000  # rows of a listing at once, on average
+LEAST_PART: Final = 1 << 47  # keys of one answer of a listing: 65,536 answers, 10⁹ chunks of a workspace
 MAX_DIMENSIONS: Final = 32_768  # of Milvus
 MAX_REASON_CHARS: Final = 200  # of what Milvus says; it may go on for pages
 # Between pings of an idle connection: gRPC's servers close one that pings more often, as pymilvus does.
 PING_MS: Final = 600_000
 
 Row = dict[str, Any]
+T = TypeVar("T")
+S = TypeVar("S", bound=Struct)
 
 
 class ListHit(NamedTuple):
@@ -56,7 +69,7 @@ class ListHit(NamedTuple):
 
     key: int
     score: float
-    row: Row
+    row: Any  # the fields that were asked for
 
 
 class Milvus:
@@ -71,17 +84,17 @@ class Milvus:
         self.uri = config.uri
         self.chunks, self.workspaces = f"{config.collection}_chunks", f"{config.collection}_workspaces"
         self.dimensions = 0  # of u, once the collections are known
+        self.is_reachable: bool | None = None  # whether the last call was answered; None: there was none
+        self.error = ""  # why the last call had no result that can be used; "" if it had
+        self.last_error = ""
+        self.failed_at = 0.0  # in monotonic seconds
+        self.listed: list[WorkspaceRow] = []  # who publishes what, as it was last read
+        self.listed_at = 0.0  # in monotonic seconds
         self._config, self._token = config, team_token(config)
         self._is_lite = urlsplit(config.uri).scheme == LITE
         self._path = Path(urlsplit(config.uri).path)  # of a file of Milvus Lite
-        self.is_reachable: bool | None = None  # whether the last call was answered; None: there was none
-        self.error = ""  # why the last call had no result; "" if it had
-        self.last_error = ""
         self._client: Any = None
-        self._known = False  # both collections exist and are ours
-        self._lock = threading.RLock()  # protects the connecting, and the making of collections
-        self._failure: StoreError | None = None  # of the last attempt to connect
-        self._failed_at = 0.0  # in monotonic seconds
+        self._lock = threading.Lock()  # protects the connecting
         self._file_lock: int | None = None  # descriptor; of a file of Milvus Lite
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,200}", config.collection):
             raise ConfigError(
@@ -92,11 +105,6 @@ class Milvus:
     def is_of(self, config: TeamConfig) -> bool:
         """Return whether this is the connection of a configuration, with the same token."""
         return config == self._config and team_token(config) == self._token
-
-    def note_failure(self, error: StoreError) -> None:
-        """Note why a call had no result, or none that can be used."""
-        self.error = self.last_error = str(error)
-        self.is_reachable = isinstance(error, StoreRefusedError)
 
     def close(self) -> None:
         """End the connection; a running call fails."""
@@ -121,35 +129,30 @@ class Milvus:
         Raises:
             StoreRefusedError: they are somebody else's, or of another version.
         """
-        if not self._known:
-            found = [self._facts(name, timeout_s) for name in (self.chunks, self.workspaces)]
-            if None in found:
-                return False
-            facts = found[0] or {}
-            self.dimensions = checked(lambda: min(max(int(facts["dimensions"]), 1), MAX_DIMENSIONS))
-            self._known = True
-        return True
+        if not self.dimensions and (facts := self._facts(self.chunks, timeout_s)):
+            self.dimensions = facts["dimensions"]
+        return bool(self.dimensions)
 
     def search(
         self, collection: str, queries: Sequence[Any], timeout_s: float, *, limit: int = 0, where: str = "",
-        keys: Sequence[int] | None = None, fields: Sequence[str] = (),
+        keys: Sequence[int] | None = None, of: type[Struct] | None = None,
     ) -> list[list[ListHit]]:  # fmt: skip
         """Return the best rows for each query, best first, of all or of *keys*; a sparse one is a mapping."""
         if not queries:
             return []
         if keys is not None:
             limit, where = len(keys), " and ".join(filter(None, [where, among("key", keys)]))
-        limit = min(limit, MOST_ROWS)
         field = "df" if collection == self.workspaces else "w" if isinstance(queries[0], dict) else "u"
-        found = self._call(
-            "search", timeout_s, collection, data=list(queries), anns_field=field, limit=limit, filter=where,
-            output_fields=list(fields), search_params={"metric_type": "IP"}, consistency_level="Bounded",
-            most=limit * len(queries),
-        )  # fmt: skip
 
-        def read() -> list[list[ListHit]]:
+        def read(found: Any) -> list[list[ListHit]]:
             lists = [
-                [ListHit(one["id"], one["distance"], dict(one["entity"])) for one in some] for some in found
+                [
+                    ListHit(
+                        hit["id"], hit["distance"], of and as_struct({**hit["entity"], "key": hit["id"]}, of)
+                    )
+                    for hit in some
+                ]
+                for some in found
             ]
             for some in lists:
                 here = {hit.key for hit in some if type(hit.key) in {int, str}}
@@ -162,148 +165,163 @@ class Milvus:
                 raise ValueError("another number of lists than was asked for")
             return lists
 
-        return checked(read)
+        return self._call(
+            "search", timeout_s, collection, data=list(queries), anns_field=field, limit=limit, filter=where,
+            output_fields=_fields(of), search_params={"metric_type": "IP"},
+            consistency_level="Bounded", most=limit * len(queries), read=read,
+        )  # fmt: skip
 
     def texts(self, keys: Sequence[int], timeout_s: float) -> list[Whole]:
         """Return chunks by their keys: by a search, for a query by keys scans the collection."""
         found: list[Whole] = []
-        fields = [name for name in Whole.__struct_fields__ if name != "key"]
-        zero = [0.0] * self.dimensions
         for start in range(0, len(keys), TEXTS_AT_ONCE):
             some = keys[start : start + TEXTS_AT_ONCE]
-            [hits] = self.search(self.chunks, [zero], timeout_s, keys=some, fields=fields)
-            found += [as_struct({**hit.row, "key": hit.key}, Whole) for hit in hits]
+            [hits] = self.search(self.chunks, [[0.0] * self.dimensions], timeout_s, keys=some, of=Whole)
+            found += [hit.row for hit in hits]
         return found
 
-    def listed_workspaces(self, timeout_s: float) -> list[WorkspaceRow]:
-        """Return who publishes what; nobody does in a store without the collections."""
-        if not self.exists(timeout_s):
-            return []
-        found = self._query(
-            self.workspaces, 'ws != ""', WorkspaceRow.__struct_fields__, MAX_WORKSPACES, timeout_s
-        )
-        return [as_struct(row, WorkspaceRow) for row in found]
+    def list_workspaces(self, timeout_s: float) -> list[WorkspaceRow]:
+        """Return who publishes what, and keep it; nobody does in a store without the collections."""
+        exists = self.exists(timeout_s)
+        found = self._query(self.workspaces, 'ws != ""', WorkspaceRow, timeout_s) if exists else []
+        self.listed, self.listed_at = found, time.monotonic()
+        return found
 
     def firsts(self, where: str, timeout_s: float) -> list[First]:
         """Return the first chunks of sources that meet an expression, in any order."""
-        where = f"ordinal == 0 and {where}" if where else "ordinal == 0"
-        found = self._query(self.chunks, where, First.__struct_fields__, MOST_ROWS, timeout_s)
-        return [as_struct(row, First) for row in found]
+        return self._query(self.chunks, " and ".join(filter(None, ["ordinal == 0", where])), First, timeout_s)
 
-    def listing(self, workspace: str, timeout_s: float) -> Iterable[Listed]:
+    def listing(
+        self, workspace: str, timeout_s: float, first: int = 0, last: int = (1 << NUMBER_BITS) - 1
+    ) -> Iterator[Listed]:
         """Yield what the store has of a workspace: in parts by key, so that no answer can go on for ever."""
-        where = f'ws == "{workspace}"'
-        [counted] = self._query(self.chunks, where, ["count(*)"], 1, timeout_s, strong=True) or [{}]
-        count = checked(lambda: int(counted["count(*)"]))
-        parts = 1 + max(count, 0) // PARTS_OF
-        if parts > 1 << 20:
-            raise StoreError("the team's store answered with a count that cannot be one")
-        step = -(-(1 << 63) // parts)
-        for first in range(0, 1 << 63, step):
-            last = min(first + step, 1 << 63) - 1
-            rows = self._query(
-                self.chunks, f"{where} and key >= {first} and key <= {last}", Listed.__struct_fields__,
-                MOST_ROWS, timeout_s, strong=True,
-            )  # fmt: skip
-            if len(rows) == MOST_ROWS:
-                raise StoreError("the team's store has more rows than it says")
-            for row in rows:
-                one = as_struct(row, Listed)
-                if not first <= one.key <= last:
-                    raise StoreError("the team's store answered with chunks that nobody asked for")
-                yield one
+        where = f'ws == "{workspace}" and key >= {first} and key <= {last}'
+        rows = self._query(self.chunks, where, Listed, timeout_s, consistency="Strong")
+        if not all(first <= row.key <= last for row in rows):
+            raise StoreError("the team's store answered with chunks that nobody asked for")
+        if len(rows) < MOST_ROWS:
+            yield from rows
+        elif last - first < LEAST_PART:
+            raise StoreError("the team's store has more rows than there can be")
+        else:
+            middle = (first + last) // 2
+            yield from self.listing(workspace, timeout_s, first, middle)
+            yield from self.listing(workspace, timeout_s, middle + 1, last)
 
     # -- writing -------------------------------------------------------------------------------------------
 
     def create(self, dimensions: int, timeout_s: float) -> None:
         """Create the collections, unless they exist; another daemon may do so at the same time."""
-        with self._lock:
-            if self.exists(timeout_s):
-                return
-            library = self._library()
-            types, client = library.DataType, library.MilvusClient
-            number, text, sparse = types.INT64, types.VARCHAR, types.SPARSE_FLOAT_VECTOR
-            numbers = ("source", "revision", "ordinal", "day", "decays", "expires")
-            of_chunks: dict[str, tuple[Any, Row]] = {
-                "key": (number, {"is_primary": True}), "ws": (text, {"max_length": 32}),
-                **dict.fromkeys(numbers, (number, {})),
-                "marks": (types.ARRAY, {"element_type": number, "max_capacity": MAX_MARKS}),
-                "shown": (text, {"max_length": 65_535}), "has_u": (types.BOOL, {}),
-                "u": (types.FLOAT_VECTOR, {"dim": dimensions}), "w": (sparse, {}),
-            }  # fmt: skip
-            of_workspaces: dict[str, tuple[Any, Row]] = {
-                "ws": (text, {"max_length": 32, "is_primary": True}),
-                **dict.fromkeys(("name", "machine", "owner", "model"), (text, {"max_length": 4_000})),
-                "chunks": (number, {}), "df": (sparse, {}),
-            }  # fmt: skip
-            for name, facts, fields, indexes in (
-                (self.chunks, {"schema": SCHEMA, "dimensions": dimensions}, of_chunks,
-                 {"u": "FLAT" if self._is_lite else "AUTOINDEX", "w": SPARSE}),
-                (self.workspaces, {"schema": SCHEMA}, of_workspaces, {"df": SPARSE}),
-            ):  # fmt: skip
-                if self._facts(name, timeout_s) is not None:
-                    continue
-                schema = client.create_schema(
-                    auto_id=False, enable_dynamic_field=False, description=f"{OURS}{json.dumps(facts)}"
-                )
-                for field, (kind, options) in fields.items():
-                    schema.add_field(field, kind, **options)
-                parameters = client.prepare_index_params()
-                for field, index in indexes.items():
-                    parameters.add_index(field, index_type=index, metric_type="IP")
-                try:
-                    self._call(
-                        "create_collection", timeout_s, name, schema=schema, index_params=parameters,
-                        consistency_level="Bounded",
-                    )  # fmt: skip
-                except StoreError:
-                    if self._facts(name, timeout_s) is None:
-                        raise
-            self.exists(timeout_s)
+        library = self._library()
+        types, client = library.DataType, library.MilvusClient
+        number, text, sparse = types.INT64, types.VARCHAR, types.SPARSE_FLOAT_VECTOR
+        numbers = ("source", "revision", "ordinal", "day", "decays", "expires")
+        of_chunks: dict[str, tuple[Any, Row]] = {
+            "key": (number, {"is_primary": True}), "ws": (text, {"max_length": 32}),
+            **dict.fromkeys(numbers, (number, {})),
+            "marks": (types.ARRAY, {"element_type": number, "max_capacity": MAX_MARKS}),
+            "shown": (text, {"max_length": 65_535}), "has_u": (types.BOOL, {}),
+            "u": (types.FLOAT_VECTOR, {"dim": dimensions}), "w": (sparse, {}),
+        }  # fmt: skip
+        of_workspaces: dict[str, tuple[Any, Row]] = {
+            "ws": (text, {"max_length": 32, "is_primary": True}),
+            **dict.fromkeys(("name", "machine", "owner", "model"), (text, {"max_length": 4_000})),
+            "chunks": (number, {}), "df": (sparse, {}),
+        }  # fmt: skip
+        # That of the chunks is the last: where it is, both are.
+        for name, fields, indexes in (
+            (self.workspaces, of_workspaces, {"df": SPARSE}),
+            (self.chunks, of_chunks, {"u": "FLAT" if self._is_lite else "AUTOINDEX", "w": SPARSE}),
+        ):
+            if self._facts(name, timeout_s):
+                continue
+            facts = json.dumps({"schema": SCHEMA, "dimensions": dimensions})
+            schema = client.create_schema(
+                auto_id=False, enable_dynamic_field=False, description=f"{OURS}{facts}"
+            )
+            for field, (kind, options) in fields.items():
+                schema.add_field(field, kind, **options)
+            parameters = client.prepare_index_params()
+            for field, index in indexes.items():
+                parameters.add_index(field, index_type=index, metric_type="IP")
+            try:
+                self._call(
+                    "create_collection", timeout_s, name, schema=schema, index_params=parameters,
+                    consistency_level="Bounded",
+                )  # fmt: skip
+            except StoreError:
+                if not self._facts(name, timeout_s):
+                    raise
+        self.exists(timeout_s)
 
     def upsert(self, collection: str, rows: Sequence[Row], timeout_s: float) -> None:
         """Write rows; a row replaces that of the same key. Milvus Lite would keep both after an insert."""
         for start in range(0, len(rows), ROWS_AT_ONCE):
             self._call("upsert", timeout_s, collection, list(rows[start : start + ROWS_AT_ONCE]))
 
-    def delete(self, collection: str, where: str, timeout_s: float) -> None:
-        """Delete the rows that meet an expression."""
-        self._call("delete", timeout_s, collection, filter=where)
+    def delete(self, where: str, timeout_s: float) -> None:
+        """Delete the chunks that meet an expression."""
+        self._call("delete", timeout_s, self.chunks, filter=where)
+
+    def forget(self, workspace: str, timeout_s: float) -> None:
+        """Delete all that there is of a workspace."""
+        if self.exists(timeout_s):
+            for collection in (self.chunks, self.workspaces):
+                self._call("delete", timeout_s, collection, filter=f'ws == "{workspace}"')
+        self.listed = [one for one in self.listed if one.ws != workspace]
 
     # -- the library ---------------------------------------------------------------------------------------
 
     def _query(
-        self, collection: str, where: str, fields: Sequence[str], limit: int, timeout_s: float, *,
-        strong: bool = False,
-    ) -> list[Row]:  # fmt: skip
-        more = {} if fields == ["count(*)"] else {"limit": min(limit, MOST_ROWS)}
-        found = self._call(
-            "query", timeout_s, collection, filter=where, output_fields=list(fields), most=limit,
-            consistency_level="Strong" if strong else "Bounded", **more,
+        self, collection: str, where: str, of: type[S], timeout_s: float, *, consistency: str = "Bounded"
+    ) -> list[S]:
+        return self._call(
+            "query", timeout_s, collection, filter=where, output_fields=list(of.__struct_fields__),
+            limit=MOST_ROWS, consistency_level=consistency, most=MOST_ROWS,
+            read=lambda found: [as_struct(row, of) for row in found],
         )  # fmt: skip
-        return checked(lambda: [dict(row) for row in found])
 
     def _facts(self, collection: str, timeout_s: float) -> Row | None:
         """Return what a collection says about itself; None if there is none."""
-        if not self._call("has_collection", timeout_s, collection):
-            return None
-        described = self._call("describe_collection", timeout_s, collection)
-        text = checked(lambda: str(described.get("description", "")))
-        if not text.startswith(OURS):
-            raise StoreRefusedError(
-                f"{self.uri}: the collection {collection!r} was not made by memd: give another "
-                "name in [team] collection"
-            )
-        facts: Row = checked(lambda: dict(json.loads(text[len(OURS) :])))
-        if facts.get("schema") != SCHEMA:
-            raise StoreRefusedError(
-                f"{self.uri}: the collection {collection!r} has version {str(facts.get('schema'))[:20]}, and "
-                f"this memd writes version {SCHEMA}: update memd on all machines, or give another name in "
-                "[team] collection and publish again"
-            )
-        return facts
 
-    def _call(self, method: str, timeout_s: float, *given: Any, most: int = 0, **named: Any) -> Any:
+        def read(described: Any) -> Row:
+            text = str(described["description"])
+            if not text.startswith(OURS):
+                raise StoreRefusedError(
+                    f"{self.uri}: the collection {collection!r} was not made by memd: give another "
+                    "name in [team] collection"
+                )
+            facts = json.loads(text[len(OURS) :])
+            if facts["schema"] != SCHEMA:
+                raise StoreRefusedError(
+                    f"{self.uri}: the collection {collection!r} has version {str(facts['schema'])[:20]}, and "
+                    f"this memd writes version {SCHEMA}: update memd on all machines, or give another name "
+                    "in [team] collection and publish again"
+                )
+            return {"dimensions": min(max(int(facts["dimensions"]), 1), MAX_DIMENSIONS)}
+
+        has_it = self._call("has_collection", timeout_s, collection, read=bool)
+        return self._call("describe_collection", timeout_s, collection, read=read) if has_it else None
+
+    def _call(
+        self, method: str, timeout_s: float, *given: Any, most: int = 0,
+        read: Callable[[Any], T] = bool, **named: Any,  # type: ignore[assignment]  # of a call that writes
+    ) -> T:  # fmt: skip
+        """Call the library, and read the answer, of *most* rows; note whether that went well."""
+        try:
+            answer = self._answer(method, most, *given, timeout=timeout_s, **named)
+            found = checked(lambda: read(answer))
+        except StoreError as error:
+            self._note(error)
+            raise
+        self.is_reachable, self.error = True, ""
+        return found
+
+    def _note(self, error: StoreError) -> None:
+        self.error = self.last_error = str(error)
+        self.is_reachable, self.failed_at = isinstance(error, StoreRefusedError), time.monotonic()
+
+    def _answer(self, method: str, most: int, *given: Any, **named: Any) -> Any:
         client = self._connected()
         call: Callable[..., Any] = getattr(client, method)
         handler = client._handler  # noqa: SLF001 - as below
@@ -312,34 +330,31 @@ class Milvus:
             if not isinstance(getattr(stub, name), _Bounded):
                 setattr(stub, name, _Bounded(getattr(stub, name)))
         _asked.most, _asked.has_more = most, False
-        failure: StoreError | None = None
+        failure, answer = None, None
         try:
-            answer = call(*given, timeout=timeout_s, **named)
+            answer = call(*given, **named)
         except Exception as error:  # noqa: BLE001 - pymilvus raises its own, gRPC's and Python's
             failure = self._error(error)
         if _asked.has_more:
             failure = StoreError("the team's store answered with more than was asked for")
         if failure is not None:  # raised here, since the traceback of the other one holds the answer
             raise failure
-        self.is_reachable, self.error = True, ""
         return answer
 
     def _connected(self) -> Any:
-        client = self._client
-        if client is not None:
-            return client
-        if not self._lock.acquire(timeout=LITE_CONNECT_S):
-            raise StoreError(f"{self.uri}: is being connected")
-        try:
-            # Whoever waited for an attempt that failed does not wait for another one.
-            if self._failure is not None and time.monotonic() - self._failed_at < CONNECT_S:
-                raise self._failure
-            self._client = self._client or self._connect()
-        except StoreError as error:
-            self._failure, self._failed_at = error, time.monotonic()
-            raise
-        finally:
-            self._lock.release()
+        if self._client is None:
+            began = time.monotonic()
+            if not self._lock.acquire(timeout=LITE_CONNECT_S):
+                raise StoreError(f"{self.uri}: is being connected")
+            try:
+                if self.error and self.failed_at > began:  # whoever waited for an attempt makes no other one
+                    raise (StoreRefusedError if self.is_reachable else StoreError)(self.error)
+                self._client = self._client or self._connect()
+            except StoreError as error:
+                self._note(error)
+                raise
+            finally:
+                self._lock.release()
         return self._client
 
     def _connect(self) -> Any:
@@ -371,20 +386,19 @@ class Milvus:
         """Lock a file of Milvus Lite: a second process would read and write an old state of it."""
         if self._file_lock is not None:
             return
-        lock = self._path.with_name(f"{self._path.name}.memd-lock")
+        lock, descriptor = self._path.with_name(f"{self._path.name}.memd-lock"), -1
         try:
             descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             told = f"{self.uri}: {lock.parent} cannot be written: {error.strerror}"
+            if descriptor >= 0:
+                os.close(descriptor)
+                told = (
+                    f"{self.uri} is in use by another daemon: a file of Milvus Lite is for one, a team "
+                    "needs a server"
+                )
             raise StoreRefusedError(told) from None
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
-            raise StoreRefusedError(
-                f"{self.uri} is in use by another daemon: a file of Milvus Lite is for one, a team "
-                "needs a server"
-            ) from None
         self._file_lock = descriptor
 
     def _library(self) -> Any:
@@ -422,6 +436,10 @@ class Milvus:
         refusals = ("permission_denied", "permission denied", "privilege", "database not found")
         kind = StoreRefusedError if any(one in low for one in refusals) else StoreError
         return kind(f"{self.uri}: {reason}")
+
+
+def _fields(of: type[Struct] | None) -> list[str]:
+    return [name for name in of.__struct_fields__ if name != "key"] if of else []
 
 
 _asked = threading.local()  # of this thread's call: `most` rows it may get, and whether the answer `has_more`

@@ -10,14 +10,14 @@ A comparison of the store's listing with the outbox makes both equal again: at t
 store that was restarted may have lost what it had acknowledged), once a day, and on request.
 """
 
+import math
 import os
 import random
-import shlex
 import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -82,7 +82,7 @@ class Terms(Struct, frozen=True):
 
 @dataclass(slots=True)
 class SharedWorkspace:
-    """A workspace that is published."""
+    """An open workspace that is published."""
 
     root: Path
     publication: Publication
@@ -90,16 +90,12 @@ class SharedWorkspace:
     visibility: Visibility
     fading: Diaries
     rules: str  # what decides which notes are shown, and how
-    is_open: bool = True  # False: its index is being closed
     terms: Terms | None = None  # None: not read yet
     compared_at: float | None = None  # in monotonic seconds; None: compare before anything is said
     other_model: str = ""  # of the store's vectors, which keeps ours out
-    # Path → revision that the store will never take, and why.
-    refused: dict[str, tuple[int, str]] = field(default_factory=dict)
-    superseded: dict[str, tuple[str, ...]] = field(default_factory=dict)  # as it was sent, by path
-    error: str = ""  # why the store does not take the workspace at all
-    retry_at: float = 0.0  # in monotonic seconds, after that error
-    uncounted: int | None = None  # chunks sent since the words were counted; None: never counted
+    refused: dict[str, str] = field(default_factory=dict)  # path of what is not sent → why
+    replaced: dict[str, list[str]] = field(default_factory=dict)  # path → what replaces it, as was sent
+    uncounted: float = math.inf  # chunks sent since the words were counted
     count_at: float = 0.0  # in monotonic seconds: not before
 
     @property
@@ -111,17 +107,19 @@ class SharedWorkspace:
 class Publisher:
     """Publishes the workspaces of a daemon. All methods are thread-safe."""
 
-    def __init__(self, milvus: Milvus, address: str, identity: Identity, write: Write) -> None:
+    def __init__(
+        self, milvus: Milvus, address: str, identity: Identity, write: Write,
+        wanted: Callable[[], Collection[Path]],
+    ) -> None:  # fmt: skip
+        """Start nothing yet. *wanted*: the roots that shall be published, whether they are open or not."""
         self.acknowledged_at: float | None = None  # unix seconds
+        self.error = ""  # why not all is published now
+        self.shared: dict[Path, SharedWorkspace] = {}  # by root; changed by single operations
+        self.wake = threading.Event()  # there may be something to send, or to remove
         self._milvus, self._address, self._identity, self._write = milvus, address, identity, write
-        # Changed by single operations, which are atomic.
-        self._shared: dict[Path, SharedWorkspace] = {}
-        self._unshared: dict[str, Publication] = {}  # by id
-        self._withdraw_at = 0.0  # in monotonic seconds: not before, since the store has refused
+        self._wanted = wanted
         self._turn_lock = threading.Lock()  # one thread at a time sends and compares
-        self.wake = threading.Event()  # there may be something to send
         self._stop = threading.Event()
-        self._fault = ""  # why nothing is published now; "" if it is
         self._thread = threading.Thread(target=self._run, name="team", daemon=True)
 
     def start(self) -> None:
@@ -135,37 +133,15 @@ class Publisher:
         if self._thread.is_alive():
             self._thread.join(STOP_S)
 
-    @property
-    def error(self) -> str:
-        """Why something is not published now; "" if all is."""
-        return self._fault or next((one.error for one in self.shared if one.error), "")
-
-    @property
-    def shared(self) -> list[SharedWorkspace]:
-        """The open workspaces that are published."""
-        return list(self._shared.values())
-
-    @property
-    def unshared(self) -> list[Publication]:
-        """What the store has not forgotten yet."""
-        return list(self._unshared.values())
-
-    def attach(self, shared: SharedWorkspace) -> None:
-        """Publish an open workspace from now on."""
-        self._unshared.pop(shared.id, None)
-        self._shared[shared.root] = shared
-        self.wake.set()
-
-    def detach(self, root: Path) -> None:
-        """Send nothing of a workspace whose index is about to be closed."""
-        if shared := self._shared.pop(root, None):
-            shared.is_open = False
-
-    def withdraw(self, publication: Publication) -> None:
-        """Remove a workspace from the store."""
-        self.detach(Path(publication.root))
-        self._unshared[publication.id] = publication
-        self.wake.set()
+    def leaving(self) -> list[Publication]:
+        """Return what the store may still have of roots that are not shared, or of other folders there."""
+        wanted = self._wanted()
+        here = {one.root: one.id for one in list(self.shared.values())}
+        return [
+            one
+            for one in self._identity.published(self._address)
+            if Path(one.root) not in wanted or here.get(Path(one.root), one.id) != one.id
+        ]
 
     def compare(self, shared: SharedWorkspace, *, repair: bool) -> list[tuple[str, Kind]]:
         """Return the paths of which the store has something else than the outbox says.
@@ -174,14 +150,9 @@ class Publisher:
         """
         with self._turn():
             self._settle(shared)
-            found, unknown = self._differences(shared)
-            told = sorted(found.items())
-            for row in self._milvus.texts(sorted(unknown.values())[:BATCH_SOURCES], CALL_S):
-                told.append((row.parsed().source.path, "unknown"))
-            if repair:
-                self._repair(shared, found, unknown)
+            found = self._compared(shared, repair=repair)
         self.wake.set()
-        return told
+        return found
 
     # The thread
 
@@ -194,140 +165,110 @@ class Publisher:
             self.wake.clear()
             try:
                 with self._turn():
-                    self._forget_some()
-                    if is_idle and self._shared:
-                        self._milvus.listed_workspaces(CALL_S)  # so that `status` knows whether it answers
-                    is_busy = True in [self._publish_some(shared) for shared in self.shared]
-            except StoreError:
+                    if is_idle and self.shared:  # so that `status` knows whether it answers
+                        self._milvus.list_workspaces(CALL_S)
+                    is_busy = True in [self._publish_some(shared) for shared in list(self.shared.values())]
+                    for one in self.leaving():
+                        self._milvus.forget(one.id, CALL_S)
+                        self._identity.forget(one)
+            except Exception as error:  # also a full disk, of which the workspace itself tells, too
+                if self._stop.is_set():
+                    return
+                if not isinstance(error, MemdError):
+                    log.exception("publishing_failed")
+                    error = StoreError(f"publishing failed ({type(error).__name__}): memctl log")
+                elif not self.error:
+                    log.warning("publishing_failed", kind=type(error).__name__)
+                self.error = str(error)
                 failures += 1
                 # Not exactly, so that many daemons do not return at once.
                 pause_s = min(SHORTEST_PAUSE_S * 2**failures, LONGEST_PAUSE_S) * random.uniform(0.5, 1.0)  # noqa: S311 - no secret depends on it
-            except Exception as error:
-                if self._stop.is_set():
-                    return
-                self._fault = str(error)  # as a full disk, of which the workspace itself tells, too
-                if not isinstance(error, MemdError):
-                    log.exception("publishing_failed")
-                    self._fault = f"publishing failed ({type(error).__name__}): memctl log"
-                self._milvus.last_error = self._fault
-                pause_s = LONGEST_PAUSE_S
             else:
-                if self._fault:
+                if self.error:
                     log.info("store_back")
-                self._fault, failures, pause_s = "", 0, TURN_S
+                self.error, failures, pause_s = "", 0, TURN_S
                 is_idle = not is_busy and not self.wake.wait(PING_S)
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
-        """Hold the publisher; note a failure of the store."""
+        """Hold the publisher; after a failure of the store its copies are compared."""
         with self._turn_lock:
             try:
                 yield
-            except StoreError as error:
-                if not self._stop.is_set():
-                    if not self._fault:
-                        log.warning("store_away", kind=type(error).__name__)
-                    self._fault = str(error)
-                    self._milvus.note_failure(error)
-                    for shared in self.shared:
-                        shared.compared_at = None
+            except StoreRefusedError:
+                raise
+            except StoreError:
+                for shared in list(self.shared.values()):
+                    shared.compared_at = None
                 raise
 
-    def _forget_some(self) -> None:
-        """Remove from the store what is not shared any more."""
-        for known in self.unshared if time.monotonic() >= self._withdraw_at else ():
-            try:
-                if self._milvus.exists(CALL_S):
-                    for collection in (self._milvus.chunks, self._milvus.workspaces):
-                        self._milvus.delete(collection, f'ws == "{known.id}"', CALL_S)
-            except StoreRefusedError as error:
-                self._milvus.note_failure(error)
-                self._withdraw_at = time.monotonic() + LONGEST_PAUSE_S
-                continue
-            self._identity.forget(known)
-            self._unshared.pop(known.id, None)
-
     def _publish_some(self, shared: SharedWorkspace) -> bool:
-        """Bring one workspace a step further; return whether there may be more to do.
-
-        What the store refuses of one workspace holds no other one back.
-        """
-        if time.monotonic() < shared.retry_at:
-            return False
+        """Bring one workspace a step further; return whether there may be more to do."""
         try:
             self._settle(shared)
-            is_busy = self._send_some(shared)
-            if not is_busy:
-                self._count(shared)
+            if self._send_some(shared):
+                return True
+            self._count(shared)
         except IndexClosedError:
-            return False
-        except StoreRefusedError as error:
-            if not shared.error:
-                log.warning("workspace_refused_by_store")
-            shared.error = (
-                f"{shared.root} is not published: {error}. To give that up: "
-                f"memctl team unpublish {shlex.quote(str(shared.root))}"
-            )
-            self._milvus.note_failure(error)
-            shared.compared_at = None
-            shared.retry_at = time.monotonic() + LONGEST_PAUSE_S
-            return False
-        shared.error = ""
-        return is_busy
+            pass
+        return False
 
     def _settle(self, shared: SharedWorkspace) -> None:
         """Bring the terms of a workspace up to date, and compare the store's copy where that is due."""
-        self._expect_open(shared)
         snapshot, known, writer = shared.index.snapshot, shared.terms, shared.index.writer
-        model_id, columns = snapshot.model_id, snapshot.columns
+        model_id, chunks, milvus = snapshot.model_id, snapshot.columns.count, self._milvus
         is_due = shared.compared_at is None or time.monotonic() > shared.compared_at + DAILY_S
         has_model = known is not None and (known.model_id == model_id or bool(shared.other_model))
-        if not is_due and known is not None and has_model and known.are_of_size(columns.count):
+        if has_model and not is_due and known is not None and known.are_of_size(chunks):
             return
-        if not self._milvus.exists(CALL_S):
-            self._milvus.create(snapshot.rows.dim or NO_MODEL_DIMENSIONS, CALL_S)
+        if not milvus.exists(CALL_S):
+            milvus.create(snapshot.rows.dim or NO_MODEL_DIMENSIONS, CALL_S)
         # Only now, for a store that never took anything has nothing; and before anything is sent.
         self._identity.remember(shared.publication)
         if known is None:
-            stored = self._in_index(shared, lambda: writer.get(outbox.TERMS))
+            stored = self._in_index(
+                shared, lambda: [writer.get(key) for key in (outbox.TERMS, outbox.REPLACED)]
+            )
             with suppress(msgspec.MsgspecError, TypeError):
-                terms = msgspec.json.decode(stored, type=Terms)
+                shared.replaced = msgspec.json.decode(stored[1], type=dict[str, list[str]])
+            with suppress(msgspec.MsgspecError, TypeError):
+                terms = msgspec.json.decode(stored[0], type=Terms)
                 known = terms if (terms.id, terms.address) == (shared.id, self._address) else None
 
-        # All vectors are of one model. Of two that begin at once, the one with the lower id stays.
-        others = [one for one in self._milvus.listed_workspaces(CALL_S) if one.ws != shared.id]
-        rivals = {
-            one.model for one in others
-            if one.model not in {"", model_id} and (known is None or not known.model_id or one.ws < shared.id)
-        }  # fmt: skip
-        if model_id and snapshot.rows.dim != self._milvus.dimensions:
-            rivals.add(f"one with {self._milvus.dimensions} dimensions")
-        shared.other_model = min(rivals, default="")
-        chunks, length = columns.count, columns.total_length / max(columns.count, 1)
+        # All vectors are of one model: that of whoever published first. Of two that began at once, the one
+        # with the lower id stays.
+        models = {one.ws: one.model for one in milvus.list_workspaces(CALL_S) if one.model}
+        if models.get(shared.id) != model_id:
+            models.pop(shared.id, None)
+        first = models[min(models)] if models else model_id
+        if model_id and first == model_id and snapshot.rows.dim != milvus.dimensions:
+            first = f"one with {milvus.dimensions} dimensions"
+        shared.other_model = first if model_id and first != model_id else ""
+        length = snapshot.columns.total_length / max(chunks, 1)
         if known is not None and known.are_of_size(chunks):
             chunks, length = known.chunks, known.length
         agreed = "" if shared.other_model else model_id
         wanted = Terms(shared.id, self._address, shared.rules, agreed, chunks, length)
 
-        # Other terms: all is published again; what another index of the workspace has sent is compared.
-        if known != wanted:
+        # Other terms: all is published again, after the removal of what must not be there any more.
+        if shared.terms != wanted:
+            with shared.index.view_apart() as view:
+                sent = [path for [path] in view.reader.each(outbox.SENT)]
 
             def change() -> None:
                 if known is None:
                     writer.outbox.close()
                 writer.outbox.open(msgspec.json.encode(wanted).decode())
-                writer.outbox.note_all()
+                writer.outbox.note_all(again=known != wanted)
+                writer.outbox.note_gone(
+                    path for path in sent if shared.visibility.hides(path, is_private=False)
+                )
 
             self._in_index(shared, change)
-            shared.refused.clear()
-            shared.uncounted = None
-            with shared.index.view_apart() as view:
-                sent = [path for [path] in view.reader.each(outbox.SENT)]
-            if hidden := [path for path in sent if shared.visibility.hides(path, is_private=False)]:
-                self._in_index(shared, lambda: writer.outbox.note_differing((), hidden, 0))
+            shared.uncounted = math.inf
         shared.terms = wanted
         if is_due:
-            self._repair(shared, *self._differences(shared))
+            self._compared(shared, repair=True)
             shared.compared_at = time.monotonic()
 
     def _send_some(self, shared: SharedWorkspace) -> bool:
@@ -341,19 +282,13 @@ class Publisher:
         gone = [sent for sent in removed if sent in current]
         milvus.upsert(milvus.chunks, [row for rows in sources.values() for row in rows], CALL_S)
         if gone:
-            milvus.delete(
-                milvus.chunks, among("source", [number(shared.id, sent.path) for sent in gone]), CALL_S
-            )
+            milvus.delete(among("source", [number(shared.id, sent.path) for sent in gone]), CALL_S)
         for sent in sources:  # what is left of a longer state, or of one that a kill has left half written
-            where = f"source == {number(shared.id, sent.path)} and revision < {sent.revision}"
-            milvus.delete(milvus.chunks, where, CALL_S)
+            milvus.delete(f"source == {number(shared.id, sent.path)} and revision < {sent.revision}", CALL_S)
         # Before the index says so: nobody may read "all is sent" beside "never answered".
         self.acknowledged_at = time.time()
         self._in_index(shared, lambda: writer.outbox.acknowledge(list(sources), gone))
-        for sent in (*sources, *gone):
-            shared.refused.pop(sent.path, None)
-        if shared.uncounted is not None:
-            shared.uncounted += sum(map(len, sources.values())) + len(gone)
+        shared.uncounted += sum(map(len, sources.values())) + len(gone)
         return True
 
     def _batch(self, shared: SharedWorkspace) -> tuple[dict[SentSource, list[Row]], list[SentSource]]:
@@ -362,68 +297,61 @@ class Publisher:
         assert terms is not None
         batch: dict[SentSource, list[Row]] = {}
         removed: list[SentSource] = []
-        hidden: list[SentSource] = []  # named in agents_ignore, so the store is not even told the path
-        stale: set[str] = set()  # whose rows say otherwise what replaces them
+        unsent: list[SentSource] = []  # that must not be there: the store is not even told their paths
         size_bytes = 0
         with shared.index.view_apart() as whole:
             view = visible(whole, shared.visibility)
             snapshot = view.snapshot
-            due = {
-                SentSource(path, revision): was_sent
-                for path, revision, was_sent in view.reader.all(
-                    outbox.DUE, (BATCH_SOURCES + len(shared.refused),)
-                )
-                if shared.refused.get(path, (0,))[0] != revision
-            }
-            ids = view.reader.source_ids([one.path for one in due])
-            has_vectors = bool(terms.model_id) and terms.model_id == snapshot.model_id
-            for sent, was_sent in due.items():
-                source = snapshot.sources.get(ids.get(sent.path, 0))
-                if source is None:
-                    (removed if was_sent else hidden).append(sent)
-                    stale |= {path for path, by in shared.superseded.items() if sent.path in by}
-                    continue
-                holders = snapshot.superseded_by(source.id)
+            due = view.reader.all(outbox.DUE, (BATCH_SOURCES,))
+            ids = view.reader.source_ids([path for path, *_ in due])
+            for path, revision, was_sent in due:
+                sent, source, rows = SentSource(path, revision), snapshot.sources.get(ids.get(path, 0)), []
+                shared.refused.pop(path, None)
                 try:
-                    batch[sent] = chunk_rows(
-                        view, source, shared.id, sent.revision,
-                        average=terms.length, has_vectors=has_vectors, dimensions=self._milvus.dimensions,
-                        fades=shared.fading.why(source) is not None,
-                    )  # fmt: skip
+                    if source is not None:
+                        rows = chunk_rows(
+                            view, source, shared.id, revision,
+                            average=terms.length, has_vectors=terms.model_id == snapshot.model_id,
+                            dimensions=self._milvus.dimensions, fades=shared.fading.why(source) is not None,
+                        )  # fmt: skip
                 except StoreRefusedError as error:
-                    shared.refused[sent.path] = (sent.revision, str(error))
+                    shared.refused[path] = str(error)
                     log.warning("source_refused_by_store", refused=len(shared.refused))
-                    continue
-                shared.superseded[sent.path] = holders
-                olders = {older for newer, older in snapshot.supersession.edges if newer == source.id}
-                stale |= {
-                    path for older in olders
-                    if shared.superseded.get(path := snapshot.sources.path(older))
-                    != snapshot.superseded_by(older)
-                }  # fmt: skip
-                size_bytes += sum(2 * len(row["shown"]) + 8 * len(row["w"]) for row in batch[sent])
+                if rows:
+                    batch[sent] = rows
+                else:
+                    (removed if was_sent else unsent).append(sent)
+                size_bytes += sum(2 * len(row["shown"]) + 8 * len(row["w"]) for row in rows)
                 if size_bytes > BATCH_BYTES:
                     break
-        stale -= {sent.path for sent in batch}
-        if hidden or stale:
+            pairs = snapshot.supersession.edges
+            replaced = {
+                snapshot.sources.path(one): list(snapshot.superseded_by(one))
+                for one in {old for _, old in pairs}
+            }
+
+        # What is replaced says so in its rows: it is sent again where that has changed.
+        before = shared.replaced
+        if unsent or replaced != before:
 
             def change() -> None:
-                shared.index.writer.outbox.acknowledge((), hidden)
-                for path in stale:
-                    shared.index.writer.outbox.note(path)
+                box = shared.index.writer.outbox
+                box.acknowledge((), unsent)
+                for path in replaced.keys() | before.keys():
+                    if replaced.get(path) != before.get(path):
+                        box.note(path)
+                shared.index.writer.set(outbox.REPLACED, msgspec.json.encode(replaced).decode())
 
             self._in_index(shared, change)
+            shared.replaced = replaced
         return batch, removed
-
-    # The words of a workspace
 
     def _count(self, shared: SharedWorkspace) -> None:
         """Tell the store how many chunks have each word, if that has changed much."""
         terms, columns = shared.terms, shared.index.snapshot.columns
-        is_new = shared.uncounted is None or shared.uncounted > STALE_SHARE * columns.count
-        if terms is None or not is_new or time.monotonic() < shared.count_at:
-            return
         began = time.monotonic()
+        if terms is None or shared.uncounted <= STALE_SHARE * columns.count or began < shared.count_at:
+            return
         with shared.index.view_apart() as whole:
             view = visible(whole, shared.visibility)
             count = view.snapshot.columns.count
@@ -445,37 +373,39 @@ class Publisher:
         took_s = time.monotonic() - began
         shared.count_at = began + min(took_s / COUNTING_SHARE, LONGEST_COUNTING_PAUSE_S)
 
-    # Comparison
+    def _compared(self, shared: SharedWorkspace, *, repair: bool) -> list[tuple[str, Kind]]:
+        """Return how the store's copy differs, by path.
 
-    def _differences(self, shared: SharedWorkspace) -> tuple[dict[str, Kind], dict[int, int]]:
-        """Return path → how the store's copy differs, and source → a key of what is unknown at home."""
+        With *repair* these are noted to be sent again, and what is unknown at home is deleted.
+        """
         listed: dict[int, Counter[int]] = {}  # source → revision → chunks
-        keys: dict[int, int] = {}
+        unknown: dict[int, int] = {}
         for row in self._milvus.listing(shared.id, CALL_S):
             listed.setdefault(row.source, Counter())[row.revision] += 1
-            keys[row.source] = row.key
-        highest = max((revision for has in listed.values() for revision in has), default=0)
-        self._in_index(shared, lambda: shared.index.writer.outbox.note_differing((), (), highest))
-        found: dict[str, Kind] = {}
+            unknown[row.source] = row.key
+        found: list[tuple[str, Kind]] = []
         with shared.index.view_apart() as view:
             for path, revision, due, chunks in view.reader.each(outbox.ROWS):
-                source = number(shared.id, path)
-                keys.pop(source, None)
-                has = listed.get(source)
-                if due == outbox.KEPT and chunks and has != {revision: chunks}:
-                    found[path] = "other" if has else "missing"
-        return found, keys
+                has = listed.get(number(shared.id, path))
+                unknown.pop(number(shared.id, path), None)
+                if due == outbox.KEPT and has != {revision: chunks}:
+                    found.append((path, "other" if has else "missing"))
+        box, highest = shared.index.writer.outbox, max((max(has) for has in listed.values()), default=0)
 
-    def _repair(self, shared: SharedWorkspace, found: dict[str, Kind], unknown: Iterable[int]) -> None:
-        numbers = list(unknown)
-        for start in range(0, len(numbers), BATCH_SOURCES):
-            where = among("source", numbers[start : start + BATCH_SOURCES])
-            self._milvus.delete(self._milvus.chunks, f'ws == "{shared.id}" and {where}', CALL_S)
-        if found:
-            self._in_index(shared, lambda: shared.index.writer.outbox.note_differing(list(found), (), 0))
-            log.info("published_again", sources=len(found))
+        def change() -> None:
+            box.count_from(highest)
+            for path, _ in found if repair else ():
+                box.note(path)
 
-    # The index
+        self._in_index(shared, change)
+        for start in range(0, len(unknown), BATCH_SOURCES):
+            some = dict(list(unknown.items())[start : start + BATCH_SOURCES])
+            found += [
+                (one.shown.source.path, "unknown") for one in self._milvus.texts([*some.values()], CALL_S)
+            ]
+            if repair:
+                self._milvus.delete(f'ws == "{shared.id}" and {among("source", some)}', CALL_S)
+        return sorted(found)
 
     def _in_index(self, shared: SharedWorkspace, work: Callable[[], T]) -> T:
         """Run *work* in one transaction of the index. Raises IndexClosedError if it is being closed."""
@@ -489,7 +419,7 @@ class Publisher:
         return result
 
     def _expect_open(self, shared: SharedWorkspace) -> None:
-        if not shared.is_open or self._stop.is_set():
+        if self.shared.get(shared.root) is not shared or self._stop.is_set():
             raise IndexClosedError(f"the workspace {shared.root} is being reopened: ask again")
 
 

@@ -15,7 +15,7 @@ here: whatever does not fit is a StoreError. Pure.
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date
@@ -40,7 +40,6 @@ from memd.text import caseless, normalized, paired
 
 MAX_ROW_BYTES: Final = 65_000  # of what an answer shows of a chunk; a VARCHAR of Milvus has 65,535
 MAX_MARKS: Final = 1_024  # of a source, for filters
-MAX_WORKSPACES: Final = 10_000  # of a team; arbitrary
 # Revisions begin with the time in microseconds; one of the year 2200 is a lie that would outgrow an integer.
 MAX_REVISION: Final = 230 * 365 * 24 * 3600 * 1_000_000
 MAX_COUNT: Final = 1 << 40  # of chunks or lines; arbitrary, far beyond any team
@@ -93,18 +92,17 @@ class Whole(Struct, frozen=True):
     key: Number
     ws: Name
     source: Number
-    shown: Annotated[str, Meta(min_length=2, max_length=MAX_ROW_BYTES)]
+    shown: Shown  # with the numbers of the row
 
-    def parsed(self) -> Shown:
-        """Return what an answer shows, under the numbers of the row. Raises StoreError."""
-        found = checked(lambda: msgspec.json.decode(self.shown, type=Shown))
-        source, chunk = found.source, found.chunk
+    def __post_init__(self) -> None:
+        """Refuse a row that contradicts itself."""
+        source, chunk = self.shown.source, self.shown.chunk
         has_lines = 0 <= chunk.start_line <= chunk.end_line < MAX_COUNT and 0 <= chunk.start_byte < MAX_COUNT
         is_of_source = source.path and number(self.ws, source.path) == self.source
         if not (has_lines and is_of_source and chunk.text.strip()):
-            raise StoreError("the team's store answered with a row that contradicts itself")
+            raise ValueError("a row that contradicts itself")
         source, chunk = replace(source, id=self.source), chunk._replace(id=self.key, source=self.source)
-        return structs.replace(found, source=source, chunk=chunk)
+        structs.force_setattr(self, "shown", structs.replace(self.shown, source=source, chunk=chunk))
 
 
 class WorkspaceRow(Struct, frozen=True):
@@ -122,14 +120,30 @@ def checked(work: Callable[[], T]) -> T:
     """Run *work* on what a store has sent. Raises StoreError: something in it does not fit."""
     try:
         return work()
-    except (msgspec.MsgspecError, ValueError, TypeError, KeyError, OverflowError, AttributeError) as error:
+    except (
+        msgspec.MsgspecError,
+        ValueError,
+        TypeError,
+        LookupError,
+        ArithmeticError,
+        AttributeError,
+    ) as error:
         reason = " ".join(str(error).split())[:120]
         raise StoreError(f"the team's store answered with what memd never wrote: {reason}") from error
 
 
-def as_struct(raw: object, of: type[S]) -> S:
+def as_struct(raw: Mapping[str, Any], of: type[S]) -> S:
     """Return a row as a record. Raises StoreError: a value does not fit."""
-    return checked(lambda: msgspec.convert(raw, of))
+
+    def read() -> S:
+        row = dict(raw)
+        if "shown" in row:
+            if len(row["shown"]) > MAX_ROW_BYTES:
+                raise ValueError("a text that is too long")
+            row["shown"] = msgspec.json.decode(row["shown"], type=Shown)
+        return msgspec.convert(row, of)
+
+    return checked(read)
 
 
 def number(*parts: str | int) -> int:

@@ -43,7 +43,7 @@ from memd.search.spelling import corrected, spelling
 from memd.search.word_forms import with_forms
 from memd.team.filters import expression, passes
 from memd.team.milvus import Milvus
-from memd.team.rows import HitRow, Shown, WorkspaceRow, as_struct, dimension, number
+from memd.team.rows import HitRow, Shown, WorkspaceRow, dimension, number
 from memd.text import is_spaceless, prepare
 
 CALL_S = 2.0  # of each call of a search
@@ -238,25 +238,24 @@ def _scored(
 
     The scores of all are exact: a missing score is not that of the end of a list.
     """
-    where, fields = expression(prepared.query), HitRow.__struct_fields__
+    where = expression(prepared.query)
     has_words = prepared.mode != "vector" or not vectors
     has_vector = " and ".join(filter(None, ["has_u == true", where]))
-    lists = milvus.search(milvus.chunks, vectors, CALL_S, limit=LIST, where=has_vector, fields=fields)
+    lists = milvus.search(milvus.chunks, vectors, CALL_S, limit=LIST, where=has_vector, of=HitRow)
     asked: dict[int, float] = {}
     for term in sorted(terms, key=lambda term: term.weight):  # of a word and its forms the larger counts
         asked |= dict.fromkeys(_dimensions(term) if term.weight > 0 else (), term.weight)
     if asked and has_words:
-        lists += milvus.search(milvus.chunks, [asked], CALL_S, limit=LIST, where=where, fields=fields)
+        lists += milvus.search(milvus.chunks, [asked], CALL_S, limit=LIST, where=where, of=HitRow)
     rows: dict[int, HitRow] = {}
     for hits in lists:  # at most some of each source
         of_source: Counter[int] = Counter()
         few: dict[int, HitRow] = {}
         for hit in hits:
-            row = as_struct(hit.row, HitRow)
-            of_source[row.source] += 1
-            is_one_of_few = of_source[row.source] <= max(OF_SOURCE, prepared.per_source)
+            of_source[hit.row.source] += 1
+            is_one_of_few = of_source[hit.row.source] <= max(OF_SOURCE, prepared.per_source)
             if hit.score > 0 and is_one_of_few and len(few) < POOL:
-                few[hit.key] = row
+                few[hit.key] = hit.row
         rows |= few
     if not rows:
         return [], {}
@@ -335,9 +334,9 @@ def _read(  # noqa: PLR0917 - called once
     while left and len(here) < max(TEXTS, 2 * prepared.limit) and not prepared.expired():
         some, left = left[:TEXTS], left[TEXTS:]
         for whole in milvus.texts(some, CALL_S):
-            shown, home = whole.parsed(), workspaces.get(whole.ws)
-            if home and passes(prepared.query, shown, view.reader.indexed_terms):
-                here[whole.key] = _Read(shown, home)
+            home = workspaces.get(whole.ws)
+            if home and passes(prepared.query, whole.shown, view.reader.indexed_terms):
+                here[whole.key] = _Read(whole.shown, home)
     return here
 
 

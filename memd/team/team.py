@@ -6,13 +6,13 @@ shared; nothing in a workspace does, since it may come with a git clone.
 
 import asyncio
 import json
+import math
 import time
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from memd.team.search import TeamAnswer
 
 log = structlog.get_logger()
-T = TypeVar("T")
 
 PROBE_S = 1.5  # for a call that looks whether the store answers
 STORED_POLL_S = 0.02  # between two looks at an outbox while a request waits
@@ -49,17 +48,19 @@ CHANGES = frozenset({"indexed", "removed", "embedded"})  # events after which th
 class Team:
     """The connection of one daemon with its team's store."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0917 - called once
         self,
         config: TeamConfig,
         config_dir: Path,
         write: Callable[..., Coroutine[Any, Any, Any]],
         in_folder: Callable[..., Coroutine[Any, Any, Any]],
         feed: EventBus,
+        roots: Callable[[], Collection[Path] | None],
     ) -> None:
         """Read what is known, in any thread, and connect nothing yet.
 
-        *write* and *in_folder* run work in the writing thread, and in that of a workspace's disk.
+        *write* and *in_folder* run work in the writing thread, and in that of a workspace's disk. *roots*
+        returns those of all workspaces; None: unknown.
 
         Raises:
             ConfigError: the token's file cannot be used.
@@ -67,44 +68,47 @@ class Team:
         self.config = config
         self.shared_roots = frozenset(Path(root).expanduser() for root in config.share)
         self.refused: dict[Path, str] = {}  # roots that are shared, but not published, and why
-        self.listed: tuple[WorkspaceRow, ...] = ()  # what the store has, as it was last read
         self.address = f"{config.uri} {config.database} {config.collection}"
         self.identity = Identity(config_dir, config.name)
         self.milvus = Milvus(config)
-        self._write, self._in_folder, self._feed = write, in_folder, feed
-        self.confirmed: set[Path] = set()  # roots that the user has just published, whatever folder is there
-        self._listed_at = -WORKSPACES_S
-        self._closed_until = 0.0  # in monotonic seconds: a store that failed is left alone; 0: it answered
+        self._write, self._in_folder, self._feed, self._roots = write, in_folder, feed, roots
         self._beside = ThreadPoolExecutor(HOPS, thread_name_prefix="memd-team")
 
-    def start(self, roots: Iterable[Path] | None) -> None:
-        """Begin to publish; withdraw what was published of workspaces that are not shared any more.
-
-        *roots*: of all workspaces; None: unknown.
-        """
+    def start(self) -> None:
+        """Begin to publish, and to remove what was published of workspaces that are not shared any more."""
         loop = asyncio.get_running_loop()
 
         def write(work: Callable[[], Any]) -> Any:
             return asyncio.run_coroutine_threadsafe(self._write(work), loop).result()
 
+        def wanted() -> Collection[Path]:
+            roots = self._roots()
+            return self.shared_roots if roots is None else self.shared_roots.intersection(roots)
+
         def note(event: Event) -> None:
             if event["event"] in CHANGES:
                 self.publisher.wake.set()
 
-        self.publisher = Publisher(self.milvus, self.address, self.identity, write)
+        self.publisher = Publisher(self.milvus, self.address, self.identity, write, wanted)
         self._unlisten = self._feed.listen(note)
-        known = {str(root) for root in self.shared_roots & set(self.shared_roots if roots is None else roots)}
-        for publication in self.identity.published(self.address):
-            if publication.root not in known:
-                self.publisher.withdraw(publication)
         self.publisher.start()
 
     async def note_opened(
-        self, root: Path, index: Index, visibility: Visibility, rules: Sequence[str], fading: Diaries
+        self,
+        root: Path,
+        index: Index,
+        visibility: Visibility,
+        rules: Sequence[str],
+        fading: Diaries,
+        *,
+        confirmed: bool = False,
     ) -> None:
-        """Publish a workspace, if it is shared; it was opened. *rules*: the patterns of *visibility*."""
+        """Publish a workspace, if it is shared; it was opened.
+
+        *rules*: the patterns of *visibility*; *confirmed*: the user has just asked for it.
+        """
         if root in self.shared_roots:
-            known = partial(self.identity.publication, confirmed=root in self.confirmed)
+            known = partial(self.identity.publication, confirmed=confirmed)
             try:
                 publication = await self._in_folder(root, known, root, self.address)
             except (ConfigError, StorageError) as error:
@@ -114,7 +118,9 @@ class Team:
             self.refused.pop(root, None)
             # Another release may recognize more secrets.
             known_by = json.dumps([__version__, *rules, fading.folder, *fading.patterns])
-            self.publisher.attach(SharedWorkspace(root, publication, index, visibility, fading, known_by))
+            shared = SharedWorkspace(root, publication, index, visibility, fading, known_by)
+            self.publisher.shared[root] = shared
+            self.publisher.wake.set()
         elif index.writer.outbox.is_open:
 
             def close() -> None:
@@ -123,36 +129,35 @@ class Team:
 
             await self._write(close)
 
+    def note_closed(self, root: Path) -> None:
+        """Send nothing of a workspace whose index is about to be closed, or that is no workspace any more."""
+        self.publisher.shared.pop(root, None)
+        self.publisher.wake.set()
+
     def left(self) -> list[WorkspaceRow]:
         """Return what the store has of this owner and machine that is not known here any more."""
         known = {one.id for one in self.identity.published(self.address)}
-        known |= {one.id for one in self.publisher.shared}
+        known |= {one.id for one in self.publisher.shared.values()}
         me = self.identity.owner, self.identity.machine
-        return [one for one in self.listed if (one.owner, one.machine) == me and one.ws not in known]
+        return [one for one in self.milvus.listed if (one.owner, one.machine) == me and one.ws not in known]
 
-    def publications(self, root: Path) -> list[Publication]:
-        """Return what the store may have of a root, or of a name that `left` has."""
-        known = [one for one in self.identity.published(self.address) if one.root == str(root)]
-        return known or [
-            Publication(one.ws, self.address, str(root), "")
-            for one in self.left()
-            if root.name in {one.ws, one.name}
-        ]
-
-    def withdraw(self, root: Path) -> None:
-        """Remove from the store what it has of a root, or of a name that `left` has."""
-        for publication in self.publications(root):
-            self.publisher.withdraw(publication)
-            self.listed = tuple(one for one in self.listed if one.ws != publication.id)
+    def claim(self, root: Path) -> bool:
+        """Return whether the store may have a root, or a name of `left`, which is remembered for removal."""
+        known = {Path(one.root) for one in self.identity.published(self.address)}
+        if root in known | self.shared_roots:
+            return True
+        found = [one for one in self.left() if root.name in {one.ws, one.name}]
+        for one in found:
+            self.identity.remember(Publication(one.ws, self.address, str(root), ""))
+        return bool(found)
 
     def shared(self, root: Path) -> SharedWorkspace:
         """Return a workspace that is published. Raises StoreError: it is not, or it is not open."""
-        found = next((one for one in self.publisher.shared if one.root == root), None)
-        if found is None:
-            raise StoreError(
-                self.refused.get(root) or f"{root} is not published, or not open: memctl team status"
-            )
-        return found
+        if found := self.publisher.shared.get(root):
+            return found
+        raise StoreError(
+            self.refused.get(root) or f"{root} is not published, or not open: memctl team status"
+        )
 
     async def settled(self, root: Path, timeout_s: float, *, is_shared: bool) -> bool:
         """Wait until the store has all of a workspace, or else nothing; return whether that is so."""
@@ -160,11 +165,11 @@ class Team:
         while True:
             if is_shared:
                 shared = self.shared(root)
-                waits = (await self.counts(shared))[1] - len(shared.refused)
-                is_done = shared.compared_at is not None and waits <= 0 and shared.uncounted is not None
-                if shared.error or is_done:
-                    return not shared.error
-            elif str(root) not in [one.root for one in self.publisher.unshared]:
+                is_counted = shared.compared_at is not None and shared.uncounted < math.inf
+                is_done = is_counted and not (await self.counts(shared))[1]
+            else:
+                is_done = str(root) not in [one.root for one in self.publisher.leaving()]
+            if is_done:
                 return True
             took_s = time.monotonic() - began
             if took_s > timeout_s or (self.publisher.error and took_s > PROBE_S):
@@ -197,16 +202,15 @@ class Team:
         """
         from memd.team.search import search  # noqa: PLC0415 - needs numpy
 
-        now = time.monotonic()
-        if now < self._closed_until:
-            raise StoreError("the team's store did not answer a moment ago: ask again in some seconds")
-        if self._closed_until:  # one search tries; those beside it do not wait for the same failure
-            self._closed_until = now + RETRY_S
-        with self._noted():
-            if now - self._listed_at > WORKSPACES_S:
-                self._list()
-            workspaces = {one.ws: one for one in self.listed}
-            return search(self.milvus, workspaces, view, plain, embed, tokenizer, self._beside, known)
+        milvus, now = self.milvus, time.monotonic()
+        if milvus.is_reachable is False:
+            if now < milvus.failed_at + RETRY_S:
+                raise StoreError("the team's store did not answer a moment ago: ask again in some seconds")
+            milvus.failed_at = now  # one search tries; those beside it do not wait for the same failure
+        if not milvus.listed or now > milvus.listed_at + WORKSPACES_S:
+            milvus.list_workspaces(PROBE_S)
+        workspaces = {one.ws: one for one in milvus.listed}
+        return search(milvus, workspaces, view, plain, embed, tokenizer, self._beside, known)
 
     def probe(self) -> float:
         """Ask the store who publishes; return how many milliseconds it took. For any thread.
@@ -215,8 +219,7 @@ class Team:
             StoreError: it did not answer, or lied.
         """
         began = time.perf_counter()
-        with self._noted():
-            self._list()
+        self.milvus.list_workspaces(PROBE_S)
         return (time.perf_counter() - began) * 1000
 
     async def close(self) -> None:
@@ -225,18 +228,3 @@ class Team:
         self._beside.shutdown(wait=False, cancel_futures=True)
         await asyncio.to_thread(self.publisher.close)
         await asyncio.to_thread(self.milvus.close)
-
-    def _list(self) -> None:
-        self.listed = tuple(self.milvus.listed_workspaces(PROBE_S))
-        self._listed_at = time.monotonic() if self.listed else -WORKSPACES_S
-
-    @contextmanager
-    def _noted(self) -> Iterator[None]:
-        """Leave the store alone for a while if the calls of the block fail."""
-        try:
-            yield
-        except StoreError as error:
-            self.milvus.note_failure(error)
-            self._closed_until = time.monotonic() + RETRY_S
-            raise
-        self._closed_until = 0.0

@@ -189,17 +189,17 @@ class Workspaces:
                     return
                 from memd.team.team import Team  # noqa: PLC0415 - not without a team
 
-                team = await self.apart(
-                    Team, config, self.user_config_path.parent, self.write, self.folders.run, self.feed
-                )
+                # A registry that was damaged may lack a workspace, which is no word of its owner.
+                roots = lambda: None if self.trouble else self._roots  # noqa: E731
+                folder = self.user_config_path.parent
+                team = await self.apart(Team, config, folder, self.write, self.folders.run, self.feed, roots)
             except ConfigError as error:
                 log.warning("team_not_configured")
                 self.team_fault = error
                 await self._leave_team()
                 return
             self.team = team
-            # A registry that was damaged may lack a workspace, which is no word of its owner.
-            team.start(None if self.trouble else self._roots)
+            team.start()
             for root in list(self._opened):
                 await self.within(OPENING_PATIENCE_S, self._rejoin_team(root))  # its disk may hang
 
@@ -213,7 +213,7 @@ class Workspaces:
             if root in self._opened:
                 await self._join_team(self._opened[root])
 
-    async def _join_team(self, opened: OpenWorkspace) -> None:
+    async def _join_team(self, opened: OpenWorkspace, *, confirmed: bool = False) -> None:
         if self.team is not None:
             await self.team.note_opened(
                 opened.workspace.root,
@@ -221,6 +221,7 @@ class Workspaces:
                 opened.visible_to_agents,
                 opened.config.agents_ignore,
                 opened.diaries,
+                confirmed=confirmed,
             )
 
     async def share(self, root: Path, *, is_shared: bool) -> None:
@@ -230,9 +231,8 @@ class Workspaces:
             lambda: write_shared(self.user_config_path, str(root), is_shared=is_shared),
         )
         await self.follow_team()
-        if is_shared and self.team is not None and root in self._opened:
-            self.team.confirmed.add(root)  # also where another folder was published from there
-            await self._join_team(self._opened[root])
+        if is_shared and root in self._opened:  # also where another folder was published from there
+            await self._join_team(self._opened[root], confirmed=True)
 
     async def _open_all(self) -> None:
         for root in list(self._roots):
@@ -372,13 +372,13 @@ class Workspaces:
         async with self._changing[root]:
             if root not in self._roots:  # another request was faster
                 raise WorkspaceError(f"{root} is not registered any more")
-            if self.team is not None:
-                self.team.withdraw(root)
             await self._close(root)
             async with self._registering:
                 others = [other for other in self._roots if other != root]
                 await self.write(self._registry.write, others)
                 self._set_roots(others)
+            if self.team is not None:  # what the store has of it is removed
+                self.team.note_closed(root)
             self._faults.pop(root, None)
             index_dir = self.place(root).index_dir
             await self.write(delete_index, index_dir)
@@ -524,7 +524,7 @@ class Workspaces:
         if opened is None:
             return
         if self.team is not None:
-            self.team.publisher.detach(root)
+            self.team.note_closed(root)
         await opened.sync.stop()
         await self.write(opened.index.close)
         await give_back(self._providers, opened.embedding)

@@ -98,7 +98,9 @@ def test_what_replaces_a_note_is_told_of_the_note_that_was_sent_before(member):
     until(lambda: ada.found(root, "when the sluice opens at dawn") == ["new.md", "old.md"])
     found = ada.daemon.call("search", workspace=str(root), query="sluice opens at dawn", scope="team")
     assert found["hits"][1]["superseded_by"] == ["new.md"]
+    ada.daemon.stop()
     (root / "new.md").unlink()
+    ada.daemon.start()
 
     def replaced():
         found = ada.daemon.call("search", workspace=str(root), query="sluice opens at dawn", scope="team")
@@ -106,6 +108,22 @@ def test_what_replaces_a_note_is_told_of_the_note_that_was_sent_before(member):
 
     until(lambda: replaced() == [("old.md", [])])
     assert ada.daemon.call("team.check")["differences"] == []
+
+
+def test_what_cannot_be_sent_any_more_leaves_the_store_and_is_told(member):
+    ada = member()
+    root = ada.folder("marsh", {"bittern.md": MARSH, "pond.md": POND})
+    assert ada.publish(root)["done"]
+    front = "".join(f"k{number}: n{chr(34) * 198}\n" for number in range(190))
+    ada.save(root, "pond.md", f"---\n{front}---\n{POND}")
+    until(lambda: ada.found(root, "kingfisher") == [])
+    for _ in range(2):
+        until(lambda: [one["stage"] for one in ada.status()["workspaces"]] == ["published"])
+        [state] = ada.status()["workspaces"]
+        assert (state["sources"], state["waiting"]) == (1, 0)
+        assert "and Milvus at most" in state["refused"][0]
+        ada.daemon.stop()
+        ada.daemon.start()
 
 
 def test_words_in_a_row_come_first(member):
@@ -171,7 +189,7 @@ def told(lie):
     open("/proc/self/clear_refs", "w").write("5")  # the highest is what is used now
     before, said = highest_mb(), []
     for call in (
-        lambda: milvus.listed_workspaces(20.0),
+        lambda: milvus.list_workspaces(20.0),
         lambda: milvus.search(milvus.chunks, [[0.0] * 4], 20.0, limit=9),
         lambda: milvus.search(milvus.workspaces, [{1: 1.0}], 20.0, limit=1000),
         lambda: milvus.texts([1], 20.0),

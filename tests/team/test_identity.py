@@ -42,7 +42,10 @@ def test_another_folder_at_the_place_is_published_only_when_it_is_asked_for(tmp_
     (tmp_path / "a").rename(tmp_path / "b")
     with pytest.raises(ConfigError, match="another folder than the one that was published"):
         shared(owner, tmp_path / "a")
-    assert shared(owner, tmp_path / "a", confirmed=True).id != first.id
+    second = shared(owner, tmp_path / "a", confirmed=True)
+    assert second.id != first.id
+    owner.remember(second)
+    assert shared(Identity(tmp_path), tmp_path / "a") == second
 
 
 def test_a_store_that_was_named_before_is_told(tmp_path):

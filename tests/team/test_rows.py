@@ -98,7 +98,7 @@ def test_a_source_becomes_rows(notes):
     front = "---\ntags: [Birds/Water, marsh]\nstatus: Draft\nvalid_until: 2026-07-01\n---\n"
     notes.save({"of/birds/2026-05-01 heron.md": f"{front}# Heron\n\nIt nests.\n"})
     [row] = published(notes)["of/birds/2026-05-01 heron.md"]
-    shown = as_struct(row, Whole).parsed()
+    shown = as_struct(row, Whole).shown
     source = shown.source
     assert (source.path, source.title, shown.chunk.text) == (
         "of/birds/2026-05-01 heron.md",
@@ -116,7 +116,7 @@ def test_a_source_becomes_rows(notes):
     assert row["marks"] == list(marks(source.path, source.tags, shown.fields))
     notes.save({"new.md": "---\nsupersedes: of/birds/2026-05-01 heron.md\n---\nIt does not.\n"})
     [row] = published(notes)["of/birds/2026-05-01 heron.md"]
-    assert (row["expires"], as_struct(row, Whole).parsed().superseded_by) == (0, ("new.md",))
+    assert (row["expires"], as_struct(row, Whole).shown.superseded_by) == (0, ("new.md",))
 
 
 def test_a_secret_is_in_no_row(notes):
@@ -189,7 +189,7 @@ def test_filters_leave_what_they_leave_at_home(indexed_once, typed):
         found, inside = set(), set()
         for path, some in published(notes).items():
             for row in some:
-                if passes(query, as_struct(row, Whole).parsed(), view.reader.indexed_terms):
+                if passes(query, as_struct(row, Whole).shown, view.reader.indexed_terms):
                     found.add(path)
                 if is_met(where, row):
                     inside.add(path)
@@ -212,7 +212,7 @@ def test_phrases_and_exclusions_are_tested_on_a_chunk(notes, typed, is_there):
     notes.save({"a.md": "The heron nests. 日本語版"})
     [row] = published(notes)["a.md"]
     with notes.index.view() as view:
-        assert passes(parse(typed), as_struct(row, Whole).parsed(), view.reader.indexed_terms) == is_there
+        assert passes(parse(typed), as_struct(row, Whole).shown, view.reader.indexed_terms) == is_there
 
 
 # What a store may send
@@ -243,9 +243,9 @@ def of_chunk(place, value):
      {"shown": json.dumps([SOURCE, [["a"]], [], CHUNK])}, {"shown": "[" * 60_000}, {"shown": b"\xff"}],
 )  # fmt: skip
 def test_a_wrong_row_is_a_store_error(changed):
-    assert as_struct(GOOD, Whole).parsed().source.path == "a.md"
+    assert as_struct(GOOD, Whole).shown.source.path == "a.md"
     with pytest.raises(StoreError):
-        as_struct({**GOOD, **changed}, Whole).parsed()
+        as_struct({**GOOD, **changed}, Whole)
 
 
 @pytest.mark.parametrize(
