@@ -6,24 +6,21 @@ Options may be anywhere among the words; after "--" everything is a word.
 
 import argparse
 import math
-import os
 import re
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from memctl import exits
 from memctl.commands import COMMANDS, EVERYDAY
 from memctl.filter_keys import OPTIONS, REPEATABLE
-from memctl.text import any_text
+from memctl.text import DEFAULT_COLUMNS, any_text, columns
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 _SECONDS = re.compile(r"\d+(?:\.\d+)?")
 MAX_SECONDS = 86_400.0  # arbitrary: a day
-DEFAULT_COLUMNS = 80  # without a terminal
 
 _EXAMPLES = """\
 examples:
@@ -143,20 +140,10 @@ def _close(word: str, parser: argparse.ArgumentParser) -> list[str]:
 
 
 class _Page(argparse.RawDescriptionHelpFormatter):
-    """A help page that finds its width without shutil.
-
-    argparse creates a formatter for every added option. Its default gets the width from shutil, which imports
-    three compressors, a twentieth of a start.
-    """
+    """A help page that finds its width without shutil, for every added option."""
 
     def __init__(self, prog: str) -> None:
-        columns = 0
-        with suppress(ValueError):
-            columns = max(0, int(os.environ.get("COLUMNS", "")))
-        if not columns and sys.__stdout__:
-            with suppress(OSError, ValueError):  # no terminal, or it was closed
-                columns = os.get_terminal_size(sys.__stdout__.fileno()).columns
-        super().__init__(prog, width=(columns or DEFAULT_COLUMNS) - 2)
+        super().__init__(prog, width=columns() - 2)
 
 
 def workspace_option(parser: argparse._ActionsContainer) -> None:

@@ -70,6 +70,13 @@ def test_colours_can_be_refused(answers, seen, environment):
         assert "\x1b" not in seen(*argv, **environment)[1]
 
 
+def test_a_page_is_as_wide_as_columns_says(answers, seen):
+    answers["search"] = lambda _: found(hit(snippet="a heron at the weir " * 9))
+    for columns in (40, 120):
+        drawn = seen("search", "brca1", COLUMNS=str(columns), NO_COLOR="1", MEMCTL_HYPERLINK_FORMAT="none")[1]
+        assert columns - 20 < max(map(len, drawn.splitlines())) <= columns
+
+
 def test_color_always_wins_over_no_color(answers, seen):
     """What was typed is stronger than the environment."""
     answers["search"] = lambda _: found(hit())
