@@ -59,25 +59,16 @@ def test_a_search_waits_for_a_model_that_loads(loading, server):
     assert all(answer["timings_ms"]["wait"] > 100 for answer in answers)
 
 
-def test_who_does_not_want_to_wait_gets_what_there_is(loading):
-    daemon, root = loading
-    answer = daemon.call("search", workspace=str(root), query="heron", wait=False)
-    assert (answer["mode"], answer["degraded"]) == ("keyword", ["model-loading"])
-    assert answer["timings_ms"]["wait"] < 1000
-
-
-def test_a_model_that_does_not_come_keeps_nobody_for_long(loading):
+def test_while_a_model_does_not_come_there_is_what_words_find(loading):
+    """Nobody waits for long. Without hits the exit code is 10, in every form; by words alone it is 1."""
     daemon, root = loading
     began = time.monotonic()
-    answer = daemon.call("search", workspace=str(root), query="heron", sync=True)
+    for more in ({"sync": True}, {"wait": False}):
+        answer = daemon.call("search", workspace=str(root), query="heron", **more)
+        assert [hit["path"] for hit in answer["hits"]] == ["heron.md"]
+        assert (answer["mode"], answer["degraded"]) == ("keyword", ["model-loading"])
+    assert answer["timings_ms"]["wait"] < 1000
     assert time.monotonic() - began < LATE_S
-    assert [hit["path"] for hit in answer["hits"]] == ["heron.md"]
-    assert answer["degraded"] == ["model-loading"]
-
-
-def test_a_degraded_answer_without_hits_is_no_answer_of_none(loading):
-    """Exit code 10, in every form; of a query by words alone it is 1, as these are all there."""
-    daemon, root = loading
     for form in ("--json", "--files", "--color=never"):
         done = daemon.memctl("search", "--no-wait", form, "grebe", cwd=root)
         assert done.returncode == exits.INCOMPLETE

@@ -58,17 +58,6 @@ def test_each_way_in_takes_a_condition(birds):
     assert "its front matter does not meet 'status=published'" in why["text"]
 
 
-def test_an_option_takes_a_condition(birds):
-    daemon, root = birds
-    done = daemon.memctl(
-        "search", "--files", "--field", "priority>=2", "--field", "!private", "heron", cwd=root
-    )
-    assert done.stdout.split() == ["heron.md"]
-    assert daemon.memctl("search", "--files", "--field", "status=draft", cwd=root).stdout.split() == [
-        "owl.md"
-    ]
-
-
 def test_a_wrong_condition_is_refused_with_an_example(birds):
     daemon, root = birds
     with pytest.raises(RpcError, match=r"\$\.field: 'priority>=high': >= compares numbers and days") as error:

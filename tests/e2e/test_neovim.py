@@ -53,18 +53,6 @@ def keyword_only(sample, tmp_path):
         daemon.call("workspace.remove", path=root)
 
 
-def test_the_line_of_the_readme_gives_hits(nvim):
-    """Functions sockconnect and rpcrequest are all it takes; getcwd() names the workspace."""
-    out = nvim("""
-        local params = {query = 'breast cancer gene', workspace = vim.fn.getcwd()}
-        out.answer = request('search', params)
-    """)
-    ok, answer = out["answer"]
-    assert ok, answer
-    assert answer["mode"] == "hybrid"
-    assert "BRCA1 mutation analysis" in answer["hits"][0]["snippet"]
-
-
 def test_an_errors_text_reaches_the_user(nvim):
     out = nvim("""
         out.parameter = request('search', {query = 'x', workspace = workspace, limit = 'ten'})

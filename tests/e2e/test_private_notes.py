@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from agent_session import in_a_session
 from daemon_process import until
 from every_call import NAMES
 
@@ -31,18 +30,6 @@ def kept(daemon, tmp_path):
     (root / NAMES[2]).write_text(OPEN)
     (root / "memory" / "config.toml").write_text('agents_ignore = ["diary/"]\n')
     return daemon, daemon.add(root)
-
-
-def test_recall_and_the_tools_are_an_agents_whoever_asks(kept):
-    """`recall` is text for a prompt: it has no private note; what a person searches and reads has all."""
-    daemon, root = kept
-    recalled = daemon.call("recall", workspace=root, query="same sentence", min_score=0.0)
-    assert {one["path"].partition("/")[0] for one in recalled["sources"]} == {"open", "memory"}
-    hidden = {"hidden/notes.md", "hidden/2026-05-01.md"}
-    assert hidden & set(daemon.found("zephyrineword", workspace=root))
-    assert "quinceword" in daemon.call("get", workspace=root, path="hidden/notes.md")["text"]
-    [result] = in_a_session(daemon, root, ("search_memory", {"query": "same sentence", "agent": False}))
-    assert result.is_error
 
 
 def test_a_note_that_becomes_private_is_kept_from_the_next_read(kept):

@@ -107,6 +107,7 @@ def test_memctl_takes_the_paths_that_it_prints(river):
     assert missing.startswith("missing: nothing.md does not exist")
     assert f"\nThe path is {root}/birds/nothing.md\n" in missing
     assert asked("birds/heron.md", "heron")[0] == 5
+    assert asked("heron.md:99", "heron")[1].startswith("empty: ")
     assert asked("../../log", "heron")[1].startswith("outside: ")
     assert asked("heron.md", "--path", "../cook/**", "--", "heron")[1].startswith("filtered: ")
     assert asked("heron.md")[0] == 2
