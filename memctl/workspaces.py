@@ -91,7 +91,8 @@ def registered() -> list[str]:
 def above(start: str | os.PathLike[str]) -> str | None:
     """Return *start*, an absolute path, or the nearest folder above it that is a workspace.
 
-    It holds memory/config.toml, or is registered although that cannot be written there.
+    It holds memory/config.toml, or is registered although that cannot be written there; or, where there is
+    no such folder, although that is gone: its index still answers.
     """
     folder, kept = os.fspath(start), list[str]()
     with suppress(OSError, paths.PathError):
@@ -101,7 +102,7 @@ def above(start: str | os.PathLike[str]) -> str | None:
     while folder not in kept and not os.path.isfile(f"{folder}/{paths.WORKSPACE_CONFIG}"):  # noqa: PTH113
         inner, folder = folder, os.path.dirname(folder)  # noqa: PTH120
         if folder == inner:
-            return None
+            return next((root for root in registered()[::-1] if f"{start}/".startswith(f"{root}/")), None)
     return folder
 
 

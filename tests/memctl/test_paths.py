@@ -2,6 +2,7 @@
 
 import errno
 import fnmatch
+import json
 import os
 import sys
 from pathlib import Path
@@ -401,6 +402,21 @@ def test_the_option_wins_over_the_environment_and_that_over_the_folder(
 def test_an_empty_variable_is_no_workspace(root_of_workspaces, monkeypatch):
     monkeypatch.chdir(root_of_workspaces)
     monkeypatch.setenv("MEMD_WORKSPACE", "")
+    assert workspaces.find(None) == str(root_of_workspaces)
+
+
+def test_a_workspace_without_its_configuration_is_the_registered_one(
+    root_of_workspaces, tmp_path, monkeypatch
+):
+    """As after `git clean`; of two, that around the folder."""
+    monkeypatch.delenv("MEMD_WORKSPACE", raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    (root_of_workspaces / "memory" / "config.toml").unlink()
+    state = folder_of(tmp_path / "state" / "memd", {})
+    state.chmod(0o700)
+    roots = [{"root": str(tmp_path / name)} for name in ("notes", "note")]
+    (state / "workspaces.json").write_text(json.dumps({"workspaces": roots}))
+    monkeypatch.chdir(root_of_workspaces / "daily")
     assert workspaces.find(None) == str(root_of_workspaces)
 
 
