@@ -464,7 +464,13 @@ class Database:
 
 
 def open_reader(path: Path) -> apsw.Connection:
-    """Open the database read-only, with the fts5vocab tables."""
+    """Open the database of an open index read-only, with the fts5vocab tables.
+
+    Raises:
+        IndexDamagedError: it was deleted meanwhile.
+    """
+    if not path.exists():
+        raise damaged(path, "it was deleted")
     database = apsw.Connection(f"file:{_uri(path)}?mode=ro", flags=READ_ONLY)
     database.set_busy_timeout(BUSY_TIMEOUT_MS)
     for statement in (WORD_POSTINGS, TERMS, TRIGRAM_POSTINGS):

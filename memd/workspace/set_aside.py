@@ -63,6 +63,8 @@ def set_index_aside(folder: Path, reason: Reason = "damaged") -> None:
         delete_index(old)
     try:
         folder.rename(folder.with_name(f"{folder.name}.{reason}-{time.time_ns()}"))
+    except FileNotFoundError:  # it was deleted as a whole
+        return
     except OSError as error:
         raise StorageError(f"{folder} is {reason} and cannot be renamed: {error.strerror}") from error
 

@@ -7,10 +7,12 @@ import time
 
 import apsw
 import pytest
-from tests_support import OtherHashEmbedder
+from tests_support import Notes, OtherHashEmbedder
 
 from memd import fsio
 from memd.errors import DeadlineError, IndexDamagedError, MemdError, NoSpaceError, StorageError
+from memd.index.reader import Reader
+from memd.workspace.set_aside import set_index_aside
 
 NOTES = {f"n{number}.md": f"word{number} zebra lion\n" for number in range(10)}
 SEAM = ("create", "reserve", "write_at", "sync", "sync_folder", "remove")
@@ -250,6 +252,16 @@ def test_the_log_is_cut_when_nobody_reads(notes):
         assert log.stat().st_size > 0
     assert notes.index.writer.checkpoint()
     assert log.stat().st_size == 0
+
+
+def test_an_index_that_is_deleted_while_it_is_open_is_damage(tmp_path):
+    notes = Notes(tmp_path)
+    notes.save(NOTES)
+    shutil.rmtree(notes.state)
+    with pytest.raises(IndexDamagedError, match="it was deleted"):
+        Reader(notes.state / "index.db")
+    set_index_aside(notes.state)  # before it is built anew
+    notes.index.close()
 
 
 @pytest.mark.parametrize(
