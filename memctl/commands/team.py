@@ -56,7 +56,7 @@ def _publish(args: Namespace) -> int:
     root = workspaces.absolute(args.root)
     with common.daemon() as client:
         team = common.ask(client, "team.status", {})
-        if team["error"] and not team["address"]:
+        if not team["address"]:
             raise CommandError(team["error"], exits.CONFIG)
         what = f"publish {one_line(root)}: the text of its notes leaves this machine for {team['address']}"
         question = (
@@ -68,10 +68,11 @@ def _publish(args: Namespace) -> int:
         answer = common.ask(client, "team.publish", {"path": root}, timeout_s=PUBLISH_TIMEOUT_S)
     known: list[dict[str, Any]] = answer["status"]["workspaces"]
     state = next((one for one in known if one["root"] == answer["root"]), {})
-    line = f"{one_line(answer['root'])}: published, {counted(state.get('sources'), 'source')}"
+    line = f"published, {counted(state.get('sources'), 'source')}"
     if not answer["done"]:
-        waiting = counted(state.get("waiting"), "source")
-        line = f"{one_line(answer['root'])}: is being published, {waiting} to be sent (memctl team status)"
+        line = (
+            f"is being published, {counted(state.get('waiting'), 'source')} to be sent (memctl team status)"
+        )
     return _told(answer, line, args)
 
 
@@ -82,19 +83,18 @@ def _unpublish(args: Namespace) -> int:
     if may_ask and not common.confirmed(question):
         return exits.NONE
     answer = common.asked("team.unpublish", {"path": root}, timeout_s=PUBLISH_TIMEOUT_S)
-    line = f"{one_line(answer['root'])}: removed from the team's store; its notes here were not touched"
+    line = "removed from the team's store; its notes here were not touched"
     if not answer["done"]:
-        line = f"{one_line(answer['root'])}: still in the team's store; it will be removed when that answers"
+        line = "still in the team's store; it will be removed when that answers"
     return _told(answer, line, args)
 
 
 def _told(answer: dict[str, Any], line: str, args: Namespace) -> int:
     """Print what was done, and what is wrong with the store, which the exit code says, too."""
     error = answer["status"]["error"]
-    common.print_answer(answer, line, as_json=args.json)
+    common.print_answer(answer, f"{one_line(answer['root'])}: {line}", as_json=args.json)
     common.note(with_install_line(error))
-    is_refused = error.startswith(f"{answer['root']} is ")  # not published, or another folder than it was
-    return exits.UNHEALTHY if error and (is_refused or not answer["done"]) else exits.OK
+    return exits.UNHEALTHY if error and not answer["done"] else exits.OK
 
 
 def _check(args: Namespace) -> int:

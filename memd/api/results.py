@@ -720,7 +720,7 @@ class TeamWorkspace(Result, frozen=True, kw_only=True):
     """A workspace that is published to the team, or shall be."""
 
     root: str
-    # published: the store has all of it; publishing: some of it waits; withdrawing: the store still has it;
+    # published: the store has all of it; publishing: not yet; withdrawing: the store still has it;
     # closed: it is not open; unknown: no workspace has this root; refused: another folder has its place;
     # left: the store has it of this owner and machine, and `root` is its name.
     stage: Literal["published", "publishing", "withdrawing", "closed", "unknown", "refused", "left"]
@@ -741,14 +741,14 @@ class TeamElsewhere(Result, frozen=True, kw_only=True):
 class TeamStatus(Result, frozen=True, kw_only=True):
     """The team's store, to which the text of notes is sent."""
 
-    address: str
-    collection: str
-    reachable: bool | None  # whether the last call was answered; null: there was none
-    error: str  # why nothing is published now, or why the last call had no result; "" otherwise
-    last_error: str
-    last_acknowledged: float | None  # unix seconds
-    waiting: int  # sources of all workspaces that are to be sent, or removed
-    workspaces: list[TeamWorkspace]
+    address: str = ""  # "": [team] is wrong, as `error` says
+    collection: str = ""
+    reachable: bool | None = None  # whether the last call was answered; null: there was none
+    error: str = ""  # why nothing is published now, or why the last call had no result; "" otherwise
+    last_error: str = ""
+    last_acknowledged: float | None = None  # unix seconds
+    waiting: int = 0  # sources of all workspaces that are to be sent, or removed
+    workspaces: list[TeamWorkspace] = []
     elsewhere: list[TeamElsewhere] = []
 
 

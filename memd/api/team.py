@@ -4,6 +4,7 @@ For people only: no agent makes a workspace leave the machine.
 """
 
 import asyncio
+import math
 import time
 from contextlib import suppress
 from functools import partial
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 STATUS_S = 1.8  # that `status` waits for a store
 STORED_S = 10.0  # how long `publish` and `unpublish` wait for the store; most workspaces take less
+STORED_POLL_S = 0.05  # between two looks at it; arbitrary
+FAILING_S = 1.5  # from then on a failure is none of before the request
 NAMED_REASONS = 5  # of refused sources; arbitrary
 PUBLISH_ALL = "To publish all of that: memctl team publish"
 GOES_ON = "publishing goes on, and `memctl team status` shows its progress"
@@ -52,7 +55,7 @@ async def status(workspaces: Workspaces, _params: NoParams, _call: Call) -> Team
     if team.milvus.error or team.milvus.is_reachable is None:  # it may be over, or nobody has asked
         with suppress(StoreError, TimeoutError):  # the answer tells it
             async with asyncio.timeout(STATUS_S):
-                await asyncio.to_thread(team.probe)
+                await asyncio.to_thread(team.milvus.list_workspaces)
     return await described(workspaces)
 
 
@@ -77,11 +80,11 @@ async def check(workspaces: Workspaces, params: TeamCheckParams, call: Call) -> 
     checked = 0
     chosen = [*team.publisher.shared.values()] if params.path is None else [team.shared(Path(params.path))]
     if not chosen:  # that nothing differs is said by a store that answers
-        await asyncio.to_thread(team.probe)
+        await asyncio.to_thread(team.milvus.list_workspaces)
     for shared in chosen:
         differences = await asyncio.to_thread(team.publisher.compare, shared, repair=params.repair)
         found += [TeamDifference(root=str(shared.root), path=path, kind=kind) for path, kind in differences]
-        checked += (await team.counts(shared))[0]
+        checked += (await asyncio.to_thread(shared.counts))[0]
     return TeamCheckResult(
         ok=not found or params.repair,
         checked=checked,
@@ -95,12 +98,9 @@ async def described(workspaces: Workspaces) -> TeamStatus:
     team = workspaces.team
     if team is None:
         fault = str(workspaces.team_fault)
-        return TeamStatus(
-            address="", collection="", reachable=None, error=fault, last_error=fault,
-            last_acknowledged=None, waiting=0, workspaces=[],
-        )  # fmt: skip
+        return TeamStatus(error=fault, last_error=fault)
     publisher = team.publisher
-    known = {root: await _published(team, shared) for root, shared in list(publisher.shared.items())}
+    known = {root: await _published(shared) for root, shared in list(publisher.shared.items())}
     for root in team.shared_roots - known.keys():
         known[root] = TeamWorkspace(root=str(root), stage="closed" if root in workspaces.roots else "unknown")
     known |= {
@@ -127,14 +127,15 @@ async def described(workspaces: Workspaces) -> TeamStatus:
 
 async def health(workspaces: Workspaces) -> HealthCheck:
     """Search the team's store once, as a search of the scope does."""
-    team = workspaces.team
-    if team is None:
-        return HealthCheck(name="team", ok=False, detail=str(workspaces.team_fault))
+    began = time.perf_counter()
     try:
-        took_ms = await asyncio.to_thread(team.probe)
+        team = await _team(workspaces)
+        await asyncio.to_thread(team.milvus.list_workspaces)
     except MemdError as error:
         return HealthCheck(name="team", ok=False, detail=str(error))
-    return HealthCheck(name="team", ok=True, detail=f"answered in {took_ms:.1f} ms")
+    return HealthCheck(
+        name="team", ok=True, detail=f"answered in {(time.perf_counter() - began) * 1000:.1f} ms"
+    )
 
 
 async def _share(
@@ -152,26 +153,34 @@ async def _share(
     await workspaces.share(root, is_shared=is_shared)
     team = await _team(workspaces)
     team.publisher.wake.set()
-    done = False
-    if params.wait:
-        timeout_s = STORED_S
-        if call.deadline is not None:
-            timeout_s = min(timeout_s, (call.deadline - time.monotonic()) / 2)
-        done = await team.settled(root, timeout_s, is_shared=is_shared)
-    return TeamShareResult(root=str(root), shared=is_shared, done=done, status=await described(workspaces))
+    if is_shared:
+        team.shared(root)  # or why it is not
+
+    # Until the store has all of it, or nothing.
+    began, timeout_s = time.monotonic(), STORED_S if params.wait else 0.0
+    if call.deadline is not None:
+        timeout_s = min(timeout_s, (call.deadline - began) / 2)
+    while True:
+        state = await described(workspaces)
+        stage = next((one.stage for one in state.workspaces if one.root == str(root)), "")
+        done = stage == ("published" if is_shared else "")
+        took_s = time.monotonic() - began
+        if done or took_s > timeout_s or (team.publisher.error and took_s > FAILING_S):
+            return TeamShareResult(root=str(root), shared=is_shared, done=done, status=state)
+        await asyncio.sleep(STORED_POLL_S)
 
 
-async def _published(team: "Team", shared: "SharedWorkspace") -> TeamWorkspace:
-    kept, waiting = await team.counts(shared)
-    terms = shared.terms
-    words_only = ""
+async def _published(shared: "SharedWorkspace") -> TeamWorkspace:
+    kept, waiting = await asyncio.to_thread(shared.counts)
+    terms, words_only = shared.terms, ""
+    is_stored = shared.compared_at is not None and shared.uncounted < math.inf
     if shared.other_model:
         words_only = f"the store has vectors of another model ({shared.other_model})"
     elif terms is not None and not terms.model_id:
         words_only = "the workspace has no vectors"
     return TeamWorkspace(
         root=str(shared.root),
-        stage="published" if shared.compared_at is not None and not waiting else "publishing",
+        stage="published" if is_stored and not waiting else "publishing",
         sources=kept,
         waiting=waiting,
         refused=sorted(set(shared.refused.values()))[:NAMED_REASONS],

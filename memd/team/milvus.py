@@ -45,6 +45,7 @@ OURS: Final = "memd team"  # at the beginning of a collection's description
 SPARSE: Final = "SPARSE_INVERTED_INDEX"
 LITE: Final = "milvus+lite"
 PORT: Final = 19530  # of Milvus, where the address names none
+PROBE_S: Final = 1.5  # for a call that looks whether the store answers
 CONNECT_S: Final = 1.5  # so that `team status` tells what is wrong within 2 s
 LITE_CONNECT_S: Final = 10.0  # starts a process
 MAX_ANSWER_BYTES: Final = 2 << 20  # empty parts of two bytes take up to 40 times as much when they are read
@@ -180,7 +181,7 @@ class Milvus:
             found += [hit.row for hit in hits]
         return found
 
-    def list_workspaces(self, timeout_s: float) -> list[WorkspaceRow]:
+    def list_workspaces(self, timeout_s: float = PROBE_S) -> list[WorkspaceRow]:
         """Return who publishes what, and keep it; nobody does in a store without the collections."""
         exists = self.exists(timeout_s)
         found = self._query(self.workspaces, 'ws != ""', WorkspaceRow, timeout_s) if exists else []

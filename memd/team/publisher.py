@@ -103,6 +103,12 @@ class SharedWorkspace:
         """The id under which it is published."""
         return self.publication.id
 
+    def counts(self) -> tuple[int, int]:
+        """Return how many of its sources the store has, and how many wait. For any thread."""
+        with self.index.view() as view:
+            [[kept, waiting]] = view.reader.each(outbox.COUNTS)
+            return kept, waiting
+
 
 class Publisher:
     """Publishes the workspaces of a daemon. All methods are thread-safe."""
@@ -166,7 +172,7 @@ class Publisher:
             try:
                 with self._turn():
                     if is_idle and self.shared:  # so that `status` knows whether it answers
-                        self._milvus.list_workspaces(CALL_S)
+                        self._milvus.list_workspaces()
                     is_busy = True in [self._publish_some(shared) for shared in list(self.shared.values())]
                     for one in self.leaving():
                         self._milvus.forget(one.id, CALL_S)
@@ -237,7 +243,7 @@ class Publisher:
 
         # All vectors are of one model: that of whoever published first. Of two that began at once, the one
         # with the lower id stays.
-        models = {one.ws: one.model for one in milvus.list_workspaces(CALL_S) if one.model}
+        models = {one.ws: one.model for one in milvus.list_workspaces() if one.model}
         if models.get(shared.id) != model_id:
             models.pop(shared.id, None)
         first = models[min(models)] if models else model_id

@@ -1,12 +1,11 @@
 """The team of a daemon: the store of [team], which workspaces are published to it, and searches of it.
 
-For the event loop's thread, but for `search` and `probe`. Only a user's own configuration makes a workspace
+For the event loop's thread, but for `search` and `claim`. Only a user's own configuration makes a workspace
 shared; nothing in a workspace does, since it may come with a git clone.
 """
 
 import asyncio
 import json
-import math
 import time
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +20,6 @@ from memd.config import TeamConfig
 from memd.diaries import Diaries
 from memd.errors import ConfigError, StorageError, StoreError
 from memd.events import Event, EventBus
-from memd.index import outbox
 from memd.index.index import Index
 from memd.index.snapshot import View
 from memd.index.visibility import Visibility
@@ -37,8 +35,6 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-PROBE_S = 1.5  # for a call that looks whether the store answers
-STORED_POLL_S = 0.02  # between two looks at an outbox while a request waits
 RETRY_S = 5.0  # between two tries of a store that failed
 WORKSPACES_S = 30.0  # how long the list of workspaces is used; arbitrary
 HOPS = 4  # questions to the store beside an embedding; arbitrary
@@ -159,33 +155,6 @@ class Team:
             self.refused.get(root) or f"{root} is not published, or not open: memctl team status"
         )
 
-    async def settled(self, root: Path, timeout_s: float, *, is_shared: bool) -> bool:
-        """Wait until the store has all of a workspace, or else nothing; return whether that is so."""
-        began = time.monotonic()
-        while True:
-            if is_shared:
-                shared = self.shared(root)
-                is_counted = shared.compared_at is not None and shared.uncounted < math.inf
-                is_done = is_counted and not (await self.counts(shared))[1]
-            else:
-                is_done = str(root) not in [one.root for one in self.publisher.leaving()]
-            if is_done:
-                return True
-            took_s = time.monotonic() - began
-            if took_s > timeout_s or (self.publisher.error and took_s > PROBE_S):
-                return False
-            await asyncio.sleep(STORED_POLL_S)
-
-    async def counts(self, shared: SharedWorkspace) -> tuple[int, int]:
-        """Return how many sources of a workspace the store has, and how many wait."""
-
-        def counted() -> tuple[int, int]:
-            with shared.index.view() as view:
-                [[kept, waiting]] = view.reader.each(outbox.COUNTS)
-                return kept, waiting
-
-        return await asyncio.to_thread(counted)
-
     def search(
         self,
         view: View,
@@ -208,19 +177,9 @@ class Team:
                 raise StoreError("the team's store did not answer a moment ago: ask again in some seconds")
             milvus.failed_at = now  # one search tries; those beside it do not wait for the same failure
         if not milvus.listed or now > milvus.listed_at + WORKSPACES_S:
-            milvus.list_workspaces(PROBE_S)
+            milvus.list_workspaces()
         workspaces = {one.ws: one for one in milvus.listed}
         return search(milvus, workspaces, view, plain, embed, tokenizer, self._beside, known)
-
-    def probe(self) -> float:
-        """Ask the store who publishes; return how many milliseconds it took. For any thread.
-
-        Raises:
-            StoreError: it did not answer, or lied.
-        """
-        began = time.perf_counter()
-        self.milvus.list_workspaces(PROBE_S)
-        return (time.perf_counter() - began) * 1000
 
     async def close(self) -> None:
         """Publish no more; what is not acknowledged is sent at the next start."""
