@@ -98,10 +98,14 @@ def _take_away_what_points_here(*, asks: bool) -> int:
         for client in clients:
             print(f"to do it later: memctl agents uninstall {client.name}")
         return exits.OK
-    for link in links:
-        link.unlink(missing_ok=True)
-        print(f"deleted: {one_line(str(link))}")
     status = exits.OK
+    for link in links:
+        try:
+            link.unlink(missing_ok=True)
+            print(f"deleted: {one_line(str(link))}")
+        except OSError as error:
+            common.note(f"{one_line(str(link))} cannot be deleted: {error.strerror}")
+            status = exits.BY_HAND
     for client in clients:
         try:
             named = Namespace(action="uninstall", client=client.name, yes=True, dry_run=False, json=False)

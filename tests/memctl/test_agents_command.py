@@ -1,5 +1,6 @@
 """`memctl agents`: what it writes into clients' configurations, and that it takes exactly that away."""
 
+import errno
 import json
 import os
 import shutil
@@ -14,6 +15,7 @@ import pytest
 from patience import PATIENCE, ran
 
 from memctl import config_file, exits
+from memctl.__main__ import main
 from memctl.agents import json_splice
 from memctl.commands.editors import PLUGINS
 from memctl.config_file import FileChange
@@ -72,6 +74,9 @@ BY_HAND = {
     "openclaw": (".openclaw/openclaw.json", "{\n  x: { y: '~/it\\'s \"c\"', z: 0xFF },\n  a: [],\n@}\n"),
 }
 
+# The folders of a home that the paths of memd and of the clients come from.
+ENVIRONMENT = {"HOME": "", "XDG_CONFIG_HOME": "config", "XDG_STATE_HOME": "state", "XDG_RUNTIME_DIR": "run"}
+
 
 @pytest.fixture
 def home(tmp_path):
@@ -84,13 +89,11 @@ def agents(home, *arguments, stdin=subprocess.DEVNULL):
 
 def memctl(home, *arguments, stdin=subprocess.DEVNULL):
     """Run memctl in a home."""
-    environment = {
-        "HOME": str(home), "PATH": os.environ["PATH"], "XDG_CONFIG_HOME": str(home / "config"),
-        "XDG_STATE_HOME": str(home / "state"), "XDG_RUNTIME_DIR": str(home / "run"), "LC_ALL": "C.UTF-8",
-    }  # fmt: skip
+    environment = {name: str(home / folder) for name, folder in ENVIRONMENT.items()}
     return forked.run(
         [sys.executable, "-m", "memctl", *arguments],
-        env=environment, stdin=stdin, capture_output=True, text=True, timeout=60 * PATIENCE,
+        env=environment | {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"},
+        stdin=stdin, capture_output=True, text=True, timeout=60 * PATIENCE,
     )  # fmt: skip
 
 
@@ -568,6 +571,25 @@ def test_uninstall_names_what_it_could_not_take_away(home, pointing):
         assert "memctl" in path.read_text()
     assert "read-only" in done.stdout
     assert "done; to remove the program" in done.stdout
+
+
+def test_uninstall_goes_on_where_neovims_link_stays(home, pointing, monkeypatch, capsys):
+    """As on a read-only file system."""
+    [link] = home.glob(".local/share/nvim/site/pack/memd/start/memd")
+    done = Path.unlink
+
+    def unlink(path, **more):
+        if path == link:
+            raise OSError(errno.EROFS, "Read-only file system", str(path))
+        done(path, **more)
+
+    monkeypatch.setattr(Path, "unlink", unlink)
+    for name, folder in ENVIRONMENT.items():
+        monkeypatch.setenv(name, str(home / folder))
+    assert main(["uninstall", "--yes"]) == exits.BY_HAND
+    out, err = capsys.readouterr()
+    assert f"{link} cannot be deleted: Read-only file system" in err
+    assert "done; to remove the program" in out
 
 
 def test_uninstall_does_not_wait_for_a_pipe_in_the_place_of_a_file(home, pointing):
