@@ -102,6 +102,8 @@ def _run(argv: list[str]) -> int:
 def _no_command(name: str) -> str:
     if name in RENAMED:
         return f"{name} {RENAMED[name]}"
+    if name.startswith("-"):
+        return f"{name} is before the command: memctl COMMAND {name} (memctl --help lists them)"
     from difflib import get_close_matches
 
     close = get_close_matches(name, COMMANDS, n=1)
