@@ -281,7 +281,8 @@ class Finder(App[None]):
 
     def _head(self, hit: Hit, note: str) -> list[Content]:
         """Return the lines above a section: path, score, date, tags and heading."""
-        span = f"{self._called(hit)}:{hit['start_line']}-{hit['end_line']}"
+        lines = f"{hit['start_line']}-{hit['end_line']}" if "score" in hit else f"{hits.line_of(hit)}"
+        span = f"{self._called(hit)}:{lines}"  # a note or a link, without a score, may end sooner
         facts = [
             f"{hit['score']:.2f}" if "score" in hit else "",
             hit.get("date") or "",
