@@ -27,8 +27,7 @@ from memd.rpc.context import Call
 from memd.workspace.workspaces import Workspaces
 
 if TYPE_CHECKING:
-    from memd.team.publisher import SharedWorkspace
-    from memd.team.team import Team
+    from memd.team.publisher import Publisher, SharedWorkspace
 
 STATUS_S = 1.8  # that `status` waits for a store
 STORED_S = 10.0  # how long `publish` and `unpublish` wait for the store; most workspaces take less
@@ -78,11 +77,11 @@ async def check(workspaces: Workspaces, params: TeamCheckParams, call: Call) -> 
     call.outlives("the check goes on until the store has answered")
     found: list[TeamDifference] = []
     checked = 0
-    chosen = [*team.publisher.shared.values()] if params.path is None else [team.shared(Path(params.path))]
+    chosen = [*team.shared.values()] if params.path is None else [team.workspace(Path(params.path))]
     if not chosen:  # that nothing differs is said by a store that answers
         await asyncio.to_thread(team.milvus.list_workspaces)
     for shared in chosen:
-        differences = await asyncio.to_thread(team.publisher.compare, shared, repair=params.repair)
+        differences = await asyncio.to_thread(team.compare, shared, repair=params.repair)
         found += [TeamDifference(root=str(shared.root), path=path, kind=kind) for path, kind in differences]
         checked += (await asyncio.to_thread(shared.counts))[0]
     return TeamCheckResult(
@@ -99,23 +98,22 @@ async def described(workspaces: Workspaces) -> TeamStatus:
     if team is None:
         fault = str(workspaces.team_fault)
         return TeamStatus(error=fault, last_error=fault)
-    publisher = team.publisher
-    known = {root: await _published(shared) for root, shared in list(publisher.shared.items())}
+    known = {root: await _published(shared) for root, shared in list(team.shared.items())}
     for root in team.shared_roots - known.keys():
         known[root] = TeamWorkspace(root=str(root), stage="closed" if root in workspaces.roots else "unknown")
     known |= {
         root: TeamWorkspace(root=str(root), stage="refused", refused=[why])
         for root, why in team.refused.items()
     }
-    leaving = [TeamWorkspace(root=one.root, stage="withdrawing") for one in publisher.leaving()]
+    leaving = [TeamWorkspace(root=one.root, stage="withdrawing") for one in team.leaving()]
     leaving += [TeamWorkspace(root=one.name, stage="left") for one in team.left()]
     return TeamStatus(
         address=team.config.uri,
         collection=team.config.collection,
         reachable=team.milvus.is_reachable,
-        error=publisher.error or next(iter(team.refused.values()), "") or team.milvus.error,
+        error=team.error or next(iter(team.refused.values()), "") or team.milvus.error,
         last_error=team.milvus.last_error,
-        last_acknowledged=publisher.acknowledged_at,
+        last_acknowledged=team.acknowledged_at,
         waiting=sum(one.waiting for one in known.values()),
         workspaces=[known[root] for root in sorted(known)] + leaving,
         elsewhere=[
@@ -152,9 +150,9 @@ async def _share(
     call.outlives(f"the configuration is written, and {GOES_ON}")
     await workspaces.share(root, is_shared=is_shared)
     team = await _team(workspaces)
-    team.publisher.wake.set()
+    team.wake.set()
     if is_shared:
-        team.shared(root)  # or why it is not
+        team.workspace(root)  # or why it is not
 
     # Until the store has all of it, or nothing.
     began, timeout_s = time.monotonic(), STORED_S if params.wait else 0.0
@@ -165,7 +163,7 @@ async def _share(
         stage = next((one.stage for one in state.workspaces if one.root == str(root)), "")
         done = stage == ("published" if is_shared else "")
         took_s = time.monotonic() - began
-        if done or took_s > timeout_s or (team.publisher.error and took_s > FAILING_S):
+        if done or took_s > timeout_s or (team.error and took_s > FAILING_S):
             return TeamShareResult(root=str(root), shared=is_shared, done=done, status=state)
         await asyncio.sleep(STORED_POLL_S)
 
@@ -189,7 +187,7 @@ async def _published(shared: "SharedWorkspace") -> TeamWorkspace:
     )
 
 
-async def _team(workspaces: Workspaces) -> "Team":
+async def _team(workspaces: Workspaces) -> "Publisher":
     """Return the team of the configuration as it is now; it may have been edited a moment ago."""
     await workspaces.follow_team()
     if workspaces.team is None:

@@ -29,8 +29,8 @@ from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
 
 if TYPE_CHECKING:
+    from memd.team.publisher import Publisher
     from memd.team.search import TeamAnswer
-    from memd.team.team import Team
 
 log = structlog.get_logger()
 
@@ -95,7 +95,7 @@ async def _or_own(
 
 
 def _search(
-    team: "Team", opened: OpenWorkspace, params: SearchParams, call: Call, fresh: Freshness
+    team: "Publisher", opened: OpenWorkspace, params: SearchParams, call: Call, fresh: Freshness
 ) -> Packed[SearchResult]:
     made = _asked(team, opened, params, call)
     hits = [
@@ -115,7 +115,7 @@ def _search(
 
 
 def _recall(
-    team: "Team", opened: OpenWorkspace, params: RecallParams, call: Call, fresh: Freshness
+    team: "Publisher", opened: OpenWorkspace, params: RecallParams, call: Call, fresh: Freshness
 ) -> Packed[RecallResult]:
     made = _asked(team, opened, params, call)
     answer = made.answer
@@ -155,18 +155,20 @@ def _with_full_paths(answer: Answer, made: "TeamAnswer") -> Answer:
 
 
 def _asked(
-    team: "Team", opened: OpenWorkspace, params: SearchParams | RecallParams, call: Call
+    team: "Publisher", opened: OpenWorkspace, params: SearchParams | RecallParams, call: Call
 ) -> "TeamAnswer":
+    from memd.team.search import search as team_search  # noqa: PLC0415 - needs numpy
+
     plain = parsed(opened, params, call.is_over)
     # Files on other machines cannot be looked at.
     plain = replace(plain, alive=lambda _: True, timings_ms={"wait": call.age_ms()})
     known = (isinstance(params, RecallParams) and params.known) or []
     with opened.view(call.is_over, agent=params.agent) as view:
         embed = partial(embedded, opened, typed=plain.query.text)
-        return team.search(view, plain, embed, opened.tokenizer, known)
+        return team_search(team.milvus, view, plain, embed, opened.tokenizer, known)
 
 
-def _home(team: "Team", made: "TeamAnswer", source: int) -> TeamPlace:
+def _home(team: "Publisher", made: "TeamAnswer", source: int) -> TeamPlace:
     home = made.homes[source]
-    root = next((str(one.root) for one in team.publisher.shared.values() if one.id == home.ws), UNSET)
+    root = next((str(one.root) for one in team.shared.values() if one.id == home.ws), UNSET)
     return TeamPlace(workspace=home.name, machine=home.machine, owner=home.owner, root=root)

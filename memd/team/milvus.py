@@ -19,6 +19,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
@@ -47,6 +48,9 @@ LITE: Final = "milvus+lite"
 PORT: Final = 19530  # of Milvus, where the address names none
 PROBE_S: Final = 1.5  # for a call that looks whether the store answers
 CONNECT_S: Final = 1.5  # so that `team status` tells what is wrong within 2 s
+RETRY_S: Final = 5.0  # between two tries of searches, of a store that failed
+LISTED_S: Final = 30.0  # how long the list of workspaces is used; arbitrary
+HOPS: Final = 4  # questions beside an embedding; arbitrary
 LITE_CONNECT_S: Final = 10.0  # starts a process
 MAX_ANSWER_BYTES: Final = 2 << 20  # empty parts of two bytes take up to 40 times as much when they are read
 MAX_FIELDS: Final = 20  # of a row of ours
@@ -94,6 +98,7 @@ class Milvus:
         self._config, self._token = config, team_token(config)
         self._is_lite = urlsplit(config.uri).scheme == LITE
         self._path = Path(urlsplit(config.uri).path)  # of a file of Milvus Lite
+        self.beside = ThreadPoolExecutor(HOPS, thread_name_prefix="memd-team")  # for what a search asks aside
         self._client: Any = None
         self._lock = threading.Lock()  # protects the connecting
         self._file_lock: int | None = None  # descriptor; of a file of Milvus Lite
@@ -109,6 +114,7 @@ class Milvus:
 
     def close(self) -> None:
         """End the connection; a running call fails."""
+        self.beside.shutdown(wait=False, cancel_futures=True)
         client, self._client = self._client, None
         if client is not None:
             with suppress(Exception):
@@ -187,6 +193,15 @@ class Milvus:
         found = self._query(self.workspaces, 'ws != ""', WorkspaceRow, timeout_s) if exists else []
         self.listed, self.listed_at = found, time.monotonic()
         return found
+
+    def known_workspaces(self) -> list[WorkspaceRow]:
+        """Return who publishes what, as of a moment ago. Raises StoreError at once if it was away then."""
+        now = time.monotonic()
+        if self.is_reachable is False:
+            if now < self.failed_at + RETRY_S:
+                raise StoreError("the team's store did not answer a moment ago: ask again in some seconds")
+            self.failed_at = now  # one search tries; those beside it do not wait for the same failure
+        return self.listed if self.listed and now < self.listed_at + LISTED_S else self.list_workspaces()
 
     def firsts(self, where: str, timeout_s: float) -> list[First]:
         """Return the first chunks of sources that meet an expression, in any order."""

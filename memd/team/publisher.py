@@ -10,6 +10,8 @@ A comparison of the store's listing with the outbox makes both equal again: at t
 store that was restarted may have lost what it had acknowledged), once a day, and on request.
 """
 
+import asyncio
+import json
 import math
 import os
 import random
@@ -17,9 +19,10 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Coroutine, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -27,8 +30,18 @@ import msgspec
 import structlog
 from msgspec import Struct
 
+from memd import __version__
+from memd.config import TeamConfig
 from memd.diaries import Diaries
-from memd.errors import IndexClosedError, MemdError, StoreError, StoreRefusedError
+from memd.errors import (
+    ConfigError,
+    IndexClosedError,
+    MemdError,
+    StorageError,
+    StoreError,
+    StoreRefusedError,
+)
+from memd.events import Event, EventBus
 from memd.index import outbox
 from memd.index.index import Index
 from memd.index.outbox import SentSource
@@ -38,7 +51,7 @@ from memd.records import Source
 from memd.team.filters import among
 from memd.team.identity import Identity, Publication
 from memd.team.milvus import Milvus, Row
-from memd.team.rows import chunk_rows, frequencies, number
+from memd.team.rows import WorkspaceRow, chunk_rows, frequencies, number
 
 log = structlog.get_logger()
 T = TypeVar("T")
@@ -62,7 +75,7 @@ LONGEST_COUNTING_PAUSE_S = 600.0
 NO_MODEL_DIMENSIONS = 384  # of a collection that somebody without vectors makes: those of the shipped model
 
 Kind = Literal["missing", "other", "unknown"]  # unknown: at home
-Write = Callable[[Callable[[], Any]], Any]  # runs work in the writing thread, and waits for it
+CHANGES = frozenset({"indexed", "removed", "embedded"})  # events after which there may be something to send
 
 
 class Terms(Struct, frozen=True):
@@ -111,43 +124,135 @@ class SharedWorkspace:
 
 
 class Publisher:
-    """Publishes the workspaces of a daemon. All methods are thread-safe."""
+    """Publishes the workspaces of a daemon.
 
-    def __init__(
-        self, milvus: Milvus, address: str, identity: Identity, write: Write,
-        wanted: Callable[[], Collection[Path]],
-    ) -> None:  # fmt: skip
-        """Start nothing yet. *wanted*: the roots that shall be published, whether they are open or not."""
+    Only a user's own configuration makes a workspace shared; nothing in a workspace does, since it may come
+    with a git clone. Thread-safe but for `start` and the coroutines.
+    """
+
+    def __init__(  # noqa: PLR0917 - called once
+        self,
+        config: TeamConfig,
+        config_dir: Path,
+        write: Callable[..., Coroutine[Any, Any, Any]],
+        in_folder: Callable[..., Coroutine[Any, Any, Any]],
+        feed: EventBus,
+        roots: Callable[[], Collection[Path] | None],
+    ) -> None:
+        """Read what is known, and connect nothing yet.
+
+        *write* and *in_folder* run work in the writing thread, and in that of a workspace's disk. *roots*
+        returns those of all workspaces; None: unknown.
+
+        Raises:
+            ConfigError: the token's file cannot be used.
+        """
+        self.config = config
+        self.shared_roots = frozenset(Path(root).expanduser() for root in config.share)
+        self.address = f"{config.uri} {config.database} {config.collection}"
+        self.identity, self.milvus = Identity(config_dir, config.name), Milvus(config)
+        self.shared: dict[Path, SharedWorkspace] = {}  # by root; changed by single operations
+        self.refused: dict[Path, str] = {}  # roots that are shared, but not published, and why
         self.acknowledged_at: float | None = None  # unix seconds
         self.error = ""  # why not all is published now
-        self.shared: dict[Path, SharedWorkspace] = {}  # by root; changed by single operations
         self.wake = threading.Event()  # there may be something to send, or to remove
-        self._milvus, self._address, self._identity, self._write = milvus, address, identity, write
-        self._wanted = wanted
+        self._write, self._in_folder, self._feed, self._roots = write, in_folder, feed, roots
         self._turn_lock = threading.Lock()  # one thread at a time sends and compares
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="team", daemon=True)
 
     def start(self) -> None:
-        """Begin to publish."""
+        """Begin to publish, and to remove what was published of workspaces that are not shared any more."""
+        self._loop = asyncio.get_running_loop()
+
+        def note(event: Event) -> None:
+            if event["event"] in CHANGES:
+                self.wake.set()
+
+        self._unlisten = self._feed.listen(note)
         self._thread.start()
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """End; a call that waits for the store is given up, and repeated at the next start."""
+        self._unlisten()
         self._stop.set()
         self.wake.set()
-        if self._thread.is_alive():
-            self._thread.join(STOP_S)
+        await asyncio.to_thread(self._thread.join, STOP_S)
+        await asyncio.to_thread(self.milvus.close)
+
+    async def note_opened(
+        self,
+        root: Path,
+        index: Index,
+        visibility: Visibility,
+        rules: Sequence[str],
+        fading: Diaries,
+        *,
+        confirmed: bool = False,
+    ) -> None:
+        """Publish a workspace, if it is shared; it was opened.
+
+        *rules*: the patterns of *visibility*; *confirmed*: the user has just asked for it.
+        """
+        if root in self.shared_roots:
+            known = partial(self.identity.publication, confirmed=confirmed)
+            try:
+                publication = await self._in_folder(root, known, root, self.address)
+            except (ConfigError, StorageError) as error:
+                log.warning("workspace_not_published")
+                self.refused[root] = str(error)
+                return
+            self.refused.pop(root, None)
+            # Another release may recognize more secrets.
+            known_by = json.dumps([__version__, *rules, fading.folder, *fading.patterns])
+            self.shared[root] = SharedWorkspace(root, publication, index, visibility, fading, known_by)
+            self.wake.set()
+        elif index.writer.outbox.is_open:
+
+            def close() -> None:
+                with index.writer.transaction():
+                    index.writer.outbox.close()
+
+            await self._write(close)
+
+    def note_closed(self, root: Path) -> None:
+        """Send nothing of a workspace whose index is about to be closed, or that is no workspace any more."""
+        self.shared.pop(root, None)
+        self.wake.set()
+
+    def workspace(self, root: Path) -> SharedWorkspace:
+        """Return a workspace that is published. Raises StoreError: it is not, or it is not open."""
+        if found := self.shared.get(root):
+            return found
+        raise StoreError(
+            self.refused.get(root) or f"{root} is not published, or not open: memctl team status"
+        )
 
     def leaving(self) -> list[Publication]:
         """Return what the store may still have of roots that are not shared, or of other folders there."""
-        wanted = self._wanted()
-        here = {one.root: one.id for one in list(self.shared.values())}
+        roots, here = self._roots(), {one.root: one.id for one in list(self.shared.values())}
+        wanted = self.shared_roots if roots is None else self.shared_roots.intersection(roots)
         return [
             one
-            for one in self._identity.published(self._address)
+            for one in self.identity.published(self.address)
             if Path(one.root) not in wanted or here.get(Path(one.root), one.id) != one.id
         ]
+
+    def left(self) -> list[WorkspaceRow]:
+        """Return what the store has of this owner and machine that is not known here any more."""
+        known = {one.id for one in self.identity.published(self.address)}
+        known |= {one.id for one in list(self.shared.values())}
+        me = self.identity.owner, self.identity.machine
+        return [one for one in self.milvus.listed if (one.owner, one.machine) == me and one.ws not in known]
+
+    def claim(self, root: Path) -> bool:
+        """Return whether the store may have a root, or a name of `left`, which is remembered for removal."""
+        if root in self.shared_roots | {Path(one.root) for one in self.identity.published(self.address)}:
+            return True
+        found = [one for one in self.left() if root.name in {one.ws, one.name}]
+        for one in found:
+            self.identity.remember(Publication(one.ws, self.address, str(root), ""))
+        return bool(found)
 
     def compare(self, shared: SharedWorkspace, *, repair: bool) -> list[tuple[str, Kind]]:
         """Return the paths of which the store has something else than the outbox says.
@@ -172,11 +277,11 @@ class Publisher:
             try:
                 with self._turn():
                     if is_idle and self.shared:  # so that `status` knows whether it answers
-                        self._milvus.list_workspaces()
+                        self.milvus.list_workspaces()
                     is_busy = True in [self._publish_some(shared) for shared in list(self.shared.values())]
                     for one in self.leaving():
-                        self._milvus.forget(one.id, CALL_S)
-                        self._identity.forget(one)
+                        self.milvus.forget(one.id, CALL_S)
+                        self.identity.forget(one)
             except Exception as error:  # also a full disk, of which the workspace itself tells, too
                 if self._stop.is_set():
                     return
@@ -222,7 +327,7 @@ class Publisher:
     def _settle(self, shared: SharedWorkspace) -> None:
         """Bring the terms of a workspace up to date, and compare the store's copy where that is due."""
         snapshot, known, writer = shared.index.snapshot, shared.terms, shared.index.writer
-        model_id, chunks, milvus = snapshot.model_id, snapshot.columns.count, self._milvus
+        model_id, chunks, milvus = snapshot.model_id, snapshot.columns.count, self.milvus
         is_due = shared.compared_at is None or time.monotonic() > shared.compared_at + DAILY_S
         has_model = known is not None and (known.model_id == model_id or bool(shared.other_model))
         if has_model and not is_due and known is not None and known.are_of_size(chunks):
@@ -230,7 +335,7 @@ class Publisher:
         if not milvus.exists(CALL_S):
             milvus.create(snapshot.rows.dim or NO_MODEL_DIMENSIONS, CALL_S)
         # Only now, for a store that never took anything has nothing; and before anything is sent.
-        self._identity.remember(shared.publication)
+        self.identity.remember(shared.publication)
         if known is None:
             stored = self._in_index(
                 shared, lambda: [writer.get(key) for key in (outbox.TERMS, outbox.REPLACED)]
@@ -239,7 +344,7 @@ class Publisher:
                 shared.replaced = msgspec.json.decode(stored[1], type=dict[str, list[str]])
             with suppress(msgspec.MsgspecError, TypeError):
                 terms = msgspec.json.decode(stored[0], type=Terms)
-                known = terms if (terms.id, terms.address) == (shared.id, self._address) else None
+                known = terms if (terms.id, terms.address) == (shared.id, self.address) else None
 
         # All vectors are of one model: that of whoever published first. Of two that began at once, the one
         # with the lower id stays.
@@ -254,7 +359,7 @@ class Publisher:
         if known is not None and known.are_of_size(chunks):
             chunks, length = known.chunks, known.length
         agreed = "" if shared.other_model else model_id
-        wanted = Terms(shared.id, self._address, shared.rules, agreed, chunks, length)
+        wanted = Terms(shared.id, self.address, shared.rules, agreed, chunks, length)
 
         # Other terms: all is published again, after the removal of what must not be there any more.
         if shared.terms != wanted:
@@ -282,7 +387,7 @@ class Publisher:
         batch, removed = self._batch(shared)
         if not batch and not removed:
             return False
-        milvus, writer = self._milvus, shared.index.writer
+        milvus, writer = self.milvus, shared.index.writer
         current = self._in_index(shared, lambda: writer.outbox.begin([*batch, *removed]))
         sources = {sent: rows for sent, rows in batch.items() if sent in current}
         gone = [sent for sent in removed if sent in current]
@@ -318,7 +423,7 @@ class Publisher:
                         rows = chunk_rows(
                             view, source, shared.id, revision,
                             average=terms.length, has_vectors=terms.model_id == snapshot.model_id,
-                            dimensions=self._milvus.dimensions, fades=shared.fading.why(source) is not None,
+                            dimensions=self.milvus.dimensions, fades=shared.fading.why(source) is not None,
                         )  # fmt: skip
                 except StoreRefusedError as error:
                     shared.refused[path] = str(error)
@@ -371,10 +476,10 @@ class Publisher:
 
             found = frequencies(view, each(), step)
         row = {
-            "ws": shared.id, "name": shared.root.name, "machine": self._identity.machine,
-            "owner": self._identity.owner, "model": terms.model_id, "chunks": count, "df": found,
+            "ws": shared.id, "name": shared.root.name, "machine": self.identity.machine,
+            "owner": self.identity.owner, "model": terms.model_id, "chunks": count, "df": found,
         }  # fmt: skip
-        self._milvus.upsert(self._milvus.workspaces, [row], CALL_S)
+        self.milvus.upsert(self.milvus.workspaces, [row], CALL_S)
         shared.uncounted = 0
         took_s = time.monotonic() - began
         shared.count_at = began + min(took_s / COUNTING_SHARE, LONGEST_COUNTING_PAUSE_S)
@@ -386,7 +491,7 @@ class Publisher:
         """
         listed: dict[int, Counter[int]] = {}  # source → revision → chunks
         unknown: dict[int, int] = {}
-        for row in self._milvus.listing(shared.id, CALL_S):
+        for row in self.milvus.listing(shared.id, CALL_S):
             listed.setdefault(row.source, Counter())[row.revision] += 1
             unknown[row.source] = row.key
         found: list[tuple[str, Kind]] = []
@@ -407,10 +512,10 @@ class Publisher:
         for start in range(0, len(unknown), BATCH_SOURCES):
             some = dict(list(unknown.items())[start : start + BATCH_SOURCES])
             found += [
-                (one.shown.source.path, "unknown") for one in self._milvus.texts([*some.values()], CALL_S)
+                (one.shown.source.path, "unknown") for one in self.milvus.texts([*some.values()], CALL_S)
             ]
             if repair:
-                self._milvus.delete(f'ws == "{shared.id}" and {among("source", some)}', CALL_S)
+                self.milvus.delete(f'ws == "{shared.id}" and {among("source", some)}', CALL_S)
         return sorted(found)
 
     def _in_index(self, shared: SharedWorkspace, work: Callable[[], T]) -> T:
@@ -421,8 +526,8 @@ class Publisher:
             with shared.index.writer.transaction():
                 return work()
 
-        result: T = self._write(change)
-        return result
+        found: T = asyncio.run_coroutine_threadsafe(self._write(change), self._loop).result()
+        return found
 
     def _expect_open(self, shared: SharedWorkspace) -> None:
         if self.shared.get(shared.root) is not shared or self._stop.is_set():

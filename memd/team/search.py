@@ -15,7 +15,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import NamedTuple
@@ -77,24 +76,23 @@ class _Read(NamedTuple):
 
 def search(  # noqa: PLR0917 - the same of each search, then the query
     milvus: Milvus,
-    workspaces: Mapping[str, WorkspaceRow],
     view: View,
     plain: PreparedQuery,
     embed: Embed,
     tokenizer: Tokenizer,
-    beside: ThreadPoolExecutor,
     known: Sequence[str] = (),
 ) -> TeamAnswer:
     """Answer a query.
 
     The words of the reader's own notes, in *view*, correct and extend the query; *embed* computes its vector,
-    while the store is asked in the threads *beside*. *known*: keys of passages that are left out.
+    while the store is asked. *known*: keys of passages that are left out.
 
     Raises:
-        StoreError: the store did not answer in time, or lied.
+        StoreError: the store did not answer in time, or lied; or it failed a moment ago.
         DeadlineError: the caller's deadline passed.
     """
     timer = StepTimer(plain)
+    workspaces = {one.ws: one for one in milvus.known_workspaces()}
     # The store counts all words that may be searched; a correction stays if the team has only that word, and
     # so do the forms that the team has.
     near = spelling(view, plain.query, tokenizer, plain.expired).corrected
@@ -102,7 +100,7 @@ def search(  # noqa: PLR0917 - the same of each search, then the query
         with_forms(view, corrected(plain.query, terms), plain.languages)[0] for terms in ({}, near)
     )
     chunks = sum(one.chunks for one in workspaces.values())
-    counting = beside.submit(_frequencies, milvus, _texts_of(view, typed, respelled), chunks)
+    counting = milvus.beside.submit(_frequencies, milvus, _texts_of(view, typed, respelled), chunks)
     prepared = embed(replace(plain, query=respelled))
     frequencies = counting.result()
     kept = {

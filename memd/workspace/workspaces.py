@@ -41,7 +41,7 @@ from memd.workspace.supervisor import ReopenReason
 from memd.workspace.threads import FolderWriter, Threads
 
 if TYPE_CHECKING:
-    from memd.team.team import Team
+    from memd.team.publisher import Publisher
 
 log = structlog.get_logger()
 
@@ -64,7 +64,7 @@ class Workspaces:
         self._opened: dict[Path, OpenWorkspace] = {}
         self._faults: dict[Path, MemdError] = {}  # why a registered workspace is not open
         self.feed = EventBus()
-        self.team: Team | None = None  # None: the user's configuration has no [team], or a wrong one
+        self.team: Publisher | None = None  # None: the user's configuration has no [team], or a wrong one
         self.team_fault: ConfigError | None = None  # what is wrong with it
         self._changing_team = asyncio.Lock()
         self._providers = Providers()
@@ -187,12 +187,14 @@ class Workspaces:
                 await self._leave_team()
                 if config is None:
                     return
-                from memd.team.team import Team  # noqa: PLC0415 - not without a team
+                from memd.team.publisher import Publisher  # noqa: PLC0415 - not without a team
 
                 # A registry that was damaged may lack a workspace, which is no word of its owner.
                 roots = lambda: None if self.trouble else self._roots  # noqa: E731
                 folder = self.user_config_path.parent
-                team = await self.apart(Team, config, folder, self.write, self.folders.run, self.feed, roots)
+                team = await self.apart(
+                    Publisher, config, folder, self.write, self.folders.run, self.feed, roots
+                )
             except ConfigError as error:
                 log.warning("team_not_configured")
                 self.team_fault = error
