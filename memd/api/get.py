@@ -142,7 +142,7 @@ def named_source(view: View, root: Path, name: str, *, agent: bool) -> Source:
     if several := view.resolver().resolve("text", name, "").to:
         raise NotFoundError(f"several notes are called {name}, one is {several.path}: name one by its path")
     # An agent gets the same error for missing and for hidden notes.
-    near = [] if agent else near_paths(view, name)
+    near = [] if agent else [one if one.isprintable() else repr(one) for one in near_paths(view, name)]
     raise unknown(name, root, f"; near it are {', '.join(near)}" if near else "")
 
 

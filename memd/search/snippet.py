@@ -44,7 +44,8 @@ _QUIET = re.compile(
 )
 # Opens code; without words behind it, it may close it.
 _FENCE = re.compile(r"(?:[ \t>]|[-*+] |\d{1,9}[.)] )*(`{3,}|~{3,})[ \t]*([^\s`]{0,20})[^`]*")
-_HEADING = re.compile(r" {0,3}(?:#{1,6}(?:\s|$)|[=-]+\s*$)")  # or the line below one
+_HEADING = re.compile(r" {0,3}(?:> ?)*(?:#{1,6}(?:\s|$)|[=-]+\s*$)")  # or the line below one
+_COMMENTS = {"<!--": "-->", "%%": "%%"}  # of HTML, of Obsidian: how they begin and end
 _IN_BLOCK = re.compile(r"[ \t]*(?:[-*+>|]|\d{1,9}[.)]\s)| {4}|\t")
 _ASKS = re.compile(r"[?\uff1f][\s*_\"'\u201d\u2019)\]]*$")
 # In conversations the line with all the words of a question is often the other's question.
@@ -155,7 +156,7 @@ def snippet(text: str, start_line: int, query: Wanted, *, start_byte: int = 0) -
     if not marks:  # found by its meaning: the first line that is no heading, as titles are shown beside it
         lines = text.split("\n")
         every = range(len(lines))
-        told = (at for at in every if not _is_heading(lines, at) and _says_something(lines[at]))
+        told = (at for at in _told(lines) if _says_something(lines[at]))
         says = (at for at in every if _says_something(lines[at]))
         some = (at for at in every if lines[at].strip())
         first = next(chain(told, says, some), 0)
@@ -222,6 +223,26 @@ def _marks(text: str, query: Wanted) -> list[_Mark]:
 def _says_something(line: str) -> bool:
     """Return whether a line is more than markup, a picture or a rule."""
     return any(map(str.isalnum, _QUIET.sub("", line)))
+
+
+def _told(lines: Sequence[str]) -> Iterator[int]:
+    """Yield the lines that are neither headings nor in comments that begin a line; no code is a heading."""
+    end = ""  # of the comment or the code that is open
+    for at, line in enumerate(lines):
+        text = line.strip()
+        if end:
+            if end not in _COMMENTS.values():
+                yield at
+            end = "" if text.endswith(end) else end
+            continue
+        fence = _FENCE.fullmatch(line)
+        begins = next((sign for sign in _COMMENTS if text.startswith(sign)), "")
+        if begins and _COMMENTS[begins] not in text[len(begins) :]:
+            end = _COMMENTS[begins]
+        elif fence:
+            end = fence[1]
+        elif not (begins and text.endswith(_COMMENTS[begins])) and not _is_heading(lines, at):
+            yield at
 
 
 def _is_heading(lines: Sequence[str], at: int) -> bool:

@@ -100,6 +100,12 @@ def test_a_rare_word_says_more_than_common_ones():
         ("---\n\n# A rule\n", "absent", 3, 1),
         ("A rule\r\n======\r\n\r\nNothing.\r\n", "absent", 4, 1),
         ("- one\n---\ntwo\n", "absent", 1, 1),
+        ("# A\n\n```sh\n# a comment\nls\n```\n", "absent", 4, 1),
+        ("> # Title\n>\n> Text\n", "absent", 3, 1),
+        ("<!-- a > b -->\nText\n", "absent", 2, 1),
+        ("<!--\na license\n-->\nText\n", "absent", 4, 1),
+        ("%%\nto do\n%%\nText\n", "absent", 4, 1),
+        ("%% to do %%\nText\n", "absent", 2, 1),
         ("* * *\n| --- | --- |\n| one | two |\n", "absent", 3, 1),
     ],
 )
