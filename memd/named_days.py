@@ -128,6 +128,8 @@ _HINTS: Final = frozenset(
     | {"night", "morning", "afternoon", "evening"}
     | {*_UNITS, *(f"{unit}s" for unit in _UNITS)}
 )
+# Of a question for a day as a whole: "what happened two days ago". Beside them it has only function words.
+WORDS_OF_DAYS: Final = _HINTS.union(_NAMES["english"][1], COUNTS, ("ago", "last", "happened", "notes"))
 _SINCE: Final = frozenset({"since", "seit", "depuis", "desde", "sinds", "siden", "sedan", "sejak", "od"})
 _BEFORE: Final = frozenset({"before", "until", "till", "by"})
 _TO: Final = re.compile("[\\s,]*(?:[-\u2013]|to|through|until|till|(and))\\s*")

@@ -24,6 +24,7 @@ from itertools import chain, repeat, starmap
 from operator import attrgetter
 from typing import TYPE_CHECKING, Literal
 
+from memctl.stop_words import STOP_WORDS
 from memd.config import Weights
 from memd.diaries import Diaries
 from memd.index.columns import Mask, mask_of, require_numpy, restrict, restrict_sources
@@ -31,7 +32,7 @@ from memd.index.links import Supersession
 from memd.index.snapshot import Snapshot, View
 from memd.index.source_rows import ARCHIVES
 from memd.languages import Language
-from memd.named_days import ALL_LANGUAGES, BONUS, Time, named_days
+from memd.named_days import ALL_LANGUAGES, BONUS, WORDS_OF_DAYS, Time, named_days
 from memd.records import PER_SOURCE, Mode, Source
 from memd.search import filters, ranking, runs
 from memd.search.called import aliased, called, firsts, is_exact
@@ -396,17 +397,21 @@ def source_days(view: View, candidates: Iterable[Candidate]) -> dict[int, date]:
 def day_asked(request: PreparedQuery, asked: Sequence[Time]) -> str:
     """Return the day that a query is: "3 June 2021" asks for the note that is called by it.
 
-    A day with its year is read in every language that has a table.
+    So does "what did I do yesterday", which says nothing else. A day with its year is read in every language
+    that has a table.
 
     *asked*: what `days_asked` found.
     """
     text = request.query.text
-    if len(text.split()) > DAY_WORDS:
+    said = {word for word in pieces_of(text.casefold()) if not word.isdecimal()}
+    says_more = bool(said - STOP_WORDS - WORDS_OF_DAYS)
+    if says_more and len(text.split()) > DAY_WORDS:
         return ""
 
     def day(found: Sequence[Time]) -> str:
         one = found[0] if len(found) == 1 else None
-        is_day = one and one.first == one.last and not one.is_yearly and str(one.first.year) in text
+        is_said = one and (str(one.first.year) in text or not says_more)
+        is_day = one and one.first == one.last and not one.is_yearly and is_said
         return str(one.first) if one and is_day else ""
 
     if compact := _COMPACT_DAY.fullmatch(text):

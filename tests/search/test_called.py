@@ -98,6 +98,23 @@ def test_what_is_called_so_is_first(indexed_once, fusion, query, path):
     assert hits[0].candidate.order >= 1.5, "its name decided"
 
 
+@pytest.mark.parametrize("mode", ["hybrid", "keyword"])
+@pytest.mark.parametrize(
+    ("query", "day"),
+    [
+        ("yesterday", 31), ("what did I do yesterday", 31), ("what happened 3 days ago?", 29),
+        ("what did we do last Friday", 29), ("the notes of yesterday", 31),
+    ],
+)  # fmt: skip
+def test_a_question_for_a_day_alone_calls_the_note_of_that_day(indexed_once, query, day, mode):
+    """Today is 1 June 2026, a Monday; another word asks for what it means, whenever that was."""
+    diary = {f"journal/2026-05-{n}.md": f"Rain, {n - 20} times.\n" for n in range(25, 32)}
+    talk = "What I did yesterday, on Friday, what happened 3 days ago: notes of last Friday, yesterday.\n"
+    notes = indexed_once(diary | {"journal/2026-06-01.md": talk, "a.md": talk, "b.md": "A heron came.\n"})
+    assert notes.found(query, mode=mode)[0] == f"journal/2026-05-{day}.md"
+    assert notes.found(f"heron {query}", mode=mode)[0] != f"journal/2026-05-{day}.md"
+
+
 SIGNS = {
     "c.md": "# C\n\nPlain C; the net of tax is 1 to 2 of c, C, C. A net, F F 2 1.\n",
     "C++.md": "# Notes on it\n\nTemplates.\n",
