@@ -88,12 +88,12 @@ def call(params: dict[str, Any], asking: Asking) -> dict[str, Any]:
         arguments = json.loads(arguments) if isinstance(arguments, str) else arguments
     if not isinstance(arguments, dict):
         raise JsonRpcError(jsonrpc.INVALID_PARAMS, f"the arguments of {name} must be an object")
-    known = entry["tool"]["inputSchema"]["properties"]
+    known, needed = (entry["tool"]["inputSchema"].get(key, {}) for key in ("properties", "required"))
     named = {key: _named(key, arguments, known) for key in arguments}
     arguments = {
         named[key]: meant(value, known.get(named[key], {}))
         for key, value in arguments.items()
-        if value is not None
+        if value is not None and (value not in ("", {}) or named[key] in needed)
     }
     if unknown := sorted(arguments.keys() - known.keys()):
         return _failed(f"unknown argument {', '.join(map(repr, unknown))}; there are {', '.join(known)}")

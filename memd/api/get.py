@@ -43,12 +43,14 @@ from memd.search.filters import matching
 from memd.search.query import Query, restricted
 from memd.search.spelling import near_paths
 from memd.sources.scan import WHY_NOT, Rules, hash_of_file, look, read_source
-from memd.text import caseless
+from memd.text import caseless, name_key
 from memd.workspace.open import OpenWorkspace
 
-_URI = re.compile("^(?:memory:///|file://(?=/))")
-_AT_LINES = re.compile(r"(.+?)(?::|#L)([1-9]\d{0,8})(?:-L?([1-9]\d{0,8})|:\d+)?", re.DOTALL)
-_AROUND = " \t\r\n`\"'"  # what models put around a path
+_URI = re.compile("^(?:memory:///?|file://(?=/))")
+_AT_LINES = re.compile(
+    r"(.+?)(?::|#L|,?\s\(?[Ll](?:ines?\s)?)([1-9]\d{0,8})(?:[-\u2013]L?([1-9]\d{0,8})|:\d+)?\)?", re.DOTALL
+)
+_AROUND = " \t\r\n`\"'<>"  # what models put around a path
 MAX_LINKS = 50  # per direction in an answer; arbitrary: an agent reads all of them
 
 
@@ -137,7 +139,7 @@ def named_source(view: View, root: Path, name: str, *, agent: bool) -> Source:
     if source is None and (written := place_written(view, root, name)) is not None:
         name = written[0]
         source = found_source(view, root, name)
-    if source is not None:
+    if source := source or _called(view, name):
         return source
     if several := view.resolver().resolve("text", name, "").to:
         raise NotFoundError(f"several notes are called {name}, one is {several.path}: name one by its path")
@@ -150,8 +152,8 @@ def place_written(view: View, root: Path, written: str) -> tuple[str, int, int |
     """Return name, first line (0: none was given) and last line of a place in another form than a path.
 
     The forms are those that answers, links, editors and models write: `PATH:LINE`, `PATH:LINE-LINE` and
-    `PATH:LINE:COLUMN`, `PATH#part`, `PATH#L1-L2`, URIs, percent-encoding, quotes, `[[NAME#part|text]]`,
-    `[text](PATH)` and the id of a daily entry. None: it is a path, or a plain name.
+    `PATH:LINE:COLUMN`, `PATH#part`, `PATH#L1-L2`, `PATH (lines 1-2)`, URIs, percent-encoding, quotes,
+    `[[NAME#part|text]]`, `[text](PATH)` and the id of a daily entry. None: it is a path, or a plain name.
     """
     if found_source(view, root, written) is not None:
         return None
@@ -191,6 +193,18 @@ def titled(view: View, title: str) -> Source | None:
     """Return the live source with a shown title, regardless of case, if only one has it."""
     wanted = caseless(title)
     found = [source.id for source in view.snapshot.sources.values() if caseless(source.title) == wanted]
+    return view.source(found[0]) if len(found) == 1 else None
+
+
+def _called(view: View, name: str) -> Source | None:
+    """Return the source with the words of *name* in its title or path, whatever is between them."""
+    words = name_key(name).removesuffix(" md")
+
+    def is_called(one: Source) -> bool:
+        path = PurePosixPath(one.path).with_suffix("")
+        return words in map(name_key, (one.title, path.name, str(path)))
+
+    found = [one.id for one in view.snapshot.sources.values() if is_called(one)] if words else []
     return view.source(found[0]) if len(found) == 1 else None
 
 

@@ -132,6 +132,8 @@ def test_get_takes_a_title_and_names_near_paths(vault):
         ("memory:///birds/heron.md:2-4", (2, 4)), (f"file://{root}/river/weir%2Emd", (1, None)),
         ("river/weir.md:1:7", (1, 1)), ("birds/heron.md#L2-L4", (2, 4)), ("weir.md#sluice", (1, None)),
         ("`river/weir.md`", (1, None)), ("![[weir|300]]", (1, None)), ("[a](<weir.md#x>)", (1, None)),
+        ("birds/heron.md (lines 2-4)", (2, 4)), ("birds/heron.md, line 3", (3, 3)), ("<weir>", (1, None)),
+        ("River_ weir", (1, None)), (r"river\weir.md", (1, None)), ("memory://river/weir.md", (1, None)),
     ):  # fmt: skip
         answer = daemon.call("get", workspace=str(root), path=written, agent=True)
         assert answer["path"] == ("birds/heron.md" if "heron" in written else "river/weir.md")

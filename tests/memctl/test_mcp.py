@@ -234,6 +234,7 @@ UNDERSTOOD = [
     ("search_memory", {"query": "[5]"}, {"query": "[5]"}),
     ("search_memory", {"limit": "five"}, {"limit": "five"}), ("search_memory", {"tag": None}, {}),
     ("search_memory", {"sync": True}, {"sync": True}), ("recall", {"sync": True}, {"sync": True}),
+    ("search_memory", {"limit": "", "mode": "", "since": "", "where": {}, "return": ""}, {}),
     ("recall", {"budget_tokens": "500"}, {"budget_tokens": 500}),
     ("get", {"path": "5", "start_line": "1"}, {"path": "5", "start_line": 1}),
     ("get", {"filePath": "a.md", "endLine": 3}, {"path": "a.md", "end_line": 3}),
