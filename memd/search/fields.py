@@ -20,7 +20,7 @@ from memd.text import caseless
 Operator = Literal["has", "lacks", "=", "!=", ">=", "<="]
 
 FORMS = "status=published, priority>=2, due<=2026-12-01, status!=draft, status (it has the key), !status"
-_DOTTED = re.compile(r"[0-9]+(?:\.[0-9]+)*")
+_DOTTED = re.compile(r"[vV]?([0-9]+(?:\.[0-9]+)*)")
 _SIGNED = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 _TYPED = re.compile(
     r"""(?P<lacks>!)?(?P<key>[^=<>!"]+)(?:(?P<operator>!=|>=|<=|=)(?P<value>.*))?""", re.DOTALL
@@ -121,8 +121,8 @@ def counts(view: View, key: str | None, sources: Iterable[int]) -> list[KeyCount
 
 def _number(value: str) -> tuple[float, ...] | None:
     """Return a number in the form in which bounds compare it: 1.10, like a version, by its components."""
-    if _DOTTED.fullmatch(value):
-        parts = [int(part) for part in value.split(".")]
+    if dotted := _DOTTED.fullmatch(value):  # v1.10, too
+        parts = [int(part) for part in dotted[1].split(".")]
         while len(parts) > 1 and not parts[-1]:  # 2.0 is 2
             parts.pop()
         return tuple(parts)
