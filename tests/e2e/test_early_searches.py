@@ -18,6 +18,8 @@ from memctl.client import RpcError
 from memd.api.methods import METHODS
 from memd.workspace.embed_loop import EMBED_BATCH
 
+pytestmark = pytest.mark.usefixtures("shared_daemon")
+
 LATE_S = 10.0  # of a loaded machine: nobody waits for ever
 
 
@@ -249,7 +251,8 @@ def test_an_index_that_nobody_waits_for_says_that_indexing_goes_on(hung):
 
 def test_a_second_signal_ends_it_at_once(hung):
     daemon, _ = hung
+    before = daemon.log().count("stopping")
     daemon.process.send_signal(signal.SIGTERM)
-    until(lambda: "stopping" in daemon.log())
+    until(lambda: daemon.log().count("stopping") > before)
     daemon.process.send_signal(signal.SIGTERM)
     assert daemon.process.wait(timeout=20 * PATIENCE) == 1

@@ -7,8 +7,9 @@ import pytest
 from daemon_process import folder_of, until
 from patience import PATIENCE
 
+pytestmark = pytest.mark.usefixtures("shared_daemon")
+
 HOSTILE = {
-    "one": "*a*a*a*b\n",
     "700": "".join(f"*a*a*a*b{number}\n" for number in range(700)),
     "deep": "**/a/**/a/**/a/**/b\n",
     "slow": "".join(f"*{char}{'?' * 20}z\n" for char in "ab" * 1000),
@@ -63,10 +64,3 @@ def test_an_ignore_file_that_cannot_be_used_hides_its_folder_and_is_named(daemon
     assert why["facts"]["rule"] == "clone/.gitignore"
     (root / "clone" / ".gitignore").unlink()
     until(lambda: "clone/secret.md" in found())
-
-
-@pytest.mark.parametrize("path", ["x" * 1025, "[a[[:b:]]"])
-def test_a_glob_that_cannot_be_used_is_refused(daemon, tmp_path, path):
-    workspace = daemon.add_notes(tmp_path / "notes", {"heron.md": "A grey heron.\n"})
-    for params in ({"query": "heron", "path": path}, {"query": f"heron path:{path}"}):
-        assert daemon.error("search", workspace=workspace, **params).code == "MEMD_INVALID"
