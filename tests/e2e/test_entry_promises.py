@@ -15,6 +15,8 @@ from traces import traces
 
 from memctl.client import RpcError
 
+pytestmark = pytest.mark.usefixtures("shared_daemon")
+
 FACT = {"topic": "birds", "title": "Storks", "content": "They come in April."}
 LATE_S = 25.0  # below the deadline of 30 s, after which there was no honest answer
 

@@ -14,6 +14,8 @@ from patience import PATIENCE, ran
 from memctl.client import RpcError
 from memd.workspace.rebuild import recover
 
+pytestmark = pytest.mark.usefixtures("shared_daemon")
+
 WORDS = "grey bird by the weir"
 
 
@@ -58,16 +60,16 @@ def test_the_old_index_answers_while_the_new_one_is_made(hanging):
     assert folders(daemon) == [""]
 
 
-def test_the_log_names_each_index_that_is_made(daemon, tmp_path):
+def test_the_log_names_each_index_that_is_made(own_daemon, tmp_path):
     root = tmp_path / "notes"
     folder_of(root, {"memory/config.toml": 'provider = "none"\n', "heron.md": "# Heron\n\nBy the weir.\n"})
-    place = daemon.add(root)
-    until(lambda: "index_complete" in daemon.log())  # written a moment after who waits is told
+    place = own_daemon.add(root)
+    until(lambda: "index_complete" in own_daemon.log())  # written a moment after who waits is told
     (root / "otter.md").write_text("# Otter\n\nIt slides.\n")
-    daemon.call("index", workspace=place)
-    daemon.call("index", workspace=place, rebuild=True)
-    until(lambda: daemon.log().count("index_complete") == 2)
-    logged = [json.loads(line) for line in daemon.log().splitlines() if "index_complete" in line]
+    own_daemon.call("index", workspace=place)
+    own_daemon.call("index", workspace=place, rebuild=True)
+    until(lambda: own_daemon.log().count("index_complete") == 2)
+    logged = [json.loads(line) for line in own_daemon.log().splitlines() if "index_complete" in line]
     told = [tuple(line[key] for key in ("made", "sources", "chunks", "vectors")) for line in logged]
     assert told == [("first", 1, 1, 0), ("rebuild", 2, 2, 0)]
 
