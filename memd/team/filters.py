@@ -25,10 +25,14 @@ def among(field: str, numbers: Iterable[int]) -> str:
     return f"{field} in [{', '.join(map(str, map(int, numbers)))}]"
 
 
+def both(*expressions: str) -> str:
+    """Return the expression for all that is given; "" for nothing."""
+    return " and ".join(filter(None, expressions))
+
+
 def expression(query: Query) -> str:
     """Return the expression for what a store can filter; "" for nothing."""
-    found = [text for condition in query.filters if (text := _expression(condition))]
-    return " and ".join(found)
+    return both(*map(_expression, query.filters))
 
 
 def passes(query: Query, shown: Shown, terms: Reads) -> bool:

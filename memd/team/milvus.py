@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import urlsplit
@@ -29,17 +30,8 @@ from msgspec import Struct
 
 from memd.config import TeamConfig, team_token
 from memd.errors import ConfigError, StoreError, StoreRefusedError
-from memd.team.filters import among
-from memd.team.rows import (
-    MAX_MARKS,
-    NUMBER_BITS,
-    First,
-    Listed,
-    Whole,
-    WorkspaceRow,
-    as_struct,
-    checked,
-)
+from memd.team.filters import among, both
+from memd.team.rows import MAX_MARKS, MAX_NUMBER, First, Listed, Whole, WorkspaceRow, as_struct, checked
 
 SCHEMA: Final = 3  # of the collections; another one is refused
 OURS: Final = "memd team"  # at the beginning of a collection's description
@@ -148,29 +140,24 @@ class Milvus:
         if not queries:
             return []
         if keys is not None:
-            limit, where = len(keys), " and ".join(filter(None, [where, among("key", keys)]))
+            limit, where = len(keys), both(where, among("key", keys))
         field = "df" if collection == self.workspaces else "w" if isinstance(queries[0], dict) else "u"
 
-        def read(found: Any) -> list[list[ListHit]]:
-            lists = [
-                [
-                    ListHit(
-                        hit["id"], hit["distance"], of and as_struct({**hit["entity"], "key": hit["id"]}, of)
-                    )
-                    for hit in some
-                ]
-                for some in found
+        def hits(some: Any) -> list[ListHit]:
+            row = partial(as_struct, of=of) if of else lambda _: None
+            found = [
+                ListHit(hit["id"], hit["distance"], row({**hit["entity"], "key": hit["id"]})) for hit in some
             ]
-            for some in lists:
-                here = {hit.key for hit in some if type(hit.key) in {int, str}}
-                are_scores = all(isinstance(hit.score, float) and math.isfinite(hit.score) for hit in some)
-                if len(some) > limit or len(here) < len(some) or not are_scores:
-                    raise ValueError("rows that cannot be")
-                if keys is not None and not here <= set(keys):
-                    raise ValueError("chunks that nobody asked for")
-            if len(lists) != len(queries):
-                raise ValueError("another number of lists than was asked for")
-            return lists
+            here = {hit.key for hit in found if type(hit.key) in {int, str}}
+            are_scores = all(isinstance(hit.score, float) and math.isfinite(hit.score) for hit in found)
+            if len(found) > limit or len(here) < len(found) or not are_scores:
+                raise ValueError("rows that cannot be")
+            if keys is not None and not here <= set(keys):
+                raise ValueError("chunks that nobody asked for")
+            return found
+
+        def read(lists: Any) -> list[list[ListHit]]:
+            return [hits(some) for _, some in zip(queries, lists, strict=True)]
 
         return self._call(
             "search", timeout_s, collection, data=list(queries), anns_field=field, limit=limit, filter=where,
@@ -205,10 +192,10 @@ class Milvus:
 
     def firsts(self, where: str, timeout_s: float) -> list[First]:
         """Return the first chunks of sources that meet an expression, in any order."""
-        return self._query(self.chunks, " and ".join(filter(None, ["ordinal == 0", where])), First, timeout_s)
+        return self._query(self.chunks, both("ordinal == 0", where), First, timeout_s)
 
     def listing(
-        self, workspace: str, timeout_s: float, first: int = 0, last: int = (1 << NUMBER_BITS) - 1
+        self, workspace: str, timeout_s: float, first: int = 0, last: int = MAX_NUMBER
     ) -> Iterator[Listed]:
         """Yield what the store has of a workspace: in parts by key, so that no answer can go on for ever."""
         where = f'ws == "{workspace}" and key >= {first} and key <= {last}'

@@ -44,11 +44,12 @@ MAX_MARKS: Final = 1_024  # of a source, for filters
 MAX_REVISION: Final = 230 * 365 * 24 * 3600 * 1_000_000
 MAX_COUNT: Final = 1 << 40  # of chunks or lines; arbitrary, far beyond any team
 NUMBER_BITS: Final = 63
+MAX_NUMBER: Final = (1 << NUMBER_BITS) - 1
 NOTHING: Final = 0  # a dimension that no term has: a sparse vector must not be empty
 T = TypeVar("T")
 S = TypeVar("S", bound=Struct)
 
-Number = Annotated[int, Meta(ge=0, le=(1 << NUMBER_BITS) - 1)]
+Number = Annotated[int, Meta(ge=0, le=MAX_NUMBER)]
 Day = Annotated[int, Meta(ge=0, le=date.max.toordinal())]  # 0: none
 Name = Annotated[str, Meta(max_length=1_000)]
 
@@ -91,17 +92,16 @@ class Whole(Struct, frozen=True):
 
     key: Number
     ws: Name
-    source: Number
-    shown: Shown  # with the numbers of the row
+    shown: Shown  # under numbers of this chunk and its source
 
     def __post_init__(self) -> None:
-        """Refuse a row that contradicts itself."""
+        """Refuse what no chunk can be."""
         source, chunk = self.shown.source, self.shown.chunk
         has_lines = 0 <= chunk.start_line <= chunk.end_line < MAX_COUNT and 0 <= chunk.start_byte < MAX_COUNT
-        is_of_source = source.path and number(self.ws, source.path) == self.source
-        if not (has_lines and is_of_source and chunk.text.strip()):
-            raise ValueError("a row that contradicts itself")
-        source, chunk = replace(source, id=self.source), chunk._replace(id=self.key, source=self.source)
+        if not (has_lines and source.path and chunk.text.strip()):
+            raise ValueError("a chunk that cannot be")
+        source = replace(source, id=number(self.ws, source.path))
+        chunk = chunk._replace(id=self.key, source=source.id)
         structs.force_setattr(self, "shown", structs.replace(self.shown, source=source, chunk=chunk))
 
 

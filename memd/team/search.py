@@ -40,7 +40,7 @@ from memd.search.search import Answer, Hit, Place, StepTimer, sureness
 from memd.search.snippet import Line, Part, lines_of, passage, snippet, wanted, with_fence
 from memd.search.spelling import corrected, spelling
 from memd.search.word_forms import with_forms
-from memd.team.filters import expression, passes
+from memd.team.filters import both, expression, passes
 from memd.team.milvus import Milvus
 from memd.team.rows import HitRow, Shown, WorkspaceRow, dimension, number
 from memd.text import is_spaceless, prepare
@@ -127,8 +127,11 @@ def search(  # noqa: PLR0917 - the same of each search, then the query
         candidates, counts = _scored(milvus, prepared, terms, vectors, view)
     timer.lap("vector")
     here = _read(milvus, candidates, prepared, view, workspaces, set(known))
-    found = [one._replace(path=here[one.id].shown.source.path) for one in candidates if one.id in here]
     sources = {one.shown.source.id: one.shown.source for one in here.values()}
+    found = []
+    for one in (one for one in candidates if one.id in here):
+        source = here[one.id].shown.source
+        found.append(one._replace(source=source.id, path=source.path))
     timer.lap("load")
 
     # As at home: names, order, supersession, floor, duplicates, snippets.
@@ -238,7 +241,7 @@ def _scored(
     """
     where = expression(prepared.query)
     has_words = prepared.mode != "vector" or not vectors
-    has_vector = " and ".join(filter(None, ["has_u == true", where]))
+    has_vector = both("has_u == true", where)
     lists = milvus.search(milvus.chunks, vectors, CALL_S, limit=LIST, where=has_vector, of=HitRow)
     asked: dict[int, float] = {}
     for term in sorted(terms, key=lambda term: term.weight):  # of a word and its forms the larger counts
@@ -277,11 +280,8 @@ def _scored(
     if vectors:
         parts, own = parts_of(view, prepared.spelled), [term for term in terms if not term.forms]
         weights = ranking.weights_read(weights, share_read(view, own, parts, prepared.unread))
-    tier, today = (
-        "ngram" if any(map(is_spaceless, prepared.query.pieces)) else "fts",
-        prepared.today.toordinal(),
-    )
-    found = []
+    tier = ("ngram" if any(map(is_spaceless, prepared.query.pieces)) else "fts") if has_words else None
+    today, found = prepared.today.toordinal(), []
     for key, row in rows.items():
         vector, keyword = meaning.get(key), keyword_score(counts[key], terms) if has_words else None
         seen = ranking.weights_seen(weights, vector=vector is not None, keyword=has_words)
@@ -290,11 +290,8 @@ def _scored(
             decay = ranking.half_life_decay(today - row.decays, prepared.half_life_days, prepared.decay_floor)
         order = merged * decay * (ranking.EXPIRED_SHARE if 0 < row.expires < today else 1.0)
         found.append(
-            Candidate(
-                key, row.source, "", None, vector, None, keyword, tier if has_words else None, decay, seen,
-                merged, order,
-            )
-        )  # fmt: skip
+            Candidate(key, row.source, "", None, vector, None, keyword, tier, decay, seen, merged, order)
+        )
     return sorted(found, key=lambda one: -one.order), counts
 
 
@@ -390,9 +387,9 @@ class _ReadTexts:
     """`Comparison` of chunks whose texts were read."""
 
     def __init__(self, read: Sequence[_Read]) -> None:
-        self._read = read
-        self._kept: list[int] = []
+        self._sources = [one.shown.source for one in read]
         self._print = cache(lambda place: fingerprint(read[place].text))
+        self._kept: list[int] = []
 
     def keep(self, place: int) -> None:
         """Note that a candidate is shown."""
@@ -403,9 +400,8 @@ class _ReadTexts:
         return next((one for one in sorted(self._kept) if one < other and self._is_like(one, other)), None)
 
     def _is_like(self, place: int, other: int) -> bool:
-        one, two = self._read[place].shown.source, self._read[other].shown.source
-        days = [source.day if source.dated else None for source in (one, two)]
-        if one.id == two.id or days[0] != days[1]:
+        one, two = self._sources[place], self._sources[other]
+        if one.id == two.id or (one.dated and one.day) != (two.dated and two.day):
             return False
         first = self._print(place)
         return len(first.shingles) >= MIN_TERMS and is_near(first, self._print(other))

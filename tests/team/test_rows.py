@@ -221,7 +221,7 @@ def test_phrases_and_exclusions_are_tested_on_a_chunk(notes, typed, is_there):
 SOURCE = {"id": 0, "path": "a.md", "title": "", "tags": [], "day": "2026-05-01", "day_of": "name",
           "origin": "human", "valid_until": None, "evergreen": False, "external": False}  # fmt: skip
 CHUNK = [0, 0, 1, 1, 0, "", "text", "", "", ""]
-GOOD = {"key": 1, "ws": WS, "source": number(WS, "a.md"), "shown": json.dumps([SOURCE, [], [], CHUNK])}
+GOOD = {"key": 1, "ws": WS, "shown": json.dumps([SOURCE, [], [], CHUNK])}
 
 
 def of_source(**changes):
@@ -234,7 +234,7 @@ def of_chunk(place, value):
 
 @pytest.mark.parametrize(
     "changed",
-    [{"key": -1}, {"key": 1 << 64}, {"key": "1"}, {"key": 1.5}, {"key": None}, {"source": number(WS, "b.md")},
+    [{"key": -1}, {"key": 1 << 64}, {"key": "1"}, {"key": 1.5}, {"key": None},
      {"ws": "x" * 2000}, {"shown": ""}, {"shown": "["}, {"shown": "[]"}, {"shown": "x" * 70_000},
      {"shown": of_source(path="")}, {"shown": of_source(day_of="tomorrow")}, {"shown": of_source(tags=[1])},
      {"shown": of_source(day="10000-01-01")}, {"shown": of_source(valid_until=3)}, {"shown": of_chunk(2, 9)},
