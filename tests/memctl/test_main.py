@@ -442,6 +442,8 @@ def test_an_unknown_command_gets_the_nearest_one(capsys):
     for argv in (["serach", "x"], ["help", "serach"]):
         assert main(argv) == exits.USAGE
         assert "did you mean search?" in capsys.readouterr().err
+    assert main(["--json", "search", "x"]) == exits.USAGE
+    assert "before the command: memctl COMMAND --json" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", RENAMED)
