@@ -99,11 +99,27 @@ def above(start: str | os.PathLike[str]) -> str | None:
         if os.listdir(f"{paths.state_place()}/{paths.SETTINGS}"):  # noqa: PTH208 - as below
             kept = registered()
     # os.path instead of Path, which raises for folders that the user may not enter.
-    while folder not in kept and not os.path.isfile(f"{folder}/{paths.WORKSPACE_CONFIG}"):  # noqa: PTH113
+    while folder not in kept and (
+        not os.path.isfile(f"{folder}/{paths.WORKSPACE_CONFIG}") or _is_twin(folder)  # noqa: PTH113
+    ):
         inner, folder = folder, os.path.dirname(folder)  # noqa: PTH120
         if folder == inner:
             return next((root for root in registered()[::-1] if f"{start}/".startswith(f"{root}/")), None)
     return folder
+
+
+def _is_twin(folder: str) -> bool:
+    """Return whether a folder is a git worktree inside of its main one, and not registered.
+
+    Agents work in such folders, whose notes and configuration are another version of those of the main one.
+    """
+    try:
+        with open(f"{folder}/.git", encoding="utf-8") as stream:  # noqa: PTH123 (Path's is slower)
+            main, found, _ = stream.read(4096).removeprefix("gitdir: ").partition("/.git/worktrees/")
+    except (OSError, ValueError):  # a folder: it is the main one
+        return False
+    main = os.path.realpath(os.path.join(folder, main))  # noqa: PTH118 - as above
+    return bool(found) and folder.startswith(f"{main}/") and folder not in registered()
 
 
 def absolute(path: str) -> str:

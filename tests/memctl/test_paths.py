@@ -434,6 +434,22 @@ def test_a_tilde_that_no_shell_expanded_is_the_home_folder(monkeypatch, tmp_path
     assert workspaces.find("~/x") == str(tmp_path / "x")
 
 
+def test_a_git_worktree_inside_of_its_main_one_is_no_workspace_of_its_own(tmp_path, monkeypatch):
+    """Unless it is registered; one beside it is."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    main, beside = tmp_path / "main", tmp_path / "beside"
+    inside = main / ".claude/worktrees/inside"
+    for root in (main, beside, inside):
+        folder_of(root, {"memory/config.toml": "", "docs/a.md": "# A\n"})
+    (main / ".git").mkdir()
+    for root, name in ((beside, str(main)), (inside, "../../..")):
+        (root / ".git").write_text(f"gitdir: {name}/.git/worktrees/{root.name}\n")
+    assert workspaces.above(inside / "docs") == workspaces.above(main / "docs") == str(main)
+    assert workspaces.above(beside / "docs") == str(beside)
+    folder_of(tmp_path / "memd", {"workspaces.json": f'{{"workspaces": [{{"root": "{inside}"}}]}}'})
+    assert workspaces.above(inside / "docs") == str(inside)
+
+
 def test_without_a_workspace_the_error_says_how_to_make_one(tmp_path, monkeypatch):
     monkeypatch.delenv("MEMD_WORKSPACE", raising=False)
     folder = tmp_path / "my notes"
