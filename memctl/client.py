@@ -57,6 +57,10 @@ LATE_S = 1.0  # wait for memd's MEMD_TIMEOUT answer, which it sends at the deadl
 
 READ_BYTES = 256 << 10
 _QUEUE_FULL_S = 0.01  # arbitrary: the daemon accepts a whole queue in less time
+_CURES = {  # by the method that got no answer
+    "status": "Restart it: memctl restart",
+    "extract_memory": "The entry may still be written: check before you try again",
+}
 
 
 class Client(Methods):
@@ -198,7 +202,7 @@ class Client(Methods):
                 self._socket.settimeout(None if deadline is None else max(0.001, deadline - time.monotonic()))
                 received = self._socket.recv(READ_BYTES)
             except TimeoutError as error:
-                cure = "Restart it: memctl restart" if method == "status" else "Check it: memctl status"
+                cure = _CURES.get(method, "Check it: memctl status")
                 raise Unreachable(f"memd did not answer {method} in time. {cure}") from error
             except OSError as error:
                 raise Unreachable(f"the connection to memd broke during {method}: {error}") from error

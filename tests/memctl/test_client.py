@@ -84,18 +84,22 @@ def test_the_daemon_ends_a_call_at_the_callers_limit(place):
     assert caught.value.code == "MEMD_TIMEOUT"
 
 
-def test_a_daemon_that_does_not_answer_is_left(tmp_path):
+@pytest.mark.parametrize(
+    ("method", "cure"),
+    [("ping", "memctl status"), ("status", "memctl restart"), ("extract_memory", "may still be written")],
+)
+def test_a_daemon_that_does_not_answer_is_left(tmp_path, method, cure):
     path = str(tmp_path / "mute.sock")
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(path)
         listening.listen()
         memd = Client.connect(path)
         began = time.monotonic()
-        with pytest.raises(Unreachable, match="did not answer ping in time"):
-            memd.call("ping", timeout_s=0.1)
+        with pytest.raises(Unreachable, match=f"did not answer {method} in time.*{cure}"):
+            memd.call(method, timeout_s=0.1)
         assert time.monotonic() - began < 10 * PATIENCE
         with pytest.raises(Unreachable):
-            memd.call("ping", timeout_s=0.1)
+            memd.call(method, timeout_s=0.1)
 
 
 def test_no_daemon_is_told_apart_from_a_broken_one(tmp_path):
