@@ -43,6 +43,16 @@ def is_configured(workspaces: Workspaces) -> bool:
     return workspaces.team is not None or workspaces.team_fault is not None
 
 
+def configured(workspaces: Workspaces) -> "Publisher":
+    """Return the team. Raises ConfigError: there is none, or it is wrong."""
+    if workspaces.team is None:
+        raise workspaces.team_fault or ConfigError(
+            'no team is configured: write [team] and uri = "https://HOST:PORT" into '
+            f"{workspaces.user_config_path}"
+        )
+    return workspaces.team
+
+
 async def status(workspaces: Workspaces, _params: NoParams, _call: Call) -> TeamStatus:
     """``team.status``: the store, and what is published to it."""
     try:
@@ -190,9 +200,4 @@ async def _published(shared: "SharedWorkspace") -> TeamWorkspace:
 async def _team(workspaces: Workspaces) -> "Publisher":
     """Return the team of the configuration as it is now; it may have been edited a moment ago."""
     await workspaces.follow_team()
-    if workspaces.team is None:
-        raise workspaces.team_fault or ConfigError(
-            'no team is configured: write [team] and uri = "https://HOST:PORT" into '
-            f"{workspaces.user_config_path}"
-        )
-    return workspaces.team
+    return configured(workspaces)

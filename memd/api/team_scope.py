@@ -20,7 +20,8 @@ from memd.api.recall import recall as recall_here
 from memd.api.results import RecallResult, SearchResult, TeamPlace
 from memd.api.search import Freshness, embedded, parsed, query_frame, wait_for
 from memd.api.search import search as search_here
-from memd.errors import ConfigError, InvalidError, StoreError
+from memd.api.team import configured
+from memd.errors import InvalidError, StoreError
 from memd.index.columns import require_numpy
 from memd.rpc.context import Call, Packed, packed
 from memd.search.recall import Piece, piece_of
@@ -72,17 +73,11 @@ async def _or_own(
     """Run *work* with the team; *instead* if its store is away."""
     if workspaces.team is None or workspaces.team.milvus.error:
         await workspaces.follow_team()  # [team] or the token may have been mended a moment ago
-    if workspaces.team_fault is not None:
-        raise workspaces.team_fault
-    if workspaces.team is None:
-        raise ConfigError(
-            f"no team is configured: {workspaces.user_config_path} has no [team], see docs/team.md. Without "
-            'scope = "team" (--team), this workspace is searched'
-        )
+    team = configured(workspaces)
     require_numpy("a search of the team's memory")
     fresh = await wait_for(opened, params, call)
     try:
-        return await workspaces.apart(work, workspaces.team, opened, params, call, fresh)
+        return await workspaces.apart(work, team, opened, params, call, fresh)
     except StoreError as error:
         log.warning("store_away", kind=type(error).__name__)
     answer = await instead()

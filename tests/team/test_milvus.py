@@ -71,10 +71,9 @@ def test_a_listing_that_does_not_end_is_a_store_error(lied, answer):
 
 
 def test_texts_that_nobody_asked_for_are_a_store_error(lied):
-    whole = {key: value for key, value in GOOD.items() if key != "key"}
-    assert [one.key for one in lied([[hit(entity=whole)]]).texts([1], 1.0)] == [1]
+    assert [one.key for one in lied([[hit(entity=GOOD)]]).texts([1], 1.0)] == [1]
     with pytest.raises(StoreError, match="nobody asked for"):
-        lied([[hit(id=7, entity=whole)]]).texts([1], 1.0)
+        lied([[hit(id=7, entity=GOOD)]]).texts([1], 1.0)
 
 
 def test_more_rows_than_were_asked_for_become_no_objects():
