@@ -57,6 +57,7 @@ if TYPE_CHECKING:
 # Robertson & Zaragoza 2009, Lucene's defaults: saturation of the term frequency, weight of the length.
 K1 = 1.2
 B = 0.75
+_NUMBERED = re.compile(r"(?<![\w./:@+-])([A-Za-z]{2,})[ -]?(\d+)(?![\w/:@+-]|[.,]\d)")
 # Candidates of each arm, whatever the limit: answers for N are prefixes of those for N + k. With 300 the
 # first ten are the same on every set, and a query takes 2 ms longer.
 POOL = 150
@@ -286,12 +287,27 @@ def with_held_phrases(view: View, query: Query) -> Query:
     return replace(query, phrases=held, as_words=(*query.as_words, *loose)) if loose else query
 
 
-def with_joined_numbers(view: View, query: Query) -> Query:
-    """Return *query* with its numbers in groups in one piece, in the first form that a note has, if any."""
+def with_numbers_as_written(view: View, query: Query) -> Query:
+    """Return *query* with its numbers as notes have them, if any do.
+
+    One in groups is in one piece, in the first form that a note has. If no note has a word with a number at
+    its end as typed, the number stands apart or is joined: "rfc2119" finds "RFC 2119".
+    """
+
+    def has(word: str) -> bool:
+        return view.postings(word.casefold(), prefix=False).document_frequency > 0
+
+    def as_written(found: re.Match[str]) -> str:
+        joined, apart = found[1] + found[2], f"{found[1]} {found[2]}"
+        is_apart = len(found[0]) > len(joined)
+        if has(joined) != is_apart or bool(view.matching("words", phrase_expression(apart))) == is_apart:
+            return found[0]
+        return joined if is_apart else apart
+
     text = query.text
     for written, forms in numbers_in(text):
-        has = (form for form in forms if view.postings(form, prefix=False).document_frequency)
-        text = text.replace(written, next(has, written))
+        text = text.replace(written, next(filter(has, forms), written))
+    text = _NUMBERED.sub(as_written, text)
     return query if text == query.text else replace(query, text=text, pieces=tuple(pieces_of(text)))
 
 

@@ -124,6 +124,8 @@ NOTES = {
     "plumber.md": "# Plumber\n\nCall (030) 987 65 43 in the morning.\n",
     "dentist.md": "# Dentist\n\nThe number is 0401234567, ask for Ann.\n",
     "bakery.md": "# Bakery\n\n+49 (0)69 11 22 33 44\n",
+    "probe.md": "# Probe\n\nThe sensor TP 571 writes UTF-8.\n",
+    "audit.md": "# Audit\n\nAs iso27001 says, for the TP of harbour 4.\n",
     "parts.md": "# Parts\n\n030 of 987, then 65 and 43; 040, 123, 45 and 67\n",
 }
 
@@ -140,6 +142,8 @@ def found(notes, query, mode):
         ("0309876543", "plumber.md"), ("030/987-65-43", "plumber.md"), ("(030) 987 65 43", "plumber.md"),
         ("+49 30 9876543", "plumber.md"), ("who is 030 9876543", "plumber.md"),
         ('"987 65 43"', "plumber.md"), ("(040) 123 45 67", "dentist.md"), ("0049 40 1234567", "dentist.md"),
+        ("tp571", "probe.md"), ("TP571 failed?", "probe.md"), ("utf8", "probe.md"), ("ISO 27001", "audit.md"),
+        ("what ISO-27001 says", "audit.md"),
         ("06911223344", "bakery.md"), ("069 / 11 22 33 44", "bakery.md"), ("+496911223344", "bakery.md"),
     ],
 )  # fmt: skip
