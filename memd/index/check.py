@@ -403,16 +403,18 @@ def _rows(index: Index, view: View, counts: Counts) -> Iterator[Finding]:
         """
     )
     for number, dim, next_row in list(matrices):
-        crcs = list(view.reader.each("SELECT row, crc FROM vectors WHERE matrix = ? ORDER BY row", (number,)))
+        _, crcs = view.reader.checksums_after(number, b"", -1)
         path = index.folder / matrix_name(number)
         try:
             matrix = Matrix(path, dim=dim, failure=Failure())
         except FileNotFoundError:
             if index.snapshot.generation == view.snapshot.generation:  # otherwise a compaction replaced it
-                yield Finding("rows", f"{path.name} is not there", (), number, tuple(row for row, _ in crcs))
+                yield Finding("database", f"{path.name} is not there")
             continue
-        bad = {row for row, _ in crcs if row >= next_row}.union(matrix.damaged(crcs))
+        matrix.use(min(next_row, matrix.room))
+        rows = matrix.rows  # by checksums of their own
         matrix.close()
+        bad = {*rows.learn(crcs), *rows.damaged(row for row, _ in crcs if row < rows.count)}
         counts["rows"] += len(crcs)
         [(shared, bare)] = view.reader.each(ROWLESS, (number,))
         counts.update({"sharing": shared, "rowless": bare})

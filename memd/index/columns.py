@@ -45,7 +45,6 @@ PARTS = 3  # per slice, one after the other: sources, rows, lengths
 # The arrays have a place for every id ever used, so this many take 800 MB: either the id is corrupt, or the
 # index should be rebuilt, which numbers chunks from 1 again.
 MAX_CHUNK_ID = 1 << 26
-MAX_ROW = (1 << 31) - 1  # the columns are int32
 GROUP = 64  # scores per group, of which only the best is compared first: 16,000 of a million
 # Chunks of a source in the pool of an arm, as long as others match: with 300 sections of one file, eight
 # notes that match nearly as well were outside of it. A file shows three places, each with its neighbours.
@@ -370,10 +369,6 @@ def lower_bound(scores: Scores, limit: int) -> np.float32:
     return bound
 
 
-class MisplacedError(IndexDamagedError):
-    """A chunk refers to a row that its matrix does not have."""
-
-
 class StoredSlice(NamedTuple):
     """A row of the table `columns`."""
 
@@ -411,7 +406,6 @@ class ColumnTable:
         """Return the columns of the committed state; *rows*: how many the active matrix has.
 
         Raises:
-            MisplacedError: chunks refer to rows that do not exist.
             IndexDamagedError: chunks have impossible values.
         """
         try:
@@ -480,8 +474,6 @@ class ColumnTable:
         for chunk_id, *values in self._vectors.live_chunks(
             first, first + SLICE_IDS, self._database.number("active")
         ):
-            if type(values[1]) is int and not -1 <= values[1] <= MAX_ROW:
-                raise MisplacedError("chunks have impossible rows: memctl index --rebuild")
             held[chunk_id - first :: SLICE_IDS] = values
         return held
 
@@ -547,11 +539,11 @@ def _expect_possible(columns: Columns, sources: Collection[int], newest: int, ro
         and known[owner].all()
         and length.min() >= 0
         and length.max() <= MAX_LENGTH
+        and row.min() >= -1
+        and row.max() < rows
     )
     if not is_possible:
-        raise _impossible("of source or length")
-    if row.min() < -1 or row.max() >= rows:
-        raise MisplacedError("chunks have impossible rows: memctl index --rebuild")
+        raise _impossible("of source, row or length")
 
 
 def _impossible(what: object) -> IndexDamagedError:

@@ -18,7 +18,6 @@ from memd.fsio import Failure
 from memd.index import codes, matrices
 from memd.index.ann import Codes
 from memd.index.codes import CodesKeeper
-from memd.index.columns import MisplacedError
 from memd.index.database import SEEN
 from memd.index.matrices import Compaction, Matrices, matrix_name
 from memd.index.postings import TermPostings
@@ -340,11 +339,7 @@ class Index:
     def publish_again(self) -> None:
         """Load a new snapshot from the database."""
         self.codes.look()
-        try:
-            self.snapshot = self._load()
-        except MisplacedError:
-            self.matrices.look_through()
-            self.snapshot = self._load()
+        self.snapshot = self._load()
 
     def close(self) -> None:
         """Close every part; waits for open views, later ones raise IndexClosedError."""

@@ -1,7 +1,7 @@
 """The matrices of an index: the active one, the one being built for another model, and their compaction.
 
-Opening them reads no row: files without a record are removed, and rows lost at the end of a file are embedded
-again. Rows are compared with their checksums when a result uses them, and by the scrub.
+Opening them reads no row: files without a record are removed, and an index whose file is missing or too short
+is damaged. Rows are compared with their checksums when a result uses them, and by the scrub.
 
 Compaction removes unneeded data from the disk, in slices between saves. The rows that chunks still use are
 copied into a new matrix while the old one answers; one commit then replaces it. Until then the copy is waste
@@ -24,7 +24,7 @@ import structlog
 from memd import fsio
 from memd.errors import IndexDamagedError, MemdError
 from memd.index.columns import ColumnTable
-from memd.index.database import Database
+from memd.index.database import Database, damaged
 from memd.index.vector_table import MatrixFacts, VectorTable
 from memd.index.vectors import NO_ROWS, Matrix, Rows
 from memd.index.writer import Writer
@@ -202,12 +202,6 @@ class Matrices:
         self.damaged_rows += dropped
         return dropped
 
-    def look_through(self) -> None:
-        """Compare every row with its checksum now, since the database has impossible values."""
-        for held in (self.active, self.building):
-            if held is not None:
-                self._look_through(held)
-
     def refill_waiting(self) -> None:
         """Compute again, inside a transaction, which chunks have no vector and which of them wait."""
         self.vectors.refill(self._database.number("building") or self._database.number("active"))
@@ -242,45 +236,22 @@ class Matrices:
         self._remove_strays(self._named())
         active, building = self._database.number("active"), self._database.number("building")
         if active is not None:
-            self.active = self._opened(known[active], "active")
+            self.active = self._opened(known[active])
         if building is not None:
-            self.building = self._opened(known[building], "building")
+            self.building = self._opened(known[building])
 
-    def _opened(self, facts: MatrixFacts, key: str) -> Held:
+    def _opened(self, facts: MatrixFacts) -> Held:
         path = self._folder / matrix_name(facts.number)
         try:
             matrix = Matrix(path, dim=facts.dim, failure=self._database.failure)
-        except FileNotFoundError:
-            log.warning("matrix_lost")
-            self.damaged_rows += len(self.vectors.crcs(facts.number))
-            with self.created(facts.model_id, facts.dim, facts.scripts) as made:
-                self._database.set(key, made.number)
-                self.columns.renumber()
-                self.refill_waiting()
-                self._database.count_generation_up()
-            for _ in self.drop_waste():
-                pass
-            self._remove_strays(self._named())  # whatever has taken the lost file's name
-            return made
-        held = Held(facts.number, facts.model_id, matrix)
-        if 0 <= facts.next_row <= matrix.room:
-            matrix.use(facts.next_row)
-        else:  # the file was truncated
-            self._look_through(held)
-        return held
-
-    def _look_through(self, held: Held) -> None:
-        """Compare every row with its checksum; drop the damaged ones."""
-        crcs = self.vectors.crcs(held.number)
-        bad = held.file.damaged(crcs)
-        lost = set(bad)
-        highest = max((row for row, _ in crcs if row not in lost), default=-1)
-        next_row = max(min(self.vectors.matrices()[held.number].next_row, held.file.room), highest + 1)
-        log.warning("rows_damaged", rows=len(bad))
-        with self._database.transaction():
-            self.vectors.set_next_row(held.number, next_row)
-        self.forget_rows(held.number, bad)
-        held.file.use(next_row)
+        except FileNotFoundError as error:
+            raise damaged(path, "it is missing") from error
+        room = matrix.room
+        if not 0 <= facts.next_row <= room:
+            matrix.close()
+            raise damaged(path, f"it has room for {room} rows, not for {facts.next_row}")
+        matrix.use(facts.next_row)
+        return Held(facts.number, facts.model_id, matrix)
 
     def _remove_strays(self, named: set[int]) -> None:
         named_files = {matrix_name(number) for number in named}
@@ -353,13 +324,14 @@ class Compaction(Stepwise):
         while True:
             rows = self._vectors.rows_to_copy(old.number, copy.number, after=after, limit=COPIED_ROWS)
             if rows:
-                vectors = {row: old.file.read(row) for row, _, _ in rows}
-                sound = [(row, digest) for row, digest, crc in rows if crc32(vectors[row]) == crc]
+                held = old.file.rows
+                sound = [(row, digest) for row, digest, crc in rows if crc32(held.vector(row)) == crc]
                 if len(sound) < len(rows):  # their texts are embedded again
                     log.warning("rows_damaged", rows=len(rows) - len(sound))
-                    self._matrices.forget_rows(old.number, sorted(vectors.keys() - {row for row, _ in sound}))
+                    bad = {row for row, _, _ in rows}.difference(row for row, _ in sound)
+                    self._matrices.forget_rows(old.number, sorted(bad))
                     self._publish()
-                places = copy.file.append([vectors[row] for row, _ in sound])
+                places = copy.file.append([held.vector(row) for row, _ in sound])
                 with self._writer.transaction():
                     self._vectors.put_rows(
                         copy.number,

@@ -1,4 +1,4 @@
-"""Vectors of indexes from other releases of memd, reused so that known texts are not embedded again.
+"""Vectors of indexes that were set aside, reused so that known texts are not embedded again.
 
 Only two tables of an old index and the rows they refer to are read; unexpected content is skipped. Everything
 is read on opening, since the folder may be deleted afterwards. For the writing thread.
@@ -16,7 +16,7 @@ from memd.fsio import Failure
 from memd.index.database import open_other
 from memd.index.index import Index
 from memd.index.matrices import matrix_name
-from memd.index.vectors import FLOAT_BYTES, Matrix, Rows
+from memd.index.vectors import Matrix, Rows
 
 LOOKED_FOR = 1024  # per commit, 1.5 MiB with the shipped model: some 50 ms
 MATRICES = "SELECT number FROM matrices WHERE model_id = ? AND dim = ?"
@@ -31,7 +31,6 @@ class OldVectors:
     def __init__(self, folders: Iterable[Path], database: str, *, model_id: str, dim: int) -> None:
         """Read the indexes in *folders*; if several have a text, the first one is used."""
         self.seen = 0  # highest chunk id that was looked up
-        self._row_bytes = dim * FLOAT_BYTES
         self._places: dict[bytes, tuple[Rows, int, int]] = {}  # text hash → rows, row, CRC-32
         for folder in folders:
             try:
@@ -45,8 +44,8 @@ class OldVectors:
         for digest in hashes:
             if place := self._places.get(digest):
                 rows, row, crc = place
-                raw = bytes(rows.buffer[row * self._row_bytes : (row + 1) * self._row_bytes])
-                if len(raw) == self._row_bytes and zlib.crc32(raw) == crc:
+                raw = rows.vector(row)
+                if raw and zlib.crc32(raw) == crc:
                     found[digest] = raw
         return found
 

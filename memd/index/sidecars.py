@@ -473,12 +473,11 @@ def model_of(start: bytes) -> tuple[str, int]:
 def _vectors(index: Index, active: Held, source: int) -> list[tuple[bytes, bytes]] | None:
     """Return (chunk hash, row bytes) of what the model reads of a source; None unless every row is sound."""
     rows = active.file.rows
-    size = rows.dim * FLOAT_BYTES
     found = []
     for digest, row, crc in index.matrices.vectors.source_rows(source, active.number):
-        vector = bytes(rows.buffer[row * size : (row + 1) * size]) if row >= 0 else b""
+        vector = rows.vector(row)
         # A row damaged on the disk must not be exported with a valid checksum.
-        if row < 0 or zlib.crc32(vector) != crc:
+        if not vector or zlib.crc32(vector) != crc:
             return None
         found.append((digest, vector))
     return found

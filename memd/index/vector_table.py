@@ -10,7 +10,7 @@ import math
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Literal, cast
 
 from memd.errors import IndexDamagedError
@@ -97,13 +97,6 @@ class VectorTable:
         )
 
     # Rows
-
-    def crcs(self, matrix: int) -> list[tuple[int, int]]:
-        """Return (row, CRC-32) of every row, sorted by row."""
-        found = self._database.run("SELECT row, crc FROM vectors WHERE matrix = ? ORDER BY row", (matrix,))
-        if found and set(map(type, chain.from_iterable(found))) != {int}:
-            raise IndexDamagedError(f"rows of the matrix {matrix} have values of wrong types")
-        return cast("list[tuple[int, int]]", found)
 
     def row_of(self, matrix: int, digest: bytes) -> int:
         """Return the row of a text's vector, -1 if it has none."""

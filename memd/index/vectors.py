@@ -31,7 +31,6 @@ FLOAT_BYTES = 4
 # A file doubles up to steps of 8 MiB: few notes take little, and many a new mapping per 5,000 rows of 384
 # dimensions.
 LEAST_BYTES, CAPACITY_STEP_BYTES = 1024 * 1024, 8 * 1024 * 1024
-SLAB_BYTES = 1024 * 1024  # read at once; fits into a core's cache
 SLAB_ROWS = 1_024  # gathered at once; 1.5 MB for 384 dimensions fit into a core's cache
 # BLAS computes a product of so many values in the calling thread, divides a larger one among all cores, and
 # waits for each: on a busy machine that took 10 ms for 4,000 rows instead of 0.5, with three times the
@@ -65,6 +64,11 @@ class Rows:
                 if row >= 0 and crc32(block[row * size : (row + 1) * size]) != crcs[row]
             )
 
+    def vector(self, row: int) -> bytes:
+        """Return the bytes of a row, which may be damaged; b"" if there is none."""
+        size = self.dim * FLOAT_BYTES
+        return bytes(self.buffer[row * size : (row + 1) * size]) if 0 <= row < self.count else b""
+
     def learn(self, crcs: Iterable[tuple[int, int]]) -> list[int]:
         """Record the checksums (row, CRC-32) that the database has. For any thread.
 
@@ -72,7 +76,7 @@ class Rows:
         """
         wrong = []
         for row, crc in crcs:
-            if not 0 <= row < self.count or self.crcs[row] not in (0, crc):
+            if not (0 <= row < self.count and 0 <= crc < 1 << 32) or self.crcs[row] not in {0, crc}:
                 wrong.append(row)
             else:
                 self.crcs[row] = crc
@@ -183,30 +187,6 @@ class Matrix:
         self.count = start + len(vectors)
         return crcs
 
-    def read(self, row: int) -> bytes:
-        """Return the bytes of one row, fewer if the file is too short."""
-        block = bytearray(self._row_bytes)
-        return bytes(block[: self._read(memoryview(block), row)])
-
-    def damaged(self, crcs: Iterable[tuple[int, int]]) -> list[int]:
-        """Return the rows that are missing or do not match their CRC-32.
-
-        *crcs* are sorted by row: the file is read once, sequentially.
-        """
-        bad = []
-        size = self._row_bytes
-        slab = memoryview(bytearray(max(SLAB_BYTES // size, 1) * size))
-        known = self.room
-        crc32 = zlib.crc32
-        first = end = 0  # the rows in the slab
-        for row, crc in crcs:
-            if row >= end and 0 <= row < known:
-                first, end = row, row + self._read(slab, row) // size
-            at = (row - first) * size
-            if not first <= row < end or crc32(slab[at : at + size]) != crc:
-                bad.append(row)
-        return bad
-
     def close(self) -> None:
         """Close the file; mappings stay valid while they are referenced."""
         if self._fd >= 0:
@@ -226,12 +206,6 @@ class Matrix:
                 self._crcs.append(crc)
             else:
                 self._crcs[row] = crc
-
-    def _read(self, into: memoryview, row: int) -> int:
-        try:
-            return fsio.read_at(self._fd, into, row * self._row_bytes)
-        except OSError as error:
-            raise storage_error(str(self.path), error) from error
 
 
 def cosines(matrix: Any, rows: int, dim: int, query_vec: bytes, first: int = 0) -> Scores:

@@ -28,6 +28,7 @@ from memd.index.sidecars import (
     needed_keys,
     waiting_sources,
 )
+from memd.index.writer import COMPLETE
 from memd.workspace.backlog import Backlog, Count, Throughput
 from memd.workspace.context import WorkspaceContext
 
@@ -65,7 +66,7 @@ class EmbedLoop:
         self.failing = False  # a caller that waits for vectors must not wait forever
         self.throughput = Throughput()  # in chunks
         self.sidecars = context.sidecars
-        self.old: OldVectors | None = None  # of another release's index, until this one is complete
+        self.old: OldVectors | None = None  # of the indexes that were set aside, until this one is complete
         self._context = context
         self._index = context.index
         self._embedding = context.embedding
@@ -182,7 +183,7 @@ class EmbedLoop:
 
     def _begin(self, embedder: Embedder) -> tuple[int, int, int]:
         self._index.begin_model(embedder.model_id, embedder.dim, embedder.scripts, embedder.cosines)
-        if old := self._context.aside.old:
+        if (old := self._context.aside.folders) and not self._index.writer.get(COMPLETE):
             self.old = OldVectors(old, DATABASE, model_id=embedder.model_id, dim=embedder.dim)
         return self._counts()
 
@@ -201,7 +202,7 @@ class EmbedLoop:
         await self._context.write(self._index.learn_cosines, model_id, found)
 
     async def _adopt_old(self, embedder: Embedder) -> bool:
-        """Take vectors from the index of another release; return False if all chunks were looked up there."""
+        """Take vectors from indexes that were set aside; return False if all chunks were looked up there."""
         old = self.old
         if old is None:
             return False

@@ -1,7 +1,8 @@
 """Indexes of one workspace that were set aside: damaged ones, and those of another release of memd.
 
-Each is a folder next to the index, INDEX.damaged-TIME or INDEX.old-TIME. It contains old text of notes, so it
-is deleted when text is purged; one of another release is deleted as soon as the new index is complete.
+Each is a folder next to the index, INDEX.damaged-TIME or INDEX.old-TIME. The new index takes its vectors. It
+contains old text of notes, so it is deleted when text is purged; one of another release is deleted as soon as
+the new index is complete.
 """
 
 import shutil
@@ -18,33 +19,33 @@ log = structlog.get_logger()
 
 Reason = Literal["damaged", "old"]  # old: written by another release
 
-KEPT = 2  # of each kind: damaged ones for inspection, old ones for their vectors
+KEPT = 2  # of each kind, for their vectors; damaged ones for inspection, too
 
 
 class SetAside:
     """The folders of one workspace, counted when it is opened and after deletions."""
 
     def __init__(self, index_dir: Path) -> None:
-        self.folders: list[Path] = []
+        self.folders: list[Path] = []  # newest first
         self._index_dir = index_dir
         self.count()
 
     @property
     def why(self) -> Literal["", "updated", "damaged"]:
         """Why an incomplete index is being rebuilt; "" if it is the first one."""
-        newest = max(self.folders, key=lambda folder: folder.name.rpartition("-")[2], default=None)
-        if newest is None:
+        if not self.folders:
             return ""
-        return "updated" if newest in self.old else "damaged"
+        return "updated" if self.folders[0] in self.old else "damaged"
 
     @property
     def old(self) -> list[Path]:
         """The indexes of another release, newest first."""
-        return [folder for folder in reversed(self.folders) if folder.suffix.startswith(".old-")]
+        return [folder for folder in self.folders if folder.suffix.startswith(".old-")]
 
     def count(self) -> None:
         """List the existing folders again."""
-        self.folders = [folder for reason in get_args(Reason) for folder in _kept(self._index_dir, reason)]
+        every = [folder for reason in get_args(Reason) for folder in _kept(self._index_dir, reason)]
+        self.folders = sorted(every, key=lambda folder: folder.name.rpartition("-")[2], reverse=True)
 
     def delete(self, folders: list[Path] | None = None) -> None:
         """Delete *folders*, or all of them. Raises StorageError: one cannot be deleted."""

@@ -220,19 +220,6 @@ def test_an_older_file_under_the_newer_ones_name_is_none(many):
     assert agree(many)
 
 
-def test_a_file_with_more_rows_than_the_matrix_is_none(many):
-    """Where the matrix has lost its end, other rows will take their place."""
-    [matrix] = many.state.glob("vectors.*")
-    many.index.close()
-    os.truncate(matrix, 150 * 64 * 4)
-    many.open()
-    assert not loaded(many)
-    many.embed()
-    assert agree(many)
-    assert made(many)
-    assert agree(many)
-
-
 def test_a_link_or_a_folder_in_its_place_is_none(many, tmp_path):
     path = the_file(many)
     path.rename(tmp_path / "elsewhere")

@@ -308,6 +308,7 @@ def test_a_value_of_a_source_that_cannot_be_there_is_damage_where_it_is_read(not
         ("matrices", "UPDATE matrices SET dim = 'a'"),
         ("matrices", "UPDATE matrices SET dim = 0"),
         ("matrices", f"UPDATE matrices SET dim = {1 << 50}"),
+        *(("matrices", f"UPDATE matrices SET next_row = {rows}") for rows in (2, 1 << 45, -4)),
         ("vectors", "UPDATE vectors SET row = 'a' WHERE row = 2"),
     ],
 )
@@ -325,8 +326,7 @@ def test_a_value_that_cannot_be_there_is_damage_at_the_start(notes, table, chang
 @pytest.mark.parametrize(
     "change",
     [
-        "UPDATE matrices SET next_row = 2", f"UPDATE matrices SET next_row = {1 << 45}",
-        "UPDATE matrices SET next_row = -4", f"UPDATE vectors SET row = {1 << 60} WHERE row = 2",
+        f"UPDATE vectors SET row = {1 << 60} WHERE row = 2",
         "UPDATE vectors SET row = -3 WHERE row = 2", "UPDATE vectors SET crc = crc + 1 WHERE row = 2",
         "UPDATE vectors SET row = 3 WHERE row = 2",
     ],

@@ -48,12 +48,14 @@ def test_a_flipped_bit_is_found_and_only_its_row(matrix, tmp_path):
     with (tmp_path / "vectors.1.f32").open("r+b") as stream:
         stream.seek(9)
         stream.write(b"\xff")
-    assert matrix.damaged(crcs) == [1]
+    assert matrix.rows.damaged(row for row, _ in crcs) == [1]
 
 
-def test_rows_beyond_the_end_of_the_file_are_damaged(matrix):
-    """A row that SQLite names and the file has not is missing, not zero."""
-    assert matrix.damaged([(10_000_000, 0)]) == [10_000_000]
+@pytest.mark.parametrize("named", [(10_000_000, 0), (-1, 0), (0, 7), (0, -1), (0, 1 << 40)])
+def test_what_cannot_be_is_damaged(matrix, named):
+    """A row that the file has not is missing, not zero; a bit may flip in a checksum, too."""
+    matrix.append([row(1, 0)])
+    assert matrix.rows.learn([named]) == [named[0]]
 
 
 def test_a_vector_of_another_length_is_refused(matrix):
