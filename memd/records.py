@@ -223,9 +223,11 @@ class SyncState:
     not_utf8: tuple[str, ...]  # the first sources that would be notes in another encoding
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """One indexed file as stored in the index."""
+class Source(NamedTuple):
+    """One indexed file as stored in the index.
+
+    A tuple, for speed: a start makes one for each file.
+    """
 
     id: int
     path: str

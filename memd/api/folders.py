@@ -16,7 +16,7 @@ def described(view: View, paths: Iterable[str]) -> dict[str, str]:
     sources = view.snapshot.sources
     lines: dict[str, dict[int, str]] = {}
     for number, line in view.reader.values_of(DESCRIBES).items():
-        folder, _, name = (sources.path(number) if number in sources else "").rpartition("/")
+        folder, _, name = (sources[number].path if number in sources else "").rpartition("/")
         if line.strip() and name.casefold() in NAMES:
             lines.setdefault(folder, {})[NAMES.index(name.casefold())] = line
     found: dict[str, str] = {}

@@ -88,7 +88,7 @@ def _recall(
             shown: dict[str, set[Line]] = {}
             for source, first, first_byte, last in view.reader.stretches(known) if known else ():
                 lines = [(first, first_byte), *((line, 0) for line in range(first + 1, last + 1))]
-                shown.setdefault(view.snapshot.sources.path(source), set()).update(lines)
+                shown.setdefault(view.snapshot.sources[source].path, set()).update(lines)
             made = fitted(
                 core,
                 params,

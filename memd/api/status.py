@@ -173,7 +173,7 @@ def _workspace(workspaces: Workspaces, opened: OpenWorkspace, *, size_bytes: int
     slow = f"the disk of {opened.workspace.root} is slow, or hangs" if seen and seen.is_slow else ""
     rebuilding = workspaces.rebuilding(opened.workspace.root)
     sources = opened.index.snapshot.sources
-    copies = sorted(map(sources.path, sources.copies))
+    copies = sorted(sources[one].path for one in sources.copies)
     return WorkspaceStatus(
         root=str(opened.workspace.root),
         **counts(opened),

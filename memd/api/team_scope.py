@@ -145,7 +145,7 @@ def _with_full_paths(answer: Answer, made: "TeamAnswer") -> Answer:
     for hit in answer.hits:
         home = made.homes[hit.candidate.source]
         path = f"{home.owner}@{home.machine}:{home.name}/{hit.source.path}"
-        hits.append(replace(hit, source=replace(hit.source, path=path)))
+        hits.append(replace(hit, source=hit.source._replace(path=path)))
     return replace(answer, hits=hits)
 
 

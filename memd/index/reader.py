@@ -1,14 +1,13 @@
 """Read-only access to the database of an index: connections, their pool, and the live sources.
 
 A query borrows a `Reader` from the `Pool`, in any thread. `Sources` has the live sources of one generation,
-for any thread; each stays a raw row until its record is needed. An index with a million chunks has 200,000
-sources: reading their rows takes 0.12 s, making all records 0.4 s more, and a query needs a few hundred.
+for any thread.
 """
 
 import json
 import queue
 from array import array
-from collections.abc import Callable, Collection, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import ExitStack, closing, contextmanager
 from datetime import date
@@ -137,9 +136,8 @@ Expired = Callable[[], bool]
 # The point follows the hyphen in ASCII. More files than these are not told apart by a number.
 NUMBERED = "SELECT source FROM names WHERE name >= ? AND name < ? AND kind = 'file' LIMIT 20"
 SOURCE_COLUMNS = "id, path, title, tags, day, day_of, origin, valid_until, evergreen, external"
-DAY_OF, VALID_UNTIL = 5, 7  # their places in a row
+SOURCE_TYPES = (int, *[str] * 7, int, int)
 SourceSize: TypeAlias = tuple[int, int]  # number of chunks, and of those with a vector
-Row: TypeAlias = tuple[Any, ...]  # of SOURCE_COLUMNS
 _day = cache(date.fromisoformat)  # there are few distinct days
 
 
@@ -552,120 +550,31 @@ class Pool:
             return reader
 
 
-class Sources(Mapping[int, Source]):
-    """Records of sources by id. Immutable, except that raw rows are replaced by their records on demand."""
+class Sources(dict[int, Source]):
+    """The live sources of one generation by id. Never changed: `changed` makes those of the next."""
 
     def __init__(
         self,
-        place: Path,
-        known: dict[int, Source | Row],
+        known: Mapping[int, Source],
         copies: Mapping[int, str] | None = None,
         expiring: Mapping[int, date] | None = None,
     ) -> None:
-        """Take the *known* rows and records; *place* is the database's path, for error messages."""
-        self._place = place
-        self._known = known
+        """Take the *known* records."""
+        super().__init__(known)
         # Conflict copies, recognised by name → the path of the original, which may not exist.
-        self.copies = copies_in(self.paths()) if copies is None else copies
+        self.copies = copies_in(known) if copies is None else copies
         # The sources that hold until some day → that day.
-        self.expiring = _expiring(known, place) if expiring is None else expiring
-        self._made = False  # whether all rows have been replaced by records
-        self._decay_days: dict[int, int] = {}  # of the sources that were asked for
-
-    def __getitem__(self, source_id: int) -> Source:
-        """Return the record.
-
-        Raises:
-            KeyError: there is no live source with this id.
-            IndexDamagedError: a stored value is impossible.
-        """
-        found = self._known[source_id]
-        if isinstance(found, tuple):
-            found = self._known[source_id] = source_of(found, self._place)
-        return found
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self._known)
-
-    def __len__(self) -> int:
-        return len(self._known)
-
-    def __contains__(self, source_id: object) -> bool:
-        return source_id in self._known
-
-    def values(self) -> ValuesView[Source]:
-        """Return every record."""
-        return self._records().values()
-
-    def items(self) -> ItemsView[int, Source]:
-        """Return every id with its record."""
-        return self._records().items()
-
-    def paths(self) -> Iterator[tuple[int, str]]:
-        """Yield every (id, path) without making records."""
-        for source_id, found in list(self._known.items()):  # another thread may replace a row
-            yield source_id, found[1] if isinstance(found, tuple) else found.path
-
-    def path(self, source_id: int) -> str:
-        """Return the path of a source without making its record."""
-        found = self._known[source_id]
-        return cast("str", found[1]) if isinstance(found, tuple) else found.path
-
-    def names(self, source_id: int) -> tuple[str, str]:
-        """Return title and path of a source without making its record, unless a value is impossible."""
-        found = self._known[source_id]
-        if isinstance(found, tuple) and type(found[1]) is type(found[2]) is str:
-            return found[2], found[1]
-        source = self[source_id]  # says that the index is damaged, if it is
-        return source.title, source.path
-
-    def decay_days(self, source_ids: Sequence[int]) -> list[int]:
-        """Return the ordinal of each source's day; 0 for one whose score does not decay.
-
-        Of most sources no record is made: with their names, that took a millisecond of the first questions.
-        """
-        known = self._decay_days
-        for source_id in source_ids:
-            if source_id not in known:
-                found = self._known[source_id]
-                if isinstance(found, tuple) and found[DAY_OF] != "name":
-                    known[source_id] = 0
-                else:
-                    source = self[source_id]
-                    known[source_id] = source.day.toordinal() if source.dated else 0
-        return [known[source_id] for source_id in source_ids]
+        self.expiring = _expiring(known) if expiring is None else expiring
 
     def changed(self, *, removed: AbstractSet[int], put: Mapping[int, Source]) -> "Sources":
         """Return the sources of the next generation: without *removed*, with *put* added or replaced."""
-        known = self._known.copy()
+        known = self.copy()
         for source_id in removed:
             known.pop(source_id, None)
         known.update(put)
         copies = {one: original for one, original in self.copies.items() if one in known and one not in put}
-        copies |= copies_in((one, source.path) for one, source in put.items())
         expiring = {one: day for one, day in self.expiring.items() if one in known and one not in put}
-        expiring |= _expiring(put, self._place)
-        return Sources(self._place, known, copies, expiring)
-
-    def _records(self) -> dict[int, Source]:
-        if not self._made:
-            for source_id, found in self._known.items():  # keys never change
-                if isinstance(found, tuple):
-                    self._known[source_id] = source_of(found, self._place)
-            self._made = True
-        return cast("dict[int, Source]", self._known)
-
-
-def source_of(row: Sequence[Any], place: Path) -> Source:
-    """Return the record for a row of the database at *place*.
-
-    Raises:
-        IndexDamagedError: a stored value is impossible.
-    """
-    try:
-        return _made(row)
-    except (ValueError, TypeError) as error:
-        raise damaged(place, error) from error
+        return Sources(known, copies | copies_in(put), expiring | _expiring(put))
 
 
 def _noting(noted: "array[int]") -> Callable[..., None]:
@@ -707,23 +616,24 @@ def _signature(row: Sequence[Any]) -> bytes:
     return found
 
 
-def copies_in(paths: Iterable[tuple[int, str]]) -> dict[int, str]:
-    """Return the conflict copies among some (id, path) → the paths of their originals."""
-    return {source_id: original for source_id, path in paths if (original := original_of(path)) is not None}
+def copies_in(known: Mapping[int, Source]) -> dict[int, str]:
+    """Return the conflict copies among some sources → the paths of their originals."""
+    each = ((one, original_of(source.path)) for one, source in known.items())
+    return {one: original for one, original in each if original is not None}
 
 
-def _expiring(known: Mapping[int, Source | Row], place: Path) -> dict[int, date]:
-    rows = {one: row for one, row in known.items() if (row[VALID_UNTIL] if isinstance(row, tuple) else True)}
-    sources = ((one, source_of(row, place) if isinstance(row, tuple) else row) for one, row in rows.items())
-    return {one: source.valid_until for one, source in sources if source.valid_until is not None}
+def _expiring(known: Mapping[int, Source]) -> dict[int, date]:
+    return {one: source.valid_until for one, source in known.items() if source.valid_until is not None}
 
 
-def _made(row: Sequence[Any]) -> Source:
+def source_of(row: Sequence[Any]) -> Source:
+    """Return the record for a row of `SOURCE_COLUMNS`. Raises ValueError or TypeError if it cannot be."""
+    if tuple(map(type, row)) != SOURCE_TYPES:
+        raise TypeError(f"a source has values of wrong types: {row!r:.100}")
     source_id, path, title, tags, day, day_of, origin, valid_until, evergreen, external = row
     tags = json.loads(tags) if tags != "[]" else []  # most have none
-    texts = [path, title, day_of, origin, *tags]
-    if type(source_id) is not int or type(tags) is not list or not all(type(text) is str for text in texts):
-        raise TypeError(f"a source has values of wrong types: {row!r:.100}")
+    if type(tags) is not list or not all(type(tag) is str for tag in tags):
+        raise TypeError(f"a source has impossible tags: {row!r:.100}")
     return Source(
         source_id, path, title, tuple(tags), _day(day), day_of, origin,
         _day(valid_until) if valid_until else None, bool(evergreen), bool(external),

@@ -48,6 +48,10 @@ class Snapshot:
             found = [one for one in self.sources.values() if normalized("NFC", one.path) == wanted]
         return found[0] if len(found) == 1 else None
 
+    def named(self, source_id: int) -> tuple[str, str]:
+        """Return title and path of a source."""
+        return (source := self.sources[source_id]).title, source.path
+
     def superseded_by(self, source_id: int) -> tuple[str, ...]:
         """Return the paths of the sources that replace *source_id*, the newest first; usually none."""
         if not self.supersession.edges:
@@ -86,7 +90,7 @@ class Snapshot:
         put = {}
         for number in told.keys() & self.sources.keys() - hidden:
             title, tags = json.loads(told[number])
-            put[number] = replace(self.sources[number], title=title, tags=tuple(tags))
+            put[number] = self.sources[number]._replace(title=title, tags=tuple(tags))
         return replace(
             self,
             generation=self.seen,
@@ -198,12 +202,12 @@ class View:
             return ()
         known, found = self.snapshot.sources, dict[int, bool]()
         for one in self.reader.of_same_session(source.id):
-            if one in known and not known.path(one).startswith(ARCHIVES):
+            if one in known and not known[one].path.startswith(ARCHIVES):
                 holders = [other for other in self.snapshot.supersession.holders(one) if other in known]
                 for other in holders or [one]:
                     found[other] = found.get(other, False) or bool(holders)
-        ranked = sorted(found, key=lambda one: (not found[one], -known[one].day.toordinal(), known.path(one)))
-        return tuple(known.path(one) for one in ranked[:MAX_HOLDERS])
+        ranked = sorted(found, key=lambda one: (not found[one], -known[one].day.toordinal(), known[one].path))
+        return tuple(known[one].path for one in ranked[:MAX_HOLDERS])
 
     def source(self, source_id: int) -> Source:
         """Return the record of a live source."""

@@ -10,7 +10,7 @@ between two slices leaves only waste, which the next start removes. Saves can ru
 
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from memd.errors import ModelMismatchError
 from memd.index.matrices import Matrices
@@ -121,7 +121,7 @@ class Transaction:
         if source.day_of == "changed" and source.day != day:
             self.touched.update(self._writer.privacy([source_id]))
             self._writer.run("UPDATE sources SET day = ? WHERE id = ?", (day.isoformat(), source_id))
-            self.sources_put[source_id] = replace(source, day=day)
+            self.sources_put[source_id] = source._replace(day=day)
             self._note_for_store(path)
 
     def embed(self, vectors: Mapping[bytes, bytes], *, model_id: str) -> None:

@@ -54,7 +54,7 @@ class Visibility:
     def _visible(self, snapshot: Snapshot, reader: Reader) -> Snapshot:
         kept = {number for [number] in reader.each(PRIVATE)}
         if len(self._patterns):
-            kept |= {number for number, path in snapshot.sources.paths() if self._is_named(path)}
+            kept |= {number for number, one in snapshot.sources.items() if self._is_named(one.path)}
         kept &= snapshot.sources.keys()
         chunks, told = reader.all(TWOFOLD), dict(reader.all(TOLD))
         if not (kept or chunks or told):

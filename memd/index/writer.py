@@ -60,12 +60,14 @@ class Writer(Database):
     def sources(self) -> Sources:
         """Return every live source by its id."""
         found = self.run(f"SELECT {SOURCE_COLUMNS} FROM sources WHERE gone_at IS NULL")
-        return Sources(self._path, {row[0]: row for row in found})
+        with decoded(self._path):
+            return Sources({row[0]: source_of(row) for row in found})
 
     def source_of(self, source_id: int) -> Source:
         """Return one source by its id."""
         [row] = self.run(f"SELECT {SOURCE_COLUMNS} FROM sources WHERE id = ?", (source_id,))
-        return source_of(row, self._path)
+        with decoded(self._path):
+            return source_of(row)
 
     def source(self, path: str) -> tuple[int, bool] | None:
         """Return the id of the source at *path* and whether it is live, None if there is none."""

@@ -203,7 +203,7 @@ def called(
         day: the day in ISO form that the query is.
         whole: the candidates that have each word of the query, as the index splits it; None: unknown.
     """
-    found = by_titles(text, terms, candidates, view.snapshot.sources.names, named, day=day)
+    found = by_titles(text, terms, candidates, view.snapshot.named, named, day=day)
     asked = words_of(text)
     if not 0 < len(asked) <= HEADING_WORDS:
         return found

@@ -498,7 +498,7 @@ def fused(  # noqa: PLR0917 - what was decided before, each once
     if expired := snapshot.expired(request.today):
         order[np.isin(chunks.sources, list(expired))] *= ranking.EXPIRED_SHARE
     best = _best_first(snapshot, chunks, order)
-    path, tier_of = snapshot.sources.path, keyword.tier_of if keyword else lambda _: None
+    known, tier_of = snapshot.sources, keyword.tier_of if keyword else lambda _: None
     columns = ids, chunks.sources, ranks[0], meaning, has_vector, ranks[1], words, decay, merged, order
     numbers, sources, by_vector, meanings, sees, by_words, evidence, factors, scores, keys = (
         column[best].tolist() for column in columns
@@ -506,7 +506,7 @@ def fused(  # noqa: PLR0917 - what was decided before, each once
     fields = (
         numbers,
         sources,
-        map(path, sources),
+        [known[source].path for source in sources],
         [rank or None for rank in by_vector],
         [score if seen else None for score, seen in zip(meanings, sees, strict=True)],
         [rank or None for rank in by_words],
@@ -676,6 +676,6 @@ def _with_copies(snapshot: Snapshot, found: set[int]) -> Supersession:
     copies = {source: sources.copies[source] for source in found if source in sources.copies}
     if not copies:
         return known
-    at = {sources.path(source): source for source in found}
+    at = {sources[source].path: source for source in found}
     pairs = {(at[original], copy) for copy, original in copies.items() if original in at}
     return Supersession.of(known.edges | pairs, known.names) if pairs else known

@@ -249,9 +249,11 @@ def _load(
     beside = {candidate.id: found.beside(candidate.id) for candidate in found.kept}
     chunks = view.chunks([number for kept in beside for number in (kept, *beside[kept])])
     folded = [number for many in found.folded.values() for number in many]
-    path = view.snapshot.sources.path
+    known = view.snapshot.sources
     lines = view.lines(folded).items() if folded else ()
-    places = {number: Place(number, path(source), first, last) for number, (source, first, last) in lines}
+    places = {
+        number: Place(number, known[source].path, first, last) for number, (source, first, last) in lines
+    }
     shown: dict[int, set[Line]] = {}  # by source: the lines of better hits
     hits: list[Hit] = []
     shown_of: list[StoredChunk] = []  # the chunk that the snippet of each hit is of

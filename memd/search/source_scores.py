@@ -63,7 +63,8 @@ def grouped(snapshot: Snapshot, ids: Sequence[int] | Ids) -> Grouped:
     ids = np.asarray(ids, np.int64)
     sources = snapshot.columns.source[ids]
     each, one, group = np.unique(sources, return_index=True, return_inverse=True)
-    days = np.array(snapshot.sources.decay_days(each.tolist()), np.int64)
+    known = map(snapshot.sources.__getitem__, each.tolist())
+    days = np.array([one.day.toordinal() if one.dated else 0 for one in known], np.int64)
     return Grouped(ids, sources, group, ids[one], days)
 
 

@@ -437,7 +437,7 @@ class Publisher:
                     break
             pairs = snapshot.supersession.edges
             replaced = {
-                snapshot.sources.path(one): list(snapshot.superseded_by(one))
+                snapshot.sources[one].path: list(snapshot.superseded_by(one))
                 for one in {old for _, old in pairs}
             }
 

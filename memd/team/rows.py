@@ -17,7 +17,6 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from datetime import date
 from functools import lru_cache
 from itertools import chain
@@ -100,7 +99,7 @@ class Whole(Struct, frozen=True):
         has_lines = 0 <= chunk.start_line <= chunk.end_line < MAX_COUNT and 0 <= chunk.start_byte < MAX_COUNT
         if not (has_lines and source.path and chunk.text.strip()):
             raise ValueError("a chunk that cannot be")
-        source = replace(source, id=number(self.ws, source.path))
+        source = source._replace(id=number(self.ws, source.path))
         chunk = chunk._replace(id=self.key, source=source.id)
         structs.force_setattr(self, "shown", structs.replace(self.shown, source=source, chunk=chunk))
 
@@ -216,7 +215,7 @@ def chunk_rows(
     for ordinal, (chunk, words, vector) in enumerate(zip(chunks, words_in, vectors, strict=True)):
         alone = chunk._replace(id=0, source=0, context="")
         try:
-            raw = msgspec.json.encode(Shown(replace(source, id=0), fields, superseded_by, alone))
+            raw = msgspec.json.encode(Shown(source._replace(id=0), fields, superseded_by, alone))
         except UnicodeEncodeError:
             raise StoreRefusedError("it is no Unicode") from None
         if len(raw) > MAX_ROW_BYTES:

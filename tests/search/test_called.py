@@ -185,7 +185,7 @@ def test_titles_that_are_passed_over_unread_name_nothing(asked, start, idf):
 @pytest.mark.parametrize(("title", "query"), [("Où", "ou"), ("I'M", "im"), ("王の塔", "王の塔")])
 def test_a_name_of_one_word_is_known_by_its_letters_alone(notes, title, query):
     notes.save({"short.md": f"# {title}\n\nText.\n"})
-    assert by_titles(query, (), [Hit(1, 1)], notes.index.snapshot.sources.names)[1].how == "whole"
+    assert by_titles(query, (), [Hit(1, 1)], notes.index.snapshot.named)[1].how == "whole"
 
 
 @pytest.mark.parametrize(

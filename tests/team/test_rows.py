@@ -185,7 +185,7 @@ def test_filters_leave_what_they_leave_at_home(indexed_once, typed):
     with notes.index.view() as view:
         mask = judge(view, notes.request("x", query=query), lambda _: None).mask
         columns = view.snapshot.columns
-        home = {view.snapshot.sources.path(columns.source[one]) for one in np.flatnonzero(mask).tolist()}
+        home = {view.snapshot.sources[columns.source[one]].path for one in np.flatnonzero(mask).tolist()}
         found, inside = set(), set()
         for path, some in published(notes).items():
             for row in some:
@@ -221,15 +221,17 @@ def test_phrases_and_exclusions_are_tested_on_a_chunk(notes, typed, is_there):
 SOURCE = {"id": 0, "path": "a.md", "title": "", "tags": [], "day": "2026-05-01", "day_of": "name",
           "origin": "human", "valid_until": None, "evergreen": False, "external": False}  # fmt: skip
 CHUNK = [0, 0, 1, 1, 0, "", "text", "", "", ""]
-GOOD = {"key": 1, "ws": WS, "shown": json.dumps([SOURCE, [], [], CHUNK])}
 
 
-def of_source(**changes):
-    return json.dumps([{**SOURCE, **changes}, [], [], CHUNK])
+def of_source(fields=(), chunk=CHUNK, **changes):
+    return json.dumps([[*{**SOURCE, **changes}.values()], fields, [], chunk])
 
 
 def of_chunk(place, value):
-    return json.dumps([SOURCE, [], [], [value if at == place else one for at, one in enumerate(CHUNK)]])
+    return of_source(chunk=[value if at == place else one for at, one in enumerate(CHUNK)])
+
+
+GOOD = {"key": 1, "ws": WS, "shown": of_source()}
 
 
 def of_workspace(**changes):
@@ -240,7 +242,7 @@ def of_workspace(**changes):
     "changed",
     [{"key": -1}, {"key": 1 << 64}, {"key": "1"}, {"key": 1.5}, {"key": None}, {"ws": "x" * 2000},
      *({"shown": raw} for raw in (
-         "", "[", "[]", "x" * 70_000, "[" * 60_000, b"\xff", json.dumps([SOURCE, [["a"]], [], CHUNK]),
+         "", "[", "[]", "x" * 70_000, "[" * 60_000, b"\xff", of_source([["a"]]),
          of_source(path=""), of_source(day_of="tomorrow"), of_source(tags=[1]), of_source(day="10000-01-01"),
          of_source(valid_until=3), of_chunk(2, 9), of_chunk(2, -1), of_chunk(3, 1 << 70),
          of_chunk(4, 1 << 70), of_chunk(6, None), of_chunk(6, " \n"),
