@@ -5,7 +5,8 @@ are independent of each other, any of them can be missing, and a pass can be sto
 chunks never change and are only deleted, and the columns of a snapshot mask deleted ones.
 
 A pass reads in any thread, by a connection of its own, and the writing thread stores its rows in short
-transactions. Terms that have a row are not read again in FTS5 but for newer chunks.
+transactions. Terms that have a row are not read again in FTS5 but for newer chunks. After a purge all rows
+are dropped, since terms of purged text must leave the disk; queries read FTS5 until they are made again.
 """
 
 import random
@@ -42,7 +43,6 @@ LISTED = """
     SELECT group_concat(id) FROM (SELECT id FROM words_docsize WHERE id > ? AND id <= ? ORDER BY id LIMIT ?)
 """
 COUNTED = "SELECT term, doc FROM temp.terms WHERE term > ? LIMIT ?"
-KEYS = "SELECT term FROM main.postings WHERE term > ? ORDER BY term LIMIT ?"
 PUT = """
     INSERT INTO postings VALUES (?, ?, ?, ?, ?) ON CONFLICT (term) DO UPDATE
     SET upto = excluded.upto, ids = excluded.ids, counts = excluded.counts, crc = excluded.crc
@@ -83,13 +83,13 @@ class PostingsTable:
         return self._end() - covered > (BUSY_TAIL_SHARE if is_busy else TAIL_SHARE) * covered
 
     def begin(self) -> "PostingsPass":
-        """Return a pass: one that only removes purged chunks if there are any, else one over newer chunks.
+        """Return a pass over newer chunks.
 
         Raises:
             NumpyMissingError: numpy cannot be imported.
         """
         require_numpy("the table of postings")
-        return PostingsPass(self._open_view, self._end(), self._state, is_cleaning=self.is_outdated)
+        return PostingsPass(self._open_view, self._end(), self._state)
 
     def put(self, made: "PostingsPass", rows: Slice) -> bool:
         """Store a slice of a pass; return False, storing nothing, if the pass must be abandoned.
@@ -106,7 +106,7 @@ class PostingsTable:
                 "DELETE FROM postings WHERE term = ?", ((row,) for row in rows if isinstance(row, str))
             )
             if made.is_done:
-                self._writer.set(*((PURGED, None) if made.is_cleaning else (COVERED, made.end)))
+                self._writer.set(COVERED, made.end)
         if made.is_done:
             self._publish()
         return True
@@ -141,14 +141,13 @@ class PostingsTable:
 class PostingsPass:
     """One pass over the terms. `step` is for any one thread at a time."""
 
-    def __init__(self, open_view: OpenView, end: int, state: Hashable, *, is_cleaning: bool) -> None:
+    def __init__(self, open_view: OpenView, end: int, state: Hashable) -> None:
         """Read nothing yet. New rows have the chunks up to the id *end*.
 
-        Rows of another *state* are not stored. *is_cleaning*: only remove deleted chunks from the rows.
+        Rows of another *state* are not stored.
         """
         self.end = end
         self.state = state
-        self.is_cleaning = is_cleaning
         self.is_done = False
         self._open_view = open_view
         self._view: View  # of the slice in progress
@@ -179,7 +178,7 @@ class PostingsPass:
             yield None
         there = mask_of_ids(ids, self.end + 1)
         del ids
-        for terms in self._written() if self.is_cleaning else self._frequent():
+        for terms in self._frequent():
             yield None
             for term in terms:
                 yield self._row(term, there)
@@ -188,13 +187,6 @@ class PostingsPass:
         """Return the next existing chunk ids above *after*."""
         [[found]] = self._view.reader.each(LISTED, (after, self.end, CHUNKS_AT_ONCE))
         return [int(number) for number in str(found or "").split(",") if number]
-
-    def _written(self) -> Iterator[list[Term]]:
-        """Yield batches of the terms that have a row."""
-        after = ""
-        while found := [key for [key] in self._view.reader.each(KEYS, (after, TERMS_AT_ONCE))]:
-            yield list(map(term_of, found))
-            after = found[-1]
 
     def _frequent(self) -> Iterator[list[Term]]:
         """Yield batches of the frequent terms, and prefixes of spaceless scripts: the most frequent first.
@@ -221,11 +213,9 @@ class PostingsPass:
         """Return how the row of a term must be changed; None: not at all."""
         stored = self._view.reader.stored(term)
         if stored is None or stored.upto > self.end:
-            if self.is_cleaning:  # damaged
-                return key_of(term)
             return row_of(term, self.end, up_to(self._view.reader.counted(term), self.end))
         part, end = only(stored.part, there), stored.upto
-        if not self.is_cleaning and self.end - end > TAIL_SHARE * end:
+        if self.end - end > TAIL_SHARE * end:
             part = joined(part, up_to(self._view.reader.counted(term, end), self.end))
             end = self.end
         elif part.size == len(listed(stored.part)[0]):

@@ -97,25 +97,23 @@ class PostingsUpkeep:
         async with self._working:
             is_due = partial(self._table.is_due, is_busy=not is_idle)
             if time.monotonic() > self._not_before and await self._context.write(is_due):
-                await self._renew(BUILD_BUDGET_S)
+                await self._renew()
 
     async def clean(self) -> None:
-        """Remove everything that was purged from it."""
+        """Drop it if it has something that was purged."""
         async with self._working:
-            if await self._context.write(lambda: self._table.is_outdated):
-                await self._renew(0.0)
             if await self._context.write(lambda: self._table.is_outdated):
                 while await self._context.write(self._table.drop_some):
                     pass
 
-    async def _renew(self, pause_s: float) -> None:
+    async def _renew(self) -> None:
         try:
             made = await self._context.write(self._table.begin)
             while not made.is_done:
                 rows = await asyncio.to_thread(made.step, BUILD_BUDGET_S)
                 if not await self._context.write(self._table.put, made, rows):
                     break
-                await asyncio.sleep(pause_s)
+                await asyncio.sleep(BUILD_BUDGET_S)
         except MemdError as error:
             self._not_before = time.monotonic() + RETRY_S
             log.warning("postings_not_made", code=error.code)

@@ -96,17 +96,6 @@ def test_nothing_of_a_purged_note_stays_in_the_table(notes, keeper):
         assert untruths(view) == []
 
 
-def test_a_table_that_cannot_be_cleaned_is_emptied(notes, keeper, monkeypatch):
-    notes.save(texts(12) | {f"secret{number}.md": "canaryword zebra\n" for number in range(2)}, embed=False)
-    assert made(notes)
-    notes.remove("secret0.md", "secret1.md")
-    with monkeypatch.context() as patch:
-        patch.setattr(PostingsTable, "put", _full)
-        assert keeper.purge_now() == 2
-    assert keys(notes) == {}
-    assert notes.found("zebra", limit=50)
-
-
 def test_a_purge_that_was_killed_is_finished_after_the_start(notes):
     """The database remembers that rows have what was purged."""
     notes.save(texts(12) | {f"secret{number}.md": "canaryword zebra\n" for number in range(2)}, embed=False)
