@@ -15,10 +15,9 @@ needs no transaction; rows that are added meanwhile are not covered.
 import json
 import re
 import secrets
-import threading
 import time
-from collections.abc import Callable, Generator, Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Generator
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from zlib import crc32
@@ -119,7 +118,10 @@ def can_code(dim: int) -> bool:
 
 
 class CodesBuild:
-    """The making of one file. `step` is for one thread at a time, `abandon` for any."""
+    """The making of one file. `step` is for one thread at a time, `abandon` for any.
+
+    A file that is abandoned during a step may be left; the next opening of the index removes it.
+    """
 
     def __init__(self, folder: Path, matrix: int, rows: Rows) -> None:
         """Take the *rows* of the matrix with that number; nothing is created yet."""
@@ -129,11 +131,9 @@ class CodesBuild:
         self._matrix = matrix
         self._rows = rows
         self._pieces = self._all_pieces()
-        self.is_abandoned = False
-        self._using = threading.Lock()  # its holder may use the file
 
     def step(self, budget_s: float) -> bool:
-        """Work for about *budget_s*; return True when the file is complete, or abandoned.
+        """Work for about *budget_s*; return True when the file is complete.
 
         Raises:
             MemdError: the disk is full or fails.
@@ -141,40 +141,24 @@ class CodesBuild:
         """
         stop = time.monotonic() + budget_s
         try:
-            with self.used():
-                while self.made is None and not self.is_abandoned:
-                    self.made = next(self._pieces)
-                    if time.monotonic() > stop:
-                        break
-        except UnusableFileError as error:
-            raise StorageError(f"{self.path}: what was written is not what is read: {error}") from error
-        except OSError as error:
-            raise storage_error(str(self.path), error) from error
-        return self.is_abandoned or self.made is not None
+            while self.made is None:
+                self.made = next(self._pieces)
+                if time.monotonic() > stop:
+                    break
+        except BaseException as error:
+            self.abandon()
+            if isinstance(error, UnusableFileError):
+                raise StorageError(f"{self.path}: what was written is not what is read: {error}") from error
+            if isinstance(error, OSError):
+                raise storage_error(str(self.path), error) from error
+            raise
+        return self.made is not None
 
     def abandon(self) -> None:
-        """Abandon the file and remove it, unless it is taken; who uses it just now removes it afterwards."""
-        self.is_abandoned = True
-        if self._using.acquire(blocking=False):
-            try:
-                self._pieces.close()
-                if not self.is_taken:
-                    fsio.remove_leftover(self.path)
-            finally:
-                self._using.release()
-
-    @contextmanager
-    def used(self) -> Iterator[None]:
-        """Keep the file during the block. An exception abandons it."""
-        try:
-            with self._using:
-                yield
-        except BaseException:
-            self.is_abandoned = True
-            raise
-        finally:
-            if self.is_abandoned:
-                self.abandon()
+        """Remove the file, unless it is taken."""
+        if not self.is_taken:
+            self.made = None
+            fsio.remove_leftover(self.path)
 
     def _all_pieces(self) -> Generator[tuple[CodesFile, Codes] | None]:
         """Train the centroids, encode slice by slice, and measure how many candidates are needed."""
@@ -270,7 +254,7 @@ class CodesKeeper:
         return active.file.count - covered > (BUSY_NEW_SHARE if is_busy else NEW_SHARE) * covered
 
     def begin(self) -> CodesBuild:
-        """Begin a file; when it is complete `adopt` follows, otherwise `refuse` or `CodesBuild.abandon`.
+        """Begin a file; `adopt` follows when it is complete, otherwise `refuse` or `CodesBuild.abandon`.
 
         A build in progress is abandoned.
         """
@@ -282,14 +266,12 @@ class CodesKeeper:
 
     def adopt(self, building: CodesBuild) -> bool:
         """Replace the file by the finished one; return False if that has become wrong meanwhile."""
-        with building.used():
-            made = building.made
-            is_wanted = building is self._building and not building.is_abandoned
-            if made is None or not is_wanted or not self._is_true(made[0]):
-                building.abandon()
-                return False
-            self._name(made[0])
-            building.is_taken = True
+        made = building.made
+        if made is None or building is not self._building or not self._is_true(made[0]):
+            building.abandon()
+            return False
+        building.is_taken = True
+        self._name(made[0])
         self._building = None
         self._change(*made)
         return True
@@ -321,6 +303,7 @@ class CodesKeeper:
         """Abandon the build in progress; the file in use stays."""
         if self._building is not None:
             self._building.abandon()
+            self._building = None
 
     def _is_true(self, found: CodesFile) -> bool:
         """Return whether a file covers the first rows of the active matrix."""
