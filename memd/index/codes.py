@@ -62,7 +62,7 @@ UNUSABLE = (UnusableFileError, ImportError, OSError)  # raised by reading
 
 
 class UnderivableError(Exception):
-    """No file can be made from the present rows. The build is tried again when there are twice as many."""
+    """No file can be made from the present rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +235,6 @@ class CodesKeeper:
         self._matrices = matrices
         self._publish = publish
         self._building: CodesBuild | None = None
-        self._refused: tuple[int | None, int] = (None, 0)  # matrix and rows of the build that failed last
         self._open()
 
     def owns(self, path: Path) -> bool:
@@ -247,14 +246,11 @@ class CodesKeeper:
         active = self._matrices.active
         if active is None or active.file.count < MIN_ROWS or not can_code(active.file.dim):
             return False
-        matrix, refused = self._refused
-        if matrix == active.number and active.file.count < 2 * refused:
-            return False
         covered = self.current.covered if self.current is not None else 0
         return active.file.count - covered > (BUSY_NEW_SHARE if is_busy else NEW_SHARE) * covered
 
     def begin(self) -> CodesBuild:
-        """Begin a file; `adopt` follows when it is complete, otherwise `refuse` or `CodesBuild.abandon`.
+        """Begin a file; `adopt` follows when it is complete, otherwise `CodesBuild.abandon`.
 
         A build in progress is abandoned.
         """
@@ -275,12 +271,6 @@ class CodesKeeper:
         self._building = None
         self._change(*made)
         return True
-
-    def refuse(self) -> None:
-        """Record that no file can be made from the present rows."""
-        active = self._matrices.active
-        if active is not None:
-            self._refused = active.number, active.file.count
 
     def use(self, found: CodesFile, codes: Codes) -> None:
         """Let queries use the codes that were read from a file, if it is still the current one."""

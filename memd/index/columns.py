@@ -308,12 +308,13 @@ def best(scores: Scores, mask: Mask, limit: int) -> Ids:
 
 
 def best_of(ids: Ids, scores: Scores, limit: int) -> Ids:
-    """Return those *ids* that have the *limit* highest *scores*, best first, ties by id."""
+    """Return those *ids* that have the *limit* highest *scores* above 0, best first, ties by id."""
     if len(ids) > limit:  # sorting 4,000 takes three times as long as finding the best 150
         chosen = scores >= np.partition(scores, len(scores) - limit)[len(scores) - limit]
         ids, scores = ids[chosen], scores[chosen]
-    order = np.lexsort((ids, -scores))
-    return ids[order][:limit]
+    order = np.lexsort((ids, -scores))[:limit]
+    found: Ids = ids[order][scores[order] > 0]
+    return found
 
 
 def spread(  # noqa: PLR0917 - of one arm

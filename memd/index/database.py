@@ -232,8 +232,6 @@ BUSY_TIMEOUT_MS = 5000  # only memd's own checkpoint can hold the lock, for a mo
 # With 8 KiB the twenty tables and indexes that are mostly empty take a tenth of a small index, and each save
 # writes more to the log; with 2 KiB the pages of FTS5, of 4 KB, do not fit into one.
 PAGE_BYTES = 4096
-# Size of the log at which SQLite checkpoints by itself, its default with 4 KiB pages.
-WRITTEN_BACK_BYTES = 4 * 1024 * 1024
 JOURNAL_LIMIT_BYTES = 64 * 1024 * 1024  # the WAL is truncated to this after a checkpoint
 # Tables in which a lost page would be noticed late or never; full-text tables have checks of their own.
 LOOKED_THROUGH = (
@@ -490,7 +488,6 @@ def open_writer(path: Path) -> apsw.Connection:
     if not database.pragma("page_count"):  # an index that is there would be written to
         database.pragma("auto_vacuum", "incremental")
     database.pragma("journal_mode", "wal")
-    database.pragma("wal_autocheckpoint", WRITTEN_BACK_BYTES // PAGE_BYTES)
     # FULL: an acknowledged commit survives a power cut (0.4 ms each on ext4).
     database.pragma("synchronous", "full")
     database.pragma("fullfsync", 1)  # macOS: fsync alone does not reach the disk

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from collections.abc import Set as AbstractSet
 from contextlib import ExitStack, closing, contextmanager
 from datetime import date
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
@@ -128,8 +128,6 @@ SAID = "SELECT id, assistant FROM chunks WHERE id IN (SELECT value FROM json_eac
 LeftOut = Literal["script", "long"]  # why a chunk gets no vector
 
 READERS = 2  # queries that run at once in one workspace; the machine has only a few cores
-# Words whose terms are cached, per reader, 0.2 kB each, and their greatest length; both arbitrary.
-WORDS_KEPT, MAX_WORD_CHARS = 1_000, 40
 WAIT_S = 0.05  # between two checks of the deadline while all readers are in use
 Expired = Callable[[], bool]
 
@@ -165,10 +163,7 @@ class Reader:
         self.for_people = False  # whether secrets are read, instead of what stands for them
         with translated(path):
             self._db = open_reader(path)
-        terms = terms_of(self._db, of_query=True)
-        self._terms = lambda prepared: tuple(terms(prepared))
-        # Several steps of a search ask for the terms of the same words.
-        self._word_terms = lru_cache(WORDS_KEPT)(self._terms)
+        self._terms = terms_of(self._db, of_query=True)
         self.indexed_terms = terms_of(self._db, of_query=False)  # prepared text → its terms, as FTS5 has them
         self._noted = array("q")  # postings noted by the function, for `part_of`
         self._db.register_fts5_function("note", _noting(self._noted))
@@ -200,7 +195,7 @@ class Reader:
 
     def terms(self, prepared: str) -> tuple[str, ...]:
         """Return the terms of a prepared text as FTS5 splits a query."""
-        return (self._word_terms if len(prepared) <= MAX_WORD_CHARS else self._terms)(prepared)
+        return tuple(self._terms(prepared))
 
     def counted(self, term: Term, after: int = 0) -> Part:
         """Return the postings of a term in chunks with ids above *after*, dead chunks included.
@@ -264,7 +259,7 @@ class Reader:
             found = self._db.execute(
                 f"SELECT id, source, start_line, end_line FROM chunks WHERE id IN ({marks})", tuple(ids)
             )
-            return {row[0]: _numbers(row) for row in found}
+            return {row[0]: _typed(row, int, int, int, int)[1:] for row in found}
 
     def stretches(self, ids: Sequence[int]) -> list[tuple[int, int, int, int]]:
         """Return (source, first line, offset in it, last line) of the chunks that exist."""
@@ -298,10 +293,8 @@ class Reader:
         Includes gone sources.
         """
         with decoded(self._path):
-            for name, digest in self._db.execute(IDENTITY, (path,)).fetchall():
-                if type(digest) is not bytes:
-                    raise TypeError("the hash of a source is no bytes")
-                return str(name), digest
+            for row in self._db.execute(IDENTITY, (path,)).fetchall():
+                return _typed(row, str, bytes)
         return None
 
     def chunks_of(self, source: int, limit: int = -1) -> list[StoredChunk]:
@@ -436,10 +429,8 @@ class Reader:
     def checksums(self, ids: Sequence[int]) -> list[tuple[int, int]]:
         """Return (row, CRC-32) of the vectors that the chunks have: 10 µs per chunk."""
         with decoded(self._path):
-            return [
-                _pair(*found)
-                for found in self._db.execute(CHECKSUMS, (json.dumps([int(number) for number in ids]),))
-            ]
+            found = self._db.execute(CHECKSUMS, (json.dumps([int(number) for number in ids]),))
+            return [_typed(row, int, int) for row in found]
 
     def checksums_after(self, matrix: int, digest: bytes, limit: int) -> tuple[bytes, list[tuple[int, int]]]:
         """Return (row, CRC-32) of up to *limit* rows of a matrix, for text hashes above *digest*.
@@ -448,11 +439,11 @@ class Reader:
             The last of the hashes, for the next call, and the pairs; no pairs at the end.
         """
         with decoded(self._path):
-            found = self._db.execute(CHECKSUMS_AFTER, (matrix, digest, limit)).fetchall()
-            if found and type(found[-1][0]) is not bytes:
-                raise TypeError("the hash of a text is no bytes")
-            last = cast("bytes", found[-1][0]) if found else digest
-            return last, [_pair(row, crc) for _, row, crc in found]
+            found = [
+                _typed(row, bytes, int, int)
+                for row in self._db.execute(CHECKSUMS_AFTER, (matrix, digest, limit))
+            ]
+            return (found[-1][0] if found else digest), [row[1:] for row in found]
 
     def sizes(self, sources: Sequence[int]) -> dict[int, SourceSize]:
         """Return the sizes of sources that have chunks."""
@@ -586,34 +577,26 @@ def _noting(noted: "array[int]") -> Callable[..., None]:
     return note
 
 
-def _pair(row: Any, crc: Any) -> tuple[int, int]:
-    if type(row) is not int or type(crc) is not int:
-        raise TypeError(f"the row {row!r:.20} of a matrix has values of wrong types")
-    return row, crc
+def _typed(row: tuple[Any, ...], *types: type) -> tuple[Any, ...]:
+    """Return *row*. Raises TypeError: a bit that flipped has made values of other types."""
+    if tuple(map(type, row)) != types:
+        raise TypeError(f"the row of {row[0]!r:.20} has values of wrong types")
+    return row
 
 
-def _stored(row: Sequence[Any]) -> StoredChunk:
-    if tuple(map(type, row)) != CHUNK_TYPES:
-        raise TypeError(f"the chunk {row[0]!r:.20} has values of wrong types")
-    number, source, start_line, end_line, start_byte, packed, place, entry, origin = row
+def _stored(row: tuple[Any, ...]) -> StoredChunk:
+    number, source, start_line, end_line, start_byte, packed, place, entry, origin = _typed(row, *CHUNK_TYPES)
     heading, context, text = unpacked(packed)[place]
     return StoredChunk(
         number, source, start_line, end_line, start_byte, heading, text, entry, origin, context
     )
 
 
-def _numbers(row: Sequence[Any]) -> tuple[int, int, int]:
-    number, source, first, last = row
-    if any(type(n) is not int for n in row):
-        raise TypeError(f"the chunk {number!r:.20} has values of wrong types")
-    return source, first, last
-
-
-def _signature(row: Sequence[Any]) -> bytes:
-    number, found = row
-    if type(number) is not int or type(found) is not bytes or len(found) != FORM.size:
-        raise TypeError(f"the chunk {number!r:.20} has no signature")
-    return found
+def _signature(row: tuple[Any, ...]) -> bytes:
+    number, found = _typed(row, int, bytes)
+    if len(found) != FORM.size:
+        raise TypeError(f"the chunk {number} has no signature")
+    return cast("bytes", found)
 
 
 def copies_in(known: Mapping[int, Source]) -> dict[int, str]:
@@ -626,11 +609,11 @@ def _expiring(known: Mapping[int, Source]) -> dict[int, date]:
     return {one: source.valid_until for one, source in known.items() if source.valid_until is not None}
 
 
-def source_of(row: Sequence[Any]) -> Source:
+def source_of(row: tuple[Any, ...]) -> Source:
     """Return the record for a row of `SOURCE_COLUMNS`. Raises ValueError or TypeError if it cannot be."""
-    if tuple(map(type, row)) != SOURCE_TYPES:
-        raise TypeError(f"a source has values of wrong types: {row!r:.100}")
-    source_id, path, title, tags, day, day_of, origin, valid_until, evergreen, external = row
+    source_id, path, title, tags, day, day_of, origin, valid_until, evergreen, external = _typed(
+        row, *SOURCE_TYPES
+    )
     tags = json.loads(tags) if tags != "[]" else []  # most have none
     if type(tags) is not list or not all(type(tag) is str for tag in tags):
         raise TypeError(f"a source has impossible tags: {row!r:.100}")

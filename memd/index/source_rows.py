@@ -130,7 +130,6 @@ MOST_DIFFERING = (1 - MIN_JACCARD) / (1 + MIN_JACCARD) + 1e-9  # rounded up: of 
 BITS = 256  # per bitmap; 200 words set a third of them
 # Hash of the text, hash of its numbers, maximum number of triples, bitmap: a thirtieth of an average text.
 FORM = struct.Struct(f"<8sII{BITS // 8}s")
-KNOWN_WORDS = 100_000  # number of cached word hashes, about 10 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -547,22 +546,9 @@ def _sessions(source: SourceText) -> frozenset[tuple[str, str]]:
 
 def _bitmap(found: Sequence[str]) -> bytes:
     """Return the bitmap of the triples whose first word has an odd hash; half of them suffice."""
-    if len(_HASHES) > KNOWN_WORDS:
-        _HASHES.clear()
-    hashes = list(map(_HASHES.__getitem__, found))
+    hashes = [crc32(word.encode()) for word in found]
     bits = 0
     for first, second, third in zip(hashes, hashes[1:], hashes[2:], strict=False):
         if first & 1:
             bits |= 1 << ((first + 3 * second + 5 * third) >> 7) % BITS
     return bits.to_bytes(BITS // 8, "little")
-
-
-class _Hashes(dict[str, int]):
-    """A cache of the hashes of words."""
-
-    def __missing__(self, word: str) -> int:
-        self[word] = found = crc32(word.encode())
-        return found
-
-
-_HASHES = _Hashes()

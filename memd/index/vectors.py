@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from memd import fsio
 from memd.errors import MemdError, StorageError, storage_error
 from memd.fsio import Failure
-from memd.index.columns import Columns, Mask, Scores
+from memd.index.columns import Columns, Mask, Scores, best_of
 
 with suppress(ImportError):  # then search.fallback answers, and no cosine is asked for
     import numpy as np
@@ -245,17 +245,6 @@ def cosines_at(
         gathered = np.take(every, part, axis=0, out=slab[: len(part)], mode="clip")  # otherwise buffered
         np.einsum("ij,j->i", gathered, query, out=found[start : start + len(part)])
     return found[places]
-
-
-def best_of(ids: Ids, scores: Scores, limit: int) -> Ids:
-    """Return the ids with the *limit* highest *scores* above 0, best first, ties by id."""
-    if len(ids) > limit:
-        least = np.partition(scores, len(scores) - limit)[len(scores) - limit]
-        chosen = scores >= least
-        ids, scores = ids[chosen], scores[chosen]
-    order = np.lexsort((ids, -scores))[:limit]
-    found: Ids = ids[order][scores[order] > 0]
-    return found
 
 
 def with_newest(ids: Ids, row_scores: Scores, columns: Columns, mask: Mask, *, first: int, limit: int) -> Ids:

@@ -12,9 +12,9 @@ from contextlib import suppress
 from functools import reduce
 from typing import Literal
 
-from memd.index.columns import Mask, Scores, best, mask_size, spread
+from memd.index.columns import Mask, Scores, best, best_of, mask_size, spread
 from memd.index.snapshot import Snapshot, View
-from memd.index.vectors import FLOAT_BYTES, Ids, best_of, by_chunk, cosines, cosines_at
+from memd.index.vectors import FLOAT_BYTES, Ids, by_chunk, cosines, cosines_at
 from memd.records import KNEE, PER_SOURCE, CosineScale
 from memd.search.keyword import POOL
 

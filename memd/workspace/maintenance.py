@@ -36,30 +36,27 @@ class CodesUpkeep:
     def __init__(self, context: WorkspaceContext) -> None:
         self._context = context
         self._keeper = context.index.codes
-        self._working = asyncio.Lock()  # one operation at a time
         self._not_before = 0.0
 
     async def load(self) -> None:
         """Read the existing file into memory if needed; until then every vector is scanned."""
-        async with self._working:
-            found = self._keeper.current
-            if found is None or self._keeper.usable is not None or not can_code(found.dim):
-                return
-            try:
-                codes = await asyncio.to_thread(found.read)
-            except UNUSABLE as error:
-                log.warning("codes_not_usable", error=type(error).__name__)
-                await self._context.write(self._keeper.drop)
-            else:
-                await self._context.write(self._keeper.use, found, codes)
+        found = self._keeper.current
+        if found is None or self._keeper.usable is not None or not can_code(found.dim):
+            return
+        try:
+            codes = await asyncio.to_thread(found.read)
+        except UNUSABLE as error:
+            log.warning("codes_not_usable", error=type(error).__name__)
+            await self._context.write(self._keeper.drop)
+        else:
+            await self._context.write(self._keeper.use, found, codes)
 
     async def renew_if_due(self, *, is_idle: bool) -> None:
         """Make the file anew if that is worthwhile now; *is_idle*: there is no other work."""
         await self.load()
-        async with self._working:
-            is_due = partial(self._keeper.is_due, is_busy=not is_idle)
-            if time.monotonic() > self._not_before and await self._context.write(is_due):
-                await self._renew()
+        is_due = partial(self._keeper.is_due, is_busy=not is_idle)
+        if time.monotonic() > self._not_before and await self._context.write(is_due):
+            await self._renew()
 
     async def _renew(self) -> None:
         building = await self._context.write(self._keeper.begin)
@@ -70,7 +67,7 @@ class CodesUpkeep:
                 await asyncio.sleep(BUILD_BUDGET_S)
             adopted = await self._context.write(self._keeper.adopt, building)
         except UnderivableError as error:
-            await self._context.write(self._keeper.refuse)
+            self._not_before = math.inf  # until the next start
             log.warning("codes_not_made", reason=str(error))
         except MemdError as error:
             self._not_before = time.monotonic() + RETRY_S

@@ -370,18 +370,14 @@ def test_what_the_disk_changes_at_once_is_not_used(many, monkeypatch):
 
 
 def test_vectors_that_codes_cannot_tell_apart_have_no_file(notes, monkeypatch):
-    """Measured before it counts; asked again when there are twice as many."""
+    """Measured before it counts."""
     monkeypatch.setattr(codes, "CANDIDATES", 1)
     monkeypatch.setattr(codes, "MAX_CANDIDATES", 2)
     notes.save(texts(60))
     building = notes.index.codes.begin()
     with pytest.raises(UnderivableError):
         building.step(60.0)
-    notes.index.codes.refuse()
     assert not list(notes.state.glob("codes.*"))
-    assert not notes.index.codes.is_due(is_busy=False)
-    notes.save(texts(60, first=60))
-    assert notes.index.codes.is_due(is_busy=False)
 
 
 def test_more_candidates_are_taken_where_that_helps(notes, monkeypatch):

@@ -6,8 +6,8 @@ import random
 import numpy as np
 import pytest
 
-from memd.index.columns import Columns, best, mask_of, restrict
-from memd.index.vectors import SLAB_ROWS, best_of, by_chunk, cosines, cosines_at, with_newest
+from memd.index.columns import Columns, best, best_of, mask_of, restrict
+from memd.index.vectors import SLAB_ROWS, by_chunk, cosines, cosines_at, with_newest
 
 DIM = 16
 ROWS = 40

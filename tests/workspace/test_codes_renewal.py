@@ -154,7 +154,6 @@ def test_a_library_that_is_missing_or_broken_costs_nothing(notes, keeper, monkey
         monkeypatch.setattr("memd.index.ann._faiss", broken)
     keeper.look_around()
     assert notes.index.snapshot.codes is None
-    assert notes.index.codes.is_due(is_busy=False) is False
     assert answers(notes, "zebra")
 
 
@@ -162,12 +161,14 @@ def broken():
     raise ImportError("libgomp.so.1: cannot open shared object file")
 
 
-def test_vectors_that_are_too_rough_are_not_tried_again_at_once(notes, keeper, monkeypatch):
+def test_vectors_that_are_too_rough_are_not_tried_again_before_a_start(notes, keeper, monkeypatch):
     monkeypatch.setattr(codes, "RECALL", 1.1)
     notes.save(texts(60))
     keeper.look_around()
     assert notes.index.snapshot.codes is None
-    assert not notes.index.codes.is_due(is_busy=False)
+    monkeypatch.setattr(codes, "RECALL", 0.0)
+    keeper.look_around()
+    assert notes.index.snapshot.codes is None
     assert not list(notes.state.glob("codes.*"))
 
 
