@@ -219,7 +219,7 @@ class Index:
         self.writer.has_waste = True
 
     def drop_some_waste(self) -> bool:
-        """Delete some chunks of replaced or incompletely staged sources; return False when none is left."""
+        """Delete some chunks of incompletely staged sources; return False when none is left."""
         if not self.writer.has_waste:
             return False
         with self.writer.transaction():

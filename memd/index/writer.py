@@ -25,8 +25,8 @@ PURGED = "postings_purged"  # key in meta: rows of `postings` name chunks that w
 NAMES_PURGED = (
     "names_purged"  # key in meta: of changes before this generation, removals are not known any more
 )
-# Sources without a file: new versions being staged, and replaced ones. They have gone_at 0, and their path
-# begins with slashes, which no path in a workspace does ("0" follows "/").
+# Sources without a file: new versions being staged. They have gone_at 0, and their path begins with slashes,
+# which no path in a workspace does ("0" follows "/").
 NAMELESS = "(path >= '/' AND path < '0')"
 
 
@@ -193,16 +193,8 @@ class Writer(Database):
             (path, digest, self._coming(), source_id),
         )
 
-    def discard(self, source_id: int, path: str) -> None:
-        """Turn a source, live or gone, into waste, to be deleted in slices."""
-        self.run(
-            f"UPDATE sources SET path = ?, gone_at = 0, {FORGOTTEN} WHERE id = ?",
-            (self._free_path(path), source_id),
-        )
-        self.has_waste = True
-
     def drop_some_waste(self, limit: int) -> bool:
-        """Delete up to *limit* chunks of waste; return False when none is left."""
+        """Delete up to *limit* chunks of what was staged in vain; return False when nothing is left."""
         found = self.run(
             f"SELECT id FROM sources WHERE {NAMELESS} AND id NOT IN (SELECT value FROM json_each(?)) LIMIT 1",
             (json.dumps(list(self.staged)),),

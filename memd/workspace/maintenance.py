@@ -223,7 +223,7 @@ class Maintenance:
     async def erase_now(self, path: str, *, timeout_s: float) -> Purged:
         """Delete every trace of text that was removed from the source at *path*, which stays."""
         await self._context.write(self._index.note_forgotten)
-        # Remains of its many chunks are a deleted source with the same path.
+        # Chunks that were staged in vain are those of a deleted source with the same path.
         return await self.purge_now(path, timeout_s=timeout_s)
 
     async def _log_emptied(self, timeout_s: float) -> bool:
