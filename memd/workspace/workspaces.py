@@ -84,7 +84,6 @@ class Workspaces:
         # One open, close or reopen of a root at a time; no other root waits for its disk.
         self._changing: defaultdict[Path, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._openings: dict[Path, asyncio.Task[None]] = {}
-        self._recovered: set[Path] = set()  # roots that were checked for leftovers of a killed rebuild
         self._background: set[asyncio.Task[None]] = set()
         self._unhurried: set[asyncio.Task[Any]] = set()  # tasks that no caller waits for
         self._reopening: set[Path] = set()  # soon
@@ -504,9 +503,8 @@ class Workspaces:
             if root in self._opened or root not in self._roots or self._stopping.is_set():
                 return
             try:
-                if root not in self._recovered and root not in self._rebuilds:
+                if root not in self._rebuilds:  # else it is at work beside the index
                     await self.write(recover, self.place(root).index_dir)
-                self._recovered.add(root)
                 self._opened[root] = await open_workspace(self.place(root), self._context, self)
                 self._faults.pop(root, None)
                 await self._join_team(self._opened[root])
