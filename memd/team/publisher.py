@@ -277,7 +277,7 @@ class Publisher:
             try:
                 with self._turn():
                     if is_idle and self.shared:  # so that `status` knows whether it answers
-                        self.milvus.list_workspaces()
+                        self.milvus.list_workspaces(CALL_S)
                     is_busy = True in [self._publish_some(shared) for shared in list(self.shared.values())]
                     for one in self.leaving():
                         self.milvus.forget(one.id, CALL_S)
@@ -348,7 +348,7 @@ class Publisher:
 
         # All vectors are of one model: that of whoever published first. Of two that began at once, the one
         # with the lower id stays.
-        models = {one.ws: one.model for one in milvus.list_workspaces() if one.model}
+        models = {one.ws: one.model for one in milvus.list_workspaces(CALL_S) if one.model}
         if models.get(shared.id) != model_id:
             models.pop(shared.id, None)
         first = models[min(models)] if models else model_id
