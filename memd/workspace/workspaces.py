@@ -300,12 +300,12 @@ class Workspaces:
             ConfigError and others: why it is not open.
         """
         root = await self.root_of(path)
-        if root not in self._opened:  # starting, reopening, or its configuration was fixed
+        if root in self._opened:
+            await self._context.disks.of(root).look(fresh_s=FRESH_S)
+        if root not in self._opened:  # starting, reopening (maybe just now), or its configuration was fixed
             await self._opening(root)
         if root in self._faults:
             raise self._faults[root]
-        if root in self._opened:
-            await self._context.disks.of(root).look(fresh_s=FRESH_S)
         if root not in self._opened and self._stopping.is_set():
             raise StoppingError("memd is stopping: ask again after its restart")
         if root not in self._opened:

@@ -8,6 +8,8 @@ from patience import PATIENCE
 
 from memd.errors import StoppingError
 from memd.registry import Registry
+from memd.workspace.disk import Disk
+from memd.workspace.supervisor import ReopenReason
 from memd.workspace.workspaces import Workspaces
 
 
@@ -75,6 +77,23 @@ def test_who_leaves_while_it_is_opened_leaves_it_whole(roots):
         assert found.index.writer.get("open") == 1
 
     run(roots, leave)
+
+
+def test_one_that_is_reopened_while_its_disk_is_looked_at_is_waited_for(roots, monkeypatch):
+    async def ask(workspaces):
+        first = await workspaces.find(str(roots[0]))
+
+        async def look(_disk, **_options):
+            if first in workspaces.opened:
+                workspaces.reopen_soon(roots[0], ReopenReason.CONFIG)
+            while first in workspaces.opened:  # noqa: ASYNC110 - nobody tells
+                await asyncio.sleep(0)
+            return True
+
+        monkeypatch.setattr(Disk, "look", look)
+        assert (await workspaces.find(str(roots[0]))).workspace.root == roots[0]
+
+    run(roots, ask)
 
 
 def test_nothing_is_opened_once_it_stops(roots):
