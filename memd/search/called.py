@@ -21,6 +21,7 @@ from memd.index.source_rows import NAME_DAY
 from memd.search import runs
 from memd.search.explanation import Called, Term
 from memd.search.ranking import Candidate
+from memd.search.spelling import is_one_edit
 from memd.text import bare, holds_in_a_row, name_key, pieces_of, searched_text
 
 # Added to the sort key: above what the words of a query add that only a few chunks have.
@@ -30,6 +31,7 @@ TYPED = 1.0  # shared among the words of the query; less than a name, as many ch
 # "Git" does not answer each question about Git.
 NAME_SHARE = 0.5
 HEADING_WORDS = 12  # of a query that may be a heading, or have a name with its signs: then texts are read
+LEAST_TYPO = 2  # letters of a word whose edit may still be told from another word
 MOST_WORDS = 24  # of a query that may hold a name; a longer one is a text
 _VERSION = re.compile(r"(?<![\d.])(\d+(?:\.\d+)+)(?!\d)")
 _APOSTROPHE = re.compile("(?<=\\w)['\u2019](?=\\w)")  # often left out: "whats new"
@@ -203,8 +205,10 @@ def called(
         day: the day in ISO form that the query is.
         whole: the candidates that have each word of the query, as the index splits it; None: unknown.
     """
-    found = by_titles(text, terms, candidates, view.snapshot.named, named, day=day)
-    asked = words_of(text)
+    names, asked = view.snapshot.named, words_of(text)
+    found = by_titles(text, terms, candidates, names, named, day=day)
+    if not found and 1 < len(asked) <= HEADING_WORDS:
+        found = _nearly(asked, terms, candidates, names)
     if not 0 < len(asked) <= HEADING_WORDS:
         return found
     ids = [one.id for one in candidates[: runs.FIRST]]
@@ -254,6 +258,35 @@ def by_titles(
             how = Called(text, "whole", WHOLE)
         if how:
             found[chunk] = how
+    return found
+
+
+def _nearly(
+    asked: Words,
+    terms: Sequence[Term],
+    candidates: Iterable[Candidate],
+    names: Callable[[int], tuple[str, str]],
+) -> dict[int, Called]:
+    """Return the names of which one word is typed with one edit, and as it is typed in no note.
+
+    Words of fewer than five letters are not corrected otherwise: most are words of some language.
+    """
+    known = STOP_WORDS.union(term.text.casefold() for term in terms if term.document_frequency)
+    lacking = [at for at, word in enumerate(asked) if word not in known]
+    if len(lacking) != 1 or len(asked[lacking[0]]) < LEAST_TYPO or not asked[lacking[0]].isalpha():
+        return {}
+    [at] = lacking
+    first: dict[int, int] = {}
+    for one in candidates:
+        first.setdefault(one.source, one.id)
+    each = {number: names(number) for number in first}
+    found: dict[int, Called] = {}
+    for number in _that_may_name(each, {*asked} - {asked[at], *STOP_WORDS}):
+        title, path = each[number]
+        for name in names_of(title, path).whole:
+            rest = len(name) == len(asked) and (name[:at], name[at + 1 :]) == (asked[:at], asked[at + 1 :])
+            if rest and is_one_edit(name[at], asked[at]):
+                found[first[number]] = Called(title, "part", NUMBER)
     return found
 
 

@@ -161,6 +161,11 @@ def _most_frequent(view: View, ranked: Iterable[str]) -> str | None:
     return best
 
 
+def is_one_edit(one: str, other: str) -> bool:
+    """Return whether one letter more, less or another, or two exchanged ones, make *other* of *one*."""
+    return OSA.distance(one, other, score_cutoff=1) == 1
+
+
 def words_within(vocabulary: Vocabulary, term: str, edits: int) -> list[str]:
     """Return the terms of a vocabulary that are within *edits* edits of *term*, the most frequent first."""
     near = process.extract(

@@ -115,6 +115,29 @@ def test_a_question_for_a_day_alone_calls_the_note_of_that_day(indexed_once, que
     assert notes.found(f"heron {query}", mode=mode)[0] != f"journal/2026-05-{day}.md"
 
 
+PEOPLE = {
+    "Liam Ohm.md": "Likes jazz.\n",
+    "Tea log.md": "Green, each day.\n",
+    "oz.md": "# José Núñez\n\nRows.\n",
+    **{f"log/{n}.md": f"Liam, Ohm, José Núñez and a tea: Liam Ohm {n}, a log of tea.\n" for n in range(9)},
+    "unit.md": "The resistance is in ohms; Liam measures it.\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("query", "path"),
+    [
+        ("Lam Ohm", "Liam Ohm.md"), ("liam omh", "Liam Ohm.md"), ("Tae log", "Tea log.md"),
+        ("Jos Nunez", "oz.md"), ("tea lof", "Tea log.md"),
+    ],
+)  # fmt: skip
+def test_a_name_with_an_edit_in_a_short_word_is_still_one(indexed_once, query, path):
+    notes = indexed_once(PEOPLE)
+    assert notes.found(query, mode="hybrid")[0] == path
+    called = notes.search("liam ohms", mode="hybrid").hits
+    assert all(one.candidate.order < 1.5 for one in called), "a word of a note is no typo"
+
+
 SIGNS = {
     "c.md": "# C\n\nPlain C; the net of tax is 1 to 2 of c, C, C. A net, F F 2 1.\n",
     "C++.md": "# Notes on it\n\nTemplates.\n",
