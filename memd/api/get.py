@@ -197,8 +197,9 @@ def titled(view: View, title: str) -> Source | None:
 
 
 def _called(view: View, name: str) -> Source | None:
-    """Return the source with the words of *name* in its title or path, whatever is between them."""
-    words = name_key(name).removesuffix(" md")
+    """Return the source with the words of *name* in its title or path, whatever signs are between them."""
+    leads_out = not {"/", ".."}.isdisjoint(PurePosixPath(name).parts)
+    words = name_key(name).removesuffix(" md") if name.isprintable() and not leads_out else ""
 
     def is_called(one: Source) -> bool:
         path = PurePosixPath(one.path).with_suffix("")

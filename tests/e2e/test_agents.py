@@ -141,8 +141,9 @@ def test_what_needs_no_query_needs_something(workspace):
 
 NAMES = ["a.md", "b c/d & é.md", "b c/100%.md", "MEMORY.md", "plain.txt", "q?#.md"]
 OUTSIDE = [
-    "../outside.md", "%2e%2e/outside.md", "..%2Foutside.md", "b%20c/../../outside.md", "/etc/passwd",
-    "%2Fetc%2Fpasswd", ".env", "memory/config.toml", "link.md", "a.md%00", "nothing.md", "b%20c",
+    "../outside.md", "%2e%2e/outside.md", "..%2Foutside.md", "b%20c/../../outside.md", "../a.md",
+    "/etc/passwd", "%2Fetc%2Fpasswd", ".env", "memory/config.toml", "link.md", "a.md%00",
+    "nothing.md", "b%20c",
 ]  # fmt: skip
 
 
