@@ -188,11 +188,15 @@ class Workspaces:
                     return
                 from memd.team.publisher import Publisher  # noqa: PLC0415 - not without a team
 
-                # A registry that was damaged may lack a workspace, which is no word of its owner.
-                roots = lambda: None if self.trouble else self._roots  # noqa: E731
-                folder = self.user_config_path.parent
                 team = await self.apart(
-                    Publisher, config, folder, self.write, self.folders.run, self.feed, roots
+                    Publisher,
+                    config,
+                    self.user_config_path.parent,
+                    self.write,
+                    self.folders.run,
+                    self.feed,
+                    # A registry that was damaged may lack a workspace, which is no word of its owner.
+                    lambda: None if self.trouble else self._roots,
                 )
             except ConfigError as error:
                 log.warning("team_not_configured")
