@@ -295,7 +295,10 @@ def _that_may_name(names: Mapping[int, tuple[str, str]], words: Iterable[str]) -
 
     Reading them took a tenth of a search by words among 20,000 notes, whose names no cache holds.
     """
-    texts = [_spelled(f"{title}\n{path}").lower() for title, path in names.values()]
+    words = list(words)
+    if any(word.endswith(tuple(_SPELLED.values())) for word in words):  # C++, C#: no name has it so
+        return set(names)
+    texts = [f"{title}\n{path}".lower() for title, path in names.values()]
     texts = [text + "\n" + text.replace("'", "") if "'" in text else text for text in texts]
     ends = list(accumulate(len(text) + 1 for text in texts))
     every, found = "\n".join(texts), {at for at, text in enumerate(texts) if not text.isascii()}
