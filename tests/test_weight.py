@@ -51,7 +51,7 @@ CEILINGS = {
     "benchmarks": 9_243,
 }
 
-RUNS_BYTES = 717_438  # of benchmarks/runs: the newest of each figure; up by known items, layouts of memories
+RUNS_BYTES = 717_621  # of benchmarks/runs: the newest of each figure; up by known items, layouts of memories
 
 
 @pytest.mark.parametrize(("package", "ceiling"), CEILINGS.items())
