@@ -93,7 +93,7 @@ _LINK = re.compile(
     r"|</?(?P<tag>(?:b|br|del|em|i|ins|mark|small|span|strong|sub|sup|u)\b[^<>\n]{0,200})>"
 )
 # Within a word: un**believ**able, foo<wbr>bar, H<sub>2</sub>O. It is found in parts, and whole.
-_IN_WORD = r"(?:\*{1,3}|==|~{1,2}|&shy;|</?(?:b|em|i|mark|strong|sub|sup|u|wbr) ?/?>)"
+_IN_WORD = r"(?:\*{1,3}|==|~~|&shy;|</?(?:b|em|i|mark|strong|sub|sup|u|wbr) ?/?>)"
 _MAY_BE_IN_WORD = re.compile(rf"{_IN_WORD}(?=[^\W_])")  # a tenth of the time
 _WORD_IN_PARTS = re.compile(rf"(?<![^\W_])[^\W_]+(?:{_IN_WORD}[^\W_]+)+")
 _EMPHASIS = re.compile(f"(?<=[{SPACELESS}])[*_~=`\\[\\]]{{1,8}}(?=[{SPACELESS}])")

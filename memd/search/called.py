@@ -222,8 +222,11 @@ def called(
     for number in _headed(chunks, text):
         if number not in found or found[number].added < SECTION:
             found[number] = Called(text, "heading", SECTION)
+    idf = {term.text.casefold(): term.idf for term in terms}
     for number, word in _typed(chunks, signed):
-        found.setdefault(number, Called(word, "typed", TYPED / len(text.split())))
+        # By its words' share of the query, at most: C++ says little among notes about C++.
+        share = sum(idf.get(piece, 0.0) for piece in pieces_of(word.casefold())) / (sum(idf.values()) or 1.0)
+        found.setdefault(number, Called(word, "typed", TYPED * min(share, 1 / len(text.split()))))
     return found
 
 
