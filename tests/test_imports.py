@@ -31,7 +31,7 @@ VOCABULARY = {
     "memd.registry",
     "memd.sandbox",
     "memd.systemd",
-    "memd.telephone",
+    "memd.grouped_numbers",
 }
 # Package → what it may import beside itself.
 MAY_IMPORT = {

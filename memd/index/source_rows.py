@@ -26,6 +26,7 @@ from zlib import crc32
 
 from memd import daily
 from memd.entries.secrets import mask
+from memd.grouped_numbers import numbers_in
 from memd.index.links import Name, names_of
 from memd.index.secret_words import masked_document
 from memd.named_days import Time, day_within, leading_time
@@ -42,7 +43,6 @@ from memd.records import (
     origin_of,
 )
 from memd.sources.privacy import is_private
-from memd.telephone import numbers_in
 from memd.text import (
     SPACELESS,
     caseless,

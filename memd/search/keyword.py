@@ -22,6 +22,7 @@ from functools import reduce
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from memd.grouped_numbers import numbers_in
 from memd.index.columns import (
     Columns,
     Ids,
@@ -42,7 +43,6 @@ from memd.search.explanation import Term
 from memd.search.query import FORMS_SHARE, Query, content_words
 from memd.search.source_scores import Grouped, grouped, keyword_scores, shares_by
 from memd.search.word_forms import postings_of_forms
-from memd.telephone import numbers_in
 from memd.text import is_spaceless, pairs_of, pieces_of, script_of_letter, searched_text
 
 with suppress(ImportError):  # then search.fallback answers, and nothing here is called

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memd.telephone import numbers_in
+from memd.grouped_numbers import numbers_in
 
 
 @pytest.mark.parametrize(
