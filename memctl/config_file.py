@@ -5,7 +5,6 @@ in the meantime is an error, and then nothing is written.
 """
 
 import os
-import re
 import secrets
 import stat
 from collections.abc import Sequence
@@ -181,5 +180,4 @@ def _refused(path: Path, reason: str) -> CommandError:
 
 
 def _failed(path: Path, error: OSError) -> CommandError:
-    # What is exported moves memd's own files, not those of other programs.
-    return _refused(path, re.split(r"\. Choose another|: export ", reason_and_cure(path, error))[0])
+    return _refused(path, reason_and_cure(path, error, is_own=False))

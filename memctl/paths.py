@@ -269,36 +269,45 @@ def open_own(path: Path | str, flags: int) -> int:
     return descriptor
 
 
-def reason_and_cure(path: Path | str, error: OSError) -> str:
-    """Return why memd can't use *path*, and the command that fixes it."""
+def reason_and_cure(path: Path | str, error: OSError, *, is_own: bool = True) -> str:
+    """Return why memd can't use *path*, and the command that fixes it.
+
+    *is_own*: it is a file of memd, for which a variable can name another place.
+    """
     path = _path(path)
+
+    def elsewhere(place: Path) -> str:
+        return f". Choose another place: {_another_place(place)}" if is_own else ""
+
     if error.errno in {errno.EACCES, errno.EPERM}:
         above = reversed(path.parents)
         locked = (one for one in above if os.path.lexists(one) and not os.access(one, os.X_OK))
-        return _right_to(next(locked, None) or (path if os.path.lexists(path) else _nearest(path.parent)))
+        place = next(locked, None) or (path if os.path.lexists(path) else _nearest(path.parent))
+        return _missing_right(place) or (
+            f"{place} belongs to uid {place.lstat().st_uid}, and you are {os.getuid()}{elsewhere(place)}"
+        )
     if error.errno == errno.EROFS:
-        return f"it is on a read-only file system. Choose another place: {_another_place(path)}"
+        return f"it is on a read-only file system{elsewhere(path)}"
     if error.errno in {errno.ENOSPC, errno.EDQUOT}:
         return f"no space left. Free some: df -h {_quoted(_nearest(path))}"
     if error.errno == errno.ENAMETOOLONG:
-        return f"the name is too long. Choose another place: {_another_place(path)}"
+        return f"the name is too long{elsewhere(path)}"
     blocking = _nearest(path)
     with suppress(OSError):
         mode = blocking.lstat().st_mode
         if not stat.S_ISDIR(mode) or (blocking == path and stat.S_ISDIR(mode)):
-            return f"{blocking} is {_kind(mode)}: {_out_of_the_way(blocking, mode)}"
-    return f"{error.strerror}. Choose another place: {_another_place(path)}"
+            cure = f": {_out_of_the_way(blocking, mode)}" if is_own or not _is_device(mode) else ""
+            return f"{blocking} is {_kind(mode)}{cure}"
+    return f"{error.strerror}{elsewhere(path)}"
 
 
-def _right_to(place: Path) -> str:
+def _missing_right(place: Path) -> str:
+    """Return the mode of one's own file or folder, and the command that mends it; "" if it is another's."""
     found = place.lstat()
-    if found.st_uid == os.getuid():
-        mode = f"{stat.S_IMODE(found.st_mode):04o}"
-        return f"{place} has mode {mode}: chmod u+rw{'x' if place.is_dir() else ''} {_quoted(place)}"
-    return (
-        f"{place} belongs to uid {found.st_uid}, and you are {os.getuid()}. Choose another place: "
-        f"{_another_place(place)}"
-    )
+    if found.st_uid != os.getuid():
+        return ""
+    mode = f"{stat.S_IMODE(found.st_mode):04o}"
+    return f"{place} has mode {mode}: chmod u+rw{'x' if place.is_dir() else ''} {_quoted(place)}"
 
 
 def _nearest(path: Path) -> Path:
@@ -314,11 +323,15 @@ def _kind(mode: int) -> str:
     return names.get(stat.S_IFMT(mode), "a device")
 
 
+def _is_device(mode: int) -> bool:
+    return stat.S_ISCHR(mode) or stat.S_ISBLK(mode)
+
+
 def _out_of_the_way(path: Path, mode: int) -> str:
     """Return the command that frees *path*: files and folders are moved, because they may have contents."""
     if stat.S_ISDIR(mode) or stat.S_ISREG(mode):
         return f"mv {_quoted(path)} {_quoted(path.with_name(f'{path.name}.aside'))}"
-    if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):  # /dev/null, as the home of an account: it is everybody's
+    if _is_device(mode):  # /dev/null, as the home of an account: it is everybody's
         return _another_place(path)
     return f"rm {_quoted(path)}"
 
