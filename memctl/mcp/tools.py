@@ -88,7 +88,8 @@ def call(params: dict[str, Any], asking: Asking) -> dict[str, Any]:
         arguments = json.loads(arguments) if isinstance(arguments, str) else arguments
     if not isinstance(arguments, dict):
         raise JsonRpcError(jsonrpc.INVALID_PARAMS, f"the arguments of {name} must be an object")
-    known, needed = (entry["tool"]["inputSchema"].get(key, {}) for key in ("properties", "required"))
+    schema = entry["tool"]["inputSchema"]
+    known, needed = schema["properties"], schema.get("required", ())
     named = {key: _named(key, arguments, known) for key in arguments}
     arguments = {
         named[key]: meant(value, known.get(named[key], {}))
