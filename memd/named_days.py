@@ -242,7 +242,7 @@ def leading_time(text: str) -> Time | None:
     )
     for one in (plain, rest.lstrip()) if is_before else (plain,):
         if match := known.form.match(one):
-            said = {name.rstrip("0123456789"): value for name, value in match.groupdict().items() if value}
+            said = _said(match)
             if said.get("year", "").isdecimal() and {"month", "name", "week", "quarter"} & said.keys():
                 with suppress(ValueError):  # 31 June
                     return next(iter(_named(match, known, one, date.max, southern=False)), None)
@@ -254,7 +254,7 @@ def day_within(name: str) -> date | None:
     days: set[date] = set()
     known, plain = _known(ALL_LANGUAGES), _SIGNS.sub(" ", _plain(name).lower()).replace("_", "-")
     for match in known.form.finditer(plain) if _NUMBER.search(plain) else ():
-        said = {key.rstrip("0123456789"): value for key, value in match.groupdict().items() if value}
+        said = _said(match)
         if said.get("year", "").isdecimal():
             with suppress(ValueError):  # 31 June
                 times = _named(match, known, plain, date.max, southern=False)
@@ -262,11 +262,16 @@ def day_within(name: str) -> date | None:
     return days.pop() if len(days) == 1 else None
 
 
+def _said(match: re.Match[str]) -> dict[str, str]:
+    """Return what a form has, by the names of its groups without their numbers."""
+    return {name.rstrip("0123456789"): one for name, one in match.groupdict().items() if one}
+
+
 def _named(  # noqa: PLR0911 - a line for each form
     match: re.Match[str], known: _Known, text: str, today: date, *, southern: bool
 ) -> Sequence[Time]:
     """Return the times of one match in *text*."""
-    said = {name.rstrip("0123456789"): one for name, one in match.groupdict().items() if one}
+    said = _said(match)
     named, day = said.get("year", "0"), int(said.get("day", 0))
     year = int(named) if named.isdecimal() else today.year - named.startswith("last")
     is_last = said.get("before") in known.last or "after" in said
