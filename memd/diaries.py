@@ -39,13 +39,12 @@ class Diaries:
         if _IS_DAY.fullmatch(path):
             return "name"
         name = path.rpartition("/")[2]
-        is_first = name[:1].isdigit() or name.startswith("daily.journal.") or leading_time(name)
-        if not is_first:  # "meeting-2026-10-14.md"
-            return "pattern" if self.selects(path) else None
-        if path.startswith("memory/"):  # sessions, and what `memctl import` has archived
-            return "memory"
-        if "journals" in path.casefold().split("/")[:-1]:  # Logseq's
-            return "journals"
-        if self.folder and path.startswith(self.folder):
-            return "daily-notes"
+        # Else its day is within the name, "meeting-2026-10-14.md": that is no diary, whatever its folder.
+        if name[:1].isdigit() or name.startswith("daily.journal.") or leading_time(name):
+            if path.startswith("memory/"):  # sessions, and what `memctl import` has archived
+                return "memory"
+            if "journals" in path.casefold().split("/")[:-1]:  # Logseq's
+                return "journals"
+            if self.folder and path.startswith(self.folder):
+                return "daily-notes"
         return "pattern" if self.selects(path) else None
