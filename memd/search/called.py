@@ -222,7 +222,7 @@ def called(
     for number in _headed(chunks, text):
         if number not in found or found[number].added < SECTION:
             found[number] = Called(text, "heading", SECTION)
-    idf = {term.text.casefold(): term.idf for term in terms}
+    idf = {term.text.casefold(): term.idf for term in terms} if signed else {}
     for number, word in _typed(chunks, signed):
         # By its words' share of the query, at most: C++ says little among notes about C++.
         share = sum(idf.get(piece, 0.0) for piece in pieces_of(word.casefold())) / (sum(idf.values()) or 1.0)
@@ -246,11 +246,8 @@ def by_titles(
     idf = {term.text.casefold(): term.idf for term in terms}
     is_short = len([word for word in asked if word not in STOP_WORDS]) <= 2 / NAME_SHARE
     query = _Asked(asked, tuple(numbered(text)), day, idf, frozenset(asked), is_short)
-    first: dict[int, int] = {}  # source → its best chunk
-    for one in candidates:
-        first.setdefault(one.source, one.id)
+    first, known = _sources_of(candidates, names)
     found: dict[int, Called] = {}
-    known = {number: names(number) for number in first}
     may = first.keys() if day else _that_may_name(known, query.telling()) | named.keys()
     for number, chunk in first.items():
         if number not in may:
@@ -274,23 +271,30 @@ def _nearly(
 
     Words of fewer than five letters are not corrected otherwise: most are words of some language.
     """
-    known = STOP_WORDS.union(term.text.casefold() for term in terms if term.document_frequency)
-    lacking = [at for at, word in enumerate(asked) if word not in known]
+    in_notes = STOP_WORDS.union(term.text.casefold() for term in terms if term.document_frequency)
+    lacking = [at for at, word in enumerate(asked) if word not in in_notes]
     if len(lacking) != 1 or len(asked[lacking[0]]) < LEAST_TYPO or not asked[lacking[0]].isalpha():
         return {}
     [at] = lacking
-    first: dict[int, int] = {}
-    for one in candidates:
-        first.setdefault(one.source, one.id)
-    each = {number: names(number) for number in first}
+    first, known = _sources_of(candidates, names)
     found: dict[int, Called] = {}
-    for number in _that_may_name(each, {*asked} - {asked[at], *STOP_WORDS}):
-        title, path = each[number]
+    for number in _that_may_name(known, {*asked} - {asked[at], *STOP_WORDS}):
+        title, path = known[number]
         for name in names_of(title, path).whole:
             rest = len(name) == len(asked) and (name[:at], name[at + 1 :]) == (asked[:at], asked[at + 1 :])
             if rest and is_one_edit(name[at], asked[at]):
                 found[first[number]] = Called(title, "part", NUMBER)
     return found
+
+
+def _sources_of(
+    candidates: Iterable[Candidate], names: Callable[[int], tuple[str, str]]
+) -> tuple[dict[int, int], dict[int, tuple[str, str]]]:
+    """Return of each source its best chunk, and its title and path."""
+    first: dict[int, int] = {}
+    for one in candidates:
+        first.setdefault(one.source, one.id)
+    return first, {number: names(number) for number in first}
 
 
 def _that_may_name(names: Mapping[int, tuple[str, str]], words: Iterable[str]) -> set[int]:
