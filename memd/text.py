@@ -249,6 +249,11 @@ def name_key(name: str) -> str:
     return " ".join(pieces_of(bare(searched_text(name))))
 
 
+def as_a_word(text: str) -> re.Pattern[str]:
+    """Return the pattern of *text* as it is written, in any case, where no letter or digit touches it."""
+    return re.compile(rf"(?<!\w){re.escape(text)}(?!\w)", re.IGNORECASE)
+
+
 def is_spaceless(piece: str) -> bool:
     """Return whether a piece is a run of a script without spaces."""
     return _RUN.match(piece) is not None

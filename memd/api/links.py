@@ -32,7 +32,7 @@ from memd.records import Heading, LinkKind, Source, SourceText, Why
 from memd.rpc.context import Call, Packed, packed
 from memd.search.keyword import phrase_expression
 from memd.sources.scan import read_source, with_line_feeds
-from memd.text import SCHEME, pieces_of
+from memd.text import SCHEME, as_a_word, pieces_of
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
 
@@ -144,7 +144,7 @@ def _mentions(view: View, source: Source) -> Iterator[Found]:
     for name in names:
         if not pieces_of(name):
             continue
-        words = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE)
+        words = as_a_word(name)
         ids = view.matching("words", phrase_expression(name))[:MAX_MENTIONS]
         for chunk in view.chunks(ids).values():
             here = view.snapshot.sources[chunk.source]

@@ -23,7 +23,7 @@ from memd.records import Tokenizer
 from memd.search.called import DIGITS
 from memd.search.explanation import MANY_PIECES, READ_FROM, Term, Word
 from memd.search.keyword import phrase_expression
-from memd.text import prepare
+from memd.text import as_a_word, prepare
 
 # A tokenizer turns a word of a hundred or more characters into one unknown piece. The longest piece of BERT's
 # vocabulary has 18 characters.
@@ -186,7 +186,7 @@ def in_few(view: View, mask: Mask, word: Word, rarest: int, is_alone: bool) -> S
     if not ids and (version := _VERSION.fullmatch(word.text)):
         ids = view.matching("words", phrase_expression(version[2] if version[1] else f"v{version[2]}"))
     if not is_alone and len(ids) <= MAX_LITERAL_CHUNKS:
-        typed = re.compile(rf"(?<!\w){re.escape(word.text)}(?!\w)", re.IGNORECASE)
+        typed = as_a_word(word.text)
         ids = [number for number, chunk in view.reader.chunks(ids).items() if typed.search(chunk.text)] or ids
     is_in_one = len(ids) <= MAX_LITERAL_CHUNKS and len(set(take(view.snapshot.columns.source, ids))) == 1
     return [one for one in ids if mask[one]] if len(ids) <= FEW or is_in_one else ()

@@ -11,7 +11,6 @@ Chunks and sources are known by the numbers of their rows. For any thread.
 """
 
 import math
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -43,7 +42,7 @@ from memd.search.word_forms import with_forms
 from memd.team.filters import both, expression, passes
 from memd.team.milvus import Milvus
 from memd.team.rows import HitRow, Shown, WorkspaceRow, dimension, number
-from memd.text import is_spaceless, prepare
+from memd.text import as_a_word, is_spaceless, prepare
 
 CALL_S = 2.0  # of each call of a search
 LIST = 2 * POOL  # asked of each list, because a source counts a few times only
@@ -352,7 +351,7 @@ def _named(  # noqa: PLR0917 - called once
     def few(word: Word, rarest: int, is_alone: bool) -> list[int]:  # noqa: FBT001 - as `named` wants it
         if not rarest or (is_alone and rarest > FEW):
             return []
-        typed = re.compile(rf"(?<!\w){re.escape(word.text)}(?!\w)", re.IGNORECASE)
+        typed = as_a_word(word.text)
         having = [key for key, one in here.items() if typed.search(one.text)]
         return having if len(having) <= FEW or len({here[key].shown.source.id for key in having}) == 1 else []
 
