@@ -121,7 +121,7 @@ class KeywordArm:
         return keyword_scores(
             self._scores.at(chunks.ids),
             chunks.group,
-            shares_by(chunks.days),
+            shares_by(chunks.dated),
             self._scores.at(firsts),
             bm25_of_sources(
                 _weighted(self.terms, self.postings), columns, chunks.one_each, K1, B, instead=self.instead()

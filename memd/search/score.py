@@ -586,8 +586,8 @@ def _best_first(snapshot: Snapshot, chunks: Grouped, scores: Floats, at: Ids | N
 
 def _decays(snapshot: Snapshot, chunks: Grouped, request: PreparedQuery) -> Floats:
     """Return the decay factor of each source."""
-    if not chunks.days.any():
-        return np.ones(len(chunks.days))
+    if not chunks.dated.any():
+        return np.ones(len(chunks.dated))
     sources = snapshot.columns.source[chunks.one_each].tolist()
     return np.array([request.decay_of(snapshot.sources[source]) for source in sources], np.float64)
 

@@ -40,10 +40,10 @@ def shares_of(*, dated: bool) -> Shares:
     return DATED if dated else EVERGREEN
 
 
-def shares_by(days: Ids) -> NDArray[np.float64]:
-    """Return the shares of each source by its day (see `Grouped`): columns chunk, first, file."""
+def shares_by(dated: Mask) -> NDArray[np.float64]:
+    """Return the shares of each source, by whether it is dated: columns chunk, first, file."""
     table = np.array([(one.chunk, one.first, one.file) for one in (EVERGREEN, DATED)])
-    shares: NDArray[np.float64] = table[(days != 0).astype(np.intp)]
+    shares: NDArray[np.float64] = table[dated.astype(np.intp)]
     return shares
 
 
@@ -55,7 +55,7 @@ class Grouped:
     sources: NDArray[np.int32]  # of each chunk
     group: Ids  # of each chunk, the number of its source
     one_each: Ids  # of each source, one of its chunks
-    days: Ids  # of each source, the ordinal of its day; 0: undated
+    dated: Mask  # of each source
 
 
 def grouped(snapshot: Snapshot, ids: Sequence[int] | Ids) -> Grouped:
@@ -64,8 +64,8 @@ def grouped(snapshot: Snapshot, ids: Sequence[int] | Ids) -> Grouped:
     sources = snapshot.columns.source[ids]
     each, one, group = np.unique(sources, return_index=True, return_inverse=True)
     known = map(snapshot.sources.__getitem__, each.tolist())
-    days = np.array([one.day.toordinal() if one.dated else 0 for one in known], np.int64)
-    return Grouped(ids, sources, group, ids[one], days)
+    dated = np.array([one.dated for one in known], np.bool_)
+    return Grouped(ids, sources, group, ids[one], dated)
 
 
 def vector_scores(
