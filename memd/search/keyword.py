@@ -297,12 +297,14 @@ def with_numbers_as_written(view: View, query: Query) -> Query:
     def has(word: str) -> bool:
         return view.postings(word.casefold(), prefix=False).document_frequency > 0
 
+    def has_in_a_row(words: str) -> bool:
+        return bool(view.matching("words", phrase_expression(words)))
+
     def as_written(found: re.Match[str]) -> str:
         joined, apart = found[1] + found[2], f"{found[1]} {found[2]}"
-        is_apart = len(found[0]) > len(joined)
-        if has(joined) != is_apart or bool(view.matching("words", phrase_expression(apart))) == is_apart:
-            return found[0]
-        return joined if is_apart else apart
+        if found[0] != joined:
+            return joined if has(joined) and not has_in_a_row(apart) else found[0]
+        return apart if not has(joined) and has_in_a_row(apart) else joined
 
     text = query.text
     for written, forms in numbers_in(text):
