@@ -30,7 +30,7 @@ CEILINGS = {
     # a day asked for alone, names with other signs between their words, comments passed over, words
     # joined with their numbers or apart,
     # names with an edit in a short word.
-    "memd": 43_579,
+    "memd": 43_593,
     # The language server (1,862), doctor, instructions and sessions of agents, timelines, what is related
     # and what links to a hit in find; clients of agents as of today, a hook that asks the running server, a
     # picker inside Neovim, an extension for VS Code, what was opened last, links that survive the move of a
@@ -38,7 +38,7 @@ CEILINGS = {
     # by each way to their file, a terminal that any stop leaves sane, names with signs of bash, params of LSP
     # checked before they are used, ignored signals, cures that apply, a link that stays, places in previews,
     # worktrees of agents.
-    "memctl": 16_097,
+    "memctl": 16_109,
     # Up by what a team's store must not be able to do (a server that lies), moves of notes against a model,
     # the real clients of agents with memd's plugin folder, each way to write a link in an editor, and a
     # check in less time: the model is read once, files that wait are run beside files that compute;
