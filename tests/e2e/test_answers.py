@@ -15,6 +15,8 @@ from memd.api.methods import METHODS
 
 def test_status_names_what_there_is(sample):
     daemon, root = sample
+    # It is told a moment after the last commit, which who waits for the words does not wait for.
+    until(lambda: daemon.call("status")["workspaces"][0]["last_index"])
     status = daemon.call("status")
     assert status["server"]["memory_mb"] > 10
     [model] = status["server"]["models"]
