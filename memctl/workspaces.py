@@ -50,7 +50,7 @@ def if_any(named: str | None) -> str | None:
     """Return the named workspace, or the one around the current folder; None without either."""
     if named := named or os.environ.get("MEMD_WORKSPACE"):
         return absolute(named)
-    root = above(current_directory())
+    root = around(current_directory())
     return absolute(root) if root else None
 
 
@@ -62,7 +62,7 @@ def of_conversation(folder: str, named: str | None) -> tuple[str | None, str]:
     """
     if given := os.environ.get("MEMD_WORKSPACE"):
         return _root(given), "MEMD_WORKSPACE names it"
-    if root := above(os.path.realpath(folder)):
+    if root := around(os.path.realpath(folder)):
         return root, "it is around the folder"
     if named:
         return _root(named), "the hook's command names it"
@@ -108,18 +108,33 @@ def above(start: str | os.PathLike[str]) -> str | None:
     return folder
 
 
-def _is_twin(folder: str) -> bool:
-    """Return whether a folder is a git worktree inside of its main one, and not registered.
+def around(folder: str) -> str | None:
+    """Return the workspace of a folder as `above`; in a git worktree that is not registered, of its main one.
 
     Agents work in such folders, whose notes and configuration are another version of those of the main one.
     """
+    root, top = above(folder), folder
+    while top != (outer := os.path.dirname(top)):  # noqa: PTH120 - as above
+        if (main := _main_worktree(top)) and root not in registered():
+            return above(os.path.normpath(f"{main}/{os.path.relpath(folder, top)}")) or root
+        top = outer
+    return root
+
+
+def _is_twin(folder: str) -> bool:
+    """Return whether a folder is a git worktree inside of its main one, and not registered."""
+    main = _main_worktree(folder)
+    return main is not None and folder.startswith(f"{main}/") and folder not in registered()
+
+
+def _main_worktree(folder: str) -> str | None:
+    """Return the main worktree of the repository of which a folder is another worktree, if it is one."""
     try:
         with open(f"{folder}/.git", encoding="utf-8") as stream:  # noqa: PTH123 (Path's is slower)
             main, found, _ = stream.read(4096).removeprefix("gitdir: ").partition("/.git/worktrees/")
     except (OSError, ValueError):  # a folder: it is the main one
-        return False
-    main = os.path.realpath(os.path.join(folder, main))  # noqa: PTH118 - as above
-    return bool(found) and folder.startswith(f"{main}/") and folder not in registered()
+        return None
+    return os.path.realpath(os.path.join(folder, main)) if found else None  # noqa: PTH118 - as above
 
 
 def absolute(path: str) -> str:

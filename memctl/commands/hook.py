@@ -245,7 +245,7 @@ def _around(folder: str) -> str | None:
     """Return the workspace that contains *folder*: only there its conversations are archived."""
     from memctl import workspaces
 
-    return workspaces.above(os.path.realpath(folder))
+    return workspaces.around(os.path.realpath(folder))
 
 
 def _silent(reason: str) -> None:

@@ -435,7 +435,7 @@ def test_a_tilde_that_no_shell_expanded_is_the_home_folder(monkeypatch, tmp_path
 
 
 def test_a_git_worktree_inside_of_its_main_one_is_no_workspace_of_its_own(tmp_path, monkeypatch):
-    """Unless it is registered; one beside it is."""
+    """Unless it is registered. One beside it is, but commands in it are for the main one's notes."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     main, beside = tmp_path / "main", tmp_path / "beside"
     inside = main / ".claude/worktrees/inside"
@@ -446,8 +446,12 @@ def test_a_git_worktree_inside_of_its_main_one_is_no_workspace_of_its_own(tmp_pa
         (root / ".git").write_text(f"gitdir: {name}/.git/worktrees/{root.name}\n")
     assert workspaces.above(inside / "docs") == workspaces.above(main / "docs") == str(main)
     assert workspaces.above(beside / "docs") == str(beside)
-    folder_of(tmp_path / "memd", {"workspaces.json": f'{{"workspaces": [{{"root": "{inside}"}}]}}'})
-    assert workspaces.above(inside / "docs") == str(inside)
+    assert workspaces.around(f"{beside}/docs") == workspaces.around(f"{main}/docs") == str(main)
+    for root in (inside, beside):
+        folder_of(tmp_path / "memd", {"workspaces.json": f'{{"workspaces": [{{"root": "{root}"}}]}}'})
+        assert workspaces.around(f"{root}/docs") == workspaces.above(root / "docs") == str(root)
+    (main / "memory/config.toml").unlink()
+    assert workspaces.around(f"{main}/docs") is None
 
 
 def test_without_a_workspace_the_error_says_how_to_make_one(tmp_path, monkeypatch):
