@@ -86,7 +86,6 @@ ONE_IMPORTER = {
     "mcp": set(),  # 0.6 s of a start; the tests speak to ours through it
     "onnx": set(),
     "onnxruntime": {"memd.embedding.onnx"},
-    "pathspec": {"memd.sources.gitignore"},
     "re2": {"memd.entries.secrets", "memd.search.globs", "memd.sources.ignore"},
     "pymilvus": {"memd.team.milvus"},  # 2 s of a start, 120 MB; reads .env of the working directory
     "rapidfuzz": {"memd.search.spelling"},

@@ -1,21 +1,18 @@
-"""Translates one line of a gitignore file into regular expressions for RE2.
+"""Translates one line of a gitignore file into regular expressions for RE2, by git's wildmatch.c and dir.c.
 
-pathspec does most of the work. Where it differs from git (wildmatch.c and dir.c), the line is prepared here:
-escapes, bracket expressions, trailing white space, and runs of stars. Text is Latin-1, one character for
-each byte, because git compares bytes. No I/O.
+A line is read as git reads it, for lines that no program should have written, too: a pattern that matches
+other paths than in git hides notes. Text is Latin-1, one character for each byte, because git compares bytes.
+No I/O.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-# pathspec's ending of a pattern that names a file, or a folder with everything in it.
-_FILE_OR_FOLDER: Final = "(?:(?P<ps_d>/)|$)"
-_STARS: Final = re.compile(r"(?<![^/])\*{3,}(?![^/])")  # a name of three or more stars equals two
-# Git compares the part before the first wildcard separately, and then treats the stars after it as the start
-# of a pattern: "a**/b" matches "ab", "ax/b" and "a/x/b".
-_LATE_STARS: Final = re.compile(r"(?=.*/)(!?/?[^*?\[\\]*[^*?\[\\/!])(?:\*{2,}/)*\*{2,}(/|$)", re.DOTALL)
+_WILD: Final = re.compile(r"[*?\[\\]|\Z")
+_STARS: Final = re.compile(r"\*+")
+_NOTHING: Final = re.compile(r"(?:\*{2,}/)+\*+")  # what matches an empty text, too
 
 _Test = Callable[[str], bool]
 # POSIX classes as in wildmatch.c, limited to ASCII in every locale.
@@ -39,7 +36,6 @@ _CLASSES: Final[dict[str, _Test]] = {
 class Rule:
     """One pattern. Its expressions match whole paths; the path of a folder ends with "/"."""
 
-    includes: bool  # False: it begins with "!"
     named: str  # matches the paths that the pattern names
     below: str  # matches the paths inside a folder that the pattern names
 
@@ -57,32 +53,15 @@ def translated(line: str) -> Rule | None:
     """Return the rule of a line; None for a comment, an empty line, and a pattern that matches nothing."""
     if is_comment(line):
         return None
-    # Imported when there is a rule: the daemon's start does not wait for it.
-    from pathspec.patterns.gitignore.base import GitIgnorePatternError  # noqa: PLC0415
-    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern  # noqa: PLC0415
-
     line = _trimmed(line.encode("utf-8", "surrogateescape").decode("latin-1").partition("\0")[0])
+    pattern = line.removeprefix("!").removesuffix("/")
+    if not pattern or pattern.endswith("/") or pattern.startswith("\\/"):
+        return None  # no path has two slashes in a row, or begins with one
     try:
-        plain, literals = _plain(line.removesuffix("/"))
-        expression, includes = GitIgnoreSpecPattern.pattern_to_regex(plain)
-    except (_NoPatternError, GitIgnorePatternError):
+        base = _expression(pattern)
+    except _NoPatternError:
         return None
-    if expression is None or includes is None:
-        return None
-    base = _whole(expression)
-    for number, literal in enumerate(literals):
-        base = base.replace(_mark(number), literal)
-    return Rule(includes, base + ("/" if line.endswith("/") else "/?"), f"{base}/.+")
-
-
-def _whole(expression: str) -> str:
-    """Turn pathspec's expression, which is meant for a search, into one that matches a whole path."""
-    if expression == ".":  # "*" and "**"
-        return ".*[^/]"
-    if expression.endswith(_FILE_OR_FOLDER):
-        return expression.removesuffix(_FILE_OR_FOLDER)
-    inside = expression if expression.startswith("^") else f".*{expression}"
-    return f"{inside}.*[^/]"  # "a/**": the contents of the folder, not the folder itself
+    return Rule(base + ("/" if line.endswith("/") else "/?"), f"{base}/.+")
 
 
 def _trimmed(line: str) -> str:
@@ -95,55 +74,45 @@ def _trimmed(line: str) -> str:
     return line[:kept]
 
 
-def _plain(line: str) -> tuple[str, list[str]]:
-    """Replace the parts that pathspec would read in another way than git by marks, which it copies unchanged.
-
-    Returns the pattern, and the expression to insert at each mark.
-    """
-    if line.endswith("/") or line.removeprefix("!").startswith("\\/"):
-        raise _NoPatternError  # no path has two slashes in a row, or begins with one
-    literals: list[str] = []
-    parts: list[str] = []
-    late = _LATE_STARS.match(line)
-    slash = "/" if late else ""
+def _expression(pattern: str) -> str:
+    # A pattern with a slash anywhere, in brackets too, is that of a path; any other that of a name.
+    is_path = "/" in pattern
+    pattern = pattern.removeprefix("/")
+    # Git compares what is before the first wildcard by itself, and takes the rest for a pattern that begins
+    # there: "x/a**/b" matches "x/ab", "x/ac/b" and "x/a/c/b".
+    begin = _WILD.search(pattern).start()  # type: ignore[union-attr] # \Z always matches
+    may_add_nothing = pattern[begin - 1 : begin] not in {"", "/"} and _NOTHING.fullmatch(pattern, begin)
+    parts = [] if is_path else ["(?:.*/)?"]
     at = 0
-    while at < len(line):
-        if late and at == late.end(1):
-            end, expression = late.end(), "(?:.*/)?" if late[2] else ".*"
+    while at < len(pattern):
+        char, before = pattern[at], pattern[at - 1 : at]
+        if stars := _STARS.match(pattern, at):
+            at = stars.end()
+            is_apart = stars.start() == begin or before in {"", "/"}
+            if is_path and len(stars[0]) > 1 and is_apart and re.match(r"\Z|\\?/", pattern[at:]):
+                parts.append("(?:.*/)?" if pattern[at : at + 1] == "/" else ".*")
+                at += pattern[at : at + 1] == "/"
+            else:
+                parts.append("[^/]*")
+            if at == len(pattern) and before in {"", "/"} and not may_add_nothing:
+                parts.append("[^/]")  # a name: the path of the folder itself ends with "/"
+        elif char == "?":
+            parts.append("[^/]")
+            at += 1
+        elif char == "[":
+            at, expression = _bracket(pattern, at + 1)
+            parts.append(expression)
         else:
-            end, expression = _token(line, at)
-        if line[at] == "[" and "/" in line[at:end]:
-            slash = "/"  # git searches for a slash before it parses brackets
-        parts.append(_mark(len(literals)) if expression else line[end - 1])
-        literals += [expression] if expression else []
-        at = end
-    pattern = _STARS.sub("**", "".join(parts))
-    rest = pattern.removeprefix("!")
-    return pattern.removesuffix(rest) + (slash if "/" not in rest else "") + rest, literals
+            at += char == "\\"
+            if at == len(pattern):
+                raise _NoPatternError
+            parts.append(re.escape(pattern[at]))
+            at += 1
+    return "".join(parts)
 
 
-def _token(line: str, at: int) -> tuple[int, str]:
-    """Return the end of the token at *at*, and its expression; "" if pathspec reads it as git does."""
-    char = line[at]
-    if char == "\\":
-        escaped = line[at + 1 : at + 2]
-        if not escaped:
-            raise _NoPatternError
-        return at + 2, "" if escaped == "/" else re.escape(escaped)
-    if char == "[":
-        end, members = _bracket(line, at + 1)
-        if not members:
-            raise _NoPatternError
-        return end, "[" + "".join(f"\\x{first:02x}-\\x{last:02x}" for first, last in _ranges(members)) + "]"
-    return at + 1, re.escape(char) if char.isspace() else ""  # pathspec strips trailing white space
-
-
-def _mark(number: int) -> str:
-    return f"\0{number}\0"  # no name and no line has a NUL
-
-
-def _bracket(line: str, at: int) -> tuple[int, frozenset[str]]:
-    """Return the end of a bracket expression and the bytes that it matches; *at* is just after its "["."""
+def _bracket(line: str, at: int) -> tuple[int, str]:
+    """Return the end of a bracket expression, and its expression; *at* is just after its "["."""
     negated = line[at : at + 1] in {"!", "^"}
     at += negated
     found: set[str] = set()
@@ -152,8 +121,10 @@ def _bracket(line: str, at: int) -> tuple[int, frozenset[str]]:
     while first or line[at : at + 1] != "]":
         first = False
         at, before = _member(line, at, before, found)
-    every = frozenset(map(chr, range(256))) - {"/"}
-    return at + 1, every - found if negated else every & found
+    members = found | {"/"} if negated else found - {"/"}
+    if not members:
+        raise _NoPatternError
+    return at + 1, "[{}{}]".format("^" * negated, "".join(f"\\x{ord(one):02x}" for one in sorted(members)))
 
 
 def _member(line: str, at: int, before: str, found: set[str]) -> tuple[int, str]:
@@ -186,14 +157,3 @@ def _member(line: str, at: int, before: str, found: set[str]) -> tuple[int, str]
             return end + 1, ""
     found.add(char)
     return at + 1, char
-
-
-def _ranges(members: frozenset[str]) -> Iterator[tuple[int, int]]:
-    numbers = sorted(map(ord, members))
-    first = last = numbers[0]
-    for number in numbers[1:]:
-        if number != last + 1:
-            yield first, last
-            first = number
-        last = number
-    yield first, last

@@ -202,12 +202,14 @@ def test_git_and_memd_ignore_the_same_paths(tmp_path, seed):
         (b"caf\xc3\xa9.md\n", "café.md"),
         (b"caf\xe9.md\n", "caf\udce9.md"),  # Latin-1: compared as bytes
         (b"foo/**\n!foo/keep.md\n", "foo/keep.md"),
+        (b"x**\\/keep.md\n", "xa/b/keep.md"),
+        (b"**\\/keep.md\n", "keep.md"),  # an escaped slash is one that is there
         (b"foo/*\n!foo/a/\n", "foo/a/x.md"),
         (b"x.md\nfoo/\n!foo/\n", "foo/x.md"),  # a folder that is taken back brings nothing in it back
         (b"\xc3\xa0\n", "à"),  # whose last byte is white space in Latin-1
     ],
 )
-def test_what_pathspec_alone_would_judge_otherwise(tmp_path, lines, path):
+def test_lines_that_are_easily_misread(tmp_path, lines, path):
     """Each was found by the test above, or is what people's files hold."""
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
     (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
