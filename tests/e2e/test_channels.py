@@ -189,6 +189,8 @@ def written_notes() -> dict[str, str]:
         "README.md": f"---\ndescribes: {json.dumps(KINDS[0])}\n---\n# Of the root\n",
         "hidden/README.md": PRIVATE.replace("---\n#", "describes: quinceword\n---\n#"),
         "diary/index.md": "---\ndescribes: quinceword\n---\n# Diary\n",
+        "MEMORY.md": f"# Of the core\n\nThe key of the core: {KINDS[1]}.\n",
+        "memory/MEMORY.md": PRIVATE,
     }
     notes |= {"open.md": OPEN, "hidden/kept.md": PRIVATE, "diary/kept.md": diary}
     return notes | dict.fromkeys(NAMES, "# Weir\n\nAnother weir.\n")
@@ -391,7 +393,7 @@ def test_the_journal_has_no_text_of_a_note(kept):
 def test_no_row_for_a_team_has_a_secret_or_a_private_note(notes):
     notes.save(written_notes())
     rows = published(notes, "diary/")
-    assert len(rows) == len(KINDS) + len(NAMES) + 2  # open.md, README.md
+    assert len(rows) == len(KINDS) + len(NAMES) + 3  # open.md, README.md, MEMORY.md
     assert not told_too_much(json.dumps(list(rows.values())))
 
 

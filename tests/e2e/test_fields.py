@@ -1,13 +1,9 @@
 """`field:`, `--field` and `memctl fields`: notes by their front matter, by every way in."""
 
 import json
-import shlex
-import sys
 
 import pytest
-from agent_session import TREE
 from daemon_process import folder_of
-from patience import ran
 
 from memctl import exits
 from memctl.client import RpcError
@@ -91,51 +87,9 @@ def test_completions_come_from_the_notes(birds):
     """Keys, then the values of the typed key behind any operator, as agents see them; else nothing."""
     daemon, root = birds
     offers = {typed: daemon.memctl("fields", "--offers", typed, cwd=root).stdout.split() for typed in
-              ("", "st", "status=d", "status!=d", "status>=p", "status<=p", "nothing=", "x")}  # fmt: skip
+              ("", "st", "status=d", "status!=d", "'status>=p", "status<=p", "nothing=", "x")}  # fmt: skip
     assert offers.pop("") == ["status=", "due=", "priority=", "token="]
     assert offers == {
         "st": ["status="], "status=d": ["status=draft"], "status!=d": ["status!=draft"],
-        "status>=p": ["status>=published"], "status<=p": ["status<=published"], "nothing=": [], "x": [],
+        "'status>=p": ["status>=published"], "status<=p": ["status<=published"], "nothing=": [], "x": [],
     }  # fmt: skip
-
-
-def test_bash_offers_them(birds, tmp_path):
-    """Bash parts words at "=", so what it replaces is only what follows."""
-    daemon, root = birds
-    script, env = tmp_path / "completion", with_memctl(daemon, tmp_path)
-    script.write_text(daemon.memctl("completions", "bash").stdout)
-    for words, wanted in (
-        (["search", "--field", "st"], ["status="]),
-        (["search", "--field", "status", "="], ["draft", "published"]),
-        (["search", "--field", "status", "=", "pu"], ["published"]),
-        (["search", "--field=st"], ["--field=status="]),
-        (["search", "--field", "status", "=", "draft", "--fus"], ["--fusion"]),
-        (["search", "--field", "status!", "=", "pu"], ["published"]),
-        (["search", "--field", "'status>=pu"], ["status>=published"]),
-        (["search", "--field", "status\\>", "=", "pu"], ["published"]),
-    ):
-        done = ran(
-            ["bash", "--norc", "--noprofile", "-c", IN_BASH, "test", str(script), "memctl", *words],
-            cwd=root, env=env,
-        )  # fmt: skip
-        assert (done.stdout.split(), done.stderr) == (wanted, ""), words
-
-
-def with_memctl(daemon, folder):
-    """Return the daemon's environment with a command `memctl`."""
-    command = folder / "memctl"
-    command.write_text(
-        f'#!/bin/sh\nPYTHONPATH={shlex.quote(str(TREE))} exec {sys.executable} -m memctl "$@"\n'
-    )
-    command.chmod(0o755)
-    return daemon.environment | {"PATH": f"{folder}:{daemon.environment['PATH']}"}
-
-
-IN_BASH = """
-source "$1"
-shift
-COMP_WORDS=("$@")
-COMP_CWORD=$(($# - 1))
-_memctl memctl "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
-printf '%s\\n' "${COMPREPLY[@]}"
-"""

@@ -321,14 +321,6 @@ def begun(daemon, cwd, *, client="claude-code", **fields) -> str:
     return hook(daemon, client, "SessionStart", told=told, env=PATIENT).stdout.decode()
 
 
-@pytest.mark.parametrize("client", ["claude-code", "codex"])
-def test_a_note_comes_once_in_a_conversation(daemon, notes, client):
-    assert "port.md" in said(daemon, notes, client=client, session_id="one")
-    assert said(daemon, notes, client=client, session_id="one") == ""
-    assert said(daemon, notes, "Which port has the staging database?", client=client, session_id="one") == ""
-    assert "port.md" in said(daemon, notes, client=client, session_id="two")
-
-
 def test_a_note_that_was_changed_comes_again(daemon, notes):
     """What counts is what the model reads of it, not its file, nor its number in the index."""
     assert "5433" in said(daemon, notes, session_id="changed")

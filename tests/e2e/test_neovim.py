@@ -6,7 +6,6 @@ import sys
 
 import pytest
 from headless_nvim import run_lua
-from patience import PATIENCE
 from recorded_socket import Recorded
 
 # `request` returns {true, answer} or {false, error text}.
@@ -74,41 +73,6 @@ def test_an_errors_text_reaches_the_user(nvim):
         assert told in text
         assert "unknown error" not in text
     assert out["ping"][0]
-
-
-def test_a_big_answer_arrives_whole(nvim, keyword_only):
-    # Each word is one token: long ones are none that the model knows.
-    text = "\n".join(f"line {number} " + "x" * 600 for number in range(2_000))
-    out = nvim(
-        """
-        local answer = request('get', {workspace = workspace, path = 'big.md'})
-        local text = answer[2].text
-        out.answer = {answer[1], #text, text:sub(1, 7), text:sub(-10)}
-        out.ping = request('ping', {})
-        """,
-        keyword_only(big=text + "\n"),
-    )
-    assert len(text) > 1 << 20
-    assert out["answer"] == [True, len(text), text[:7], text[-10:]]
-    assert out["ping"][0]
-
-
-def test_a_neovim_that_ends_in_the_middle_of_a_request_harms_nobody(nvim, sample):
-    daemon, root = sample
-    pid = daemon.call("ping")["pid"]
-    out = nvim("""
-        io.stdout:write('{"asked": true}')
-        io.stdout:flush()
-        vim.loop.new_timer():start(20, 0, function() os.exit(0) end)
-        request('index', {workspace = workspace, rebuild = true})
-        io.stdout:write('answered too soon')
-    """)
-    assert out == {"asked": True}
-    with daemon.client() as client:
-        client.call("index", {"workspace": root}, timeout_s=60 * PATIENCE)
-    [hit] = daemon.call("search", query="breast cancer gene", workspace=root, limit=1)["hits"]
-    assert "BRCA1" in hit["snippet"]
-    assert daemon.call("ping")["pid"] == pid
 
 
 def test_a_daemon_that_dies_during_a_request_is_an_error_and_no_more(nvim, daemon, tmp_path):

@@ -104,20 +104,6 @@ def test_a_channel_never_sees_the_core_of_another(daemon, tmp_path):
             assert [name for name in ("a", "b") if f"channel {name}" in text] == [own] * (own != "none")
 
 
-def test_an_agent_is_sent_no_secret_and_no_private_note(home):
-    """Neither in the core nor in what stands around a hit; the rest of their lines is there."""
-    root = home[2]
-    token = "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
-    (root / "MEMORY.md").write_text(f"# Always\n\nThe token is {token} and the user drinks tea.\n")
-    (root / "stork.md").write_text(f"# Stork\n\nStorks nest.\n\n## Access\n\nThe key {token} opens it.\n")
-    text = recalled(home, query="storks", sync=True)["text"]
-    assert "opens it" in text
-    assert "drinks tea" in text
-    assert token not in text
-    (root / "MEMORY.md").write_text("---\nprivate: true\n---\nThe user drinks tea.\n")
-    assert "drinks tea" not in recalled(home, query="storks", sync=True)["text"]
-
-
 def test_what_the_reader_has_is_not_sent_again(home):
     """With the keys of each answer given back, every line of a note comes once, and then nothing."""
     daemon, workspace, root = home

@@ -96,34 +96,6 @@ def test_memctl_watch_prints_a_save_and_ends_with_the_daemon(notes):
     assert (watching.returncode, "closed the connection" in said) == (exits.UNREACHABLE, True)
 
 
-def test_a_synced_search_finds_what_was_just_saved(notes):
-    daemon, root = notes
-    for number in range(10):
-        (root / f"{number}.md").write_text(f"# Note\n\nkettleword{number}\n")
-        here = ("--workspace", str(root))
-        command = ("search", "recall", "search")[number % 3]
-        if number % 3 == 2:
-            done = daemon.memctl("sync", *here)
-            assert (done.returncode, done.stdout.startswith("synced in ")) == (exits.OK, True)
-            done = daemon.memctl(command, *here, f"kettleword{number}")
-        else:
-            done = daemon.memctl(command, "--sync", *here, f"kettleword{number}")
-        assert (done.returncode, done.stderr) == (exits.OK, "")
-        assert f"kettleword{number}" in done.stdout
-
-
-def test_a_purge_deletes_what_is_kept_of_a_deleted_note(notes):
-    daemon, root = notes
-    (root / "new.md").write_text("# Sourdough\n")
-    daemon.call("sync", workspace=str(root))
-    (root / "new.md").unlink()
-    daemon.call("sync", workspace=str(root))
-    assert "1 source, kept for a day" in daemon.memctl("status").stdout
-    done = daemon.memctl("index", "--purge", "--workspace", str(root))
-    assert (done.returncode, "1 source purged" in done.stdout) == (exits.OK, True)
-    assert "kept for a day" not in daemon.memctl("status").stdout
-
-
 @pytest.fixture
 def root(daemon: Daemon, tmp_path: Path) -> Path:
     """A workspace with one note, wholly indexed."""

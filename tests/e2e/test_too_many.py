@@ -1,4 +1,4 @@
-"""Connections past the limit are told so."""
+"""Connections past the limit where a daemon may open few files."""
 
 import socket
 import time
@@ -14,17 +14,13 @@ from memctl.protocol import ANSWERS, Decoder, Request, Response, pack
 BUSY = "MEMD_BUSY"
 SERVED = "served"
 
-needs_proc = pytest.mark.skipif(
-    not Path("/proc").is_dir(), reason="there is no /proc to count descriptors in"
-)
 
-
-def knock(daemon: Daemon, opened: ExitStack, method: str = "ping") -> socket.socket:
-    """Connect and ask, without waiting for the answer."""
+def knock(daemon: Daemon, opened: ExitStack) -> socket.socket:
+    """Connect and ask to follow what happens, without waiting for the answer."""
     peer = opened.enter_context(socket.socket(socket.AF_UNIX))
     peer.connect(str(daemon.socket))
     peer.settimeout(20 * PATIENCE)
-    peer.sendall(pack(Request(1, method, {})))
+    peer.sendall(pack(Request(1, "subscribe", {})))
     return peer
 
 
@@ -37,29 +33,7 @@ def heard(peer: socket.socket) -> str:
     return ""
 
 
-def test_each_of_three_hundred_hears_something(daemon):
-    """256 follow events, each of the others is told that memd is busy: none is closed without a word."""
-    with ExitStack() as opened:
-        peers = [knock(daemon, opened, "subscribe") for _ in range(256)]
-        assert {heard(peer) for peer in peers} == {SERVED}
-        assert {heard(knock(daemon, opened)) for _ in range(44)} == {BUSY}
-    until(lambda: daemon.call("ping")["pong"])
-
-
-def test_a_thousand_idle_connections_leave_room(daemon):
-    with ExitStack() as opened:
-        for number in range(1100):
-            peer = opened.enter_context(socket.socket(socket.AF_UNIX))
-            peer.connect(str(daemon.socket))  # waits for room in the backlog, as none with a timeout does
-            peer.settimeout(20 * PATIENCE)
-            if number % 2:
-                peer.sendall(pack(Request(1, "ping", {})))
-        began = time.monotonic()
-        assert heard(knock(daemon, opened)) == SERVED
-        assert time.monotonic() - began < 5 * PATIENCE
-
-
-@needs_proc
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="there is no /proc to count descriptors in")
 def test_with_few_descriptors_all_are_answered_and_notes_are_still_read(unstarted, tmp_path):
     root = folder_of(tmp_path / "notes", {"heron.md": "A grey bird.\n"})
     daemon = unstarted.start(under=("sh", "-c", 'ulimit -n 64; exec "$@"', "sh"))
@@ -68,7 +42,7 @@ def test_with_few_descriptors_all_are_answered_and_notes_are_still_read(unstarte
     time.sleep(0.2)
     before = daemon.descriptors()
     with ExitStack() as opened:
-        peers = [knock(daemon, opened, "subscribe") for _ in range(100)]
+        peers = [knock(daemon, opened) for _ in range(100)]
         told = [heard(peer) for peer in peers]
         assert set(told) == {SERVED, BUSY}
         assert told.count(SERVED) >= 4

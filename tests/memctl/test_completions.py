@@ -27,6 +27,11 @@ set -u
 source "$1"
 shift
 complete -p memctl > /dev/null
+memctl() {  # fields --offers TYPED, for notes with a status
+  local typed=${3#\\'} values="${3%%=*}=draft ${3%%=*}=published"
+  [[ $3 == *=* ]] || values=status=
+  compgen -W "${values//\\'/}" -- "$typed"
+}
 while (($#)); do
   COMP_WORDS=(memctl "${@:2:$1}")
   COMP_CWORD=$1
@@ -115,6 +120,13 @@ FITS = [
     (["workspaces", "remove", "-x", "list", ""], []), (["service", "install", "st"], []),
     (["editors", ""], ["nvim", "vscode"]), (["editors", "nvim", ""], []),
     (["completions", ""], ["bash", "zsh", "fish"]), (["status", "--watch", "--js"], ["--json"]),
+    (["search", "--field", "st"], ["status="]), (["search", "--field=st"], ["--field=status="]),
+    (["search", "--field", "status", "="], ["draft", "published"]),  # what stands before "=" stays
+    (["search", "--field", "status", "=", "pu"], ["published"]),
+    (["search", "--field", "status", "=", "draft", "--fus"], ["--fusion"]),
+    (["search", "--field", "status!", "=", "pu"], ["published"]),
+    (["search", "--field", "'status>=pu"], ["status>=published"]),
+    (["search", "--field", "status\\>", "=", "pu"], ["published"]),
 ]  # fmt: skip
 
 

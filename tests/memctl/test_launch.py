@@ -52,28 +52,6 @@ def unfinished_starts():
     return [pid for pid, line in lines.items() if line.exists() and FAKE[1].encode() in line.read_bytes()]
 
 
-def test_a_daemon_is_started_where_none_runs():
-    with ensure_daemon(command=FAKE) as memd:
-        assert memd.call("ping")["pid"] == starts()[0]
-
-
-def test_a_running_daemon_is_used():
-    with ensure_daemon(command=FAKE) as first, ensure_daemon(command=FAKE) as second:
-        assert first.call("ping") == second.call("ping")
-    assert len(starts()) == 1
-
-
-def test_a_socket_that_nobody_listens_at_any_more_counts_as_no_daemon():
-    """After kill -9 the file is still there, and a new daemon is started."""
-    with ensure_daemon(command=FAKE) as memd:
-        pid = memd.call("ping")["pid"]
-        os.kill(pid, signal.SIGKILL)
-        assert launch._wait_for_end(pid, 5)
-    assert socket_path().exists()
-    with ensure_daemon(command=FAKE) as memd:
-        assert memd.call("ping")["pid"] == starts()[1]
-
-
 def test_many_starters_make_one_daemon():
     program = (
         "import sys\nfrom memctl.launch import ensure_daemon\n"
@@ -203,19 +181,6 @@ def test_a_stopped_daemon_is_gone_when_stop_returns():
         Client.connect()
 
 
-def test_stopping_nothing_is_no_error():
-    assert not stop_daemon()
-
-
-def test_a_restart_gives_another_process():
-    """The old daemon's lock is free before the new one asks for it."""
-    with ensure_daemon(command=FAKE) as memd:
-        before = memd.call("ping")["pid"]
-    stop_daemon()
-    with ensure_daemon(command=FAKE) as memd:
-        assert memd.call("ping")["pid"] != before
-
-
 def test_the_log_is_private_and_bounded():
     make_private_dir(state_dir())
     log = state_dir() / launch.LOG_NAME
@@ -225,13 +190,6 @@ def test_the_log_is_private_and_bounded():
     assert log.stat().st_size < 1000
     assert log.stat().st_mode & 0o777 == 0o600
     assert log.with_suffix(".log.1").stat().st_size > launch.LOG_BYTES
-
-
-def test_a_state_directory_open_to_others_is_refused():
-    state_dir().mkdir(parents=True, mode=0o755)
-    state_dir().chmod(0o755)
-    with pytest.raises(Unreachable, match="chmod 700"):
-        ensure_daemon(command=FAKE)
 
 
 def test_what_belongs_to_our_own_service_manager_is_not_handed_on(monkeypatch, tmp_path):

@@ -1,19 +1,13 @@
-"""Agents get memd's tools, notes and prompts, through the SDK's own client over stdio."""
+"""The tools of agents: what they ask of memd for a call, and what an agent gets of its answer."""
 
 import json
-import sys
-from contextlib import asynccontextmanager
-from pathlib import Path
 
-import anyio
 import pytest
-from mcp import Client, StdioServerParameters
-from mcp.types import Implementation
 from sample_answers import found, hit
-from scripted_peer import Peer, Refusal
+from scripted_peer import refuse
 
-from memctl import exits
-from memctl.versions import own
+from memctl.mcp import tools
+from memctl.mcp.asking import Asking
 
 SOURCE = {"id": 1, "path": "a.md", "start_line": 1, "end_line": 2, "score": 0.5, "origin": "human",
           "superseded_by": []}  # fmt: skip
@@ -26,95 +20,58 @@ WHY = {
     "path": "a.md", "stage": "outranked", "text": "a.md:1-2 would be hit 23, and the limit is 10",
     "advice": "memctl search --limit 23", "facts": {}, "degraded": [], "index": {"first": False},
 }  # fmt: skip
+ANSWERS = {
+    "search_memory": found(hit()), "recall": RECALLED, "why": WHY,
+    "get": {"path": "a.md", "start_line": 1, "end_line": 1, "lines": 1, "text": "fact"},
+    "extract_memory": {"path": "memory/t/x-1.md", "id": "x-1", "indexed": True, "similar": []},
+    "forget": {"path": "a.md", "title": "T", "forgotten": True, "took_ms": 1.0},
+}  # fmt: skip
 
 
 @pytest.fixture
-def root(tmp_path):
-    """A workspace folder."""
-    (tmp_path / "memory").mkdir()
-    (tmp_path / "memory" / "config.toml").write_text("")
-    return tmp_path
+def daemon(peer):
+    """A scripted peer with an answer for each tool, unless it is told of others."""
+    return lambda **answers: peer(**ANSWERS | answers)
 
 
 @pytest.fixture
-def daemon(root):
-    """A scripted peer with one answer a tool; tests may replace them."""
-    answers = {
-        "search_memory": lambda _: found(hit()),
-        "recall": lambda _: RECALLED,
-        "why": lambda _: WHY,
-        "get": lambda _: {"path": "a.md", "start_line": 1, "end_line": 1, "lines": 1, "text": "fact"},
-        "extract_memory": lambda _: {
-            "path": "memory/t/x-1.md", "id": "x-1", "created": "now", "indexed": True, "similar": [],
-        },
-        "forget": lambda asked: {"path": asked["path"], "title": "T", "forgotten": True, "took_ms": 1.0},
-    }  # fmt: skip
-    peer = Peer(root / "s", answers)
-    peer.answers = answers
-    yield peer
-    peer.close()
-
-
-@asynccontextmanager
-async def agent(root, mode="auto"):
-    """Connect the SDK's client to `memctl mcp`, spawned as an agent's program does it."""
-    environment = {"MEMD_SOCKET": str(root / "s"), "PYTHONPATH": str(Path(exits.__file__).parent.parent)}
-    server = StdioServerParameters(
-        command=sys.executable, args=["-m", "memctl", "mcp"], env=environment, cwd=root
+def ask(root):
+    """Return a function that calls a tool of a server in the workspace."""
+    return lambda tool, **arguments: tools.call(
+        {"name": tool, "arguments": arguments}, Asking(str(root.resolve()))
     )
-    named = Implementation(name="tester", version="1")
-    async with Client(server, client_info=named, mode=mode) as client:
-        yield client
 
 
-def in_session(root, say, mode="auto"):
-    """Return what *say* returns of a session of its own."""
-
-    async def session():
-        async with agent(root, mode) as client:
-            return await say(client)
-
-    return anyio.run(session)
+def texts(result):
+    return [part["text"] for part in result["content"]]
 
 
-def ask(root, tool, **arguments):
-    """Call one tool in a session of its own."""
-    return in_session(root, lambda client: client.call_tool(tool, arguments))
-
-
-def test_server_and_tools_say_what_they_are_for_and_what_they_do_to_the_memory(root, daemon):
+def test_server_and_tools_say_what_they_are_for_and_what_they_do_to_the_memory():
     """Schemas of answers would cost tokens. A client may call what only reads without asking."""
-
-    async def look(client):
-        return (await client.list_tools()).tools, client.instructions, client.server_info
-
-    tools, instructions, info = in_session(root, look)
-    assert (info.name, info.version) == ("memd", own())
-    assert "never as instructions" in instructions
-    for tool in tools:
-        assert tool.title
-        assert len(tool.description) > 50
-        assert all("description" in field for field in tool.input_schema["properties"].values())
-        assert tool.output_schema is None
-    hints = {tool.name: tool.annotations for tool in tools}
+    listed = tools.listed()
+    for tool in listed:
+        assert tool["title"]
+        assert len(tool["description"]) > 50
+        assert all("description" in field for field in tool["inputSchema"]["properties"].values())
+        assert "outputSchema" not in tool
+    hints = {tool["name"]: tool["annotations"] for tool in listed}
     reading = {"search_memory", "recall", "get", "why_memory"}
-    assert {name for name, one in hints.items() if one.read_only_hint} == reading
-    assert {name for name, one in hints.items() if one.destructive_hint} == {
-        "extract_memory",
-        "forget_memory",
-    }
-    assert hints.keys() == reading | {"extract_memory", "forget_memory"}
-    assert {name for name, one in hints.items() if one.idempotent_hint} == {"forget_memory"}
-    assert not any(one.open_world_hint for one in hints.values())
+    writing = {"extract_memory", "forget_memory"}
+    assert hints.keys() == reading | writing
+    for hint, those in (("readOnlyHint", reading), ("destructiveHint", writing),
+                        ("idempotentHint", {"forget_memory"}), ("openWorldHint", set())):  # fmt: skip
+        assert {name for name, one in hints.items() if one.get(hint)} == those
 
 
-def test_a_search_gives_hits_as_data(root, daemon):
+def test_a_search_gives_hits_as_data_and_its_model_to_programs(root, daemon, ask):
+    """The model stands beside the content: no agent reads it."""
     place = {"path": "b.md", "start_line": 3, "end_line": 9}
-    daemon.answers["search_memory"] = lambda _: found(hit(folded=[place]))
-    answer = ask(root, "search_memory", query="breast cancer", limit=3, tag=["x"])
-    assert not answer.is_error
-    assert answer.structured_content["complete"] is True
-    assert answer.structured_content["hits"] == [
+    asked = daemon(search_memory=found(hit(folded=[place]), model_id="0123456789abcdef")).asked
+    answer = ask("search_memory", query="breast cancer", limit=3, tag=["x"])
+    assert not answer["isError"]
+    told = answer["structuredContent"]
+    assert told["complete"] is True
+    assert told["hits"] == [
         {
             "path": "notes/genetics.md", "start_line": 12, "end_line": 18,
             "heading": "Genetics > BRCA1 mutation analysis", "title": "Genetics",
@@ -122,108 +79,82 @@ def test_a_search_gives_hits_as_data(root, daemon):
             "source": {"origin": "human"}, "folded": [place], "superseded_by": [],
         }
     ]  # fmt: skip
-    assert answer.structured_content["confidence"] == "strong"
-    assert answer.structured_content["note"] == ""
-    assert json.loads(answer.content[0].text) == answer.structured_content
-    sent = daemon.asked[0][1]
-    assert (sent["workspace"], sent["query"], sent["limit"], sent["tag"]) == (
-        str(root), "breast cancer", 3, ["x"],
+    assert (told["confidence"], told["note"]) == ("strong", "")
+    assert [json.loads(text) for text in texts(answer)] == [told]
+    assert answer["_meta"] == {"memd/model_id": "0123456789abcdef"}
+    assert "0123456789abcdef" not in texts(answer)[0]
+    sent = asked[0][1]
+    assert (sent["workspace"], sent["query"], sent["limit"], sent["tag"], sent["agent"]) == (
+        str(root), "breast cancer", 3, ["x"], True,
     )  # fmt: skip
-    assert "path" not in sent
-    assert "sync" not in sent
+    assert {"path", "sync"}.isdisjoint(sent)
 
 
-@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
-def test_a_program_learns_the_model_of_an_answer(root, daemon, mode):
-    """Beside the content: no agent reads it."""
-    daemon.answers["search_memory"] = lambda _: found(hit(), model_id="0123456789abcdef")
-    answer = in_session(root, lambda client: client.call_tool("search_memory", {"query": "x"}), mode)
-    assert answer.meta["memd/model_id"] == "0123456789abcdef"
-    assert "0123456789abcdef" not in answer.content[0].text
-    assert ("io.modelcontextprotocol/serverInfo" in answer.meta) == (mode == "2026-07-28")
+INDEX = {"first": True, "pending": 66, "pending_vectors": 66, "embedded": 0.34, "left_s": {"vectors": 118}}
 
 
-def test_an_agent_is_told_that_there_is_no_good_match(root, daemon):
-    daemon.answers["search_memory"] = lambda _: found(hit(), confidence="none")
-    answer = ask(root, "search_memory", query="x").structured_content
-    assert (answer["confidence"], answer["note"][:13]) == ("none", "no good match")
-    daemon.answers["recall"] = lambda _: RECALLED | {"confidence": "none"}
-    answer = ask(root, "recall", query="x", budget_tokens=500)
-    assert answer.structured_content["confidence"] == "none"
-    assert [part.text for part in answer.content] == [
-        RECALLED["text"],
-        "memd: Nothing in memory is about this.",
-    ]
-    daemon.answers["recall"] = lambda _: RECALLED | {"confidence": "none", "tokens": 495}
-    [text] = ask(root, "recall", query="x", budget_tokens=500).content
-    assert text.text == RECALLED["text"]
-    daemon.answers["recall"] = lambda _: RECALLED | {"confidence": "none", "text": "", "sources": []}
-    [text] = ask(root, "recall", query="x", budget_tokens=500).content
-    assert text.text == "Nothing in memory is about this."
-    assert daemon.asked[-1][1]["nearest"] is False
+CORRECTED = {"corrected": {"breats": "breast"}}
 
 
-@pytest.mark.parametrize("tool", ["search_memory", "recall"])
-def test_an_agent_is_told_which_words_were_corrected(root, daemon, tool):
-    """In the data and in words: the hits are not only for what it typed."""
-    answers = {"search_memory": found(hit()), "recall": RECALLED}
-    daemon.answers[tool] = lambda _: answers[tool] | {"corrected": {"breats": "breast"}}
-    answer = ask(root, tool, query="breats").structured_content
-    assert answer["corrected"] == {"breats": "breast"}
-    assert answer["note"] == "also searched for breast (breats)"
+@pytest.mark.parametrize(
+    ("tool", "changes", "said"),
+    [
+        ("search_memory", {"confidence": "none"}, {"note": "no good match: these are only the closest hits"}),
+        ("search_memory", CORRECTED, CORRECTED | {"note": "also searched for breast (breats)"}),
+        ("recall", CORRECTED, CORRECTED | {"note": "also searched for breast (breats)"}),
+        ("search_memory", {"index": INDEX}, {"note": "meaning: 34 % of the notes, about 2 min left"}),
+    ],
+)
+def test_an_agent_is_told_what_an_answer_lacks(daemon, ask, tool, changes, said):
+    daemon(**{tool: ANSWERS[tool] | changes})
+    assert said.items() <= ask(tool, query="x")["structuredContent"].items()
 
 
-def test_an_agent_is_told_what_an_answer_lacks(root, daemon):
-    index = {
-        "first": True, "pending": 66, "pending_vectors": 66, "embedded": 0.34, "left_s": {"vectors": 118},
-    }  # fmt: skip
-    daemon.answers["search_memory"] = lambda _: found(hit(), index=index)
-    note = ask(root, "search_memory", query="x").structured_content["note"]
-    assert note == "meaning: 34 % of the notes, about 2 min left"
+@pytest.mark.parametrize(
+    ("changes", "content"),
+    [
+        ({}, [RECALLED["text"]]),
+        ({"confidence": "none"}, [RECALLED["text"], "memd: Nothing in memory is about this."]),
+        ({"confidence": "none", "tokens": 495}, [RECALLED["text"]]),  # there is no room for more
+        ({"confidence": "none", "text": "", "sources": []}, ["Nothing in memory is about this."]),
+    ],
+)
+def test_recall_gives_text_to_read_and_its_sources_as_data(daemon, ask, changes, content):
+    asked = daemon(recall=RECALLED | changes).asked
+    answer = ask("recall", query="x", budget_tokens=500)
+    assert texts(answer) == content
+    assert answer["structuredContent"]["omitted"][0]["reason"] == "budget"
+    assert (asked[0][1]["budget_tokens"], asked[0][1]["nearest"]) == (500, False)
 
 
-def test_an_unknown_argument_is_refused_with_its_name(root, daemon):
+GIVEN = {
+    "search_memory": {"query": "x"}, "recall": {"query": "x"}, "get": {"path": "a.md"},
+    "why_memory": {"query": "x", "path": "a.md"}, "forget_memory": {"path": "a.md"},
+    "extract_memory": {"topic": "t", "title": "T", "content": "c"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("tool", GIVEN)
+def test_an_unknown_argument_is_refused_with_its_name(daemon, ask, tool):
     """One that was dropped would be obeyed in the agent's mind alone; the schema says so, too."""
-    given = {
-        "search_memory": {"query": "x"}, "recall": {"query": "x"}, "get": {"path": "a.md"},
-        "why_memory": {"query": "x", "path": "a.md"}, "forget_memory": {"path": "a.md"},
-        "extract_memory": {"topic": "t", "title": "T", "content": "c"},
+    asked = daemon().asked
+    answer = ask(tool, **GIVEN[tool], budget=5)
+    assert answer["isError"]
+    assert "unknown argument 'budget'; there are " in texts(answer)[0]
+    assert asked == []
+    assert not ask(tool, **GIVEN[tool])["isError"]
+
+
+def test_an_agent_can_ask_why_a_note_is_not_found(daemon, ask):
+    asked = daemon().asked
+    told = ask("why_memory", path="a.md", query="x", line=3)["structuredContent"]
+    assert told == {key: WHY[key] for key in ("path", "stage", "text", "advice", "degraded")} | {
+        "note": "", "complete": True,
     }  # fmt: skip
-
-    async def say(client):
-        for tool, arguments in given.items():
-            answer = await client.call_tool(tool, arguments | {"budget": 5})
-            assert answer.is_error, tool
-            assert "unknown argument 'budget'; there are " in answer.content[0].text
-        assert daemon.asked == []
-        for tool, arguments in given.items():
-            assert not (await client.call_tool(tool, arguments)).is_error, tool
-
-    in_session(root, say)
+    assert {"path": "a.md", "query": "x", "line": 3}.items() <= asked[0][1].items()
 
 
-def test_an_agent_can_ask_why_a_note_is_not_found(root, daemon):
-    answer = ask(root, "why_memory", path="a.md", query="x", line=3)
-    assert answer.structured_content == {
-        key: WHY[key] for key in ("path", "stage", "text", "advice", "degraded")
-    } | {"note": "", "complete": True}
-    sent = daemon.asked[0][1]
-    assert (sent["path"], sent["query"], sent["line"]) == ("a.md", "x", 3)
-
-
-def test_a_text_that_begins_as_json_of_any_depth_is_a_text(root, daemon):
-    deep = "[" * 100_000
-    assert not ask(root, "get", path=deep).is_error
-    assert daemon.asked[0][1]["path"] == deep
-
-
-def test_recall_gives_text_to_read_and_its_sources_as_data(root, daemon):
-    answer = ask(root, "recall", query="x", budget_tokens=500)
-    assert answer.content[0].text == RECALLED["text"]
-    assert answer.structured_content["omitted"][0]["reason"] == "budget"
-    assert daemon.asked[0][1]["budget_tokens"] == 500
-
-
+DEEP = "[" * 100_000
 UNDERSTOOD = [
     ("search_memory", {"limit": "5"}, {"limit": 5}), ("search_memory", {"limit": 5.0}, {"limit": 5}),
     ("search_memory", {"path": '["a.md"]'}, {"path": ["a.md"]}),
@@ -237,113 +168,88 @@ UNDERSTOOD = [
     ("search_memory", {"limit": "", "mode": "", "since": "", "where": {}, "return": ""}, {}),
     ("recall", {"budget_tokens": "500"}, {"budget_tokens": 500}),
     ("get", {"path": "5", "start_line": "1"}, {"path": "5", "start_line": 1}),
+    ("get", {"path": DEEP}, {"path": DEEP}),
     ("get", {"filePath": "a.md", "endLine": 3}, {"path": "a.md", "end_line": 3}),
     ("search_memory", {"where": [{"a": 1, "b": "x"}, "c"]}, {"field": ["a=1", "b=x", "c"]}),
     ("search_memory", {"path": ["ROOT/a", "ROOT", "/b"]}, {"path": ["a/", "", "/b/"]}),
 ]  # fmt: skip
 
 
-def test_an_argument_in_another_form_is_understood(root, daemon):
+@pytest.mark.parametrize("row", UNDERSTOOD)
+def test_an_argument_in_another_form_is_understood(root, daemon, ask, row):
     """As clients send them; text stays text, and what does not fit goes to the daemon."""
-
-    async def say(client):
-        for tool, sent, understood in UNDERSTOOD:
-            query = {"query": "heron"} if tool in {"search_memory", "recall"} else {}
-            given = json.loads(json.dumps(sent).replace("ROOT", str(root.resolve())))
-            await client.call_tool(tool, query | given)
-            asked = daemon.asked[-1][1]
-            same = {key: value for key, value in asked.items() if key in sent or key in understood}
-            assert same == understood, sent
-
-    in_session(root, say)
+    (tool, given, understood), asked = row, daemon().asked
+    query = {"query": "heron"} if tool in {"search_memory", "recall"} else {}
+    ask(tool, **query | json.loads(json.dumps(given).replace("ROOT", str(root.resolve()))))
+    sent = asked[-1][1]
+    assert {key: value for key, value in sent.items() if key in given or key in understood} == understood
 
 
-def test_memds_errors_are_the_tools_errors(root, daemon):
+def test_memds_errors_are_the_tools_errors(daemon, ask):
     """The agent reads memd's own words with their code, and can mend its call."""
-
-    def refuse(_):
-        raise Refusal("MEMD_SECRET", "the content holds a GitHub token, which is not written")
-
-    daemon.answers["extract_memory"] = refuse
-    answer = ask(root, "extract_memory", topic="t", title="T", content="c")
-    assert answer.is_error
-    assert "MEMD_SECRET: the content holds a GitHub token" in answer.content[0].text
+    daemon(extract_memory=refuse("MEMD_SECRET", "the content holds a GitHub token, which is not written"))
+    answer = ask("extract_memory", topic="t", title="T", content="c")
+    assert answer["isError"]
+    assert "MEMD_SECRET: the content holds a GitHub token" in texts(answer)[0]
 
 
-def test_a_first_search_waits_for_the_first_index(root, daemon):
+@pytest.mark.parametrize(("index", "hits"), [({}, 1), (refuse("MEMD_TIMEOUT", "not done yet"), 0)])
+def test_a_first_search_waits_for_the_first_index_but_not_for_ever(daemon, ask, index, hits):
     answers = iter([found(index={"first": True, "first_words": True}), found(hit(), index={"first": True})])
-    daemon.answers["search_memory"] = lambda _: next(answers)
-    daemon.answers["index"] = lambda _: {}
-    answer = ask(root, "search_memory", query="x")
-    assert daemon.methods == ["search_memory", "index", "search_memory"]
-    assert daemon.asked[1][1]["vectors"] is False
-    assert len(answer.structured_content["hits"]) == 1
-
-
-def test_an_index_that_takes_too_long_is_told_as_incomplete(root, daemon):
-    def too_long(_):
-        raise Refusal("MEMD_TIMEOUT", "not done yet")
-
-    daemon.answers["search_memory"] = lambda _: found(hit(), index={"first": True, "first_words": True})
-    daemon.answers["index"] = too_long
-    answer = ask(root, "search_memory", query="x")
-    assert answer.structured_content["complete"] is False
+    memd = daemon(search_memory=lambda _: next(answers), index=index)
+    told = ask("search_memory", query="x")["structuredContent"]
+    assert memd.methods == ["search_memory", "index", "search_memory"][: 2 + hits]
+    assert memd.asked[1][1]["vectors"] is False
+    assert (len(told["hits"]), told["complete"]) == (hits, False)
 
 
 def test_without_a_workspace_each_answer_says_so(root, daemon):
     """Where one is registered, memd takes that one and the note names it; else the error says what to do."""
     (root / "memory" / "config.toml").unlink()
-    answer = ask(root, "search_memory", query="x")
-    assert "workspace" not in daemon.asked[0][1]
-    assert answer.structured_content["hits"]
-    note = answer.structured_content["note"]
+    answers = iter([lambda _: found(hit()), refuse("MEMD_WORKSPACE", "the request names no workspace")])
+
+    def answer(asked):
+        return next(answers)(asked)
+
+    memd = daemon(search_memory=answer)
+    one, none = (
+        tools.call({"name": "search_memory", "arguments": {"query": "x"}}, Asking(None)) for _ in range(2)
+    )
+    assert "workspace" not in memd.asked[0][1]
+    note = one["structuredContent"]["note"]
     assert note.startswith("from /home/ada/work, the only registered workspace.")
     assert "memctl mcp --workspace DIR" in note
-
-    def refuse(_):
-        raise Refusal("MEMD_WORKSPACE", "the request names no workspace, and none is registered")
-
-    daemon.answers["search_memory"] = refuse
-    answer = ask(root, "search_memory", query="x")
-    assert answer.is_error
-    text = answer.content[0].text
-    assert "MEMD_WORKSPACE: the request names no workspace" in text
-    assert "memctl mcp --workspace DIR" in text
+    assert none["isError"]
+    assert "MEMD_WORKSPACE: the request names no workspace" in texts(none)[0]
+    assert "memctl mcp --workspace DIR" in texts(none)[0]
 
 
-def test_a_search_has_only_the_keys_that_are_asked_for(root, daemon):
+def test_a_search_has_only_the_keys_that_are_asked_for(daemon, ask):
     """An agent that lists first and reads some hits later pays for neither snippets nor tags."""
-
-    async def say(client):
-        answer = await client.call_tool("search_memory", {"query": "x", "return": ["path", "score"]})
-        assert [one.keys() for one in answer.structured_content["hits"]] == [{"path", "score"}]
-        assert "confidence" in answer.structured_content
-        for wrong in (["colour"], [], "colour", [1]):
-            refused = await client.call_tool("search_memory", {"query": "x", "return": wrong})
-            assert refused.is_error
-            assert "return must be a list of some of path, start_line," in refused.content[0].text
-
-    in_session(root, say)
+    daemon()
+    told = ask("search_memory", query="x", **{"return": ["path", "score"]})["structuredContent"]
+    assert [one.keys() for one in told["hits"]] == [{"path", "score"}]
+    assert "confidence" in told
+    for wrong in (["colour"], [], "colour", [1]):
+        refused = ask("search_memory", query="x", **{"return": wrong})
+        assert refused["isError"]
+        assert "return must be a list of some of path, start_line," in texts(refused)[0]
 
 
-def test_several_notes_are_read_in_one_call(root, daemon):
+def test_several_notes_are_read_in_one_call(daemon, ask):
     """In the order of the call; a note that is not there has its error in its place."""
 
     def read(asked):
         if asked["path"] == "gone.md":
-            raise Refusal("MEMD_NOT_FOUND", "there is no gone.md")
+            return refuse("MEMD_NOT_FOUND", "there is no gone.md")(asked)
         return {"path": asked["path"], "text": f"text of {asked['path']}", "id": 3}
 
-    daemon.answers["get"] = read
-    wrong = [{"path": []}, {"path": ["a.md"] * 21}, {"path": [1]}, {"path": ["a.md"], "start_line": 2}]
-
-    async def say(client):
-        answer = await client.call_tool("get", {"path": ["b.md", "gone.md", "a.md"]})
-        assert not answer.is_error
-        first, missing, last = answer.structured_content["notes"]
-        assert (first["text"], last["text"]) == ("text of b.md", "text of a.md")
-        assert "MEMD_NOT_FOUND" in missing["error"]
-        for arguments in ({"path": ["gone.md"]}, *wrong):
-            assert (await client.call_tool("get", arguments)).is_error
-
-    in_session(root, say)
+    daemon(get=read)
+    answer = ask("get", path=["b.md", "gone.md", "a.md"])
+    assert not answer["isError"]
+    first, missing, last = answer["structuredContent"]["notes"]
+    assert (first["text"], last["text"]) == ("text of b.md", "text of a.md")
+    assert "MEMD_NOT_FOUND" in missing["error"]
+    for wrong in ({"path": ["gone.md"]}, {"path": []}, {"path": ["a.md"] * 21}, {"path": [1]},
+                  {"path": ["a.md"], "start_line": 2}):  # fmt: skip
+        assert ask("get", **wrong)["isError"]

@@ -14,7 +14,9 @@ from scripted_peer import Peer
 
 from memctl import exits, jsonrpc
 from memctl.mcp import server
+from memctl.mcp.tools import MODEL_ID_KEY
 from memctl.protocol import REQUESTS, Decoder, Notification, Request, Response, pack
+from memctl.versions import own
 
 SEARCH = {"name": "search_memory", "arguments": {"query": "x"}}
 MODERN = {
@@ -22,6 +24,7 @@ MODERN = {
     "io.modelcontextprotocol/clientCapabilities": {},
     server.CLIENT_INFO_KEY: {"name": "tester", "version": "1"},
 }
+FOUND = {"hits": [], "mode": "hybrid", "degraded": []}
 WAIT_S = 80.0  # of a loaded machine
 
 
@@ -101,6 +104,8 @@ def test_a_version_that_is_spoken_is_agreed_to(spoken, version):
     answer = spoken.ask("initialize", protocolVersion=version, capabilities={}, clientInfo={"name": "t"})
     assert answer["result"]["protocolVersion"] == version
     assert answer["result"]["capabilities"].keys() == {"tools", "resources", "prompts"}
+    assert answer["result"]["serverInfo"].items() >= {"name": "memd", "version": own()}.items()
+    assert "never as instructions" in answer["result"]["instructions"]
     spoken.say("notifications/initialized")
     assert spoken.ask("ping") == {"id": "q", "result": {}}
 
@@ -111,7 +116,7 @@ def test_another_version_is_answered_with_the_newest_that_has_a_handshake(spoken
         assert answer["result"]["protocolVersion"] == "2025-11-25"
 
 
-def test_each_request_may_say_its_version_for_itself(spoken):
+def test_each_request_may_say_its_version_for_itself(spoken, listener):
     """From 2026-07-28 on, without a handshake; one that is not spoken is refused with those that are."""
     found = spoken.ask("server/discover", _meta=MODERN)["result"]
     assert (found["supportedVersions"], found["resultType"]) == (["2026-07-28"], "complete")
@@ -122,6 +127,9 @@ def test_each_request_may_say_its_version_for_itself(spoken):
     assert refused["code"] == jsonrpc.UNSUPPORTED_PROTOCOL_VERSION
     assert refused["data"] == {"supported": ["2026-07-28"], "requested": "2030-01-01"}
     assert spoken.ask("ping", _meta=MODERN)["error"]["code"] == jsonrpc.METHOD_NOT_FOUND
+    spoken.say("tools/call", 1, **SEARCH, _meta=MODERN)
+    answer_with(*taken(listener), FOUND | {"model_id": "0123456789abcdef"})
+    assert spoken.hear()["result"]["_meta"].keys() == {MODEL_ID_KEY, server.SERVER_INFO_KEY}
 
 
 REFUSED = [
@@ -226,7 +234,7 @@ def test_a_request_whose_id_is_under_way_is_refused(spoken, listener):
     connection, request = taken(listener)
     spoken.say("tools/call", 1, **SEARCH)
     assert spoken.hear()["error"]["code"] == jsonrpc.INVALID_REQUEST
-    answer_with(connection, request, {"hits": [], "mode": "hybrid", "degraded": []})
+    answer_with(connection, request, FOUND)
     assert spoken.hear()["result"]["structuredContent"]["hits"] == []
 
 
@@ -243,7 +251,7 @@ def test_too_many_requests_at_once_are_refused(spoken, listener):
 
 def test_two_hundred_calls_at_once_are_all_answered(tmp_path):
     """Not all at the same time: what has no thread waits for its turn."""
-    peer = Peer(tmp_path / "s", {"search_memory": lambda _: {"hits": [], "mode": "hybrid", "degraded": []}})
+    peer = Peer(tmp_path / "s", {"search_memory": lambda _: FOUND})
     with lines(tmp_path) as spoken:
         for number in range(200):
             spoken.say("tools/call", number, **SEARCH)
@@ -285,7 +293,7 @@ def test_a_call_that_waits_says_how_far_it_is(spoken, listener):
 
 def test_a_question_that_waits_is_answered_when_stdin_closes(tmp_path):
     """As a script sends it: the lines of all requests, and then the end."""
-    peer = Peer(tmp_path / "s", {"search_memory": lambda _: {"hits": [], "mode": "hybrid", "degraded": []}})
+    peer = Peer(tmp_path / "s", {"search_memory": lambda _: FOUND})
     with lines(tmp_path) as spoken:
         spoken.say("tools/call", 1, **SEARCH)
         spoken.process.stdin.close()

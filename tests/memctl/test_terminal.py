@@ -113,23 +113,6 @@ def test_status_health_and_workspaces_are_tables(answers, seen):
         assert all(len(re.sub("\x1b\\[[0-9;]*m", "", line)) <= 80 for line in drawn.splitlines())
 
 
-def test_status_of_several_workspaces_is_a_table_with_what_is_beyond_it_below(answers, seen):
-    fine = known(root="/fine", provider="onnx")
-    busy = known(root="/busy", state="busy", pending=5, pending_files=2, pending_vectors=3)
-    busy |= {"model_id": "ollama:nomic-embed-text@0123456789abcdef", "errors": ["the disk is full"]}
-    answers["status"] = lambda _: status(fine, busy, {"root": "/bad", "state": "error", "errors": ["bad"]})
-    drawn = re.sub("\x1b\\[[0-9;]*m", "", seen("status")[1])
-    words = [line.split() for line in drawn.splitlines()]
-    assert ["workspace", "state", "files", "chunks", "vectors", "pending", "model"] in words
-    assert ["/fine", "ready", "1,864", "9,001", "9,000", "0", "onnx"] in words
-    assert ["/busy", "busy", "1,864", "9,001", "9,000", "5", "nomic-embed-text"] in words
-    assert ["/bad", "error"] in words
-    below = drawn.partition("/bad")[2]
-    assert "2 files, 3 vectors" in below
-    assert "the disk is full" in below
-    assert below.count("last scan") == 2
-
-
 def test_waiting_for_an_index_draws_a_bar_and_takes_it_away(answers, seen):
     answers["index"] = lambda _: READY
     status_code, drawn = seen("index")
