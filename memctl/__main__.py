@@ -135,7 +135,7 @@ def _versions() -> int:
 
 def _command(name: str, argv: list[str]) -> int:
     from memctl.arguments import named_parameter, parse, parser_of
-    from memctl.client import Client, MustMendError, RpcError, Unreachable
+    from memctl.client import Client, RpcError, Unreachable
     from memctl.exits import CommandError
     from memctl.paths import PathError
 
@@ -150,7 +150,7 @@ def _command(name: str, argv: list[str]) -> int:
         return run(args)
     except CommandError as error:
         return _fail(str(error), error.status)
-    except (MustMendError, PathError) as error:
+    except PathError as error:
         return _fail(str(error), exits.UNSAFE)
     except Unreachable as error:
         return _fail(str(error), exits.UNREACHABLE)

@@ -22,17 +22,10 @@ from os import PathLike, environ, fspath, kill
 from os.path import dirname
 from typing import TYPE_CHECKING, Any, Self
 
-from memctl.errors import MustMendError, NoDaemonError, RpcError, Unreachable
+from memctl.errors import NoDaemonError, RpcError, Unreachable
 from memctl.methods import CALL_TIMEOUT_S, Methods
-from memctl.paths import (
-    PathError,
-    check_private_dir,
-    check_socket,
-    reason_and_cure,
-    socket_place,
-    state_dir,
-    state_place,
-)
+from memctl.paths import PathError as MustMendError
+from memctl.paths import check_private_dir, check_socket, reason_and_cure, socket_place, state_place
 from memctl.protocol import (
     ANSWERS,
     API_LEVEL,
@@ -228,7 +221,7 @@ def older_daemon(place: str | None = None) -> "Holder | None":
         if holder is None or holder.api_level >= API_LEVEL or (place or holder.socket) != holder.socket:
             return None
         kill(holder.pid, 0)
-    except (PathError, OSError):  # unknown, or it has ended
+    except (MustMendError, OSError):  # unknown, or it has ended
         return None
     return holder
 
@@ -258,8 +251,6 @@ def connected_socket(path: str | PathLike[str] | None, timeout_s: float) -> sock
                 check_private_dir(dirname(own))  # noqa: PTH120 - a fifth of a start
         except FileNotFoundError as error:
             raise NoDaemonError(f"no memd listens at {own}. Start it: memctl start") from error
-        except PathError as error:
-            raise MustMendError(str(error)) from error
         return _connected(own, timeout_s)
     except NoDaemonError:
         place = _socket_of_holder()
@@ -315,15 +306,12 @@ def _socket_of_holder() -> str | None:
     """Return the socket named by the lock if its folder is private to this user; otherwise None."""
     from memctl.lock import holder_of  # rarely needed
 
-    try:
-        holder = holder_of(state_dir())
-    except PathError as error:
-        raise MustMendError(str(error)) from error
+    holder = holder_of(state_place())
     if holder is None or not holder.socket or holder.is_stopping:
         return None
     try:
         check_private_dir(dirname(holder.socket))  # noqa: PTH120 - as above
-    except (PathError, FileNotFoundError):
+    except (MustMendError, FileNotFoundError):
         return None
     return holder.socket
 
@@ -334,10 +322,7 @@ def _connected(place: str, timeout_s: float) -> socket.socket:
         _connect(connected, place, timeout_s)
     except (FileNotFoundError, ConnectionRefusedError) as error:
         connected.close()
-        try:
-            check_socket(place)
-        except PathError as in_the_way:
-            raise MustMendError(str(in_the_way)) from error
+        check_socket(place)
         raise NoDaemonError(f"no memd listens at {place}. Start it: memctl start") from error
     except (TimeoutError, BlockingIOError, ConnectionError) as error:
         connected.close()

@@ -9,10 +9,6 @@ class NoDaemonError(Unreachable):
     """Nothing listens at the socket: a daemon may be started."""
 
 
-class MustMendError(Unreachable):
-    """A folder or file of memd is not usable; the text has the command that fixes it."""
-
-
 class RpcError(Exception):
     """The daemon's answer is an error.
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memctl import systemd
-from memctl.client import Client, MustMendError, NoDaemonError, RpcError, Unreachable, older_daemon
+from memctl.client import Client, NoDaemonError, RpcError, Unreachable, older_daemon
 from memctl.environment import for_program, kept
 from memctl.lock import EXIT_RUNNING, LOCK_NAME, Holder, holder_of, installation
 from memctl.paths import (
@@ -63,7 +63,7 @@ def ensure_daemon(*, command: Sequence[str] | None = None, timeout_s: float = ST
         timeout_s: how long the daemon may take until it is ready.
 
     Raises:
-        MustMendError: a folder or file must be fixed first.
+        PathError: a folder or file must be fixed first.
         Unreachable: it could not be started; the text has the daemon's error message, if there is one.
     """
     if connected := _connected():
@@ -71,10 +71,7 @@ def ensure_daemon(*, command: Sequence[str] | None = None, timeout_s: float = ST
             return connected
         connected.close()
     deadline = time.monotonic() + timeout_s
-    try:
-        refuse_foreign_home()
-    except PathError as error:
-        raise MustMendError(str(error)) from error
+    refuse_foreign_home()
     if systemd.managed():
         systemd.systemctl("start", systemd.SOCKET)
         if connected := _connected():
@@ -111,7 +108,7 @@ def stop_daemon() -> bool:
         with client:
             pid = client.call("ping", timeout_s=ANSWER_S)["pid"]
             client.call("shutdown", timeout_s=ANSWER_S)
-    except MustMendError:
+    except PathError:
         raise
     except Unreachable:
         if _ended_by_pid():
@@ -152,8 +149,6 @@ def _pid_of_holder() -> int | None:
         descriptor = open_own(state_dir() / LOCK_NAME, os.O_RDONLY)
     except FileNotFoundError:
         return None
-    except PathError as error:
-        raise MustMendError(str(error)) from error
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -328,7 +323,7 @@ def _outcome(process: "Popen[bytes]", from_daemon: int, deadline: float) -> bool
     last = next((line.strip() for line in reversed(lines) if line.strip()), "it wrote no error")
     reason = output.decode(errors="replace").strip() or last
     if status == EXIT_UNSAFE:  # the reason has the command that fixes it
-        raise MustMendError(f"memd did not start: {reason}")
+        raise PathError(f"memd did not start: {reason}")
     raise Unreachable(f"memd did not start (exit code {status}): {reason}. Its log: {log_path}")
 
 
@@ -365,11 +360,8 @@ def environment(*, for_daemon: bool = False) -> dict[str, str]:
 
 
 def _open_in_state_dir(name: str, flags: int) -> int:
-    try:
-        make_private_dir(state_dir())
-        return open_own(state_dir() / name, flags)
-    except PathError as error:
-        raise MustMendError(str(error)) from error
+    make_private_dir(state_dir())
+    return open_own(state_dir() / name, flags)
 
 
 def _open_log() -> int:
@@ -383,7 +375,7 @@ def _open_log() -> int:
     try:
         path.replace(older)
     except OSError as error:
-        raise MustMendError(f"can't set {path} aside: {reason_and_cure(older, error)}") from error
+        raise PathError(f"can't set {path} aside: {reason_and_cure(older, error)}") from error
     return _open_in_state_dir(LOG_NAME, flags)
 
 

@@ -1,7 +1,7 @@
 """The paths of socket, state and configuration, and checks that they are safe.
 
-Only this module reads the MEMD_* and XDG_* path variables. It imports only the standard library, because
-memctl and memd use it. Functions that each command needs work on strings: importing pathlib takes a fifth of
+Only this module reads the MEMD_* and XDG_* path variables. It imports no library, because memctl and
+memd use it. Functions that each command needs work on strings: importing pathlib takes a fifth of
 a start.
 """
 
@@ -13,6 +13,8 @@ import stat
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
+
+from memctl.errors import Unreachable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,8 +28,8 @@ EXIT_UNSAFE = 78  # EX_CONFIG of sysexits.h: memd and memctl end with it if a pa
 _MACOS = sys.platform == "darwin"
 
 
-class PathError(Exception):
-    """A path can't be used; the text has the reason and the command that fixes it."""
+class PathError(Unreachable):
+    """A folder or file of memd can't be used; the text has the reason and the command that fixes it."""
 
 
 def socket_path() -> Path:

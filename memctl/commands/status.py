@@ -11,9 +11,10 @@ from typing import Any, NamedTuple, NoReturn
 
 from memctl import exits, versions, workspaces
 from memctl.arguments import seconds, workspace_option
-from memctl.client import Client, MustMendError, NoDaemonError, RpcError, Unreachable, older_daemon
+from memctl.client import Client, NoDaemonError, RpcError, Unreachable, older_daemon
 from memctl.commands import common
 from memctl.exits import CommandError
+from memctl.paths import PathError
 from memctl.text import ascii_only, folded, is_plain_terminal, safe, terminal_width, to_json, wants_colour
 
 EVERY_S = 2.0  # as watch(1): often enough to see progress
@@ -106,7 +107,7 @@ def look(*, once: bool = False) -> StatusReply:
 
     Raises:
         RpcError: it answered with an error.
-        MustMendError: a folder or file must be fixed before memctl can connect.
+        PathError: a folder or file must be fixed before memctl can connect.
     """
     try:
         with Client.connect(timeout_s=common.AT_ONCE_S) as client:
@@ -115,7 +116,7 @@ def look(*, once: bool = False) -> StatusReply:
                 common.note_other_state(client)
     except NoDaemonError:
         return _nobody("dead", "memd is not running (memctl start)", exits.UNREACHABLE)
-    except MustMendError:
+    except PathError:
         raise
     except Unreachable as error:  # also if it accepts no more connections
         return _nobody("stuck", f"memd is running but gives no status: {error}", exits.BUSY)
@@ -157,7 +158,7 @@ def _repeat(every_s: float, show: Callable[[StatusReply], None]) -> NoReturn:
             state = "stopping" if error.code == "MEMD_STOPPING" else "stuck"
             trouble = f"memd is running but gives no status: {error}"
             outcome = _nobody(state, trouble, exits.of(error.code))
-        except MustMendError as error:
+        except PathError as error:
             outcome = _nobody("stuck", str(error), exits.UNSAFE)
         show(outcome)
         sys.stdout.flush()  # do not wait until the buffer of a pipe is full

@@ -17,7 +17,6 @@ from memctl.client import RpcError, Unreachable
 from memctl.merged_hits import groups
 from memctl.output import caveats
 from memctl.output.explain import filter_text
-from memctl.paths import PathError
 
 PAUSE_S = 0.25  # longer than between two keys of a slow typist, too short to be noticed as a delay
 TIMEOUT_S = 10.0  # the daemon's own deadline is 5; the rest is for a loaded machine
@@ -193,7 +192,7 @@ class LiveSearch:
                 started = await asyncio.to_thread(launch.ensure_daemon)
                 started.close()
                 self._client = client = await AsyncClient.connect()
-            except (Unreachable, PathError) as error:
+            except Unreachable as error:
                 self._on_trouble(f"{error} (press a key to try again)")
                 self._wanted.clear()
                 await self._wanted.wait()
@@ -213,7 +212,7 @@ class LiveSearch:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._wanted.wait(), LOOK_S)
                 return
-            with suppress(Unreachable, PathError):
+            with suppress(Unreachable):
                 found = await AsyncClient.connect()
                 await found.close()
                 return
