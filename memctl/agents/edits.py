@@ -6,7 +6,7 @@ does not run memctl stops an installation. `json_file` and `toml_file` edit the 
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any, Protocol
 
@@ -92,12 +92,6 @@ class Target(Protocol):
     def uninstalled(self, text: str, backup: str | None) -> str | None:
         """Return the text without memd's parts, None if nothing else is left; *backup*: the original text."""
 
-    def like(self, text: str) -> "Target":
-        """Return this target with the values in *text*, which may have another command or other options.
-
-        Raises EditError.
-        """
-
 
 @dataclass(frozen=True, slots=True)
 class WholeFile:
@@ -119,10 +113,6 @@ class WholeFile:
     def uninstalled(self, text: str, backup: str | None) -> str | None:  # noqa: ARG002 - as the others
         """Return None; for a file of another program, the unchanged text."""
         return None if self.has(text) else text
-
-    def like(self, text: str) -> "WholeFile":
-        """Return this target with the content *text*."""
-        return replace(self, content=text) if self.has(text) else self
 
 
 def _split(command: str) -> list[str]:

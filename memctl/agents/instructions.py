@@ -5,7 +5,7 @@ What is between the marks is not indexed, because the file may be a note (memd/s
 """
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from memctl.agents.edits import EditError, appended
@@ -28,7 +28,6 @@ class Instructions:
     """A file of instructions with memd's lines; the rest of it is the user's, and may be anything."""
 
     path: Path
-    lines: tuple[str, ...] = LINES
 
     def has(self, text: str) -> bool:
         """Return whether memd's lines are there. Raises EditError if a mark is missing."""
@@ -42,7 +41,7 @@ class Instructions:
     def installed(self, text: str | None) -> str:
         """Return the text with the lines at its end, or in their old place."""
         text = text or ""
-        newline, block = newline_of(text), [BEGIN, *self.lines, END]
+        newline, block = newline_of(text), [BEGIN, *LINES, END]
         if self.has(text):
             start, end = text.index(BEGIN), text.index(END) + len(END)
             return f"{text[:start]}{newline.join(block)}{text[end:]}"
@@ -58,8 +57,3 @@ class Instructions:
             head = re.sub(r"\r?\n\Z", "", head)
         rest = head + text[found.end() :]
         return None if backup is None and not rest else rest
-
-    def like(self, text: str) -> "Instructions":
-        """Return this target with the lines of *text*."""
-        found = _BLOCK.search(text)
-        return replace(self, lines=tuple(found[1].splitlines())) if found else self

@@ -6,7 +6,7 @@ change anything else is refused.
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -82,16 +82,6 @@ class JsonFile:
                 draft.remove(edit.path)
         changed = draft.finished()
         return None if backup is None and draft.plain == {} else changed
-
-    def like(self, text: str) -> "JsonFile":
-        """Return this target with the values of the edits in *text*."""
-        plain, _ = _read(text)
-        found = [next(_places(plain, edit), None) for edit in self.edits]
-        edits = [
-            replace(edit, value=at(plain, place)) if place else edit
-            for edit, place in zip(self.edits, found, strict=True)
-        ]
-        return replace(self, edits=tuple(edits))
 
 
 class _Draft:

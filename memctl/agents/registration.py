@@ -67,8 +67,9 @@ def removal(target: Target) -> FileChange | None:
     raw = config_file.read(backup_of(target.path))
     with suppress(EditError, UnicodeDecodeError):
         kept = None if raw is None else raw.decode()
-        if (kept is None or not target.has(kept)) and target.like(text).installed(kept) == text:
-            # Nothing else was changed: restore the backup.
+        is_others = kept is None or not target.has(kept)
+        if is_others and target.uninstalled(target.installed(kept), kept) == target.uninstalled(text, kept):
+            # Nothing else was changed since: restore the backup.
             return FileChange(target.path, before, raw, "drop")
     kept = None if raw is None else _text(target, raw)
     after = _edited(target, lambda: target.uninstalled(text, kept))

@@ -6,7 +6,7 @@ tomllib parses the text before and after: an edit that would change anything exc
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -57,11 +57,6 @@ class TomlFile:
             return text
         changed = self._checked(_cut(text, self.table), parsed, there, is_gone=True)
         return None if backup is None and not changed.strip(BLANKS) else changed
-
-    def like(self, text: str) -> "TomlFile":
-        """Return this target with the table of *text*."""
-        there = at(self._parsed(text), self.table)
-        return self if there is None else replace(self, value=there)
 
     def _checked(
         self, changed: str, before: dict[str, Any], value: dict[str, Any], *, is_gone: bool = False
