@@ -146,6 +146,11 @@ class _Page(argparse.RawDescriptionHelpFormatter):
         super().__init__(prog, width=columns() - 2)
 
 
+def flag(parser: argparse._ActionsContainer, name: str, help_: str, *, short: str | None = None) -> None:
+    """Add an option without a value."""
+    parser.add_argument(*filter(None, (short, name)), action="store_true", help=help_)
+
+
 def workspace_option(parser: argparse._ActionsContainer) -> None:
     """Add --workspace, which may be given once."""
     parser.add_argument("-w", "--workspace", metavar="DIR", action=_Once, help=_WORKSPACE_HELP)
@@ -158,7 +163,7 @@ def workspaces_option(parser: argparse.ArgumentParser) -> None:
         "-w", "--workspace", metavar="DIR", action="append", default=[],
         help=f"{_WORKSPACE_HELP}; several are searched one after the other (repeatable)",
     )  # fmt: skip
-    which.add_argument("--all", action="store_true", help="search every registered workspace")
+    flag(which, "--all", "search every registered workspace")
 
 
 _WORKSPACE_HELP = (
@@ -199,13 +204,8 @@ def filter_options(parser: argparse.ArgumentParser, *, ranking: bool = True) -> 
         )
         group.add_argument("--fusion", choices=("weighted", "rrf"), help="how the two arms are merged")
     fresh = parser.add_argument_group("freshness").add_mutually_exclusive_group()
-    fresh.add_argument(
-        "--no-wait", action="store_true",
-        help="do not wait for the words of a workspace's first index, or for a model to load",
-    )  # fmt: skip
-    fresh.add_argument(
-        "--wait", action="store_true", help="wait until everything is also searchable by meaning"
-    )
+    flag(fresh, "--no-wait", "do not wait for the words of a workspace's first index, or for a model to load")
+    flag(fresh, "--wait", "wait until everything is also searchable by meaning")
     fresh.add_argument(
         "--sync", type=lambda raw: seconds(raw) if raw else True, nargs="?", const=True, default=False,
         metavar="S",
@@ -238,9 +238,7 @@ def filters_of(args: argparse.Namespace) -> dict[str, Any]:
 
 def nearest_option(parser: argparse.ArgumentParser) -> None:
     """Add --nearest."""
-    parser.add_argument(
-        "--nearest", action="store_true", help="show the closest hits if there is no good match"
-    )
+    flag(parser, "--nearest", "show the closest hits if there is no good match")
 
 
 def named_parameter(message: str, parser: argparse.ArgumentParser) -> str:

@@ -3,7 +3,7 @@
 from argparse import ArgumentParser, Namespace
 
 from memctl import exits, relative_path, session, workspaces
-from memctl.arguments import workspace_option
+from memctl.arguments import flag, workspace_option
 from memctl.commands import common
 from memctl.exits import CommandError
 from memctl.output import hits
@@ -36,14 +36,12 @@ def arguments(parser: ArgumentParser) -> None:
         "--hash", type=any_text, metavar="HASH",
         help="with --update: hash of the file from get --json (default: of what memd wrote)",
     )  # fmt: skip
-    parser.add_argument(
-        "--daily", action="store_true",
-        help="append to memory/TODAY.md, which decays with age, instead of writing a new file",
-    )  # fmt: skip
-    parser.add_argument(
-        "--external", action="store_true",
-        help="it comes from outside (e.g. the web): it is marked as such, and revisions keep the mark",
-    )  # fmt: skip
+    flag(parser, "--daily", "append to memory/TODAY.md, which decays with age, instead of writing a new file")
+    flag(
+        parser,
+        "--external",
+        "it comes from outside (e.g. the web): it is marked as such, and revisions keep the mark",
+    )
     parser.add_argument(
         "--session", type=any_text, metavar="ID",
         help="id of the conversation that it comes from (default: that of Claude Code or Codex around it)",
@@ -53,8 +51,8 @@ def arguments(parser: ArgumentParser) -> None:
         "--origin", choices=("human", "agent"), default="human",
         help="who states this; programs pass agent (default: human)",
     )  # fmt: skip
-    parser.add_argument("--force", action="store_true", help="also if it looks like a secret")
-    parser.add_argument("--json", action="store_true", help="one object: path, id, hash, indexed, similar")
+    flag(parser, "--force", "also if it looks like a secret")
+    flag(parser, "--json", "one object: path, id, hash, indexed, similar")
     parser.epilog = """\
 When the command returns, the entry is on the disk and, unless stderr says otherwise, searchable. Stderr lists
 the most similar notes. A new entry needs --topic and --title. Superseded notes are not changed, but rank

@@ -15,7 +15,7 @@ from memctl.agents import registration
 from memctl.agents.clients import CLIENTS, PLUGIN, AgentClient
 from memctl.agents.edits import ByHandError, Target
 from memctl.agents.hooks import REASONS, TOOL
-from memctl.arguments import workspace_option
+from memctl.arguments import flag, workspace_option
 from memctl.commands import common
 from memctl.config_file import FileChange, backup_of
 from memctl.exits import CommandError
@@ -35,20 +35,16 @@ def arguments(parser: ArgumentParser) -> None:
         choices=("user", "project"),
         help="also tell its model when to search and store, in four lines of your or this folder's file",
     )
-    added.add_argument(
-        "--warm",
-        action="store_true",
-        help="prompts ask the client's server, which runs already (claude-code)",
-    )
+    flag(added, "--warm", "prompts ask the client's server, which runs already (claude-code)")
     removed = actions.add_parser("uninstall", help="remove exactly what install added")
     for action in (added, removed):
         names = ", ".join(CLIENTS)
         action.add_argument("client", metavar="CLIENT", choices=tuple(CLIENTS), help=names)
-        action.add_argument("--yes", action="store_true", help="do not ask")
-        action.add_argument("--dry-run", action="store_true", help="show the change, and write nothing")
-        action.add_argument("--json", action="store_true", help="one object; never asks")
+        flag(action, "--yes", "do not ask")
+        flag(action, "--dry-run", "show the change, and write nothing")
+        flag(action, "--json", "one object; never asks")
     shown = actions.add_parser("list", help="print which clients are registered (the default)")
-    shown.add_argument("--json", action="store_true", help="one object")
+    flag(shown, "--json", "one object")
     actions.add_parser("plugin", help="print the folder that Claude Code's /plugin takes instead of install")
     tried = actions.add_parser("doctor", help="run the hook as a client does, and show what a prompt gets")
     tried.add_argument("client", metavar="CLIENT", nargs="?", choices=tuple(CLIENTS), help="default: all")

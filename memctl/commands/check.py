@@ -4,16 +4,16 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from memctl import exits, workspaces
-from memctl.arguments import workspace_option
+from memctl.arguments import flag, workspace_option
 from memctl.commands import common
 from memctl.output.status import counted
 from memctl.text import one_line
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--repair", action="store_true", help="repair what was found, from the notes")
+    flag(parser, "--repair", "repair what was found, from the notes")
     workspace_option(parser)
-    parser.add_argument("--json", action="store_true", help="one object: ok, findings, checked, took_ms")
+    flag(parser, "--json", "one object: ok, findings, checked, took_ms")
     parser.epilog = """\
 Reads and compares the whole database, every vector and every note; searches still work meanwhile. Prints one
 line for each finding. The exit code is 0 if no problem is left, 9 otherwise. No note is changed.

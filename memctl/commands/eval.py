@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from memctl import child, exits, model_store, workspaces
-from memctl.arguments import count, filled_path, workspace_option
+from memctl.arguments import count, filled_path, flag, workspace_option
 from memctl.commands import common
 from memctl.exits import CommandError
 from memctl.output import plot
@@ -49,13 +49,11 @@ def arguments(parser: ArgumentParser) -> None:
         "--compare", type=any_text, metavar="MODEL",
         help=f"compare with another model: a name of memctl models list, or {model_store.SHIPPED}",
     )  # fmt: skip
-    parser.add_argument("--no-grep", action="store_true", help="do not measure grep")
+    flag(parser, "--no-grep", "do not measure grep")
     workspace_option(parser)
-    parser.add_argument("--json", action="store_true", help="one object: every figure and every result")
+    flag(parser, "--json", "one object: every figure and every result")
     parser.add_argument("--plot", type=filled_path, metavar="FILE.svg", help="draw quality, ranks and times")
-    parser.add_argument(
-        "--failures", action="store_true", help="list the questions that hybrid did not answer"
-    )
+    flag(parser, "--failures", "list the questions that hybrid did not answer")
     parser.add_argument(
         "--fail-under", type=gate, action="append", default=[], metavar="[METRIC=]X",
         help="exit with 9 if hybrid is below X; METRIC is ndcg@10 or another column, repeatable",

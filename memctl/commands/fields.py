@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from memctl import exits, workspaces
-from memctl.arguments import count, filled, source_options, workspace_option
+from memctl.arguments import count, filled, flag, source_options, workspace_option
 from memctl.client import Client, RpcError, Unreachable
 from memctl.commands import common
 from memctl.exits import CommandError
@@ -24,7 +24,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("-n", "--limit", type=count, metavar="N", help="at most N lines (default: 100)")
     source_options(parser.add_argument_group("filters"))
     workspace_option(parser)
-    parser.add_argument("--json", action="store_true", help="one object: fields, fields_total")
+    flag(parser, "--json", "one object: fields, fields_total")
     parser.add_argument("--offers", metavar="TYPED", help=argparse.SUPPRESS)  # for the completion of --field
     parser.epilog = """\
 Prints one line for each key: the number of notes that have it, the number of its different values, the key.

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from memctl import exits, relative_path, workspaces
-from memctl.arguments import workspace_option
+from memctl.arguments import flag, workspace_option
 from memctl.client import Client
 from memctl.commands import common
 from memctl.exits import CommandError
@@ -31,15 +31,9 @@ def arguments(parser: ArgumentParser) -> None:
         "--query", type=any_text, metavar="WORDS", help="search entries for this, and ask about each"
     )
     workspace_option(parser)
-    parser.add_argument(
-        "--keep-file", action="store_true", help="only exclude it from the index for good, whoever wrote it"
-    )
-    parser.add_argument(
-        "--force", action="store_true", help="also if it was changed or replaced since memd wrote it"
-    )
-    parser.add_argument(
-        "--json", action="store_true", help="one object: path, title, forgotten, indexed, elsewhere"
-    )
+    flag(parser, "--keep-file", "only exclude it from the index for good, whoever wrote it")
+    flag(parser, "--force", "also if it was changed or replaced since memd wrote it")
+    flag(parser, "--json", "one object: path, title, forgotten, indexed, elsewhere")
     parser.epilog = """\
 Forgets only entries that memd wrote and that were not changed since. The file is deleted at once; from a
 daily file only the text of the entry is deleted, which leaves a blank line. When the command returns, neither

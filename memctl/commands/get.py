@@ -5,7 +5,7 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from memctl import exits, relative_path, workspaces
-from memctl.arguments import workspace_option
+from memctl.arguments import flag, workspace_option
 from memctl.commands import common
 from memctl.exits import CommandError
 from memctl.output import caveats
@@ -17,9 +17,7 @@ def arguments(parser: ArgumentParser) -> None:
         help="from the current folder, as search prints it; or the note's title",
     )  # fmt: skip
     workspace_option(parser)
-    parser.add_argument(
-        "--json", action="store_true", help="one object: path, lines, text, title, tags, hash, links"
-    )
+    flag(parser, "--json", "one object: path, lines, text, title, tags, hash, links")
     parser.epilog = """\
 examples:
   memctl get notes/genetics.md

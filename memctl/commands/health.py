@@ -3,7 +3,7 @@
 from argparse import ArgumentParser, Namespace
 
 from memctl import exits, versions, workspaces
-from memctl.arguments import workspace_option
+from memctl.arguments import flag, workspace_option
 from memctl.commands import common, init
 from memctl.output import status
 
@@ -12,7 +12,7 @@ HEALTH_TIMEOUT_S = 60.0  # a real search, after a cold start with the model to l
 
 def arguments(parser: ArgumentParser) -> None:
     workspace_option(parser)
-    parser.add_argument("--json", action="store_true", help="one object: ok, checks")
+    flag(parser, "--json", "one object: ok, checks")
     parser.epilog = (
         "For scripts and units: exit code 0 or 9. Starts a daemon if none runs, as a search does.\n"
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from memctl import exits, workspaces
-from memctl.arguments import filled_path, workspace_option
+from memctl.arguments import filled_path, flag, workspace_option
 from memctl.commands import common
 from memctl.exits import CommandError
 from memctl.output.status import counted
@@ -31,30 +31,19 @@ def arguments(parser: ArgumentParser) -> None:
         "paths", nargs="*", default=[],  # otherwise argparse names it among what is required
         type=filled_path, metavar="PATH", help="its files, or folders of them (see below)",
     )  # fmt: skip
-    parser.add_argument("--dry-run", action="store_true", help="write nothing; print what would be written")
-    parser.add_argument(
-        "--with-tools", action="store_true", help="keep tool calls, their results, and thinking"
-    )
-    parser.add_argument(
-        "--subagents", action="store_true", help="also the sessions of sub-agents, each as a page of its own"
-    )
-    parser.add_argument(
-        "--memory", action="store_true",
-        help="the notes that the client keeps for itself, instead of its sessions",
-    )  # fmt: skip
+    flag(parser, "--dry-run", "write nothing; print what would be written")
+    flag(parser, "--with-tools", "keep tool calls, their results, and thinking")
+    flag(parser, "--subagents", "also the sessions of sub-agents, each as a page of its own")
+    flag(parser, "--memory", "the notes that the client keeps for itself, instead of its sessions")
     parser.add_argument(
         "--project", type=filled_path, metavar="DIR",
         help="only sessions of an agent that worked in DIR or below it",
     )  # fmt: skip
-    parser.add_argument(
-        "--all-projects", action="store_true", help="with --memory: not only of the workspace's folder"
-    )
-    parser.add_argument("--follow", action="store_true", help="then keep importing new turns, until Ctrl-C")
-    parser.add_argument(
-        "--again", action="store_true", help="also write conversations that you have deleted from the archive"
-    )
+    flag(parser, "--all-projects", "with --memory: not only of the workspace's folder")
+    flag(parser, "--follow", "then keep importing new turns, until Ctrl-C")
+    flag(parser, "--again", "also write conversations that you have deleted from the archive")
     workspace_option(parser)
-    parser.add_argument("--json", action="store_true", help="one object; with --follow, one for each pass")
+    flag(parser, "--json", "one object; with --follow, one for each pass")
     parser.epilog = _EPILOG
 
 

@@ -3,24 +3,17 @@
 from argparse import ArgumentParser, Namespace
 
 from memctl import exits, workspaces
-from memctl.arguments import workspace_option
+from memctl.arguments import flag, workspace_option
 from memctl.commands import common
 from memctl.output.status import counted, moment
 
 
 def arguments(parser: ArgumentParser) -> None:
     workspace_option(parser)
-    parser.add_argument(
-        "--rebuild", action="store_true",
-        help="read every source again; the old index answers until the new one is complete",
-    )  # fmt: skip
-    parser.add_argument("--purge", action="store_true", help="delete what is kept of missing sources now")
-    parser.add_argument(
-        "--no-wait", action="store_true", help="return at once; memctl status shows how far it is"
-    )
-    parser.add_argument(
-        "--json", action="store_true", help="one object: sources, chunks, vectors, skipped, took_ms"
-    )
+    flag(parser, "--rebuild", "read every source again; the old index answers until the new one is complete")
+    flag(parser, "--purge", "delete what is kept of missing sources now")
+    flag(parser, "--no-wait", "return at once; memctl status shows how far it is")
+    flag(parser, "--json", "one object: sources, chunks, vectors, skipped, took_ms")
     parser.epilog = """\
 A missing source is left out of answers at once, but its indexed text is kept for 24 hours, in case a disk was
 only unmounted. --purge deletes it now.

@@ -10,6 +10,7 @@ from shlex import quote
 from typing import Any
 
 from memctl import exits, gitattributes, workspaces
+from memctl.arguments import flag
 from memctl.client import Client, RpcError
 from memctl.commands import common
 from memctl.output.status import counted
@@ -25,16 +26,18 @@ SCAN_TIMEOUT_S = 120.0  # registering counts the sources of a folder, which may 
 
 def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("folder", nargs="?", default=".", metavar="DIR", help="(default: the current folder)")
-    parser.add_argument("--force", action="store_true", help="also for / and the home folder")
-    parser.add_argument(
-        "--nested", action="store_true",
-        help="also for a folder inside a workspace, which then no longer indexes the notes below DIR",
-    )  # fmt: skip
-    parser.add_argument(
-        "--gitattributes", action="store_true",
-        help="also add a line to DIR/.gitattributes, so that git joins what two machines add to a day",
-    )  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="one object: root, created, sources, config")
+    flag(parser, "--force", "also for / and the home folder")
+    flag(
+        parser,
+        "--nested",
+        "also for a folder inside a workspace, which then no longer indexes the notes below DIR",
+    )
+    flag(
+        parser,
+        "--gitattributes",
+        "also add a line to DIR/.gitattributes, so that git joins what two machines add to a day",
+    )
+    flag(parser, "--json", "one object: root, created, sources, config")
     parser.epilog = """\
 Writes DIR/memory/config.toml, or a file of its own if DIR is read-only, and registers the folder; changes no
 note. Repeating it does no harm. Indexing

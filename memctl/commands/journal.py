@@ -5,7 +5,7 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from memctl import exits, relative_path, workspaces
-from memctl.arguments import count, workspace_option
+from memctl.arguments import count, flag, workspace_option
 from memctl.commands import common
 from memctl.exits import CommandError
 from memctl.relative_path import root_of
@@ -29,9 +29,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--since", type=any_text, metavar="DATE", help="only from this day on, e.g. 7d")
     parser.add_argument("--limit", type=count, metavar="N", help="at most N lines (default: 100)")
     workspace_option(parser)
-    parser.add_argument(
-        "--json", action="store_true", help="one object a line, with id and hash; with PATH one object"
-    )
+    flag(parser, "--json", "one object a line, with id and hash; with PATH one object")
     parser.epilog = """\
 Prints the newest first: time, action, client, and the entry's current path and title, or only its id if it is
 gone. The journal itself stores no text and no name of an entry.

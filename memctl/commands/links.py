@@ -4,7 +4,7 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from memctl import exits, relative_path, workspaces
-from memctl.arguments import workspace_option
+from memctl.arguments import flag, workspace_option
 from memctl.codes import NO_NOTE
 from memctl.commands import common
 from memctl.exits import CommandError
@@ -21,10 +21,10 @@ def arguments(parser: ArgumentParser) -> None:
     )  # fmt: skip
     workspace_option(parser)
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--mentions", action="store_true", help="lines of other notes that name it, unlinked")
-    which.add_argument("--broken", action="store_true", help="of the workspace: links to no note or heading")
-    which.add_argument("--orphans", action="store_true", help="of the workspace: notes that no note links to")
-    parser.add_argument("--json", action="store_true", help="one object: path, links")
+    flag(which, "--mentions", "lines of other notes that name it, unlinked")
+    flag(which, "--broken", "of the workspace: links to no note or heading")
+    flag(which, "--orphans", "of the workspace: notes that no note links to")
+    flag(parser, "--json", "one object: path, links")
     parser.epilog = """\
 A link is [[a name]] or [text](a/path.md). Images and files that are no notes come last.
 

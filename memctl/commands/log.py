@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from memctl import exits, paths, systemd
-from memctl.arguments import count_or_none
+from memctl.arguments import count_or_none, flag
 from memctl.commands import common
 from memctl.exits import CommandError
 from memctl.launch import LOG_NAME
@@ -36,11 +36,8 @@ def arguments(parser: ArgumentParser) -> None:
         "-n", "--lines", type=count_or_none, default=LINES, metavar="N",
         help=f"the last N lines (default: {LINES})",
     )  # fmt: skip
-    parser.add_argument("-f", "--follow", action="store_true", help="keep printing new lines")
-    parser.add_argument(
-        "--json", action="store_true",
-        help="the objects that memd wrote, one a line; lines of other programs as .text",
-    )  # fmt: skip
+    flag(parser, "--follow", "keep printing new lines", short="-f")
+    flag(parser, "--json", "the objects that memd wrote, one a line; lines of other programs as .text")
     parser.epilog = """\
 Reads the journal if memd is a systemd service (journalctl --user-unit memd.service), otherwise the log file
 of a daemon that memctl started. Exit code 5: there is no log. The log contains no text of notes or queries.

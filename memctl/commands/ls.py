@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from memctl import exits, relative_path, workspaces
-from memctl.arguments import source_options, workspace_option
+from memctl.arguments import flag, source_options, workspace_option
 from memctl.client import Client
 from memctl.commands import common
 from memctl.exits import CommandError
@@ -24,9 +24,9 @@ def arguments(parser: ArgumentParser) -> None:
         help="files, folders or patterns, from the current folder (default: the current folder)",
     )  # fmt: skip
     source_options(parser.add_argument_group("filters"), without=("path",))
-    parser.add_argument("--skipped", action="store_true", help="only files that are not indexed")
+    flag(parser, "--skipped", "only files that are not indexed")
     workspace_option(parser)
-    parser.add_argument("--json", action="store_true", help="lines: an object for each file")
+    flag(parser, "--json", "lines: an object for each file")
     parser.epilog = """\
 Prints one line for each note: its day, its chunks, how many of them are found by meaning, the time of its
 change, its path and its title; of an entry also the last day on which an agent was given it. Then one line

@@ -3,9 +3,11 @@
 import sys
 from argparse import ArgumentParser, Namespace
 
+from memctl.arguments import flag
+
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--stdio", action="store_true", help="accepted, for editors that add it")
+    flag(parser, "--stdio", "accepted, for editors that add it")
     parser.epilog = """\
 It serves the notes that the editor opens, each with the workspace around it. docs/editors.md has the set-up.
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from memctl import exits, launch, model_store, paths, systemd, workspaces
-from memctl.arguments import workspace_option
+from memctl.arguments import flag, workspace_option
 from memctl.commands import common
 from memctl.exits import CommandError
 from memctl.progress import Progress
@@ -31,9 +31,9 @@ def arguments(parser: ArgumentParser) -> None:
     added.add_argument(
         "--scripts", metavar="NAMES", help="scripts it reads, as Latin,Cyrillic (default: from your config)"
     )
-    added.add_argument("--yes", action="store_true", help="do not ask")
+    flag(added, "--yes", "do not ask")
     shown = actions.add_parser("list", help="print each model that was added or installed (the default)")
-    shown.add_argument("--json", action="store_true", help="one object")
+    flag(shown, "--json", "one object")
     used = actions.add_parser("use", help="allow a model in your user config.toml, and set it in a workspace")
     used.add_argument("name", metavar="NAME", help="as list prints it")
     workspace_option(used)

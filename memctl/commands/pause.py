@@ -3,6 +3,7 @@
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 
 from memctl import exits
+from memctl.arguments import flag
 from memctl.commands import common
 from memctl.output.status import moment
 
@@ -29,8 +30,8 @@ def arguments(parser: ArgumentParser) -> None:
         "--for", dest="duration_s", type=duration, default=DEFAULT_S, metavar="DURATION",
         help="how long: 90s, 30m, 2h or 1d (default: 1h)",
     )  # fmt: skip
-    how.add_argument("--off", action="store_true", help="end the pause")
-    parser.add_argument("--json", action="store_true", help="one object: paused_until; with --off resumed")
+    flag(how, "--off", "end the pause")
+    flag(parser, "--json", "one object: paused_until; with --off resumed")
     parser.epilog = """\
 Applies to all workspaces. Notes saved meanwhile are found by words at once, and by meaning after the pause.
 The pause ends after DURATION, by memctl pause --off, or when the daemon stops.

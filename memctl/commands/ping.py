@@ -5,13 +5,14 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from memctl import exits
+from memctl.arguments import flag
 from memctl.client import Client
 from memctl.commands import common
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--no-start", action="store_true", help="do not start a daemon if none runs")
-    parser.add_argument("--json", action="store_true", help="one object: pong, pid, instance_id, socket")
+    flag(parser, "--no-start", "do not start a daemon if none runs")
+    flag(parser, "--json", "one object: pong, pid, instance_id, socket")
 
 
 def run(args: Namespace) -> int:

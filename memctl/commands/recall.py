@@ -4,7 +4,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 
 from memctl import workspaces
-from memctl.arguments import count, filter_options, nearest_option, workspace_option
+from memctl.arguments import count, filter_options, flag, nearest_option, workspace_option
 from memctl.commands import common
 from memctl.output import caveats
 from memctl.output.hits import home_of
@@ -19,18 +19,12 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("-b", "--budget", type=count, metavar="N", help="at most N tokens (default: 2000)")
     filter_options(parser)
     nearest_option(parser)
-    parser.add_argument(
-        "--superseded", action="store_true", help="also superseded notes, and those past their valid_until"
-    )
-    parser.add_argument(
-        "--team", action="store_true", help="out of what your team publishes: memctl team status"
-    )
+    flag(parser, "--superseded", "also superseded notes, and those past their valid_until")
+    flag(parser, "--team", "out of what your team publishes: memctl team status")
     parser.add_argument(
         "--format", choices=("markdown", "xml"), help="the format around each note (default: markdown)"
     )
-    parser.add_argument(
-        "--json", action="store_true", help="one object: the text, its sources, what was left out"
-    )
+    flag(parser, "--json", "one object: the text, its sources, what was left out")
     parser.epilog = """\
 Tokens are estimated as UTF-8 bytes / 4 of the output. MEMORY.md, or the notes that `core` in config.toml
 names, come first and get at most a quarter of the budget. If no other note is a good match, nothing else is

@@ -4,7 +4,7 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from memctl import exits, recalled, session, workspaces
-from memctl.arguments import count, source_options, workspace_option
+from memctl.arguments import count, flag, source_options, workspace_option
 from memctl.commands import common
 from memctl.exits import CommandError
 from memctl.output import caveats
@@ -17,16 +17,14 @@ REVIEW_TIMEOUT_S = 35.0  # the daemon's own deadline is 30
 
 def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("-n", "--limit", type=count, metavar="N", help="at most N entries (default: 50)")
-    parser.add_argument(
-        "--unused", action="store_true", help="only entries that were never given to an agent"
-    )
+    flag(parser, "--unused", "only entries that were never given to an agent")
     parser.add_argument(
         "--session", nargs="?", const="", metavar="ID", type=any_text,
         help="what one conversation stored, superseded, forgot, and got of its hook (default: the last)",
     )  # fmt: skip
     source_options(parser.add_argument_group("filters"))
     workspace_option(parser)
-    parser.add_argument("--json", action="store_true", help="one object: entries, entries_total")
+    flag(parser, "--json", "one object: entries, entries_total")
     parser.epilog = """\
 Prints the entries that agents wrote, the oldest first, and deletes nothing: the day of the last revision, the
 day on which it was last given to an agent, its path and its title. Below it: a newer note that says nearly

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from memctl import workspaces
-from memctl.arguments import count, count_or_none, filter_options, nearest_option, workspaces_option
+from memctl.arguments import count, count_or_none, filter_options, flag, nearest_option, workspaces_option
 from memctl.commands import common
 from memctl.exits import CommandError
 from memctl.filter_keys import FILTER_KEYS
@@ -25,13 +25,9 @@ def arguments(parser: ArgumentParser) -> None:
     filter_options(parser)
     output_options(parser)
     nearest_option(parser)
-    parser.add_argument(
-        "-i", "--interactive", action="store_true", help="search as you type: memctl find with these options"
-    )
-    parser.add_argument("--explain", action="store_true", help="explain the score of each hit")
-    parser.add_argument(
-        "--team", action="store_true", help="search what your team publishes: memctl team status"
-    )
+    flag(parser, "--interactive", "search as you type: memctl find with these options", short="-i")
+    flag(parser, "--explain", "explain the score of each hit")
+    flag(parser, "--team", "search what your team publishes: memctl team status")
     filters = "\n".join(
         f"  {f'{filter_key.key}:{filter_key.value}':<20}{filter_key.help}" for filter_key in FILTER_KEYS
     )
@@ -99,13 +95,11 @@ def run(args: Namespace) -> int:
 def output_options(parser: ArgumentParser) -> None:
     """Add the options of the output format."""
     output = parser.add_argument_group("output").add_mutually_exclusive_group()
-    output.add_argument("--json", action="store_true", help="one object: hits and how the answer was made")
-    output.add_argument("--jsonl", action="store_true", help="one object a line for each hit")
-    output.add_argument("--vimgrep", action="store_true", help="path:line:column:text, for a quickfix list")
-    output.add_argument("--files", action="store_true", help="the paths of the sources, each once")
-    output.add_argument(
-        "--files0", action="store_true", help="the same as raw bytes, each followed by NUL, for xargs -0"
-    )
+    flag(output, "--json", "one object: hits and how the answer was made")
+    flag(output, "--jsonl", "one object a line for each hit")
+    flag(output, "--vimgrep", "path:line:column:text, for a quickfix list")
+    flag(output, "--files", "the paths of the sources, each once")
+    flag(output, "--files0", "the same as raw bytes, each followed by NUL, for xargs -0")
     parser.add_argument(
         "--color", choices=("auto", "always", "never"), default="auto", help="(default: auto)"
     )
@@ -117,8 +111,8 @@ def output_options(parser: ArgumentParser) -> None:
         "--per-source", type=count, metavar="N",
         help="at most N hits of a file (default: 3; of one file named by --path all)",
     )  # fmt: skip
-    parser.add_argument("--by-date", action="store_true", help="the hits by their dates, the earliest first")
-    parser.add_argument("--no-pager", action="store_true", help="never show a page through $PAGER")
+    flag(parser, "--by-date", "the hits by their dates, the earliest first")
+    flag(parser, "--no-pager", "never show a page through $PAGER")
 
 
 def per_file(args: Namespace) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from memctl import exits, service
+from memctl.arguments import flag
 from memctl.commands import common
 from memctl.text import one_line
 
@@ -13,7 +14,7 @@ def arguments(parser: ArgumentParser) -> None:
     actions.add_parser("install", help="write memd.socket and memd.service, listen now and after each login")
     actions.add_parser("uninstall", help="stop memd and remove what install wrote")
     shown = actions.add_parser("status", help="show what systemd knows")
-    shown.add_argument("--json", action="store_true", help="one object")
+    flag(shown, "--json", "one object")
     parser.epilog = """\
 The service may not open network sockets. If a workspace has provider = "ollama" or "openai", install also
 writes the drop-in memd.service.d/ollama.conf, which allows them; run it again after changing a provider. On

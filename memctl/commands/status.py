@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
 
 from memctl import exits, versions, workspaces
-from memctl.arguments import seconds, workspace_option
+from memctl.arguments import flag, seconds, workspace_option
 from memctl.client import Client, NoDaemonError, RpcError, Unreachable, older_daemon
 from memctl.commands import common
 from memctl.exits import CommandError
@@ -35,11 +35,8 @@ def arguments(parser: ArgumentParser) -> None:
         "--watch", nargs="?", type=seconds, const=EVERY_S, metavar="SECONDS",
         help=f"show it again every SECONDS (default: {EVERY_S:g}) until Ctrl-C",
     )  # fmt: skip
-    parser.add_argument(
-        "--json", action="store_true",
-        help="one object, with every skipped file that memd names; with --watch one a line",
-    )  # fmt: skip
-    how.add_argument("--debug", action="store_true", help="print what a bug report needs, as JSON")
+    flag(parser, "--json", "one object, with every skipped file that memd names; with --watch one a line")
+    flag(how, "--debug", "print what a bug report needs, as JSON")
     group = parser.add_argument_group("with --debug")
     workspace_option(group)
     parser.epilog = """\

@@ -3,7 +3,7 @@
 from argparse import ArgumentParser, Namespace
 
 from memctl import exits, workspaces
-from memctl.arguments import seconds, workspace_option
+from memctl.arguments import flag, seconds, workspace_option
 from memctl.commands import common
 
 SYNC_TIMEOUT_S = 60.0  # as Watchman's: a whole tree may just have been saved
@@ -15,7 +15,7 @@ def arguments(parser: ArgumentParser) -> None:
         "--timeout", type=seconds, default=SYNC_TIMEOUT_S, metavar="S",
         help=f"give up after S seconds (default: {SYNC_TIMEOUT_S:g})",
     )  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="one object: synced, generation, index, took_ms")
+    flag(parser, "--json", "one object: synced, generation, index, took_ms")
     parser.epilog = """\
 With exit code 0, everything saved before the command is searchable; 6 means that it took too long. It waits
 for words, not for vectors: memctl index waits for both.

@@ -5,6 +5,7 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from memctl import exits, workspaces
+from memctl.arguments import flag
 from memctl.commands import common
 from memctl.exits import CommandError
 from memctl.output.status import counted, team_lines
@@ -18,17 +19,17 @@ CHECK_TIMEOUT_S = 600.0  # a listing of a million sources over a network
 def arguments(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions")
     shown = actions.add_parser("status", help="print the store and what is published to it (the default)")
-    shown.add_argument("--json", action="store_true", help="one object")
+    flag(shown, "--json", "one object")
     published = actions.add_parser("publish", help="publish a workspace: its text leaves this machine")
     unpublished = actions.add_parser("unpublish", help="remove a workspace from the store")
     for one in (published, unpublished):
         one.add_argument("root", metavar="ROOT", help="its root, as memctl workspaces prints it")
-        one.add_argument("--yes", action="store_true", help="do not ask")
-        one.add_argument("--json", action="store_true", help="one object; never asks")
+        flag(one, "--yes", "do not ask")
+        flag(one, "--json", "one object; never asks")
     checked = actions.add_parser("check", help="compare what the store has with the index")
-    checked.add_argument("--repair", action="store_true", help="send what differs again")
+    flag(checked, "--repair", "send what differs again")
     checked.add_argument("root", metavar="ROOT", nargs="?", help="of one workspace (default: all)")
-    checked.add_argument("--json", action="store_true", help="one object")
+    flag(checked, "--json", "one object")
     parser.epilog = """\
 The store is named by [team] in ~/.config/memd/config.toml. No workspace is published before you say so. Notes
 with private: true and those of agents_ignore are never sent, and secrets in the others are masked.

@@ -5,7 +5,7 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from memctl import workspaces
-from memctl.arguments import count, filled_path, filter_options, nearest_option, workspace_option
+from memctl.arguments import count, filled_path, filter_options, flag, nearest_option, workspace_option
 from memctl.commands import common
 from memctl.output import caveats
 from memctl.output.hits import gap_of, line_of
@@ -19,7 +19,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("-n", "--limit", type=count, metavar="N", help="of at most N hits (default: 100)")
     filter_options(parser)
     nearest_option(parser)
-    parser.add_argument("--json", action="store_true", help="one object: days, each with its best hit")
+    flag(parser, "--json", "one object: days, each with its best hit")
     parser.add_argument(
         "--plot", type=filled_path, metavar="FILE.svg", help="draw the number of hits of each day"
     )

@@ -12,6 +12,7 @@ from pathlib import Path
 from memctl import exits, launch, paths, service
 from memctl.agents import registration
 from memctl.agents.clients import CLIENTS
+from memctl.arguments import flag
 from memctl.client import RpcError, Unreachable
 from memctl.commands import agents, common
 from memctl.commands.editors import PLUGINS
@@ -24,10 +25,8 @@ REMOVE_TIMEOUT_S = 60.0  # an index may have gigabytes to delete
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--purge", action="store_true", help="also forget all workspaces and delete their indexes"
-    )
-    parser.add_argument("--yes", action="store_true", help="do not ask")
+    flag(parser, "--purge", "also forget all workspaces and delete their indexes")
+    flag(parser, "--yes", "do not ask")
     parser.epilog = """\
 Stops memd and removes its systemd units. --purge also deletes all state of memd on this machine; notes,
 entries and each workspace's memory/config.toml stay, because they are yours. Configurations that still point

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from memctl import exits, workspaces
-from memctl.arguments import workspace_option
+from memctl.arguments import flag, workspace_option
 from memctl.commands import common
 from memctl.output.status import counted
 from memctl.text import one_line
@@ -16,7 +16,7 @@ PATHS_SHOWN = 3  # arbitrary, to fit on one line; --json has all that memd sends
 
 def arguments(parser: ArgumentParser) -> None:
     workspace_option(parser)
-    parser.add_argument("--json", action="store_true", help="one object a line for each event")
+    flag(parser, "--json", "one object a line for each event")
     parser.epilog = """\
 Follows the workspace of the current folder, otherwise all, until Ctrl-C; exit code 3 when the daemon stops.
 Kinds: indexed, removed (with paths), embedded, state, trouble; lost, if the reader is too slow.

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from memctl import exits, workspaces
-from memctl.arguments import count, filter_options, workspace_option
+from memctl.arguments import count, filter_options, flag, workspace_option
 from memctl.commands import common
 from memctl.commands.get import place_of
 from memctl.exits import CommandError
@@ -29,7 +29,7 @@ def arguments(parser: ArgumentParser) -> None:
     workspace_option(parser)
     parser.add_argument("-n", "--limit", type=count, metavar="N", help="hits to look among (default: 10)")
     filter_options(parser)
-    parser.add_argument("--json", action="store_true", help="one object: stage, text, advice, facts")
+    flag(parser, "--json", "one object: stage, text, advice, facts")
     parser.add_argument(
         "--color", choices=("auto", "always", "never"), default="auto", help="(default: auto)"
     )

@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from memctl import exits, workspaces
-from memctl.arguments import workspace_option
+from memctl.arguments import flag, workspace_option
 from memctl.client import Client, RpcError
 from memctl.commands import common
 from memctl.commands.init import SCAN_TIMEOUT_S, advise
@@ -23,23 +23,23 @@ MANY_SOURCES = 100  # arbitrary: embedding so many again takes about a minute
 def arguments(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions")
     shown = actions.add_parser("list", help="print each workspace (the default)")
-    shown.add_argument("--json", action="store_true", help="one object")
+    flag(shown, "--json", "one object")
     added = actions.add_parser("add", help="the same as memctl init")
     init_arguments(added)
     removed = actions.add_parser("remove", help="forget a workspace and delete its index; its notes stay")
     removed.add_argument("folder", metavar="DIR", help="its root, as list prints it")
-    removed.add_argument("--yes", action="store_true", help="do not ask")
-    removed.add_argument("--json", action="store_true", help="one object; never asks")
+    flag(removed, "--yes", "do not ask")
+    flag(removed, "--json", "one object; never asks")
     moved = actions.add_parser("move", help="keep the index of a folder that you have moved")
     moved.add_argument("folder", metavar="DIR", help="its old root, as list prints it")
     moved.add_argument("target", metavar="NEW", help="where the folder is now")
-    moved.add_argument("--json", action="store_true", help="one object: moved")
+    flag(moved, "--json", "one object: moved")
     configured = actions.add_parser("configure", help="change its memory/config.toml")
     configured.add_argument(
         "settings", nargs="+", metavar="KEY=VALUE", help="the value as TOML, as min_score=0.2"
     )
     workspace_option(configured)
-    configured.add_argument("--json", action="store_true", help="one object: root, config")
+    flag(configured, "--json", "one object: root, config")
     parser.epilog = """\
 examples:
   memctl workspaces
