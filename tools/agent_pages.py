@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from memctl.agents.clients import BOTH, CLIENTS, START, AgentClient
+from memctl.agents.clients import BOTH, CLIENTS, START, AgentClient, Run
 from memctl.agents.edits import Target, WholeFile
 from tools.mcp_tools import TOOLS
 
@@ -92,7 +92,7 @@ def _page(client: AgentClient) -> str:
             "`memctl`; a file that is there keeps every other byte, and is kept as it was beside it (`.before-memd`). A file with\n"
             "comments, a link and one that you must not write are not edited: the command prints the lines, and exits with 11."
         ),
-        *(_written(target) for target in client.targets([MEMCTL], [])),
+        *(_written(target) for target in client.targets(Run([MEMCTL]))),
         *([_FOLDERS[name]] if name in _FOLDERS else []),
         *([f"{_sentence(client.next_step)}."] if client.next_step else []),
         "## What the agent gets",

@@ -11,7 +11,7 @@ from typing import Literal, TypeVar
 
 from memctl import config_file, exits, workspaces
 from memctl.agents import clients
-from memctl.agents.clients import AgentClient
+from memctl.agents.clients import AgentClient, Run
 from memctl.agents.edits import ByHandError, EditError, Target
 from memctl.agents.hooks import EVENTS, TOOL
 from memctl.agents.instructions import Instructions
@@ -25,8 +25,7 @@ Result = TypeVar("Result")
 def targets(client: AgentClient, workspace: str | None = None, *, warm: bool = False) -> list[Target]:
     """Return a client's files with the edits that register memctl."""
     options = [] if workspace is None else ["--workspace", workspaces.absolute(workspace)]
-    wanted = client.warm if warm and client.warm else client.targets
-    return wanted(clients.command(), options)
+    return client.targets(Run(clients.command(), options, is_warm=warm))
 
 
 def instructions(client: AgentClient, project: Path) -> dict[str, Target]:
@@ -103,7 +102,7 @@ def prompt_command(client: AgentClient) -> str | None:
         text = _text(target, config_file.read(target.path)) or ""
         if found := line.search(text):
             return str(json.loads(found[0]))
-        if client.warm and re.search(rf'"tool"\s*:\s*"{TOOL}"', text):
+        if client.can_be_warm and re.search(rf'"tool"\s*:\s*"{TOOL}"', text):
             return _server_line(client)
     return None
 

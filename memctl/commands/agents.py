@@ -64,7 +64,7 @@ def run(args: Namespace) -> int:
     """Run the named action; the default is list."""
     if args.action == "install":
         client = CLIENTS[args.client]
-        if args.warm and not client.warm:
+        if args.warm and not client.can_be_warm:
             raise CommandError(f"{client.title} has no hook that asks a server: leave out --warm")
         if args.workspace and not Path(named := workspaces.absolute(args.workspace)).is_dir():
             common.note(f"there is no folder {named} yet: until there is, {client.title} gets no notes of it")

@@ -519,11 +519,11 @@ def test_the_list_says_who_has_it(home):
 
 
 def test_the_environment_names_other_folders(home, monkeypatch):
-    from memctl.agents.clients import CLIENTS
+    from memctl.agents.clients import CLIENTS, Run
 
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(home / "c"))
     monkeypatch.setenv("CODEX_HOME", str(home / "x"))
-    found = [target.path for name in ("claude-code", "codex") for target in CLIENTS[name].targets(["m"], [])]
+    found = [target.path for name in ("claude-code", "codex") for target in CLIENTS[name].targets(Run(["m"]))]
     assert found == [
         home / "c/.claude.json", home / "c/settings.json", home / "x/config.toml", home / "x/hooks.json",
     ]  # fmt: skip
