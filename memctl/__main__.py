@@ -17,7 +17,8 @@ from memctl.environment import use_utf8
 if TYPE_CHECKING:
     from argparse import Namespace
 
-_DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}  # of stdout that is a file
+# Of stdout that is a file, or closed.
+_OUTPUT_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -34,7 +35,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             os._exit(exits.OK)
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:  # closed by the caller: the socket would get its number
-            setattr(sys, name, open(os.devnull, "w" if number else "r", encoding="utf-8"))  # noqa: SIM115, PTH123
+            # What is written to stdout fails as it would without this.
+            opened = os.open(os.devnull, os.O_WRONLY if name == "stderr" else os.O_RDONLY)
+            setattr(sys, name, open(opened, "w" if number else "r", encoding="utf-8"))  # noqa: SIM115, PTH123
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             # On a terminal with another encoding, show \u2013 instead of failing. A pipe gets the bytes of
@@ -54,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _drop(sys.stdout)
         return exits.PIPE
     except OSError as error:
-        if error.errno not in _DISK_ERRORS:
+        if error.errno not in _OUTPUT_ERRORS:
             return _internal()
         _drop(sys.stdout)
         return _fail(f"writing the output failed: {error.strerror}", exits.STORAGE)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _SECONDS = re.compile(r"\d+(?:\.\d+)?")
 MAX_SECONDS = 86_400.0  # arbitrary: a day
+MOST_DIGITS = 18  # of a whole number: the protocol has integers of 64 bits
 
 _EXAMPLES = """\
 examples:
@@ -264,18 +265,18 @@ def filled(raw: str) -> str:
     return any_text(raw)
 
 
-def count(raw: str) -> int:
+def count(raw: str, least: int = 1) -> int:
     """Parse a whole number from 1."""
-    if not raw.isascii() or not raw.isdigit() or int(raw[:10]) < 1:
-        raise argparse.ArgumentTypeError(f"{raw!r} is not a whole number from 1")
-    return int(raw[:10])
+    is_number = raw.isascii() and raw.isdigit() and len(raw) <= MOST_DIGITS
+    if not is_number or int(raw) < least:
+        at_most = f", of at most {MOST_DIGITS} digits" if len(raw) > MOST_DIGITS else ""
+        raise argparse.ArgumentTypeError(f"{raw!r} is not a whole number from {least}{at_most}")
+    return int(raw)
 
 
 def count_or_none(raw: str) -> int:
     """Parse a whole number from 0."""
-    if not raw.isascii() or not raw.isdigit():
-        raise argparse.ArgumentTypeError(f"{raw!r} is not a whole number from 0")
-    return int(raw[:10])
+    return count(raw, 0)
 
 
 def filled_path(raw: str) -> "Path":
@@ -287,12 +288,17 @@ def filled_path(raw: str) -> "Path":
     return Path(raw)
 
 
+def number(raw: str) -> float:
+    """Return a number; of any other text nan, which is within no limits."""
+    try:
+        return float(raw)
+    except ValueError:
+        return math.nan
+
+
 def score(raw: str) -> float:
     """Parse a score from 0 to 1."""
-    try:
-        value = float(raw)
-    except ValueError:
-        value = math.nan
+    value = number(raw)
     if not 0 <= value <= 1:
         raise argparse.ArgumentTypeError(f"{raw!r} is not a number from 0 to 1")
     return value
@@ -300,10 +306,7 @@ def score(raw: str) -> float:
 
 def seconds(raw: str) -> float:
     """Parse a time span in seconds."""
-    try:
-        value = float(raw)
-    except ValueError:
-        value = math.nan
+    value = number(raw)
     if not 0 < value <= MAX_SECONDS:
         raise argparse.ArgumentTypeError(f"{raw!r} is not a number of seconds, {MAX_SECONDS:g} at most")
     return value

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from memctl import child, exits, model_store, workspaces
-from memctl.arguments import count, filled_path, flag, workspace_option
+from memctl.arguments import count, filled_path, flag, number, workspace_option
 from memctl.commands import common
 from memctl.exits import CommandError
 from memctl.output import plot
@@ -146,10 +146,7 @@ def gate(raw: str) -> tuple[str, float]:
     metric = name.strip().lower() if equals else "ndcg@10"
     if metric not in SHOWN:
         raise ArgumentTypeError(f"{raw!r}: {name!r} is not a measure; the measures are {', '.join(SHOWN)}")
-    try:
-        wanted = float(value)
-    except ValueError:
-        wanted = -1
+    wanted = number(value)
     if not 0 <= wanted <= 1:
         raise ArgumentTypeError(f"{raw!r} is not a number from 0 to 1, as 0.6 or recall@10=0.8")
     return metric, wanted

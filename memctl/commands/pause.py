@@ -3,7 +3,7 @@
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 
 from memctl import exits
-from memctl.arguments import flag
+from memctl.arguments import flag, number
 from memctl.commands import common
 from memctl.output.status import moment
 
@@ -13,12 +13,8 @@ DEFAULT_S = 3600.0  # same as memd's default
 
 def duration(raw: str) -> float:
     """Parse a time span such as 90s, 30m, 2h or 1d into seconds; the default unit is seconds."""
-    number = raw.rstrip("abcdefghijklmnopqrstuvwxyz")
-    unit = raw[len(number) :] or "s"
-    try:
-        length_s = float(number) * UNITS_S[unit]
-    except (ValueError, KeyError):
-        length_s = 0.0
+    amount = raw.rstrip("abcdefghijklmnopqrstuvwxyz")
+    length_s = number(amount) * UNITS_S.get(raw[len(amount) :] or "s", 0.0)
     if not 0 < length_s <= 7 * UNITS_S["d"]:
         raise ArgumentTypeError(f"{raw!r} is not a time span of up to a week, as 90s, 30m, 2h or 1d")
     return length_s

@@ -94,9 +94,10 @@ def test_every_filter_reaches_its_parameter():
 @pytest.mark.parametrize(
     "argv",
     [
-        ["--limit", "0"], ["--limit", "-1"], ["--limit", "1.5"], ["--limit", "٣"], ["--min-score", "1.1"],
-        ["--min-score", "nan"], ["--min-score", "half"], ["--mode", "fuzzy"], ["--fusion", "sum"],
-        ["--color", "blue"], ["--json", "--files"], ["--js"], ["--unknown"], ["--tag"], ["--lines", "-1"],
+        ["--limit", "0"], ["--limit", "-1"], ["--limit", "1.5"], ["--limit", "٣"], ["--limit", "9" * 19],
+        ["--min-score", "1.1"], ["--min-score", "nan"], ["--min-score", "half"], ["--mode", "fuzzy"],
+        ["--fusion", "sum"], ["--color", "blue"], ["--json", "--files"], ["--js"],
+        ["--unknown"], ["--tag"], ["--lines", "-1"],
     ],
 )  # fmt: skip
 def test_impossible_values_and_abbreviations_are_refused(argv, capsys):

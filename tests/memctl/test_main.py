@@ -363,12 +363,12 @@ def test_output_on_a_full_disk_is_74_in_one_line(peer, both):
 @pytest.mark.parametrize(
     ("argv", "closed", "status"),
     [
-        ("search x", ">&-", exits.OK),
+        ("search x", ">&-", exits.STORAGE),
         ("search x", "2>&-", exits.OK),
         ("add --topic t --title t", "<&-", exits.USAGE),
     ],
 )
-def test_a_closed_stream_is_an_empty_one(peer, argv, closed, status):
+def test_a_closed_stream_is_an_empty_one_and_cannot_be_written(peer, argv, closed, status):
     peer(search=found(hit()))
     done = subprocess.run(
         ["sh", "-c", f'"$0" -m memctl {argv} {closed}', sys.executable], capture_output=True, check=False
