@@ -118,6 +118,15 @@ def test_a_byte_of_another_encoding_is_typed_and_a_signal_leaves_the_terminal_sa
     shows(screen, f"left {128 + number}", " icanon ", without=["-icanon", "Warning"])
 
 
+def test_a_signal_that_is_ignored_does_not_end_it(screen):
+    started = f'trap "" HUP; echo $$ >{screen.folder}/pid; exec memctl find'
+    screen.type(f"clear; sh -c '{started}'; echo left $?")
+    shows(screen, "enter open")
+    os.kill(int((screen.folder / "pid").read_text()), signal.SIGHUP)
+    screen.paste("mrna vaccine")
+    shows(screen, "research/vaccines.md:1-", without=["left"])
+
+
 def test_a_query_that_cannot_be_is_told_in_place(screen):
     finds(screen, typed=f"path:{'*a' * 600}")
     shows(screen, "has 1,200 characters; at most", without=["Traceback"])
