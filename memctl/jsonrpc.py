@@ -62,7 +62,7 @@ class JsonRpcNotification(NamedTuple):
 
 
 def decode(line: bytes) -> JsonRpcRequest | JsonRpcNotification | None:
-    """Return the message of one line; None for a response, because the server sends no requests.
+    """Return the message of one line; None for a response, and for a notification that cannot be meant.
 
     Raises:
         InvalidLineError: the line is not a message.
@@ -86,6 +86,8 @@ def decode(line: bytes) -> JsonRpcRequest | JsonRpcNotification | None:
     if not isinstance(method, str):
         raise InvalidLineError(INVALID_REQUEST, "a request needs a method, which is text", id_)
     if params is not None and not isinstance(params, dict):
+        if id_ is None:  # a notification is never answered, not even with an error
+            return None
         raise InvalidLineError(INVALID_PARAMS, f"params of {method} must be an object", id_)
     return (
         JsonRpcNotification(method, params or {})

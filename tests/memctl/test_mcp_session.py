@@ -205,6 +205,7 @@ def test_what_needs_no_answer_gets_none(spoken):
         b'{"jsonrpc": "2.0", "method": "notifications/unknown"}',
         b'{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 99}}',
         b'{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": [1]}}',
+        b'{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": [1]}',
         b'{"jsonrpc": "2.0", "id": 5, "result": {}}',
     ):
         spoken.send(line)
