@@ -16,9 +16,6 @@ from memctl.agents import hooks
 from memctl.agents.hooks import EVENTS, REASONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Ask = Callable[[str, dict[str, Any], list[str]], tuple[str, list[str]]]
     from argparse import ArgumentParser, Namespace
 
 DEADLINE_S = 1.0  # from the start of the process to its output; the user waits for it at each prompt
@@ -146,7 +143,7 @@ def _answer(client: str, event: str, fields: dict[str, Any], named: str | None) 
     kind = EVENTS[client][event]
     if kind == "start" and client in SESSIONS and (own := _around(fields["cwd"])):
         _in_background(lambda: _sweep(client, fields["transcript_path"], own))
-    text, place, keys = _given(client, kind, fields, named, _recalled)
+    text, place, keys = _given(client, kind, fields, named)
     text = _as_answer(client, event, text)
     signal.setitimer(signal.ITIMER_REAL, 0)  # a partly written answer would leave the frame open
     if text:
@@ -161,7 +158,7 @@ def for_prompt(fields: dict[str, Any], named: str | None) -> str:
     """
     from memctl import recalled
 
-    text, place, keys = _given("claude-code", "prompt", fields, named, _recalled_by_server)
+    text, place, keys = _given("claude-code", "prompt", fields, named, by_server=True)
     if text:
         recalled.keep(place, keys)
     # Claude Code shows plain text of a tool to the user, not to the model.
@@ -169,7 +166,7 @@ def for_prompt(fields: dict[str, Any], named: str | None) -> str:
 
 
 def _given(
-    client: str, kind: str, fields: dict[str, Any], named: str | None, ask: "Ask"
+    client: str, kind: str, fields: dict[str, Any], named: str | None, *, by_server: bool = False
 ) -> tuple[str, str, list[str]]:
     """Return what a conversation gets, its file in `recalled`, and the keys of all that it then has."""
     from memctl import recalled, workspaces
@@ -190,7 +187,7 @@ def _given(
         recalled.remove_old()
     known = recalled.keys(place)
     asked = _of_prompt(fields["prompt"]) if kind == "prompt" else _of_start(root, fields)
-    text, keys = ask(root, asked, known) if asked else ("", [])
+    text, keys = _recalled(root, asked, known, by_server=by_server) if asked else ("", [])
     return framed(text), place, [*known, *keys]
 
 
@@ -281,60 +278,45 @@ def _of_start(root: str, fields: dict[str, Any]) -> dict[str, Any]:
     return {"query": "", "begins": begins if since is None else begins | {"since": since}}
 
 
-def _recalled(root: str, asked: dict[str, Any], known: list[str]) -> tuple[str, list[str]]:
+def _recalled(
+    root: str, asked: dict[str, Any], known: list[str], *, by_server: bool
+) -> tuple[str, list[str]]:
     """Return the text of `recall` and the keys of its passages.
 
-    Both are empty without a good match. Passages with the keys *known* are left out.
+    Both are empty without a good match. Passages with the keys *known* are left out. *by_server*: the process
+    goes on, so what needs no answer is done in a thread.
     """
     from memctl.client import Client, NoDaemonError, RpcError, older_daemon
 
-    params = _params(root, known) | asked
-    _asked.update(params)
+    params = {"workspace": root, "agent": True, "budget_tokens": BUDGET_TOKENS, "wait": False, "known": known}
+    params |= asked
+    later = _in_thread if by_server else _in_background
+    if not by_server:
+        _asked.update(params)
     try:
-        connected = Client.connect(timeout_s=_left_s())
-    except NoDaemonError:
-        _silent("no daemon was running; it is started for the next prompt")
-        _in_background(_start_daemon)
-        return "", []
-    with connected as memd:
-        try:
+        with Client.connect(timeout_s=DEADLINE_S if by_server else _left_s()) as memd:
             # At least the daemon's share, and what a quick start has left.
             share_s = _deadline_s() - min(START_S, START_S * _deadline_s())
-            answer = memd.call("recall", params, timeout_s=max(share_s, _left_s() - OUTPUT_S))
-        except RpcError as error:
-            if error.code != "MEMD_TIMEOUT":
-                raise
-            _late("prompt" if asked["query"] else "start")
-        finally:
-            if older_daemon(memd.place):
-                _in_background(_start_daemon)  # replaces the older daemon, if that is possible
-    return _of_answer(root, asked, answer)
-
-
-def _recalled_by_server(root: str, asked: dict[str, Any], known: list[str]) -> tuple[str, list[str]]:
-    """Do the same as `_recalled` in a process that goes on."""
-    from threading import Thread
-
-    from memctl.client import Client, NoDaemonError, RpcError
-
-    params = _params(root, known) | asked
-    try:
-        with Client.connect(timeout_s=DEADLINE_S) as memd:
-            return _of_answer(root, asked, memd.call("recall", params, timeout_s=DEADLINE_S))
+            answer_s = DEADLINE_S if by_server else max(share_s, _left_s() - OUTPUT_S)
+            try:
+                answer = memd.call("recall", params, timeout_s=answer_s)
+            finally:
+                if older_daemon(memd.place):
+                    later(_start_daemon)  # replaces the older daemon, if that is possible
     except NoDaemonError:
         _silent("no daemon was running; it is started for the next prompt")
-        Thread(target=_start_daemon, daemon=True).start()
+        later(_start_daemon)
+        return "", []
     except RpcError as error:
         if error.code != "MEMD_TIMEOUT":
             raise
+        if not by_server:
+            _late("prompt" if asked["query"] else "start")
         _silent("its time was over")
         hooks.note_missed(time.time())
-        Thread(target=_warm, args=(params,), daemon=True).start()
-    return "", []
-
-
-def _params(root: str, known: list[str]) -> dict[str, Any]:
-    return {"workspace": root, "agent": True, "budget_tokens": BUDGET_TOKENS, "wait": False, "known": known}
+        later(lambda: _warm(params))
+        return "", []
+    return _of_answer(root, asked, answer)
 
 
 def _of_answer(root: str, asked: dict[str, Any], answer: dict[str, Any]) -> tuple[str, list[str]]:
@@ -430,6 +412,12 @@ def _in_background(work: Any) -> None:
         work()
     finally:
         os._exit(exits.OK)
+
+
+def _in_thread(work: Any) -> None:
+    from threading import Thread
+
+    Thread(target=work, daemon=True).start()
 
 
 def _stdin() -> dict[str, Any]:
