@@ -52,11 +52,6 @@ def is_plain_terminal() -> bool:
     return os.environ.get("TERM", "") in ("", "dumb", "unknown")
 
 
-def ascii_only() -> bool:
-    """Return whether the encoding of stdout is not UTF, so that JSON must escape all but ASCII."""
-    return not (sys.stdout.encoding or "").lower().startswith("utf")
-
-
 def safe(text: str) -> str:
     """Return *text* without characters that a terminal would obey; line ends and tabs stay."""
     return re.sub(_UNSAFE, "\ufffd", text.replace("\r\n", "\n").translate(_PICTURES))
@@ -97,11 +92,16 @@ def any_text(raw: str) -> str:
     return raw.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def to_json(answer: Any, *, ascii_only: bool = False) -> str:
-    """Return *answer* as one line of JSON that is valid for strict parsers and safe for terminals."""
+def to_json(answer: Any, *, is_escaped: bool | None = None) -> str:
+    """Return *answer* as one line of JSON that is valid for strict parsers and safe for terminals.
+
+    *is_escaped*: all but ASCII is escaped; None: if the encoding of stdout is not UTF.
+    """
     import json
 
-    text = json.dumps(_well_formed(answer), ensure_ascii=ascii_only, allow_nan=False)
+    if is_escaped is None:
+        is_escaped = not (sys.stdout.encoding or "").lower().startswith("utf")
+    text = json.dumps(_well_formed(answer), ensure_ascii=is_escaped, allow_nan=False)
     # json escapes C0 only; these characters occur only in strings, where an escape means the same.
     return re.sub(_JSON_UNSAFE, lambda match: f"\\u{ord(match[0]):04x}", text)
 

@@ -15,7 +15,7 @@ from memctl.filter_keys import OPTIONS
 from memctl.output import caveats
 from memctl.paths import PathError, runtime_fault, state_place
 from memctl.progress import Progress
-from memctl.text import any_text, ascii_only, one_line, safe, terminal_width, to_json, wants_colour
+from memctl.text import any_text, one_line, safe, terminal_width, to_json, wants_colour
 
 if TYPE_CHECKING:
     from memctl.output.page import PageBlock
@@ -251,12 +251,12 @@ def show(blocks: Iterable["PageBlock"]) -> None:
 
 def print_answer(answer: dict[str, Any], line: str, *, as_json: bool) -> None:
     """Print an answer as JSON, or *line*, its text for people."""
-    print(to_json(answer, ascii_only=ascii_only()) if as_json else line)
+    print(to_json(answer) if as_json else line)
 
 
 def print_json(answer: Any) -> None:
     """Print one JSON object on one line."""
-    print(to_json(answer, ascii_only=ascii_only()))
+    print(to_json(answer))
 
 
 def print_text(body: str) -> None:

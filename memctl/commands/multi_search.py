@@ -30,21 +30,11 @@ def search(params: dict[str, Any], args: Namespace) -> int:
     shown = [hits.good_hits(answer, args) for answer in answers]
     merged = [hit for group in groups(shown) for hit in group[: args.limit or LIMIT]]
     found = sorted(merged, key=lambda hit: str(hit["date"])) if args.by_date else merged
-    # For programs, each hit as a search of its own workspace prints it.
-    alone = [{"workspace": hit["workspace"], "hits": [hit]} for hit in found]
-    if args.files0:
-        sys.stdout.buffer.write(b"".join(dict.fromkeys(hits.files0(one, cwd=ABSOLUTE) for one in alone)))
-    elif hits.is_page(args):
-        levels = {answer["confidence"] for answer in shown if answer["hits"]}
-        best = next((word for word in ("strong", "weak") if word in levels), "none")
-        page = {"workspace": "", "hits": found, "confidence": best, "by_date": args.by_date}
-        hits.show_page(page, params["query"], args, cwd=ABSOLUTE)
-    elif args.json:
+    together: Answer = {"hits": found, "by_date": args.by_date}
+    if args.json:
         parts = [{key: answer[key] for key in answer if key != "hits"} for answer in shown]
-        common.print_json({"hits": found, "answers": parts})
-    else:
-        sys.stdout.write("".join(dict.fromkeys(hits.output(one, args, cwd=ABSOLUTE) for one in alone)))
-    sys.stdout.flush()  # keep stderr below the hits if both go to one file
+        together = {"hits": found, "answers": parts}
+    hits.show(together, params["query"], args, cwd=ABSOLUTE)
     if not args.json:
         for answer in shown:
             if caveat := caveats.notes(answer, with_weak=not sys.stderr.isatty()):

@@ -126,13 +126,7 @@ def show_hits(answer: dict[str, Any], query: str, args: Namespace) -> int:
     shown = hits.good_hits(answer, args)
     if args.by_date and shown["hits"] and not args.json:
         shown = shown | {"hits": sorted(shown["hits"], key=lambda hit: str(hit["date"])), "by_date": True}
-    if args.files0:
-        sys.stdout.buffer.write(hits.files0(shown, cwd=common.here()))
-    elif hits.is_page(args):
-        hits.show_page(shown, query, args, cwd=common.here())
-    else:
-        sys.stdout.write(hits.output(shown, args, cwd=common.here()))
-    sys.stdout.flush()  # keep stderr below the hits if both go to one file
+    hits.show(shown, query, args, cwd=common.here())
     if not args.json:
         common.note(caveats.notes(shown, cwd=common.here(), with_weak=not sys.stderr.isatty()))
         common.note(caveats.not_utf8(shown, common.here()))

@@ -15,7 +15,7 @@ from memctl.client import Client, NoDaemonError, RpcError, Unreachable, older_da
 from memctl.commands import common
 from memctl.exits import CommandError
 from memctl.paths import PathError
-from memctl.text import ascii_only, folded, is_plain_terminal, safe, terminal_width, to_json, wants_colour
+from memctl.text import folded, is_plain_terminal, safe, terminal_width, to_json, wants_colour
 
 EVERY_S = 2.0  # as watch(1): often enough to see progress
 DEBUG_TIMEOUT_S = 15.0  # the daemon's own deadline
@@ -87,11 +87,11 @@ def _debug(args: Namespace) -> int:
         answer = common.ask(client, "debug", params, timeout_s=DEBUG_TIMEOUT_S)
     parts = []  # a line for each part, and for each entry of a list of objects
     for name, part in (answer | {"other_distributions": versions.other_distributions()}).items():
-        shown = to_json(part, ascii_only=ascii_only())
+        shown = to_json(part)
         if isinstance(part, list) and part and isinstance(part[0], dict):
-            entries = (to_json(entry, ascii_only=ascii_only()) for entry in part)
+            entries = (to_json(entry) for entry in part)
             shown = "[\n  " + ",\n  ".join(entries) + "\n ]"
-        parts.append(f" {to_json(name, ascii_only=ascii_only())}: {shown}")
+        parts.append(f" {to_json(name)}: {shown}")
     print("{\n" + ",\n".join(parts) + "\n}")
     common.note(versions.others_line())
     return exits.OK

@@ -14,7 +14,7 @@ from memctl.output import caveats
 from memctl.output.excerpt import excerpt, fitted, shortened
 from memctl.output.marker import FAINT, LINE, PATH, Marker
 from memctl.relative_path import seen_from, shown
-from memctl.text import ascii_only, one_line, terminal_width, to_json, wants_colour, width_of
+from memctl.text import one_line, terminal_width, to_json, wants_colour, width_of
 
 Answer = dict[str, Any]
 Hit = dict[str, Any]
@@ -60,19 +60,25 @@ def is_page(args: Namespace) -> bool:
     return not (args.json or args.jsonl or args.vimgrep or args.files or args.files0)
 
 
-def output(answer: Answer, args: Namespace, *, cwd: str) -> str:
-    """Return the hits in the format for programs that the options name, with paths relative to *cwd*."""
-    if args.json:
-        return to_json(answer, ascii_only=ascii_only()) + "\n"
-    if args.jsonl:
-        return json_lines(answer, ascii_only=ascii_only())
-    if args.vimgrep:
-        return vimgrep(answer, cwd=cwd)
-    return files(answer, cwd=cwd)
+def show(answer: Answer, query: str, args: Namespace, *, cwd: str) -> None:
+    """Print the hits in the format that the options name, with paths relative to *cwd*."""
+    if args.files0:
+        sys.stdout.buffer.write(files0(answer, cwd=cwd))
+    elif args.json:
+        print(to_json(answer))
+    elif args.jsonl:
+        sys.stdout.write(json_lines(answer))
+    elif args.vimgrep:
+        sys.stdout.write(vimgrep(answer, cwd=cwd))
+    elif args.files:
+        sys.stdout.write(files(answer, cwd=cwd))
+    else:
+        _show_page(answer, query, args, cwd=cwd)
+    sys.stdout.flush()  # keep stderr below the hits if both go to one file
 
 
-def show_page(answer: Answer, query: str, args: Namespace, *, cwd: str) -> None:
-    """Print the hits as a page with paths relative to *cwd*, and store them for `memctl open`."""
+def _show_page(answer: Answer, query: str, args: Namespace, *, cwd: str) -> None:
+    """Print the hits as a page, and store them for `memctl open`."""
     colour, on_terminal = wants_colour(args.color), sys.stdout.isatty()
     form = form_of(os.environ.get(LINK_VARIABLE) or "file") if colour and on_terminal else ""
     style = PageStyle(cwd, colour, form, terminal_width(), args.lines)
@@ -159,6 +165,11 @@ def home_of(answer: Answer, hit: Hit) -> str:
     team = hit.get("team")
     if team:
         return team.get("root") or f"{team['owner']}@{team['machine']}:{team['workspace']}"
+    return _root(answer, hit)
+
+
+def _root(answer: Answer, hit: Hit) -> str:
+    """Return the workspace that a hit is from; of several, each hit has its own."""
     found: str = hit.get("workspace") or answer["workspace"]
     return found
 
@@ -169,11 +180,11 @@ def vimgrep(answer: Answer, *, cwd: str) -> str:
     Hits whose path does not fit this format are left out; `unnamed` counts them.
     """
     return _lines(
-        f"{shown(answer['workspace'], hit['path'], cwd)}:{line_of(hit)}:"
+        f"{shown(_root(answer, hit), hit['path'], cwd)}:{line_of(hit)}:"
         f"{hit.get('match_column') or 1}:"
         + one_line(hit.get("match_text") or (hit.get("snippet") or "").strip().partition("\n")[0])
         for hit in answer["hits"]
-        if _is_nameable(answer["workspace"], hit, cwd, colons=False)
+        if _is_nameable(_root(answer, hit), hit, cwd, colons=False)
     )
 
 
@@ -181,16 +192,16 @@ def files(answer: Answer, *, cwd: str) -> str:
     """Return the path of each source once, best first; paths that need more than a line are left out."""
     return _lines(
         dict.fromkeys(
-            shown(answer["workspace"], hit["path"], cwd)
+            shown(_root(answer, hit), hit["path"], cwd)
             for hit in answer["hits"]
-            if _is_nameable(answer["workspace"], hit, cwd, colons=True)
+            if _is_nameable(_root(answer, hit), hit, cwd, colons=True)
         )
     )
 
 
 def files0(answer: Answer, *, cwd: str) -> bytes:
     """Return the path of each source once, best first, as its bytes on the disk, each followed by NUL."""
-    paths = dict.fromkeys(seen_from(answer["workspace"], hit["path"], cwd) for hit in answer["hits"])
+    paths = dict.fromkeys(seen_from(_root(answer, hit), hit["path"], cwd) for hit in answer["hits"])
     return b"".join(os.fsencode(path) + b"\0" for path in paths)
 
 
@@ -209,10 +220,9 @@ def unnamed(answer: Answer, *, cwd: str, colons: bool) -> str | None:
     return f"{count} left out because of {what} in the name: --files0 and --json list all"
 
 
-def json_lines(answer: Answer, *, ascii_only: bool = False) -> str:
+def json_lines(answer: Answer) -> str:
     """Return one JSON object a hit, each with its `workspace`, so that each line alone names a file."""
-    lines = ({**hit, "workspace": answer["workspace"]} for hit in answer["hits"])
-    return _lines(to_json(line, ascii_only=ascii_only) for line in lines)
+    return _lines(to_json({**hit, "workspace": _root(answer, hit)}) for hit in answer["hits"])
 
 
 def _is_nameable(workspace: str, hit: Hit, cwd: str, *, colons: bool) -> bool:
