@@ -9,7 +9,7 @@ import sys
 from contextlib import suppress
 from typing import Any
 
-DEFAULT_COLUMNS = 80  # without a terminal
+DEFAULT_COLUMNS, DEFAULT_LINES = 80, 24  # without a terminal
 # Patterns are strings here: each output compiles only those that it needs, which saves time.
 
 # U+2400 + n is the picture of control character n: ␛ for ESC. Tab and line feed stay.
@@ -30,14 +30,19 @@ def terminal_width() -> int | None:
 
 
 def columns() -> int:
-    """Return COLUMNS, or the width of the terminal on stdout; shutil would take a twentieth of a start."""
-    found = 0
+    """Return COLUMNS, or the width of the terminal on stdout."""
     with suppress(ValueError):
-        found = max(0, int(os.environ.get("COLUMNS", "")))
-    if not found and sys.__stdout__:
-        with suppress(OSError, ValueError):  # no terminal, or it was closed
-            found = os.get_terminal_size(sys.__stdout__.fileno()).columns
-    return found or DEFAULT_COLUMNS
+        if (found := int(os.environ.get("COLUMNS", ""))) > 0:
+            return found
+    return terminal_size()[0]
+
+
+def terminal_size() -> tuple[int, int]:
+    """Return columns and lines of the terminal on stdout; shutil would take a twentieth of a start."""
+    columns = lines = 0
+    with suppress(OSError, ValueError, AttributeError):  # no terminal, or it was closed
+        columns, lines = os.get_terminal_size(sys.__stdout__.fileno())  # type: ignore[union-attr]
+    return columns or DEFAULT_COLUMNS, lines or DEFAULT_LINES
 
 
 def wants_colour(choice: str = "auto") -> bool:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from contextlib import suppress
 
-from memctl.text import one_line
+from memctl.text import one_line, terminal_size
 
 VARIABLES = ("MEMCTL_PAGER", "PAGER")
 LESS = "FRX"
@@ -17,10 +17,7 @@ LESS = "FRX"
 
 def show(page: str) -> None:
     """Write a page to stdout, through the pager if stdout is a terminal that the page does not fit on."""
-    rows = 24
-    with suppress(OSError, ValueError):
-        rows = os.get_terminal_size(sys.stdout.fileno()).lines or rows
-    command = _command() if sys.stdout.isatty() and page.count("\n") >= rows else []
+    command = _command() if sys.stdout.isatty() and page.count("\n") >= terminal_size()[1] else []
     if not (command and sys.stdin.isatty()):
         sys.stdout.write(page)
         return
