@@ -3,13 +3,11 @@
 import json
 import re
 import shlex
-from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal
 
-from memctl import config_file, exits, workspaces
+from memctl import config_file, workspaces
 from memctl.agents import clients
 from memctl.agents.clients import AgentClient, Run
 from memctl.agents.edits import ByHandError, EditError, Target
@@ -19,7 +17,6 @@ from memctl.config_file import FileChange, backup_of
 from memctl.exits import CommandError
 
 State = Literal["installed", "partly", "not installed", "unreadable"]
-Result = TypeVar("Result")
 
 
 def targets(client: AgentClient, workspace: str | None = None, *, warm: bool = False) -> list[Target]:
@@ -37,10 +34,10 @@ def instructions(client: AgentClient, project: Path) -> dict[str, Target]:
 
 
 def installation(target: Target) -> FileChange | None:
-    """Return the change that registers memctl; None if it is registered. Raises CommandError, ByHandError."""
+    """Return the change that registers memctl; None if it is registered. Raises CommandError, EditError."""
     before = config_file.read(target.path)
-    text = _text(target, before)
-    after = _edited(target, lambda: target.installed(text)).encode()
+    text = _text(before)
+    after = target.installed(text).encode()
     if after == before:
         return None
     _expect_changeable(FileChange(target.path, before, after, "leave"))
@@ -56,22 +53,21 @@ def installation(target: Target) -> FileChange | None:
 
 
 def removal(target: Target) -> FileChange | None:
-    """Return the change that removes memctl; None if it is not there. Raises CommandError, ByHandError."""
+    """Return the change that removes memctl; None if it is not there. Raises CommandError, EditError."""
     before = config_file.read(target.path)
-    text = _text(target, before)
-    if text is None or not _edited(target, lambda: target.has(text)):
+    text = _text(before)
+    if text is None or not target.has(text):
         return None
-    rest = _edited(target, lambda: target.uninstalled(text, None))
+    rest = target.uninstalled(text, None)
     _expect_changeable(FileChange(target.path, before, None if rest is None else rest.encode(), "leave"))
     raw = config_file.read(backup_of(target.path))
-    with suppress(EditError, UnicodeDecodeError):
-        kept = None if raw is None else raw.decode()
+    with suppress(EditError):
+        kept = _text(raw)
         is_others = kept is None or not target.has(kept)
         if is_others and target.uninstalled(target.installed(kept), kept) == target.uninstalled(text, kept):
             # Nothing else was changed since: restore the backup.
             return FileChange(target.path, before, raw, "drop")
-    kept = None if raw is None else _text(target, raw)
-    after = _edited(target, lambda: target.uninstalled(text, kept))
+    after = target.uninstalled(text, _text(raw))
     return FileChange(target.path, before, None if after is None else after.encode(), "leave")
 
 
@@ -83,7 +79,7 @@ def state(client: AgentClient) -> State:
     others = {one.path for other in clients.CLIENTS.values() if other is not client for one in targets(other)}
     try:
         has = {target.path: _has(target) for target in targets(client)}
-    except CommandError:
+    except (CommandError, EditError):
         return "unreadable"
     has_own = any(is_there for path, is_there in has.items() if path not in others)
     return "installed" if all(has.values()) else "partly" if has_own else "not installed"
@@ -99,7 +95,7 @@ def prompt_command(client: AgentClient) -> str | None:
         return None
     line = re.compile(rf'"(?:[^"\\]|\\.)*\bmemctl\S* hook {client.name} {event}\b(?:[^"\\]|\\.)*"')
     for target in targets(client):
-        text = _text(target, config_file.read(target.path)) or ""
+        text = _text(config_file.read(target.path)) or ""
         if found := line.search(text):
             return str(json.loads(found[0]))
         if client.can_be_warm and re.search(rf'"tool"\s*:\s*"{TOOL}"', text):
@@ -135,9 +131,9 @@ def pointing_here(client: AgentClient) -> list[Path]:
     name = json.dumps(clients.command()[0], ensure_ascii=False)[1:-1]
     found = []
     for target in targets(client):
-        with suppress(CommandError):
-            text = _text(target, config_file.read(target.path)) or ""
-            if name in text and _edited(target, partial(target.has, text)):
+        with suppress(CommandError, EditError):
+            text = _text(config_file.read(target.path)) or ""
+            if name in text and target.has(text):
                 found.append(target.path)
     return found
 
@@ -150,7 +146,7 @@ def by_hand(client: AgentClient) -> list[tuple[Path, ByHandError]]:
             removal(target)
         except ByHandError as error:
             found.append((target.path, error))
-        except CommandError:  # it cannot be read
+        except (CommandError, EditError):  # it cannot be read
             continue
     return found
 
@@ -161,22 +157,12 @@ def _expect_changeable(change: FileChange) -> None:
 
 
 def _has(target: Target) -> bool:
-    text = _text(target, config_file.read(target.path))
-    return text is not None and _edited(target, lambda: target.has(text))
+    text = _text(config_file.read(target.path))
+    return text is not None and target.has(text)
 
 
-def _edited(target: Target, edit: Callable[[], Result]) -> Result:
-    try:
-        return edit()
-    except ByHandError:
-        raise
-    except EditError as error:
-        raise CommandError(f"{target.path} is not changed: {error}", exits.CONFIG) from error
-
-
-def _text(target: Target, raw: bytes | None) -> str | None:
+def _text(raw: bytes | None) -> str | None:
     try:
         return None if raw is None else raw.decode()
     except UnicodeDecodeError as error:
-        reason = f"{target.path} is not changed: it is not UTF-8 text ({error})"
-        raise CommandError(reason, exits.CONFIG) from error
+        raise EditError(f"it is not UTF-8 text ({error})") from error

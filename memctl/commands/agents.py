@@ -13,7 +13,7 @@ from typing import Any
 from memctl import config_file, exits, workspaces
 from memctl.agents import registration
 from memctl.agents.clients import CLIENTS, PLUGIN, AgentClient
-from memctl.agents.edits import ByHandError, Target
+from memctl.agents.edits import ByHandError, EditError, Target
 from memctl.agents.hooks import REASONS, TOOL
 from memctl.arguments import flag, workspace_option
 from memctl.commands import common
@@ -104,6 +104,8 @@ def _changed(args: Namespace, targets: Sequence[Target], plan: Callable[[Target]
             change = plan(target)
         except ByHandError as error:
             by_hand.append((target.path, error))
+        except EditError as error:
+            raise CommandError(f"{target.path} is not changed: {error}", exits.CONFIG) from error
         else:
             changes += [change] if change else []
     if changes and not _agreed(changes, args):
