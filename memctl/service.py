@@ -15,7 +15,6 @@ from typing import Any
 
 from memctl import systemd
 from memctl.launch import python_module, source_tree, stop_daemon
-from memctl.paths import state_dir
 from memctl.systemd import SERVICE, SOCKET, ServiceError, manager_runs, systemctl, unit_dir
 
 # Written on macOS by `memctl service install` of earlier versions.
@@ -49,7 +48,7 @@ def install(executable: str | None = None) -> list[Path]:
     texts = {SOCKET: _template(SOCKET), SERVICE: _with_command(_template(SERVICE), command)}
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
-    more = systemd.update(folder, state_dir())
+    more = systemd.update()
     systemctl("daemon-reload")
     systemctl("enable", SOCKET)
     systemctl("start", SOCKET)
@@ -67,7 +66,7 @@ def uninstall() -> bool:
     (folder / "sockets.target.wants" / SOCKET).unlink(missing_ok=True)
     for path in paths:
         path.unlink()
-    systemd.remove(folder)
+    systemd.remove()
     if paths and manager_runs():
         systemctl("daemon-reload")
         systemctl("reset-failed", SOCKET, SERVICE, check=False)
@@ -76,7 +75,7 @@ def uninstall() -> bool:
 
 def status() -> dict[str, Any]:
     """Return {"installed", "units", "enabled", "socket", "service"}, with states as systemd names them."""
-    places = [unit_dir() / SOCKET, unit_dir() / SERVICE, systemd.drop_in(unit_dir())]
+    places = [unit_dir() / SOCKET, unit_dir() / SERVICE, systemd.drop_in()]
     paths = [str(path) for path in places if path.exists()]
     has_manager = manager_runs()
 

@@ -6,14 +6,14 @@ The shipped unit allows no network. The drop-in, which `memctl service install` 
 address families and does not change the rest of the hardening.
 """
 
-import json
 import os
 import tomllib
 from contextlib import suppress
 from pathlib import Path
 
 from memctl.errors import Unreachable
-from memctl.paths import WORKSPACE_CONFIG, PathError, config_dir, kept_settings, socket_path
+from memctl.paths import WORKSPACE_CONFIG, PathError, config_dir, kept_settings, socket_path, state_dir
+from memctl.workspaces import registered
 
 SOCKET = "memd.socket"
 SERVICE = "memd.service"
@@ -100,9 +100,9 @@ RestrictAddressFamilies=AF_INET AF_INET6
 """
 
 
-def drop_in(unit_dir: Path) -> Path:
+def drop_in() -> Path:
     """Return the path of the drop-in, which may not exist."""
-    return unit_dir / f"{SERVICE}.d" / NAME
+    return unit_dir() / f"{SERVICE}.d" / NAME
 
 
 def text(roots: list[Path]) -> str:
@@ -111,20 +111,13 @@ def text(roots: list[Path]) -> str:
     return _TEXT.format(roots="\n".join(f"#   {str(root)!r}" for root in roots))
 
 
-def asking_servers(state_dir: Path) -> list[Path]:
+def using_network() -> list[Path]:
     """Return the registered workspaces whose provider is a model server, without asking the daemon.
 
-    Unreadable registries and configurations are skipped: memd reports them.
+    And the user's configuration if its team's store is asked over TCP. Unreadable registries and
+    configurations are skipped: memd reports them.
     """
-    return [
-        root
-        for root in _registered(state_dir)
-        if _setting(state_dir, root, "provider") in {"ollama", "openai"}
-    ]
-
-
-def using_network(state_dir: Path) -> list[Path]:
-    """Return the same, and the user's configuration if its team's store is asked over TCP."""
+    asking = [root for root in registered() if _setting(root, "provider") in {"ollama", "openai"}]
     path = config_dir() / "config.toml"
     try:
         team = tomllib.loads(path.read_text(encoding="utf-8-sig")).get("team")
@@ -132,30 +125,30 @@ def using_network(state_dir: Path) -> list[Path]:
         team = None
     uri = str(team.get("uri", "")) if isinstance(team, dict) else ""
     is_local = not uri or uri.startswith("milvus+lite:")
-    return asking_servers(state_dir) + ([] if is_local else [path])
+    return [*map(Path, asking), *([] if is_local else [path])]
 
 
-def using_model(state_dir: Path, model: str) -> list[Path]:
+def using_model(model: str) -> list[str]:
     """Return the registered workspaces whose configuration sets *model*."""
-    return [root for root in _registered(state_dir) if _setting(state_dir, root, "model") == model]
+    return [root for root in registered() if _setting(root, "model") == model]
 
 
-def update(unit_dir: Path, state_dir: Path) -> list[Path]:
+def update() -> list[Path]:
     """Write the drop-in if something needs it, otherwise remove it; return the files written."""
-    roots = using_network(state_dir)
+    roots = using_network()
     if not roots:
-        remove(unit_dir)
+        remove()
         return []
-    path = drop_in(unit_dir)
+    path = drop_in()
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text(roots), encoding="utf-8")
     return [path]
 
 
-def advice(unit_dir: Path, state_dir: Path) -> str | None:
+def advice() -> str | None:
     """Return what to do if the drop-in does not fit the configurations; None if it does."""
-    wanted = bool(using_network(state_dir))
-    if wanted == drop_in(unit_dir).exists():
+    wanted = bool(using_network())
+    if wanted == drop_in().exists():
         return None
     now = (
         "may not open network sockets, but a server is configured"
@@ -165,26 +158,18 @@ def advice(unit_dir: Path, state_dir: Path) -> str | None:
     return f"memd under systemd {now}. Fix it: memctl service install"
 
 
-def remove(unit_dir: Path) -> None:
+def remove() -> None:
     """Remove the drop-in, and its folder unless the user keeps drop-ins there."""
-    path = drop_in(unit_dir)
+    path = drop_in()
     path.unlink(missing_ok=True)
     with suppress(OSError):  # it does not exist, or is not empty
         path.parent.rmdir()
 
 
-def _registered(state_dir: Path) -> list[Path]:
+def _setting(root: str, key: str) -> str:
+    kept = kept_settings(state_dir(), Path(root))
     try:
-        entries = json.loads((state_dir / "workspaces.json").read_text(encoding="utf-8"))["workspaces"]
-        return [Path(entry["root"]) for entry in entries]
-    except (OSError, ValueError, KeyError, TypeError):
-        return []
-
-
-def _setting(state_dir: Path, root: Path, key: str) -> str:
-    kept = kept_settings(state_dir, root)
-    try:
-        path = kept if kept.exists() else root / WORKSPACE_CONFIG
+        path = kept if kept.exists() else Path(root, WORKSPACE_CONFIG)
         return str(tomllib.loads(path.read_text(encoding="utf-8-sig")).get(key, ""))
     except (OSError, ValueError):
         return ""

@@ -182,7 +182,7 @@ def _progress(index: dict[str, Any]) -> str:
 
 def advise() -> None:
     """Print what to do if the systemd drop-in no longer fits the providers of the workspaces."""
-    from memctl import paths, systemd
+    from memctl import systemd
 
     if systemd.managed():
-        common.note(systemd.advice(systemd.unit_dir(), paths.state_dir()))
+        common.note(systemd.advice())

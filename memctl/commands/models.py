@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from memctl import exits, launch, model_store, paths, systemd, workspaces
+from memctl import exits, launch, model_store, systemd, workspaces
 from memctl.arguments import flag, workspace_option
 from memctl.commands import common
 from memctl.exits import CommandError
@@ -247,7 +247,7 @@ def _remove(args: Namespace) -> int:
     if args.name == model_store.SHIPPED:
         raise CommandError(f"{args.name} comes with memd: it cannot be removed")
     model = model_store.setting_of(args.name)
-    for root in systemd.using_model(paths.state_dir(), model):
+    for root in systemd.using_model(model):
         raise CommandError(
             f"{args.name} is the model of {root}. First: "
             f"memctl workspaces configure -w {root} model={model_store.SHIPPED}"

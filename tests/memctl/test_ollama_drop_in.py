@@ -123,25 +123,25 @@ def register(state, *configs):
 def test_without_a_workspace_that_asks_ollama_there_is_no_drop_in(places, configs):
     folder, state = places
     register(state, 'provider = "ollama"')
-    assert systemd.update(folder, state)
+    assert systemd.update()
     register(state, *configs)
-    assert systemd.update(folder, state) == []
+    assert systemd.update() == []
     assert list(folder.iterdir()) == []
 
 
 def test_a_registry_that_cannot_be_read_opens_nothing(places):
     """A daemon that is asked says what is wrong with it."""
-    folder, state = places
+    _, state = places
     for text in ("", "[]", '{"workspaces": [{}]}', '{"workspaces": 3}'):
         (state / "workspaces.json").write_text(text)
-        assert systemd.update(folder, state) == []
+        assert systemd.update() == []
 
 
 def test_the_drop_in_says_for_whom_it_is_and_adds_no_more_than_it_must(places):
     folder, state = places
     roots = register(state, 'provider = "onnx"', '\ufeffprovider = "ollama"\nmodel = "nomic-embed-text"')
-    assert systemd.update(folder, state) == [folder / "memd.service.d/ollama.conf"]
-    text = systemd.drop_in(folder).read_text()
+    assert systemd.update() == [folder / "memd.service.d/ollama.conf"]
+    text = systemd.drop_in().read_text()
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     assert lines == ["[Service]", "RestrictAddressFamilies=AF_INET AF_INET6"]
     assert str(roots[1]) in text
@@ -157,10 +157,10 @@ def test_a_folders_name_does_not_get_out_of_its_comment(places):
 def test_drop_ins_of_the_user_stay(places):
     folder, state = places
     register(state, 'provider = "ollama"')
-    systemd.update(folder, state)
+    systemd.update()
     own = folder / "memd.service.d/override.conf"
     own.write_text("[Service]\nNice=5\n")
-    systemd.remove(folder)
+    systemd.remove()
     assert list(own.parent.iterdir()) == [own]
 
 
@@ -175,28 +175,28 @@ def test_systemd_finds_no_fault_in_the_unit_with_its_drop_in(places, tmp_path):
     (folder / systemd.SOCKET).write_text(service._template(systemd.SOCKET))
     text = service._with_command(service._template(systemd.SERVICE), [str(program)])
     (folder / systemd.SERVICE).write_text(text)
-    systemd.update(folder, state)
+    systemd.update()
     command = ["systemd-analyze", "--user", "verify", str(folder / systemd.SERVICE)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    with systemd.drop_in(folder).open("a") as drop_in:
+    with systemd.drop_in().open("a") as drop_in:
         drop_in.write("RestrictAddressFamilies=AF_NONSENSE\n")
     assert "AF_NONSENSE" in subprocess.run(command, capture_output=True, text=True, check=False).stderr
 
 
 def test_a_server_of_the_openai_api_needs_the_drop_in_too(places):
     """It is asked over TCP as Ollama is."""
-    folder, state = places
+    _, state = places
     roots = register(state, 'provider = "openai"', 'provider = "onnx"')
-    assert systemd.update(folder, state) == [systemd.drop_in(folder)]
-    assert systemd.asking_servers(state) == roots[:1]
+    assert systemd.update() == [systemd.drop_in()]
+    assert systemd.using_network() == roots[:1]
 
 
 def test_the_service_status_names_the_drop_in(places):
-    folder, state = places
+    _, state = places
     register(state, 'provider = "ollama"')
-    systemd.update(folder, state)
-    assert service.status()["units"] == [str(systemd.drop_in(folder))]
+    systemd.update()
+    assert service.status()["units"] == [str(systemd.drop_in())]
 
 
 def configured(folder, root, provider, monkeypatch):
@@ -223,7 +223,7 @@ def test_who_changes_a_provider_under_systemd_hears_what_to_do(peer, places, roo
         ("none", False, ""),
     ):
         register(state, 'provider = "ollama"' if drop_in else "")
-        systemd.update(folder, state)
+        systemd.update()
         register(state, f'provider = "{provider}"')
         assert configured(folder, root, provider, monkeypatch) == 0
         err = capsys.readouterr().err

@@ -326,14 +326,15 @@ def test_systemd_opens_the_network_for_a_store_that_is_on_it(tmp_path, monkeypat
     config = tmp_path / "config" / "memd" / "config.toml"
     config.parent.mkdir(parents=True)
     config.write_text(f'[team]\nuri = "{uri}"\n' if uri else "team = 3\n")
-    units = folder_of(tmp_path / "units")
-    assert bool(systemd.advice(units, tmp_path)) == is_wanted
-    assert bool(systemd.update(units, tmp_path)) == is_wanted
+    units = folder_of(tmp_path / "config/systemd/user")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    assert bool(systemd.advice()) == is_wanted
+    assert bool(systemd.update()) == is_wanted
     if is_wanted:
-        text = systemd.drop_in(units).read_text()
+        text = systemd.drop_in().read_text()
         assert str(config) in text
         assert "\nRestrictAddressFamilies=AF_INET AF_INET6\n" in text
-    assert systemd.advice(units, tmp_path) is None
+    assert systemd.advice() is None
     config.write_text("")
-    assert systemd.update(units, tmp_path) == []
+    assert systemd.update() == []
     assert list(units.iterdir()) == []
