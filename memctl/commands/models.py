@@ -70,45 +70,45 @@ def _add(args: Namespace) -> int:
     from huggingface_hub import hf_hub_url
 
     folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with _one_line_errors(args.repo):
-        with _unreadable_answers(args.repo):
-            listed = _listed(hub, args.repo)
-            files = {each.rfilename: each for each in listed.siblings or []}
-            names = model_store.wanted(set(files), args.repo)
-            size_bytes = sum(_size(files[name]) for name in names)
-            licence = str((listed.card_data or {}).get("license") or "not stated")
-        what = f"download {args.repo}: {size_bytes / 1e6:.1f} MB, licence {one_line(licence)}"
-        if not args.yes and not common.agreed(what, f"This will {what}. Go on?"):
-            return exits.NONE
-        with model_store.staging() as made:
-            staged = made / folder.name
-            urls = {
-                name: hf_hub_url(args.repo, name, revision=listed.sha, endpoint=hub.endpoint)
-                for name in names
-            }
-            _download(urls, staged, {name: _size(files[name]) for name in names})
-            sums = {}
-            for name in names:
-                hub_s = files[name]
-                sha256 = hub_s.lfs.sha256 if hub_s.lfs else None
-                sums[name] = model_store.check_file(staged / name, hub_s.size, sha256, hub_s.blob_id)
-            given = {  # as memd reads them from the model's record
-                "query_prefix": args.query_prefix, "document_prefix": args.document_prefix,
-                "scripts": [name.strip() for name in args.scripts.split(",")] if args.scripts else None,
-            }  # fmt: skip
-            record = {
-                "repo": args.repo, "revision": listed.sha, "license": licence, "size_bytes": size_bytes,
-                "files": sums, **{key: value for key, value in given.items() if value is not None},
-            }  # fmt: skip
-            _write_record(staged, record)
-            _write_record(staged, record | _measured(staged))
-            staged.rename(folder)
+    with _hub_errors(args.repo):
+        listed = _listed(hub, args.repo)
+        files = {each.rfilename: each for each in listed.siblings or []}
+        names = model_store.wanted(set(files), args.repo)
+        sizes_bytes = {name: _size(files[name]) for name in names}
+        licence = str((listed.card_data or {}).get("license") or "not stated")
+    size_bytes = sum(sizes_bytes.values())
+    what = f"download {args.repo}: {size_bytes / 1e6:.1f} MB, licence {one_line(licence)}"
+    if not args.yes and not common.agreed(what, f"This will {what}. Go on?"):
+        return exits.NONE
+    with _hub_errors(args.repo), model_store.staging() as made:
+        staged = made / folder.name
+        urls = {
+            name: hf_hub_url(args.repo, name, revision=listed.sha, endpoint=hub.endpoint) for name in names
+        }
+        _download(urls, staged, sizes_bytes)
+        sums = {}
+        for name in names:
+            hub_s = files[name]
+            sha256 = hub_s.lfs.sha256 if hub_s.lfs else None
+            sums[name] = model_store.check_file(staged / name, hub_s.size, sha256, hub_s.blob_id)
+        given = {  # as memd reads them from the model's record
+            "query_prefix": args.query_prefix, "document_prefix": args.document_prefix,
+            "scripts": [name.strip() for name in args.scripts.split(",")] if args.scripts else None,
+        }  # fmt: skip
+        record = {
+            "repo": args.repo, "revision": listed.sha, "license": licence, "size_bytes": size_bytes,
+            "files": sums, **{key: value for key, value in given.items() if value is not None},
+        }  # fmt: skip
+        _write_record(staged, record)
+        _write_record(staged, record | _measured(staged))
+        staged.rename(folder)
     print(f"added: {folder}\nuse it: memctl models use {folder.name} -w FOLDER")
     return exits.OK
 
 
 @contextmanager
-def _one_line_errors(repo: str) -> Iterator[None]:
+def _hub_errors(repo: str) -> Iterator[None]:
+    """Convert errors of the hub's library, also those about malformed answers, to `CommandError`."""
     from httpx2 import HTTPError  # base class of the errors of the hub's library
     from huggingface_hub.errors import HFValidationError
 
@@ -116,17 +116,6 @@ def _one_line_errors(repo: str) -> Iterator[None]:
         yield
     except (HTTPError, HFValidationError, OSError) as error:
         raise CommandError(f"{repo} could not be downloaded: {one_line(str(error))}") from error
-
-
-@contextmanager
-def _unreadable_answers(repo: str) -> Iterator[None]:
-    """Convert errors of the hub's library about malformed answers to `CommandError`."""
-    from huggingface_hub.errors import HFValidationError
-
-    try:
-        yield
-    except (HFValidationError, OSError):
-        raise
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise CommandError(
             f"{repo} could not be downloaded: the answer is not from a model hub "
