@@ -92,7 +92,7 @@ async def measured(root: Path, roots: int, *, rounds: int, idle_s: float) -> dic
 @asynccontextmanager
 async def watched(watcher: Watchers, root: Path) -> AsyncIterator[AsyncGenerator[Dirty, None]]:
     """Watch a folder."""
-    hints = watcher.watch(root, stop=asyncio.Event(), enters=lambda folder: "node_modules" not in folder)
+    hints = watcher.watch(root, enters=lambda folder: "node_modules" not in folder)
     async with aclosing(hints):
         yield hints
 

@@ -17,9 +17,9 @@ import re
 import stat
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -97,16 +97,15 @@ class Watchers:
         return len(self._roots)
 
     async def watch(
-        self, root: Path, *, stop: asyncio.Event, enters: Callable[[str], bool] = lambda _: True
+        self, root: Path, *, enters: Callable[[str], bool] = lambda _: True
     ) -> AsyncGenerator[Dirty, None]:
-        """Yield the paths that may have changed below *root*, until *stop* is set.
+        """Yield the paths that may have changed below *root*, until the generator is closed or cancelled.
 
         The first Dirty requests a rescan and comes when the watch is armed. Another rescan follows whenever
         the watch is armed again or may have lost events.
 
         Args:
             root: of the workspace.
-            stop: ends the watch.
             enters: returns whether a folder is searched, given its path relative to the root with a
                 trailing "/". Called in another thread; must not raise. By default all folders are.
         """
@@ -122,20 +121,13 @@ class Watchers:
         thread = threading.Thread(target=watched.live, name="memd-watch", daemon=True)
         thread.start()
         self._roots.append(watched)
-        stopped = asyncio.create_task(stop.wait())
-        has_news = asyncio.create_task(news.wait())
         try:
-            while not stop.is_set():
-                await asyncio.wait({has_news, stopped}, return_when=asyncio.FIRST_COMPLETED)
-                has_news.cancel()
+            while True:
+                await news.wait()
                 news.clear()
-                has_news = asyncio.create_task(news.wait())
-                dirty = watched.take()
-                if dirty is not None:
+                if (dirty := watched.take()) is not None:
                     yield dirty
         finally:
-            has_news.cancel()
-            stopped.cancel()
             watched.ended.set()
             self._roots.remove(watched)
             for number, other in enumerate(self._roots):  # one that is scanned may now be watched
@@ -149,132 +141,210 @@ class Watchers:
             thread.join(max(0.0, stop - time.monotonic()))
 
 
-class _Session:
-    """One run of watchfiles, from arming to its end."""
-
-    def __init__(self, root: "_Root") -> None:
-        self.armed_in_s: float | None = None  # how long arming took
-        self._root = root
-        self._began = self._stepped = self._looked = time.monotonic()
-        self._probe_at = self._began + PROBE_S
-        self._lost = False  # whether the thread was blocked since the last batch
-        self._changed = False  # whether anything changed since the last probe
-        self._doubted = False  # whether a folder may have lost its watch
-        self._blind = False  # whether folders may be unwatched because no watch is left
-
-    @property
-    def lasted_s(self) -> float:
-        """Seconds since it began."""
-        return time.monotonic() - self._began
-
-    def batches(self) -> Generator[set[tuple[int, str]], None, None]:
-        """Yield changes, and an empty batch after a while without changes. May raise anything."""
-        from watchfiles import watch  # noqa: PLC0415 - the daemon's start does not wait for its import
-
-        if self._root.number >= most_instances() * OWN_SHARE:
-            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
-        self._began = self._stepped = time.monotonic()
-        # watchfiles then skips paths that it cannot watch, without reporting them.
-        found = watch(
-            *self._root.arm(), watch_filter=None, stop_event=self, step=self._root.step_ms,
-            debounce=DEBOUNCE_MS, rust_timeout=round(LOOK_S * 1000), yield_on_timeout=True,
-            raise_interrupt=False, debug=False, force_polling=False, ignore_permission_denied=True,
-        )  # fmt: skip
-        with closing(found):
-            for batch in found:
-                yield batch  # type: ignore[misc]
-                self._stepped = time.monotonic()  # the caller's work on the batch is not lost time
-
-    def is_set(self) -> bool:
-        """Return whether to stop; watchfiles calls this at each step, first when all paths are watched."""
-        now = time.monotonic()
-        if self.armed_in_s is None:
-            self.armed_in_s = now - self._began - self._root.step_ms / 1000
-            self._blind = self._is_used_up()
-            self._report(Dirty(rescan=True))
-        elif now - self._stepped > LOST_S:
-            self._lost = True
-        self._stepped = now  # not the time here: the process may stand still in this function, too
-        return self._root.ended.is_set()
-
-    def take(self, batch: set[tuple[int, str]]) -> None:
-        """Pass the changes of a batch on."""
-        root = self._root
-        burst = self._lost or len(batch) >= BURST_PATHS
-        self._doubted |= burst  # new folders may exist whose events were lost
-        self._lost = False
-        self._changed |= bool(batch)
-        found = set()
-        real = cache(os.path.realpath)  # watchfiles follows links, and reports paths through them
-        for change, path in batch:
-            folder, _, name = path.rpartition("/")
-            place = f"{real(folder or '/').rstrip('/')}/{name}"
-            if root.owns(place):
-                found.add(place)
-                root.left |= change == DELETED and place == root.real
-                self._doubted |= place in root.fragile
-        root.found(found, burst=burst)
-
-    def is_outdated(self) -> bool:
-        """Return whether the watch must be armed again. Checks at most every `LOOK_S`."""
-        now = time.monotonic()
-        if now < self._looked + LOOK_S and not self._root.left:
-            return False
-        self._looked = now
-        if self._root.is_another():
-            return True
-        if now >= self._probe_at:
-            self._probe_at = now + PROBE_S
-            self._changed = True
-            if self._root.was_remounted():
-                return True
-        if self._changed and not self._blind and self._is_used_up():
-            self._blind = True
-            self._report(Dirty(rescan=True))
-        self._changed = False
-        age_s = now - self._began
-        if age_s < (self.armed_in_s or 0.0) / REARM_SHARE:
-            return False
-        return self._doubted or (self._blind and age_s >= BLIND_RETRY_S and not self._is_used_up())
-
-    def _is_used_up(self) -> bool:
-        return self._root.identity is not None and is_used_up(self._root.root)
-
-    def _report(self, dirty: Dirty) -> None:
-        self._root.blind = self._blind
-        self._root.report(dirty)
-
-
 class _Root:
     """One root: the watched folder, and the changes in it that are not delivered yet."""
 
     def __init__(
         self, root: Path, enters: Callable[[str], bool], tell: Callable[[], None], number: int, step_ms: int
     ) -> None:
-        self.root = root
         self.number = number  # how many others are watched before it
-        self.step_ms = step_ms
         self.ended = threading.Event()  # whether its thread is to end
-        self.real = str(root)
-        self.identity: Identity | None = None  # of the watched folder; None if it does not exist
-        self.left = False  # whether the folder is gone, even if a new one has the same inode
-        self.blind = False  # whether folders may be unwatched because no watch is left
-        # Links to folders, and unreadable folders: when one of them changes, a folder may lose its watch.
-        self.fragile: set[str] = set()
+        self._root = root
+        self._step_ms = step_ms
         self._enters = enters
         self._tell = tell  # called after each add, from the adding thread
-        self._mounts: list[filesystem.Mount] = []
-        self._remote = ""
         self._lock = threading.Lock()  # protects the next field
         self._dirty: Dirty | None = None
+        # The watched folder, since it was armed
+        self._real = str(root)
+        self._identity: Identity | None = None  # None if it does not exist
+        self._left = False  # whether the folder is gone, even if a new one has the same inode
+        # Links to folders, and unreadable folders: when one of them changes, a folder may lose its watch.
+        self._fragile: set[str] = set()
+        self._mounts: list[filesystem.Mount] = []
+        self._remote = ""
+        self._forget()
+
+    def _forget(self) -> None:
+        """Begin anew, as before the watch was armed."""
+        self._began = self._stepped = self._looked = time.monotonic()
+        self._armed_in_s: float | None = None  # how long arming took
+        self._probe_at = self._began + PROBE_S
+        self._lost = False  # whether the thread was blocked since the last batch
+        self._changed = False  # whether anything changed since the last probe
+        self._doubted = False  # whether a folder may have lost its watch
+        self._blind = False  # whether folders may be unwatched because no watch is left
 
     def take(self) -> Dirty | None:
-        """Return and clear the waiting changes, None if there are none. Thread-safe, as is `add`."""
+        """Return and clear the waiting changes, None if there are none. Thread-safe."""
         with self._lock:
             dirty, self._dirty = self._dirty, None
         return dirty
 
-    def add(self, dirty: Dirty) -> None:
+    # For the thread of the watch
+
+    def live(self) -> None:
+        """Watch until `ended` is set; an error ends no more than one watch."""
+        failures = 0
+        while not self.ended.is_set():
+            self._forget()
+            try:
+                self._watch()
+                failures, retry_s = 0, 0.0
+            except BaseException as error:  # noqa: BLE001 - even a panic in Rust ends only this watch
+                failures = 1 if time.monotonic() - self._began > STABLE_S else failures + 1
+                retry_s = RETRY_S[min(failures, len(RETRY_S)) - 1]
+                self._add(Dirty(rescan=True, trouble=_explained(self._root, error), polling=True))
+            # The kernel removes the old watches in less time than it took to add them.
+            self.ended.wait(max(BETWEEN_S, self._armed_in_s or 0.0, retry_s))
+
+    def _watch(self) -> None:
+        """Report changes until the watch must be armed again. May raise anything."""
+        from watchfiles import watch  # noqa: PLC0415 - the daemon's start does not wait for its import
+
+        if self.number >= most_instances() * OWN_SHARE:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        self._began = self._stepped = time.monotonic()
+        # watchfiles then skips paths that it cannot watch, without reporting them.
+        found = watch(
+            *self._arm(), watch_filter=None, stop_event=self, step=self._step_ms,
+            debounce=DEBOUNCE_MS, rust_timeout=round(LOOK_S * 1000), yield_on_timeout=True,
+            raise_interrupt=False, debug=False, force_polling=False, ignore_permission_denied=True,
+        )  # fmt: skip
+        with closing(found):
+            for batch in found:  # empty after a while without changes
+                self._pass_on(batch)
+                if self._is_outdated():
+                    break
+                self._stepped = time.monotonic()  # the work on the batch is not lost time
+
+    def is_set(self) -> bool:
+        """Return whether to stop; watchfiles calls this at each step, first when all paths are watched."""
+        now = time.monotonic()
+        if self._armed_in_s is None:
+            self._armed_in_s = now - self._began - self._step_ms / 1000
+            self._blind = self._is_used_up()
+            self._report(rescan=True)
+        elif now - self._stepped > LOST_S:
+            self._lost = True
+        self._stepped = now  # not the time here: the process may stand still in this function, too
+        return self.ended.is_set()
+
+    def _arm(self) -> list[str]:
+        """Return the paths to watch: none, the root, or all folders that are searched.
+
+        watchfiles skips the rest of a tree after a folder that it cannot read, so all are listed then.
+        """
+        self._identity = _identity(self._root)
+        self._real = os.path.realpath(self._root)
+        self._left = False
+        self._mounts = filesystem.at_or_below(self._root)
+        self._remote = filesystem.polled(self._root)
+        if self._identity is None:
+            return []
+        folders, links, closed = [self._real], set(), set()
+        for folder in folders:  # grows while it is iterated
+            with suppress(OSError), os.scandir(folder) as listing:
+                for entry in listing:
+                    if not entry.is_dir():
+                        continue
+                    if entry.is_symlink():
+                        links.add(entry.path)
+                    elif not os.access(entry.path, os.R_OK | os.X_OK):
+                        closed.add(entry.path)
+                    elif is_utf8(entry.path) and self._enters(self._relative(entry.path)):
+                        folders.append(entry.path)
+        self._fragile = links | closed
+        return [str(self._root), *(folders[1:] if closed else ())]
+
+    def _pass_on(self, batch: Collection[tuple[int, str]]) -> None:
+        """Report those paths of a batch that are in folders that are searched."""
+        real = cache(os.path.realpath)  # watchfiles follows links, and reports paths through them
+        found = set()
+        for change, path in batch:
+            folder, _, name = path.rpartition("/")
+            place = f"{real(folder or '/').rstrip('/')}/{name}"
+            if self._owns(place):
+                found.add(place)
+                self._left |= change == DELETED and place == self._real
+                self._doubted |= place in self._fragile
+        burst = self._lost or len(batch) >= BURST_PATHS
+        self._doubted |= burst  # new folders may exist whose events were lost
+        self._lost = False
+        self._changed |= bool(batch)
+        if self._identity is None or self._left:
+            return  # a rescan follows
+
+        @cache
+        def is_searched(folder: str) -> bool:  # and all folders above it
+            if folder == self._real:
+                return True
+            above = folder.rpartition("/")[0]
+            return self._owns(folder) and is_searched(above) and self._enters(self._relative(folder))
+
+        kept = {path for path in found if path != self._real and is_searched(path.rpartition("/")[0])}
+        # With the root as the caller named it, possibly by a link.
+        named = frozenset(f"{self._root}{path[len(self._real) :]}" for path in kept)
+        is_root = self._real in found
+        if named or burst or is_root:
+            self._report(named, rescan=burst or is_root, overflow=burst)
+
+    def _is_outdated(self) -> bool:
+        """Return whether the watch must be armed again. Checks at most every `LOOK_S`."""
+        now = time.monotonic()
+        if now < self._looked + LOOK_S and not self._left:
+            return False
+        self._looked = now
+        identity = _identity(self._root)
+        if identity is None and self._identity is not None:
+            self._identity = None
+            self._report(rescan=True)
+        if identity is not None and (self._left or identity != self._identity):
+            return True
+        if now >= self._probe_at:
+            self._probe_at = now + PROBE_S
+            self._changed = True
+            if filesystem.at_or_below(self._root) != self._mounts:
+                return True
+        if self._changed and not self._blind and self._is_used_up():
+            self._blind = True
+            self._report(rescan=True)
+        self._changed = False
+        age_s = now - self._began
+        if age_s < (self._armed_in_s or 0.0) / REARM_SHARE:
+            return False
+        return self._doubted or (self._blind and age_s >= BLIND_RETRY_S and not self._is_used_up())
+
+    def _is_used_up(self) -> bool:
+        return self._identity is not None and is_used_up(self._root)
+
+    def _owns(self, path: str) -> bool:
+        """Return whether a path in a resolved folder is the root or below it."""
+        return path == self._real or path.startswith(f"{self._real.rstrip('/')}/")
+
+    def _relative(self, folder: str) -> str:
+        return f"{folder[len(self._real.rstrip('/')) + 1 :]}/"
+
+    def _report(self, paths: frozenset[str] = frozenset(), *, rescan: bool, overflow: bool = False) -> None:
+        """Report changes together with the current trouble of this root."""
+        trouble, polling = "", True
+        if not is_utf8(str(self._root)):
+            trouble = (
+                f"{str(self._root)!r} cannot be watched, its name is not UTF-8: saved files are found "
+                "only by scans"
+            )
+        elif self._identity is None:
+            trouble, polling = f"{self._root} is missing", False
+        elif self._blind:
+            trouble = LIMIT_TROUBLE.format(self._root)
+        elif self._remote:
+            trouble = (
+                f"{self._root} is on {self._remote} or contains it: changes by other machines are "
+                "found only by scans"
+            )
+        self._add(Dirty(paths, rescan, overflow, trouble, polling=bool(trouble) and polling))
+
+    def _add(self, dirty: Dirty) -> None:
         """Add changes; their trouble and polling replace the previous values."""
         with self._lock:
             old = self._dirty or Dirty()
@@ -288,115 +358,6 @@ class _Root:
                 polling=dirty.polling,
             )
         self._tell()
-
-    # For the thread of the watch
-
-    def live(self) -> None:
-        """Watch until `ended` is set; an error ends no more than one session."""
-        failures = 0
-        while not self.ended.is_set():
-            session = _Session(self)
-            try:
-                with closing(session.batches()) as batches:
-                    for batch in batches:
-                        session.take(batch)
-                        if session.is_outdated():
-                            break
-                failures, retry_s = 0, 0.0
-            except BaseException as error:  # noqa: BLE001 - even a panic in Rust ends only this watch
-                failures = 1 if session.lasted_s > STABLE_S else failures + 1
-                retry_s = RETRY_S[min(failures, len(RETRY_S)) - 1]
-                self.add(Dirty(rescan=True, trouble=_explained(self.root, error), polling=True))
-            # The kernel removes the old watches in less time than it took to add them.
-            self.ended.wait(max(BETWEEN_S, session.armed_in_s or 0.0, retry_s))
-
-    def arm(self) -> list[str]:
-        """Return the paths to watch: none, the root, or all folders that are searched.
-
-        watchfiles skips the rest of a tree after a folder that it cannot read, so all are listed then.
-        """
-        self.identity = _identity(self.root)
-        self.real = os.path.realpath(self.root)
-        self.left = False
-        self._mounts = filesystem.at_or_below(self.root)
-        self._remote = filesystem.polled(self.root)
-        if self.identity is None:
-            return []
-        folders, links, closed = self._looked_through()
-        self.fragile = links | closed
-        return [str(self.root), *(folders if closed else ())]
-
-    def is_another(self) -> bool:
-        """Return whether another folder must be watched now; report a root that is gone."""
-        now = _identity(self.root)
-        if now is None and self.identity is not None:
-            self.identity = None
-            self.report(Dirty(rescan=True))
-        return now is not None and (self.left or now != self.identity)
-
-    def was_remounted(self) -> bool:
-        """Return whether the mounts at or below the root differ from those when it was armed."""
-        return filesystem.at_or_below(self.root) != self._mounts
-
-    def owns(self, path: str) -> bool:
-        """Return whether a path in a resolved folder is the root or below it."""
-        return path == self.real or path.startswith(f"{self.real.rstrip('/')}/")
-
-    def found(self, paths: set[str], *, burst: bool) -> None:
-        """Report those paths of a batch that are in folders that are searched."""
-        if self.identity is None or self.left:
-            return  # a rescan follows
-
-        @cache
-        def is_searched(folder: str) -> bool:  # and all folders above it
-            if folder == self.real:
-                return True
-            above = folder.rpartition("/")[0]
-            return self.owns(folder) and is_searched(above) and self._enters(self._relative(folder))
-
-        kept = {path for path in paths if path != self.real and is_searched(path.rpartition("/")[0])}
-        # With the root as the caller named it, possibly by a link.
-        named = frozenset(f"{self.root}{path[len(self.real) :]}" for path in kept)
-        if named or burst or self.real in paths:
-            self.report(Dirty(paths=named, rescan=burst or self.real in paths, overflow=burst))
-
-    def report(self, dirty: Dirty) -> None:
-        """Add *dirty* together with the current trouble of this root."""
-        trouble, polling = "", True
-        if not is_utf8(str(self.root)):
-            trouble = (
-                f"{str(self.root)!r} cannot be watched, its name is not UTF-8: saved files are found "
-                "only by scans"
-            )
-        elif self.identity is None:
-            trouble, polling = f"{self.root} is missing", False
-        elif self.blind:
-            trouble = LIMIT_TROUBLE.format(self.root)
-        elif self._remote:
-            trouble = (
-                f"{self.root} is on {self._remote} or contains it: changes by other machines are "
-                "found only by scans"
-            )
-        self.add(replace(dirty, trouble=trouble, polling=bool(trouble) and polling))
-
-    def _relative(self, folder: str) -> str:
-        return f"{folder[len(self.real.rstrip('/')) + 1 :]}/"
-
-    def _looked_through(self) -> tuple[list[str], set[str], set[str]]:
-        """Return the searched folders, the links to folders in them, and the unreadable folders."""
-        folders, links, closed = [self.real], set(), set()
-        for folder in folders:  # grows while it is iterated
-            with suppress(OSError), os.scandir(folder) as listing:
-                for entry in listing:
-                    if not entry.is_dir():
-                        continue
-                    if entry.is_symlink():
-                        links.add(entry.path)
-                    elif not os.access(entry.path, os.R_OK | os.X_OK):
-                        closed.add(entry.path)
-                    elif is_utf8(entry.path) and self._enters(self._relative(entry.path)):
-                        folders.append(entry.path)
-        return folders[1:], links, closed
 
 
 def _identity(root: Path) -> Identity | None:

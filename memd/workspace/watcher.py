@@ -146,7 +146,7 @@ class WorkspaceWatcher:
 
     async def run(self) -> None:
         """Watch for ever."""
-        stream = self._watcher.watch(self._root, stop=asyncio.Event(), enters=self._enters)
+        stream = self._watcher.watch(self._root, enters=self._enters)
         try:
             async with contextlib.aclosing(stream):
                 async for dirty in stream:

@@ -34,11 +34,10 @@ class Watched:
         self._heard = heard
         self._options = options
         self._numbers = itertools.count()
-        self._stop = asyncio.Event()
         self.task = asyncio.create_task(self._collect())
 
     async def _collect(self):
-        stream = self.watcher.watch(self.root, stop=self._stop, **self._options)
+        stream = self.watcher.watch(self.root, **self._options)
         try:
             async with contextlib.aclosing(stream):
                 async for dirty in stream:
@@ -77,8 +76,9 @@ class Watched:
         self.seen.clear()
 
     async def end(self):
-        self._stop.set()
-        await asyncio.wait_for(self.task, PATIENCE_S)
+        self.task.cancel()
+        await asyncio.wait([self.task], timeout=PATIENCE_S)
+        assert self.task.cancelled()
 
 
 @asynccontextmanager
@@ -186,7 +186,7 @@ async def _report(root, blind_retry_s):
     watch.RETRY_S = (0.5,)
     threading.Thread(target=obey, daemon=True).start()
     root = Path(root)
-    async for dirty in Watchers().watch(root, stop=asyncio.Event()):
+    async for dirty in Watchers().watch(root):
         print(json.dumps(asdict(dirty), default=list), flush=True)
 
 
