@@ -40,58 +40,40 @@ class Mount:
     kind: str  # its file system, "ext4", "fuse.sshfs"
 
 
-def filesystem_of(path: Path) -> str:
-    """Return the type of the file system that *path* is on, "" if it is unknown."""
-    return kind_at(os.path.realpath(path), table())
-
-
-def polled(root: Path) -> str:
-    """Return the type of a file system at or below *root* that sends no reliable events, "" if none."""
-    return polled_at(os.path.realpath(root), table())
-
-
-def unsafe_for_database(path: Path) -> str:
-    """Return the type of the file system of *path* if a database could be corrupted there, "" if not."""
-    return unsafe_kind(filesystem_of(path))
-
-
 def at_or_below(root: Path) -> list[Mount]:
     """Return the mount that *root* is on and all mounts below it; equal lists mean that nothing changed."""
     mounts = table()
     real = os.path.realpath(root)
-    return _covering(real, mounts)[-1:] + _below(real, mounts)
+    prefix = f"{real.rstrip('/')}/"
+    below = [mount for mount in mounts if mount.point.startswith(prefix) and mount.point != real]
+    return _nearest(real, mounts) + below
 
 
-def kind_at(real: str, mounts: Sequence[Mount]) -> str:
-    """Return the type of the file system of a real path, "" if unknown. Pure."""
-    covering = _covering(real, mounts)
-    return covering[-1].kind if covering else ""
-
-
-def polled_at(real: str, mounts: Sequence[Mount]) -> str:
-    """Return the first file system at or below a real path that sends no events. Pure."""
-    for kind in (kind_at(real, mounts), *(mount.kind for mount in _below(real, mounts))):
-        if kind in _REMOTE or kind == "fuse" or kind.startswith("fuse."):
-            return kind
+def polled(mounts: Sequence[Mount]) -> str:
+    """Return the type of the first of some file systems that sends no reliable events, "" if none."""
+    for mount in mounts:
+        if mount.kind in _REMOTE or mount.kind == "fuse" or mount.kind.startswith("fuse."):
+            return mount.kind
     return ""
 
 
-def unsafe_kind(kind: str) -> str:
-    """Return *kind* if a database could be corrupted on it, because locks stay on one machine; "" if not."""
-    remote = kind in _REMOTE - _SAFE_FOR_DATABASE or kind.removeprefix("fuse.") in _REMOTE_FUSE
-    return kind if remote else ""
+def unsafe_for_database(path: Path) -> str:
+    """Return the type of the file system of *path* if a database could be corrupted there, "" if not.
+
+    On another machine's disk it could: locks stay on one machine.
+    """
+    for mount in _nearest(os.path.realpath(path), table()):
+        if mount.kind in _REMOTE - _SAFE_FOR_DATABASE or mount.kind.removeprefix("fuse.") in _REMOTE_FUSE:
+            return mount.kind
+    return ""
 
 
 def table() -> list[Mount]:
-    """Return the current mounts, in the order of mounting; [] if the system has no such table."""
+    """Return the current mounts as proc(5) describes mountinfo, in the order of mounting; [] without it."""
     try:
-        return parse(_TABLE.read_bytes())
+        text = _TABLE.read_bytes()
     except OSError:
         return []
-
-
-def parse(text: bytes) -> list[Mount]:
-    """Parse the content of mountinfo, as proc(5) describes it. Pure."""
     mounts = []
     for line in text.splitlines():
         head, _, tail = line.partition(b" - ")  # between them are any number of optional fields
@@ -102,12 +84,7 @@ def parse(text: bytes) -> list[Mount]:
     return mounts
 
 
-def _covering(real: str, mounts: Sequence[Mount]) -> list[Mount]:
-    """Return the mounts that contain *real*, the nearest last; of two at the same place, the later one."""
+def _nearest(real: str, mounts: Sequence[Mount]) -> list[Mount]:
+    """Return the nearest mount that contains *real*, if any is known; of two at one place, the later one."""
     covering = [mount for mount in mounts if f"{real}/".startswith(f"{mount.point.rstrip('/')}/")]
-    return sorted(covering, key=lambda mount: len(mount.point))
-
-
-def _below(real: str, mounts: Sequence[Mount]) -> list[Mount]:
-    prefix = f"{real.rstrip('/')}/"
-    return [mount for mount in mounts if mount.point.startswith(prefix) and mount.point != real]
+    return sorted(covering, key=lambda mount: len(mount.point))[-1:]

@@ -239,7 +239,7 @@ class _Root:
         self._real = os.path.realpath(self._root)
         self._left = False
         self._mounts = filesystem.at_or_below(self._root)
-        self._remote = filesystem.polled(self._root)
+        self._remote = filesystem.polled(self._mounts)
         if self._identity is None:
             return []
         folders, links, closed = [self._real], set(), set()

@@ -9,17 +9,8 @@ import pytest
 from patience import ran
 from watched_folder import REPOSITORY, USER, USER_AND_MOUNTS, child, is_back, needs_mounts, needs_users
 
-from memd.sources.filesystem import (
-    Mount,
-    at_or_below,
-    filesystem_of,
-    kind_at,
-    parse,
-    polled,
-    polled_at,
-    unsafe_for_database,
-    unsafe_kind,
-)
+from memd.sources import filesystem
+from memd.sources.filesystem import Mount, at_or_below, polled, unsafe_for_database
 
 TABLE = rb"""22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
 30 22 0:30 / /home rw shared:2 master:3 - btrfs /dev/sdb1 rw,subvol=/home
@@ -32,15 +23,24 @@ TABLE = rb"""22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
 """
 
 
+@pytest.fixture
+def mounted(tmp_path, monkeypatch):
+    """The mounts of TABLE."""
+    (tmp_path / "mountinfo").write_bytes(TABLE)
+    monkeypatch.setattr(filesystem, "_TABLE", tmp_path / "mountinfo")
+
+
+@pytest.mark.usefixtures("mounted")
 def test_a_table_is_read_with_its_escapes_and_optional_fields():
     """Blanks, newlines and backslashes in names are octal; the fields before the dash vary in number."""
-    assert parse(TABLE)[1:4] == [
+    assert filesystem.table()[1:4] == [
         Mount("/home", "btrfs"),
         Mount("/home/me/my notes", "fuse.sshfs"),
         Mount("/home/me/two\nlines\\end", "tmpfs"),
     ]
 
 
+@pytest.mark.usefixtures("mounted")
 @pytest.mark.parametrize(
     ("path", "kind"),
     [
@@ -55,9 +55,10 @@ def test_a_table_is_read_with_its_escapes_and_optional_fields():
     ],
 )
 def test_the_nearest_mount_above_a_path_holds_it(path, kind):
-    assert kind_at(path, parse(TABLE)) == kind
+    assert at_or_below(Path(path))[0].kind == kind
 
 
+@pytest.mark.usefixtures("mounted")
 @pytest.mark.parametrize(
     ("root", "kind"),
     [
@@ -72,32 +73,30 @@ def test_the_nearest_mount_above_a_path_holds_it(path, kind):
 )
 def test_a_folder_at_or_above_another_machines_files_is_polled(root, kind):
     """Changes made elsewhere send no events, also if only a part of the folder is elsewhere."""
-    assert polled_at(root, parse(TABLE)) == kind
+    assert polled(at_or_below(Path(root))) == kind
 
 
 @pytest.mark.parametrize("kind", ["nfs", "nfs4", "cifs", "smb3", "9p", "afs", "fuse.sshfs", "fuse.rclone"])
-def test_a_database_is_refused_on_another_machines_disk(kind):
+def test_a_database_is_refused_on_another_machines_disk(kind, monkeypatch):
     """Locks and shared memory do not reach the other machine."""
-    assert unsafe_kind(kind) == kind
+    monkeypatch.setattr(filesystem, "table", lambda: [Mount("/", kind)])
+    assert unsafe_for_database(Path("/home/me")) == kind
 
 
 @pytest.mark.parametrize(
-    "kind", ["ext4", "btrfs", "tmpfs", "overlay", "fuse.gocryptfs", "fuseblk", "virtiofs", ""]
+    "kind", ["ext4", "btrfs", "tmpfs", "overlay", "fuse.gocryptfs", "fuseblk", "virtiofs"]
 )
-def test_a_database_is_allowed_on_this_machines_disk(kind):
+def test_a_database_is_allowed_on_this_machines_disk(kind, monkeypatch):
     """FUSE in general is a disk of this machine, encrypted or of another system."""
-    assert unsafe_kind(kind) == ""
+    monkeypatch.setattr(filesystem, "table", lambda: [Mount("/", kind)])
+    assert unsafe_for_database(Path("/home/me")) == ""
 
 
 def test_the_disk_of_the_tests_is_known(tmp_path):
     """Asked of the running system: a local disk sends events and keeps databases."""
-    if not Path("/proc/self/mountinfo").exists():
-        assert filesystem_of(tmp_path) == ""
-    else:
-        assert filesystem_of(tmp_path)
-        assert filesystem_of(tmp_path / "not there") == filesystem_of(tmp_path)
-        assert [mount.kind for mount in at_or_below(tmp_path)] == [filesystem_of(tmp_path)]
-    assert polled(tmp_path) == unsafe_for_database(tmp_path) == ""
+    assert at_or_below(tmp_path) or not Path("/proc/self/mountinfo").exists()
+    assert at_or_below(tmp_path / "not there") == at_or_below(tmp_path)
+    assert polled(at_or_below(tmp_path)) == unsafe_for_database(tmp_path) == ""
 
 
 @needs_mounts
@@ -110,7 +109,7 @@ def test_a_real_mount_is_found_through_any_name_and_any_link(tmp_path):
         "import sys; from pathlib import Path; from memd.sources.filesystem import *\n"
         "place, link = map(Path, sys.argv[1:])\n"
         "inside = [mount.point for mount in at_or_below(place.parent)][1:]\n"
-        "print(filesystem_of(place), filesystem_of(link / 'x'), inside == [str(place)])"
+        "print(at_or_below(place)[0].kind, at_or_below(link / 'x')[0].kind, inside == [str(place)])"
     )
     ask = [sys.executable, "-c", script, str(place), str(tmp_path / "link")]
     done = ran(
