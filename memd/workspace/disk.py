@@ -7,11 +7,11 @@ loop's thread.
 """
 
 import asyncio
-import concurrent.futures
 import queue
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -29,9 +29,7 @@ PATIENCE_S = (
 FRESH_S = 0.02  # a look so recent need not be repeated for the next request
 THREAD_IDLE_S = 30.0  # a thread without work ends
 
-_Future = asyncio.Future[Any] | concurrent.futures.Future[Any]
-# The loop whose thread must set the future's result; None: any thread may.
-_Job = tuple[Callable[..., Any], tuple[Any, ...], _Future, asyncio.AbstractEventLoop | None]
+_Job = tuple[Callable[..., Any], tuple[Any, ...], Future[Any]]
 
 
 class Disk:
@@ -62,9 +60,7 @@ class Disk:
         """
         if deadline_s is not None and self.busy_s > deadline_s:  # one more job would wait as long
             raise self._late(deadline_s)
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[T] = loop.create_future()
-        self._put((work, args, future, loop))
+        future: asyncio.Future[T] = asyncio.wrap_future(self._put(work, *args))
         try:
             async with asyncio.timeout(deadline_s):
                 return await future
@@ -80,22 +76,23 @@ class Disk:
 
         For threads without an event loop, which answer queries: a folder inside may hang, too.
         """
-        future: concurrent.futures.Future[set[str]] = concurrent.futures.Future()
         if self.busy_s > PATIENCE_S:
             return set()
-        self._put((gone_of, (self._root, paths), future, None))
+        future = self._put(gone_of, self._root, paths)
         try:
             return future.result(PATIENCE_S)
         except (TimeoutError, OSError):
             future.cancel()
             return set()
 
-    def _put(self, job: _Job) -> None:
+    def _put(self, work: Callable[..., T], *args: Any) -> Future[T]:
+        future: Future[T] = Future()
         with self._lock:
-            self._jobs.put(job)
+            self._jobs.put((work, args, future))
             if not self._is_alive:
                 threading.Thread(target=self._live, name=self._name, daemon=True).start()
                 self._is_alive = True  # unless there is no room for a thread, which the caller is told
+        return future
 
     async def look(self, *, patience_s: float = PATIENCE_S, fresh_s: float = 0.0) -> bool:
         """Look whether the workspace is there; without an answer in time it stays as it was, and is slow.
@@ -127,39 +124,28 @@ class Disk:
     def _live(self) -> None:
         while True:
             try:
-                work, args, future, loop = self._jobs.get(timeout=THREAD_IDLE_S)
+                work, args, future = self._jobs.get(timeout=THREAD_IDLE_S)
             except queue.Empty:
                 with self._lock:
                     if self._jobs.empty():
                         self._is_alive = False
                         return
                 continue
-            if future.cancelled():  # nobody waits for it any more
+            if not future.set_running_or_notify_cancel():  # nobody waits for it any more
                 continue
             self._began = time.monotonic()
-            result, error = None, None
             try:
                 with translated("the index"):
                     result = work(*args)
-            except BaseException as raised:  # noqa: BLE001 - handed to the caller
-                error = raised
-            self._began = None
-            if loop is None:
-                _finish(future, result, error)
+            except BaseException as error:  # noqa: BLE001 - handed to the caller
+                self._began = None
+                is_for_loop = not isinstance(error, StopIteration)  # no future of a loop can have that one
+                future.set_exception(error if is_for_loop else RuntimeError("StopIteration"))
             else:
-                with suppress(RuntimeError):  # the loop is closed
-                    loop.call_soon_threadsafe(_finish, future, result, error)
-            del work, args, future, result, error
-
-
-def _finish(future: _Future, result: Any, error: BaseException | None) -> None:
-    with suppress(asyncio.InvalidStateError, concurrent.futures.InvalidStateError):  # it came too late
-        if error is None:
-            future.set_result(result)
-        elif isinstance(error, StopIteration):
-            future.set_exception(RuntimeError("StopIteration"))
-        else:
-            future.set_exception(error)
+                self._began = None
+                future.set_result(result)
+                del result
+            del work, args, future  # not kept while it waits
 
 
 class Disks:
