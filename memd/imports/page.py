@@ -41,13 +41,11 @@ MAX_PARTICIPANTS = 50  # arbitrary; keeps the front matter of a busy channel sho
 _LONGEST_SECRET = 8 * 1024  # how far a secret may extend over a cut: so much is masked before cutting
 _FRONT_MATTER = re.compile(r"---[ \t]*\r?\n(.*?\n)---[ \t]*\r?\n", re.DOTALL)
 _UNTITLED = "conversation"
-_NO_CHECKSUM = {"sha256": ""}  # leaves it out of a comparison
-# Keys at the start of a line of front matter that memd writes itself, and one that would hide notes.
-_OWN_KEYS = re.compile(
-    r"""^(["']?)(updated|source|participants|assistants|project|part|branch|turns|tools|id|sha256|"""
-    r"""supersedes)(\1[ \t]*:)""",
-    re.MULTILINE,
-)
+# Keys of front matter that memd writes itself.
+_OWN_KEYS = frozenset({
+    "updated", "source", "participants", "assistants", "project", "part", "branch", "turns", "tools", "id",
+    "sha256",
+})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,23 +162,20 @@ def document_page(of: ForeignNote, settings: Settings) -> ArchivePage:
     page = _rendered(key, front, f"{readable(text)}\n", day=of.day, settings=settings)
     if own is None or of.projects is None:
         return page
-    lines = _OWN_KEYS.sub(r"\1original_\2\3", readable(own[1])) + "\n"
-    values = _values(f"---\n{lines}---\n")
+    lines = split_lines(f"---\n{readable(own[1])}\n---\n")
+    given = read_front_matter(lines)
+    # A note that says it replaces others would hide them.
+    kept = {
+        f"original_{name}" if name in _OWN_KEYS or name.lower() == "supersedes" else name: value
+        for name, value in given.values.items()
+    }
     body = f"{readable(of.text[own.end() :])}\n"
-    merged = _rendered(key, front, body, day=of.day, settings=settings, own=lines, own_keys=values)
-    # Only if both parts say together what each one says alone, which odd YAML may not.
-    said, alone = _values(merged.raw.decode()), _values(page.raw.decode())
-    is_apart = values.keys().isdisjoint(alone.keys() - {"title", "private"})
-    is_same = said | _NO_CHECKSUM == alone | values | _NO_CHECKSUM
-    # YAML has more spellings of a key than the pattern.
-    is_apart = is_apart and "supersedes" not in map(str.lower, values)
-    is_kept = values and is_apart and is_same and is_private(merged.raw.decode()) == is_private(of.text)
-    return merged if is_kept else page
-
-
-def _values(note: str) -> dict[str, object]:
-    """Return the front matter of a note; {} if it has none, or none that memd could read."""
-    return dict(read_front_matter(split_lines(note)).values)
+    merged = _rendered(key, front, body, day=of.day, settings=settings, own=kept)
+    # Unless something of odd or long YAML would be lost: a line behind its end, one of two keys.
+    note = merged.raw.decode()
+    said = read_front_matter(split_lines(note)).values
+    is_whole = given.lines == len(lines) and len(kept) == len(given.values) > 0 and said | kept == said
+    return merged if is_whole and is_private(note) == is_private(of.text) else page
 
 
 def _is_full(part: _Part, more_chars: int, turns: Sequence[int | None]) -> bool:
@@ -284,13 +279,11 @@ def _rendered(
     part: str = "",
     turns: int = 1,
     settings: Settings,
-    own: str = "",
-    own_keys: Collection[str] = (),
+    own: dict[str, object] | None = None,
 ) -> ArchivePage:
-    """Return a page; *own*: further lines of front matter, whose keys have priority."""
-    counted = front | {"turns": turns, "tools": settings.with_tools, "id": key}
-    written = {name: value for name, value in counted.items() if name not in own_keys}
-    header = yaml.safe_dump(written, allow_unicode=True, sort_keys=False, width=LINE_WIDTH) + own
+    """Return a page; *own*: further front matter, whose keys have priority."""
+    written = front | {"turns": turns, "tools": settings.with_tools, "id": key} | (own or {})
+    header = yaml.safe_dump(written, allow_unicode=True, sort_keys=False, width=LINE_WIDTH)
     stem = [day.isoformat() if day else "", _slug(str(front["title"])), part, key[:6]]
     return ArchivePage(
         id=key,

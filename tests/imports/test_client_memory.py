@@ -130,8 +130,12 @@ def test_secrets_in_front_matter_are_masked(workspace, home):
 
 
 @pytest.mark.parametrize(
-    "head", ["---\nprivate: true\n---\n", "---\nname: a\nPRIVATE: yes\n---\n", "---\nprivate: [\n---\n"]
-)
+    "head",
+    [
+        "---\nprivate: true\n---\n", "---\nname: a\nPRIVATE: yes\n---\n", "---\nprivate: [\n---\n",
+        "---\nprivate: true\nprivate: false\n---\n",
+    ],
+)  # fmt: skip
 def test_a_private_note_becomes_a_private_page(workspace, home, head):
     home.claude(workspace.root, "tea.md", f"{head}Prefers tea.\n")
     workspace.imports("claude-code", memory=True)
