@@ -53,8 +53,9 @@ class Progress:
                 columns = (text, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
                 self._bar = Bar(*columns, console=Console(stderr=True), transient=True)
                 self._task = self._bar.add_task(stage, total=None)
-                for number in ending_signals():
-                    signal.signal(number, _end)
+                for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+                    if signal.getsignal(number) is not signal.SIG_IGN:  # keep nohup's setting
+                        signal.signal(number, _end)
                 self._bar.start()
             # With an unknown total, the bar pulses instead of showing 0 %.
             self._bar.update(self._task, description=stage, completed=done, total=total or None)
@@ -82,12 +83,6 @@ class Progress:
         from memctl.text import about  # most commands show no progress
 
         return f", about {about((now_s - since_s) / (done - first) * (total - done))} left"
-
-
-def ending_signals() -> list[signal.Signals]:
-    """Return the signals that end a program, without those that its caller ignores, as nohup does."""
-    ending = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-    return [number for number in ending if signal.getsignal(number) is not signal.SIG_IGN]
 
 
 def _end(number: int, _frame: object) -> None:

@@ -6,6 +6,7 @@ markup.
 
 import asyncio
 import re
+import signal
 from codecs import getincrementaldecoder
 from functools import partial
 from typing import Any, ClassVar
@@ -32,7 +33,6 @@ from memctl.last_hits import HitPlace
 from memctl.output import hits
 from memctl.output.excerpt import end_of, fitted
 from memctl.output.marker import pattern_of
-from memctl.progress import ending_signals
 from memctl.text import one_line, safe, width_of
 
 HINT = "words, or " + " ".join(f"{filter_key.key}:" for filter_key in FILTER_KEYS if filter_key.option)
@@ -152,7 +152,8 @@ class Finder(App[None]):
     def on_mount(self) -> None:
         """Start the search."""
         self.theme = "ansi-dark"  # the terminal's own colours
-        for number in ending_signals():  # none may leave the terminal raw
+        # None may leave the terminal raw. A hangup that is ignored ends it, too: it would run on without one.
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
             end = partial(self.exit, return_code=128 + number)
             asyncio.get_running_loop().add_signal_handler(number, end)
         self._tell_state()
