@@ -6,15 +6,13 @@ Tests are offline: venv, pip and uv are stand-ins, and memctl is that of the cop
 import os
 import re
 import shutil
-import subprocess
 import sys
-import sysconfig
 from pathlib import Path
 
 import pytest
+from in_the_box import in_the_box
 
 TREE = Path(__file__).resolve().parents[1]
-BOX = TREE / "tests" / "systemd-box"
 README = (TREE / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"(?ms)^```sh\n(.*?)^```$", README)
 SHOWN = re.findall(r"(?ms)^```console\n\$ memctl search (.*?)\n(.*?)^```$", README)
@@ -76,7 +74,7 @@ def test_every_command_of_the_readme_works_in_a_fresh_account():
             command = f"printf 'y\\ny\\n' | script -qec '{quoted}' /dev/null"
         script += STEP.format(name=quoted, command=command)
     script += "echo '== what is left'; cd ~; find .local .config .claude notes/memory -type f 2>/dev/null\n"
-    done = _in_the_box(script)
+    done = in_the_box(script)
     told = dict(re.findall(r"(?ms)^== (.*?)$\n(.*?)(?=^== |\Z)", done))
     left = told.pop("what is left").split()
     assert list(told) == steps()
@@ -98,18 +96,3 @@ def test_every_command_of_the_readme_works_in_a_fresh_account():
 def _comparable(printed: str) -> str:
     """Return what memctl prints without its folder, its day and its score, which differs between machines."""
     return re.sub(r"/\S+/(?=decisions/)|\d{4}-\d\d-\d\d|\b0\.\d\d\b", "", printed)
-
-
-def _in_the_box(script: str) -> str:
-    interpreter = Path(sys.executable).resolve()
-    # Another user can't run a Python that lies below /root.
-    root_only = any(not folder.stat().st_mode & 0o001 for folder in interpreter.parents)
-    keep = os.pathsep.join([sys.prefix, sys.base_prefix, sysconfig.get_path("purelib")])
-    environment = {**os.environ, "BOX_KEEP": keep, "BOX_USER": "root" if root_only else "memdbox"}
-    for name in ("MEMD_SOCKET", "XDG_STATE_HOME", "XDG_CONFIG_HOME"):
-        environment.pop(name, None)
-    done = subprocess.run(
-        [BOX, "bash", "-c", script], cwd=TREE, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 import pytest
-from tests_support import LONG
+from in_the_box import BOX, in_the_box
 
 from memctl import service, systemd
 from memctl.client import Unreachable
@@ -16,8 +16,6 @@ from memctl.service import memd_command
 
 HERE = Path(__file__).resolve().parent
 TREE = HERE.parent
-BOX = TREE / "tests" / "systemd-box"
-FAKE = TREE / "tests" / "memctl" / "fake_memd.py"
 
 needs_systemd = pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed")
 needs_box = pytest.mark.skipif(
@@ -31,31 +29,31 @@ set -eu
 place=$XDG_RUNTIME_DIR/memd
 memctl() {{ {python} -m memctl "$@"; }}
 answers() {{ for i in $(seq 20); do memctl ping && return; done; return 1; }}  # on a loaded machine, too
-{install}
+memctl service install
 test "$(systemctl --user is-active memd.socket)" = active
 stat -c 'MODE OF THE FOLDER %a' "$place"
 stat -c 'MODE OF THE SOCKET %a' "$place/memd.sock"
 test "$(systemctl --user is-active memd.service)" != active && echo NOT STARTED BEFORE IT IS NEEDED
-{ping} && echo PING
-{init}
+answers && echo PING
+cp -r tests/sample ~/notes && memctl init ~/notes
 {find}
 first=$(systemctl --user show -P MainPID memd.service)
 kill -9 $first
-{ping} && echo PING AFTER KILL
+answers && echo PING AFTER KILL
 {find}
 test "$(systemctl --user show -P MainPID memd.service)" != $first
 {parse}
 stat -c 'MODE OF THE FOLDER %a' "$place"
 rm "$place/memd.sock"
-{ping} && echo PING AFTER THE SOCKET WAS REMOVED
+answers && echo PING AFTER THE SOCKET WAS REMOVED
 systemctl --user stop memd.service
 test "$(systemctl --user is-active memd.socket)" = active && rm -r "$place"
-{ping} && echo PING AFTER THE FOLDER WAS REMOVED
+answers && echo PING AFTER THE FOLDER WAS REMOVED
 stat -c 'MODE OF THE FOLDER %a' "$place"
-{stop}
+memctl stop
 test "$(systemctl --user is-active memd.service)" = inactive && test ! -e "$place/memd.sock" && echo STOPPED
-{ping} && echo PING AFTER STOP
-{uninstall}
+answers && echo PING AFTER STOP
+memctl service uninstall
 test ! -e ~/.config/systemd/user/memd.socket && test ! -e ~/.config/systemd/user/memd.service && echo REMOVED
 for i in $(seq 600); do  # systemd forgets a unit when it comes to it
 test -z "$(systemctl --user list-units --all --no-legend 'memd*')" && echo FORGOTTEN && break
@@ -63,9 +61,6 @@ sleep 0.1
 done
 """
 FOUND, PARSED = "FOUND BY MEANING", "PARSED IN A SANDBOX"
-# The hardened daemon reads, watches, embeds and answers: a fresh index, then the one that kill -9 left.
-# A daemon that was just started answers by keyword until its model is loaded: hence the loop.
-INIT = "cp -r tests/sample ~/notes && memctl init ~/notes"
 # A long note is parsed by another process; the unit allows it every limit that the kernel has.
 PARSE = """{python} -c 'print("# Long" + 10_000 * " word")' > ~/notes/long.md
 memctl sync --workspace ~/notes > ~/synced
@@ -75,6 +70,8 @@ from memd.sandbox import restrict
 held = json.load(sys.stdin)["server"]["parser_sandbox"]
 assert held == restrict(), held
 print("{parsed}")'"""
+# The hardened daemon reads, watches, embeds and answers: a fresh index, then the one that kill -9 left.
+# A daemon that was just started answers by keyword until its model is loaded: hence the loop.
 FIND = """for i in $(seq 600); do
 memctl search --workspace ~/notes --json --limit 1 breast cancer gene | {python} -c '
 import json, sys
@@ -151,29 +148,14 @@ FIRST_STEPS = ["PING", "STARTED BY ITS UNITS", "IT SEARCHES", "REPLACED", "NOTHI
 
 def box(script, steps=STEPS):
     """Run a shell script in the box; return its output's lines that are steps."""
-    interpreter = Path(sys.executable).resolve()
-    # Another user can't run a Python that lies below /root.
-    root_only = any(not folder.stat().st_mode & 0o001 for folder in interpreter.parents)
-    keep = os.pathsep.join([sys.prefix, sys.base_prefix])
-    environment = {**os.environ, "BOX_KEEP": keep, "BOX_USER": "root" if root_only else "memdbox"}
-    for name in ("MEMD_SOCKET", "XDG_STATE_HOME", "XDG_CONFIG_HOME"):
-        environment.pop(name, None)
-    done = subprocess.run(
-        [str(BOX), "bash", "-c", script], capture_output=True, text=True, cwd=TREE, env=environment,
-        check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
-    return [line for line in done.stdout.splitlines() if line in steps]
+    return [line for line in in_the_box(script).splitlines() if line in steps]
 
 
 @needs_box
 def test_the_service_lives_under_a_real_systemd():
-    life = LIFE.format(
-        python=sys.executable, ping="answers", stop="memctl stop", install="memctl service install",
-        uninstall="memctl service uninstall", init=INIT, find=FIND.format(python=sys.executable, found=FOUND),
-        parse=PARSE.format(python=sys.executable, parsed=PARSED),
-    )  # fmt: skip
-    assert box(life) == STEPS
+    find = FIND.format(python=sys.executable, found=FOUND)
+    parse = PARSE.format(python=sys.executable, parsed=PARSED)
+    assert box(LIFE.format(python=sys.executable, find=find, parse=parse)) == STEPS
 
 
 @needs_box
@@ -185,26 +167,6 @@ def test_the_service_goes_on_after_an_update():
 @needs_box
 def test_the_units_of_the_first_version_start_this_memd():
     assert box(FIRST_VERSION.format(python=sys.executable), FIRST_STEPS) == FIRST_STEPS
-
-
-@needs_box
-@pytest.mark.skipif(not LONG, reason="tells whose fault it is where the life above fails; .ci/long runs it")
-def test_the_units_keep_their_promises_with_any_daemon():
-    """The same life with a daemon that has no index: what fails here is the units' or the client's fault."""
-    runs = f"{sys.executable} -c"
-    life = LIFE.format(
-        python=sys.executable,
-        install=f"""
-            printf '#!/bin/sh\\nexec {sys.executable} {FAKE}' > ~/memd; chmod 755 ~/memd
-            {runs} 'import os; from memctl import service; service.install(os.path.expanduser("~/memd"))'""",
-        ping=f"""{runs} 'from memctl.launch import *; ensure_daemon().call("ping")'""",
-        stop=f"{runs} 'from memctl.launch import *; assert stop_daemon()'",
-        uninstall=f"{runs} 'from memctl import service; assert service.uninstall()'",
-        init=":",
-        find=":",
-        parse=":",
-    )
-    assert box(life) == [step for step in STEPS if step not in {FOUND, PARSED}]
 
 
 @needs_box
