@@ -1,26 +1,18 @@
 """The codes of the first pass are read and made when they should be."""
 
-import asyncio
 import errno
 import os
 import sys
-from collections.abc import Callable
 
 import pytest
 from codes_support import answers, made, the_file
-from patience import PATIENCE
-from tests_support import context_of
+from workspace.conftest import Keeper
 
 from memd import fsio
 from memd.index import codes
 from memd.workspace import maintenance
-from memd.workspace.backlog import Backlog
-from memd.workspace.embed_loop import EmbedLoop
-from memd.workspace.maintenance import Maintenance
 
 pytest.importorskip("faiss")
-
-LOOKS = 4
 
 
 @pytest.fixture(autouse=True)
@@ -31,42 +23,9 @@ def _small(monkeypatch):
     monkeypatch.setattr("memd.search.vector.GATHERED", 3)
 
 
-@pytest.fixture
-def keeper(notes):
-    """The housekeeping of these notes, which are always idle."""
-    return Keeper(notes)
-
-
-class Keeper:
-    """Housekeeping that can be let look around."""
-
-    def __init__(self, notes) -> None:
-        context = context_of(notes)
-        self._notes = notes
-        self._asked = 0  # whether there is nothing else to do: twice for each look
-        self._maintenance = Maintenance(context, EmbedLoop(context, Backlog()), is_idle=self._is_idle)
-
-    def look_around(self, done: Callable[[], bool] | None = None) -> None:
-        """Look until *done* returns true, by default some times."""
-
-        async def looking():
-            self._asked = 0
-            running = asyncio.create_task(self._maintenance.run())
-            async with asyncio.timeout(60 * PATIENCE):
-                while not (self._asked > 2 * LOOKS if done is None else done()):  # noqa: ASYNC110
-                    await asyncio.sleep(0.002)
-            running.cancel()
-            await asyncio.gather(running, return_exceptions=True)
-
-        asyncio.run(looking())
-
-    def look_until_covered(self, count: int) -> None:
-        """Look until the codes cover so many rows."""
-        self.look_around(lambda: getattr(self._notes.index.snapshot.codes, "covered", 0) == count)
-
-    def _is_idle(self) -> bool:
-        self._asked += 1
-        return True
+def look_until_covered(notes, count: int) -> None:
+    """Look until the codes cover so many rows."""
+    Keeper(notes).look_around(lambda: getattr(notes.index.snapshot.codes, "covered", 0) == count)
 
 
 def texts(count: int, first: int = 0) -> dict[str, str]:
@@ -78,9 +37,9 @@ def test_codes_are_made_in_the_background(notes, keeper):
     keeper.look_around()
     assert notes.index.snapshot.codes is None
     notes.save(texts(21, first=39))
-    keeper.look_until_covered(60)
+    look_until_covered(notes, 60)
     notes.save(texts(10, first=60))
-    keeper.look_until_covered(70)
+    look_until_covered(notes, 70)
     assert answers(notes, "zebra")
 
 
@@ -91,7 +50,7 @@ def test_the_file_that_is_there_is_read_at_once(notes, monkeypatch):
     before = the_file(notes)
     notes.reopen()
     monkeypatch.setattr(maintenance, "LOOK_S", 60.0)
-    Keeper(notes).look_until_covered(60)
+    look_until_covered(notes, 60)
     assert the_file(notes) == before
 
 
@@ -103,7 +62,7 @@ def test_a_damaged_file_is_made_again(notes):
         stream.seek(-1, os.SEEK_END)
         stream.write(b"\xfe")
     notes.reopen()
-    Keeper(notes).look_until_covered(60)
+    look_until_covered(notes, 60)
     assert the_file(notes) != before
 
 
@@ -125,7 +84,7 @@ def test_a_file_that_cannot_be_read_is_made_again(notes, monkeypatch):
         Keeper(notes).look_around(lambda: bool(failed))
         assert notes.index.snapshot.codes is None
         assert answers(notes, "zebra")
-    Keeper(notes).look_until_covered(60)
+    look_until_covered(notes, 60)
     assert the_file(notes) != before
 
 

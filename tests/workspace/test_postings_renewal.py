@@ -5,18 +5,13 @@ import asyncio
 import pytest
 from patience import PATIENCE
 from postings_support import keys, made, untruths
-from tests_support import context_of
 from traces import traces
+from workspace.conftest import Keeper
 
 from memd.errors import NoSpaceError
 from memd.index import postings_table
 from memd.index.postings_table import PostingsPass, PostingsTable
 from memd.workspace import maintenance
-from memd.workspace.backlog import Backlog
-from memd.workspace.embed_loop import EmbedLoop
-from memd.workspace.maintenance import Maintenance
-
-LOOKS = 4
 
 
 @pytest.fixture(autouse=True)
@@ -24,41 +19,6 @@ def _small(monkeypatch):
     monkeypatch.setattr(maintenance, "LOOK_S", 0.01)
     monkeypatch.setattr(postings_table, "MIN_DOCUMENTS", 2)
     monkeypatch.setattr(postings_table, "MIN_CHUNKS", 10)
-
-
-@pytest.fixture
-def keeper(notes):
-    """The housekeeping of these notes, which are always idle."""
-    return Keeper(notes)
-
-
-class Keeper:
-    """Housekeeping that can be let look around some times."""
-
-    def __init__(self, notes):
-        self._left = 0  # how often it will ask whether there is nothing else to do: twice for each look
-        self._enough = asyncio.Event()
-        context = context_of(notes)
-        self.maintenance = Maintenance(context, EmbedLoop(context, Backlog()), is_idle=self._is_idle)
-
-    def look_around(self) -> None:
-        async def looking():
-            self._left, self._enough = 2 * LOOKS, asyncio.Event()
-            running = asyncio.create_task(self.maintenance.run())
-            await asyncio.wait_for(self._enough.wait(), 60 * PATIENCE)
-            running.cancel()
-            await asyncio.gather(running, return_exceptions=True)
-
-        asyncio.run(looking())
-
-    def purge_now(self) -> int:
-        return asyncio.run(self.maintenance.purge_now()).sources
-
-    def _is_idle(self) -> bool:
-        self._left -= 1
-        if self._left <= 0:
-            self._enough.set()
-        return True
 
 
 def texts(count: int) -> dict[str, str]:
@@ -90,7 +50,7 @@ def test_nothing_of_a_purged_note_stays_in_the_table(notes, keeper):
     keeper.look_around()
     assert "canaryword" in keys(notes)
     notes.remove("secret0.md", "secret1.md")
-    assert keeper.purge_now() == 2
+    assert asyncio.run(keeper.maintenance.purge_now()).sources == 2
     assert traces("canaryword", notes.state) == []
     with notes.index.view() as view:
         assert untruths(view) == []
