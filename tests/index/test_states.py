@@ -1,4 +1,4 @@
-"""The index is what its folder says, whatever happens in whatever order. Against a dictionary."""
+"""The index and its postings are what the folder says, whatever happens in whatever order."""
 
 import shutil
 import tempfile
@@ -7,9 +7,10 @@ from pathlib import Path
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from postings_support import untruths
 from tests_support import LatinEmbedder, Notes, OtherHashEmbedder, WordHashEmbedder, many
 
-from memd.index import index, indexer, matrices, transaction
+from memd.index import index, indexer, matrices, postings_table, transaction
 
 EXAMPLES = many(48)  # lives
 GONE = "SELECT path FROM sources WHERE gone_at IS NOT NULL AND path NOT GLOB '/*'"
@@ -29,7 +30,8 @@ TEXTS = st.sampled_from(
 # Large is what has four chunks, and a slice has one or two.
 SMALL = {
     (indexer, "STAGED_CHUNKS"): 3, (transaction, "STAGED_CHUNKS"): 3, (transaction, "CHUNKS_AT_ONCE"): 1,
-    (index, "WASTE_CHUNKS"): 2, (matrices, "COPIED_ROWS"): 2,
+    (index, "WASTE_CHUNKS"): 2, (matrices, "COPIED_ROWS"): 2, (postings_table, "MIN_DOCUMENTS"): 2,
+    (postings_table, "TERMS_AT_ONCE"): 3, (postings_table, "TAIL_SHARE"): 0,
 }  # fmt: skip
 
 
@@ -48,6 +50,7 @@ class Life(RuleBasedStateMachine):
         self.clock = 0
         self.held: list[tuple] = []
         self.crashes = 0
+        self.building = None  # a pass over the postings
 
     @rule(path=PATHS, text=TEXTS, embed=st.booleans())
     def save(self, path, text, embed):
@@ -163,9 +166,20 @@ class Life(RuleBasedStateMachine):
         building, pending = self.notes.index.building, self.notes.index.unembedded_count()
         assert self.notes.index.finish_building(frozenset()) == bool(building and not pending)
 
+    @rule(slices=st.integers(1, 30))
+    def make_postings(self, slices):
+        """A part of a pass, which goes on after whatever comes between."""
+        table = self.notes.index.postings
+        self.building = self.building or table.begin()
+        for _ in range(slices):
+            if not table.put(self.building, self.building.step(0.0)) or self.building.is_done:
+                self.building = None
+                break
+
     @rule()
     def restart(self):
         self._let_go()
+        self.building = None
         waiting = self.notes.index.unembedded_count()
         self.notes.reopen()
         assert self.notes.index.unembedded_count() == waiting
@@ -179,7 +193,7 @@ class Life(RuleBasedStateMachine):
         after = self.notes.crashed(folder)
         assert after.index.unembedded_count() == self.notes.index.unembedded_count()
         self.notes.index.close()
-        self.notes = after
+        self.notes, self.building = after, None
 
     @rule()
     def checkpoint(self):
@@ -208,6 +222,8 @@ class Life(RuleBasedStateMachine):
                 having = {int(view.snapshot.columns.source[chunk]) for chunk in view.matching("words", word)}
                 assert {view.snapshot.sources[source].path for source in having} == expected
             assert set(self.notes.found(word, limit=100)) <= expected, "equal notes are folded into one"
+        with index.view() as view:
+            assert untruths(view) == []
         near = self.notes.found("zebra", mode="vector", limit=100, min_score=0.0)
         assert set(near) <= self.files.keys(), "a gone note is near"
         foreign = [path for path, text in self.files.items() if text == FOREIGN]
@@ -245,6 +261,7 @@ class Life(RuleBasedStateMachine):
     def _let_go(self):
         for context, view, before in self.held:
             assert self._seen(view) == before, "a query saw two moments"
+            assert untruths(view) == [], "of a view of before"
             context.__exit__(None, None, None)
         self.held = []
 
