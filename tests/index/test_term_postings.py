@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from postings_support import damage, keys, made, truth, untruths
+from postings_support import damage, keys, made, untruths
 from tests_support import LONG, Notes
 
 from memd.errors import MemdError, NoSpaceError
@@ -392,19 +392,6 @@ def test_every_letter_of_every_script_is_the_same_term_when_it_is_asked_for_agai
             if term and view.reader.terms(term) != (term,)
         ]
     assert changed == []
-
-
-def test_truth_is_not_empty(filed):
-    """What the tests here compare with has something to say."""
-    with filed.index.view() as view:
-        found = truth(view)
-    assert len(found["zebra", False]) == 35
-    assert found["浅", True] == found["浅草", False]
-
-
-def test_the_limits_are_those_that_are_documented():
-    """Where FTS5 alone is fast enough no row is made."""
-    assert (postings_table.MIN_CHUNKS, postings_table.TAIL_SHARE) == (20_000, 1 / 20)
 
 
 def test_a_pass_writes_the_most_frequent_words_first(notes):

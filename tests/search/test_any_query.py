@@ -1,8 +1,7 @@
 """Any text is a valid query. A share of the queries of ``python -m benchmarks.any_query``."""
 
 import pytest
-from search.any_query import FIRST_DAY, MAKERS, filled, queries, run
-from search.any_query_model import Note, expected_of
+from search.any_query import MAKERS, filled, queries, run
 from tests_support import LONG
 
 QUERIES = 100_000 if LONG else 600
@@ -43,14 +42,3 @@ def test_operators_of_others_are_text(notes, raw):
     assert {"a.md", "b.md"} <= found
     assert ("c.md" in found) is ("NEAR" in raw)
     assert ("d.md" in found) is ("words" in raw)
-
-
-def test_the_model_knows_an_injected_operator_from_a_word():
-    """With NOT as an operator, other notes would be found than the model returns."""
-    words = ("heron", "heron-weir", "not")
-    notes = [Note(f"{word}.md", FIRST_DAY, (), tuple(word.split("-"))) for word in words]
-    assert expected_of(notes, "heron NOT weir") == {"heron.md", "heron-weir.md"}
-    assert expected_of(notes, "heron -weir") == {"heron.md"}
-    assert expected_of(notes, "NEAR") == set()
-    assert expected_of(notes, "er") == set()
-    assert expected_of(notes, "ero") == {"heron.md", "heron-weir.md"}

@@ -29,16 +29,6 @@ def found(notes, text, **settings):
     return sorted(notes.found(text, min_score=0.0, **settings), key=list(NOTES).index)
 
 
-@pytest.mark.parametrize("mode", ["keyword", "vector", "hybrid"])
-def test_the_words_of_a_phrase_follow_each_other(four, mode):
-    assert found(four, 'heron "status code"', mode=mode) == [FIRST, THIRD]
-    assert found(four, '"status code"', mode=mode) == [FIRST, THIRD]
-
-
-def test_all_phrases_must_be_there(four):
-    assert found(four, '"status code" "olive oil"') == [THIRD]
-
-
 BEGIN = "# Apple\n\nThe zephyr protocol.\n"
 END = "## End\n\nA quasar deadline, banana.\n"
 PARTS = [f"## Part {number}\n\n{'heron weir otter sluice ' * 30}\n" for number in range(12)]
@@ -104,14 +94,6 @@ def test_a_phrase_of_any_script_and_form(indexed_once, text, phrase, is_there, f
         assert notes.found(query, min_score=0.0) == (["a.md"] if is_there else [])
 
 
-@pytest.mark.parametrize("mode", ["keyword", "vector", "hybrid"])
-def test_a_minus_excludes_a_word_or_a_phrase(four, mode):
-    assert found(four, "heron -olive", mode=mode) == [FIRST, SECOND]
-    assert found(four, 'heron -"status code"', mode=mode) == [SECOND, FOURTH]
-    assert found(four, 'heron -"status code" -olive', mode=mode) == [SECOND]
-    assert found(four, '"status code" -olive', mode=mode) == [FIRST]
-
-
 @pytest.mark.parametrize(
     ("text", "excluded", "is_excluded"),
     [
@@ -158,6 +140,10 @@ def test_a_note_that_has_a_word_with_its_minus_is_known(notes, text, typed, stan
 @pytest.mark.parametrize(
     ("query", "paths"),
     [
+        ('heron "status code"', [FIRST, THIRD]), ('"status code"', [FIRST, THIRD]),
+        ('"status code" "olive oil"', [THIRD]), ("heron -olive", [FIRST, SECOND]),
+        ('heron -"status code"', [SECOND, FOURTH]), ('heron -"status code" -olive', [SECOND]),
+        ('"status code" -olive', [FIRST]),
         ("heron path:work", [FIRST, SECOND, THIRD]), ("heron path:work/", [FIRST, SECOND, THIRD]),
         ("heron path:work/deep", [THIRD]), ("heron path:work/2026-03-01.md", [FIRST]),
         ("heron path:*/2026-03-0[12].md", [FIRST, SECOND]),
@@ -174,7 +160,7 @@ def test_a_note_that_has_a_word_with_its_minus_is_known(notes, text, typed, stan
         ('path:work "status code" -"olive oil"', [FIRST]),
     ],
 )  # fmt: skip
-def test_filters_alone_and_together(four, query, paths):
+def test_phrases_exclusions_and_filters_alone_and_together(four, query, paths):
     for mode in ("keyword", "vector", "hybrid"):
         assert found(four, query, mode=mode) == paths, mode
 
