@@ -253,19 +253,3 @@ def test_a_disk_that_comes_and_goes_inside_of_the_root_is_watched(root):
         watching.until(is_back)
         watching.run(f"touch {disk}/b.md")
         watching.until_named(disk / "b.md")
-
-
-def test_a_stopped_process_loses_no_folder(root):
-    for number in range(10):
-        (root / f"{number}" / "deep").mkdir(parents=True)
-    with child(root) as watching:
-        watching.until(is_back)
-        watching.process.send_signal(signal.SIGSTOP)
-        for number in range(10):
-            (root / f"{number}").rename(root / f"{number}-a")
-            (root / f"{number}-a").rename(root / f"{number}-b")
-            (root / f"{number}").mkdir()
-            (root / f"{number}-b").rename(root / f"{number}" / "inner")
-        watching.process.send_signal(signal.SIGCONT)
-        for number in range(10):
-            watching.until_named_again(root / f"{number}" / "inner" / "deep" / "a.md")

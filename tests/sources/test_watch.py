@@ -19,6 +19,14 @@ from memd.sources.watch import LOOK_S, LOST_S, Dirty, Watchers
 pytestmark = pytest.mark.usefixtures("impatient")
 
 
+def mortal() -> list[str]:
+    """Return how to start a program that may not read everything."""
+    way = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
+    if way and not can(*way):
+        pytest.skip("no way to give up root's rights here")
+    return way
+
+
 async def test_the_first_hint_is_to_look_through_everything(root):
     """It comes when the watch is armed: what changes after it is reported."""
     watched = Watched(root)
@@ -39,65 +47,12 @@ async def test_half_of_the_instances_of_inotify_are_left_to_other_programs(root,
     await other.end()
 
 
-async def test_saved_renamed_and_deleted_files_are_named(root):
-    async with armed(root) as watched:
-        one, two = root / "one.md", root / "two.md"
-        one.write_text("text")
-        await watched.until_named(one)
-        one.rename(two)
-        await watched.until_named(two)
-        await watched.begin()
-        two.unlink()
-        await watched.until_named(two)
-
-
-async def test_a_new_tree_is_named_as_a_folder(root):
-    async with armed(root) as watched:
-        note = root / "a" / "b" / "c" / "f.md"
-        note.parent.mkdir(parents=True)
-        note.write_text("text")
-        await watched.settled()
-        assert watched.named & {str(root / "a"), str(root / "a" / "b"), str(note.parent)}
-        assert watched.names(note)
-
-
-async def test_a_tree_that_is_moved_in_is_named_as_a_folder(root, tmp_path):
-    """No event tells of its content: the folder is to be looked through; later saves in it are named."""
-    (tmp_path / "outside" / "deep").mkdir(parents=True)
-    (tmp_path / "outside" / "deep" / "a.md").write_text("text")
-    async with armed(root) as watched:
-        (tmp_path / "outside").rename(root / "inside")
-        await watched.settled()
-        assert str(root / "inside") in watched.named
-        await watched.begin()
-        (root / "inside" / "deep" / "a.md").write_text("more")
-        await watched.until_named(root / "inside" / "deep" / "a.md")
-
-
-async def test_a_folder_that_left_is_named(root, tmp_path):
-    for name in ("one", "two"):
-        (root / name).mkdir()
-        (root / name / "a.md").write_text("text")
-    async with armed(root) as watched:
-        (root / "one").rename(tmp_path / "outside")
-        shutil.rmtree(root / "two")
-        await watched.settled()
-        assert {str(root / "one"), str(root / "two")} <= watched.named
-
-
-async def test_a_root_that_comes_back_is_watched_again(root):
+@pytest.mark.parametrize("at_once", [False, True])
+async def test_a_root_that_comes_back_is_watched_again(root, at_once):
     async with armed(root) as watched:
         shutil.rmtree(root)
-        await watched.until(lambda seen: any("missing" in dirty.trouble for dirty in seen))
-        root.mkdir()
-        await watched.until(is_back)
-        (root / "a.md").write_text("text")
-        await watched.until_named(root / "a.md")
-
-
-async def test_a_root_that_is_recreated_at_once_is_watched_again(root):
-    async with armed(root) as watched:
-        shutil.rmtree(root)
+        if not at_once:
+            await watched.until(lambda seen: any("missing" in dirty.trouble for dirty in seen))
         root.mkdir()
         await watched.until(is_back)
         (root / "a.md").write_text("text")
@@ -296,16 +251,57 @@ def test_a_process_that_stood_still_looks_through_everything(root):
         watching.until(lambda seen: any(dirty.rescan and dirty.overflow for dirty in seen))
 
 
+async def test_a_folder_that_becomes_searched_by_its_name_is_entered(root):
+    (root / ".hidden" / "deep").mkdir(parents=True)
+    async with armed(root, enters=lambda path: "." not in path) as watched:
+        (root / ".hidden").rename(root / "shown")
+        await watched.settled()
+        assert str(root / "shown") in watched.named
+        await watched.begin()
+        (root / "shown" / "deep" / "a.md").write_text("text")
+        await watched.settled()
+        assert watched.named == {str(root / "shown" / "deep" / "a.md")}
+        (root / "shown").rename(root / ".hidden")
+        await watched.begin()
+        (root / ".hidden" / "deep" / "a.md").write_text("text")
+        await watched.settled()
+        assert not watched.named
+
+
+async def test_a_changed_mode_of_the_root_asks_for_a_rescan(root):
+    """What could not be read may be readable now."""
+    async with armed(root) as watched:
+        root.chmod(0o750)
+        await watched.settled()
+        assert any(dirty.rescan for dirty in watched.seen)
+
+
+@pytest.mark.parametrize("mode", [0, 0o400])  # not to be listed, listed but not to be entered
+def test_a_folder_that_may_not_be_read_is_passed_over_until_it_may(root, mode):
+    """It is no trouble: a scan can't read it either. When its mode changes it is looked at and watched."""
+    closed = root / "closed"
+    (closed / "deep").mkdir(parents=True)
+    closed.chmod(mode)
+    try:
+        with child(root, prefix=mortal()) as watching:
+            watching.until(is_back)
+            (root / "a.md").write_text("text")
+            watching.until_named(root / "a.md")
+            closed.chmod(0o700)
+            watching.until_named(closed)
+            watching.until_named_again(closed / "deep" / "b.md")
+            assert not watching.seen[-1].trouble
+    finally:
+        closed.chmod(0o700)
+
+
 def test_an_unreadable_folder_hides_no_other(root):
     """Watchfiles gives up the rest of a tree at a folder that it may not read."""
     for number in range(10):
         (root / f"folder-{number}").mkdir()
     (root / "folder-3").chmod(0)
-    mortal = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
-    if mortal and not can(*mortal):
-        pytest.skip("no way to give up root's rights here")
     try:
-        with child(root, prefix=mortal) as watching:
+        with child(root, prefix=mortal()) as watching:
             for number in (0, 1, 2, 4, 5, 6, 7, 8, 9):
                 watching.until_named_again(root / f"folder-{number}" / "a.md")
             assert not watching.seen[-1].trouble
