@@ -30,39 +30,44 @@ def scanned(schedule: Schedule, now: float, took_s: float = 0.1) -> float | None
     return owed
 
 
-def test_the_first_scan_is_due_at_once_and_owed_since_the_start():
-    """What changed while the daemon was away is not known before it."""
-    schedule = Schedule(START)
-    assert schedule.due(pace_s=PACE_S) <= START
-    assert scanned(schedule, START + 1) == START
+SCHEDULE_STEPS = {  # times are after START
+    "ask": lambda schedule, at, *how: schedule.ask(START + float(at), **dict.fromkeys(how, True)),
+    "begin": lambda schedule, at: schedule.begin(START + float(at)),
+    "end": lambda schedule, begun, at: schedule.end(
+        START + float(begun), START + float(at), cost_s=float(at) - float(begun)
+    ),
+    "scan": lambda schedule, at, took="0.1": scanned(schedule, START + float(at), float(took)),
+    "due": lambda schedule, at: schedule.due(pace_s=PACE_S) <= START + float(at),
+    "since": lambda schedule: schedule.since,
+}
+SCHEDULES = {
+    "the first is due at once, and owed since the start: nobody knows what changed before":
+        "due 0 = True; scan 1 = 1000.0",
+    "without events the next is the timer's, and nobody waits for it":
+        "scan 0 0.5; due 600.4 = False; due 600.5 = True; since = None; scan 700 = None",
+    "one that somebody waits for is due at once": "ask 0 storm; scan 0; ask 1 urgent; due 1 = True",
+    "one that somebody asks for during another follows it at once, and its cost keeps nobody waiting":
+        "begin 0; ask 1 urgent; end 0 2; due 2 = True; begin 2; ask 3; due 3 = False",
+    "after a quiet while a storm begins with the short pause again: one bad day makes nothing slow for ever":
+        "ask 0 storm; scan 0; ask 10 storm; scan 10; ask 30 storm; scan 30; ask 3600 storm; due 3600 = True; "
+        "scan 3600; ask 3601 storm; due 3609.9 = False; due 3610 = True",
+    "a rule file that is rewritten in a loop costs a twentieth of a core":
+        "scan 0 1; ask 1.1; due 20.9 = False; due 21 = True",
+}  # fmt: skip
 
 
-def test_without_events_the_next_scan_is_the_timer_s_and_nobody_waits_for_it():
-    schedule = Schedule(START)
-    scanned(schedule, START, took_s=0.5)
-    assert schedule.due(pace_s=PACE_S) == START + 0.5 + PACE_S
-    assert schedule.since is None
-    assert scanned(schedule, START + 700) is None
+def follow(steps, subject, story):
+    """Do what a story tells; what stands behind "=" is what a step returns."""
+    for step in story.split("; "):
+        asked, _, expected = step.partition(" = ")
+        name, *given = asked.split()
+        answer = steps[name](subject, *given)
+        assert not expected or str(answer) == expected, step
 
 
-def test_a_scan_that_somebody_waits_for_is_due_at_once():
-    schedule = Schedule(START)
-    schedule.ask(START, storm=True)
-    scanned(schedule, START)
-    schedule.ask(START + 1, urgent=True)
-    assert schedule.due(pace_s=PACE_S) <= START + 1
-
-
-def test_a_scan_that_somebody_asks_for_during_another_one_follows_it_at_once():
-    """The one that runs may have passed the file that they wait for, and its cost keeps nobody waiting."""
-    schedule = Schedule(START)
-    schedule.begin(START)
-    schedule.ask(START + 1, urgent=True)
-    schedule.end(START, START + 2, cost_s=2.0)
-    assert schedule.due(pace_s=PACE_S) <= START + 2
-    schedule.begin(START + 2)
-    schedule.ask(START + 3)
-    assert schedule.due(pace_s=PACE_S) > START + 3
+@pytest.mark.parametrize("story", SCHEDULES.values(), ids=SCHEDULES)
+def test_a_scan_is_due(story):
+    follow(SCHEDULE_STEPS, Schedule(START), story)
 
 
 def test_scans_of_a_storm_keep_ten_seconds_apart_and_double_while_it_lasts():
@@ -78,28 +83,6 @@ def test_scans_of_a_storm_keep_ten_seconds_apart_and_double_while_it_lasts():
     least, most = STORM_S
     assert gaps[1:4] == [least, 2 * least, 4 * least]
     assert gaps[-1] == most
-
-
-def test_after_a_quiet_while_a_storm_begins_with_the_short_pause_again():
-    """One bad day does not make the daemon slow for ever."""
-    schedule = Schedule(START)
-    for now in (START, START + 10, START + 30):
-        schedule.ask(now, storm=True)
-        scanned(schedule, now)
-    later = START + 3600
-    schedule.ask(later, storm=True)
-    assert schedule.due(pace_s=PACE_S) <= later
-    scanned(schedule, later)
-    schedule.ask(later + 1, storm=True)
-    assert schedule.due(pace_s=PACE_S) == later + STORM_S[0]
-
-
-def test_scans_that_events_ask_for_leave_most_of_the_time_to_others():
-    """A rule file that is rewritten in a loop costs a twentieth of a core."""
-    schedule = Schedule(START)
-    scanned(schedule, START, took_s=1.0)
-    schedule.ask(START + 1.1)
-    assert schedule.due(pace_s=PACE_S) == START + 1 + 20
 
 
 def test_without_events_the_folder_is_asked_as_often_as_a_hundredth_of_a_core_allows():
@@ -176,12 +159,7 @@ STORIES = {
 
 @pytest.mark.parametrize("story", STORIES.values(), ids=STORIES)
 def test_what_waits_is_taken_in_its_order(story):
-    backlog = Backlog()
-    for step in story.split("; "):
-        asked, _, expected = step.partition(" = ")
-        name, *given = asked.split()
-        answer = STEPS[name](backlog, *given)
-        assert not expected or str(answer) == expected, step
+    follow(STEPS, Backlog(), story)
 
 
 def test_a_save_is_read_at_once():
