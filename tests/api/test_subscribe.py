@@ -3,6 +3,7 @@
 import asyncio
 import json
 import shutil
+from contextlib import asynccontextmanager
 
 import pytest
 from patience import PATIENCE
@@ -39,6 +40,16 @@ class Telling:
             self.feed.publish(root, {"event": "indexed", "number": number, **fields})
 
 
+@asynccontextmanager
+async def following(folder, **settings):
+    """Yield a feed, its server, a client that follows all of it, and what makes more clients."""
+    told = Telling()
+    async with serving(folder, told.handle, **settings) as (server, connect):
+        follower = await connect()
+        await follower.ask("subscribe")
+        yield told, server, follower, connect
+
+
 async def numbers_of(peer, count):
     """Return the numbers of the next *count* messages, which must all be events."""
     messages = [await peer.next() for _ in range(count)]
@@ -62,10 +73,7 @@ async def test_events_come_after_the_answer_to_subscribe_in_order(tmp_path):
 
 
 async def test_while_a_request_is_open_no_event_comes(tmp_path):
-    told = Telling()
-    async with serving(tmp_path, told.handle) as (server, connect):
-        follower = await connect()
-        await follower.ask("subscribe")
+    async with following(tmp_path) as (told, server, follower, _):
         await follower.send(Request(2, "wait", {}), Request(3, "wait", {}))
         await until(lambda: server.in_flight == 2)
         told.tell(1, 2)
@@ -79,10 +87,7 @@ async def test_while_a_request_is_open_no_event_comes(tmp_path):
 
 
 async def test_progress_passes_events_that_wait(tmp_path):
-    told = Telling()
-    async with serving(tmp_path, told.handle) as (server, connect):
-        follower = await connect()
-        await follower.ask("subscribe")
+    async with following(tmp_path) as (told, server, follower, _):
         await follower.send(Request(2, "steps", {"progress": True}))
         await until(lambda: server.in_flight == 1)
         told.tell(1)
@@ -106,10 +111,7 @@ async def test_what_is_followed_is_what_was_asked_for_last(tmp_path):
 
 
 async def test_past_a_thousand_waiting_events_the_oldest_are_dropped_and_counted(tmp_path):
-    told = Telling()
-    async with serving(tmp_path, told.handle) as (server, connect):
-        follower = await connect()
-        await follower.ask("subscribe")
+    async with following(tmp_path) as (told, server, follower, _):
         for lost in (7, 2):
             told.go.clear()
             await follower.send(Request(2, "wait", {}))
@@ -124,11 +126,8 @@ async def test_past_a_thousand_waiting_events_the_oldest_are_dropped_and_counted
 
 
 async def test_a_follower_that_does_not_read_is_sent_no_more_and_then_dropped(tmp_path):
-    told = Telling()
     limits = Limits(write_high_water_bytes=32 << 10, drain_s=1.0)
-    async with serving(tmp_path, told.handle, limits=limits) as (server, connect):
-        reading = await connect()
-        await reading.ask("subscribe")
+    async with following(tmp_path, limits=limits) as (told, server, reading, _):
         with await mute(tmp_path, Request(1, "subscribe", {})):
             await until(lambda: len(told.feed._listeners) == 2)
             for number in range(1000):
@@ -143,10 +142,7 @@ async def test_a_follower_that_does_not_read_is_sent_no_more_and_then_dropped(tm
 
 
 async def test_following_ends_with_the_connection(tmp_path):
-    told = Telling()
-    async with serving(tmp_path, told.handle) as (server, connect):
-        follower = await connect()
-        await follower.ask("subscribe")
+    async with following(tmp_path) as (told, server, follower, _):
         assert len(told.feed._listeners) == 1
         follower.writer.close()
         await until(lambda: server.connections == 0)
@@ -156,10 +152,7 @@ async def test_following_ends_with_the_connection(tmp_path):
 
 def test_an_event_that_does_not_travel_costs_that_event_alone(tmp_path):
     async def scenario():
-        told = Telling()
-        async with serving(tmp_path, told.handle) as (_, connect):
-            follower = await connect()
-            await follower.ask("subscribe")
+        async with following(tmp_path) as (told, _, follower, _):
             told.tell(1, secret=object())
             told.tell(2)
             assert await numbers_of(follower, 1) == [2]
@@ -171,10 +164,7 @@ def test_an_event_that_does_not_travel_costs_that_event_alone(tmp_path):
 
 
 async def test_file_names_of_any_bytes_travel(tmp_path):
-    told = Telling()
-    async with serving(tmp_path, told.handle) as (_, connect):
-        follower = await connect()
-        await follower.ask("subscribe")
+    async with following(tmp_path) as (told, _, follower, _):
         told.tell(1, paths=["caf\udce9.md"])
         assert (await follower.next()).params["paths"] == ["caf\udce9.md"]
 
