@@ -14,7 +14,8 @@ from patience import PATIENCE
 
 from memd.errors import StorageError
 from memd.records import FileStamp, Skipped, SourceText
-from memd.sources.scan import MAX_SOURCE_BYTES, REASONS, Rules, changes, read_source, walk
+from memd.sources.ignore import Refusal
+from memd.sources.scan import MAX_SOURCE_BYTES, REASONS, Rules, changes, look, read_source, walk
 
 LATER_NS = 3_600 * 1_000_000_000
 
@@ -44,10 +45,11 @@ def write(root, path, content="text"):
 
 
 def skipped(root, path, reason):
-    """Assert that both the walk and the reader skip *path* for *reason*."""
+    """Assert that the walk, the reader and the look of `why` skip *path* for *reason*."""
     assert reason in REASONS
     assert scan(root)[path] == reason
     assert read(root, path) == Skipped(path, reason)
+    assert look(root, path, load(root), now_ns=time.time_ns()).reason == reason
 
 
 # Ordinary files
@@ -215,6 +217,7 @@ def test_a_link_to_a_folder_is_not_followed(tmp_path):
     (root / "loop").symlink_to(".")
     (root / "folder.md").symlink_to("real")
     assert scan(root) == {"real/b.md": read(root, "real/b.md").stamp, "folder.md": "directory"}
+    assert look(root, "out/a.md", load(root), now_ns=0) == Refusal("folder-link", "out")
     assert read(root, "out/a.md") is None
     assert read(root, "loop/real/b.md") is None
 

@@ -13,7 +13,7 @@ from memd.records import SourceText
 from memd.sources import tracked
 from memd.sources.gitignore import translated
 from memd.sources.ignore import Refusal, Rules
-from memd.sources.scan import MAX_SOURCE_BYTES, WHY_NOT, look, refusal_text, walk
+from memd.sources.scan import MAX_SOURCE_BYTES, look, refusal_text, walk
 from memd.sources.tracked import tracked_in
 
 FILES = ("drafts/kept.md", "drafts/deep/kept.md", "drafts/new.md", "log.md", "new.log.md", "a.md")
@@ -290,31 +290,10 @@ def test_a_pattern_that_takes_back_is_no_refusal(tmp_path):
     assert looked(tmp_path, "b.md").rule == ".gitignore:1: *.md"
 
 
-def test_links_are_refused_for_where_they_lead(tmp_path):
-    root = tmp_path / "notes"
-    write(tmp_path, {"outside/a.md": "x", "notes/in/a.md": "x", "notes/.hidden/a.md": "x"})
-    for name, target in {
-        "out.md": "../outside/a.md", "dangling.md": "nowhere.md", "to-hidden.md": ".hidden/a.md",
-        "linked": "in", "fine.md": "in/a.md",
-    }.items():  # fmt: skip
-        (root / name).symlink_to(target)
-    assert looked(root, "out.md").reason == "link-outside"
-    assert looked(root, "dangling.md").reason == "link-dangling"
-    assert looked(root, "to-hidden.md").reason == "link-hidden"
-    assert looked(root, "linked/a.md") == looked(root, "linked") == Refusal("folder-link", "linked")
-    assert isinstance(looked(root, "fine.md"), SourceText)
-
-
 @pytest.mark.parametrize("path", ["nothing.md", "a.md/b.md", "a\0b.md", "x" * 300 + ".md", "\udcff.md"])
 def test_what_is_not_there_is_nothing(tmp_path, path):
     write(tmp_path, {"a.md": "x"})
     assert looked(tmp_path, path) is None
-
-
-def test_a_pipe_is_no_source_and_blocks_nobody(tmp_path):
-    """Nothing is opened that could wait."""
-    os.mkfifo(tmp_path / "a.md")
-    assert looked(tmp_path, "a.md").reason == "not-a-file"
 
 
 def test_what_is_refused_is_what_a_scan_leaves_out(tmp_path):
@@ -333,10 +312,3 @@ def test_what_is_refused_is_what_a_scan_leaves_out(tmp_path):
     for path in (str(file.relative_to(tmp_path)) for file in tmp_path.rglob("*") if file.is_file()):
         seen = look(tmp_path, path, rules, now_ns=time.time_ns())
         assert isinstance(seen, SourceText) == (path in found and path != "bad.md"), (path, seen)
-
-
-def test_every_reason_has_its_words():
-    assert all(
-        text.startswith(("is ", "has ", "holds ", "links ", "its ", "cannot ", "memd "))
-        for text in WHY_NOT.values()
-    )
