@@ -1,9 +1,6 @@
 """Near-duplicates are folded into the best one, and only those."""
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from tests_support import many
 
 LONG = " ".join(f"word{chr(97 + number % 26)}{chr(97 + number // 26)}" for number in range(80))
 
@@ -111,26 +108,6 @@ def test_more_copies_than_are_looked_at_do_not_crowd_the_answer(notes, limit):
     found = notes.found(LONG, mode="vector", min_score=0.0, limit=limit)
     assert len(found) == limit
     assert sum(path in copies for path in found) == 1
-
-
-FEW = settings(max_examples=many(15))
-HOW = st.fixed_dictionaries(
-    {"mode": st.sampled_from(["keyword", "vector", "hybrid"]), "fusion": st.sampled_from(["weighted", "rrf"])}
-)
-
-
-@FEW
-@given(how=HOW, limits=st.lists(st.integers(1, 100), min_size=2, max_size=4), seed=st.randoms())
-def test_an_answer_with_its_folded_places_begins_every_longer_one(notes, how, limits, seed):
-    if not notes.index.snapshot.sources:
-        words = LONG.split()
-        texts = [" ".join(seed.choices(["heron", "weir", *words], k=seed.randint(5, 120))) for _ in range(12)]
-        notes.save({f"n{number}.md": f"heron {seed.choice(texts)}\n" for number in range(60)})
-    longest = notes.search("heron weir worda", limit=100, min_score=0.0, **how)
-    for limit in limits:
-        answer = notes.search("heron weir worda", limit=limit, min_score=0.0, **how)
-        assert answer.hits == longest.hits[:limit]
-        assert answer.confidence == longest.confidence
 
 
 def test_a_source_has_as_many_hits_as_it_may_and_the_limit_counts_what_is_left(notes):
