@@ -11,12 +11,15 @@ from memd.api import params, results
 from memd.api.masking import masked_answer
 from memd.api.methods import FOR_PEOPLE, METHODS, SHUTDOWN, Method
 from memd.api.results import TimedResult
-from memd.api.search import Fields
+from memd.api.search import Fields, wait_for
 from memd.errors import InvalidError, MethodError
 from memd.rpc.context import Call, Packed, packed
+from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
 
-Handler = Callable[..., Any]  # returns, or will return, a result, perhaps packed
+Handler = Callable[..., Any]  # returns, or will return, a result
+
+APART_CHARS = 100_000  # a longer text is read in a thread that no query waits for
 
 
 def deadline_s(method: str) -> float | None:
@@ -41,7 +44,7 @@ class Dispatcher:
         self._workspaces = workspaces
         self._shut_down = shut_down
 
-    async def handle(self, name: str, given: Fields, call: Call) -> Packed[Any]:
+    async def handle(self, name: str, given: Fields, call: Call) -> Packed:
         """Answer one request. Raises MemdError."""
         if name == SHUTDOWN:
             end = params.convert(given, params.ShutdownParams)
@@ -49,25 +52,44 @@ class Dispatcher:
         if name not in METHODS:
             raise MethodError(f"there is no method {name!r}; there are {', '.join([*METHODS, SHUTDOWN])}")
         method = METHODS[name]
-        wanted = params.convert(given, method.params)
+        wanted: Any = params.convert(given, method.params)
         if wanted.agent and name in FOR_PEOPLE:
             raise InvalidError(f"$.agent: {name} is for people, and this request is from an agent")
-        answer, workspaces = HANDLERS[name], self._workspaces
-        if isinstance(wanted, params.ScopedParams) and wanted.scope == "team":
-            answer = getattr(import_module("memd.api.team_scope"), answer.__name__)  # not without a team
+        handler, workspaces = HANDLERS[name], self._workspaces
+        # The text of `recall` is for a prompt, whoever asks.
+        finish = partial(_finished, call=call, is_masked=wanted.agent or name == "recall")
+        is_long = len(getattr(wanted, "text", None) or "") > APART_CHARS
+        read = workspaces.apart if is_long else workspaces.read
+
+        def whole(*given: Any) -> Packed:
+            return finish(handler(*given))
+
+        async def run(opened: OpenWorkspace) -> Any:
+            match method.runs:
+                case "opened":
+                    return await handler(workspaces, opened, wanted, call)
+                case "files":
+                    return await workspaces.read_files(whole, opened, wanted, call)
+                case "searched" if getattr(wanted, "scope", "workspace") == "team":
+                    from memd.api.team_scope import answered  # noqa: PLC0415 - not without a team
+
+                    return await answered(workspaces, opened, wanted, call, own=handler, finish=finish)
+                case "searched":
+                    return await read(whole, opened, wanted, call, await wait_for(opened, wanted, call))
+            return await read(whole, opened, wanted, call)
+
         if method.runs == "apart":
-            result: Any = await answer(workspaces, wanted, call)
+            result = await handler(workspaces, wanted, call)
         else:
-            run: Handler = {
-                "opened": partial(answer, workspaces),
-                "read": partial(workspaces.read, answer),
-                "files": partial(workspaces.read_files, answer),
-            }[method.runs]
-            result = await workspaces.using(wanted.workspace, lambda opened: run(opened, wanted, call))
-        if isinstance(result, TimedResult):
-            result = msgspec.structs.replace(result, took_ms=call.age_ms())
-        # Handlers with large answers pack them in their own thread.
-        whole = result if isinstance(result, Packed) else packed(result)
-        if wanted.agent or name == "recall":  # its text is for a prompt, whoever asks
-            return await workspaces.read(masked_answer, whole)
-        return whole
+            result = await workspaces.using(wanted.workspace, run)
+        if isinstance(result, Packed):
+            return result
+        return await workspaces.read(finish, result) if wanted.agent else finish(result)
+
+
+def _finished(result: Any, *, call: Call, is_masked: bool) -> Packed:
+    """Return a result as it is sent; in the thread that made it, if it may be large."""
+    if isinstance(result, TimedResult):
+        result = msgspec.structs.replace(result, took_ms=call.age_ms())
+    whole = packed(result)
+    return masked_answer(whole) if is_masked else whole

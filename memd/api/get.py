@@ -38,7 +38,7 @@ from memd.index.links import URLS, links_in, links_out
 from memd.index.reader import SourceSize, StoredChunk
 from memd.index.snapshot import View
 from memd.records import Source, SourceText, Why
-from memd.rpc.context import Call, Packed, packed
+from memd.rpc.context import Call
 from memd.search.filters import matching
 from memd.search.query import Query, restricted
 from memd.search.spelling import near_paths
@@ -54,7 +54,7 @@ _AROUND = " \t\r\n`\"'<>"  # what models put around a path
 MAX_LINKS = 50  # per direction in an answer; arbitrary: an agent reads all of them
 
 
-def get(opened: OpenWorkspace, params: GetParams, call: Call) -> Packed[GetResult]:
+def get(opened: OpenWorkspace, params: GetParams, call: Call) -> GetResult:
     """``get``: a source, some of its lines, or the chunk of a hit, read from the current file."""
     if (params.path is None) == (params.id is None):
         raise InvalidError("$: expected either path or id")
@@ -85,24 +85,22 @@ def get(opened: OpenWorkspace, params: GetParams, call: Call) -> Packed[GetResul
         text = mask(text)
     lines = lines_of(text)
     end = last_line(path, len(lines), start, end)
-    return packed(
-        GetResult(
-            workspace=str(root),
-            path=path,
-            title=source.title,
-            tags=list(source.tags),
-            start_line=start,
-            end_line=end,
-            lines=len(lines),
-            # Of what an agent reads: by that of the file it could test guesses of a secret.
-            hash=(hash_of_file(text.encode()) if params.agent and text != found.text else found.hash).hex(),
-            text="\n".join(lines[start - 1 : end]),
-            superseded_by=list(superseded_by),
-            expired=iso_day(source.expired(datetime.now().astimezone().date())),
-            entries=list(entries) or UNSET,
-            derived_from=derived_from(source),
-            links=linked,
-        )
+    return GetResult(
+        workspace=str(root),
+        path=path,
+        title=source.title,
+        tags=list(source.tags),
+        start_line=start,
+        end_line=end,
+        lines=len(lines),
+        # Of what an agent reads: by that of the file it could test guesses of a secret.
+        hash=(hash_of_file(text.encode()) if params.agent and text != found.text else found.hash).hex(),
+        text="\n".join(lines[start - 1 : end]),
+        superseded_by=list(superseded_by),
+        expired=iso_day(source.expired(datetime.now().astimezone().date())),
+        entries=list(entries) or UNSET,
+        derived_from=derived_from(source),
+        links=linked,
     )
 
 
@@ -292,7 +290,7 @@ def note_links(view: View, root: Path, source: Source) -> NoteLinks:
     )
 
 
-def sources(opened: OpenWorkspace, params: SourcesParams, call: Call) -> Packed[SourcesResult]:
+def sources(opened: OpenWorkspace, params: SourcesParams, call: Call) -> SourcesResult:
     """``sources``: a page of the indexed or skipped files, sorted by path, and the start of the next page."""
     filters = restricted(Query(""), filter_values(params, datetime.now().astimezone().date())).filters
     root = opened.workspace.root
@@ -311,7 +309,7 @@ def sources(opened: OpenWorkspace, params: SourcesParams, call: Call) -> Packed[
             why = WHY_NOT.get(reason, "") + (f" ({detail})" if detail else "")
             named.append(SkippedSource(path=path, reason=reason, text=why))
         following = named[-1].path if len(paths) > params.limit else None
-        return packed(SourcesResult(workspace=str(root), sources=[], skipped=named, next=following))
+        return SourcesResult(workspace=str(root), sources=[], skipped=named, next=following)
     last = recalls.last(opened.workspace.recalls_path)
     # The keys are of what agents get.
     with opened.view(call.is_over, agent=params.agent or params.keys is not None) as view:
@@ -329,7 +327,7 @@ def sources(opened: OpenWorkspace, params: SourcesParams, call: Call) -> Packed[
         for source in shown
     ]
     following = shown[-1].path if len(page) > params.limit else None
-    return packed(SourcesResult(workspace=str(root), sources=entries, skipped=[], next=following))
+    return SourcesResult(workspace=str(root), sources=entries, skipped=[], next=following)
 
 
 def _entry(root: Path, source: Source, size: SourceSize, recalled: str | None) -> SourceEntry:

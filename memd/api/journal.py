@@ -13,13 +13,13 @@ from memd.api.search import day
 from memd.entries.journal import Record, newest
 from memd.index.links import links_out
 from memd.index.snapshot import Snapshot, View
-from memd.rpc.context import Call, Packed, packed
+from memd.rpc.context import Call
 from memd.workspace.open import OpenWorkspace
 
 MAX_NOTES = 1000  # newest notes listed in a history; arbitrary
 
 
-def journal(opened: OpenWorkspace, params: JournalParams, call: Call) -> Packed[JournalResult]:
+def journal(opened: OpenWorkspace, params: JournalParams, call: Call) -> JournalResult:
     """``journal``: the actions on entries, newest first, with the entries' current paths and titles."""
     since = day("since", params.since, datetime.now().astimezone().date())
     found: list[Record] = []
@@ -42,7 +42,7 @@ def journal(opened: OpenWorkspace, params: JournalParams, call: Call) -> Packed[
         for record, (path, title) in zip(found, places, strict=True)
     ]
     root = str(opened.workspace.root)
-    return packed(JournalResult(workspace=root, records=records, records_total=total, took_ms=call.age_ms()))
+    return JournalResult(workspace=root, records=records, records_total=total)
 
 
 def _named(view: View, records: Collection[Record]) -> dict[str, tuple[str, str]]:
@@ -67,7 +67,7 @@ def _day(time: str) -> date:
         return date.min
 
 
-def history(opened: OpenWorkspace, params: HistoryParams, call: Call) -> Packed[HistoryResult]:
+def history(opened: OpenWorkspace, params: HistoryParams, call: Call) -> HistoryResult:
     """``history``: a note with all notes that it supersedes and all that supersede it, oldest first.
 
     Notes that supersede each other in a circle are sorted by day.
@@ -79,15 +79,13 @@ def history(opened: OpenWorkspace, params: HistoryParams, call: Call) -> Packed[
         listed = chain[-MAX_NOTES:]
         links = links_out(view.reader.each, source.id, source.path, view.resolver())
         missed = [link for link in links if link.kind == "supersedes" and link.to is None]
-        result = HistoryResult(
+        return HistoryResult(
             workspace=str(opened.workspace.root),
             path=source.path,
             notes=_notes(view, listed),
             notes_total=len(chain),
             unresolved=[link.target for link in missed],
-            took_ms=call.age_ms(),
         )
-    return packed(result)
 
 
 def _by_day(snapshot: Snapshot, chain: list[int]) -> list[int]:

@@ -29,12 +29,11 @@ from memd.index.outlines import Outline, heading_of, outlines, removed
 from memd.index.outlines import outline as stored_outline
 from memd.index.snapshot import View
 from memd.records import Heading, LinkKind, Source, SourceText, Why
-from memd.rpc.context import Call, Packed, packed
+from memd.rpc.context import Call
 from memd.search.keyword import phrase_expression
 from memd.sources.scan import read_source, with_line_feeds
 from memd.text import SCHEME, as_a_word, pieces_of
 from memd.workspace.open import OpenWorkspace
-from memd.workspace.workspaces import Workspaces
 
 if TYPE_CHECKING:
     from memd.sources.front_matter import FrontMatter
@@ -48,12 +47,11 @@ _NO_MENTION = re.compile(
     r"\[\[[^\]\n]*\]\]|\[[^\]\n]*\]\([^)\n]*\)|\[[^\]\n]*\]\[[^\]\n]*\]|`[^`\n]*`|<[^>\n]*>"
 )
 _TO_A_URL = re.compile(rf"!?\[.*\]\(\s*<?(?:{SCHEME.pattern})", re.DOTALL)
-APART_CHARS = 100_000  # a longer text is read in a thread that no query waits for
 
 Found = tuple[Source, LinkOut]  # the note that contains it; `to` of what points to a note
 
 
-def links(opened: OpenWorkspace, params: LinksParams, call: Call) -> Packed[LinksResult]:
+def links(opened: OpenWorkspace, params: LinksParams, call: Call) -> LinksResult:
     """``links``: a page of the links from or to a note, of its mentions, or of what is broken or alone."""
     if (params.path is None) != (params.which in {"broken", "orphans"}):
         raise InvalidError(f"$.path: {params.which} is about {'all notes' if params.path else 'one note'}")
@@ -101,14 +99,12 @@ def links(opened: OpenWorkspace, params: LinksParams, call: Call) -> Packed[Link
             for here, link in found[params.offset : params.offset + params.limit]
         ]
     last = params.offset + len(page)
-    return packed(
-        LinksResult(
-            workspace=str(root),
-            path=source.path if source else None,
-            links=page,
-            total=len(found),
-            next=last if last < len(found) else None,
-        )
+    return LinksResult(
+        workspace=str(root),
+        path=source.path if source else None,
+        links=page,
+        total=len(found),
+        next=last if last < len(found) else None,
     )
 
 
@@ -160,7 +156,7 @@ def _mentions(view: View, source: Source) -> Iterator[Found]:
     yield from (found[key] for key in sorted(found))
 
 
-def names(opened: OpenWorkspace, params: NamesParams, call: Call) -> Packed[NamesResult]:
+def names(opened: OpenWorkspace, params: NamesParams, call: Call) -> NamesResult:
     """``names``: titles, aliases, headings and tags of all notes, or of those that changed."""
     with opened.view(call.is_over, agent=params.agent) as view:
         # What an agent may see changes without a change of the note: it gets all of it.
@@ -173,15 +169,13 @@ def names(opened: OpenWorkspace, params: NamesParams, call: Call) -> Packed[Name
             seen = outlines(view.reader.each, params.after, 0 if gone is None else params.since)
         shown = (one for one in seen if one.source in view.snapshot.sources)
         notes = [_note_names(view, one) for one in islice(shown, params.limit + 1)]
-    return packed(
-        NamesResult(
-            workspace=str(opened.workspace.root),
-            generation=view.snapshot.generation,
-            all=gone is None,
-            notes=notes[: params.limit],
-            removed=(gone or []) if not params.after else [],
-            next=notes[params.limit - 1].path if len(notes) > params.limit else None,
-        )
+    return NamesResult(
+        workspace=str(opened.workspace.root),
+        generation=view.snapshot.generation,
+        all=gone is None,
+        notes=notes[: params.limit],
+        removed=(gone or []) if not params.after else [],
+        next=notes[params.limit - 1].path if len(notes) > params.limit else None,
     )
 
 
@@ -197,7 +191,7 @@ def _note_names(view: View, found: Outline) -> NoteNames:
     )
 
 
-def resolve(opened: OpenWorkspace, params: ResolveParams, call: Call) -> Packed[ResolveResult]:
+def resolve(opened: OpenWorkspace, params: ResolveParams, call: Call) -> ResolveResult:
     """``resolve``: the note and heading that a link as written means, or why none."""
     root = opened.workspace.root
     with opened.view(call.is_over, agent=params.agent) as view:
@@ -227,7 +221,7 @@ def resolve(opened: OpenWorkspace, params: ResolveParams, call: Call) -> Packed[
                 starts = (root, root / PurePosixPath(params.path or "").parent)
                 if not any(below(root, str(start / name)) for start in starts):
                     where = replace(where, why="outside")
-        return packed(where)
+        return where
 
 
 class _Named:
@@ -281,15 +275,8 @@ class _Named:
         return lines_of(found.text) if isinstance(found, SourceText) else []
 
 
-async def outline(
-    workspaces: Workspaces, opened: OpenWorkspace, params: OutlineParams, call: Call
-) -> Packed[OutlineResult]:
+def outline(opened: OpenWorkspace, params: OutlineParams, call: Call) -> OutlineResult:
     """``outline``: links and headings of a text that is edited, and what the links mean."""
-    run = workspaces.apart if len(params.text) > APART_CHARS else workspaces.read
-    return await run(_outline, opened, params, call)
-
-
-def _outline(opened: OpenWorkspace, params: OutlineParams, call: Call) -> Packed[OutlineResult]:
     lines, front, own, written = _parsed(params.text)
     with opened.view(call.is_over, agent=params.agent) as view:
         named = _Named(opened, view, params.path, own)
@@ -307,24 +294,22 @@ def _outline(opened: OpenWorkspace, params: OutlineParams, call: Call) -> Packed
             )  # fmt: skip
         here = view.snapshot.source_at(params.path)
         superseded_by = view.snapshot.superseded_by(here.id) if here else ()
-    return packed(
-        OutlineResult(
-            workspace=str(opened.workspace.root),
-            body=lines.starts[front.lines] if front.lines < len(lines) else len(params.text),
-            aliases=list(front.aliases),
-            title=front.title,
-            headings=[
-                OutlineHeading(
-                    level=one.level,
-                    title=one.title,
-                    start=lines.starts[one.line - 1],
-                    stop=lines.ends[one.line - 1],
-                )
-                for one in own
-            ],
-            links=found,
-            superseded_by=list(superseded_by),
-        )
+    return OutlineResult(
+        workspace=str(opened.workspace.root),
+        body=lines.starts[front.lines] if front.lines < len(lines) else len(params.text),
+        aliases=list(front.aliases),
+        title=front.title,
+        headings=[
+            OutlineHeading(
+                level=one.level,
+                title=one.title,
+                start=lines.starts[one.line - 1],
+                stop=lines.ends[one.line - 1],
+            )
+            for one in own
+        ],
+        links=found,
+        superseded_by=list(superseded_by),
     )
 
 

@@ -20,7 +20,7 @@ PASSES = frozenset({
 })  # fmt: skip
 
 
-def masked_answer(answer: Packed[Any]) -> Packed[Any]:
+def masked_answer(answer: Packed) -> Packed:
     """Return an answer, which is a map, with its secrets masked."""
     fields = protocol.unpack_value(answer.result)
     # One search over all texts: it takes the time of a single text, and usually finds no secret.

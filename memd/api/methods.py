@@ -17,8 +17,9 @@ class Method(NamedTuple):
     result: type[results.Result]
     deadline_s: float | None  # None: no deadline, with progress on request
     # opened: the handler gets the open workspace; called again if it was reopened. read, files: it does so in
-    # a reading thread, or in that of the workspace's disk.
-    runs: Literal["apart", "opened", "read", "files"] = "apart"
+    # a reading thread, or in that of the workspace's disk. searched: in a reading thread, after the wait for
+    # what was saved and for the model, whose outcome it gets, too.
+    runs: Literal["apart", "opened", "read", "files", "searched"] = "apart"
 
 
 METHODS: dict[str, Method] = {
@@ -26,16 +27,16 @@ METHODS: dict[str, Method] = {
     "ping": Method("status.ping", params.NoParams, results.PingResult, 1.0),
     "status": Method("status.status", params.NoParams, results.StatusResult, 1.0),
     "health": Method("status.health", params.NoParams, results.HealthResult, 5.0),
-    "search": Method("search.search", params.SearchParams, results.SearchResult, 5.0, "opened"),
-    "search_memory": Method("search.search", params.SearchParams, results.SearchResult, 5.0, "opened"),
-    "timeline": Method("timeline.timeline", params.TimelineParams, results.TimelineResult, 5.0, "opened"),
-    "recall": Method("recall.recall", params.RecallParams, results.RecallResult, 5.0, "opened"),
-    "similar": Method("similar.similar", params.SimilarParams, results.SimilarResult, 5.0, "opened"),
+    "search": Method("search.search", params.SearchParams, results.SearchResult, 5.0, "searched"),
+    "search_memory": Method("search.search", params.SearchParams, results.SearchResult, 5.0, "searched"),
+    "timeline": Method("timeline.timeline", params.TimelineParams, results.TimelineResult, 5.0, "searched"),
+    "recall": Method("recall.recall", params.RecallParams, results.RecallResult, 5.0, "searched"),
+    "similar": Method("similar.similar", params.SimilarParams, results.SimilarResult, 5.0, "searched"),
     "why": Method("why.why", params.WhyParams, results.WhyResult, 5.0, "opened"),
     "links": Method("links.links", params.LinksParams, results.LinksResult, 5.0, "files"),
     "names": Method("links.names", params.NamesParams, results.NamesResult, 5.0, "read"),
     "resolve": Method("links.resolve", params.ResolveParams, results.ResolveResult, 5.0, "files"),
-    "outline": Method("links.outline", params.OutlineParams, results.OutlineResult, 5.0, "opened"),
+    "outline": Method("links.outline", params.OutlineParams, results.OutlineResult, 5.0, "read"),
     "get": Method("get.get", params.GetParams, results.GetResult, 5.0, "files"),
     "history": Method("journal.history", params.HistoryParams, results.HistoryResult, 5.0, "read"),
     "sources": Method("get.sources", params.SourcesParams, results.SourcesResult, 5.0, "files"),

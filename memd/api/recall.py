@@ -11,11 +11,11 @@ from memd.api.folders import described
 from memd.api.hits import iso_day, later_statement, rounded
 from memd.api.params import RecallParams
 from memd.api.results import NamedNote, RecallOmission, RecallResult, RecallSource
-from memd.api.search import Freshness, answered, query_frame, record_recalls, wait_for, without_minus
+from memd.api.search import Freshness, answered, query_frame, record_recalls, without_minus
 from memd.index.snapshot import View
 from memd.index.source_rows import EXTERNAL
 from memd.records import Confidence, Source
-from memd.rpc.context import Call, Packed, packed
+from memd.rpc.context import Call
 from memd.search.confidence import is_by_language, pointer, sure_ones
 from memd.search.filters import OF_PATHS
 from memd.search.recall import BYTES_PER_TOKEN, ESTIMATOR, NoteTitle, Piece, Recalled, Titles, piece_of
@@ -24,7 +24,6 @@ from memd.search.score import PreparedQuery
 from memd.search.search import Answer, Hit
 from memd.search.snippet import Line, Passage, around, beginning, lines_of, section
 from memd.workspace.open import OpenWorkspace
-from memd.workspace.workspaces import Workspaces
 
 # Remarks before the hits, by the confidence of the answer.
 PREFACES: dict[Confidence, str] = {
@@ -40,15 +39,6 @@ PIECE_TOKENS = 50  # length of a short piece: a small budget needs no more candi
 LEAST_HITS = 10  # some of them repeat text that is sent already
 
 
-async def recall(
-    workspaces: Workspaces, opened: OpenWorkspace, params: RecallParams, call: Call
-) -> Packed[RecallResult]:
-    """``recall``: the core notes and the hits of a search, within a budget of tokens."""
-    params = limited(params)
-    fresh = await wait_for(opened, params, call)
-    return await workspaces.read(_recall, opened, params, call, fresh)
-
-
 def limited(params: RecallParams) -> RecallParams:
     """Return parameters with a limit: as many hits as may fit."""
     if params.limit is not None:
@@ -57,12 +47,9 @@ def limited(params: RecallParams) -> RecallParams:
     return structs.replace(params, limit=enough)
 
 
-# In a reading thread
-
-
-def _recall(
-    opened: OpenWorkspace, params: RecallParams, call: Call, fresh: Freshness
-) -> Packed[RecallResult]:
+def recall(opened: OpenWorkspace, params: RecallParams, call: Call, fresh: Freshness) -> RecallResult:
+    """``recall``: the core notes and the hits of a search, within a budget of tokens."""
+    params = limited(params)
     with opened.view(call.is_over, agent=True) as view:  # the text is for a prompt
         known = view.keyed([key for key in params.known or [] if key[0] != "~"])
         pointed = frozenset(view.keyed([key[1:] for key in params.known or [] if key[0] == "~"]))
@@ -103,12 +90,8 @@ def _recall(
             named = view.reader.keys([one.id for one in made.named if one.id]).values()
             keys = UNSET if params.known is None else [*_keys_sent(view, made), *(f"~{key}" for key in named)]
         record_recalls(view, opened, answer, {sent.piece.path for sent in made.sent})
-    frame = query_frame(opened, answer, fresh) | {
-        "without_minus": instead,
-        "keys": keys,
-        "took_ms": call.age_ms(),
-    }
-    return packed(result_of(made, params, frame))
+    frame = query_frame(opened, answer, fresh, without_minus=instead)
+    return result_of(made, params, frame | {"keys": keys})
 
 
 def fitted(

@@ -1,7 +1,7 @@
 """``search``, and the steps that it shares with the other methods that query an index, like ``recall``.
 
-`wait_for` runs on the event loop, before the request's single switch to a reading thread; the rest runs
-there.
+`wait_for` runs on the event loop, before the request's single switch to a reading thread (dispatch.py); the
+rest runs there.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from memd.index.snapshot import View
 from memd.lru import LruCache
 from memd.records import SyncState, Tokenizer
 from memd.registry import Workspace, gone_of
-from memd.rpc.context import Call, Packed, packed
+from memd.rpc.context import Call
 from memd.search.dates import MAX_CHARS
 from memd.search.explain import explain
 from memd.search.explanation import AnswerExplanation
@@ -54,7 +54,6 @@ from memd.search.search import search as search_view
 from memd.text import readable_part
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.scanner import NOT_UTF8_NAMED
-from memd.workspace.workspaces import Workspaces
 
 MAX_EXPLAINED = 100  # hits; each brings a table of the query's words
 
@@ -67,24 +66,12 @@ SYNC_TIMEOUT_S = 4.0  # default wait of a search with `sync` for recent saves
 ANSWER_S = 0.5  # part of the deadline reserved for the answer itself
 
 
-async def search(
-    workspaces: Workspaces, opened: OpenWorkspace, params: SearchParams, call: Call
-) -> Packed[SearchResult]:
+def search(opened: OpenWorkspace, params: SearchParams, call: Call, fresh: Freshness) -> SearchResult:
     """``search``, ``search_memory``: ranked hits."""
     if params.explain and params.limit is None:
         params = structs.replace(params, limit=min(opened.config.max_results, MAX_EXPLAINED))
     if params.explain and params.limit is not None and params.limit > MAX_EXPLAINED:
         raise InvalidError(f"$.limit: at most {MAX_EXPLAINED} hits can be explained, not {params.limit}")
-    fresh = await wait_for(opened, params, call)
-    return await workspaces.read(_search, opened, params, call, fresh)
-
-
-# In a reading thread
-
-
-def _search(
-    opened: OpenWorkspace, params: SearchParams, call: Call, fresh: Freshness
-) -> Packed[SearchResult]:
     with opened.view(call.is_over, agent=params.agent) as view:
         answer = answered(view, opened, params, call)
         explanation: AnswerExplanation | UnsetType = UNSET
@@ -105,16 +92,12 @@ def _search(
         folders = described(view, [hit.source.path for hit in answer.hits]) if params.agent else {}
         if params.agent:
             record_recalls(view, opened, answer, {hit.source.path for hit in answer.hits})
-    return packed(
-        SearchResult(
-            hits=hits,
-            folders=folders or UNSET,
-            not_utf8=not_utf8,
-            explanation=explanation,
-            without_minus=instead,
-            **query_frame(opened, answer, fresh),
-            took_ms=call.age_ms(),
-        )
+    return SearchResult(
+        hits=hits,
+        folders=folders or UNSET,
+        not_utf8=not_utf8,
+        explanation=explanation,
+        **query_frame(opened, answer, fresh, without_minus=instead),
     )
 
 
@@ -139,8 +122,10 @@ def record_recalls(view: View, opened: OpenWorkspace, answer: Answer, paths: Con
         recalls.note(opened.workspace.recalls_path, ids.values(), answer.prepared.today)
 
 
-def query_frame(opened: OpenWorkspace, answer: Answer, fresh: Freshness) -> Fields:
-    """Return the keys of an answer that `QueryResult` has, except `without_minus` and its time."""
+def query_frame(
+    opened: OpenWorkspace, answer: Answer, fresh: Freshness, *, without_minus: WithoutMinus | None
+) -> Fields:
+    """Return the keys of an answer that `QueryResult` has, except its time."""
     query = answer.prepared.query
     return {
         **frame(opened, answer, fresh),
@@ -151,6 +136,7 @@ def query_frame(opened: OpenWorkspace, answer: Answer, fresh: Freshness) -> Fiel
         "without": list(query.excluded),
         "as_words": list(query.as_words),
         "unmatched": list(answer.unmatched) or UNSET,
+        "without_minus": without_minus,
         "model_id": answer.prepared.model_id or None,
     }
 
@@ -220,11 +206,15 @@ class Freshness:
     synced: bool | UnsetType  # whether earlier saves are searchable; UNSET if the request did not wait
 
 
-async def wait_for(opened: OpenWorkspace, params: QueryParams, call: Call) -> Freshness:
+async def wait_for(opened: OpenWorkspace, params: FilteredParams, call: Call) -> Freshness:
     """Wait for saved changes, if the request says so, and for a loading model."""
-    synced = await wait_for_sync(opened, params, call, vectors=params.mode == "vector")
-    if params.wait and params.mode != "keyword":
-        await wait_for_model(opened, call)
+    if isinstance(params, QueryParams):
+        is_by_vectors, needs_model = params.mode == "vector", params.mode != "keyword"
+    else:  # `similar`: behind the first index the vectors are there, and no model is needed
+        is_by_vectors, needs_model = True, opened.sync.first
+    synced = await _wait_for_sync(opened, params, call, vectors=is_by_vectors)
+    if params.wait and needs_model:
+        await _wait_for_model(opened, call)
     return Freshness(opened.sync.known, synced)
 
 
@@ -367,7 +357,7 @@ def index_state(opened: OpenWorkspace, known: SyncState, generation: int) -> Ind
     )
 
 
-async def wait_for_sync(
+async def _wait_for_sync(
     opened: OpenWorkspace, params: FilteredParams, call: Call, *, vectors: bool
 ) -> bool | UnsetType:
     """Wait, where that is asked for, until what was saved before is searchable; return whether it is."""
@@ -384,7 +374,7 @@ async def wait_for_sync(
     return synced
 
 
-async def wait_for_model(opened: OpenWorkspace, call: Call) -> None:
+async def _wait_for_model(opened: OpenWorkspace, call: Call) -> None:
     """Wait for a model that loads; at a first index also for its matrix, and for vectors if they are few."""
     embedding, sync = opened.embedding, opened.sync
     if embedding is None:

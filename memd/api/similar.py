@@ -2,23 +2,25 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal
+
+from msgspec import UNSET, UnsetType
 
 from memd import daily
 from memd.api.get import below, chunk_of, named_source, note_links
 from memd.api.hits import SCORE_DIGITS, hit_source, search_hit
 from memd.api.params import SimilarParams
 from memd.api.results import NamedChunk, NoteLinks, SimilarNote, SimilarResult
-from memd.api.search import ANSWER_S, Freshness, embedded, frame, parsed, wait_for_model, wait_for_sync
+from memd.api.search import ANSWER_S, Freshness, embedded, frame, parsed
 from memd.entries.entry import Written
 from memd.errors import InvalidError, NotFoundError
 from memd.index.reader import StoredChunk
 from memd.index.snapshot import View
 from memd.lru import LruCache
 from memd.records import Mode, Source
-from memd.rpc.context import Call, Packed, packed
+from memd.rpc.context import Call
 from memd.search.score import PreparedQuery
 from memd.search.search import Hit
 from memd.search.similar import shared_words, similar_to_text, telling_count
@@ -40,18 +42,52 @@ _VECTORS: LruCache[tuple[str, str], list[bytes]] = LruCache(100_000)
 VECTOR_POLL_S = 0.02  # a vector takes about 30 ms
 
 
-async def similar(
-    workspaces: Workspaces, opened: OpenWorkspace, params: SimilarParams, call: Call
-) -> Packed[SimilarResult]:
+def similar(opened: OpenWorkspace, params: SimilarParams, call: Call, fresh: Freshness) -> SimilarResult:
     """``similar``: the chunks of other sources most similar to a chunk, given by id or by path and line."""
     if params.text is None and (params.path is None) == (params.id is None):
         raise InvalidError("$: expected either path or id")
     if params.line is not None and params.path is None:
         raise InvalidError("$.line: a line needs the path that it is in")
-    synced = await wait_for_sync(opened, params, call, vectors=True)
-    if params.wait and opened.sync.first:  # else the vectors are there, and no model is needed
-        await wait_for_model(opened, call)
-    return await workspaces.read(_similar, opened, params, call, Freshness(opened.sync.known, synced))
+    root = opened.workspace.root
+    request = parsed(opened, params, call.is_over)
+    if params.text is not None:
+        request = replace(request, mode="hybrid", query=replace(request.query, text=params.text))
+        request = replace(embedded(opened, request, kept=_VECTORS), timings_ms={})
+    to: NamedChunk | UnsetType = UNSET
+    superseded_by: Sequence[str] = ()
+    links = NoteLinks(outgoing=[], outgoing_total=0, incoming=[], incoming_total=0)
+    with opened.view(request.expired, agent=params.agent) as view:
+        timings_ms = {"wait": call.age_ms()}
+        if params.text is not None:
+            without = view.snapshot.source_at(below(root, params.path)) if params.path else None
+            answer = similar_to_text(view, params.text, request, without.id if without else None)
+        else:
+            timings_ms["embed"] = 0.0
+            chunk = _named(view, opened, params)
+            source = view.snapshot.sources[chunk.source]
+            to = NamedChunk(
+                path=source.path,
+                id=chunk.id,
+                start_line=chunk.start_line,
+                end_line=chunk.end_line,
+                heading=view.chunks([chunk.id])[chunk.id].heading,
+            )
+            superseded_by = view.snapshot.superseded_by(chunk.source)
+            links = note_links(view, root, source)
+            answer = most_similar(view, chunk, request)
+            if answer.mode == "keyword" and not answer.degraded:
+                if opened.embedding is None:
+                    answer.degraded = ("no-provider",)
+                elif view.reader.left_out(chunk.id) is None:  # else it gets no vector: nothing is missing
+                    answer.degraded = ("vectors-building",)
+    answer.timings_ms = timings_ms | dict(answer.timings_ms)
+    return SimilarResult(
+        to=to,
+        superseded_by=list(superseded_by),
+        links=links,
+        hits=[search_hit(hit) for hit in answer.hits],
+        **frame(opened, answer, fresh),
+    )
 
 
 async def similar_to_entry(
@@ -132,63 +168,6 @@ def _similar_note(hit: Hit, entry: str, mode: Mode) -> SimilarNote:
         date_of=hit.source.day_of,
         source=hit_source(hit),
         superseded_by=list(hit.superseded_by),
-    )
-
-
-def _similar(
-    opened: OpenWorkspace, params: SimilarParams, call: Call, fresh: Freshness
-) -> Packed[SimilarResult]:
-    request = parsed(opened, params, call.is_over)
-    if params.text is not None:
-        return _similar_to_text(opened, params, request, call, fresh)
-    with opened.view(request.expired, agent=params.agent) as view:
-        waited_ms = call.age_ms()
-        chunk = _named(view, opened, params)
-        place = view.snapshot.sources[chunk.source].path
-        superseded_by = view.snapshot.superseded_by(chunk.source)
-        links = note_links(view, opened.workspace.root, view.snapshot.sources[chunk.source])
-        answer = most_similar(view, chunk, request)
-        is_left_out = view.reader.left_out(chunk.id) is not None
-        heading = view.chunks([chunk.id])[chunk.id].heading
-    if answer.mode == "keyword" and not answer.degraded:
-        if opened.embedding is None:
-            answer.degraded = ("no-provider",)
-        elif not is_left_out:  # else it gets no vector: nothing is missing
-            answer.degraded = ("vectors-building",)
-    answer.timings_ms = {"wait": waited_ms, "embed": 0.0, **answer.timings_ms}
-    to = NamedChunk(
-        path=place, id=chunk.id, start_line=chunk.start_line, end_line=chunk.end_line, heading=heading
-    )
-    result = SimilarResult(
-        to=to,
-        superseded_by=list(superseded_by),
-        links=links,
-        hits=[search_hit(hit) for hit in answer.hits],
-        **frame(opened, answer, fresh),
-        took_ms=call.age_ms(),
-    )
-    return packed(result)
-
-
-def _similar_to_text(
-    opened: OpenWorkspace, params: SimilarParams, request: PreparedQuery, call: Call, fresh: Freshness
-) -> Packed[SimilarResult]:
-    text = params.text or ""
-    request = replace(request, mode="hybrid", query=replace(request.query, text=text))
-    request = replace(embedded(opened, request, kept=_VECTORS), timings_ms={})
-    with opened.view(request.expired, agent=params.agent) as view:
-        waited_ms = call.age_ms()
-        without = view.snapshot.source_at(below(opened.workspace.root, params.path)) if params.path else None
-        answer = similar_to_text(view, text, request, without.id if without else None)
-    answer.timings_ms = {"wait": waited_ms, **answer.timings_ms}
-    return packed(
-        SimilarResult(
-            superseded_by=[],
-            links=NoteLinks(outgoing=[], outgoing_total=0, incoming=[], incoming_total=0),
-            hits=[search_hit(hit) for hit in answer.hits],
-            **frame(opened, answer, fresh),
-            took_ms=call.age_ms(),
-        )
     )
 
 

@@ -4,26 +4,23 @@ If the team's store does not answer, or lies, the caller's own workspace does, a
 Imported by the first request with this scope.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import structlog
 from msgspec import UNSET, structs
 
-from memctl import protocol
 from memd.api.hits import search_hit
 from memd.api.params import RecallParams, SearchParams
 from memd.api.recall import core_pieces, fitted, limited, result_of
-from memd.api.recall import recall as recall_here
 from memd.api.results import RecallResult, SearchResult, TeamPlace
 from memd.api.search import Freshness, embedded, parsed, query_frame, wait_for
-from memd.api.search import search as search_here
 from memd.api.team import configured
 from memd.errors import InvalidError, StoreError
 from memd.index.columns import require_numpy
-from memd.rpc.context import Call, Packed, packed
+from memd.rpc.context import Call, Packed
 from memd.search.recall import Piece, piece_of
 from memd.search.search import Answer, Hit
 from memd.workspace.open import OpenWorkspace
@@ -37,81 +34,65 @@ log = structlog.get_logger()
 
 STORE_AWAY = "store-away"  # the code of an answer of the caller's own workspace instead
 
-P = TypeVar("P", SearchParams, RecallParams)
 
-
-async def search(
-    workspaces: Workspaces, opened: OpenWorkspace, params: SearchParams, call: Call
-) -> Packed[SearchResult]:
-    """Return the ranked hits of the team's memory."""
-    if params.explain:
-        raise InvalidError(
-            '$.explain: scores of the team\'s memory cannot be explained: leave out scope = "team"'
-        )
-    own = partial(search_here, workspaces, opened, structs.replace(params, scope="workspace"), call)
-    return await _or_own(_search, own, workspaces, opened, params, call=call)
-
-
-async def recall(
-    workspaces: Workspaces, opened: OpenWorkspace, params: RecallParams, call: Call
-) -> Packed[RecallResult]:
-    """Return the workspace's core notes and the hits of the team's memory as text for a prompt."""
-    params = limited(params)
-    own = partial(recall_here, workspaces, opened, structs.replace(params, scope="workspace"), call)
-    return await _or_own(_recall, own, workspaces, opened, params, call=call)
-
-
-async def _or_own(
-    work: Callable[..., Packed[Any]],
-    instead: Callable[[], Awaitable[Packed[Any]]],
+async def answered(
     workspaces: Workspaces,
     opened: OpenWorkspace,
-    params: P,
-    *,
+    params: SearchParams | RecallParams,
     call: Call,
-) -> Packed[Any]:
-    """Run *work* with the team; *instead* if its store is away."""
+    *,
+    own: Callable[..., SearchResult | RecallResult],
+    finish: Callable[[Any], Packed],
+) -> Packed:
+    """Return the answer of the team's memory; that of *own*, its workspace's, if the store is away.
+
+    *finish* is called in the thread of the answer.
+    """
     if workspaces.team is None or workspaces.team.milvus.error:
         await workspaces.follow_team()  # [team] or the token may have been mended a moment ago
     team = configured(workspaces)
     require_numpy("a search of the team's memory")
     fresh = await wait_for(opened, params, call)
+
+    def of_team() -> Packed:
+        if isinstance(params, RecallParams):
+            return finish(_recall(team, opened, limited(params), call, fresh))
+        return finish(_search(team, opened, params, call, fresh))
+
+    def of_workspace() -> Packed:
+        answer = own(opened, structs.replace(params, scope="workspace"), call, fresh)
+        return finish(structs.replace(answer, degraded=[STORE_AWAY, *answer.degraded]))
+
     try:
-        return await workspaces.apart(work, team, opened, params, call, fresh)
+        return await workspaces.apart(of_team)  # a store may take long
     except StoreError as error:
         log.warning("store_away", kind=type(error).__name__)
-    answer = await instead()
-    fields: dict[str, Any] = protocol.unpack_value(answer.result)
-    fields["degraded"] = [STORE_AWAY, *fields["degraded"]]
-    return Packed(protocol.pack_value(fields))
-
-
-# In a thread of its own: a store may take long
+    return await workspaces.read(of_workspace)
 
 
 def _search(
     team: "Publisher", opened: OpenWorkspace, params: SearchParams, call: Call, fresh: Freshness
-) -> Packed[SearchResult]:
+) -> SearchResult:
+    if params.explain:
+        raise InvalidError(
+            '$.explain: scores of the team\'s memory cannot be explained: leave out scope = "team"'
+        )
     made = _asked(team, opened, params, call)
     hits = [
         structs.replace(search_hit(hit), id=0, team=_home(team, made, hit.candidate.source))
         for hit in made.answer.hits
     ]
-    return packed(
-        SearchResult(
-            hits=hits,
-            not_utf8=[],
-            explanation=UNSET,
-            without_minus=None,
-            **query_frame(opened, made.answer, fresh),
-            took_ms=call.age_ms(),
-        )
+    return SearchResult(
+        hits=hits,
+        not_utf8=[],
+        explanation=UNSET,
+        **query_frame(opened, made.answer, fresh, without_minus=None),
     )
 
 
 def _recall(
     team: "Publisher", opened: OpenWorkspace, params: RecallParams, call: Call, fresh: Freshness
-) -> Packed[RecallResult]:
+) -> RecallResult:
     made = _asked(team, opened, params, call)
     answer = made.answer
     sources = {hit.candidate.id: (hit.candidate.source, hit.source.path) for hit in answer.hits}
@@ -131,12 +112,8 @@ def _recall(
         return {"id": 0, "path": path, "team": _home(team, made, source)}
 
     keys = [f"{sent.piece.id:016x}" for sent in text.sent if id(sent.piece) not in is_core]
-    frame = query_frame(opened, answer, fresh) | {
-        "without_minus": None,
-        "keys": UNSET if params.known is None else keys,
-        "took_ms": call.age_ms(),
-    }
-    return packed(result_of(text, params, frame, place))
+    frame = query_frame(opened, answer, fresh, without_minus=None)
+    return result_of(text, params, frame | {"keys": UNSET if params.known is None else keys}, place)
 
 
 def _with_full_paths(answer: Answer, made: "TeamAnswer") -> Answer:

@@ -7,29 +7,16 @@ from msgspec import structs
 from memd.api.hits import search_hit
 from memd.api.params import TimelineParams
 from memd.api.results import TimelineDay, TimelineResult
-from memd.api.search import Freshness, answered, query_frame, record_recalls, wait_for, without_minus
-from memd.rpc.context import Call, Packed, packed
+from memd.api.search import Freshness, answered, query_frame, record_recalls, without_minus
+from memd.rpc.context import Call
 from memd.workspace.open import OpenWorkspace
-from memd.workspace.workspaces import Workspaces
 
 LIMIT = 100  # hits, where the request names no limit: more than a search, since each day has one line
 
 
-async def timeline(
-    workspaces: Workspaces, opened: OpenWorkspace, params: TimelineParams, call: Call
-) -> Packed[TimelineResult]:
+def timeline(opened: OpenWorkspace, params: TimelineParams, call: Call, fresh: Freshness) -> TimelineResult:
     """``timeline``: the hits of a query by day, the earliest first, each day with its best one."""
     params = structs.replace(params, limit=params.limit or LIMIT)
-    fresh = await wait_for(opened, params, call)
-    return await workspaces.read(_timeline, opened, params, call, fresh)
-
-
-# In a reading thread
-
-
-def _timeline(
-    opened: OpenWorkspace, params: TimelineParams, call: Call, fresh: Freshness
-) -> Packed[TimelineResult]:
     with opened.view(call.is_over, agent=params.agent) as view:
         answer = answered(view, opened, params, call)
         instead = without_minus(view, opened, params, call, answer)
@@ -37,14 +24,9 @@ def _timeline(
         days = [(day, list(hits)) for day, hits in groupby(by_day, key=lambda hit: hit.source.day)]
         if params.agent:
             record_recalls(view, opened, answer, {hits[0].source.path for _, hits in days})
-    return packed(
-        TimelineResult(
-            days=[
-                TimelineDay(date=day.isoformat(), hits=len(hits), best=search_hit(hits[0]))
-                for day, hits in days
-            ],
-            without_minus=instead,
-            **query_frame(opened, answer, fresh),
-            took_ms=call.age_ms(),
-        )
+    return TimelineResult(
+        days=[
+            TimelineDay(date=day.isoformat(), hits=len(hits), best=search_hit(hits[0])) for day, hits in days
+        ],
+        **query_frame(opened, answer, fresh, without_minus=instead),
     )

@@ -8,7 +8,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import structlog
@@ -77,19 +77,17 @@ Handler = Callable[[str, dict[str, Any], Call], Awaitable[Any]]
 # Method → its time limit in seconds, None for no limit; a table's `get` is such a function.
 Deadlines = Callable[[str], float | None]
 
-Result = TypeVar("Result")
-Made = TypeVar("Made", bound=msgspec.Struct)
 _ENCODER = msgspec.msgpack.Encoder()
 
 
 @dataclass(frozen=True, slots=True)
-class Packed(Generic[Result]):
+class Packed:
     """A result that is already MessagePack, encoded in the thread that made it."""
 
     result: bytes
 
 
-def packed(result: Made) -> Packed[Made]:
+def packed(result: msgspec.Struct) -> Packed:
     """Return a struct as a MessagePack map; fields that are UNSET have no key."""
     try:
         return Packed(_ENCODER.encode(result))

@@ -4,11 +4,10 @@ import asyncio
 import threading
 import time
 
-import msgpack
 from patience import PATIENCE
 
 from memd.api.params import SearchParams
-from memd.api.search import search
+from memd.api.search import search, wait_for
 from memd.registry import Registry
 from memd.rpc.context import Call
 from memd.workspace.workspaces import Workspaces
@@ -42,13 +41,14 @@ def test_an_answer_never_claims_more_than_it_read(tmp_path):
                 return False
 
             call = Call(1, {}, None, lambda _: None, lambda _: None, left, lambda _: None)
-            answer = await search(workspaces, opened, SearchParams(query="heron weir", mode="keyword"), call)
+            params = SearchParams(query="heron weir", mode="keyword")
+            answer = await workspaces.read(search, opened, params, call, await wait_for(opened, params, call))
             await writing
-            return msgpack.unpackb(answer.result), len(opened.index.snapshot.sources)
+            return answer, len(opened.index.snapshot.sources)
         finally:
             write_on.set()
             await workspaces.close()
 
     answer, sources_now = asyncio.run(main())
-    assert (answer["hits"], sources_now) == ([], 1)
-    assert answer["index"]["pending_files"] == 1
+    assert (answer.hits, sources_now) == ([], 1)
+    assert answer.index.pending_files == 1

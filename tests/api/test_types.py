@@ -10,7 +10,6 @@ import pytest
 from memctl import types
 from memd.api.dispatch import HANDLERS
 from memd.api.methods import METHODS
-from memd.rpc.context import Packed
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
 from tools.generate import fields_of, structs
@@ -28,7 +27,7 @@ def test_a_function_takes_and_answers_what_the_table_says(name):
     """The table is what the dispatcher, the documentation and the clients read."""
     method = METHODS[name]
     hints = typing.get_type_hints(HANDLERS[name])
-    assert hints["return"] in {method.result, Packed[method.result]}
+    assert hints["return"] == method.result
     assert method.params in hints.values()
     assert (OpenWorkspace in hints.values()) == (method.runs != "apart")
     assert (Workspaces in hints.values()) == (method.runs in {"apart", "opened"})

@@ -119,6 +119,7 @@ def test_every_answer_is_its_struct(daemon, tmp_path):
         except RpcError:
             continue  # it has no answer
         answered.add(method)
+        assert answer.get("took_ms", 1) > 0, method
         known = msgspec.convert(answer, METHODS[method].result)
         assert msgspec.json.decode(msgspec.json.encode(known)) == answer, (method, given)
     unanswered = {"forget"} | {method for method in METHODS if method.startswith("team.")}
