@@ -249,7 +249,7 @@ async def forget(workspaces: Workspaces, params: ForgetParams, call: Call) -> Fo
         raise InvalidError("$: keep_file and force are for people, and this request is from an agent")
     change = await EntryChange.begin(workspaces, params, call)
     note = await workspaces.using(
-        str(change.root), lambda opened: _find_note(workspaces, opened, params, call)
+        str(change.root), lambda opened: workspaces.read_files(_find_note, opened, params, call)
     )
     if params.keep_file:
         if note.is_block:
@@ -294,32 +294,11 @@ class _Note:
     in_git: bool
 
 
-async def _find_note(
-    workspaces: Workspaces, opened: OpenWorkspace, params: ForgetParams, call: Call
-) -> _Note:
-    root = opened.workspace.root
-    path = await workspaces.read_files(_named_path, opened, params)
-    title, places, indexed = await workspaces.read(_as_indexed, opened, params, path, call)
-    block_id = params.id if daily.PATH.fullmatch(path) else None
+def _find_note(opened: OpenWorkspace, params: ForgetParams, call: Call) -> _Note:
+    """Look at the note that a request names; an error for an agent if the note is hidden from it.
 
-    def look(_: OpenWorkspace) -> tuple[str, str, str, bool]:
-        if os.path.isdir(root / path):  # noqa: PTH112 - Path's raises if access is denied
-            raise InvalidError(f"$.path: {path} is a folder: name one entry in it")
-        if indexed is None and not os.path.lexists(root / path):
-            raise NotFoundError(f"{root / path} does not exist (any more): memctl search finds entries")
-        if block_id is not None:
-            return block_id, *daily_identity(root, path, block_id), is_in_git(root, path)
-        entry_id, digest = identity(root, path)
-        return entry_id, title, digest, is_in_git(root, path)
-
-    entry_id, title, digest, in_git = await workspaces.read_files(look, opened)
-    if indexed is not None:
-        entry_id, digest = entry_id or indexed[0], digest or indexed[1].hex()
-    return _Note(path, block_id is not None, title, indexed is not None, entry_id, digest, places, in_git)
-
-
-def _named_path(opened: OpenWorkspace, params: ForgetParams) -> str:
-    """Return the path that a request names; an error for an agent if the note is hidden from it."""
+    Uses a reading connection: the writing one may be busy for seconds, and nothing is deleted yet.
+    """
     root = opened.workspace.root
     if params.id is None:
         path = below(root, path_on_disk(root, params.path or ""))
@@ -331,21 +310,23 @@ def _named_path(opened: OpenWorkspace, params: ForgetParams) -> str:
         path = find_daily_entry(root, params.id) or _entry_of(opened, params.id, agent=params.agent)
     if path is None or (params.agent and not is_known(opened, path)):
         raise unknown(params.path or params.id or "", root)
-    return path
-
-
-def _as_indexed(
-    opened: OpenWorkspace, params: ForgetParams, path: str, call: Call
-) -> tuple[str, list[Location], tuple[str, bytes] | None]:
-    """Return a note's title, the other places of its lines, its id and its hash, as the index has them.
-
-    Uses a reading connection: the writing one may be busy for seconds, and nothing is deleted yet.
-    """
+    block_id = params.id if daily.PATH.fullmatch(path) else None
     with opened.view(call.is_over, agent=params.agent) as view:
         source = view.snapshot.source_at(path)
-        entry = params.id or "" if daily.PATH.fullmatch(path) else ""
         title = source.title if source else PurePosixPath(path).stem
-        return title, elsewhere(view, path, entry), view.reader.identity(path)
+        places, indexed = elsewhere(view, path, block_id or ""), view.reader.identity(path)
+    if os.path.isdir(root / path):  # noqa: PTH112 - Path's raises if access is denied
+        raise InvalidError(f"$.path: {path} is a folder: name one entry in it")
+    if indexed is None and not os.path.lexists(root / path):
+        raise NotFoundError(f"{root / path} does not exist (any more): memctl search finds entries")
+    if block_id is not None:
+        entry_id, (title, digest) = block_id, daily_identity(root, path, block_id)
+    else:
+        entry_id, digest = identity(root, path)
+    if indexed is not None:
+        entry_id, digest = entry_id or indexed[0], digest or indexed[1].hex()
+    in_git = is_in_git(root, path)
+    return _Note(path, block_id is not None, title, indexed is not None, entry_id, digest, places, in_git)
 
 
 async def _delete(change: EntryChange, note: _Note, *, force: bool) -> bool:
