@@ -4,7 +4,6 @@ There are two files: a workspace's ``memory/config.toml``, which may come with a
 hardly trusted, and the user's own ``config.toml``, which alone may allow model folders and addresses.
 """
 
-import errno
 import json
 import os
 import shlex
@@ -233,20 +232,16 @@ def team_token(config: TeamConfig) -> str:
     path = Path(config.token_file).expanduser()
     what = f"[team] token_file = {config.token_file!r}"
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with fsio.regular(path) as descriptor:
+            status = os.fstat(descriptor)
+            if status.st_mode & 0o077 or status.st_uid not in {os.getuid(), 0}:
+                mode = f"{stat.S_IMODE(status.st_mode):04o}"
+                raise ConfigError(
+                    f"{what} has mode {mode}: others may read it. chmod 600 {shlex.quote(str(path))}"
+                )
+            raw = os.read(descriptor, MAX_TOKEN_BYTES + 1)
     except OSError as error:
         raise ConfigError(f"{what} cannot be read: {error.strerror}") from error
-    status = os.fstat(descriptor)
-    if not stat.S_ISREG(status.st_mode):
-        os.close(descriptor)
-        raise ConfigError(f"{what} is not a regular file")
-    with os.fdopen(descriptor, "rb") as stream:
-        if status.st_mode & 0o077 or status.st_uid not in {os.getuid(), 0}:
-            mode = f"{stat.S_IMODE(status.st_mode):04o}"
-            raise ConfigError(
-                f"{what} has mode {mode}: others may read it. chmod 600 {shlex.quote(str(path))}"
-            )
-        raw = stream.read(MAX_TOKEN_BYTES + 1)
     try:
         token = raw.decode("ascii").strip()
     except UnicodeDecodeError:
@@ -336,7 +331,7 @@ def _table(path: Path) -> dict[str, Any]:
     try:
         raw = fsio.read_regular(path, MAX_CONFIG_BYTES + 1)
     except OSError as error:
-        cure = ". Move it away" if error.errno == errno.EINVAL else ""
+        cure = ". Move it away" if isinstance(error, fsio.NotRegularError) else ""
         raise ConfigError(f"{path}: cannot be read: {error.strerror}{cure}") from error
     if len(raw) > MAX_CONFIG_BYTES:
         raise ConfigError(f"{path}: larger than {MAX_CONFIG_BYTES} bytes: not a configuration")

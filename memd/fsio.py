@@ -25,13 +25,61 @@ FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC  # opens a folder, to sync 
 # Clocks of file systems tick in steps of up to 2 s (FAT), 10 ms (ext4): what changes twice within a tick
 # keeps its stamp.
 RACY_NS = 2_000_000_000
+APPEND = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW  # for `regular`: to a file that may be new
 PRIVATE = 0o600  # the mode of files that contain users' texts
 # Names that no person or other program uses: a killed process leaves such files, and the next one deletes
 # them.
 UNFINISHED = re.compile(r"\.memd-write-[0-9a-f]{16}\.tmp")
 _EXCHANGE = 2  # Linux' RENAME_EXCHANGE and macOS' RENAME_SWAP
 _UNSUPPORTED = frozenset({errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP})
+# Errors of opening a link without following it, a socket or a pipe, a folder.
+_NO_FILE = frozenset({errno.ELOOP, errno.ENXIO, errno.EISDIR})
 _FULL_SYNC: int | None = getattr(fcntl, "F_FULLFSYNC", None)  # macOS: fsync leaves data in the disk's cache
+
+
+class NotRegularError(OSError):
+    """What was to be opened as a file is a folder, a pipe, a device, or a link that is not followed."""
+
+    def __init__(self, path: Path | str) -> None:
+        super().__init__(errno.EINVAL, "it is not a regular file", str(path))
+
+
+@contextmanager
+def closing(descriptor: int) -> Iterator[int]:
+    """Close a descriptor at the end of the block."""
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def regular(
+    path: Path | str, flags: int = os.O_RDONLY, *, folder: int | None = None, mode: int = PRIVATE
+) -> Iterator[int]:
+    """Open a regular file for the block; *path* is relative to an open *folder*, if there is one.
+
+    It is not waited for: a pipe waits for its other end. Raises NotRegularError for any other kind.
+    """
+    try:
+        descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, mode, dir_fd=folder)
+    except OSError as error:
+        raise NotRegularError(path) if error.errno in _NO_FILE else error from None
+    with closing(descriptor):
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise NotRegularError(path)
+        yield descriptor
+
+
+def read_regular(
+    path: Path | str, most_bytes: int = -1, *, flags: int = 0, folder: int | None = None
+) -> bytes:
+    """Return up to *most_bytes* of a file that `regular` opens."""
+    with (
+        regular(path, os.O_RDONLY | flags, folder=folder) as descriptor,
+        os.fdopen(descriptor, "rb", closefd=False) as stream,
+    ):
+        return stream.read(most_bytes)
 
 
 def replace_own(path: Path, raw: bytes) -> None:
@@ -121,13 +169,10 @@ def is_unsupported(error: OSError) -> bool:
 
 
 def _replace(path: Path, temporary: str, raw: bytes, *, mode: int) -> None:
-    folder = os.open(path.parent, FOLDER)
-    try:
+    with closing(os.open(path.parent, FOLDER)) as folder:
         with unnamed(folder, temporary, raw, mode=mode):
             os.rename(temporary, path.name, src_dir_fd=folder, dst_dir_fd=folder)
         os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 def _sync_new(descriptor: int) -> None:
@@ -173,18 +218,6 @@ def open_existing(path: Path) -> int:
     return descriptor
 
 
-def read_regular(path: Path | str, most_bytes: int = -1, *, flags: int = 0) -> bytes:
-    """Return up to *most_bytes* of a regular file; EINVAL for any other: a pipe waits for its writer."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags)
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "it is not a regular file")
-        with os.fdopen(descriptor, "rb", closefd=False) as stream:
-            return stream.read(most_bytes)
-    finally:
-        os.close(descriptor)
-
-
 def size(descriptor: int) -> int:
     """Return the size of a file in bytes."""
     return os.fstat(descriptor).st_size
@@ -227,11 +260,8 @@ def sync(descriptor: int) -> None:
 
 def sync_folder(path: Path) -> None:
     """Wait until the entries of a folder are on the disk."""
-    descriptor = os.open(path, FOLDER)
-    try:
+    with closing(os.open(path, FOLDER)) as descriptor:
         os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def remove(path: Path) -> None:

@@ -25,6 +25,7 @@ from types import FrameType
 from typing import Any
 
 from memctl import paths
+from memd import fsio
 from memd.errors import MemdError, StorageError
 
 PREFIX = "eval-"  # of a folder's name; the indexes of workspaces have hexadecimal names
@@ -70,25 +71,17 @@ def remove_abandoned(state_dir: Path) -> None:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    descriptor = os.open(folder, _FOLDER)
-    try:
+    with fsio.closing(os.open(folder, _FOLDER)) as descriptor:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
-    finally:
-        os.close(descriptor)
 
 
 def _is_free(folder: Path) -> bool:
     try:
-        descriptor = os.open(folder, _FOLDER)
-    except OSError:  # a link or a file: not one of these folders
+        with fsio.closing(os.open(folder, _FOLDER)) as descriptor:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # it is in use; or a link or a file: not one of these folders
         return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    finally:
-        os.close(descriptor)
     return True
 
 

@@ -12,7 +12,6 @@ import errno
 import json
 import mmap
 import os
-import stat
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -28,8 +27,6 @@ from memd.records import Action
 
 MAX_NAME_CHARS = 200  # of a client or a conversation: keeps a line below a page, so that it is written whole
 
-_APPEND = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-_READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 _OWED: dict[Path, bytes] = {}  # journal → lines that could not be written because the disk was full
 _WRITING = threading.Lock()  # protects `_OWED`, and the order of lines
@@ -86,42 +83,30 @@ def write_owed() -> None:
 def _write_owed(path: Path) -> None:
     path.parent.mkdir(mode=0o700, exist_ok=True)
     lines = _OWED[path]  # all of them or nothing; on the disk when this returns
-    descriptor = os.open(path, _APPEND, fsio.PRIVATE)
-    try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(errno.ENXIO, "is not a regular file")
-        size = status.st_size
+    with fsio.regular(path, fsio.APPEND) as descriptor:
+        size = fsio.size(descriptor)
         if size and os.pread(descriptor, 1, size - 1) != b"\n":
             lines = b"\n" + lines  # ends a line that was cut off by a kill
         if os.write(descriptor, lines) < len(lines):
             os.ftruncate(descriptor, size)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         fsio.sync(descriptor)
-    finally:
-        os.close(descriptor)
     del _OWED[path]
 
 
 def newest(path: Path) -> Iterator[Record]:
     """Yield the records of a journal, the newest first; skip invalid lines."""
-    try:
-        descriptor = os.open(path, _READ)
-    except OSError:
-        return
-    try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or not status.st_size:
+    with suppress(OSError), fsio.regular(path, os.O_RDONLY | os.O_NOFOLLOW) as descriptor:
+        size = fsio.size(descriptor)
+        if not size:
             return
-        with mmap.mmap(descriptor, status.st_size, access=mmap.ACCESS_READ) as lines:
+        with mmap.mmap(descriptor, size, access=mmap.ACCESS_READ) as lines:
             end = len(lines)
             while end > 0:
                 start = lines.rfind(b"\n", 0, end) + 1
                 if (found := _read(lines[start:end])) is not None:
                     yield found
                 end = start - 1
-    finally:
-        os.close(descriptor)
 
 
 def _read(line: bytes) -> Record | None:

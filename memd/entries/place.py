@@ -12,7 +12,6 @@ import fcntl
 import os
 import re
 import secrets
-import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -29,7 +28,6 @@ from memd.errors import (
 
 MAX_BYTES = 512 * 1024  # of a file that may be an entry: content of 256 KiB, and front matter
 
-_APPEND = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 # Like `fsio.UNFINISHED`, but of a deletion.
 _ASIDE = re.compile(r"\.memd-forget-[0-9a-f]{16}-(?P<name>[^/]+\.md)")
@@ -56,7 +54,7 @@ def place(root: Path, folder: str, name: str, body: bytes) -> bool:
         NoSpaceError, StorageError: the disk is full, or fails.
     """
     try:
-        with memory_folder(root) as memory, _closing(_open_topic(memory, folder)) as topic:
+        with memory_folder(root) as memory, fsio.closing(_open_topic(memory, folder)) as topic:
             done = _write(topic, name, body)
             if done and not _is_at(memory, folder, topic):
                 os.unlink(name, dir_fd=topic)
@@ -164,9 +162,9 @@ def read(root: Path, path: str) -> bytes:
     """
     *folders, name = path.split("/")
     with contextlib.ExitStack() as opened:
-        folder = opened.enter_context(_closing(os.open(root, os.O_RDONLY | os.O_DIRECTORY)))
+        folder = opened.enter_context(fsio.closing(os.open(root, os.O_RDONLY | os.O_DIRECTORY)))
         for inner in folders:
-            folder = opened.enter_context(_closing(_open_folder(inner, folder, shown=path)))
+            folder = opened.enter_context(fsio.closing(_open_folder(inner, folder, shown=path)))
         return _read(folder, name, path)
 
 
@@ -179,17 +177,18 @@ def add_line(root: Path, name: str, line: str) -> None:
     """
     shown = f"memory/{name}"
     try:
-        with memory_folder(root) as memory, _closing(os.open(name, _APPEND, 0o644, dir_fd=memory)) as file:
-            status = os.fstat(file)
-            if not stat.S_ISREG(status.st_mode):
-                raise UnsafeError(f"{shown} is not a regular file. Move it away")
-            ends = not status.st_size or os.pread(file, 1, status.st_size - 1) == b"\n"
+        with (
+            memory_folder(root) as memory,
+            fsio.regular(name, fsio.APPEND, folder=memory, mode=0o644) as file,
+        ):
+            size = fsio.size(file)
+            ends = not size or os.pread(file, 1, size - 1) == b"\n"
             os.write(file, f"{'' if ends else chr(10)}{line}\n".encode())
             os.fsync(file)
             os.fsync(memory)
+    except fsio.NotRegularError:
+        raise UnsafeError(f"{shown} is a link or not a file. Move it away") from None
     except OSError as error:
-        if error.errno in {errno.ELOOP, errno.ENXIO}:
-            raise UnsafeError(f"{shown} is a link or not a file. Move it away") from None
         raise storage_error(f"{root}/{shown} was not written", error) from error
 
 
@@ -198,7 +197,7 @@ def _topic_of(root: Path, folder: str, name: str) -> Iterator[int]:
     """Open the folder of an entry that is there; what the block does in it is on the disk behind it."""
     shown = f"memory/{folder}"
     try:
-        with memory_folder(root) as memory, _closing(_open_folder(folder, memory, shown=shown)) as topic:
+        with memory_folder(root) as memory, fsio.closing(_open_folder(folder, memory, shown=shown)) as topic:
             yield topic
             os.fsync(topic)
     except FileNotFoundError:
@@ -209,7 +208,7 @@ def _topic_of(root: Path, folder: str, name: str) -> Iterator[int]:
 @contextlib.contextmanager
 def memory_folder(root: Path) -> Iterator[int]:
     """Open memory/ of a workspace. Raises OSError, WorkspaceError and UnsafeError, as `place`."""
-    with _closing(os.open(root, os.O_RDONLY | os.O_DIRECTORY)) as base:
+    with fsio.closing(os.open(root, os.O_RDONLY | os.O_DIRECTORY)) as base:
         try:
             memory = _open_folder("memory", base, shown=f"{root}/memory")
         except FileNotFoundError:  # not created here: this is not a workspace, or its disk is not mounted
@@ -220,7 +219,7 @@ def memory_folder(root: Path) -> Iterator[int]:
             raise WorkspaceError(
                 f"{root} has no memory/ folder. Is its disk mounted? If so: memctl init {root}"
             ) from None
-        with _closing(memory):
+        with fsio.closing(memory):
             yield memory
 
 
@@ -305,16 +304,9 @@ def _is_one_file(topic: int, one: str, other: str) -> bool:
 def _read(topic: int, name: str, shown: str) -> bytes:
     """Return a regular file's bytes, or the first MAX_BYTES + 1 of them: then it is not an entry."""
     try:
-        # Non-blocking: opening a pipe would wait for a writer.
-        fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=topic)
-    except OSError as error:
-        if error.errno in {errno.ELOOP, errno.ENXIO}:
-            raise UnsafeError(f"{shown} is a link or not a file, and only entries are deleted") from None
-        raise
-    with os.fdopen(fd, "rb") as file:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise UnsafeError(f"{shown} is a link or not a file, and only entries are deleted")
-        return file.read(MAX_BYTES + 1)
+        return fsio.read_regular(name, MAX_BYTES + 1, flags=os.O_NOFOLLOW, folder=topic)
+    except fsio.NotRegularError:
+        raise UnsafeError(f"{shown} is a link or not a file, and only entries are deleted") from None
 
 
 def _folders(root: Path) -> Iterator[tuple[str, int]]:
@@ -325,7 +317,7 @@ def _folders(root: Path) -> Iterator[tuple[str, int]]:
             shown = f"memory/{folder}"
             with (
                 contextlib.suppress(OSError, UnsafeError),
-                _closing(_open_folder(folder, memory, shown=shown)) as opened,
+                fsio.closing(_open_folder(folder, memory, shown=shown)) as opened,
             ):
                 yield shown, opened
 
@@ -341,19 +333,11 @@ def _left_in(topic: int) -> list[str]:
 def _is_left(topic: int, name: str) -> bool:
     """Return whether *name* is a file of this user that no living process is writing."""
     try:
-        fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=topic)
-    except OSError:
-        return False
-    try:
-        status = os.fstat(fd)
-        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
-            return False
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        with fsio.regular(name, os.O_RDONLY | os.O_NOFOLLOW, folder=topic) as fd:
+            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return os.fstat(fd).st_uid == os.geteuid()
     except OSError:  # its writer holds it, or locks are not supported
         return False
-    finally:
-        os.close(fd)
-    return True
 
 
 def _clear(topic: int, name: str, check: Callable[[bytes, str], None]) -> None:
@@ -367,14 +351,6 @@ def _clear(topic: int, name: str, check: Callable[[bytes, str], None]) -> None:
         _put_back(topic, name, aside["name"])
     else:
         os.unlink(name, dir_fd=topic)
-
-
-@contextlib.contextmanager
-def _closing(fd: int) -> Iterator[int]:
-    try:
-        yield fd
-    finally:
-        os.close(fd)
 
 
 def _open_topic(memory: int, folder: str) -> int:

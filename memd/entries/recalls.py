@@ -20,7 +20,6 @@ from memd.errors import MemdError
 MAX_BYTES = 16 * 1024 * 1024  # read at most; entries of a lifetime have a hundredth
 SPARE_LINES = 1_000  # outdated lines at which the file is written anew; arbitrary
 
-_APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _KNOWN: dict[Path, dict[str, str]] = {}  # file → entry id → ISO day
 _LOCK = threading.Lock()  # protects `_KNOWN` and the order of lines
 
@@ -37,11 +36,8 @@ def note(path: Path, ids: Collection[str], day: date) -> None:
         known.update(dict.fromkeys(new, day.isoformat()))
         try:
             path.parent.mkdir(mode=0o700, exist_ok=True)
-            file = os.open(path, _APPEND, fsio.PRIVATE)
-            try:
+            with fsio.regular(path, fsio.APPEND) as file:
                 os.write(file, "".join(f"{day.isoformat()} {one}\n" for one in new).encode())
-            finally:
-                os.close(file)
         except OSError as error:
             log.warning("recalls_not_written", reason=error.strerror)
 
