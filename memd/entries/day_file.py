@@ -29,7 +29,6 @@ import os
 import re
 import secrets
 import signal
-import stat
 import time
 import unicodedata
 from collections.abc import Callable, Iterator
@@ -48,11 +47,6 @@ _REPLACED_S = 0.05  # for an editor that saves by rename to create the new file
 _LEASE_TRIES = 20  # a reader of the file, such as memd's indexing, is done in that time
 _LEASE_POLL_S = 0.005
 
-_FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
-
-# Returns the byte ranges (start, stop) to remove; raises an error if they must not be removed.
-Find = Callable[[bytes], list[tuple[int, int]]]
-
 
 def append_entry(
     root: Path, text: EntryText, *, new_id: Callable[[], str] = lambda: secrets.token_hex(8)
@@ -65,7 +59,9 @@ def append_entry(
         InvalidError: as `write_entry`; or the content has a line that looks like a mark, or the file would be
             too long.
         SecretError: as `write_entry`.
-        UnsafeError, WorkspaceError, NoSpaceError, StorageError: as `append`.
+        WorkspaceError: *root* has no memory/.
+        UnsafeError: memory/ or the file is a link or not a file, or other programs keep replacing it.
+        NoSpaceError, StorageError: the disk is full, or fails; no part of the entry remains.
     """
     tags, content = text.tags or (), text.content
     about = tags_of([one_line(text.topic, "topic"), *tags] if text.topic else tags)
@@ -79,7 +75,7 @@ def append_entry(
     head = "\n".join(filter(None, [f"## {text.now:%H:%M} {one_line(text.title or '', 'title')}", labels]))
     path = daily.path_of(text.now.date())
     block = daily.marked(entry_id, f"{head}\n\n{content}{end}", origin=source, at=text.now)
-    append(root, _name(path), block)
+    _append(root, path, block)
     created = text.now.isoformat(timespec="seconds")
     return Written(path=path, id=entry_id, created=created, hash=hash_of(block))
 
@@ -90,21 +86,32 @@ def remove_entry(root: Path, path: str, entry_id: str) -> None:
     Raises:
         ChangedError: the block is not as memd wrote it.
         NotFoundError: there is no such block (any more).
-        UnsafeError, WorkspaceError, StorageError: as `blank`.
+        WorkspaceError, UnsafeError, NoSpaceError, StorageError: as `append_entry`.
     """
-
-    def find(raw: bytes) -> list[tuple[int, int]]:
-        found = _of_id(raw, path, entry_id)
-        for block in found:
-            if not block.is_whole:
-                line = raw.count(b"\n", 0, block.start) + 1
-                raise ChangedError(
-                    f"the entry {entry_id} was not removed: the text at {path}:{line} is not as memd "
-                    "wrote it. Check it, then delete its lines yourself"
-                )
-        return [(block.start, block.stop) for block in found]
-
-    blank(root, _name(path), find)
+    try:
+        with memory_folder(root) as memory:
+            for _ in range(_ATTEMPTS):
+                with _opened(memory, path, os.O_RDWR) as fd:
+                    with _alone(fd):
+                        raw = _read(fd)
+                        found = _of_id(raw, path, entry_id)
+                        changed = [block.start for block in found if not block.is_whole]
+                        if changed:
+                            line = 1 + raw.count(b"\n", 0, changed[0])
+                            raise ChangedError(
+                                f"the entry {entry_id} was not removed: the text at {path}:{line} is not as "
+                                "memd wrote it. Check it, then delete its lines yourself"
+                            )
+                        for block in found:
+                            _overwrite(fd, block.start, block.stop)
+                    fsio.sync(fd)
+                if not any(_shows(memory, path, raw[block.start : block.stop]) for block in found):
+                    return
+    except FileNotFoundError:
+        raise NotFoundError(f"{root}/{path} does not exist (any more)") from None
+    except OSError as error:
+        raise storage_error(f"{root}/{path} was not changed", error) from error
+    raise UnsafeError(f"{path} is being replaced by another program: try again")
 
 
 def daily_identity(root: Path, path: str, entry_id: str) -> tuple[str, str]:
@@ -113,7 +120,7 @@ def daily_identity(root: Path, path: str, entry_id: str) -> tuple[str, str]:
     Raises:
         NotFoundError, UnsafeError, WorkspaceError, StorageError: as `remove_entry`.
     """
-    raw = read(root, _name(path))
+    raw = _bytes_of(root, path)
     block = _of_id(raw, path, entry_id)[0]
     title = raw[block.body : block.stop].partition(b"\n")[0].decode(errors="replace")
     return title.lstrip("# "), hash_of(raw[block.start : block.stop])
@@ -121,103 +128,49 @@ def daily_identity(root: Path, path: str, entry_id: str) -> tuple[str, str]:
 
 def find_daily_entry(root: Path, entry_id: str) -> str | None:
     """Return the path of the newest daily file that has an entry with this id, None if there is none."""
-    days = sorted((name for name in names(root) if daily.PATH.fullmatch(f"memory/{name}")), reverse=True)
-    for name in days:
+    paths: list[str] = []
+    with contextlib.suppress(OSError), memory_folder(root) as memory:
+        paths = [f"memory/{name}" for name in os.listdir(memory)]  # noqa: PTH208 - of a descriptor
+    for path in sorted(filter(daily.PATH.fullmatch, paths), reverse=True):
         with contextlib.suppress(NotFoundError, UnsafeError, StorageError):
-            if any(block.id == entry_id for block in daily.blocks(read(root, name))):
-                return f"memory/{name}"
+            if any(block.id == entry_id for block in daily.blocks(_bytes_of(root, path))):
+                return path
     return None
 
 
-def append(root: Path, name: str, block: bytes) -> None:
-    """Append *block*, which ends with a line break, to memory/*name*; it is on the disk when this returns.
-
-    The file is created if it is missing.
-
-    Raises:
-        InvalidError: the file would be too long for a source.
-        WorkspaceError: *root* has no memory/.
-        UnsafeError: memory/ or the file is a link or not a file, or other programs keep replacing it.
-        NoSpaceError, StorageError: the disk is full, or fails; no part of the block remains.
-    """
-    shown = f"memory/{name}"
+def _append(root: Path, path: str, block: bytes) -> None:
+    """Append *block*, which ends with a line break, to the daily file at *path*, created if it is missing."""
     try:
         with memory_folder(root) as memory:
             for attempt in range(_ATTEMPTS):
                 if attempt:
                     time.sleep(_REPLACED_S)
-                with _opened(memory, name, shown, os.O_APPEND | os.O_CREAT) as fd:
+                with _opened(memory, path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as fd:
                     if not attempt or block not in _read(fd):
-                        _append(fd, shown, block)
+                        _write(fd, path, block)
                 os.fsync(memory)  # the directory entry, too
-                if _shows(memory, name, shown, block):
+                if _shows(memory, path, block):
                     return
     except OSError as error:
-        raise storage_error(f"{root}/{shown} was not written", error) from error
-    raise UnsafeError(f"{shown} is being replaced by another program: try again")
+        raise storage_error(f"{root}/{path} was not written", error) from error
+    raise UnsafeError(f"{path} is being replaced by another program: try again")
 
 
-def blank(root: Path, name: str, find: Find) -> None:
-    """Overwrite ranges of memory/*name* with spaces; the change is on the disk when this returns.
-
-    *find* returns them, each with its final line break, given the current content of the file.
-
-    Raises:
-        NotFoundError: there is no such file.
-        WorkspaceError, UnsafeError, NoSpaceError, StorageError: as `append`.
-    """
-    shown = f"memory/{name}"
+def _bytes_of(root: Path, path: str) -> bytes:
+    """Return the bytes of the daily file at *path*. Raises as `remove_entry`."""
     try:
-        with memory_folder(root) as memory:
-            for _ in range(_ATTEMPTS):
-                with _opened(memory, name, shown, 0) as fd:
-                    with _alone(fd):
-                        raw = _read(fd)
-                        stretches = find(raw)
-                        for start, stop in stretches:
-                            _overwrite(fd, start, stop)
-                    fsio.sync(fd)
-                    gone = [raw[start:stop] for start, stop in stretches]
-                if not any(_shows(memory, name, shown, text) for text in gone):
-                    return
-    except FileNotFoundError:
-        raise NotFoundError(f"{root}/{shown} does not exist (any more)") from None
-    except OSError as error:
-        raise storage_error(f"{root}/{shown} was not changed", error) from error
-    raise UnsafeError(f"{shown} is being replaced by another program: try again")
-
-
-def read(root: Path, name: str) -> bytes:
-    """Return the bytes of memory/*name*.
-
-    Raises:
-        NotFoundError, WorkspaceError, UnsafeError, StorageError: as `blank`.
-    """
-    shown = f"memory/{name}"
-    try:
-        with memory_folder(root) as memory, _opened(memory, name, shown, 0, os.O_RDONLY) as fd:
+        with memory_folder(root) as memory, _opened(memory, path, os.O_RDONLY) as fd:
             return _read(fd)
     except FileNotFoundError:
-        raise NotFoundError(f"{root}/{shown} does not exist (any more)") from None
+        raise NotFoundError(f"{root}/{path} does not exist (any more)") from None
     except OSError as error:
-        raise StorageError(f"{root}/{shown} cannot be read: {error.strerror}") from error
-
-
-def names(root: Path) -> list[str]:
-    """Return the names in memory/, or [] if it cannot be listed."""
-    with contextlib.suppress(OSError), memory_folder(root) as memory:
-        return os.listdir(memory)  # noqa: PTH208 - of a descriptor
-    return []
+        raise StorageError(f"{root}/{path} cannot be read: {error.strerror}") from error
 
 
 def _label(tag: str) -> str:
     """Return a tag in the form that it has in a text after "#"."""
     kept = (char if unicodedata.category(char)[0] in "LMN" or char in "_/" else "-" for char in tag)
     return re.sub("-+", "-", "".join(kept)).strip("-/")
-
-
-def _name(path: str) -> str:
-    return path.removeprefix("memory/")
 
 
 def _of_id(raw: bytes, path: str, entry_id: str) -> list[daily.DailyBlock]:
@@ -228,19 +181,12 @@ def _of_id(raw: bytes, path: str, entry_id: str) -> list[daily.DailyBlock]:
 
 
 @contextlib.contextmanager
-def _opened(memory: int, name: str, shown: str, more: int, access: int = os.O_RDWR) -> Iterator[int]:
+def _opened(memory: int, path: str, flags: int) -> Iterator[int]:
     try:
-        fd = os.open(name, _FLAGS & ~os.O_RDWR | access | more, fsio.PRIVATE, dir_fd=memory)
-    except OSError as error:
-        if error.errno in {errno.ELOOP, errno.ENXIO, errno.EISDIR}:
-            raise UnsafeError(f"{shown} is a link or not a file: daily entries go into a real file") from None
-        raise
-    try:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise UnsafeError(f"{shown} is a link or not a file: daily entries go into a real file")
-        yield fd
-    finally:
-        os.close(fd)
+        with fsio.regular(path.removeprefix("memory/"), flags | os.O_NOFOLLOW, folder=memory) as fd:
+            yield fd
+    except fsio.NotRegularError:
+        raise UnsafeError(f"{path} is a link or not a file: daily entries go into a real file") from None
 
 
 def _read(fd: int) -> bytes:
@@ -252,7 +198,7 @@ def _read(fd: int) -> bytes:
     return b"".join(parts)
 
 
-def _append(fd: int, shown: str, block: bytes) -> None:
+def _write(fd: int, path: str, block: bytes) -> None:
     size = fsio.size(fd)
     # Always, not only after a torn line: between a check of the last byte and the write it may change.
     # A blank line behind, too: git takes a removal and an append for one place if no line is between them,
@@ -260,28 +206,24 @@ def _append(fd: int, shown: str, block: bytes) -> None:
     raw = (b"\n" if size else b"") + block + b"\n"
     if b"\0" in _read(fd):
         raise InvalidError(
-            f"{shown} is no text in UTF-8 and not searched: convert it, or write a separate entry"
+            f"{path} is no text in UTF-8 and not searched: convert it, or write a separate entry"
         )
     if size + len(raw) > MAX_BYTES:
         raise InvalidError(
-            f"{shown} has {size} bytes and would not be searched with {len(raw)} more: a source has at most "
+            f"{path} has {size} bytes and would not be searched with {len(raw)} more: a source has at most "
             f"{MAX_BYTES}. Write a separate entry, without daily"
         )
     written = os.write(fd, raw)
     try:
-        _sync(fd, is_whole=written == len(raw))
+        if written < len(raw):  # the only other cause of a partial write is a fatal signal
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))  # noqa: TRY301 - what was written goes
+        fsio.sync(fd)
     except OSError:
         # With O_APPEND the position is now where this write ended, whatever other processes wrote since.
         stop = os.lseek(fd, 0, os.SEEK_CUR)
         with contextlib.suppress(OSError):
             _overwrite(fd, stop - written, stop)
         raise
-
-
-def _sync(fd: int, *, is_whole: bool) -> None:
-    if not is_whole:  # the only other cause of a partial write is a fatal signal
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    fsio.sync(fd)
 
 
 def _overwrite(fd: int, start: int, stop: int) -> None:
@@ -291,10 +233,10 @@ def _overwrite(fd: int, start: int, stop: int) -> None:
     fsio.write_at(fd, b" " * (stop - start - 1) + b"\n", start)
 
 
-def _shows(memory: int, name: str, shown: str, text: bytes) -> bool:
+def _shows(memory: int, path: str, text: bytes) -> bool:
     """Return whether the file with this name contains *text* now; False while the name does not exist."""
     try:
-        with _opened(memory, name, shown, 0, os.O_RDONLY) as fd:
+        with _opened(memory, path, os.O_RDONLY) as fd:
             return text in _read(fd)
     except FileNotFoundError:
         return False
