@@ -11,8 +11,6 @@ The model is loaded in a thread, monitored, and loaded again after a failure, so
 restart. Knows no asyncio and no index.
 """
 
-import heapq
-import itertools
 import os
 import sys
 import threading
@@ -22,7 +20,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from memd.embedding import MODEL_FAILED, MODEL_LOADING, MODEL_SLOW, Embedder, Reason, UnavailableError
 from memd.errors import ModelMismatchError
@@ -203,7 +201,7 @@ class _Work:
 class EmbeddingQueue(Keeper):
     """One model, loaded in the background, and the queue of texts for it.
 
-    `_waiting` protects the two queues, the deadlines, `_hangs` and `_ended`.
+    `_waiting` protects the two queues, `_hangs` and `_ended`.
     """
 
     def __init__(
@@ -224,51 +222,45 @@ class EmbeddingQueue(Keeper):
         self._measuring = threading.Lock()
         self._queries: deque[_Work] = deque()
         self._documents: deque[_Work] = deque()
-        self._deadlines: list[tuple[float, int, Future[list[bytes]]]] = []
-        self._order = itertools.count()  # so that equal deadlines never compare futures
         self._hangs = False  # a query timed out, and no call to the model has returned since
         self._ended = False  # before the model is freed
         both = (self._queries, self._documents)
-        lives = [(self._expire, ()), (self._serve, (self._queries,)), *[(self._serve, both)] * threads]
         self._threads = [
-            threading.Thread(target=life, args=args, name="memd-embed", daemon=True) for life, args in lives
+            threading.Thread(target=self._serve, args=queues, name="memd-embed", daemon=True)
+            for queues in [(self._queries,), *[both] * threads]
         ]
         for thread in self._threads:
             thread.start()
 
-    def queries(self, texts: Sequence[str], timeout_s: float) -> "Future[list[bytes]]":
-        """Return the future of one vector per query, in order; cancelling it saves the work.
+    def embed_queries(self, texts: Sequence[str], timeout_s: float) -> list[bytes]:
+        """Return one vector per query, in order; blocks.
 
-        It ends by itself, with UnavailableError "model-slow", after *timeout_s*. Raises UnavailableError at
-        once if the model is loading or failed, or if a query timed out and the model has not returned since:
-        the caller then searches by keyword.
+        A model in this process runs in the caller's thread, which saves a thread switch in each direction,
+        and always returns. A remote one is waited for up to *timeout_s*. Raises UnavailableError, at once if
+        the model is loading or failed, or if a query timed out and the model has not returned since: the
+        caller then searches by keyword.
         """
-        self.embedder()
-        asked = list(texts)
-        result: Future[list[bytes]] = Future()
+        embedder = self.embedder()
+        if not embedder.remote:
+            try:
+                return embedder.embed_queries(texts)
+            except Exception as error:
+                self.doubt(embedder)
+                raise as_unavailable(error) from error
+        work = _Work(lambda loaded: loaded.embed_queries(texts), Future())
         with self._waiting:
             self._refuse_if_closed()
             if self._hangs:
                 raise UnavailableError(MODEL_SLOW, SLOW)
-            self._queries.append(_Work(lambda embedder: embedder.embed_queries(asked), result))
-            heapq.heappush(self._deadlines, (time.monotonic() + timeout_s, next(self._order), result))
+            self._queries.append(work)
             self._waiting.notify_all()
-        return result
-
-    def embed_queries(self, texts: Sequence[str], timeout_s: float) -> list[bytes]:
-        """Return one vector per query, in order; blocks. Raises as `queries` does.
-
-        A model in this process runs in the caller's thread, which saves a thread switch in each direction,
-        and always returns. A remote one is waited for up to *timeout_s*.
-        """
-        embedder = self.embedder()
-        if embedder.remote:
-            return self.queries(texts, timeout_s).result()
         try:
-            return embedder.embed_queries(texts)
-        except Exception as error:
-            self.doubt(embedder)
-            raise as_unavailable(error) from error
+            return cast("list[bytes]", work.result.result(timeout_s))
+        except TimeoutError:
+            with self._waiting:  # before the thread of the query resets it: the model may return now
+                late = _settle(work.result, UnavailableError(MODEL_SLOW, SLOW))
+                self._hangs = late or self._hangs
+            return cast("list[bytes]", work.result.result())
 
     def submit_documents(self, texts: Sequence[str], *, model_id: str) -> "list[Future[list[bytes]]]":
         """Return futures of PIECE_TEXTS texts each, in order; a model other than *model_id* is an error.
@@ -315,7 +307,6 @@ class EmbeddingQueue(Keeper):
         with self._waiting:
             self._ended = True
             left = [work.result for work in (*self._queries, *self._documents)]
-            left += [result for _, _, result in self._deadlines]
             self._waiting.notify_all()
         for result in left:
             _settle(result, UnavailableError(MODEL_FAILED, "The text was not embedded: memd is stopping."))
@@ -333,11 +324,12 @@ class EmbeddingQueue(Keeper):
 
     def _serve(self, *queues: "deque[_Work]") -> None:
         done_count = 0  # since memory was returned
+        has_stepped_back = False  # for good: a thread cannot raise its priority again
         while (work := self._next(*queues)) is not None:
             embedder = self.embedder_or_none() if work.is_bulk else None
-            if len(queues) > 1 and embedder is not None and not embedder.remote and _step_back():
-                # For good: a thread cannot raise its priority again, and no query waits for a local model.
-                queues = (self._documents,)
+            if not has_stepped_back and embedder is not None and not embedder.remote:
+                _step_back()  # no query comes here: each runs in its caller's thread
+                has_stepped_back = True
             self._do(work)
             with self._waiting:
                 self._hangs = False
@@ -379,18 +371,6 @@ class EmbeddingQueue(Keeper):
             with suppress(InvalidStateError):
                 work.result.set_result(outcome)
 
-    def _expire(self) -> None:
-        """End each query's future at its deadline, even while all threads are busy."""
-        with self._waiting:
-            while not self._ended:
-                now = time.monotonic()
-                while self._deadlines and (self._deadlines[0][0] <= now or self._deadlines[0][2].done()):
-                    late = UnavailableError(MODEL_SLOW, SLOW)
-                    # Set before the waiting caller continues: the thread of the query resets it when the
-                    # model returns.
-                    self._hangs = _settle(heapq.heappop(self._deadlines)[2], late) or self._hangs
-                self._waiting.wait(self._deadlines[0][0] - now if self._deadlines else None)
-
 
 def _documents_of(model_id: str, texts: list[str]) -> Callable[[Embedder], list[bytes]]:
     """Return a call that embeds *texts*, unless the model was replaced while they waited."""
@@ -414,15 +394,11 @@ def return_memory() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-def _step_back() -> bool:
-    """Lower the priority of this thread; return False if that is impossible or forbidden."""
-    if sys.platform != "linux":  # other systems have priorities of processes only
-        return False
-    try:
-        os.nice(NOTES_NICENESS)
-    except OSError:  # a service may lack the permission
-        return False
-    return True
+def _step_back() -> None:
+    """Lower the priority of this thread, if that is possible and allowed."""
+    if sys.platform == "linux":  # other systems have priorities of processes only
+        with suppress(OSError):  # a service may lack the permission
+            os.nice(NOTES_NICENESS)
 
 
 def _settle(result: "Future[Any]", error: Exception) -> bool:

@@ -4,6 +4,7 @@ import platform
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,13 @@ def made() -> Iterator[Callable[..., EmbeddingQueue]]:
         queue.close()
 
 
+@pytest.fixture
+def asked() -> Iterator[Callable[..., Future[list[bytes]]]]:
+    """Asks a queue for the vectors of queries, in a thread of its own for each."""
+    with ThreadPoolExecutor() as pool:
+        yield lambda queue, texts, timeout_s=10: pool.submit(queue.embed_queries, texts, timeout_s)
+
+
 def until(condition: Callable[[], bool]) -> None:
     """Wait for what must come; pytest's time limit ends a wait that is in vain."""
     while not condition():
@@ -102,8 +110,8 @@ def test_the_texts_of_a_query_come_back_in_order(made):
     texts = ["brest cancer", "breast cancer"]
     queue = made(Slow)
     queue.ready()
-    assert queue.queries(texts, 5).result() == [WordHashEmbedder().embed_query(text) for text in texts]
-    assert queue.queries([], 5).result() == []
+    assert queue.embed_queries(texts, 5) == [WordHashEmbedder().embed_query(text) for text in texts]
+    assert queue.embed_queries([], 5) == []
 
 
 def test_a_query_does_not_wait_for_documents(made):
@@ -119,7 +127,7 @@ def test_a_query_does_not_wait_for_documents(made):
     indexing.join()
 
 
-def test_queries_overtake_waiting_documents(made):
+def test_queries_overtake_waiting_documents(made, asked):
     embedder = Hanging()
     embedder.open.clear()
     embedder.open_query.clear()
@@ -128,9 +136,10 @@ def test_queries_overtake_waiting_documents(made):
     indexing = threading.Thread(target=queue.embed_documents, args=([f"note {n}" for n in range(8)],))
     indexing.start()
     until(lambda: embedder.busy == 1)
-    hanging = queue.queries(["hang"], 10)
+    hanging = asked(queue, ["hang"])
     until(lambda: embedder.busy == 2)
-    overtaking = queue.queries(["next"], 10)
+    overtaking = asked(queue, ["next"])
+    until(lambda: queue._queries)
     embedder.open.set()
     overtaking.result()
     assert embedder.order[:3] == ["note 0", "note 1", "? next"]
@@ -161,7 +170,7 @@ def test_while_the_model_loads_a_query_hears_it_at_once(made):
 
     queue = made(load)
     assert (queue.state, queue.reason, queue.error) == ("loading", "model-loading", None)
-    for ask in (lambda: queue.queries(["tabs"], 5), queue.embedder, lambda: queue.ready(0.01)):
+    for ask in (lambda: queue.embed_queries(["tabs"], 5), queue.embedder, lambda: queue.ready(0.01)):
         with pytest.raises(UnavailableError) as caught:
             ask()
         assert caught.value.reason == "model-loading"
@@ -209,7 +218,7 @@ def test_a_provider_that_fails_heals(made):
         queue.embed_documents(["a", "b", "c", "d", "e"])
     until(lambda: queue.state == "failed")
     with pytest.raises(UnavailableError) as caught:
-        queue.queries(["tabs"], 5)
+        queue.embed_queries(["tabs"], 5)
     assert caught.value.reason == "model-failed"
     with pytest.raises(UnavailableError):
         queue.embed_documents(["a"])
@@ -231,20 +240,20 @@ def test_a_text_that_fails_does_not_take_the_model_down(made):
     assert (queue.state, embedder.closed) == ("ready", False)
 
 
-def test_a_slow_model_is_given_up_in_time(made):
+def test_a_slow_model_is_given_up_in_time(made, asked):
     embedder = Hanging()
     queue = made(lambda: embedder)
     queue.ready()
     embedder.open_query.clear()
     start = time.monotonic()
-    futures = [queue.queries(["hang"], 0.1 + 0.01 * number) for number in range(6)]
+    futures = [asked(queue, ["hang"], 0.1 + 0.01 * number) for number in range(6)]
     for future in futures:
         with pytest.raises(UnavailableError) as caught:
             future.result()
         assert caught.value.reason == "model-slow"
     assert time.monotonic() - start < 5
     with pytest.raises(UnavailableError) as caught:
-        queue.queries(["tabs"], 60)  # who asks now hears it at once: nobody waits for what hangs
+        queue.embed_queries(["tabs"], 60)  # who asks now hears it at once: nobody waits for what hangs
     assert caught.value.reason == "model-slow"
     embedder.open_query.set()
     until(lambda: not queue._hangs)
@@ -275,16 +284,18 @@ def test_a_model_of_this_process_embeds_where_it_is_asked(made):
     until(lambda: queue.state == "ready")
 
 
-def test_a_cancelled_query_is_not_embedded(made):
+def test_a_query_that_was_given_up_is_not_embedded(made, asked):
     embedder = Slow()
     queue = made(lambda: embedder, threads=0)
     queue.ready()
     block = threading.Event()
     embedder.embed_query = lambda text: embedder.order.append(text) or block.wait(5 * PATIENCE) or b""
-    first = queue.queries(["first"], 5)
+    first = asked(queue, ["first"])
     until(lambda: embedder.order == ["first"])
-    second, third = queue.queries(["second"], 5), queue.queries(["third"], 5)
-    assert second.cancel()
+    third = asked(queue, ["third"])
+    until(lambda: queue._queries)
+    with pytest.raises(UnavailableError):
+        queue.embed_queries(["second"], 0.01)
     block.set()
     first.result()
     third.result()
@@ -319,7 +330,11 @@ def test_close_ends_what_waits(made):
     assert "stopping" in heard[0]
     assert embedder.closed
     assert not [thread for thread in (*queue._threads, queue._thread) if thread.is_alive()]
-    for ask in (lambda: queue.queries(["tabs"], 1), lambda: queue.embed_documents(["a"]), queue.embedder):
+    for ask in (
+        lambda: queue.embed_queries(["tabs"], 1),
+        lambda: queue.embed_documents(["a"]),
+        queue.embedder,
+    ):
         with pytest.raises(UnavailableError, match="stopping"):
             ask()
 
