@@ -366,9 +366,17 @@ def _explain(message: str, table: dict[str, Any], kind: type[Struct]) -> str:
     for step in key.replace("[", ".").replace("]", "").split("."):
         value = value[int(step)] if isinstance(value, list) else value[step]
     if fault.startswith("Invalid enum value"):
-        allowed = get_args(Script if kind is UserConfig else get_type_hints(kind)[key])
-        fault = "expected one of " + ", ".join(map(repr, allowed))
+        fault = "expected one of " + ", ".join(map(repr, allowed_texts(kind, key.partition("[")[0])))
     return f"{key} = {value!r}: {fault[0].lower()}{_one_line(fault[1:])}"
+
+
+def allowed_texts(kind: type[Struct], key: str) -> list[str]:
+    """Return the texts that a value, or each value of a list, may be; [] if there is no such key."""
+
+    def texts(part: object) -> list[str]:
+        return [part] if isinstance(part, str) else [text for one in get_args(part) for text in texts(one)]
+
+    return texts(get_type_hints(kind).get(key))
 
 
 def _one_line(error: object) -> str:

@@ -52,6 +52,10 @@ def test_the_written_template_is_the_defaults(config):
         ("weights = { vector = 0, keyword = 0 }", "both 0"),
         ("weights = { vektor = 1 }", "unknown field vektor"),
         ('fusion = "sum"', "fusion = 'sum': expected one of 'weighted', 'rrf'"),
+        (
+            'languages = ["german", "klingon"]',
+            "languages[1] = 'klingon': expected one of 'arabic', 'armenian'",
+        ),
         ("half_life_days = 0", "half_life_days = 0: expected float > 0.0"),
         ("half_life_days = nan", "half_life_days = nan: expected float > 0.0"),
         ("chunk_overlap = 150", "more than half of chunk_words = 200: use at most 100"),

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from memd.config import Weights
+from memd.config import Weights, allowed_texts
 from memd.errors import InvalidError
 from memd.records import PER_SOURCE
 
@@ -373,8 +373,9 @@ def convert(params: dict[str, Any], kind: type[Kind]) -> Kind:
         if not fault:
             raise InvalidError(f"$: {place[0].lower()}{place[1:]}") from error
         fault = fault.replace(" | null", "")  # null means absent, and is not worth mentioning
-        if fault.startswith("Invalid enum value") and (allowed := _values(kind, place.removeprefix("$."))):
-            fault = f"{fault}; expected {allowed}"
+        texts = allowed_texts(kind, place.removeprefix("$."))
+        if fault.startswith("Invalid enum value") and texts:
+            fault = f"{fault}; expected {' or '.join(texts)}"
         value = given.get(place.removeprefix("$."))
         got = f", got {value}" if isinstance(value, int | float) and ", got" not in fault else ""
         raise InvalidError(f"{place}: {fault[0].lower()}{fault[1:]}{got}") from error
@@ -385,13 +386,6 @@ def convert(params: dict[str, Any], kind: type[Kind]) -> Kind:
             if any(len(name.encode(errors="replace")) > MAX_NAME_BYTES for name in path.split("/")):
                 raise InvalidError(f"$.{key}: a name of more than {MAX_NAME_BYTES} bytes, as no file has")
     return converted
-
-
-def _values(kind: type[Params], name: str) -> str:
-    """Return the texts that a parameter may be; "" if it is no parameter, but a key of one."""
-    types = (field.type for field in msgspec.structs.fields(kind) if field.name == name)
-    found = (text for one in types for part in (one, *get_args(one)) for text in get_args(part))
-    return " or ".join(text for text in found if isinstance(text, str))
 
 
 @cache
