@@ -145,7 +145,7 @@ def _append(root: Path, path: str, block: bytes) -> None:
             for attempt in range(_ATTEMPTS):
                 if attempt:
                     time.sleep(_REPLACED_S)
-                with _opened(memory, path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as fd:
+                with _opened(memory, path, fsio.APPEND) as fd:
                     if not attempt or block not in _read(fd):
                         _write(fd, path, block)
                 os.fsync(memory)  # the directory entry, too

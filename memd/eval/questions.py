@@ -11,22 +11,22 @@ seed. Everything except `load` is pure.
 """
 
 import hashlib
-import json
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import DecodeError, Meta, Struct, ValidationError, json
 
 from memd.errors import InvalidError, NotFoundError
 from memd.search.filters import BY_KEY
 from memd.sources.front_matter import read_front_matter
-from memd.sources.markdown import MAX_TITLE_CHARS, plain_title, read_blocks, split_lines
+from memd.sources.markdown import MAX_TITLE_CHARS, Block, plain_title, read_blocks, split_lines
 
 ERRORS_SHOWN = 5  # a page; a user with more errors has the wrong file
-KEYS = ("query", "path", "line", "note")  # a note is the author's own comment and ignored
 EXAMPLE = '{"query": "why did we leave kafka", "path": "decisions/queue.md", "line": 14}'
 
 MIN_CONTENT_WORDS = 2  # a single word is a label: "Postgres" occurs above a hundred different texts
@@ -97,32 +97,22 @@ class Topic:
 
 
 @dataclass(frozen=True, slots=True)
-class HeldHeading:
-    """One heading; lines are counted from 0."""
-
-    level: int  # 1 to 6
-    text: str  # as rendered, without markup
-    start: int
-    end: int  # after its last line: a Setext heading has two or more
-
-
-@dataclass(frozen=True, slots=True)
 class Choice:
     """One heading chosen as a question."""
 
     path: str
-    heading: HeldHeading
+    heading: Block
     first_line: int  # of the text below it, counted from 0
 
     @property
     def words(self) -> tuple[str, ...]:
         """The heading's words, normalized by `words`."""
-        return words(self.heading.text)
+        return words(self.heading.title)
 
     @property
     def query(self) -> str:
         """The query to type: the heading without characters that a search would take for operators."""
-        text = re.sub(r"(?<!\S)-+(?=\w)", "", self.heading.text.replace('"', " "))
+        text = re.sub(r"(?<!\S)-+(?=\w)", "", self.heading.title.replace('"', " "))
         return " ".join(_OPERATOR.sub(r"\1 ", text).split())
 
 
@@ -186,14 +176,10 @@ def front_matter_end(lines: Sequence[str]) -> int:
     return read_front_matter(split_lines("\n".join(lines))).lines
 
 
-def headings(lines: Sequence[str]) -> list[HeldHeading]:
-    """Return the outermost headings of a text that are not empty, in order."""
+def headings(lines: Sequence[str]) -> list[Block]:
+    """Return the outermost headings of a text that are not empty, in order, with their titles as rendered."""
     blocks, _ = read_blocks(split_lines("\n".join(lines)), front_matter_end(lines))
-    return [
-        HeldHeading(block.level, text, block.start, block.end)
-        for block in blocks
-        if block.level and (text := _plain(block.title))
-    ]
+    return [replace(block, title=title) for block in blocks if block.level and (title := _plain(block.title))]
 
 
 def visible(markup: str) -> str:
@@ -211,7 +197,7 @@ def choose(texts: Mapping[str, Sequence[str]], *, wanted: int, seed: int) -> Cho
     found = {path: headings(lines) for path, lines in texts.items()}
     # Counted by notes, not by occurrences: a note may repeat a heading.
     spread = Counter(
-        title for known in found.values() for title in {words(heading.text) for heading in known}
+        title for known in found.values() for title in {words(heading.title) for heading in known}
     )
     left_out: Counter[str] = Counter()
     best: list[tuple[bytes, Choice]] = []
@@ -221,7 +207,7 @@ def choose(texts: Mapping[str, Sequence[str]], *, wanted: int, seed: int) -> Cho
             if fault:
                 left_out[fault] += 1
             else:
-                usable.append((_lot(seed, path, choice.heading.text), choice))
+                usable.append((_lot(seed, path, choice.heading.title), choice))
         if usable:
             best.append((_lot(seed, path, ""), min(usable, key=lambda drawn: drawn[0])[1]))
     drawn = sorted(best, key=lambda lot: lot[0])[:wanted]
@@ -244,41 +230,30 @@ class _BadLineError(Exception):
     """A line of a golden file is invalid."""
 
 
+class _Line(Struct, frozen=True, forbid_unknown_fields=True):
+    query: str
+    path: str | Annotated[list[str], Meta(min_length=1)]
+    line: Annotated[int, Meta(ge=1)] | None = None
+    note: Any = None  # the author's own comment
+
+
 def _question(line: str, root: str) -> Topic:
     try:
-        entry: Any = json.loads(line)
-    except (ValueError, RecursionError) as error:
+        entry = json.decode(line, type=_Line)
+    except ValidationError as error:
+        fault, _, place = str(error).replace("`", "").partition(" - at ")
+        raise _BadLineError(
+            f"{place.replace('$.', '') or 'the line'}: {fault[0].lower()}{fault[1:]}"
+        ) from None
+    except (DecodeError, RecursionError) as error:
         raise _BadLineError(f"expected a JSON object on the line, found no JSON ({error})") from None
-    if not isinstance(entry, dict):
-        raise _BadLineError(f"expected an object with query and path, found {_kind(entry)}")
-    for key in entry:
-        if key not in KEYS:
-            raise _BadLineError(f"unknown key {key!r}; allowed are {', '.join(KEYS)}")
-    query, line_number = entry.get("query"), entry.get("line")
-    if not isinstance(query, str) or not query.strip():
-        raise _BadLineError(f'"query": expected a text that is not empty, found {_kind(query)}')
-    if line_number is not None and (type(line_number) is not int or line_number < 1):
-        raise _BadLineError(f'"line": expected a whole number from 1, found {_kind(line_number)}')
-    if any("\ud800" <= character <= "\udfff" for character in query):
-        raise _BadLineError('"query": a lone surrogate (half a character) is not valid text')
-    paths = _paths(entry.get("path"), root)
-    if line_number is not None and len(paths) > 1:
-        raise _BadLineError('"line" requires a single path: write one line of the file for each place')
-    return Topic(query.strip(), tuple(AnswerPlace(path, line_number) for path in paths))
-
-
-def _kind(value: Any) -> str:
-    names = {dict: "an object", list: "a list", str: "a text", type(None): "nothing", bool: "true or false"}
-    if isinstance(value, str) and not value.strip():
-        return "an empty text"
-    return names.get(type(value)) or f"the number {value}"
-
-
-def _paths(given: Any, root: str) -> list[str]:
-    listed = given if isinstance(given, list) else [given]
-    if not listed or not all(isinstance(path, str) and path.strip() for path in listed):
-        raise _BadLineError(f'"path": expected a text or a list of texts, found {_kind(given)}')
-    return list(dict.fromkeys(_relative(path, root) for path in listed))
+    paths = [entry.path] if isinstance(entry.path, str) else entry.path
+    if not all(text.strip() for text in (entry.query, *paths)):
+        raise _BadLineError("query and path must have a text")
+    if entry.line is not None and len(paths) > 1:
+        raise _BadLineError("line requires a single path: write one line of the file for each place")
+    places = dict.fromkeys(AnswerPlace(_relative(path, root), entry.line) for path in paths)
+    return Topic(entry.query.strip(), tuple(places))
 
 
 def _relative(path: str, root: str) -> str:
@@ -287,7 +262,7 @@ def _relative(path: str, root: str) -> str:
     if pure.is_absolute() and pure.is_relative_to(root):
         pure = pure.relative_to(root)
     if pure.is_absolute() or ".." in pure.parts:
-        raise _BadLineError(f'"path": {path!r} is not below the workspace {root}')
+        raise _BadLineError(f"path: {path!r} is not below the workspace {root}")
     return str(pure)
 
 
@@ -297,22 +272,22 @@ def _plain(title: str) -> str:
 
 
 def _judged(
-    path: str, lines: Sequence[str], known: Sequence[HeldHeading], spread: Mapping[tuple[str, ...], int]
+    path: str, lines: Sequence[str], known: Sequence[Block], spread: Mapping[tuple[str, ...], int]
 ) -> Iterator[tuple[Choice, str]]:
     """Yield each heading with the reason why it is not used; "" if it can be."""
     for position, heading in enumerate(known):
         first_line, amount = _below(lines, known, position)
         fault = ""
-        if content_words(heading.text) < MIN_CONTENT_WORDS or len(heading.text) >= MAX_TITLE_CHARS:
+        if content_words(heading.title) < MIN_CONTENT_WORDS or len(heading.title) >= MAX_TITLE_CHARS:
             fault = "too general"
-        elif spread[words(heading.text)] > 1:
+        elif spread[words(heading.title)] > 1:
             fault = "in several notes"
         elif amount < MIN_BELOW:
             fault = "nothing below"
         yield Choice(path, heading, first_line), fault
 
 
-def _below(lines: Sequence[str], known: Sequence[HeldHeading], position: int) -> tuple[int, int]:
+def _below(lines: Sequence[str], known: Sequence[Block], position: int) -> tuple[int, int]:
     """Return the first line of the text below a heading, and the number of its letters and digits."""
     heading = known[position]
     later = [other for other in known if other.start >= heading.end]

@@ -148,8 +148,9 @@ class TemporaryIndex:
         # Sources that a copied index has but that are gone must neither be found nor correct a word.
         while self.index.purge(None, PURGE_BATCH):
             pass
-        embedder = self._embedder()
-        if embedder is None:
+        try:
+            embedder = self.model()
+        except UnavailableError:
             announce(0, 0.0)
             return
         self.index.begin_model(embedder.model_id, embedder.dim, embedder.scripts, embedder.cosines)
@@ -165,16 +166,6 @@ class TemporaryIndex:
         if self.embedding is None:
             raise UnavailableError(MODEL_FAILED, "config.toml says provider = none: there is no model")
         return self.embedding.ready()
-
-    def close(self) -> None:
-        """Close the index; later calls raise IndexClosedError."""
-        self.index.close()
-
-    def _embedder(self) -> Embedder | None:
-        try:
-            return self.model()
-        except UnavailableError:
-            return None
 
     def _embedding_s(self, model_id: str) -> float:
         """Embed some of the chunks, and return the seconds per chunk."""
@@ -239,12 +230,11 @@ def temporary_index(
             limits=ChunkLimits(config.chunk_words, config.chunk_overlap, max_tokens),
         )
         indexer.begin()
-        made = TemporaryIndex(
-            Workspace(root, index.folder), config, index, indexer, tokenizer, embedding,
-            diaries(notes.place.root, config.decay),
-        )  # fmt: skip
-        with closing(made):
-            yield made
+        with closing(index):
+            yield TemporaryIndex(
+                Workspace(root, index.folder), config, index, indexer, tokenizer, embedding,
+                diaries(notes.place.root, config.decay),
+            )  # fmt: skip
 
 
 def _index(live: Path, folder: Path) -> Index:

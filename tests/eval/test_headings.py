@@ -9,7 +9,7 @@ BODY = "Enough text stands below this heading for an answer to be there at all.\
 
 
 def titles(text):
-    return [heading.text for heading in headings(text.split("\n"))]
+    return [heading.title for heading in headings(text.split("\n"))]
 
 
 def test_headings_are_those_that_stand_outermost():
@@ -17,7 +17,7 @@ def test_headings_are_those_that_stand_outermost():
         "# One ##\n\nTwo\nlines\n---\n```sh\n# no\n```\n- item\n  # no\n\n> # no\n\n"
         "<!--\n# no\n-->\n\n#\n\n### Three\n"
     )
-    assert [(one.level, one.text, one.start, one.end) for one in headings(text.split("\n"))] == [
+    assert [(one.level, one.title, one.start, one.end) for one in headings(text.split("\n"))] == [
         (1, "One", 0, 1),
         (2, "Two lines", 2, 5),
         (3, "Three", 19, 20),
