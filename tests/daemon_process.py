@@ -21,12 +21,12 @@ from memctl.client import Client, RpcError, Unreachable
 START_TIMEOUT_S = 30.0 * PATIENCE  # of a loaded machine; usually half a second
 
 
-def folder_of(path: Path, texts: Mapping[str, str] | None = None) -> Path:
+def folder_of(path: Path, texts: Mapping[str, str | bytes] | None = None) -> Path:
     """Make the folder *path* with *texts* in it, each by its path; return it."""
     path.mkdir(parents=True, exist_ok=True)
     for name, text in (texts or {}).items():
         (path / name).parent.mkdir(parents=True, exist_ok=True)
-        (path / name).write_text(text)
+        (path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
     return path
 
 
@@ -90,7 +90,7 @@ class Daemon:
             client.call("index", {"workspace": str(root)}, timeout_s=60 * PATIENCE)
         return str(root)
 
-    def add_notes(self, root: Path, notes: Mapping[str, str]) -> str:
+    def add_notes(self, root: Path, notes: Mapping[str, str | bytes]) -> str:
         """Write *notes*, a text for each path, and make *root* a workspace of them without a model."""
         return self.add(folder_of(root, {"memory/config.toml": 'provider = "none"\n', **notes}))
 
@@ -101,6 +101,11 @@ class Daemon:
         except RpcError as error:
             return error
         raise AssertionError(f"{method} was not refused: {answer}")
+
+    def status(self, workspace: object = None) -> dict[str, Any]:
+        """Return what `status` says of this workspace, or of the first one."""
+        facts: dict[str, Any] = self.call("status", workspace=workspace and str(workspace))["workspaces"][0]
+        return facts
 
     def found(self, query: str, **params: Any) -> list[str]:
         return [hit["path"] for hit in self.call("search", query=query, **params)["hits"]]

@@ -5,9 +5,11 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from daemon_process import Daemon, folder_of
+from lsp_editor import Editor
 from screen import Screen
 
 ROOT = Path(__file__).parents[2]
@@ -77,21 +79,43 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Daemon, s
 
 
 @pytest.fixture
-def terminal(tmp_path: Path) -> Iterator[Callable[[Daemon, Path | str], Screen]]:
+def memctl(tmp_path: Path) -> Path:
+    """A memctl of this tree as an installation has one, alone in its folder."""
+    program = folder_of(tmp_path / "bin") / "memctl"
+    tree, python = shlex.quote(str(ROOT)), shlex.quote(sys.executable)
+    program.write_text(f'#!/bin/sh\nPYTHONPATH={tree} exec {python} -m memctl "$@"\n')
+    program.chmod(0o755)
+    return program
+
+
+@pytest.fixture
+def editors(daemon: Daemon) -> Iterator[Callable[..., Editor]]:
+    """A function that starts a client of `memctl lsp` in a workspace, whose server must end well."""
+    started: list[Editor] = []
+
+    def start(root: Path | str, *encodings: str, **options: Any) -> Editor:
+        started.append(Editor(daemon, str(root), *encodings, **options))
+        return started[-1]
+
+    yield start
+    for one in started:
+        assert one.end() == 0
+
+
+@pytest.fixture
+def terminal(tmp_path: Path, memctl: Path) -> Iterator[Callable[[Daemon, Path | str], Screen]]:
     """Open screens whose shell knows `memctl`, and an editor that writes down what it is told to open."""
     for program in ("tmux", "less"):
         assert shutil.which(program), f"{program} is not installed: apt install {program}"
-    memctl, editor = tmp_path / "memctl", tmp_path / "vim"
-    memctl.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m memctl "$@"\n')
+    editor = tmp_path / "vim"
     editor.write_text(f'#!/bin/sh\necho "$@" > {shlex.quote(str(tmp_path / "opened"))}\n')
-    for script in (memctl, editor):
-        script.chmod(0o755)
+    editor.chmod(0o755)
     opened: list[Screen] = []
 
     def open_screen(daemon: Daemon, cwd: Path | str) -> Screen:
         environment = daemon.environment | {
-            "PATH": f"{tmp_path}:{daemon.environment['PATH']}", "PYTHONPATH": str(ROOT),
-            "EDITOR": str(editor), "TERM": "xterm-256color",
+            "PATH": f"{memctl.parent}:{daemon.environment['PATH']}", "EDITOR": str(editor),
+            "TERM": "xterm-256color",
         }  # fmt: skip
         opened.append(Screen(tmp_path, environment, cwd))
         return opened[-1]
@@ -129,11 +153,11 @@ def trapped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Daemon, 
 
 def small_workspace(daemon: Daemon, folder: Path, *, has_model: bool = True) -> Path:
     """Make *folder* with a workspace of three notes in it, wholly indexed; return its root."""
-    root = folder / "notes"
-    (root / "memory").mkdir(parents=True)
-    if not has_model:
-        (root / "memory" / "config.toml").write_text('provider = "none"\n')
-    for number, text in enumerate(("Sourdough rises overnight.", "The weir was mended in May.", "Buy oats.")):
-        (root / f"{number}.md").write_text(text + "\n")
-    daemon.add(root)
+    texts = ("Sourdough rises overnight.\n", "The weir was mended in May.\n", "Buy oats.\n")
+    notes = {f"{number}.md": text for number, text in enumerate(texts)}
+    root = folder_of(folder / "notes", notes)
+    if has_model:
+        daemon.add(root)
+    else:
+        daemon.add_notes(root, {})
     return root

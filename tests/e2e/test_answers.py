@@ -5,18 +5,17 @@ from typing import Any
 import msgspec
 import pytest
 from daemon_process import folder_of, until
-from every_call import calls
+from every_call import NAMES, calls
 from patience import PATIENCE
 
-from memctl import types
-from memctl.client import Client, RpcError
+from memctl.client import RpcError
 from memd.api.methods import METHODS
 
 
 def test_status_names_what_there_is(sample):
     daemon, root = sample
     # It is told a moment after the last commit, which who waits for the words does not wait for.
-    until(lambda: daemon.call("status")["workspaces"][0]["last_index"])
+    until(lambda: daemon.status()["last_index"])
     status = daemon.call("status")
     assert status["server"]["memory_mb"] > 10
     [model] = status["server"]["models"]
@@ -31,9 +30,8 @@ def test_status_names_what_there_is(sample):
 
 
 def test_progress_comes_as_notifications(daemon, tmp_path):
-    root = folder_of(tmp_path / "notes")
-    for number in range(100):
-        (root / f"{number}.md").write_text(f"# Note {number}\n\nabout the number {number}\n" * 3)
+    notes = {f"{n}.md": f"# Note {n}\n\nabout the number {n}\n" * 3 for n in range(100)}
+    root = folder_of(tmp_path / "notes", notes)
     daemon.call("workspace.add", path=str(root))
     seen = []
     with daemon.client() as client:
@@ -76,11 +74,8 @@ def test_a_list_of_files_has_as_many_as_were_asked_for(sample, form):
 
 
 def test_a_note_in_another_encoding_is_named_by_each_search(daemon, tmp_path):
-    root = tmp_path / "notes"
-    (root / "old").mkdir(parents=True)
-    (root / "new.md").write_text("# Menu\n\ncafé au lait\n")
-    for number in range(5):
-        (root / "old" / f"{number}.md").write_bytes(f"# Menu {number}\n\ncafé crème\n".encode("latin-1"))
+    notes = {f"old/{number}.md": f"# Menu {number}\n\ncafé crème\n".encode("latin-1") for number in range(5)}
+    root = folder_of(tmp_path / "notes", notes | {"new.md": "# Menu\n\ncafé au lait\n"})
     workspace = daemon.add(root)
     answer = daemon.call("search", query="café", workspace=workspace)
     assert answer["not_utf8"] == [f"old/{number}.md" for number in range(4)]
@@ -104,11 +99,8 @@ def test_a_note_in_another_encoding_is_named_by_each_search(daemon, tmp_path):
 
 
 def test_every_answer_is_its_struct(daemon, tmp_path):
-    for name in ("notes.md", "2026-05-01.md", "memory/facts/one.md"):
-        path = tmp_path / "notes" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("---\ntags: [shared]\n---\n# Herons\n\nThe same sentence, then a heron.\n")
-    root = daemon.add(tmp_path / "notes")
+    text = "---\ntags: [shared]\n---\n# Herons\n\nThe same sentence, then a heron.\n"
+    root = daemon.add(folder_of(tmp_path / "notes", dict.fromkeys(NAMES, text)))
     answered: set[str] = set()
     for method, given in calls(root, "heron"):
         try:
@@ -124,19 +116,3 @@ def test_every_answer_is_its_struct(daemon, tmp_path):
         assert msgspec.json.decode(msgspec.json.encode(known)) == answer, (method, given)
     unanswered = {"forget"} | {method for method in METHODS if method.startswith("team.")}
     assert answered == METHODS.keys() - unanswered  # what it asks to forget is no entry, and there is no team
-
-
-def test_typed_methods_answer_what_their_types_say(sample):
-    daemon, root = sample
-    with Client.connect(daemon.socket) as memd:
-        found = memd.search("coffee", workspace=root, limit=3, mode="keyword")
-        assert types.SearchResult.__required_keys__ <= found.keys()
-        hit = found["hits"][0]
-        assert types.SearchHit.__required_keys__ <= hit.keys()
-        got = memd.get(workspace=root, id=hit["id"])
-        assert (got["path"], got["start_line"]) == (hit["path"], hit["start_line"])
-        assert memd.index(workspace=root, on_progress=lambda _: None)["chunks"]
-        assert memd.workspace_list()["workspaces"][0]["root"] == root
-        with pytest.raises(RpcError) as failed:
-            memd.get(workspace=root, path="no-such-note.md")
-        assert failed.value.code == "MEMD_NOT_FOUND"

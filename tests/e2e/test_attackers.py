@@ -16,6 +16,7 @@ from daemon_process import Daemon, folder_of, until
 from patience import PATIENCE
 
 from memctl import exits
+from memctl.mcp import tools
 from memd.index import sidecars
 
 pytestmark = pytest.mark.usefixtures("shared_daemon")
@@ -53,9 +54,8 @@ def test_a_clone_with_modules_of_memds_names_runs_none_of_them(daemon, clone):
     daemon.call("workspace.add", path=str(clone))
     daemon.stop()
     for name in ("memd", "memctl", "msgpack", "apsw"):
-        (clone / name).mkdir()
-        for module in ("__init__.py", "__main__.py"):
-            (clone / name / module).write_text(f"open({str(clone / 'owned')!r}, 'w')\n")
+        owned = f"open({str(clone / 'owned')!r}, 'w')\n"
+        folder_of(clone / name, {"__init__.py": owned, "__main__.py": owned})
     memctl = [sys.executable, "-P", "-m", "memctl", "search", "--sync", "chain"]  # -P: as the installed one
     done = subprocess.run(
         memctl, cwd=clone, env=daemon.environment, capture_output=True, timeout=60 * PATIENCE, check=False
@@ -151,6 +151,8 @@ def test_who_an_entry_is_from_is_what_its_writer_says(daemon, clone):
 
 def test_an_agent_reaches_one_workspace_and_nothing_beside_its_sources(daemon, clone, tmp_path):
     """No argument of a tool names a workspace, an origin or force; no path leads to what is no source."""
+    taken = {name for tool in tools.listed() for name in tool["inputSchema"]["properties"]}
+    assert taken.isdisjoint({"workspace", "source", "origin", "client", "agent", "force", "keep_file"})
     other = tmp_path / "other"
     shutil.copytree(clone, other)
     (other / "chain.md").write_text("The badger's.\n")
@@ -158,20 +160,8 @@ def test_an_agent_reaches_one_workspace_and_nothing_beside_its_sources(daemon, c
     daemon.add(other)
     (clone / ".env").write_text("KEY=badger\n")
     (clone / "link.md").symlink_to(other / "chain.md")
-    given = {
-        "search_memory": {"query": "badger"},
-        "recall": {"query": "badger"},
-        "get": {"path": "chain.md"},
-        "why_memory": {"query": "badger", "path": "chain.md"},
-        "extract_memory": {"topic": "t", "title": "T", "content": "c"},
-        "forget_memory": {"path": "chain.md"},
-    }
-    person = {"source": {"origin": "human"}, "origin": "human", "agent": False}
-    extra = {"workspace": str(other), "force": True, **person}
-    calls = [(tool, given[tool] | {name: value}) for tool in given for name, value in extra.items()]
-    calls += [("forget_memory", {"path": "chain.md", "keep_file": True})]
     paths = ["../other/chain.md", f"{other}/chain.md", "link.md", ".env", "memory/config.toml", "/etc/passwd"]
-    calls += [(tool, {"path": path}) for path in paths for tool in ("get", "forget_memory")]
+    calls = [(tool, {"path": path}) for path in paths for tool in ("get", "forget_memory")]
     for call, result in zip(calls, in_a_session(daemon, clone, *calls), strict=True):
         assert result.is_error, call
         assert not any(secret in result.content[0].text for secret in ("badger's", "KEY=", "root:")), call

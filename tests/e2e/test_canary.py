@@ -11,7 +11,7 @@ from typing import Any
 
 import msgpack
 import pytest
-from daemon_process import Daemon, until
+from daemon_process import Daemon, folder_of, until
 from every_call import calls
 from patience import PATIENCE
 
@@ -64,12 +64,11 @@ def manager() -> Iterator[socket.socket]:
 
 def write_notes(root: Path) -> None:
     """Write the canary into everything that a note has, and next to notes what cannot be indexed."""
-    (root / f"{CANARY}-folder").mkdir()
-    (root / f"{CANARY}-folder" / f"{CANARY}.md").write_text(
-        f"---\ntitle: {CANARY}\ntags: [{CANARY}]\n---\n# {CANARY}\n\n{CANARY} {ALL_SECRETS}\n"
-    )
-    (root / "yaml.md").write_text(f"---\n{CANARY}: [{CANARY}\n---\n{CANARY}\n")
-    (root / f"{CANARY}-bytes.md").write_bytes(CANARY.encode() + b"\xff\xfe")
+    note = f"---\ntitle: {CANARY}\ntags: [{CANARY}]\n---\n# {CANARY}\n\n{CANARY} {ALL_SECRETS}\n"
+    folder_of(root, {
+        f"{CANARY}-folder/{CANARY}.md": note, "yaml.md": f"---\n{CANARY}: [{CANARY}\n---\n{CANARY}\n",
+        f"{CANARY}-bytes.md": CANARY.encode() + b"\xff\xfe",
+    })  # fmt: skip
     (root / f"{CANARY}-link.md").symlink_to(f"/nowhere/{CANARY}")
     os.mkfifo(root / f"{CANARY}-pipe.md")
 
@@ -118,10 +117,10 @@ def test_no_word_of_a_note_leaves_through_the_log(unstarted, tmp_path, manager, 
     server.behaviour = "fail"
     for number in range(3):  # one text alone would count as one that the model refuses
         (root / f"{CANARY}-late-{number}.md").write_text(f"{CANARY} {number} and {ALL_SECRETS}\n")
-    until(lambda: daemon.call("status", workspace=workspace)["workspaces"][0]["degraded"])
+    until(lambda: daemon.status(workspace)["degraded"])
     ask(daemon, "search", {"workspace": workspace, "query": CANARY, "mode": "vector"})
     (root / "memory" / "config.toml").write_text(f'ignore = ["{CANARY}"\n{CANARY} = 1\n')
-    until(lambda: daemon.call("status")["workspaces"][0]["state"] == "error")
+    until(lambda: daemon.status()["state"] == "error")
     daemon.process.kill()
     daemon.process.wait()
     for database in daemon.state.glob("*/index.db"):

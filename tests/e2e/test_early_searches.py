@@ -62,7 +62,6 @@ def test_a_search_waits_for_a_model_that_loads(loading, server):
 
 
 def test_while_a_model_does_not_come_there_is_what_words_find(loading):
-    """Nobody waits for long. Without hits the exit code is 10, in every form; by words alone it is 1."""
     daemon, root = loading
     began = time.monotonic()
     for more in ({"sync": True}, {"wait": False}):
@@ -115,11 +114,10 @@ def test_a_first_search_says_how_much_is_found_by_meaning(unembedded, server):
     done = daemon.memctl("search", "--wait", "--files", "number77", cwd=root)
     assert (done.returncode, done.stdout.split()[0]) == (0, "077.md")
     assert "meaning:" not in done.stderr
-    assert daemon.call("status", workspace=str(root))["workspaces"][0]["vectors"] == 200
+    assert daemon.status(root)["vectors"] == 200
 
 
 def test_what_was_changed_last_is_embedded_first(unembedded, server):
-    """The texts come to the model by the time of their file's last change, the newest first."""
     daemon, root = unembedded
     daemon.call("index", workspace=str(root), vectors=False)
     # What was asked for, perhaps again, and the next batch: taken before all notes were known.
@@ -228,14 +226,14 @@ def test_a_rebuild_that_nobody_waits_for_goes_on_and_says_so(hung, server):
     assert error.code == "MEMD_TIMEOUT"
     assert "index did not end within 1.5 s: the rebuild continues" in error.message
     assert "memctl status" in error.message
-    [seen] = daemon.call("status")["workspaces"]
+    seen = daemon.status()
     assert seen["rebuilding"] == {"stage": "embed", "done": 0, "total": 2}
     assert "rebuilding" in daemon.memctl("status").stdout
     server.answer_again()
-    until(lambda: daemon.call("status")["workspaces"][0].get("rebuilding") is None, 60)
+    until(lambda: daemon.status().get("rebuilding") is None, 60)
 
     def whole() -> bool:
-        [seen] = daemon.call("status")["workspaces"]
+        seen = daemon.status()
         return (seen["state"], seen.get("sources"), seen.get("vectors")) == ("ready", 2, 2)
 
     until(whole, 60)

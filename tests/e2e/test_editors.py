@@ -5,7 +5,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,16 +15,12 @@ REPOSITORY = Path(__file__).parents[2]
 
 
 @pytest.fixture
-def run(sample, tmp_path):
+def run(sample, memctl):
     """Run an editor as somebody who has memctl on the PATH and stands in a folder of the sample workspace."""
     daemon, root = sample
-    script = tmp_path / "bin" / "memctl"
-    script.parent.mkdir()
-    script.write_text(f'#!/bin/sh\nPYTHONPATH="{REPOSITORY}" exec "{sys.executable}" -m memctl "$@"\n')
-    script.chmod(0o755)
 
     def run(*argv, **environment):
-        path = f"{script.parent}:{os.environ['PATH']}"
+        path = f"{memctl.parent}:{os.environ['PATH']}"
         done = ran(
             argv, env=daemon.environment | {"PATH": path} | environment, cwd=f"{root}/people",
             stdin=subprocess.DEVNULL,

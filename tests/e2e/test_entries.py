@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from daemon_process import folder_of
 from test_forget import CANARY, TAIL
 from traces import traces
 
@@ -80,11 +81,8 @@ def test_memctl_names_the_notes_that_are_like_what_was_added(workspace):
 
 @pytest.fixture
 def root(tmp_path):
-    root = tmp_path / "notes"
-    (root / "memory").mkdir(parents=True)
-    (root / "memory" / "config.toml").write_text("sidecars = true\n")
-    (root / "heron.md").write_text("# Heron\n\nA grey bird that stands by the weir.\n")
-    return root
+    heron = "# Heron\n\nA grey bird that stands by the weir.\n"
+    return folder_of(tmp_path / "notes", {"memory/config.toml": "sidecars = true\n", "heron.md": heron})
 
 
 def today():

@@ -76,7 +76,7 @@ def test_a_client_in_a_hurry_hears_of_what_was_written(workspace):
     daemon, root = workspace
     with busy_writer(daemon):  # for 5 s at a time: so long SQLite waits for its lock
         (root / "otter.md").write_text("# Otter\n\nIt slides.\n")
-        until(lambda: daemon.call("status", workspace=str(root))["workspaces"][0]["pending_files"])
+        until(lambda: daemon.status(root)["pending_files"])
         time.sleep(0.5)
         written = daemon.call("extract_memory", workspace=str(root), timeout_ms=3000, **FACT)
     assert written["indexed"] is False

@@ -84,7 +84,6 @@ def test_the_command_lists_keys_and_values(birds):
 
 
 def test_completions_come_from_the_notes(birds):
-    """Keys, then the values of the typed key behind any operator, as agents see them; else nothing."""
     daemon, root = birds
     offers = {typed: daemon.memctl("fields", "--offers", typed, cwd=root).stdout.split() for typed in
               ("", "st", "status=d", "status!=d", "'status>=p", "status<=p", "nothing=", "x")}  # fmt: skip

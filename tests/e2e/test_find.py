@@ -145,11 +145,8 @@ def test_fifty_columns_are_enough(screen):
 
 def test_a_hit_is_what_it_is_called_the_end_of_its_path_and_the_line_that_matches(workspace, terminal):
     daemon, root = workspace
-    folder = root / "a-folder-of-many-notes" / "with-long-names"
-    folder.mkdir(parents=True)
-    (folder / "the-heron-of-the-weir-below-the-mill.md").write_text(
-        "# Herons\n\n## In spring\n\nThe heron waits by the weir.\n"
-    )
+    name = "a-folder-of-many-notes/with-long-names/the-heron-of-the-weir-below-the-mill.md"
+    folder_of(root, {name: "# Herons\n\n## In spring\n\nThe heron waits by the weir.\n"})
     daemon.call("sync", workspace=str(root))
     screen = terminal(daemon, root)
     finds(screen, typed="heron waits")
@@ -238,11 +235,12 @@ def test_what_is_wrong_with_the_options_is_told_before_the_screen(screen, sample
 
 
 def test_it_begins_with_the_notes_changed_last_and_shows_what_is_beside_a_hit(workspace, terminal):
-    """What is related to it and what links to its note; Escape goes back, and then leaves."""
     daemon, root = workspace
-    (root / "heron.md").write_text("# Herons\n\nThe heron waits by the weir.\n")
-    (root / "egret.md").write_text("# Egrets\n\nThe egret waits by the weir. See [[heron]].\n")
-    (root / "links.md").write_text("# Waders\n\nhttps://example.org/grebe\n\n```sh\nls grebe\n```\n")
+    folder_of(root, {
+        "heron.md": "# Herons\n\nThe heron waits by the weir.\n",
+        "egret.md": "# Egrets\n\nThe egret waits by the weir. See [[heron]].\n",
+        "links.md": "# Waders\n\nhttps://example.org/grebe\n\n```sh\nls grebe\n```\n",
+    })  # fmt: skip
     os.utime(root / "links.md", (0, 2e9))
     daemon.call("sync", workspace=str(root))
     screen = terminal(daemon, root)

@@ -20,9 +20,8 @@ TAIL = "ophantasm"
 
 @pytest.fixture
 def root(tmp_path):
-    root = folder_of(tmp_path / "notes", {"heron.md": "# Heron\n\nA grey bird that stands by the weir.\n"})
-    folder_of(root, {"memory/config.toml": "sidecars = true\n"})
-    return root
+    heron = "# Heron\n\nA grey bird that stands by the weir.\n"
+    return folder_of(tmp_path / "notes", {"memory/config.toml": "sidecars = true\n", "heron.md": heron})
 
 
 def write(daemon, workspace, title="A thing"):
@@ -32,23 +31,22 @@ def write(daemon, workspace, title="A thing"):
 
 
 def test_no_file_holds_a_trace_of_a_forgotten_entry(daemon, root):
-    """Database, log of the database, full text, matrix, sidecars, logs; other entries are whole."""
     workspace = daemon.add(root)
     other = daemon.call(
         "extract_memory", workspace=workspace, topic="odd", title="Otter", content="An otter."
     )
     written = write(daemon, workspace)
-    until(lambda: daemon.call("status")["workspaces"][0]["state"] == "ready")
+    until(lambda: daemon.status()["state"] == "ready")
     assert daemon.found(CANARY, workspace=workspace)[0] == written["path"]
     assert traces(TAIL, daemon.state, root)
-    vectors = daemon.call("status")["workspaces"][0]["vectors"]
+    vectors = daemon.status()["vectors"]
     answer = daemon.call("forget", workspace=workspace, path=written["path"])
     assert (answer["path"], answer["forgotten"]) == (written["path"], True)
     assert traces(TAIL, daemon.state, root) == []
     assert CANARY not in daemon.log()
     assert daemon.found(CANARY, workspace=workspace, mode="keyword") == []
     assert daemon.found("otter", workspace=workspace)[0] == other["path"]
-    assert daemon.call("status")["workspaces"][0]["vectors"] == vectors - 1
+    assert daemon.status()["vectors"] == vectors - 1
 
 
 def test_what_a_long_reader_holds_is_erased_when_it_ends(unstarted, root):
@@ -56,7 +54,7 @@ def test_what_a_long_reader_holds_is_erased_when_it_ends(unstarted, root):
     daemon = unstarted.start(under=hurried("memd.api.entries.ERASED_TIMEOUT_S = 1.0"))
     workspace = daemon.add(root)
     path = write(daemon, workspace)["path"]
-    until(lambda: daemon.call("status")["workspaces"][0]["state"] == "ready")
+    until(lambda: daemon.status()["state"] == "ready")
     [database] = daemon.state.glob("*/index.db")
     with closing(apsw.Connection(f"file:{database}?mode=ro", flags=READ_ONLY)) as reader:
         reader.execute("BEGIN")
@@ -72,9 +70,9 @@ def test_what_is_gone_and_not_forgotten_is_kept_for_its_day(daemon, root):
     """To forget one entry purges no other file that happens to be away."""
     workspace = daemon.add(root)
     (root / "heron.md").rename(root.parent / "heron.md")
-    until(lambda: daemon.call("status")["workspaces"][0]["gone"] == 1)
+    until(lambda: daemon.status()["gone"] == 1)
     daemon.call("forget", workspace=workspace, path=write(daemon, workspace)["path"])
-    assert daemon.call("status")["workspaces"][0]["gone"] == 1
+    assert daemon.status()["gone"] == 1
 
 
 def test_what_the_index_holds_of_a_deleted_entry_is_forgotten(daemon, root):
@@ -97,7 +95,7 @@ def test_what_was_set_aside_goes_with_what_is_forgotten(daemon, root):
         database.write_bytes(b"damaged " + database.read_bytes())
         daemon.start()
         daemon.call("index", workspace=workspace)
-        [aside] = daemon.call("status", workspace=workspace)["workspaces"][0]["set_aside"]
+        [aside] = daemon.status(workspace)["set_aside"]
         assert ".damaged-" in aside
         assert aside in daemon.memctl("status").stdout
         if ending == "forget":
@@ -106,17 +104,17 @@ def test_what_was_set_aside_goes_with_what_is_forgotten(daemon, root):
             (root / path).unlink()
             daemon.call("index", workspace=workspace, purge=True)
         assert traces(TAIL, daemon.state) == []
-        assert daemon.call("status", workspace=workspace)["workspaces"][0]["set_aside"] == []
+        assert daemon.status(workspace)["set_aside"] == []
 
 
 def test_an_index_that_is_being_built_holds_nothing_of_what_is_forgotten(daemon, server, tmp_path):
     server.make_workspace(daemon, tmp_path / "served")
     workspace = daemon.add(tmp_path / "served")
     path = write(daemon, workspace)["path"]
-    until(lambda: daemon.call("status")["workspaces"][0]["state"] == "ready")
+    until(lambda: daemon.status()["state"] == "ready")
     server.behaviour = "hang"
     daemon.call("index", workspace=workspace, rebuild=True, wait=False)
-    until(lambda: (daemon.call("status")["workspaces"][0]["rebuilding"] or {}).get("stage") == "embed")
+    until(lambda: (daemon.status()["rebuilding"] or {}).get("stage") == "embed")
     assert any(".building" in file for file in traces(TAIL, daemon.state))
     assert daemon.call("forget", workspace=workspace, path=path)["indexed"]
     server.answer_again()

@@ -46,16 +46,14 @@ def said(daemon, cwd, prompt=QUESTION, *, client="claude-code", env=PATIENT, **f
 @pytest.fixture
 def notes(daemon, tmp_path):
     """A workspace with a note that answers."""
-    root = tmp_path / "notes"
-    (root / "below").mkdir(parents=True)
-    (root / "port.md").write_text(NOTE)
+    root = folder_of(tmp_path / "notes", {"port.md": NOTE})
+    folder_of(root / "below")
     daemon.add(root)
     return root
 
 
 @pytest.mark.parametrize("client", ["claude-code", "codex"])
 def test_a_prompt_gets_the_notes_that_match_it(daemon, notes, client):
-    """They come as plain text in a frame that says what they are, with their place."""
     lines = said(daemon, notes / "below", client=client).splitlines()
     assert lines[0] == "<memd-recall>"
     assert lines[-1] == "</memd-recall>"
@@ -114,7 +112,6 @@ def asked_of_server(daemon, *calls):
 
 
 def test_a_hook_may_ask_the_server_instead_of_starting_a_program(daemon, notes):
-    """It gets the same notes, once, none that are kept, and nothing where anything is wrong."""
     told = {"cwd": str(notes), "prompt": QUESTION, "session_id": "warm", "agent_id": ""}
     first, again, *wrong = asked_of_server(
         daemon, told, told, told | {"prompt": "yes"}, told | {"cwd": "/"}, {}, {"prompt": 1}, [1]
@@ -176,13 +173,10 @@ def test_opencode_2_sends_the_notes_of_a_session_with_each_request(daemon, notes
 
 
 def test_a_note_below_the_gate_is_named_once(daemon, notes):
-    """By title and path, unless it is private; it still comes whole when a prompt is surely about it."""
     oven = (
         "# The oven in the cabin\n\nIts fan is broken: bake bread at 245 degrees, and turn the loaf once.\n"
     )
-    texts = {"oven.md": oven, "kept.md": f"---\nprivate: true\n---\n{oven}"}
-    for path, text in texts.items():
-        (notes / path).write_text(text)
+    folder_of(notes, {"oven.md": oven, "kept.md": f"---\nprivate: true\n---\n{oven}"})
     daemon.call("index", workspace=str(notes))
     vague = "our cottage stove burns the food"
     text = said(daemon, notes, vague, session_id="vague")
@@ -217,21 +211,17 @@ def test_a_prompt_about_something_else_gets_nothing(daemon, notes):
 
 
 def test_a_conversation_begins_with_what_is_of_its_project(daemon, notes, tmp_path):
-    """In its folder, or of its repository's name: what is due first, then what changed since the last one."""
     today = f"{datetime.now().astimezone():%Y-%m-%d}"
     shop, garden = notes / "shop", tmp_path / "code" / "garden"
-    (garden / ".git").mkdir(parents=True)
-    (garden / "src").mkdir()
-    shop.mkdir()
-    for path, text in {
+    for folder in (garden / ".git", garden / "src"):
+        folder_of(folder)
+    folder_of(notes, {
         "shop/cert.md": f"---\ndue: {today}\n---\n# Renew the certificate\n",
         "shop/paid.md": f"---\ndue: {today}\nstatus: done\n---\n# Pay the domain\n",
         "shop/old.md": "---\nvalid_until: 2020-01-01\n---\n# Sale of 2019\n",
         "shop/diary.md": "---\nprivate: true\n---\n# Of the owner\n",
         "projects/garden.md": "# Beds and paths\n",
-    }.items():
-        (notes / path).parent.mkdir(exist_ok=True)
-        (notes / path).write_text(text)
+    })  # fmt: skip
     for topic, title in (("garden", "Watering"), ("weirs", "Weir of Ada"), ("weirs", "Weir of Bob")):
         entry = {"topic": topic, "title": title, "content": f"{title} is decided."}
         source = {"source": {"session": "first"}} if title.endswith("Ada") else {}
@@ -260,10 +250,7 @@ def test_a_conversation_begins_with_what_is_of_its_project(daemon, notes, tmp_pa
 
 
 def test_a_conversation_gets_notes_of_the_workspace_that_every_command_would_find(daemon, notes, tmp_path):
-    """Of the environment, of its folder, of the hook, or the only one; where there are two, neither."""
-    outside, other = tmp_path / "elsewhere", tmp_path / "other"
-    for folder in (outside, other):
-        folder.mkdir()
+    outside, other = folder_of(tmp_path / "elsewhere"), folder_of(tmp_path / "other")
     assert said(daemon, notes)
     alone = [one["root"] for one in daemon.call("workspace.list")["workspaces"]] == [str(notes)]
     assert bool(said(daemon, outside)) == alone
@@ -293,9 +280,7 @@ def test_the_doctor_shows_what_a_prompt_gets_or_why_it_gets_nothing(daemon, note
     assert (done.returncode, f"notes of {notes}: it is around the folder" in done.stdout) == (0, True)
     assert "asked: The port of the staging database?" in done.stdout
     assert "> The staging database listens on 5433, because 5432 is taken." in done.stdout
-    outside, other = tmp_path / "elsewhere", tmp_path / "other"
-    for folder in (outside, other):
-        folder.mkdir()
+    outside, other = folder_of(tmp_path / "elsewhere"), folder_of(tmp_path / "other")
     daemon.add(other)
     done = doctor(daemon, outside)
     assert (done.returncode, "none is named" in done.stdout) == (9, True)
@@ -344,7 +329,6 @@ def test_after_a_compaction_a_note_may_come_again(daemon, notes, client, source)
 
 
 def test_a_sub_agent_has_not_got_what_its_conversation_has(daemon, notes):
-    """And the other way round: each contains what it got itself; a compaction of one leaves the other."""
     assert said(daemon, notes, session_id="parent")
     child = {"session_id": "parent", "agent_id": "a1", "agent_type": "Explore"}
     assert "port.md" in said(daemon, notes, **child)
@@ -356,7 +340,6 @@ def test_a_sub_agent_has_not_got_what_its_conversation_has(daemon, notes):
 
 
 def test_what_began_a_conversation_does_not_come_again(daemon, notes):
-    """The recent entries of its start are in it, until it is compacted: then they come at once."""
     kept = {
         "topic": "infra",
         "title": "Mirror of packages",
@@ -374,7 +357,6 @@ def test_what_began_a_conversation_does_not_come_again(daemon, notes):
 
 
 def test_what_a_conversation_got_is_kept_privately_and_not_for_ever(daemon, notes):
-    """One file of hashes in the state folder, for its owner alone; a month later a start removes it."""
     assert said(daemon, notes, session_id="../../s p\u00e4t")
     (kept,) = daemon.state.glob("recalled/*s_p_t")
     assert kept.stat().st_mode & 0o777 == 0o600
@@ -389,7 +371,6 @@ def test_what_a_conversation_got_is_kept_privately_and_not_for_ever(daemon, note
 
 
 def test_a_damaged_file_of_a_conversation_is_passed_over(daemon, notes):
-    """Its notes may come twice; the hook goes on, and the file gets its usual size."""
     assert said(daemon, notes, session_id="damaged")
     kept = daemon.state / "recalled" / "claude-code.damaged"
     for content in (b"", b"nonsense\n", b"\xff\0\n", b"0123456789abcdef\n" * 100_000):
@@ -463,7 +444,6 @@ def test_an_end_brings_the_clients_own_notes_up_to_date(daemon, notes, tmp_path)
 
 
 def test_a_conversation_is_archived_where_it_began(daemon, notes, tmp_path):
-    """An agent that goes to another workspace takes nothing along, nor one that began outside of all."""
     other = folder_of(tmp_path / "other")
     daemon.add(other)
     for began in (tmp_path, notes):
@@ -560,7 +540,6 @@ def test_a_hook_starts_a_daemon_that_is_down_and_leaves(daemon, notes):
 
 
 def test_a_hook_does_not_wait_for_a_daemon_that_hangs(daemon, notes):
-    """At its deadline it is gone, with nothing said; the user hears it once, of `status` or of the doctor."""
     in_no_time = {"MEMD_HOOK_MS": "1"}  # as on a busy machine, where Python's start takes all of it
     for command, env in (["status"], {}), (["agents", "doctor"], {}), (["status"], in_no_time):
         daemon.process.send_signal(signal.SIGSTOP)

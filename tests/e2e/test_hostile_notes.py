@@ -24,10 +24,6 @@ def hostile(daemon, tmp_path):
     return daemon, root
 
 
-def facts(daemon: Daemon) -> dict:
-    return daemon.call("status")["workspaces"][0]
-
-
 def worker(daemon: Daemon) -> int | None:
     """Return the process that parses for the daemon."""
     for entry in Path("/proc").glob("[0-9]*/stat"):
@@ -43,7 +39,7 @@ def worker(daemon: Daemon) -> int | None:
 def test_beside_a_hostile_note_saves_pings_and_searches_go_on(hostile):
     daemon, root = hostile
     (root / "hostile.md").write_text(text("changing lists", MIB // 8) + "\nzebra\n")
-    until(lambda: facts(daemon)["pending_files"] == 1 and worker(daemon))
+    until(lambda: daemon.status()["pending_files"] == 1 and worker(daemon))
     slowest = 0.0
     for number in range(5):
         began = time.monotonic()
@@ -70,15 +66,15 @@ def test_what_is_too_complex_is_plain_text_and_named(hostile):
     daemon, root = hostile
     (root / "hostile.md").write_text(text("lazy quotes", MIB // 16) + "\nzebra\n")
     assert until(lambda: daemon.found("zebra", mode="keyword"), timeout_s=60) == ["hostile.md"]
-    [warning] = until(lambda: facts(daemon)["warnings"])
+    [warning] = until(lambda: daemon.status()["warnings"])
     assert warning["path"] == "hostile.md"
     assert warning["warning"].startswith("too-complex")
     assert "hostile.md" in daemon.memctl("status").stdout
     daemon.stop()
     daemon.start()
-    assert until(lambda: facts(daemon).get("warnings")) == [warning]  # not known until it is open
+    assert until(lambda: daemon.status().get("warnings")) == [warning]  # not known until it is open
     (root / "hostile.md").write_text("calm again\n")
-    until(lambda: not facts(daemon)["warnings"])
+    until(lambda: not daemon.status()["warnings"])
 
 
 def test_a_parser_that_dies_costs_the_note_its_structure_at_most(hostile):
@@ -86,7 +82,7 @@ def test_a_parser_that_dies_costs_the_note_its_structure_at_most(hostile):
     (root / "hostile.md").write_text(text("changing lists", MIB // 8) + "\nzebra\n")
     os.kill(until(lambda: worker(daemon)), signal.SIGKILL)
     until(lambda: daemon.found("zebra", mode="keyword"), timeout_s=60)
-    [warning] = until(lambda: facts(daemon)["warnings"])
+    [warning] = until(lambda: daemon.status()["warnings"])
     assert warning["warning"] == "too-complex: all is indexed as plain text"
 
 
@@ -99,7 +95,9 @@ def test_of_a_very_long_note_the_first_parts_are_embedded(unstarted, server, tmp
     parts = [f"{f'h{number} ' * 20}\n\n" for number in range(EMBEDDED + 90)] + ["zebra " * 20]
     (root / "long.md").write_text("".join(parts))
     daemon.add(root)
-    known = until(lambda: (now := facts(daemon)).get("beyond") and not now["pending"] and now, timeout_s=120)
+    known = until(
+        lambda: (now := daemon.status()).get("beyond") and not now["pending"] and now, timeout_s=120
+    )
     asked = len(server.documents)
     assert known["vectors"] == len(set(server.documents)) == EMBEDDED
     assert known["beyond"] == known["chunks"] - EMBEDDED > 0
@@ -117,12 +115,12 @@ def test_of_a_very_long_note_the_first_parts_are_embedded(unstarted, server, tmp
     assert (answer["mode"], answer["degraded"]) == ("keyword", [])
     assert daemon.memctl("check", cwd=root).returncode == 0
     (root / "long.md").write_text("".join(parts).replace("h7 ", "otter "))
-    until(lambda: len(server.documents) > asked and not facts(daemon)["pending"], timeout_s=60)
+    until(lambda: len(server.documents) > asked and not daemon.status()["pending"], timeout_s=60)
     # What did not change is not embedded again, but for a batch whose answer failed to come.
     assert len(server.documents) <= asked + 3 + EMBED_BATCH
     assert daemon.memctl("index", "--rebuild", cwd=root).returncode == 0
-    until(lambda: facts(daemon).get("embedded") == 1.0 and not facts(daemon)["rebuilding"], timeout_s=120)
-    assert (facts(daemon)["beyond"], facts(daemon)["degraded"]) == (known["beyond"], [])
+    until(lambda: daemon.status().get("embedded") == 1.0 and not daemon.status()["rebuilding"], timeout_s=120)
+    assert (daemon.status()["beyond"], daemon.status()["degraded"]) == (known["beyond"], [])
 
 
 def test_a_stop_does_not_wait_for_a_hostile_note(hostile):

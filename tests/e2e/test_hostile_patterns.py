@@ -57,7 +57,7 @@ def test_an_ignore_file_that_cannot_be_used_hides_its_folder_and_is_named(daemon
     until(lambda: "clone/secret.md" in found())
     (root / "clone" / ".gitignore").write_text("secret.md\n" * 10_001)
     until(lambda: found() == [])
-    skipped = daemon.call("status")["workspaces"][0]["skipped"]
+    skipped = daemon.status()["skipped"]
     assert skipped == [{"path": "clone/.gitignore", "reason": "rules-unusable", "detail": ""}]
     why = daemon.call("why", path="clone/secret.md", query="secret", workspace=workspace)
     assert why["facts"]["reason"] == "unruled"

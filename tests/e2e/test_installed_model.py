@@ -43,11 +43,6 @@ def workspace(daemon: Daemon, tmp_path: Path) -> Path:
     return root
 
 
-def status(daemon: Daemon) -> dict:
-    [known] = daemon.call("status")["workspaces"]
-    return known
-
-
 def test_a_package_is_listed_used_and_given_up(daemon: Daemon, site: Path, tmp_path: Path):
     """Both configurations get its name, not a folder that an upgrade would move."""
     root = workspace(daemon, tmp_path)
@@ -64,7 +59,7 @@ def test_a_package_is_listed_used_and_given_up(daemon: Daemon, site: Path, tmp_p
     assert tomllib.loads((root / "memory/config.toml").read_text())["model"] == "multilingual"
     with daemon.client() as client:
         client.call("index", {"workspace": str(root)}, timeout_s=60 * PATIENCE)
-    until(lambda: status(daemon)["model_id"].startswith("tiny-e5:"))
+    until(lambda: daemon.status()["model_id"].startswith("tiny-e5:"))
     assert daemon.call("search", query="indentation", mode="vector", workspace=str(root))["hits"]
 
     done = daemon.memctl("models", "remove", "multilingual")
@@ -96,8 +91,8 @@ def test_a_package_that_is_gone_is_named(daemon: Daemon, site: Path, tmp_path: P
     daemon.stop()
     daemon.start()
     assert daemon.found("tabs", workspace=str(root)) == ["a.md"]
-    until(lambda: "model-failed" in status(daemon)["degraded"])
-    assert "memctl models list names those that are" in str(status(daemon))
+    until(lambda: "model-failed" in daemon.status()["degraded"])
+    assert "memctl models list names those that are" in str(daemon.status())
 
 
 def test_init_offers_the_installed_model(daemon: Daemon, site: Path, tmp_path: Path):

@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 from agent_session import in_a_session
+from daemon_process import folder_of
 from traces import traces
 
 from memctl import exits
@@ -22,9 +23,8 @@ FACT = {
 
 @pytest.fixture
 def root(tmp_path):
-    root = tmp_path / "notes"
-    (root / "memory").mkdir(parents=True)
-    (root / "heron.md").write_text("# Heron\n\nA grey bird that stands by the weir.\n")
+    root = folder_of(tmp_path / "notes", {"heron.md": "# Heron\n\nA grey bird that stands by the weir.\n"})
+    folder_of(root / "memory")
     return root
 
 
@@ -148,11 +148,10 @@ def test_memctl_shows_the_journal(daemon, root):
 
 
 def test_forget_names_where_else_the_words_stand_and_leaves_them(daemon, root):
-    (root / "memory" / "2026-05-07.md").write_text("# Thursday\n\nNothing else.\n\n" + FACT["content"])
-    (root / "archive").mkdir()
-    (root / "archive" / "talk.md").write_text(
-        f"**user**: Remember:\nthe {CANARY}  sings at the WEIR each evening.\n"
-    )
+    folder_of(root, {
+        "memory/2026-05-07.md": "# Thursday\n\nNothing else.\n\n" + FACT["content"],
+        "archive/talk.md": f"**user**: Remember:\nthe {CANARY}  sings at the WEIR each evening.\n",
+    })  # fmt: skip
     workspace = daemon.add(root)
     written = write(daemon, workspace)
     subprocess.run(["git", "init", "-q", root], check=True)

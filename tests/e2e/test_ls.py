@@ -66,7 +66,6 @@ def test_notes_are_listed_with_their_sizes_and_skipped_files_with_the_reason(lis
     ],
 )
 def test_paths_and_filters_narrow_the_list(listed, arguments, cwd, paths):
-    """Paths count from the current folder; other filters leave out what is skipped."""
     status, lines, err = ls(listed, *arguments, cwd=cwd)
     named = [line.split()[1 if line.startswith("skipped") else 4] for line in lines]
     assert len(named) == 6 if paths is None else named == paths

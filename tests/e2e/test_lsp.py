@@ -3,10 +3,12 @@
 import random
 import re
 import signal
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote, unquote
 
 import pytest
+from daemon_process import folder_of
 from lsp_editor import Editor, places
 from patience import PATIENCE
 from recorded_socket import Recorded
@@ -23,12 +25,10 @@ NOTES = {
 
 
 @pytest.fixture
-def editor(daemon, tmp_path):
+def editor(daemon, editors, tmp_path):
     root = daemon.add_notes(tmp_path / "notes", NOTES)
     daemon.call("index", workspace=root)
-    one = Editor(daemon, root)
-    yield one
-    assert one.end() == 0
+    return editors(root)
 
 
 def test_backlinks_are_those_of_the_index_and_of_open_documents(editor):
@@ -55,51 +55,35 @@ def test_an_answer_asks_the_daemon_for_each_thing_once(daemon, tmp_path, monkeyp
     assert asked == ["names", "outline", "links", "outline", "names", "get"]
 
 
-def test_a_name_is_completed_and_closed_once(editor):
-    editor.open("new.md", "See [[hero\nand [[annie]]\n")
-    found = editor.items("new.md", 0, 10)
-    assert found[0]["textEdit"] == {
-        "range": {"start": {"line": 0, "character": 6}, "end": {"line": 0, "character": 10}},
-        "newText": "Ann Heron]]",
-    }
-    assert found[0]["filterText"] == "hero"
-    assert editor.at("completion", "new.md", 0, 10)["isIncomplete"]
+def test_a_name_that_is_offered_is_documented(editor):
     assert editor.start["capabilities"]["completionProvider"]["triggerCharacters"] == ["[", "(", "#", " "]
-    assert [one["sortText"] for one in found] == sorted(one["sortText"] for one in found)
-    assert editor.items("new.md", 1, 11)[0]["textEdit"]["newText"] == "Ann Heron|Annie"
-    documented = editor.ask("completionItem/resolve", **found[0])
+    editor.open("new.md", "See [[hero\n")
+    documented = editor.ask("completionItem/resolve", **editor.items("new.md", 0, 10)[0])
     assert "waders" in documented["documentation"]["value"]
 
 
-def test_paths_headings_tags_keys_and_values_are_completed(editor):
-    editor.open("sub/new.md", "---\ntags: [peo\nali\n---\n[a](Ann\n[[genes#pl\n#peo\n")
-    assert [one["textEdit"]["newText"] for one in editor.items("sub/new.md", 4, 7)] == ["../Ann%20Heron.md)"]
-    assert [one["textEdit"]["newText"] for one in editor.items("sub/new.md", 5, 10)] == ["The plan]]"]
-    assert [one["label"] for one in editor.items("sub/new.md", 6, 4)] == ["people"]
-    assert [one["label"] for one in editor.items("sub/new.md", 1, 10)] == ["people"]
-    assert [one["textEdit"]["newText"] for one in editor.items("sub/new.md", 2, 3)] == ["aliases: "]
-
-
 @pytest.mark.parametrize(
-    ("line", "typed", "first"),
+    ("text", "typed", "first"),
     [
         ("[[her|", "her", "Ann Heron]]"), ("[[her|]] x", "her", "Ann Heron"),
         ("[[annie |", "annie ", "Ann Heron|Annie]]"), ("😀 [[risk of cancer|", "risk of cancer", "genes]]"),
         ("[a](|", "", "Ann%20Heron.md)"), ("[a](gen|) x", "gen", "sub/genes.md"),
         ("[[genes#|]]", "", "Genes"), ("[a](sub/genes.md#the|)", "the", "The%20plan"),
-        ("#peo|", "peo", "people"),
+        ("#peo|", "peo", "people"), ("See\n[[annie|]] x", "annie", "Ann Heron|Annie"),
+        ("[[genes#pl|", "pl", "The plan]]"), ("---\ntags: [peo|\n---\n", "peo", "people"),
+        ("---\nali|\n---\n", "ali", "aliases: "),
     ],
 )  # fmt: skip
-def test_what_editors_need_of_each_item_is_there(editor, line, typed, first):
+def test_what_editors_need_of_each_item_is_there(editor, text, typed, first):
     """Else they drop what is near in meaning, sort anew, ask no more, or write behind the cursor."""
-    before, _, after = line.partition("|")
+    before, _, after = text.partition("|")
     editor.open("new.md", before + after + "\n")
-    column = len(before.encode("utf-16-le")) // 2
-    found = editor.at("completion", "new.md", 0, column)
+    line, column = before.count("\n"), utf_16(before.rpartition("\n")[2])
+    found = editor.at("completion", "new.md", line, column)
     assert found["isIncomplete"] is True
     items = found["items"]
     assert items[0]["textEdit"]["newText"] == first
-    start, end = ({"line": 0, "character": column - back} for back in (len(typed), 0))
+    start, end = ({"line": line, "character": column - back} for back in (len(typed), 0))
     assert all(one["textEdit"]["range"] == {"start": start, "end": end} for one in items)
     assert {one["filterText"] for one in items} == {typed}
     assert [one["sortText"] for one in items] == [f"{rank:04}" for rank in range(len(items))]
@@ -118,8 +102,7 @@ def test_nothing_is_completed_in_code(editor, text, is_code):
     """No link is read there: `[[ -f x ]]` is a shell's."""
     before, _, after = text.partition("|")
     editor.open("new.md", before + after)
-    lines = before.split("\n")
-    found = editor.items("new.md", len(lines) - 1, len(lines[-1].encode("utf-16-le")) // 2)
+    found = editor.items("new.md", before.count("\n"), utf_16(before.rpartition("\n")[2]))
     assert bool(found) != is_code
 
 
@@ -240,21 +223,13 @@ ROWS = (
 
 
 @pytest.fixture
-def started(daemon, tmp_path):
+def started(daemon, editors, tmp_path):
     """Return a function that starts an editor in the folder of the notes."""
     root = daemon.add_notes(tmp_path / "notes", LSP_LINKS_NOTES)
     (tmp_path / "notes/a/pic.png").touch()
     (tmp_path / "out.md").write_text("# Out\n\nsecret\n")
     daemon.call("sync", workspace=root)
-    editors = []
-
-    def start(*encodings, **options):
-        editors.append(Editor(daemon, root, *encodings, **options))
-        return editors[-1]
-
-    yield start
-    for one in editors:
-        assert one.end() == 0
+    return partial(editors, root)
 
 
 def test_each_way_to_write_a_link_is_followed_shown_and_checked(started):
@@ -281,7 +256,6 @@ def test_each_way_to_write_a_link_is_followed_shown_and_checked(started):
 
 @pytest.mark.parametrize("words", ['"no such phrase"', "-cancer", "tag:absent", "since:", "[[ OR ("])
 def test_what_a_query_would_read_is_text_in_a_paragraph(started, words):
-    """Related notes, completion behind the brackets and the five links that are offered."""
     one = started()
     line = f"The risk of breast cancer by a mutation of a gene {words} "
     one.open("a/here.md", f"# Here\n\n{line}[[\n")
@@ -311,7 +285,6 @@ def test_a_page_of_hits_is_named_where_the_editor_cannot_show_it(started):
 
 
 def test_a_link_of_an_open_note_counts_once_and_its_own_not_at_all(started, daemon):
-    """In references and in the number at the title, as it is saved and as it is changed."""
     one = started(initializationOptions={"inlayHints": True})
     Path(one.root, "a/here.md").write_text("# Here\n\n[[top]] [[here]] [[#Here]]\n")
     Path(one.root, "top.md").write_text("# Top\n\n[[here]] [[top]]\n")
@@ -330,11 +303,10 @@ def test_a_link_of_an_open_note_counts_once_and_its_own_not_at_all(started, daem
         assert hint["label"].startswith(f"{count} backlinks · ")
 
 
-def test_all_links_to_a_hub_come_each_once(daemon, tmp_path):
-    """They are more than one answer of memd has; two are on a line, one note is open and has another one."""
+def test_all_links_to_a_hub_come_each_once(daemon, editors, tmp_path):
     notes = {f"{number}.md": "[[hub]] 😀 [h](hub.md)\n" * 100 for number in range(11)}
     root = daemon.add_notes(tmp_path / "notes", {"hub.md": "# Hub\n", **notes})
-    one = Editor(daemon, root, initializationOptions={"inlayHints": True})
+    one = editors(root, initializationOptions={"inlayHints": True})
     one.open("hub.md", "# Hub\n")
     one.open("3.md", notes["3.md"] + "[[hub]]\n")
     found = one.at("references", "hub.md", 0, 0, context={"includeDeclaration": False})
@@ -344,29 +316,22 @@ def test_all_links_to_a_hub_come_each_once(daemon, tmp_path):
     span = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}
     (hint,) = one.ask("textDocument/inlayHint", textDocument={"uri": one.uri("hub.md")}, range=span)
     assert hint["label"].startswith("2201 backlinks · ")
-    assert one.end() == 0
 
 
-def test_no_link_is_broken_before_the_first_index_has_ended(daemon, tmp_path):
-    """The note is opened when the index has just begun."""
-    count, root = 500, tmp_path / "notes"
-    for number in range(count):
-        note = root / f"{number % 20}/n{number}.md"
-        note.parent.mkdir(parents=True, exist_ok=True)
-        note.write_text(f"# N{number}\n\nwords {number}\n")
-    (root / "memory").mkdir()
-    (root / "memory/config.toml").write_text('provider = "none"\n')
-    one = Editor(daemon, str(root))
+def test_no_link_is_broken_before_the_first_index_has_ended(daemon, editors, tmp_path):
+    count = 500
+    notes = {f"{n % 20}/n{n}.md": f"# N{n}\n\nwords {n}\n" for n in range(count)}
+    root = folder_of(tmp_path / "notes", notes | {"memory/config.toml": 'provider = "none"\n'})
+    one = editors(root)
     daemon.call("workspace.add", path=str(root))
     one.open("log.md", "".join(f"[[n{number}]]\n" for number in range(0, count, 20)) + "[[none]]\n")
     assert [hint["message"] for hint in one.hints("log.md")] == ["none: no such note"]
-    assert one.end() == 0
 
 
 NAMES = ("a #1 100%25?.md", "50% sure?.md", "🐦 王.md", "e\u0301.md", 'it\'s "q" & <b>.md', "a\u2028\fb.md")
 
 
-def test_a_hostile_folder_is_served(daemon, tmp_path):
+def test_a_hostile_folder_is_served(daemon, editors, tmp_path):
     """Odd names and line ends, a hub, an unreadable file, a way out, and files that vanish unseen."""
     notes = {name: f"# T{number}\n\nquay [[hub]]\n" for number, name in enumerate(NAMES)}
     to_all = [f"😀 [x]({quote(name)}) [[way]]\n" for name in NAMES]
@@ -379,7 +344,7 @@ def test_a_hostile_folder_is_served(daemon, tmp_path):
     (tmp_path / "secret.md").write_text("# Secret\n\nlighthouse\n")
     Path(root, "way.md").symlink_to(tmp_path / "secret.md")
     daemon.call("sync", workspace=root)
-    one = Editor(daemon, root, "utf-32", initializationOptions={"inlayHints": True})
+    one = editors(root, "utf-32", initializationOptions={"inlayHints": True})
     one.open("new.md", "".join(to_all) + "[[ends#Last]]\n")
     found = [one.at("definition", "new.md", number, 4) for number in range(len(NAMES))]
     assert [place and place["uri"] for place in found] == [one.uri(name) for name in NAMES]
@@ -416,7 +381,6 @@ def test_a_hostile_folder_is_served(daemon, tmp_path):
     one.change("hub.md", 2, {"text": notes["hub.md"]})
     assert {hint["message"] for hint in one.hints("hub.md")} == {"way: no such note"}
     Path(root, "shut.md").chmod(0o600)
-    assert one.end() == 0
 
 
 PATHS = ["n0.md", "n1.md", "n2.md", "sub/n3.md", "sub/n4 é.md"]
@@ -473,11 +437,11 @@ def utf_16(text: str) -> int:
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_a_long_session_answers_as_its_model(daemon, tmp_path, seed):
+def test_a_long_session_answers_as_its_model(daemon, editors, tmp_path, seed):
     chance = random.Random(seed)
     folder = Folder(chance)
     root = daemon.add_notes(tmp_path / "notes", folder.disk)
-    editor = Editor(daemon, root)
+    editor = editors(root)
 
     def sync() -> None:
         with daemon.client() as client:
@@ -526,4 +490,3 @@ def test_a_long_session_answers_as_its_model(daemon, tmp_path, seed):
             before = folder.buffers[path].split("\n")[line][: column + 2]
             found = editor.at("definition", path, line, utf_16(before))
             assert found["uri"] == editor.uri(to)
-    assert editor.end() == 0

@@ -24,11 +24,8 @@ NOTES = {
 
 
 @pytest.fixture
-def editor(daemon, tmp_path):
-    root = daemon.add_notes(tmp_path / "notes", NOTES)
-    one = Editor(daemon, root, "utf-8", able=ABLE)
-    yield one
-    assert one.end() == 0
+def editor(daemon, editors, tmp_path):
+    return editors(daemon.add_notes(tmp_path / "notes", NOTES), "utf-8", able=ABLE)
 
 
 def offset(text, position, encoding="utf-8"):
@@ -103,7 +100,6 @@ def test_links_of_unsaved_buffers_follow_and_are_versioned(editor):
 
 
 def test_a_heading_that_is_not_saved_is_what_links_to_it_mean(editor):
-    """A link in another document leads to it, is hovered, listed, renamed and no hint."""
     heron = "new\n\n" + NOTES["people/Ann Heron.md"] + "\n## Fresh\u2028one\n"
     editor.open("people/Ann Heron.md", heron)
     text = "[[Ann Heron#Old habits]] [[Ann Heron#Fresh\u2028one]] [[Ann Heron#Gone]]\n"
@@ -133,7 +129,7 @@ def test_a_carriage_return_alone_ends_the_heading_that_is_renamed(editor):
     assert edit["range"] == {"start": {"line": 0, "character": 2}, "end": {"line": 0, "character": 5}}
 
 
-def test_a_rename_is_refused_where_it_cannot_be_done(editor, daemon):
+def test_a_rename_is_refused_where_it_cannot_be_done(editor, editors):
     editor.open("log.md", NOTES["log.md"])
     assert editor.at("prepareRename", "log.md", 2, 1) is None
     place = editor.place("log.md", 2, 8)
@@ -143,10 +139,9 @@ def test_a_rename_is_refused_where_it_cannot_be_done(editor, daemon):
     assert "is there already" in editor.refused("textDocument/rename", **place, newName="Bea")
     assert "no name" in editor.refused("textDocument/rename", **place, newName="../../x")
     assert "has no #" in editor.refused("textDocument/rename", **place, newName="Ann #2")
-    other = Editor(daemon, editor.root)
+    other = editors(editor.root)
     other.open("log.md", NOTES["log.md"])
     assert "cannot rename files" in other.refused("textDocument/rename", **place, newName="Anna")
-    assert other.end() == 0
 
 
 HOSTILE = {
@@ -172,12 +167,12 @@ HOSTILE = {
 }  # fmt: skip
 
 
-def test_after_a_move_every_link_means_what_it_meant(daemon, tmp_path):
+def test_after_a_move_every_link_means_what_it_meant(daemon, editors, tmp_path):
     """Folders and files up, down and into each other; the first note is open with an unsaved link."""
     root = daemon.add_notes(tmp_path / "notes", HOSTILE)
     Path(root, "pic #1.png").touch()
     Path(root, "box #1/x.pdf").touch()
-    one = Editor(daemon, root, "utf-16", able=ABLE)
+    one = editors(root, "utf-16", able=ABLE)
     texts = HOSTILE | {"hub.md": HOSTILE["hub.md"] + "\n[[🐦]] unsaved\n"}
     one.open("hub.md", texts["hub.md"])
     daemon.call("sync", workspace=root)
@@ -226,7 +221,6 @@ def test_after_a_move_every_link_means_what_it_meant(daemon, tmp_path):
         one.change("hub.md", 2, {"text": texts["hub.md"]})
         daemon.call("sync", workspace=root)
         assert meant({}) == expected
-    assert one.end() == 0
 
 
 def test_hints_name_broken_links_and_superseded_notes_and_can_be_turned_off(editor):
@@ -270,17 +264,16 @@ def test_what_supersedes_a_note_or_is_nearly_the_same_is_looked_up_when_it_is_sa
     assert [frame[3][0]["path"] for frame in asked] == ["genes.md", "new.md", "new.md"]
 
 
-def test_an_ambiguous_link_is_a_hint_that_names_where_it_leads(daemon, tmp_path):
+def test_an_ambiguous_link_is_a_hint_that_names_where_it_leads(daemon, editors, tmp_path):
     """Also in a workspace whose folder is reached by a symbolic link."""
     notes = {"a/Same.md": "# One\n", "b/Same.md": "# Two\n", "log.md": "[[Same]]\n"}
     root = daemon.add_notes(tmp_path / "notes", notes)
     (tmp_path / "linked").symlink_to(root)
-    one = Editor(daemon, str(tmp_path / "linked"))
+    one = editors(tmp_path / "linked")
     one.open("log.md", notes["log.md"])
     (hint,) = one.hints("log.md")
     assert hint["code"] == "ambiguous"
     assert hint["message"] == "Same: several notes have this name; this link leads to a/Same.md"
-    assert one.end() == 0
 
 
 def test_an_unknown_setting_is_named(editor):

@@ -128,20 +128,6 @@ def server() -> Iterator[Ollama]:
     server.stop()
 
 
-def allow(home: Path, *servers: Ollama) -> None:
-    """Let workspaces ask these servers."""
-    (home / "config" / "memd").mkdir(parents=True)
-    addresses = ", ".join(f'"{server.address}"' for server in servers)
-    (home / "config" / "memd" / "config.toml").write_text(f"addresses = [{addresses}]\n")
-
-
-def written(root: Path) -> Path:
-    (root / "memory").mkdir(parents=True)
-    for path, text in NOTES.items():
-        (root / path).write_text(text + "\n")
-    return root
-
-
 class Workspace:
     """One daemon and its one workspace."""
 
@@ -152,7 +138,7 @@ class Workspace:
     def add(self, **settings: object) -> "Workspace":
         """Register it with these settings and wait for its words."""
         lines = [f"{key} = {json.dumps(value)}\n" for key, value in settings.items()]
-        (self.root / "memory" / "config.toml").write_text("".join(lines))
+        folder_of(self.root, {"memory/config.toml": "".join(lines)})
         self.daemon.add(self.root)
         return self
 
@@ -160,7 +146,7 @@ class Workspace:
         self.daemon.call("workspace.configure", workspace=str(self.root), settings=settings)
 
     def status(self) -> dict:
-        return self.daemon.call("status", workspace=str(self.root))["workspaces"][0]
+        return self.daemon.status(self.root)
 
     def search(self, query: str = QUERY, mode: str = "hybrid", **params: object) -> dict:
         return self.daemon.call(
@@ -195,11 +181,10 @@ def attentive(tmp_path: Path, server: Ollama) -> Iterator[Workspace]:
 
 def opened(tmp_path: Path, server: Ollama, **options: list[str]) -> Iterator[Workspace]:
     """Start the daemon with *options*, and end it."""
-    home = folder_of(tmp_path / "home")
-    allow(home, server)
-    daemon = Daemon(home)
+    allowed = f'addresses = ["{server.address}"]\n'
+    daemon = Daemon(folder_of(tmp_path / "home", {"config/memd/config.toml": allowed}))
     daemon.start(**options)
-    yield Workspace(daemon, written(tmp_path / "notes"))
+    yield Workspace(daemon, folder_of(tmp_path / "notes", {path: f"{NOTES[path]}\n" for path in NOTES}))
     server.answers = 1 << 30
     daemon.close()
 
@@ -251,7 +236,6 @@ def test_a_server_that_dies_and_comes_back_is_named_and_used_again(workspace: Wo
 
 
 def test_a_server_that_is_not_there_yet_is_waited_for(workspace: Workspace, server: Ollama, onnx):
-    """Chosen before it runs: words are found, the reason is named, the old vectors are kept until then."""
     workspace.add()
     workspace.until_whole("")
     server.stop()

@@ -18,11 +18,8 @@ REPOSITORY = str(Path(exits.__file__).parents[1])
 def asked(daemon: Daemon, tmp_path: Path):
     """Return a function that runs memctl in one of two diaries."""
     for name, days in (("one", ("2026-05-01", "2026-05-03")), ("two", ("2026-05-02",))):
-        (tmp_path / name).mkdir()
-        for day in days:
-            text = f"---\ntags: [alpha]\n---\nWhat happened on {day}.\n"
-            (tmp_path / name / f"{day}.md").write_text(text)
-        daemon.add(tmp_path / name)
+        notes = {f"{day}.md": f"---\ntags: [alpha]\n---\nWhat happened on {day}.\n" for day in days}
+        daemon.add(folder_of(tmp_path / name, notes))
 
     def run(*argv, cwd="one"):
         return daemon.memctl(*argv, cwd=tmp_path / cwd, env={"PYTHONPATH": REPOSITORY})
@@ -78,20 +75,7 @@ MANUAL = {
 @pytest.fixture
 def manual(daemon, tmp_path):
     """Notes about commands, and one that is none."""
-    root = folder_of(tmp_path / "notes")
-    for path, text in MANUAL.items():
-        (root / path).write_text(text)
-    return daemon, daemon.add(root)
-
-
-def test_a_flag_is_looked_for_and_excludes_nothing(manual):
-    daemon, root = manual
-    for method in ("search", "recall", "why"):
-        params = {"path": "find.md"} if method == "why" else {}
-        answer = daemon.call(method, workspace=root, query="find -name", **params)
-        assert not answer.get("without")
-        assert answer.get("stage", "returned") == "returned"
-        assert (answer.get("hits") or answer.get("sources") or [answer])[0]["path"] == "find.md"
+    return daemon, daemon.add(folder_of(tmp_path / "notes", MANUAL))
 
 
 def test_an_answer_names_what_it_is_without(manual):
@@ -173,10 +157,8 @@ SUPERSEDED_NOTES_QUERY = "how do we deploy staging"
 @pytest.fixture
 def ops(daemon: Daemon, tmp_path: Path) -> tuple[Daemon, Path]:
     """A workspace in which a person wrote how it is, and later how it is now."""
-    root = tmp_path / "ops"
-    for path, text in (("ops/deploy.md", OLD), ("ops/pipeline.md", NEW), ("garden.md", OTHER)):
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text)
+    notes = {"ops/deploy.md": OLD, "ops/pipeline.md": NEW, "garden.md": OTHER}
+    root = folder_of(tmp_path / "ops", notes)
     daemon.add(root)
     daemon.call("index", workspace=str(root))
     return daemon, root

@@ -76,14 +76,12 @@ class Installation:
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Daemon]:
     """A home in which no daemon runs yet."""
-    (tmp_path / "home").mkdir()
-    daemon = Daemon(tmp_path / "home")
+    daemon = Daemon(folder_of(tmp_path / "home"))
     yield daemon
     daemon.close()
 
 
 def test_after_an_update_the_daemon_is_restarted_once(home, tmp_path):
-    """Where memctl of the same installation started it and it is idle; one line says so."""
     installed = Installation(home, tmp_path / "installed", API_LEVEL - 1)
     before, said = installed.ping()
     assert said == ""

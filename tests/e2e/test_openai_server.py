@@ -47,7 +47,7 @@ def test_after_a_server_refused_notes_they_are_soon_embedded_and_until_then_it_i
     until(lambda: daemon.found("tabs", workspace=workspace))
 
     def degraded() -> list[str]:
-        [status] = daemon.call("status")["workspaces"]
+        status = daemon.status()
         return status["degraded"]
 
     until(lambda: degraded() == ["vectors-incomplete"])

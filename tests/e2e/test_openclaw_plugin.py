@@ -107,10 +107,8 @@ def plugin(
 @pytest.fixture
 def root(tmp_path):
     """A folder with notes that no daemon knows yet."""
-    root = tmp_path / "claw"
-    (root / "memory").mkdir(parents=True)
-    folder_of(root, {"port.md": NOTE, "MEMORY.md": "".join(f"Line {number}\n" for number in range(1, 501))})
-    return root
+    lines = "".join(f"Line {number}\n" for number in range(1, 501))
+    return folder_of(tmp_path / "claw", {"port.md": NOTE, "MEMORY.md": lines})
 
 
 def test_it_searches_and_reads_a_folder_that_memd_did_not_know(daemon, root):
@@ -134,7 +132,7 @@ def test_it_searches_and_reads_a_folder_that_memd_did_not_know(daemon, root):
 
 def test_what_was_saved_a_moment_ago_is_found(daemon, root):
     plugin(daemon, root, ["sync"])
-    (root / "memory" / "new.md").write_text("The zebra crossing is closed.\n")
+    folder_of(root, {"memory/new.md": "The zebra crossing is closed.\n"})
     (found,) = plugin(daemon, root, ["search", "zebra crossing"])
     assert found[0]["path"] == "memory/new.md"
 
@@ -261,18 +259,3 @@ def test_files_that_lead_out_of_the_workspace_are_not_its_owners(daemon, root, t
     local, remote = plugin(daemon, root, ["origins", asked], ["origins", pinned])
     assert [one["originClass"] for one in local] == ["owner", "untrusted", "untrusted"]
     assert [one["originClass"] for one in remote] == ["owner", "untrusted", "untrusted"]
-
-
-def test_it_has_no_private_note_and_no_secret(daemon, root):
-    token = "ghp_" + "aB3dE5fG7hJ9" * 3
-    (root / "pay.md").write_text(f"---\nprivate: true\n---\n{NOTE}")
-    (root / "port.md").write_text(f"{NOTE}Its token is {token}.\n")
-    query = {"query": "on which port is the staging database", "agent": False}
-    found, read, private = plugin(
-        daemon, root,
-        ["memory_search", query], ["memory_get", {"path": "port.md"}], ["memory_get", {"path": "pay.md"}],
-    )  # fmt: skip
-    assert {hit["path"] for hit in found["results"]} == {"port.md"}
-    assert "[masked: github-pat]" in read["text"]
-    assert token not in json.dumps([found, read])
-    assert "5433" not in json.dumps(private)

@@ -19,15 +19,11 @@ def test_memd_outlives_an_overwritten_model(daemon, tmp_path):
     )  # fmt: skip
     weights = model / "model.onnx_data"
     assert weights.stat().st_size > 1e7
-    config = daemon.home / "config/memd/config.toml"
-    config.parent.mkdir(parents=True, exist_ok=True)
-    config.write_text(f"models = ['{model}']\n")
-    root = tmp_path / "notes"
-    (root / "memory").mkdir(parents=True)
-    (root / "memory/config.toml").write_text(f"model = '{model}'\n")
-    (root / "heron.md").write_text("A grey bird that stands by the weir.\n")
+    folder_of(daemon.home, {"config/memd/config.toml": f"models = ['{model}']\n"})
+    heron = {"heron.md": "A grey bird that stands by the weir.\n"}
+    root = folder_of(tmp_path / "notes", heron | {"memory/config.toml": f"model = '{model}'\n"})
     workspace = daemon.add(root)
-    until(lambda: daemon.call("status")["workspaces"][0]["state"] == "ready")
+    until(lambda: daemon.status()["state"] == "ready")
     before = daemon.call("search", query="which animal fishes here", mode="vector", workspace=workspace)
     assert [hit["path"] for hit in before["hits"]] == ["heron.md"]
     assert list(daemon.state.glob("eval-*")) == []
@@ -36,7 +32,7 @@ def test_memd_outlives_an_overwritten_model(daemon, tmp_path):
     with weights.open("r+b") as overwritten:
         overwritten.truncate(1000)
     (root / "otter.md").write_text("An otter sleeps among the reeds beside the weir.\n")
-    until(lambda: daemon.call("status")["workspaces"][0]["vectors"] == 2)
+    until(lambda: daemon.status()["vectors"] == 2)
 
     def scores() -> dict[str, float]:
         after = daemon.call("search", query="which animal fishes here", mode="vector", workspace=workspace)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from daemon_process import until
+from daemon_process import folder_of, until
 from every_call import NAMES
 
 from memctl.client import RpcError
@@ -21,15 +21,10 @@ OPEN = "---\ntags: [shared]\n---\n# About heronword\n\nThe same sentence, and he
 @pytest.fixture
 def kept(daemon, tmp_path):
     """A workspace with private notes beside open ones."""
-    root = tmp_path / "notes"
+    notes = {NAMES[2]: OPEN, "memory/config.toml": 'agents_ignore = ["diary/"]\n'}
     for folder, text in (("open", OPEN), ("hidden", PRIVATE), ("diary", DIARY)):
-        for name in NAMES[:2]:
-            (root / folder).mkdir(parents=True, exist_ok=True)
-            (root / folder / name).write_text(text)
-    (root / "memory" / "facts").mkdir(parents=True)
-    (root / NAMES[2]).write_text(OPEN)
-    (root / "memory" / "config.toml").write_text('agents_ignore = ["diary/"]\n')
-    return daemon, daemon.add(root)
+        notes |= {f"{folder}/{name}": text for name in NAMES[:2]}
+    return daemon, daemon.add(folder_of(tmp_path / "notes", notes))
 
 
 def test_a_note_that_becomes_private_is_kept_from_the_next_read(kept):
@@ -64,6 +59,10 @@ def test_agents_get_no_secret_that_stands_in_a_note_and_people_do(kept):
     asked = {"workspace": root, "query": "token of the router"}
     masked = text.replace(TOKEN, "[masked: github-pat]")
     assert "[masked: github-pat]" in daemon.call("recall", **asked)["text"]
+    recalled = daemon.call("recall", workspace=root, query="zephyrineword")[
+        "text"
+    ]  # for a prompt: as an agent
+    assert "quinceword" not in recalled
     assert daemon.call("get", workspace=root, path="router.md", agent=True)["text"] == masked.rstrip("\n")
     last = daemon.call("get", workspace=root, path="router.md", agent=True, start_line=5)
     assert last["text"] == "Its address is in the cellar."

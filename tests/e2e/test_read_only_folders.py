@@ -18,10 +18,9 @@ MOUNT = 'mount --bind "$0" "$1" && mount -o remount,bind,{mode} "$1"'
 @pytest.fixture
 def notes(unstarted: Daemon, tmp_path: Path) -> Path:
     """A daemon's folder on a disk that is mounted read-only, with two notes."""
-    disk, root = tmp_path / "disk", tmp_path / "notes"
-    disk.mkdir()
-    root.mkdir()
-    folder_of(disk, {"heron.md": "# Heron\n\nA grey bird.\n", "otter.md": "# Otter\n\nIt slides.\n"})
+    notes = {"heron.md": "# Heron\n\nA grey bird.\n", "otter.md": "# Otter\n\nIt slides.\n"}
+    folder_of(tmp_path / "disk", notes)
+    root = folder_of(tmp_path / "notes")
     begin(unstarted, root)
     return root
 
@@ -71,14 +70,14 @@ def test_its_notes_are_not_deleted_while_the_disk_is_away(unstarted, notes):
     """An empty mount point is not the folder that was seen; what comes back is, with what changed."""
     workspace = unstarted.add(notes)
     within(unstarted, "umount", "-l", workspace)
-    until(lambda: unstarted.call("status")["workspaces"][0]["state"] == "missing")
+    until(lambda: unstarted.status()["state"] == "missing")
     said = unstarted.memctl("status").stdout
     assert f"{workspace} is away, or another folder than memctl init found" in said
     assert unstarted.found("grey", workspace=workspace, mode="keyword") == ["heron.md"]
     (notes.with_name("disk") / "stork.md").write_text("A stork.\n")
     mount(unstarted, notes, "ro")
     until(lambda: unstarted.found("stork", workspace=workspace) == ["stork.md"])
-    assert unstarted.call("status")["workspaces"][0]["gone"] == 0
+    assert unstarted.status()["gone"] == 0
 
 
 def test_its_settings_move_into_it_once_it_can_be_written(unstarted, notes):

@@ -33,16 +33,12 @@ def hanging(daemon: Daemon, server: ModelServer, tmp_path: Path):
 def begin(daemon: Daemon, root: str) -> None:
     """Begin a rebuild, and wait until it waits for the model."""
     daemon.call("index", workspace=root, rebuild=True, wait=False)
-    until(lambda: (daemon.call("status", workspace=root)["workspaces"][0]["rebuilding"] or {}).get("total"))
+    until(lambda: (daemon.status(root)["rebuilding"] or {}).get("total"))
 
 
 def folders(daemon: Daemon) -> list[str]:
     """Return what the folders in the state directory are called, behind their hash."""
     return [path.suffix for path in daemon.state.iterdir() if path.is_dir()]
-
-
-def vectors(daemon: Daemon, root: str) -> int:
-    return daemon.call("status", workspace=root)["workspaces"][0]["vectors"]
 
 
 def test_the_old_index_answers_while_the_new_one_is_made(hanging):
@@ -56,7 +52,7 @@ def test_the_old_index_answers_while_the_new_one_is_made(hanging):
     with daemon.client() as client:  # it joins the rebuild that runs
         client.call("index", {"workspace": root, "rebuild": True}, timeout_s=60 * PATIENCE)
     assert daemon.found("otter", workspace=root, mode="keyword") == ["otter.md"]
-    assert vectors(daemon, root) == 2
+    assert daemon.status(root)["vectors"] == 2
     assert folders(daemon) == [""]
 
 
@@ -83,7 +79,7 @@ def test_a_rebuild_that_is_killed_leaves_the_old_index(hanging):
     daemon.start()
     until(lambda: folders(daemon) == [""])
     assert daemon.found(WORDS, workspace=root, mode="keyword") == ["heron.md"]
-    assert vectors(daemon, root) == 1
+    assert daemon.status(root)["vectors"] == 1
 
 
 def test_a_stop_or_a_removal_ends_a_rebuild(hanging):
@@ -108,7 +104,7 @@ def test_a_configuration_that_is_saved_meanwhile_ends_a_rebuild_with_words(hangi
 
     waiting = threading.Thread(target=wait)
     waiting.start()
-    until(lambda: daemon.call("status", workspace=root)["workspaces"][0]["rebuilding"])
+    until(lambda: daemon.status(root)["rebuilding"])
     daemon.call("workspace.configure", workspace=root, settings={"provider": "none"})
     (Path(root) / ".gitignore").write_text("x\n")  # a scan, which looks at the configuration
     waiting.join(60 * PATIENCE)
@@ -142,13 +138,10 @@ for left, index in enumerate(sys.argv[1:], start=1):
 
 
 def test_a_switch_that_is_killed_leaves_one_whole_index(tmp_path):
-    """Before any of its calls: either index is whole in its place, and nothing else is left."""
     indexes = [tmp_path / f"{at_call}" / "index" for at_call in range(1, 20)]
     for index in indexes:
         for folder, text in ((index, "old"), (index.with_name("index.building"), "new")):
-            folder.mkdir(parents=True)
-            for name in ("a", "b"):
-                (folder / name).write_text(text)
+            folder_of(folder, {"a": text, "b": text})
     command = [sys.executable, "-c", SWITCHED_UNTIL_A_CALL, *indexes]
     done = ran(command, check=True)
     assert set(done.stdout.split()) == {"-9", "0"}, done.stderr

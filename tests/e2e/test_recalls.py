@@ -4,6 +4,7 @@ import math
 from datetime import datetime, timedelta
 
 import pytest
+from daemon_process import folder_of
 
 from memctl.client import RpcError
 from memd.entries.secrets import find_secrets
@@ -14,12 +15,12 @@ pytestmark = pytest.mark.usefixtures("shared_daemon")
 @pytest.fixture
 def home(daemon, tmp_path):
     """A workspace with a core, a daily file and notes."""
-    root = tmp_path / "notes"
-    (root / "memory").mkdir(parents=True)
-    (root / "MEMORY.md").write_text("# Always\n\nThe user drinks tea, never coffee.\n")
     sections = [f"## Part {n}\n\n" + f"The heron of part {n} stands by the weir. " * 20 for n in range(3)]
-    (root / "heron.md").write_text("# Heron\n\n" + "\n\n".join(sections) + "\n")
-    (root / "otter.md").write_text("# Otter\n\nThe otter eats fish at the weir.\n")
+    root = folder_of(tmp_path / "notes", {
+        "MEMORY.md": "# Always\n\nThe user drinks tea, never coffee.\n",
+        "heron.md": "# Heron\n\n" + "\n\n".join(sections) + "\n",
+        "otter.md": "# Otter\n\nThe otter eats fish at the weir.\n",
+    })  # fmt: skip
     return daemon, daemon.add(root), root
 
 
@@ -35,7 +36,6 @@ def paths(answer):
 
 
 def test_what_is_always_known_comes_first(home):
-    """Whatever is asked, with no score of its own; daily entries and notes follow, each with who wrote it."""
     daemon, workspace, _ = home
     done = daemon.call(
         "extract_memory", workspace=workspace, title="Weir", content="A heron came.", daily=True
@@ -80,7 +80,6 @@ def test_a_core_that_is_deleted_or_ignored_is_in_no_answer(home):
 
 
 def test_where_nothing_is_a_good_match_the_core_may_come_alone(home):
-    """With `nearest` false; else the text says that the rest is only the nearest."""
     query = "quokka zymurgy"
     answer = recalled(home, query=query, nearest=False)
     assert (answer["confidence"], paths(answer)) == ("none", ["MEMORY.md"])
@@ -91,12 +90,8 @@ def test_where_nothing_is_a_good_match_the_core_may_come_alone(home):
 def test_a_channel_never_sees_the_core_of_another(daemon, tmp_path):
     """A workspace is asked alone: its parent's core is not in its answer, nor the other way round."""
     for name in ("a", "b"):
-        (tmp_path / name / "memory").mkdir(parents=True)
-        (tmp_path / name / "MEMORY.md").write_text(f"The secret of channel {name}.\n")
-        daemon.add(tmp_path / name)
-    inner = tmp_path / "a" / "inner"
-    (inner / "memory").mkdir(parents=True)
-    (inner / "note.md").write_text("The inner note.\n")
+        daemon.add(folder_of(tmp_path / name, {"MEMORY.md": f"The secret of channel {name}.\n"}))
+    inner = folder_of(tmp_path / "a/inner", {"note.md": "The inner note.\n"})
     daemon.call("workspace.add", path=str(inner), nested=True)
     for workspace, own in ((tmp_path / "a", "a"), (tmp_path / "b", "b"), (inner, "none")):
         for more in ({}, {"path": "**"}, {"format": "xml"}):
@@ -105,7 +100,6 @@ def test_a_channel_never_sees_the_core_of_another(daemon, tmp_path):
 
 
 def test_what_the_reader_has_is_not_sent_again(home):
-    """With the keys of each answer given back, every line of a note comes once, and then nothing."""
     daemon, workspace, root = home
     lines = [
         f"The kingfisher number {n} dives for minnows near stone {n} of the old ford." for n in range(60)
@@ -125,7 +119,6 @@ def test_what_the_reader_has_is_not_sent_again(home):
 
 
 def test_only_what_is_sure_is_sent_where_nobody_asked(home):
-    """A prompt that shares its words with a note is not about it, and the note that answers is sent."""
     answer = recalled(home, "What does the otter eat at the weir?", sure=True, core=False)
     assert paths(answer) == ["otter.md"]
     assert paths(recalled(home, "Write a test for the weir function", sure=True, core=False)) == []
@@ -238,10 +231,7 @@ def test_a_text_that_is_asked_for_again_is_embedded_once(daemon, server, tmp_pat
 
 def test_a_chunk_of_a_note_that_is_gone_cannot_be_had(daemon, tmp_path):
     """Its rows are kept for a day, and are no answer to anybody."""
-    root = tmp_path / "notes"
-    root.mkdir()
-    for name in ("a", "b"):
-        (root / f"{name}.md").write_text("heron\n")
+    root = folder_of(tmp_path / "notes", {"a.md": "heron\n", "b.md": "heron\n"})
     workspace = daemon.add(root)
     [hit] = daemon.call("search", workspace=workspace, query="heron", path="a.md")["hits"]
     (root / "a.md").unlink()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from agent_session import TREE, in_a_session
+from daemon_process import folder_of
 
 from memctl import exits
 
@@ -42,16 +43,12 @@ def review(workspace, **params):
 
 
 def test_entries_come_by_age_with_a_newer_similar_one(workspace):
-    """Only those of agents, and no conversations; a superseded one names its successor in place of that."""
     daemon, root = workspace
     first, second = write(workspace, OLD), write(workspace, AGAIN)
     write(workspace, OTHER | {"title": "By a person"}, source={"origin": "human"})
     third = write(workspace, OTHER, derived_from="external")
-    page = Path(root, "memory/archives/claude-code/2026/2026-05-01-talk-123456.md")
-    page.parent.mkdir(parents=True)
-    page.write_text(
-        "---\nid: 0123456789abcdef\nsource: {origin: agent}\n---\nThe heron relay listens on port 4711.\n"
-    )
+    page = "---\nid: 0123456789abcdef\nsource: {origin: agent}\n---\nThe heron relay listens on port 4711.\n"
+    folder_of(root, {"memory/archives/claude-code/2026/2026-05-01-talk-123456.md": page})
     daemon.call("index", workspace=str(root))
     found = review(workspace)
     assert [one["path"] for one in found] == [first["path"], second["path"], third["path"]]

@@ -38,7 +38,6 @@ def test_a_revision_is_found_at_once_and_the_text_before_is_not(workspace, by):
 
 
 def test_an_entry_is_found_by_its_id_wherever_a_person_has_put_it(workspace):
-    """It stays memd's in its topic under any name; elsewhere it is the person's, and can be superseded."""
     daemon, root = workspace
     call = functools.partial(daemon.call, workspace=str(root))
     first, moved = (call("extract_memory", **FACT)["id"], call("extract_memory", **NEWER)["id"])

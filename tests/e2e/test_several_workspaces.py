@@ -112,11 +112,8 @@ def test_all_of_none_is_none(daemon, tmp_path):
 @pytest.fixture
 def around(daemon: Daemon, tmp_path: Path) -> tuple[Daemon, Path]:
     """A workspace with three notes, two of them in a folder of their own."""
-    root = tmp_path / "notes"
-    (root / "sub folder").mkdir(parents=True)
-    (root / "heron.md").write_text("A heron.\n")
-    for name in ("otter", "badger"):
-        (root / "sub folder" / f"{name}.md").write_text(f"The {name}.\n")
+    below = {f"sub folder/{name}.md": f"The {name}.\n" for name in ("otter", "badger")}
+    root = folder_of(tmp_path / "notes", {"heron.md": "A heron.\n", **below})
     daemon.add(root)
     return daemon, root
 
@@ -144,8 +141,7 @@ def test_who_means_it_gets_a_workspace_in_a_workspace(around):
 
 def test_a_folder_without_notes_is_nobodys(around):
     daemon, root = around
-    (root / "empty").mkdir()
-    assert daemon.memctl("init", str(root / "empty")).returncode == 0
+    assert daemon.memctl("init", str(folder_of(root / "empty"))).returncode == 0
 
 
 @pytest.mark.parametrize(("typed", "status"), [("y\n", 0), ("\n", exits.REFUSED)])
@@ -178,9 +174,8 @@ def notes(daemon, server, tmp_path):
     """A workspace with twenty notes and an entry."""
     root = tmp_path / "notes"
     server.make_workspace(daemon, root)
-    for number in range(20):
-        (root / f"{number}.md").write_text(f"# Note {number}\n\nThe heron has {number} feathers.\n")
-    daemon.add(root)
+    texts = {f"{n}.md": f"# Note {n}\n\nThe heron has {n} feathers.\n" for n in range(20)}
+    daemon.add(folder_of(root, texts))
     daemon.call("extract_memory", topic="t", title="Port", content="It is 5433.", workspace=str(root))
     daemon.call("index", workspace=str(root))
     return root

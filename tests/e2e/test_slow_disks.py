@@ -5,7 +5,6 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 from daemon_process import Daemon, folder_of, hurried, until
@@ -126,26 +125,18 @@ def test_sidecars_on_a_disk_that_hangs_hold_up_no_other_workspace(unstarted, tmp
 
 
 def test_a_disk_that_is_only_slow_is_asked_for_sidecars(unstarted, tmp_path):
-    """What they hold is not embedded again, although the disk is slower than a look at it may take."""
     root = tmp_path / "slow"
     disk = SlowDisk(tmp_path, root / "memory")
     unstarted.start(under=["env"], **disk.environment)
-    folder_of(root, {"memory/config.toml": "sidecars = true\n"})
-    for bird in ("heron", "bittern", "crane"):
-        (root / f"{bird}.md").write_text(f"A {bird}.\n")
-    workspace = unstarted.add(root)
+    birds = {f"{bird}.md": f"A {bird}.\n" for bird in ("heron", "bittern", "crane")}
+    workspace = unstarted.add(folder_of(root, birds | {"memory/config.toml": "sidecars = true\n"}))
     until(lambda: len(list(root.rglob("*.vec"))) == 3)
     unstarted.call("workspace.remove", path=workspace)
     disk.take(0.4)
     unstarted.call("workspace.add", path=workspace, timeout_ms=100_000)
-    known = until(lambda: _facts(unstarted, workspace, vectors=3), 120)
+    known = until(lambda: (now := unstarted.status(workspace))["vectors"] == 3 and now, 120)
     assert known["sidecars"] == {"read": 3, "written": 0, "ignored": {}}
     disk.take(0)
-
-
-def _facts(daemon: Daemon, workspace: str, vectors: int) -> dict[str, Any] | None:
-    [known] = daemon.call("status", workspace=workspace)["workspaces"]
-    return known if known["vectors"] == vectors else None
 
 
 def test_searches_wait_for_no_folder_inside_that_hangs(unstarted, tmp_path):
@@ -201,8 +192,7 @@ def test_a_first_search_beside_a_folder_that_hangs_answers_with_the_reason(
     root = tmp_path / "slow"
     disk = SlowDisk(tmp_path, root / "nested")
     disk.take(1e9)
-    (root / "nested").mkdir(parents=True)
-    (root / "heron.md").write_text("A heron.\n")
+    folder_of(folder_of(root, {"heron.md": "A heron.\n"}) / "nested")
     unstarted.start(under=hurried("memd.workspace.sync.LOOK_S = 0.2", setting), **disk.environment)
     thread = threading.Thread(
         target=_ask, args=(unstarted, "workspace.add", {"path": str(root)}), daemon=True

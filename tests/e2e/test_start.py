@@ -94,7 +94,6 @@ LATER = {"rich.console", "http.client", "tomlkit", "email.message"}
 
 
 def test_a_start_loads_no_library_that_it_can_do_without(daemon, tmp_path):
-    """A daemon with a workspace and its model does without those that took a third of its imports."""
     root = folder_of(tmp_path / "notes", {"note.md": "Sourdough rises overnight.\n"})
     daemon.add(root)
     daemon.stop()
@@ -119,7 +118,7 @@ def test_after_a_burst_of_embedding_it_is_idle_again(workspace):
         )
     for number in range(40):
         daemon.call("search", query=f"what happened at dawn on day {number}", limit=1)
-    until(lambda: daemon.call("status")["workspaces"][0]["state"] == "ready", 60)
+    until(lambda: daemon.status()["state"] == "ready", 60)
     time.sleep(1.0)
     before_s = daemon.cpu_s()
     time.sleep(SPENT_S)
@@ -181,8 +180,6 @@ def test_only_the_threads_that_embed_notes_are_niced(workspace: tuple[Daemon, Pa
     assert set(found.values()) == {own, own + NOTES_NICENESS}
 
 
-YEAR_S = 365 * 24 * 3600.0
-
 # Its clocks are read five times a second; once, after the third reading, they say that a year went by.
 JUMPING = """
 import sys, time
@@ -194,8 +191,7 @@ def read():
     global readings
     readings += 1
     wall, awake, since_boot = time.time(), time.monotonic(), time.monotonic()
-    jump_s = {jump_s} if readings > 3 else 0
-    return (wall + jump_s, awake, since_boot) if {was_set} else (wall + jump_s, awake, since_boot + jump_s)
+    return wall + (365 * 24 * 3600 if readings > 3 else 0), awake, since_boot
 
 daemon.LOOK_S = 0.2
 daemon.Clocks.__init__.__defaults__ = (read,)
@@ -204,13 +200,11 @@ sys.exit(daemon.run(daemon.starter(None)))
 """
 
 
-@pytest.mark.parametrize(("jump_s", "was_set"), [(YEAR_S, True), (-YEAR_S, True), (YEAR_S, False)])
-def test_time_that_was_lost_means_one_look_and_no_timeout(unstarted, tmp_path, jump_s, was_set):
+def test_time_that_was_lost_means_one_look_and_no_timeout(unstarted, tmp_path):
     root = folder_of(tmp_path / "notes", {"heron.md": "A grey bird.\n"})
     daemon = unstarted
-    script = JUMPING.format(jump_s=jump_s, was_set=was_set)
     with daemon.log_path.open("ab") as log:
-        daemon.process = subprocess.Popen([sys.executable, "-c", script], env=daemon.environment, stderr=log)
+        daemon.process = subprocess.Popen([sys.executable, "-c", JUMPING], env=daemon.environment, stderr=log)
     until(daemon.listens)
     workspace = daemon.add(root)
     until(lambda: '"clock_jumped"' in daemon.log())
@@ -313,7 +307,7 @@ def test_a_greeting_names_the_generation_of_the_workspace_that_is_meant(workspac
     daemon, root = workspace
     (root / "otter.md").write_text("It slides.\n")
     daemon.call("index")
-    after = daemon.call("status")["workspaces"][0]["generation"]
+    after = daemon.status()["generation"]
     assert daemon.call("memd.hello")["index_generation"] == after
     (tmp_path / "second").mkdir()
     daemon.add(tmp_path / "second")
@@ -363,7 +357,6 @@ sys.exit(daemon.run(daemon.starter(None)))
 
 
 def test_every_code_is_documented(unstarted):
-    """By `memd --help`, which names no other; the unit and memctl mean the same by theirs."""
     done = ran([sys.executable, "-m", "memd", "--help"], env=unstarted.environment, check=True)
     said = " ".join(done.stdout.split()).partition("exit codes: ")[2]
     assert {int(code) for code in re.findall(r"(?:^|, )(\d+) ", said)} == CODES

@@ -19,17 +19,16 @@ NOBODY = 65534
 BOUND = ("setpriv", "--bounding-set=-dac_override,-dac_read_search") if os.geteuid() == 0 else ()
 # More than a daemon needs to start on a loaded machine; a FIFO that is waited for takes for ever.
 HANG_S = 240
-PING, STATUS, SEARCH = ("ping",), ("status",), ("search", "heron")
-ALL = (PING, STATUS, SEARCH)
+PING, STATUS = ("ping",), ("status",)  # which starts memd, as every other command does, and which does not
+OF_MEMCTL = (PING,), False  # who meets what only memctl meets, where it starts memd
 
 
 class Case(NamedTuple):
     """A state of the disk."""
 
     make: Callable[[Daemon], Path]  # returns the path that the sentence names
-    commands: tuple[tuple[str, ...], ...] = ALL  # of memctl, that meet it
+    commands: tuple[tuple[str, ...], ...] = (PING, STATUS)  # of memctl, that meet it
     memd: bool = True  # whether memd meets it, too
-    environment: Callable[[Daemon], dict[str, str]] = lambda _: {}
 
 
 def _state(daemon: Daemon) -> Path:
@@ -87,23 +86,17 @@ CASES = {
     "the state directory is read-only": Case(lambda d: _with_mode(_state(d), 0o500)),
     "the state directory has no rights": Case(lambda d: _with_mode(_state(d), 0)),
     "the folder of the state directory is a file": Case(
-        lambda d: _as_file(_without_parent(_state(d)).parent), (PING, STATUS, SEARCH)
+        lambda d: _as_file(_without_parent(_state(d)).parent)
     ),
     "the lock is a folder": Case(lambda d: _as_folder(_state(d) / "lock")),
     "the lock is a link": Case(lambda d: _as_link(_state(d) / "lock")),
     "the lock is a FIFO": Case(lambda d: _as_fifo(_state(d) / "lock")),
     "the lock is a socket": Case(lambda d: _as_socket(_state(d) / "lock")),
-    "the starters' lock is a folder": Case(
-        lambda d: _as_folder(_state(d) / "start.lock"), (PING, SEARCH), memd=False
-    ),
-    "the starters' lock is a FIFO": Case(
-        lambda d: _as_fifo(_state(d) / "start.lock"), (PING, SEARCH), memd=False
-    ),
-    "the log is a folder": Case(lambda d: _as_folder(_state(d) / "memd.log"), (PING, SEARCH), memd=False),
-    "the log is a link": Case(lambda d: _as_link(_state(d) / "memd.log"), (PING, SEARCH), memd=False),
-    "the log is a FIFO": Case(
-        lambda d: _as_fifo(_state(d) / "memd.log"), (PING, SEARCH, ("log",)), memd=False
-    ),
+    "the starters' lock is a folder": Case(lambda d: _as_folder(_state(d) / "start.lock"), *OF_MEMCTL),
+    "the starters' lock is a FIFO": Case(lambda d: _as_fifo(_state(d) / "start.lock"), *OF_MEMCTL),
+    "the log is a folder": Case(lambda d: _as_folder(_state(d) / "memd.log"), *OF_MEMCTL),
+    "the log is a link": Case(lambda d: _as_link(_state(d) / "memd.log"), *OF_MEMCTL),
+    "the log is a FIFO": Case(lambda d: _as_fifo(_state(d) / "memd.log"), (PING, ("log",)), memd=False),
     "the socket is a folder": Case(lambda d: _as_folder(_runtime(d) / "memd.sock")),
     "the socket is a file": Case(lambda d: _as_file(_runtime(d) / "memd.sock")),
     "the socket is a FIFO": Case(lambda d: _as_fifo(_runtime(d) / "memd.sock")),
@@ -112,7 +105,7 @@ CASES = {
     "the socket's folder is open to others": Case(lambda d: _with_mode(_runtime(d), 0o777)),
     "the runtime directory is a file": Case(lambda d: _as_file(_removed(_runtime(d).parent))),
     "the registry's next copy is a folder": Case(
-        lambda d: _as_folder(_damaged_registry(d).with_name("workspaces.json.new")), (PING, SEARCH)
+        lambda d: _as_folder(_damaged_registry(d).with_name("workspaces.json.new")), (PING,)
     ),
 }
 
@@ -131,13 +124,9 @@ def _damaged_registry(daemon: Daemon) -> Path:
 @pytest.fixture
 def house(tmp_path: Path) -> Iterator[tuple[Daemon, Path]]:
     """A home without a daemon, and a workspace that none knows yet."""
-    home = folder_of(tmp_path / "home")
-    root = tmp_path / "notes"
-    (root / "memory").mkdir(parents=True)
-    (root / "memory" / "config.toml").write_text('provider = "none"\n')
-    (root / "heron.md").write_text("A heron stands by the weir.\n")
-    daemon = Daemon(home)
-    yield daemon, root
+    notes = {"memory/config.toml": 'provider = "none"\n', "heron.md": "A heron stands by the weir.\n"}
+    daemon = Daemon(folder_of(tmp_path / "home"))
+    yield daemon, folder_of(tmp_path / "notes", notes)
     daemon.close()
 
 
@@ -169,13 +158,11 @@ def sentence(done: "subprocess.CompletedProcess[str]", program: str) -> str:
 
 @pytest.mark.parametrize("name", CASES)
 def test_what_stands_in_the_way_is_named_with_the_command_that_mends_it(house, name):
-    daemon, root = house
+    daemon, _ = house
     case = CASES[name]
     place = case.make(daemon)
     said = [sentence(run(daemon, "memd"), "memd")] if case.memd else []
-    for command in case.commands:
-        options = () if command[0] in {"ping", "log", "status"} else ("--workspace", str(root))
-        said.append(sentence(run(daemon, "memctl", *command, *options), "memctl"))
+    said += [sentence(run(daemon, "memctl", *command), "memctl") for command in case.commands]
     assert {str(place) in line for line in said} == {True}, said
     cures = {line.rpartition(": ")[2] for line in said}
     assert len(cures) == 1, said
@@ -189,11 +176,10 @@ def test_what_stands_in_the_way_is_named_with_the_command_that_mends_it(house, n
 
 
 def test_a_socket_path_that_is_too_long_is_refused_with_another(house):
-    daemon, root = house
+    daemon, _ = house
     daemon.environment["MEMD_SOCKET"] = f"/tmp/{'x' * 100}/memd.sock"
     said = [sentence(run(daemon, "memd"), "memd")]
     said += [sentence(run(daemon, "memctl", *command), "memctl") for command in (PING, STATUS)]
-    said.append(sentence(run(daemon, "memctl", *SEARCH, "--workspace", str(root)), "memctl"))
     assert {line.rpartition(": ")[2] for line in said} == {
         f"export MEMD_SOCKET=/tmp/memd-{os.getuid()}/memd.sock"
     }

@@ -49,7 +49,6 @@ def test_a_save_and_a_deletion_are_told(notes):
 
 
 def test_what_an_event_names_is_searchable(notes):
-    """When `indexed` is told, the words are found by whoever asks then, on the same connection."""
     daemon, root = notes
     with daemon.client() as client:
         happening = client.events()
@@ -104,10 +103,6 @@ def root(daemon: Daemon, tmp_path: Path) -> Path:
     return root
 
 
-def waiting(daemon: Daemon) -> int:
-    return int(daemon.call("status")["workspaces"][0]["pending_vectors"])
-
-
 def test_a_note_saved_in_a_pause_is_found_by_words_and_embedded_after_it(daemon: Daemon, root: Path) -> None:
     said = daemon.memctl("pause", "--for", "30m").stdout
     assert said.startswith("embedding is paused until ")
@@ -126,7 +121,7 @@ def test_a_note_saved_in_a_pause_is_found_by_words_and_embedded_after_it(daemon:
     assert known["workspaces"][0]["degraded"] == ["embedding-paused"]
     assert "paused until" in daemon.memctl("status").stdout
     assert daemon.call("health")["ok"]
-    assert waiting(daemon) == 1
+    assert daemon.status()["pending_vectors"] == 1
     began_s = time.monotonic()
     coot = {"topic": "birds", "title": "Coot", "content": "A coot has a white shield."}
     assert not daemon.call("extract_memory", workspace=str(root), **coot)["indexed"]
@@ -134,7 +129,7 @@ def test_a_note_saved_in_a_pause_is_found_by_words_and_embedded_after_it(daemon:
 
     assert daemon.memctl("pause", "--off").stdout == "embedding resumed\n"
     daemon.call("index", workspace=str(root))
-    assert waiting(daemon) == 0
+    assert daemon.status()["pending_vectors"] == 0
     answer = daemon.call("search", query="otter", workspace=str(root))
     assert answer["degraded"] == []
     assert daemon.call("status")["server"]["paused_until"] is None
@@ -146,15 +141,15 @@ def test_a_pause_ends_by_itself(daemon: Daemon, root: Path) -> None:
     (root / "otter.md").write_text("# Otter\n\nIt slides into the river.\n")
     daemon.call("sync", workspace=str(root))
     until(lambda: daemon.call("status")["server"]["paused_until"] is None)
-    until(lambda: waiting(daemon) == 0)
-    assert daemon.call("status")["workspaces"][0]["vectors"] == 2
+    until(lambda: daemon.status()["pending_vectors"] == 0)
+    assert daemon.status()["vectors"] == 2
 
 
 def test_a_pause_ends_with_the_daemon(daemon: Daemon, root: Path) -> None:
     daemon.call("pause")
     (root / "otter.md").write_text("# Otter\n\nIt slides into the river.\n")
     daemon.call("sync", workspace=str(root))
-    assert waiting(daemon) == 1
+    assert daemon.status()["pending_vectors"] == 1
     daemon.stop()
     daemon.start()
     until(lambda: (known := daemon.call("status")["workspaces"]) and known[0].get("vectors") == 2)
@@ -164,7 +159,7 @@ def test_a_rebuild_in_a_pause_keeps_the_vectors_there_are(daemon: Daemon, root: 
     daemon.call("pause")
     with pytest.raises(RpcError, match="paused"):
         daemon.call("index", workspace=str(root), rebuild=True)
-    assert daemon.call("status")["workspaces"][0]["vectors"] == 1
+    assert daemon.status()["vectors"] == 1
 
 
 def test_a_report_tells_versions_lag_requests_and_file_events_in_lines_that_can_be_read(daemon, root):

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from daemon_process import folder_of
 
 pytestmark = pytest.mark.usefixtures("shared_daemon")
 
@@ -12,10 +13,8 @@ DAYS = ("2026-03-01", "2026-01-10", "2025-05-05")
 @pytest.fixture
 def diary(workspace):
     daemon, root = workspace
-    (root / "memory").mkdir(exist_ok=True)
-    for day in DAYS:
-        (root / f"memory/{day}.md").write_text(f"# Log\n\nThe heron came on {day}.\n")
-    (root / "memory/2026-03-01-two.md").write_text("# Two\n\nA heron, a heron again.\n")
+    days = {f"memory/{day}.md": f"# Log\n\nThe heron came on {day}.\n" for day in DAYS}
+    folder_of(root, days | {"memory/2026-03-01-two.md": "# Two\n\nA heron, a heron again.\n"})
     daemon.call("sync", workspace=str(root))
     return daemon, root
 

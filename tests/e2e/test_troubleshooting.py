@@ -5,7 +5,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from daemon_process import Daemon, until
+from daemon_process import Daemon, folder_of, until
 
 from memd.registry import workspace_at
 
@@ -18,23 +18,19 @@ BY_HAND = "memctl does not start at all"  # nothing of memd runs there
 @pytest.fixture
 def notes(tmp_path):
     """A folder with a note, and files that are not searched for a reason each."""
-    root = tmp_path / "notes"
-    for path, text in {
+    return folder_of(tmp_path / "notes", {
         "heron.md": b"# Heron\n\nA grey bird.\n",
         ".hidden/otter.md": b"otter\n",
         "drafts/beaver.md": b"beaver\n",
         ".gitignore": b"drafts/\n",
         "utf16.md": "café".encode("utf-16"),
         "big.md": b"x " * (3 << 20),
-    }.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_bytes(text)
-    return root
+    })  # fmt: skip
 
 
 def _with_a_wrong_key(daemon: Daemon, notes: Path) -> None:
     (notes / "memory/config.toml").write_text("max_result = 5\n")
-    until(lambda: daemon.call("status")["workspaces"][0]["state"] == "error")
+    until(lambda: daemon.status()["state"] == "error")
 
 
 def _without_a_server(daemon: Daemon, notes: Path) -> None:
@@ -68,11 +64,9 @@ def _open_to_others(daemon: Daemon, _notes: Path) -> None:
 
 
 def _beside_another_package(daemon: Daemon, _notes: Path) -> None:
-    metadata = daemon.home / "site" / "memd_engine-0.5.2.dist-info"
-    metadata.mkdir(parents=True)
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: memd-engine\nVersion: 0.5.2\n")
-    (metadata / "RECORD").write_text("memd/__init__.py,,\n")
-    daemon.environment["PYTHONPATH"] = str(metadata.parent)
+    facts = {"METADATA": "Metadata-Version: 2.1\nName: memd-engine\nVersion: 0.5.2\n"}
+    folder_of(daemon.home / "site/memd_engine-0.5.2.dist-info", facts | {"RECORD": "memd/__init__.py,,\n"})
+    daemon.environment["PYTHONPATH"] = str(daemon.home / "site")
 
 
 def _with_another_socket(daemon: Daemon, _notes: Path) -> None:

@@ -40,14 +40,6 @@ def fill(root, numbers):
         (root / f"{number}.md").write_text(f"# Bird {number}\n\nThe heron{number} stands by the weir.\n")
 
 
-def status(daemon: Daemon) -> dict:
-    return daemon.call("status")["workspaces"][0]
-
-
-def is_ready(daemon: Daemon) -> bool:
-    return status(daemon)["state"] == "ready"
-
-
 def matrices(daemon: Daemon) -> dict[str, int]:
     """Return when each file of vectors was last written: an embedding would show."""
     return {path.name: path.stat().st_mtime_ns for path in daemon.state.rglob("vectors.*")}
@@ -106,7 +98,7 @@ def test_what_a_slow_writer_wrote_is_found_soon_after_the_last_write(daemon, roo
             time.sleep(0.2)
         until(lambda: daemon.found("ibis9", workspace=workspace, mode="keyword") == ["slow.md"], 5)
     assert daemon.found("ibis0", workspace=workspace, mode="keyword") == ["slow.md"]
-    assert status(daemon)["errors"] == []
+    assert daemon.status()["errors"] == []
 
 
 def test_of_a_save_by_rename_no_half_is_ever_seen(daemon, root):
@@ -140,14 +132,13 @@ def test_a_sync_reads_what_is_still_being_written(daemon, root):
 
 
 def test_while_the_folder_is_away_answers_go_on_and_nothing_is_forgotten(daemon, root, tmp_path):
-    """Nor by a start without it or with an empty mount point: it comes back with its own rules."""
     folder_of(
         root, {"memory/config.toml": 'ignore = ["private/"]\n', "private/diary.md": "The quokka smiles.\n"}
     )
     workspace, away = daemon.add(root), tmp_path / "unmounted"
     before = matrices(daemon)
     root.rename(away)
-    until(lambda: status(daemon)["state"] == "missing")
+    until(lambda: daemon.status()["state"] == "missing")
     time.sleep(3)  # long enough for every loop to have looked
     for is_mount_point in (None, False, True):
         if is_mount_point is not None:
@@ -158,29 +149,28 @@ def test_while_the_folder_is_away_answers_go_on_and_nothing_is_forgotten(daemon,
         answer = daemon.call("search", query="heron7", workspace=workspace, mode="keyword")
         assert [hit["path"] for hit in answer["hits"]] == ["7.md"]
         assert (answer["index"]["state"], answer["degraded"]) == ("missing", ["root-missing"])
-        assert (status(daemon)["gone"], status(daemon)["sources"]) == (0, NOTES)
+        assert (daemon.status()["gone"], daemon.status()["sources"]) == (0, NOTES)
     root.rmdir()
     away.rename(root)
     (root / "new.md").write_text("The gannet dives.\n")
     until(lambda: daemon.found("gannet", workspace=workspace, mode="keyword") == ["new.md"], 10)
-    until(lambda: is_ready(daemon))
+    until(lambda: daemon.status()["state"] == "ready")
     assert matrices(daemon).keys() == before.keys()
     assert daemon.found("heron7", workspace=workspace, mode="keyword") == ["7.md"]
     assert daemon.found("quokka", workspace=workspace, mode="keyword") == []
 
 
 def test_a_mass_deletion_is_held_until_somebody_says_that_it_is_meant(own_daemon, root):
-    """More than half of the notes at once: they leave the answers, and the disk only by `purge`."""
     fill(root, range(NOTES, 30))
     workspace = own_daemon.add(root)
     for number in range(25):
         (root / f"{number}.md").unlink()
     own_daemon.call("index", workspace=workspace)
     assert own_daemon.found("heron7", workspace=workspace, mode="keyword") == []
-    assert (status(own_daemon)["gone"], status(own_daemon)["sources"]) == (25, 5)
-    assert "memctl index --purge" in status(own_daemon)["held"]
+    assert (own_daemon.status()["gone"], own_daemon.status()["sources"]) == (25, 5)
+    assert "memctl index --purge" in own_daemon.status()["held"]
     assert own_daemon.call("index", workspace=workspace, purge=True)["purged"] == 25
-    assert (status(own_daemon)["gone"], status(own_daemon)["held"]) == (0, "")
+    assert (own_daemon.status()["gone"], own_daemon.status()["held"]) == (0, "")
     own_daemon.stop()
     assert traces("heron29", own_daemon.state)
     assert traces("heron7 ", own_daemon.state) == []
@@ -192,11 +182,11 @@ def test_with_too_few_watches_it_says_so_and_looks_itself(unstarted, root):
     workspace = daemon.add(root)
     for number in range(60):
         (root / f"folder{number}").mkdir()
-    until(lambda: status(daemon)["watching"] == "polling", 10)
-    assert "max_user_watches" in " ".join(status(daemon)["errors"])
+    until(lambda: daemon.status()["watching"] == "polling", 10)
+    assert "max_user_watches" in " ".join(daemon.status()["errors"])
     for number in range(60):
         (root / f"folder{number}" / "note.md").write_text(f"The plover{number} runs.\n")
-    until(lambda: status(daemon)["sources"] == NOTES + 60, 60)
+    until(lambda: daemon.status()["sources"] == NOTES + 60, 60)
     assert daemon.found("plover59", workspace=workspace, mode="keyword") == ["folder59/note.md"]
 
 

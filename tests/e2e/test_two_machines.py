@@ -141,9 +141,7 @@ def test_an_entry_of_the_other_machine_can_be_revised(daemon: Daemon, clones: li
 
 
 def test_init_names_the_line_in_a_repository_that_lacks_it(daemon: Daemon, tmp_path: Path):
-    plain, root = tmp_path / "plain", tmp_path / "notes"
-    for folder in (plain, root):
-        folder.mkdir()
+    plain, root = folder_of(tmp_path / "plain"), folder_of(tmp_path / "notes")
     assert "merge=union" not in daemon.memctl("init", str(plain)).stdout
     git(root, "init", "-q")
     done = daemon.memctl("init", str(root))
@@ -175,8 +173,7 @@ def test_who_sits_at_a_terminal_is_asked(daemon: Daemon, tmp_path: Path, answer:
 
 def test_a_link_is_not_written_through(daemon: Daemon, tmp_path: Path):
     """A clone may bring one; the line to add is named."""
-    root, outside = tmp_path / "notes", tmp_path / "outside"
-    root.mkdir()
+    root, outside = folder_of(tmp_path / "notes"), tmp_path / "outside"
     outside.write_text("mine\n")
     (root / ".gitattributes").symlink_to(outside)
     done = daemon.memctl("init", str(root), "--gitattributes")

@@ -30,15 +30,10 @@ def notes(module_daemon):
     assert daemon.untruths() == []
 
 
-def status_of(daemon, root):
-    [known] = daemon.call("status", workspace=root)["workspaces"]
-    return known
-
-
 def test_status_counts_what_gets_no_vector(notes):
     daemon, root = notes
-    until(lambda: not status_of(daemon, root)["first"])  # it is noted a moment after the last vector
-    known = status_of(daemon, root)
+    until(lambda: not daemon.status(root)["first"])  # it is noted a moment after the last vector
+    known = daemon.status(root)
     assert (known["chunks"], known["vectors"], known["pending"], known["unreadable"]) == (6, 2, 0, 4)
     assert (known["state"], known["embedded"], known["first"]) == ("ready", 1.0, False)
     assert "unreadable  4 chunks" in daemon.memctl("status").stdout
@@ -85,29 +80,27 @@ def test_init_names_the_share(unstarted, tmp_path):
 
 
 def test_the_key_scripts_decides_for_a_model_that_memd_does_not_know(unstarted):
-    """Read again with SIGHUP: what it reads now waits, what it does not read any more loses its vector."""
     home = unstarted.home
     model = folder_of(home / "model")
     for name in ("model.onnx", "tokenizer.json"):
         (model / name).symlink_to(FOLDER / name)
     config = f"model = {json.dumps(str(model))}\n"
     root = folder_of(home / "notes", NOTES | {"memory/config.toml": config})
-    mine = home / "config" / "memd" / "config.toml"
-    mine.parent.mkdir(parents=True)
-    mine.write_text(f"models = [{json.dumps(str(model))}]\n")
+    allowed = f"models = [{json.dumps(str(model))}]\n"
+    mine = folder_of(home / "config/memd", {"config.toml": allowed}) / "config.toml"
     daemon = unstarted.start()
     daemon.add(root)
-    assert status_of(daemon, str(root))["unreadable"] == 0
+    assert daemon.status(root)["unreadable"] == 0
     for scripts, unreadable in (
         (["Latin", "Cyrillic"], 3),
         (["Latin"], 4),
         (["Latin", "Han", "Hangul"], 1),
     ):
-        mine.write_text(f"models = [{json.dumps(str(model))}]\nscripts = {json.dumps(scripts)}\n")
+        mine.write_text(f"{allowed}scripts = {json.dumps(scripts)}\n")
         daemon.process.send_signal(signal.SIGHUP)
 
         def settled(expected=unreadable):
-            known = status_of(daemon, str(root))
+            known = daemon.status(root)
             return known.get("unreadable") == expected and known["vectors"] == 6 - expected
 
         assert until(settled)

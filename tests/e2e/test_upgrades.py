@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from daemon_process import Daemon, until
+from daemon_process import Daemon, folder_of, until
 from traces import traces
 
 OTHER = 1  # a version of the tables that is not today's
@@ -21,10 +21,6 @@ def with_other_tables(daemon: Daemon) -> None:
     database = sqlite3.connect(path)
     database.execute(f"PRAGMA user_version = {OTHER}")
     database.close()
-
-
-def facts(daemon: Daemon) -> dict:
-    return daemon.call("status")["workspaces"][0]
 
 
 def copies(daemon: Daemon) -> list[str]:
@@ -46,21 +42,20 @@ def with_a_cut_matrix(daemon: Daemon) -> None:
 def test_vectors_are_taken_over_by_the_text_they_are_of(daemon, server, tmp_path, harm, most):
     root = tmp_path / "notes"
     server.make_workspace(daemon, root)
-    for number in range(30):
-        (root / f"{number}.md").write_text(f"# Note {number}\n\nThe heron has {number} feathers.\n")
+    folder_of(root, {f"{n}.md": f"# Note {n}\n\nThe heron has {n} feathers.\n" for n in range(30)})
     workspace = daemon.add(root)
     harm(daemon)
     (root / "0.md").write_text("# Other\n\nThis is new.\n")
     server.documents.clear()
     daemon.start()
     daemon.call("index", workspace=workspace)
-    assert facts(daemon)["vectors"] == 30
+    assert daemon.status()["vectors"] == 30
     assert len(server.documents) <= most
     assert any("This is new" in text for text in server.documents)
     assert daemon.found("heron 7 feathers", workspace=workspace, mode="vector")
     left = [".damaged"] if harm is with_a_cut_matrix else []
     until(lambda: copies(daemon) == left)
-    assert (len(facts(daemon)["set_aside"]), facts(daemon)["renewed"]) == (len(left), "")
+    assert (len(daemon.status()["set_aside"]), daemon.status()["renewed"]) == (len(left), "")
 
 
 def test_an_update_is_said_as_what_it_is(daemon, server, tmp_path):
@@ -88,15 +83,14 @@ def test_an_update_is_said_as_what_it_is(daemon, server, tmp_path):
     (root / "stork.md").write_text("# Stork\n\nIn April.\n")
     server.only_queries = True
     daemon.start()
-    until(lambda: facts(daemon).get("renewed") == "damaged")
+    until(lambda: daemon.status().get("renewed") == "damaged")
     assert copies(daemon) == [".damaged"]
 
 
 def test_what_is_forgotten_meanwhile_is_not_taken_over(daemon, server, tmp_path):
     root = tmp_path / "notes"
     server.make_workspace(daemon, root)
-    for number in range(5):
-        (root / f"{number}.md").write_text(f"# Note {number}\n\nThe heron has {number} feathers.\n")
+    folder_of(root, {f"{n}.md": f"# Note {n}\n\nThe heron has {n} feathers.\n" for n in range(5)})
     workspace = daemon.add(root)
     fact = {"topic": "odd", "title": "Thing", "content": "The xylophantasm sings."}
     path = daemon.call("extract_memory", workspace=workspace, **fact)["path"]
@@ -104,10 +98,10 @@ def test_what_is_forgotten_meanwhile_is_not_taken_over(daemon, server, tmp_path)
     (root / "new.md").write_text("# New\n\nThis is new.\n")
     server.only_queries = True
     daemon.start()
-    until(lambda: facts(daemon).get("renewed") == "updated")
+    until(lambda: daemon.status().get("renewed") == "updated")
     assert daemon.call("forget", workspace=workspace, path=path)["indexed"]
     assert copies(daemon) == []
-    until(lambda: facts(daemon)["vectors"] == 5)
+    until(lambda: daemon.status()["vectors"] == 5)
     assert traces("ophantasm", daemon.state) == []
 
 
@@ -138,7 +132,7 @@ def test_its_index_is_rebuilt_and_its_workspace_is_known(daemon, server, tmp_pat
     server.only_queries = False
     server.answer_again()
     daemon.call("index", workspace=str(root))
-    [facts] = daemon.call("status")["workspaces"]
+    facts = daemon.status()
     assert (facts["sources"], facts["vectors"]) == (2, 2)
     until(lambda: [path.name for path in daemon.state.iterdir() if path.is_dir()] == [index.name])
     assert daemon.untruths() == []
@@ -148,8 +142,7 @@ def _put_back(daemon: Daemon, root: Path) -> Path:
     """Write what the first version left, for a workspace at *root*; return the folder of its index."""
     index = daemon.state / hashlib.sha256(os.fsencode(root)).hexdigest()[:16]
     index.mkdir(mode=0o700)
-    for name, text in NOTES.items():
-        (root / name).write_text(text, encoding="utf-8")
+    folder_of(root, NOTES)
     with closing(sqlite3.connect(index / "index.db")) as database:
         database.executescript(INDEX)
     (index / "vectors.1.f32").write_bytes(bytes(2 * 384 * 4))

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from daemon_process import Daemon, until
+from daemon_process import Daemon, folder_of, until
 
 from memctl import exits
 from memctl.client import RpcError
@@ -28,16 +28,12 @@ FILES = {
 @pytest.fixture
 def vault(daemon: Daemon, tmp_path: Path) -> tuple[Daemon, str]:
     """A daemon with a vault."""
-    root = tmp_path / "vault"
-    for path, text in FILES.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_bytes(text if isinstance(text, bytes) else text.encode())
-    return daemon, daemon.add(root)
+    return daemon, daemon.add(folder_of(tmp_path / "vault", FILES))
 
 
 def test_what_is_no_note_is_passed_by_in_peace(vault):
     daemon, root = vault
-    [known] = daemon.call("status")["workspaces"]
+    known = daemon.status()
     assert (known["sources"], known["skipped"], known["warnings"]) == (3, [], [])
     assert set(daemon.found("heron", workspace=root, limit=99)) <= {"Herons.md", "Weir.md", "Other.md"}
 
@@ -75,20 +71,20 @@ def test_other_kinds_of_text_are_sources_where_the_settings_say_so(vault):
         "todo.org": "* Egrets\n** TODO count them\n   DEADLINE: <2026-05-01>\n",
         "manual.rst": "Egrets\n======\n\n.. note:: they are white\n",
     }
-    for name, text in texts.items():
-        Path(root, name).write_text(text)
-    Path(root, "memory", "config.toml").write_text(f"{line}\n")
+    folder_of(Path(root), texts | {"memory/config.toml": f"{line}\n"})
     until(lambda: set(daemon.found("egrets", workspace=root, mode="keyword")) == set(texts))
-    [known] = daemon.call("status")["workspaces"]
+    known = daemon.status()
     assert (known["sources"], known["skipped"], known["warnings"]) == (6, [], [])
 
 
 def test_templates_and_conflict_copies_are_named(vault):
     daemon, root = vault
     copy = "Weir (conflicted copy 2026-05-01).md"
-    (Path(root) / copy).write_text("The weir was mended. The weir. #project\n")
-    (Path(root) / "Templates").mkdir()
-    (Path(root) / "Templates" / "Daily.md").write_text("A template of the weir.\n")
+    texts = {
+        copy: "The weir was mended. The weir. #project\n",
+        "Templates/Daily.md": "A template of the weir.\n",
+    }
+    folder_of(Path(root), texts)
     daemon.call("sync", workspace=root)
     assert "Templates/Daily.md" in daemon.found("template", workspace=root)
     (Path(root) / ".obsidian" / "templates.json").write_text('{"folder": "Templates"}')
@@ -109,10 +105,7 @@ def test_a_diary_of_the_vault_fades_and_what_else_is_named(vault):
         "Log/2020-01-02 Thursday.md": "An egret was seen.\n",
         "posts/2020-01-02-herons.md": "Why we call it an egret, and never a heron.\n",
     }
-    for path, text in texts.items():
-        Path(root, path).parent.mkdir()
-        Path(root, path).write_text(text)
-    Path(root, ".obsidian", "daily-notes.json").write_text('{"folder": "Log"}')
+    folder_of(Path(root), texts | {".obsidian/daily-notes.json": '{"folder": "Log"}'})
     daemon.call("workspace.configure", workspace=root, settings={"decay": ["posts/"]})
     daemon.call("sync", workspace=root)
     hits = daemon.call("search", query="egret", workspace=root, explain=True)["hits"]

@@ -29,13 +29,9 @@ NOTES = {
 def river(tmp_path_factory):
     """A daemon with these notes, for tests that only read."""
     home = tmp_path_factory.mktemp("river")
-    root = home / "notes"
-    for path, text in NOTES.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_bytes(text if isinstance(text, bytes) else text.encode())
     daemon = Daemon(home)
     daemon.start()
-    yield daemon, daemon.add(root)
+    yield daemon, daemon.add(folder_of(home / "notes", NOTES))
     daemon.close()
 
 

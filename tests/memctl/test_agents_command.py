@@ -164,7 +164,6 @@ def test_twice_is_as_good_as_once_and_uninstall_leaves_every_byte_as_it_was(home
 
 @pytest.mark.parametrize("client", ["claude-code", "codex", "openclaw"])
 def test_what_others_change_meanwhile_stays(home, client):
-    """Comments, order and what was added since the installation: memd's own alone goes."""
     write(home, client)
     wanted = {name: plain(home / name) for name, text in FILES[client].items() if text}
     assert agents(home, "install", client, "--yes").returncode == 0
@@ -187,7 +186,6 @@ def test_what_others_change_meanwhile_stays(home, client):
 
 @pytest.mark.parametrize("client", BY_HAND)
 def test_a_file_with_comments_is_left_to_its_owner(home, client):
-    """The lines to put in are printed, with an exit code of their own, and later those to take out."""
     name, text = BY_HAND[client]
     path = home / name
     path.parent.mkdir(parents=True)
@@ -236,7 +234,6 @@ def test_claude_code_gets_tools_and_hooks(home):
 
 @pytest.mark.parametrize("client", ["claude-code", "codex", "cursor", "opencode"])
 def test_the_hooks_command_names_the_workspace_of_the_installation(home, client):
-    """And installing and listing say which notes prompts get; without a workspace, how to name one."""
     done = agents(home, "install", client, "--yes")
     assert f"elsewhere none: memctl agents install {client} -w DIR" in done.stdout
     done = agents(home, "install", client, "--yes", "-w", "~/my notes")
@@ -345,7 +342,6 @@ LOCKED = {
 
 @pytest.mark.parametrize("kind", LOCKED)
 def test_a_file_that_must_not_be_written_is_read_and_left_to_its_owner(home, kind):
-    """What to add is shown as a change; the list names the file as long as memctl is in it."""
     lock, reason = LOCKED[kind]
     write(home, "claude-code")
     path = home / ".claude/settings.json"
@@ -379,7 +375,6 @@ def test_a_file_that_must_not_be_written_is_read_and_left_to_its_owner(home, kin
 
 
 def test_vscode_and_copilot_share_a_hook(home):
-    """It alone registers neither; with one of them gone, the other lacks it and says so."""
     agents(home, "install", "copilot", "--yes")
     assert (states_of(home)["copilot"], states_of(home)["vscode"]) == ("installed", "not installed")
     agents(home, "install", "vscode", "--yes")
@@ -389,7 +384,6 @@ def test_vscode_and_copilot_share_a_hook(home):
 
 
 def test_a_warm_hook_asks_the_server_and_is_taken_away_like_any_other(home):
-    """Instead of starting a program; a client that has no such hook refuses, and a cold one can come back."""
     write(home, "claude-code")
     before = tree(home)
     done = agents(home, "install", "claude-code", "--warm", "--yes", "-w", "/notes")
@@ -411,7 +405,6 @@ def test_a_warm_hook_asks_the_server_and_is_taken_away_like_any_other(home):
 
 
 def test_the_plugin_for_claude_code_has_what_install_writes(home):
-    """The same hooks and the same server, which are found on the client's PATH."""
     folder = Path(agents(home, "plugin").stdout.strip())
     agents(home, "install", "claude-code", "--yes")
     own = plain(home / ".claude/settings.json"), {"mcpServers": plain(home / ".claude.json")["mcpServers"]}
@@ -442,7 +435,6 @@ def test_somebody_elses_entry_of_the_same_name_is_left_alone(home, client, name,
 
 
 def test_openclaw_gets_the_plugin_of_its_memory_slot(home):
-    """The folder that it names has a manifest and the code; what had the slot before gets it back."""
     write(home, "openclaw")
     agents(home, "install", "openclaw", "--yes", "-w", "/notes")
     plugins = plain(home / ".openclaw/openclaw.json")["plugins"]
@@ -472,7 +464,6 @@ def test_the_second_file_cannot_be_written(home):
 
 @pytest.mark.parametrize("rival", ["before", "between"])
 def test_a_file_that_its_client_changes_meanwhile_is_left_as_that_wrote_it(home, monkeypatch, rival):
-    """Until the moment of the change; what was changed before it is taken back."""
     first, second = home / "first", home / "second"
     for path in (first, second):
         path.write_text("{}")
@@ -549,7 +540,6 @@ def pointing(home):
 
 
 def test_uninstall_takes_away_what_points_to_it(home, pointing):
-    """Registrations, hooks and the link go with --yes; another installation's stay, and so does all else."""
     done = memctl(home, "uninstall", "--yes")
     assert done.returncode == 0, done.stderr
     for words in ("Cursor still runs this memctl: ", "Codex still runs", "hooks.json", "Neovim still loads"):
@@ -560,7 +550,6 @@ def test_uninstall_takes_away_what_points_to_it(home, pointing):
 
 
 def test_uninstall_names_what_it_could_not_take_away(home, pointing):
-    """In a file with comments, and in one that is read-only; the exit code says that something is left."""
     commented, locked = home / ".cursor/mcp.json", home / ".codex/hooks.json"
     commented.write_text(f"// mine\n{commented.read_text()}")
     locked.chmod(0o400)
@@ -602,7 +591,6 @@ def test_uninstall_does_not_wait_for_a_pipe_in_the_place_of_a_file(home, pointin
 
 
 def test_uninstall_asks_before_it_takes_away_what_points_to_it(home, pointing):
-    """At a terminal; who says no hears what does it later, and memd is uninstalled all the same."""
     ours, theirs = os.openpty()
     os.write(ours, b"y\nn\n")
     done = memctl(home, "uninstall", stdin=theirs)

@@ -81,7 +81,6 @@ def said(text):
 
 
 def test_toml_of_any_shape_keeps_all_that_is_not_memds():
-    """The file stays as it is to the byte, the table comes behind it; what cannot be is left to its owner."""
     chance, edited, refused = random.Random(18), 0, 0
     for _ in range(TEXTS):
         text = toml_text(chance)
@@ -131,7 +130,6 @@ def expect_renewal_and_removal(text, after, others):
     ],
 )
 def test_a_table_that_somebody_wrote_in_another_form_is_found_and_left(own):
-    """It is memd's, and neither renewed nor taken out: its owner hears the lines."""
     text = f"model = 'x'\n{own}\n[tui]\na = 1\n"
     assert TOML.has(text)
     for edit in (TOML.installed, lambda text: TOML.uninstalled(text, None)):
@@ -141,7 +139,6 @@ def test_a_table_that_somebody_wrote_in_another_form_is_found_and_left(own):
 
 
 def test_what_the_client_adds_to_memds_table_goes_with_it():
-    """Tables below it, too; comments behind its last key are somebody else's."""
     text = "a = 1\n\n[tui]\nb = 2\n"
     ours = (
         TOML.installed(text)
@@ -197,7 +194,6 @@ def json_config(chance, *containers):
 
 
 def test_json_of_any_layout_keeps_every_byte_around_what_is_put_in():
-    """One piece is put in, and taken out again; a second time changes nothing."""
     chance = random.Random(18)
     for _ in range(many(1500)):
         config = json_config(
@@ -220,7 +216,6 @@ def test_json_of_any_layout_keeps_every_byte_around_what_is_put_in():
 
 
 def test_hooks_of_any_layout_keep_every_byte_around_what_is_appended():
-    """Arrays are made where they are missing, and go when they are empty; an allowlist is never made."""
     chance = random.Random(19)
 
     def groups():
@@ -270,7 +265,6 @@ def test_a_hook_that_names_an_operator_in_quotes_is_memds():
 
 
 def test_a_renewed_hook_keeps_what_the_user_added_to_it():
-    """The command follows; a matcher, a timeout and other keys stay."""
     hook = {"type": "command", "command": "/old/memctl hook claude-code Stop", "timeout": 60, "async": True}
     text = json.dumps({"hooks": {"Stop": [{"matcher": "*.py", "hooks": [hook]}], "Mine": []}}, indent=4)
     after = JsonFile(HOOKS.path, HOOKS.edits[:1]).installed(text)
@@ -278,7 +272,6 @@ def test_a_renewed_hook_keeps_what_the_user_added_to_it():
 
 
 def test_json_with_comments_is_read_and_never_edited():
-    """Comments and trailing commas anywhere, JSON5's keys and strings: memd's own is found."""
     chance = random.Random(20)
     for _ in range(many(1000)):
         config = json_config(chance, ("mcpServers", dict))
@@ -335,7 +328,6 @@ def test_what_is_not_plain_json_is_left_to_its_owner(text, reason):
      '{"mcpServers": {"memd": {"command": "x"}}}'],
 )  # fmt: skip
 def test_what_memd_cannot_stand_in_is_refused(text):
-    """No JSON, no object on the way, or somebody else's of that name."""
     with pytest.raises(EditError) as caught:
         JSON.installed(text)
     assert not isinstance(caught.value, ByHandError)
@@ -343,7 +335,6 @@ def test_what_memd_cannot_stand_in_is_refused(text):
 
 @pytest.mark.parametrize("text", [None, "", " \n", "\ufeff", "\ufeff\r\n"])
 def test_an_empty_file_is_an_empty_object(text):
-    """A BOM in front of it is kept, and what there was comes back."""
     after = JSON.installed(text)
     assert parsed(after) == {"mcpServers": {"memd": SERVER}}
     assert after.startswith("\ufeff") == (text or "").startswith("\ufeff")

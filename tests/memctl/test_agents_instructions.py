@@ -52,7 +52,6 @@ def test_what_is_between_the_marks_is_not_indexed():
 
 @pytest.mark.parametrize("client", ["claude-code", "codex", "opencode", "gemini"])
 def test_the_users_file_gets_the_lines_only_if_asked_for_and_uninstall_takes_them(home, client):
-    """They are in the difference that is shown; another text around them stays, and no copy is made."""
     own = {
         "claude-code": FILE,
         "codex": ".codex/AGENTS.md",

@@ -190,20 +190,12 @@ def test_what_cannot_be_compared_is_told_at_once(memctl, named, status, said):
 
 
 def test_a_heading_that_is_asked_for_is_held_out(of_headings):
-    """No arm that goes by words finds a word that stood in the heading alone, not even in the index note."""
     queries = {one["query"] for one in of_headings["results"]}
     assert "Retiring the message broker" in queries
     for one in of_headings["results"]:
         assert one["arms"]["keyword"]["paths"] == []
         assert one["arms"]["grep"]["paths"] == []
         assert one["arms"]["vector"]["rank"]
-
-
-def test_in_the_notes_themselves_these_words_are_found(memctl):
-    assert set(memctl("search", "--mode", "keyword", "--files", "broker").stdout.split()) == {
-        "queue.md",
-        "index.md",
-    }
 
 
 def test_only_sources_are_copied(of_headings):
@@ -368,9 +360,6 @@ def test_a_folder_that_is_not_registered_is_no_workspace(daemon, tmp_path):
     assert "memctl init" in done.stderr
 
 
-# -- nothing is left behind ------------------------------------------------------------------------------
-
-
 def folders(daemon):
     """Return the private folders that are there now."""
     return sorted(daemon.state.glob("eval-*"))
@@ -408,7 +397,6 @@ def measuring(process):
     ],
 )
 def test_a_signal_to_memctl_ends_it_and_its_index_is_gone(daemon, memctl, sent, status):
-    """Ctrl-C and kill -9: the process that measures notices that nobody waits."""
     process = started(daemon)
     process.send_signal(sent)
     _, err = process.communicate(timeout=30 * PATIENCE)  # to the end of both: they share stderr

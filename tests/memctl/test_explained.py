@@ -200,7 +200,6 @@ def test_no_good_match_is_said_where_there_are_hits():
 
 
 def test_a_verdict_names_its_note_as_it_is_seen_from_here():
-    """In text and advice, so that these can be typed; other names that end like it stay."""
     verdict = WHY | {
         "path": "notes/a.md", "text": "notes/a.md is like old/notes/a.md and notes/a.mdx",
         "advice": "memctl get notes/a.md", "facts": {},

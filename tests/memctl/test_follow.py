@@ -28,9 +28,6 @@ def follow(peer, *events):
     return peer(*events, None, subscribe=SUBSCRIBED)
 
 
-# -- watch -----------------------------------------------------------------------------------------------
-
-
 def test_watch_prints_a_line_an_event_and_ends_with_the_daemon(root, peer, capsys):
     daemon = follow(peer, event("indexed", paths=["a.md"], count=1), event("state", state="ready"))
     assert main(["watch"]) == exits.UNREACHABLE
@@ -98,9 +95,6 @@ def test_lines_arrive_while_watch_goes_on_and_ctrl_c_ends_it(root, peer, monkeyp
     assert err.decode() == f"memctl: following {root}, Ctrl-C ends\n"
 
 
-# -- sync ------------------------------------------------------------------------------------------------
-
-
 def test_sync_says_how_long_it_took(root, peer, capsys):
     daemon = peer(sync={"synced": True, "generation": 5, "took_ms": 38.4, "index": {}})
     assert main(["sync", "--timeout", "2.5"]) == exits.OK
@@ -142,9 +136,6 @@ def test_an_answer_that_is_synced_says_nothing_of_it(peer, capsys):
     peer(search=found(hit(), synced=True))
     assert main(["search", "--sync", "x"]) == exits.OK
     assert capsys.readouterr().err == ""
-
-
-# -- check -----------------------------------------------------------------------------------------------
 
 
 def test_a_check_that_finds_nothing_is_0(root, peer, capsys):
@@ -193,9 +184,6 @@ def test_check_json_is_the_answer(peer, capsys):
     out, err = capsys.readouterr()
     assert json.loads(out) == answer
     assert "left" not in err
-
-
-# -- purge -----------------------------------------------------------------------------------------------
 
 
 def test_a_purge_tells_how_many_sources_it_deleted(peer, capsys):

@@ -18,7 +18,6 @@ HOSTILE = [
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_the_text_of_a_note_does_not_end_the_frame(text):
-    """Whatever a note says stands in quoted lines without a tag, between one beginning and one end."""
     _check_frame(framed(f"before\n{text}\nafter"))
 
 
@@ -65,7 +64,6 @@ def test_a_prompt_has_no_operators(prompt):
 
 
 def test_the_words_of_a_prompt_stay():
-    """In order, in any script, with what stands inside of them."""
     assert as_words("Why does C++ call foo.bar_baz()? 東京 für naïve users' e-mail!") == (
         "Why does C++ call foo.bar_baz 東京 für naïve users' e-mail"
     )

@@ -91,7 +91,6 @@ def test_a_slow_daemon_is_waited_for_only_so_long():
 
 
 def test_a_daemon_at_another_socket_than_the_one_that_is_named_is_told_at_once(monkeypatch, tmp_path):
-    """MEMD_SOCKET says where; the error says where memd is, and nothing is started."""
     ensure_daemon(command=FAKE).close()
     at = str(socket_path())
     monkeypatch.setenv("MEMD_SOCKET", str(tmp_path / "other.sock"))
@@ -129,7 +128,6 @@ def test_a_socket_that_others_could_have_put_there_is_not_trusted(home, monkeypa
 
 
 def test_a_daemon_that_is_not_reached_is_told_at_once(home):
-    """Its socket is gone, as in another container: one start, one sentence, and no ten."""
     with ensure_daemon(command=FAKE) as memd:
         pid = memd.call("ping")["pid"]
     socket_path().unlink()

@@ -106,9 +106,6 @@ def following(log, monkeypatch):
         process.communicate()
 
 
-# -- the file --------------------------------------------------------------------------------------------
-
-
 def test_a_record_is_a_line_for_people(log, capsys):
     assert main(["log"]) == exits.OK
     out = capsys.readouterr().out
@@ -210,9 +207,6 @@ def test_a_line_that_is_not_complete_yet_waits(log):
     with log.open("a") as writing:
         writing.write(record(2)[20:])
     assert next(lines) == record(2).strip()
-
-
-# -- the journal -----------------------------------------------------------------------------------------
 
 
 def test_under_systemd_the_journal_is_asked(journal, capsys):

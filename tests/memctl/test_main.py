@@ -210,11 +210,12 @@ def test_get_prints_the_lines_that_were_named(peer, capsys):
 
 def test_add_sends_stdin_and_prints_the_path(peer):
     daemon = peer(extract_memory={"path": "memory/t/x-1.md", "id": "1", "created": True, "similar": []})
-    done = run("add", "--topic", "t", "--title", "T", "--tag", "a", "--tag", "b", stdin="föö\n".encode())
+    named = ("--topic", "t", "--title", "T", "--tag", "a", "--tag", "b", "--force")
+    done = run("add", *named, stdin="föö\n".encode())
     assert (done.returncode, done.stdout) == (0, b"memory/t/x-1.md\n")
     sent = daemon.asked[0][1]
-    assert (sent["content"], sent["tags"], sent["source"]) == (
-        "föö\n", ["a", "b"], {"origin": "human", "client": "memctl"},
+    assert (sent["content"], sent["tags"], sent["force"], sent["source"]) == (
+        "föö\n", ["a", "b"], True, {"origin": "human", "client": "memctl"},
     )  # fmt: skip
 
 
@@ -317,7 +318,6 @@ def test_workspaces_are_listed_removed_and_configured(root, peer, capsys):
 )
 @pytest.mark.parametrize("more", [[], ["--json"]])
 def test_a_large_index_is_not_deleted_without_yes_where_nobody_is_asked(peer, capsys, index, more):
-    """From 100 sources on, and where nobody knows how many there are."""
     daemon = peer(index=index, workspace__remove={"root": "/a", "removed": True})
     assert main(["workspaces", "remove", "/a", *more]) == exits.USAGE
     assert "--yes" in capsys.readouterr().err

@@ -164,7 +164,6 @@ def test_what_is_no_request_is_refused_and_the_next_one_is_served(spoken):
 
 
 def test_a_batch_is_answered_by_one_where_its_version_was_agreed_to(spoken, listener):
-    """Its requests run side by side; what is no request and what is cancelled has no place in the answer."""
     batch = (
         b'[{"jsonrpc": "2.0", "id": 1, "method": "ping"}, {"jsonrpc": "2.0", "method": "notifications/x"},'
         b' {"id": "s", "method": "tools/call", "params": {"name": "get", "arguments": {"path": "a.md"}}},'

@@ -43,7 +43,6 @@ def test_a_hit_of_one_line_without_heading_date_or_title_shows_what_there_is():
 
 
 def test_a_heading_is_not_shown_twice():
-    """The snippet's own heading line is left out where the entry shows it; other headings stay."""
     snippet = "## B c ##\n\ntext\n### D\n# text of B c"
     shown = page(hit(title="A", heading="A > B c", snippet=snippet), lines=9)
     assert shown.startswith(" 1  A > B c  ")
@@ -183,7 +182,6 @@ def test_a_form_of_links_that_is_none_is_refused():
     ],
 )  # fmt: skip
 def test_marked_words_are_the_querys_words(query, text, words):
-    """Whole words of spaced scripts, runs and pairs of unspaced ones; no filters, no exclusions."""
     assert marked(query, text) == words
 
 
@@ -409,7 +407,6 @@ def test_a_workspace_that_could_not_be_opened_shows_its_error_alone():
 
 @pytest.mark.parametrize("amount", [0, 1, 2])
 def test_a_terminal_shows_the_page_that_a_pipe_gets(amount):
-    """The same lines of text; a terminal that is wide enough adds only colours."""
     skipped = [{"path": "[red]x.md", "reason": "binary"}]
     answer = status(*[known(root=f"/{number}", skipped=skipped) for number in range(amount)])
     drawn = page_of(answer, width=200, colour=True)
@@ -428,7 +425,6 @@ def test_the_page_of_several_workspaces_has_every_fact_of_each():
 
 
 def test_the_page_fits_the_terminal():
-    """A long root is folded, not cut, in a table, too; in a narrow window the table becomes lists."""
     root = "/home/ada/" + "語" * 50
     answer = status(known(root=root, errors=["ä" * 100]), known())
     for width in (20, 60, 100):

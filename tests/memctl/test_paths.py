@@ -150,7 +150,6 @@ def test_a_link_and_a_file_are_refused(tmp_path):
 
 
 def test_another_users_directory_is_refused(tmp_path, monkeypatch):
-    """In a shared folder it is removed; in another's own folder nothing is taken from that user."""
     place = tmp_path / "memd"
     place.mkdir(mode=0o700)
     owner = place.stat().st_uid
@@ -209,7 +208,6 @@ def test_a_user_without_a_home_is_told_to_name_one(monkeypatch):
     "typed", ["caf\u00e9/m\u00fcsli.md", "cafe\u0301/m\u00fcsli.md", "caf\u00e9/mu\u0308sli.md"]
 )
 def test_a_name_is_found_in_the_form_that_the_disk_has(tmp_path, typed):
-    """Each part of a path for itself; what is not there stays as typed, in a folder that is there."""
     folder = tmp_path / "cafe\u0301"
     folder.mkdir()
     (folder / "mu\u0308sli.md").touch()
@@ -294,7 +292,6 @@ NAMES = st.text("ab[", min_size=1, max_size=4)
 @example("?[", "]?", "[", "[")
 @example("???[", "[]", "[", "[[")
 def test_a_glob_and_what_is_left_of_it_match_the_same_paths(above, below, root, name):
-    """What remains behind the root matches a name exactly where the whole matches root and name."""
     left = relative_path._rest(f"/{above}/{below}", f"/{root}") or []
     whole = fnmatch.fnmatchcase(root, above) and fnmatch.fnmatchcase(name, below)
     assert any(fnmatch.fnmatchcase(name, one) for one in left) == whole

@@ -56,9 +56,6 @@ def refusal(params):
     return message.reason
 
 
-# -- what comes out --------------------------------------------------------------------------------------
-
-
 @given(st.lists(MESSAGES, max_size=5), st.lists(st.integers(0, 2000), max_size=8))
 def test_messages_come_out_as_they_went_in_however_the_bytes_are_cut(messages, cuts):
     stream = b"".join(pack(message) for message in messages)
@@ -111,9 +108,6 @@ def test_half_a_frame_is_counted_until_its_end():
     assert reader.unfinished_bytes == 2
 
 
-# -- params ----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("params", [[], [[]], [{}], [None]])
 def test_no_params_come_in_three_shapes(params):
     """Lua's empty table arrives as an array, also where a map belongs."""
@@ -160,9 +154,6 @@ def test_params_nest_only_so_deep():
 @pytest.mark.parametrize("method", ["", "x" * 65, "sëarch", "a\nb", b"search", 1, None])
 def test_a_method_is_a_short_ascii_name(method):
     assert isinstance(read(frame(0, 1, method, [])), Invalid)
-
-
-# -- what ends a connection ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("id_", [-1, 2**32, 1.0, True, "1", None, [1]])
@@ -261,9 +252,6 @@ def test_a_bomb_stays_small(bomb):
     tracemalloc.stop()
     print(f"peak {peak_bytes / 1e6:.1f} MB")
     assert peak_bytes < 12e6
-
-
-# -- what goes out ---------------------------------------------------------------------------------------
 
 
 def test_frames_are_exactly_those_of_messagepack_rpc():

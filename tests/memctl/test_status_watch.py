@@ -126,11 +126,7 @@ def counting(amount=1000):
     return lambda _: status(known(pending=(now := next(left)), pending_files=now))
 
 
-# -- on a terminal ---------------------------------------------------------------------------------------
-
-
 def test_each_look_is_drawn_over_the_one_before(peer, terminal):
-    """One page at the top, however often it was drawn; nothing is cleared before it is written over."""
     peer(status=counting())
     watching = terminal("0.05")
     lines = watching.until("995 files")
@@ -182,9 +178,6 @@ def test_a_daemon_that_goes_and_comes_back_is_shown(root, terminal):
         assert watching.interrupt() == exits.INTERRUPTED
     finally:
         second.close()
-
-
-# -- in a pipe -------------------------------------------------------------------------------------------
 
 
 def test_json_is_an_object_a_line_as_it_happens(peer, piped):

@@ -88,7 +88,6 @@ def test_a_purge_names_what_a_teams_store_still_has(home):
 
 
 def test_as_many_hits_of_a_file_as_are_asked_for(home):
-    """Three, or as many as are named; all of a file that --path names, but a list of files has each once."""
     between = f"# Between\n\n{'tea ' * 150}\n"  # hits that touch each other would be shown as one
     sections = [f"# Part {word}\n\nThe samovar {'tea ' * 150}\n\n{between}\n" for word in "abcdefgh"]
     (home.notes / "long.md").write_text("".join(sections))

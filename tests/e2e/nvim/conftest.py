@@ -1,9 +1,7 @@
 """Editors with the Neovim plugin, a daemon and notes."""
 
 import json
-import shlex
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
@@ -23,17 +21,6 @@ def root(daemon, tmp_path):
     root = daemon.add_notes(tmp_path / "notes", NOTES)
     daemon.call("index", workspace=root)
     return root
-
-
-@pytest.fixture
-def memctl(tmp_path):
-    """A memctl of this tree, as an installation has one."""
-    program = tmp_path / "memctl"
-    program.write_text(
-        f'#!/bin/sh\nPYTHONPATH={shlex.quote(str(PLUGIN.parents[2]))} exec {sys.executable} -m memctl "$@"\n'
-    )
-    program.chmod(0o755)
-    return program
 
 
 @pytest.fixture
