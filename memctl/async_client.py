@@ -15,11 +15,9 @@ from memctl.client import (
     CONNECT_TIMEOUT_S,
     LATE_S,
     READ_BYTES,
-    RpcError,
     Unreachable,
     connected_socket,
     frame_of,
-    older_daemon_error,
     request_of,
     result_of,
 )
@@ -88,12 +86,7 @@ class AsyncClient(AsyncMethods):
             try:
                 self._writer.write(frame)
                 async with asyncio.timeout(None if timeout_s is None else timeout_s + LATE_S):
-                    return result_of(await answered)
-            except RpcError as error:
-                explained = older_daemon_error(error, str(self._writer.get_extra_info("peername")))
-                if explained is error:
-                    raise
-                raise explained from error
+                    return result_of(await answered, str(self._writer.get_extra_info("peername")))
             except TimeoutError as error:
                 raise Unreachable(f"memd did not answer {method} in time. Check it: memctl status") from error
             finally:

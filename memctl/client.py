@@ -112,11 +112,8 @@ class Client(Methods):
         request = request_of(self._last_id, method, params, timeout_s, reports=on_progress is not None)
         try:
             return self._exchange(request, None if timeout_s is None else timeout_s + LATE_S, on_progress)
-        except RpcError as error:
-            explained = older_daemon_error(error, self.place)
-            if explained is error:
-                raise
-            raise explained from error
+        except RpcError:
+            raise
         except BaseException:
             self.close()  # a late answer would be taken for the next call's
             raise
@@ -180,7 +177,7 @@ class Client(Methods):
         while True:
             message = self._next(request.method, deadline)
             if isinstance(message, Response) and message.id == request.id:
-                return result_of(message)
+                return result_of(message, self.place)
             if isinstance(message, Response):
                 raise Unreachable("memd answered a request that was not sent. Restart it: memctl restart")
             if isinstance(message, Notification) and message.method == "event":
@@ -224,19 +221,6 @@ def older_daemon(place: str | None = None) -> "Holder | None":
     except (MustMendError, OSError):  # unknown, or it has ended
         return None
     return holder
-
-
-def older_daemon_error(error: RpcError, place: str) -> RpcError:
-    """Return *error*; if an older daemon does not know the method or a parameter, an error that says so."""
-    if error.code != "MEMD_METHOD" and ": unknown parameter" not in error.message:
-        return error
-    holder = older_daemon(place)
-    if holder is None:
-        return error
-    from memctl.versions import older_line
-
-    message = f"it does not know the method or a parameter: {older_line(holder)}"
-    return RpcError(error.code, message, callers_fault=False)
 
 
 def connected_socket(path: str | PathLike[str] | None, timeout_s: float) -> socket.socket:
@@ -287,17 +271,21 @@ def frame_of(request: Request) -> bytes:
         raise RpcError("MEMD_INVALID", unsent, callers_fault=True) from error
 
 
-def result_of(response: Response) -> Any:
-    """Return the result of a response. Raises RpcError if it is an error."""
+def result_of(response: Response, place: str) -> Any:
+    """Return the result of a response of the daemon at *place*. Raises RpcError if it is an error."""
     if response.error is None:
         return response.result
     match response.error:
         case [int(fault), str(text)]:
             code, colon, message = text.partition(": ")
-            named = bool(colon) and code.startswith("MEMD_")
-            raise RpcError(
-                code if named else "MEMD_INTERNAL", message if named else text, callers_fault=fault == 1
-            )
+            if not (colon and code.startswith("MEMD_")):
+                code, message = "MEMD_INTERNAL", text
+            is_unknown = code == "MEMD_METHOD" or ": unknown parameter" in message
+            if is_unknown and (holder := older_daemon(place)):
+                from memctl.versions import older_line
+
+                fault, message = 0, f"it does not know the method or a parameter: {older_line(holder)}"
+            raise RpcError(code, message, callers_fault=fault == 1)
     unknown = f"memd answered with an error of unknown shape: {response.error!r}"
     raise RpcError("MEMD_INTERNAL", unknown, callers_fault=False)
 
