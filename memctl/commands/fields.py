@@ -25,7 +25,8 @@ def arguments(parser: ArgumentParser) -> None:
     source_options(parser.add_argument_group("filters"))
     workspace_option(parser)
     flag(parser, "--json", "one object: fields, fields_total")
-    parser.add_argument("--offers", metavar="TYPED", help=argparse.SUPPRESS)  # for the completion of --field
+    # For the completion of --field; with KEY, of that key's values alone.
+    parser.add_argument("--offers", metavar="TYPED", help=argparse.SUPPRESS)
     parser.epilog = """\
 Prints one line for each key: the number of notes that have it, the number of its different values, the key.
 With KEY one line for each value: the number of notes, and the value. The most frequent come first. A key in
@@ -62,8 +63,9 @@ def run(args: Namespace) -> int:
 def _offer(args: Namespace) -> int:
     """Print what may follow a typed --field, one a line; nothing if that cannot be found out at once."""
     typed = args.offers.lstrip("'\"").replace("\\", "")  # a shell wants ">" quoted
-    condition = _CONDITION.match(typed)
-    params: dict[str, Any] = {"limit": OFFERED} | ({"key": condition[1]} if condition else {})
+    condition = None if args.key else _CONDITION.match(typed)
+    key = condition[1] if condition else args.key
+    params: dict[str, Any] = {"limit": OFFERED} | ({"key": key} if key else {})
     # Never starts a daemon, and says nothing: the user is typing.
     with suppress(CommandError, RpcError, Unreachable):
         root = workspaces.if_any(args.workspace) or next(iter(workspaces.registered()), None)
@@ -73,7 +75,7 @@ def _offer(args: Namespace) -> int:
                 asked = params | {"workspace": root, "agent": True}
                 answer = client.call("fields", asked, timeout_s=OFFER_TIMEOUT_S)
             names = [one["name"] for one in answer["fields"]]
-            offers = [f"{condition[0]}{name}" if condition else f"{name}=" for name in names]
+            offers = [f"{condition[0]}{name}" if condition else name if key else f"{name}=" for name in names]
             fitting = (one for one in offers if one.startswith(typed) and one_line(one) == one)
             sys.stdout.writelines(f"{one}\n" for one in fitting)
     return exits.OK

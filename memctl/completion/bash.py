@@ -37,11 +37,12 @@ _memctl_names() {
 }
 
 _memctl_offer() {
-    local offered
+    local offered key=""
     case $1 in
         folder) _memctl_names < <(compgen -d -- "$cur") ;;
         file) _memctl_names < <(compgen -f -- "$cur") ;;
-        field) compopt -o nospace 2>/dev/null
+        field|tag)
+            if [[ $1 == tag ]]; then key=tags; else compopt -o nospace 2>/dev/null; fi
             while IFS= read -r offered; do
                 # A note's value is anybody's text, and bash inserts it as it is: one word, no code.
                 offered=${offered#"$known"}
@@ -51,7 +52,7 @@ _memctl_offer() {
                     printf -v offered %q "$offered"
                 fi
                 COMPREPLY+=("$prefix$offered")
-            done < <(memctl fields --offers "${cur//\\/}" 2>/dev/null) ;;
+            done < <(memctl fields $key --offers "${cur//\\/}" 2>/dev/null) ;;
         text) ;;
         *)
             while IFS= read -r offered; do

@@ -55,6 +55,7 @@ def _values(value: Value) -> str:
         "folder": "-a '(__fish_complete_directories)'",
         "file": "-F",
         "field": "-a '(memctl fields --offers (commandline -ct) 2>/dev/null)'",
+        "tag": "-a '(memctl fields tags --offers (commandline -ct) 2>/dev/null)'",
         "choice": f"-a {_quoted(' '.join(value.choices))}",
         "text": "",
     }

@@ -13,7 +13,7 @@ from memctl.commands import COMMANDS
 HELP = ("-h", "--help")
 VERSION = ("-V", "--version")
 
-Kind = Literal["folder", "file", "field", "choice", "text"]
+Kind = Literal["folder", "file", "field", "tag", "choice", "text"]
 
 
 class Value(NamedTuple):
@@ -90,8 +90,5 @@ def _kind(name: str, choices: tuple[str, ...]) -> Kind:
     """Return the kind of a value, by its choices or its name in the help."""
     if choices:
         return "choice"
-    if name == "DIR":
-        return "folder"
-    if name == "KEY=VALUE":
-        return "field"
-    return "file" if name.startswith(("PATH", "FILE", "GLOB")) else "text"
+    kinds: dict[str, Kind] = {"DIR": "folder", "KEY=VALUE": "field", "TAG": "tag"}
+    return kinds.get(name, "file" if name.startswith(("PATH", "FILE", "GLOB")) else "text")

@@ -10,11 +10,14 @@ _SCRIPT = r"""#compdef memctl
 # Use it now, after compinit: source <(memctl completions zsh)
 
 # Two underscores: "memctl fields" has the function _memctl_fields.
-_memctl__offered_fields() {
+_memctl__offered() {
     local -a offered
-    offered=(${(f)"$(memctl fields --offers "$PREFIX" 2>/dev/null)"})
-    compadd -Q -S '' -- "${(@q)offered}"
+    offered=(${(f)"$(memctl fields $1 --offers "$PREFIX" 2>/dev/null)"})
+    shift
+    compadd -Q "$@" -- "${(@q)offered}"
 }
+_memctl__offered_fields() { _memctl__offered "" -S ""; }
+_memctl__offered_tags() { _memctl__offered tags; }
 
 @functions@
 
@@ -91,7 +94,8 @@ def _specs(option: Option) -> list[str]:
 def _asked(value: Value) -> str:
     # For free text an empty list: " " would be a message, which keeps zsh from completing an option.
     actions = {
-        "folder": "_files -/", "file": "_files", "field": "_memctl__offered_fields", "text": "()",
+        "folder": "_files -/", "file": "_files", "text": "()",
+        "field": "_memctl__offered_fields", "tag": "_memctl__offered_tags",
         "choice": f"({' '.join(value.choices)})",
     }  # fmt: skip
     return f"{_escaped(value.name, ':')}:{actions[value.kind]}"

@@ -92,3 +92,4 @@ def test_completions_come_from_the_notes(birds):
         "st": ["status="], "status=d": ["status=draft"], "status!=d": ["status!=draft"],
         "'status>=p": ["status>=published"], "status<=p": ["status<=published"], "nothing=": [], "x": [],
     }  # fmt: skip
+    assert daemon.memctl("fields", "status", "--offers", "d", cwd=root).stdout == "draft\n"

@@ -254,6 +254,8 @@ def test_a_notes_text_that_a_tab_completes_runs_nothing(typed, files):
         assert typed("memctl search --field status=\t x\n")[:3] == ["search", "--field", f"status={value}"]
         (files / "offer").write_text(f"k{value}=\n")
         assert typed("memctl search --field k\t\n")[:3] == ["search", "--field", f"k{value}="]
+        (files / "offer").write_text(f"t{value}\n")
+        assert typed("memctl search --tag t\t x\n")[:3] == ["search", "--tag", f"t{value}"]
     assert not (files / "ran").exists()
 
 
