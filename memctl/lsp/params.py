@@ -1,4 +1,4 @@
-"""The parameters that a request of LSP must have, by its method. No I/O."""
+"""The shapes of the parameters of LSP's requests. No I/O."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -9,36 +9,21 @@ from memctl.jsonrpc import INVALID_PARAMS, JsonRpcError
 Shape = type | dict[str, Any] | list[Any]
 
 _POSITION: Shape = {"line": int, "character": int}
-_DOCUMENT: dict[str, Shape] = {"textDocument": {"uri": str}}
-_PLACE = _DOCUMENT | {"position": _POSITION}
-_RANGE = _DOCUMENT | {"range": {"start": _POSITION, "end": _POSITION}}
-_SHAPES: dict[str, Shape] = {
-    "initialize": {
-        "workspaceFolders?": [{"uri": str}],
-        "rootUri?": str,
-        "clientInfo?": dict,
-        "capabilities?": {"general?": {"positionEncodings?": [str]}},
-    },
-    "textDocument/documentSymbol": _DOCUMENT,
-    "textDocument/documentLink": _DOCUMENT,
-    "textDocument/completion": _PLACE,
-    "textDocument/definition": _PLACE,
-    "textDocument/hover": _PLACE,
-    "textDocument/references": _PLACE,
-    "textDocument/implementation": _PLACE,
-    "textDocument/prepareRename": _PLACE,
-    "textDocument/rename": _PLACE | {"newName": str},
-    "textDocument/inlayHint": _RANGE,
-    "textDocument/codeAction": _RANGE,
-    "workspace/symbol": {"query": str},
-    "workspace/willRenameFiles": {"files": [{"oldUri": str, "newUri": str}]},
-    "workspace/executeCommand": {"command": str},
+ANYTHING: dict[str, Shape] = {}
+DOCUMENT: dict[str, Shape] = {"textDocument": {"uri": str}}
+PLACE = DOCUMENT | {"position": _POSITION}
+RANGE = DOCUMENT | {"range": {"start": _POSITION, "end": _POSITION}}
+INITIALIZE: dict[str, Shape] = {
+    "workspaceFolders?": [{"uri": str}],
+    "rootUri?": str,
+    "clientInfo?": dict,
+    "capabilities?": {"general?": {"positionEncodings?": [str]}},
 }
 
 
-def check(method: str, params: dict[str, Any]) -> None:
+def check(method: str, params: dict[str, Any], shape: Shape) -> None:
     """Refuse parameters of another shape. Raises JsonRpcError."""
-    if wrong := _wrong(params, _SHAPES.get(method, {}), "params"):
+    if wrong := _wrong(params, shape, "params"):
         raise JsonRpcError(INVALID_PARAMS, f"{method}: {wrong}")
 
 

@@ -17,7 +17,7 @@ from memctl import __version__, jsonrpc, paths, workspaces
 from memctl.jsonrpc import InvalidLineError, JsonRpcError, JsonRpcNotification, JsonRpcRequest
 from memctl.lsp import actions, completion, navigation, rename
 from memctl.lsp.documents import Document, Editor, located, path_of
-from memctl.lsp.params import check
+from memctl.lsp.params import ANYTHING, DOCUMENT, INITIALIZE, PLACE, RANGE, Shape, check
 from memctl.lsp.positions import Encoding
 from memctl.lsp.settings import changed
 from memctl.lsp.workspace import Daemon, FailedError, Workspace
@@ -60,24 +60,24 @@ class Server:
         self._asked = 0  # requests to the editor
         self._due: dict[str, float] = {}  # URI → when its diagnostics are made
         self._is_ready = self._is_shut = False
-        self._requests: dict[str, Handler] = {
-            "initialize": self._initialize,
-            "shutdown": self._shutdown,
-            "completionItem/resolve": self._resolve,
-            "textDocument/completion": self._on(completion.complete),
-            "textDocument/definition": self._definition,
-            "textDocument/hover": self._on(navigation.hover),
-            "textDocument/references": self._on(navigation.references),
-            "textDocument/implementation": self._on(navigation.related),
-            "textDocument/documentSymbol": self._on(navigation.symbols),
-            "textDocument/documentLink": self._on(navigation.document_links),
-            "textDocument/inlayHint": self._on(navigation.inlay_hints),
-            "textDocument/prepareRename": self._on(rename.prepare),
-            "textDocument/rename": self._on(rename.rename),
-            "textDocument/codeAction": self._on(actions.actions),
-            "workspace/symbol": self._symbols,
-            "workspace/willRenameFiles": self._will_rename,
-            "workspace/executeCommand": self._execute,
+        self._requests: dict[str, tuple[Shape, Handler]] = {
+            "initialize": (INITIALIZE, self._initialize),
+            "shutdown": (ANYTHING, self._shutdown),
+            "completionItem/resolve": (ANYTHING, self._resolve),
+            "textDocument/completion": (PLACE, self._on(completion.complete)),
+            "textDocument/definition": (PLACE, self._definition),
+            "textDocument/hover": (PLACE, self._on(navigation.hover)),
+            "textDocument/references": (PLACE, self._on(navigation.references)),
+            "textDocument/implementation": (PLACE, self._on(navigation.related)),
+            "textDocument/documentSymbol": (DOCUMENT, self._on(navigation.symbols)),
+            "textDocument/documentLink": (DOCUMENT, self._on(navigation.document_links)),
+            "textDocument/inlayHint": (RANGE, self._on(navigation.inlay_hints)),
+            "textDocument/prepareRename": (PLACE, self._on(rename.prepare)),
+            "textDocument/rename": (PLACE | {"newName": str}, self._on(rename.rename)),
+            "textDocument/codeAction": (RANGE, self._on(actions.actions)),
+            "workspace/symbol": ({"query": str}, self._symbols),
+            "workspace/willRenameFiles": ({"files": [{"oldUri": str, "newUri": str}]}, self._will_rename),
+            "workspace/executeCommand": ({"command": str}, self._execute),
         }
         self._notifications: dict[str, Handler] = {
             "textDocument/didOpen": self._did_open,
@@ -128,8 +128,8 @@ class Server:
 
     def _answer(self, request: JsonRpcRequest) -> bytes:
         try:
-            handler = self._handler(request)
-            check(request.method, request.params)
+            shape, handler = self._handler(request)
+            check(request.method, request.params, shape)
             return jsonrpc.result(request.id, handler(request.params))
         except JsonRpcError as error:
             return jsonrpc.failure(request.id, error)
@@ -138,7 +138,7 @@ class Server:
         except _UNFORESEEN as error:
             return jsonrpc.unforeseen(request.id, request.method, "memctl lsp", error)
 
-    def _handler(self, request: JsonRpcRequest) -> Handler:
+    def _handler(self, request: JsonRpcRequest) -> tuple[Shape, Handler]:
         method = request.method
         if request.id in self._cancelled:
             self._cancelled.discard(request.id)

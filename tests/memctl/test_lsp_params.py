@@ -1,13 +1,20 @@
 """Parameters of LSP's requests: those of another shape are refused, and what is wrong is named."""
 
+import io
 import json
 
 import pytest
 
 from memctl import jsonrpc
-from memctl.lsp.params import check
+from memctl.lsp import params as shapes
+from memctl.lsp.server import Server
 
 PLACE = {"textDocument": {"uri": "file:///x.md"}, "position": {"line": 0, "character": 0}}
+
+
+def check(method, params):
+    shape, _ = Server(io.BytesIO())._requests[method]
+    shapes.check(method, params, shape)
 
 
 @pytest.mark.parametrize(
