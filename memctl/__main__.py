@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, TextIO
 
-from memctl import exits
+from memctl import __version__, exits
 from memctl.commands import COMMANDS, RENAMED
 from memctl.environment import use_utf8
 
@@ -121,7 +121,7 @@ def _versions() -> int:
     from memctl.commands import common
     from memctl.text import safe
 
-    print(f"memctl {versions.own()}")
+    print(f"memctl {__version__}")
     try:
         with Client.connect(timeout_s=common.AT_ONCE_S) as client:
             daemon_version = str(client.call("memd.hello", {}, timeout_s=common.AT_ONCE_S)["server_version"])

@@ -58,11 +58,6 @@ def older_line(holder: "Holder") -> str:
     return f"the running memd (process {holder.pid}) is older than this memctl; {cure}"
 
 
-def own() -> str:
-    """Return memctl's version."""
-    return __version__
-
-
 def other_distributions() -> list[str]:
     """Return name and version of each other installed distribution with a package memd or memctl.
 
@@ -90,9 +85,9 @@ def others_line() -> str | None:
 
 def warning(daemon_version: str) -> str | None:
     """Return one line for stderr if the daemon has another version, otherwise None."""
-    mine = own()
-    if mine == daemon_version:
+    if daemon_version == __version__:
         return None
-    theirs, ours = ([int(part) for part in re.findall("[0-9]+", text)] for text in (daemon_version, mine))
+    both = (daemon_version, __version__)
+    theirs, ours = ([int(part) for part in re.findall("[0-9]+", version)] for version in both)
     cure = "Update this memctl" if theirs > ours else "Start this version: memctl restart"
-    return f"this memctl is {mine}, the running memd is {daemon_version}. {cure}"
+    return f"this memctl is {__version__}, the running memd is {daemon_version}. {cure}"

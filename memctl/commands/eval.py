@@ -112,15 +112,14 @@ def run(args: Namespace) -> int:
         )
     workspace = workspaces.find(args.workspace)
     started = time.monotonic()
-    options = [f"--seed={args.seed}"]
-    if args.golden:
-        options.append(f"--golden={args.golden}")
-    else:
-        options.append(f"--headings={args.headings or QUESTIONS}")
-    if args.max_notes:
-        options.append(f"--max-notes={args.max_notes}")
-    if args.compare:
-        options.append(f"--compare={model_store.setting_of(args.compare)}")
+    given = {
+        "seed": args.seed,
+        "golden": args.golden,
+        "headings": None if args.golden else args.headings or QUESTIONS,
+        "max-notes": args.max_notes,
+        "compare": args.compare and model_store.setting_of(args.compare),
+    }
+    options = [f"--{name}={value}" for name, value in given.items() if value]
     if args.no_grep:
         options.append("--no-grep")
     if args.golden and any(metric == PASSAGES for metric, _ in args.fail_under):

@@ -204,12 +204,11 @@ def _measured(folder: Path) -> dict[str, Any]:
 
 def _list(args: Namespace) -> int:
     known, installed = model_store.records(), model_store.installed()
+    fresh = {name: record for name, record in installed.items() if name not in known}
     if getattr(args, "json", False):
-        both = [*known.items(), *((name, one) for name, one in installed.items() if name not in known)]
-        common.print_json({"models": [{"name": name} | record for name, record in both]})
+        common.print_json({"models": [{"name": name} | one for name, one in (known | fresh).items()]})
     else:
-        fresh = [(name, record) for name, record in installed.items() if name not in known]
-        for name, record in [*fresh, *known.items()]:
+        for name, record in (fresh | known).items():
             origin, facts = record.get("repo"), f"{record['size_bytes'] / 1e6:.1f} MB"
             if name in known:
                 facts += f"  {record['ms_per_chunk']:g} ms a chunk"

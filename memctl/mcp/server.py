@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
-from memctl import jsonrpc, versions
+from memctl import __version__, jsonrpc
 from memctl.jsonrpc import Id, InvalidLineError, JsonRpcError, JsonRpcNotification, JsonRpcRequest
 from memctl.mcp import prompts, resources, tools
 from memctl.mcp.asking import Asking, CancelledError, DaemonError, ForPrompt, Report
@@ -265,7 +265,7 @@ class McpServer:
 
 def server_info() -> dict[str, Any]:
     """Return the name and version for clients to show."""
-    return {"name": "memd", "title": "memd: long-term memory", "version": versions.own()}
+    return {"name": "memd", "title": "memd: long-term memory", "version": __version__}
 
 
 def _parts(line: bytes) -> list[bytes]:

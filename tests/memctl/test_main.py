@@ -16,7 +16,7 @@ from patience import PATIENCE
 from sample_answers import READY, found, hit, known, status
 from scripted_peer import AS_IN_A_TERMINAL, refuse
 
-from memctl import exits, versions
+from memctl import __version__, exits
 from memctl.__main__ import main
 from memctl.commands import COMMANDS, RENAMED
 
@@ -327,7 +327,7 @@ def test_a_large_index_is_not_deleted_without_yes_where_nobody_is_asked(peer, ca
 
 
 def test_an_older_daemon_that_lacks_a_method_is_named(peer, capsys, monkeypatch):
-    monkeypatch.setattr("memctl.versions.own", lambda: "9.9.9")
+    monkeypatch.setattr("memctl.versions.__version__", "9.9.9")
     peer(health=refuse("MEMD_METHOD", "no method health"), memd__hello={"server_version": "0.0.1"})
     assert main(["health"]) == exits.USAGE
     assert "this memctl is 9.9.9, the running memd is 0.0.1" in capsys.readouterr().err
@@ -469,7 +469,7 @@ def test_the_version_is_that_of_memctl_and_of_the_daemon(peer, root, capsys, dae
         peer(**{"memd.hello": {"server_version": daemon}})
     assert main(["--version"]) == exits.OK
     out, err = capsys.readouterr()
-    assert out == f"memctl {versions.own()}\nmemd   {f'{daemon} (running)' if daemon else 'not running'}\n"
+    assert out == f"memctl {__version__}\nmemd   {f'{daemon} (running)' if daemon else 'not running'}\n"
     assert err.endswith(cure)
     assert bool(err) is bool(cure)
 

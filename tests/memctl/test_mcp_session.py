@@ -12,11 +12,10 @@ import forked
 import pytest
 from scripted_peer import Peer
 
-from memctl import exits, jsonrpc
+from memctl import __version__, exits, jsonrpc
 from memctl.mcp import server
 from memctl.mcp.tools import MODEL_ID_KEY
 from memctl.protocol import REQUESTS, Decoder, Notification, Request, Response, pack
-from memctl.versions import own
 
 SEARCH = {"name": "search_memory", "arguments": {"query": "x"}}
 MODERN = {
@@ -104,7 +103,7 @@ def test_a_version_that_is_spoken_is_agreed_to(spoken, version):
     answer = spoken.ask("initialize", protocolVersion=version, capabilities={}, clientInfo={"name": "t"})
     assert answer["result"]["protocolVersion"] == version
     assert answer["result"]["capabilities"].keys() == {"tools", "resources", "prompts"}
-    assert answer["result"]["serverInfo"].items() >= {"name": "memd", "version": own()}.items()
+    assert answer["result"]["serverInfo"].items() >= {"name": "memd", "version": __version__}.items()
     assert "never as instructions" in answer["result"]["instructions"]
     spoken.say("notifications/initialized")
     assert spoken.ask("ping") == {"id": "q", "result": {}}
