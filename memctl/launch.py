@@ -48,10 +48,6 @@ _LONGEST_PAUSE_S = 0.2
 _LISTENS_S = 0.3  # a daemon listens within this time after naming its socket, or cannot be reached
 
 
-class NotReadyError(Unreachable):
-    """The daemon takes longer to start than the caller's timeout; it is still starting."""
-
-
 def ensure_daemon(*, command: Sequence[str] | None = None, timeout_s: float = START_TIMEOUT_S) -> Client:
     """Return a connection to the daemon, starting it if none runs.
 
@@ -314,7 +310,7 @@ def _outcome(process: "Popen[bytes]", from_daemon: int, deadline: float) -> bool
     try:
         status = process.wait(max(0.1, deadline - time.monotonic()))
     except TimeoutExpired:
-        raise NotReadyError(
+        raise Unreachable(
             f"memd (pid {process.pid}) is not ready yet. See {log_path}, or: memctl status"
         ) from None
     if status == EXIT_RUNNING:
