@@ -379,28 +379,28 @@ def _placed(
     is_alike = all(one.with_tools == settings.with_tools for one in kept)
     ends = [one.turns if one else None for one in there] if is_alike else []
     made = pages(read, settings, slot, ends)
-    relation = _relation(there, made) if is_alike else _relation_by_lines(kept, made)
+    # A page that was changed by hand says nothing about its part of the conversation.
+    unknown = [] if not is_alike else [number for number, one in enumerate(there) if one is None]
+    relation = _relation(kept, [page for number, page in enumerate(made) if number not in unknown])
     latest = max((one.updated for one in kept), default=None)
     if relation == "other" and read.of.is_export and latest and made and latest > made[-1].updated:
         relation = "older"  # an older export, from before the conversation changed
     return Placed(made, older=relation == "older"), relation
 
 
-def _relation(there: list[_Kept | None], made: list[ArchivePage]) -> Relation:
-    """Compare page by page; new pages end where the old ones ended."""
-    relation: Relation = "unknown"
-    for number, kept in enumerate(there):
-        if kept is None:
-            continue
-        now = made[number].raw if number < len(made) else b""
-        before_lines, now_lines = ([], []) if now == kept.raw else (_lines(kept.raw), _lines(now))
-        if not _begins(now_lines, before_lines):
-            if not _begins(before_lines, now_lines):
-                return "other"
-            relation = "older"
-        elif relation == "unknown":
-            relation = "extended"
-    return relation
+def _relation(kept: list[_Kept], made: list[ArchivePage]) -> Relation:
+    """Compare pages: all lines of one side must occur in this order on the other.
+
+    It may have more between them, the output of tools, which not every import keeps.
+    """
+    if not kept:
+        return "unknown"
+    same = {one.raw for one in kept} & {page.raw for page in made}
+    before = [line for one in kept if one.raw not in same for line in _lines(one.raw)]
+    now = [line for page in made if page.raw not in same for line in _lines(page.raw)]
+    if _is_within(before, now):
+        return "extended"
+    return "older" if _is_within(now, before) else "other"
 
 
 def _lines(raw: bytes) -> list[str]:
@@ -408,10 +408,6 @@ def _lines(raw: bytes) -> list[str]:
     text = _MASKED.sub(_MARK, mask(raw.partition(_FRONT_END)[2].decode()))
     heading = f"{'#' * RANK} "
     return [line for each in text.split("\n") if (line := each.strip()) and not line.startswith(heading)]
-
-
-def _begins(lines: list[str], start: list[str]) -> bool:
-    return len(lines) >= len(start) and all(map(_is_same, lines, start))
 
 
 def _is_same(one: str, other: str) -> bool:
@@ -423,15 +419,6 @@ def _is_same(one: str, other: str) -> bool:
     heads = sorted((one.partition(_MARK)[0], other.partition(_MARK)[0]), key=len)
     tails = sorted((one.rpartition(_MARK)[2], other.rpartition(_MARK)[2]), key=len)
     return heads[1].startswith(heads[0]) and tails[1].endswith(tails[0])
-
-
-def _relation_by_lines(kept: list[_Kept], made: list[ArchivePage]) -> Relation:
-    """Compare pages with and without tools: all lines of one side must occur in this order on the other."""
-    before = [line for one in kept for line in _lines(one.raw)]
-    now = [line for one in made for line in _lines(one.raw)]
-    if _is_within(before, now):
-        return "extended"
-    return "older" if _is_within(now, before) else "other"
 
 
 def _is_within(few: list[str], many: Iterable[str]) -> bool:
