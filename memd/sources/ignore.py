@@ -138,23 +138,15 @@ class Patterns:
 
     def _matched(self, path: bytes) -> tuple[int | None, int | None]:
         above = None
-        give_up = time.monotonic() + MAX_MATCH_S
+        give_up = time.thread_time() + MAX_MATCH_S
         for patterns in reversed(self._sets):
             named, over = patterns.last(path)
             above = over if above is None else above
-            if time.monotonic() > give_up:
-                self._expect_quick(path)
+            if time.thread_time() > give_up:
+                raise UnusableError
             if named is not None:  # all remaining patterns are earlier ones
                 return named, above
         return None, above
-
-    def _expect_quick(self, path: bytes) -> None:
-        """Match again, measured by this thread's CPU time: other threads may have used the processor."""
-        give_up = time.thread_time() + MAX_MATCH_S
-        for patterns in reversed(self._sets):
-            patterns.last(path)
-            if time.thread_time() > give_up:
-                raise UnusableError
 
 
 class _Set:
@@ -406,9 +398,7 @@ class Rules:
     def folder(self, path: str) -> Folder | None:
         """Return the folder at *path* (relative, with a trailing "/"), None if it is not searched."""
         if path not in self._folders:
-            above, _, name = path[:-1].rpartition("/")
-            parent = self.folder(f"{above}/" if above else "")
-            self._folders[path] = self._enter(parent, name) if parent is not None else None
+            self._folders[path] = self.look(path)
         return self._folders[path]
 
     def is_cached(self, path: str) -> bool:
@@ -419,7 +409,7 @@ class Rules:
         """Return the same as `folder`, but from the current state of the disk instead of the cache."""
         above, _, name = path[:-1].rpartition("/")
         parent = self.folder(f"{above}/" if above else "")
-        return self._enter(parent, name) if parent is not None else None
+        return None if parent is None or self._closed(parent, name) else self._folder(path, parent)
 
     def forget(self, path: str) -> None:
         """Drop a folder and those below it from the cache: the disk may have another folder there."""
@@ -521,11 +511,6 @@ class Rules:
         rules = (patterns.rule(path[cut:]) for cut, patterns in _speaking(folder, path))
         return self._own.rule(path) or next(filter(None, rules), "")
 
-    def _enter(self, parent: Folder, name: str) -> Folder | None:
-        if self._closed(parent, name):
-            return None
-        return self._folder(f"{parent.path}{name}/", parent)
-
     def _closed(self, parent: Folder, name: str) -> str:
         """Return why a folder is not searched, a key of REFUSALS; "" if it is."""
         path = f"{parent.path}{name}/"
@@ -537,6 +522,7 @@ class Rules:
     def _machinery(self, parent: Folder, name: str) -> str:
         """Return why a folder has no notes, whatever the ignore files are; "" if it may have some."""
         path = f"{parent.path}{name}/"
+        beside, inside = self._root / parent.path, self._root / path
         reason = ""
         if name.startswith("."):
             reason = "hidden"
@@ -545,15 +531,16 @@ class Rules:
             reason = "own" if path == "memory/index/" else ""
         elif name in _NEVER_ENTERED:
             reason = "machinery"
-        elif _has_any(self._root / path, ("pyvenv.cfg", "memory/config.toml")):
+        elif _has_any(inside, ("pyvenv.cfg", "memory/config.toml")):
             reason = "foreign"
-        elif self._is_build_output(parent, name):
-            reason = "build-output"
         elif self._own.last_word(path) is False:  # asked for
             reason = ""
-        elif name.casefold() in _BINS or (
-            name in _LOGSEQ_COPIES and _has_any(self._root / parent.path, ("config.edn",))
+        # The name alone would exclude a manual's chapter called "build".
+        elif name in _BUILD_OUTPUT and (
+            _has_any(beside, _PROJECT_FILES) or _has_any(inside, ("CACHEDIR.TAG",))
         ):
+            reason = "build-output"
+        elif name.casefold() in _BINS or (name in _LOGSEQ_COPIES and _has_any(beside, ("config.edn",))):
             reason = "backup"
         elif _is_twin(self._root, path):
             reason = "twin"
@@ -569,24 +556,10 @@ class Rules:
         patterns = Patterns(of_file(self._root, file), file=file)
         ignores = (*above.ignores, (len(path), patterns)) if len(patterns) else above.ignores
         templates = (*above.templates, *_named_folders(self._root, path, TEMPLATE_FILES))
-        return Folder(path, ignores, templates, is_ignored=bool(path) and self._is_kept(above, path))
-
-    def _is_kept(self, above: Folder, path: str) -> bool:
-        """Return whether a rule names a folder, and it is searched for what git tracks in it."""
+        is_ignored = False
         with suppress(UnusableError):
-            return self._own.last_word(path) is None and self._named_by_git(above, path)
-        return False
-
-    def _is_build_output(self, parent: Folder, name: str) -> bool:
-        """Return whether a folder is build output, and not a folder of notes about building.
-
-        The name alone would exclude a manual's chapter called "build"; real output is next to a project file.
-        """
-        path = f"{parent.path}{name}/"
-        if name not in _BUILD_OUTPUT or self._own.last_word(path) is False:
-            return False
-        beside = _has_any(self._root / parent.path, _PROJECT_FILES)
-        return beside or _has_any(self._root / path, ("CACHEDIR.TAG",))
+            is_ignored = bool(path) and self._own.last_word(path) is None and self._named_by_git(above, path)
+        return Folder(path, ignores, templates, is_ignored)
 
 
 def _speaking(folder: Folder, path: str) -> Iterable[tuple[int, Patterns]]:
