@@ -30,7 +30,7 @@ from memd.workspace.context import DaemonContext, WorkspaceContext, config_stamp
 from memd.workspace.disk import Disk
 from memd.workspace.set_aside import SetAside
 from memd.workspace.supervisor import ReopenReason
-from memd.workspace.threads import Lanes, Threads
+from memd.workspace.threads import Threads
 
 # `.ci/long` sets it: whole tables, and as many random examples as find what is rare.
 LONG = "MEMD_LONG" in os.environ
@@ -253,7 +253,8 @@ def context_of(
         index=notes.index,
         aside=SetAside(notes.state),
         indexer=notes.indexer,
-        lanes=Lanes(None, None),
+        small=None,
+        large=None,
         embedding=embedding,
         sidecars=None,
     )

@@ -199,7 +199,7 @@ def _reason(opened: OpenWorkspace, found: Diagnosis) -> str:
         return "failed"
     if found.source is not None:
         return "changed"
-    if sync.index_loop.waits(path):
+    if path in sync.index_loop.backlog:
         return "waiting"
     scanning = sync.scanner
     is_due = scanning.running or scanning.last is None or scanning.since is not None

@@ -33,13 +33,8 @@ class Backlog:
         self.since: float | None = None
 
     def __len__(self) -> int:
-        twice = sum(path in self._found for path in self._hints)
-        twice += sum(path in self._hints or path in self._found for path in self._in_hand)
-        large = sum(
-            path not in self._hints and path not in self._found and path not in self._in_hand
-            for path in self._large.keys() | self._large_in_hand.keys()
-        )
-        return len(self._hints) + len(self._found) + len(self._in_hand) - twice + large
+        others = {*self._hints, *self._in_hand, *self._large, *self._large_in_hand}
+        return len(self._found) + sum(path not in self._found for path in others)
 
     def __contains__(self, path: str) -> bool:
         return any(path in waiting for waiting in self._all())

@@ -29,7 +29,7 @@ from memd.workspace.disk import Disk, Disks
 from memd.workspace.parse_process import ParseProcess
 from memd.workspace.set_aside import SetAside
 from memd.workspace.supervisor import ReopenReason
-from memd.workspace.threads import Lanes, Threads
+from memd.workspace.threads import Lane, Threads
 
 ConfigStamp = tuple[int, int, int]
 
@@ -132,7 +132,8 @@ class WorkspaceContext:
     index: Index
     aside: SetAside
     indexer: Indexer
-    lanes: Lanes  # the threads that read and parse files
+    small: Lane  # the threads that read and parse files
+    large: Lane
     embedding: EmbeddingQueue | None  # None: provider = "none"
     sidecars: SidecarFolder | None
 

@@ -39,8 +39,7 @@ class IndexLoop:
         self.failures: dict[str, str] = {}  # path skipped as failed → the step and the exception
         self._context = context
         self._indexer = context.indexer
-        self._lanes = context.lanes
-        self._backlog = backlog
+        self.backlog = backlog
         self._scanner = scanner
         self._listener = listener
         self._work = asyncio.Event()
@@ -48,18 +47,9 @@ class IndexLoop:
 
     def hint(self, paths: Iterable[str]) -> None:
         """Add paths, relative to the root, that may have changed."""
-        self._backlog.hint(paths, time.monotonic())
+        self.backlog.hint(paths, time.monotonic())
         self.wake()
         self._listener.note_hinted()
-
-    @property
-    def in_hand(self) -> list[str]:
-        """Paths that may have been read but are not in the index yet."""
-        return self._backlog.in_hand
-
-    def waits(self, path: str) -> bool:
-        """Return whether a path is queued or in hand."""
-        return path in self._backlog
 
     def wake(self) -> None:
         """Signal that the backlog may have work."""
@@ -68,10 +58,10 @@ class IndexLoop:
 
     async def index_now(self, path: str) -> None:
         """Index one file before all others; return when its words are searchable."""
-        with self._backlog.at_once(path):
-            done = await self._through([path], self._lanes.small)
+        with self.backlog.at_once(path):
+            done = await self._through([path], self._context.small)
             if done.put_off:
-                done = await self._through([path], self._lanes.large)
+                done = await self._through([path], self._context.large)
         await self._record(done, saved=True)
 
     async def run(self) -> None:
@@ -81,17 +71,17 @@ class IndexLoop:
             if not await self._context.disk.look():  # a missing disk must not look like deleted files
                 await asyncio.sleep(MISSING_POLL_S)
                 continue
-            paths = self._backlog.take(SLICE_PATHS)
+            paths = self.backlog.take(SLICE_PATHS)
             if not paths:
                 await self._listener.note_emptied()
                 await self._work.wait()
                 continue
             handled, began = 0, time.monotonic()
             try:
-                if handled := await self._taken(paths, self._lanes.small, saved=self._backlog.urgent):
+                if handled := await self._taken(paths, self._context.small, saved=self.backlog.urgent):
                     self.throughput.note(handled, time.monotonic() - began)
             finally:
-                self._backlog.done(handled)
+                self.backlog.done(handled)
 
     async def run_large(self) -> None:
         """Index the large files that were postponed, one by one, for ever."""
@@ -102,17 +92,17 @@ class IndexLoop:
                 continue
             while await self._context.write(self._context.index.drop_some_waste):
                 pass
-            path = self._backlog.take_large(self._indexer.suspects)
+            path = self.backlog.take_large(self._indexer.suspects)
             if path is None:
                 await self._large_work.wait()
                 continue
             through = False
             try:
-                through = await self._taken([path], self._lanes.large, saved=False) > 0
+                through = await self._taken([path], self._context.large, saved=False) > 0
                 if through:
                     self._indexer.suspects -= {path}
             finally:
-                self._backlog.done_large(through=through)
+                self.backlog.done_large(through=through)
             await self._listener.note_emptied()
 
     async def _taken(self, paths: list[str], lane: Lane, *, saved: bool) -> int:
@@ -161,7 +151,7 @@ class IndexLoop:
 
     async def _record(self, done: Applied, *, saved: bool) -> None:
         if done.put_off:
-            self._backlog.put_off(done.put_off, time.monotonic())
+            self.backlog.put_off(done.put_off, time.monotonic())
             self._large_work.set()
         for path in (*done.removed, *done.warned):
             self.warnings.pop(path, None)

@@ -31,7 +31,7 @@ from memd.sources.scan import Rules
 from memd.workspace.context import ConfigStamp, DaemonContext, Owner, WorkspaceContext, config_stamp
 from memd.workspace.set_aside import SetAside, set_index_aside
 from memd.workspace.sync import WorkspaceSync
-from memd.workspace.threads import Lane, Lanes, Threads
+from memd.workspace.threads import Lane, Threads
 
 log = structlog.get_logger()
 
@@ -140,6 +140,7 @@ async def _open_with(
             fading = await daemon.disks.of(place.root).run(_remembered, place, config)
         limits = ChunkLimits(config.chunk_words, config.chunk_overlap, max_tokens)
         indexer = Indexer(index, place.root, tokenizer=tokenizer, limits=limits)
+        parse = partial(daemon.process.prepare, tokenizer=tokenizer, limits=limits)
         await write(index.keep_from_agents, visibility, "\n".join(config.agents_ignore))
         await write(indexer.begin)
         sync = WorkspaceSync(
@@ -153,7 +154,8 @@ async def _open_with(
                 index=index,
                 aside=aside,
                 indexer=indexer,
-                lanes=_lanes(daemon, tokenizer, limits),
+                small=Lane("small", daemon.threads.parse),
+                large=Lane("large", daemon.threads.parse_large, parse),
                 embedding=embedding,
                 sidecars=SidecarFolder(place.root) if config.sidecars else None,
             )
@@ -175,11 +177,6 @@ def visible_to_agents(config: WorkspaceConfig) -> Visibility:
     if patterns.is_unusable:
         raise ConfigError("agents_ignore: the patterns are too large to be used together")
     return Visibility(patterns)
-
-
-def _lanes(daemon: DaemonContext, tokenizer: Tokenizer, limits: ChunkLimits) -> Lanes:
-    parse = partial(daemon.process.prepare, tokenizer=tokenizer, limits=limits)
-    return Lanes(Lane("small", daemon.threads.parse), Lane("large", daemon.threads.parse_large, parse))
 
 
 async def give_back(providers: Providers, queue: EmbeddingQueue | None) -> None:

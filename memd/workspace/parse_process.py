@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -103,13 +104,8 @@ class ParseProcess:
     def _ask(self, job: Job, tokenizer: Tokenizer) -> tuple[NewSource | None, str]:
         """Have one note parsed; return the result, or None and the reason why there is none."""
         process = self._started()
-        gave_up = threading.Event()
-
-        def give_up() -> None:
-            gave_up.set()
-            process.kill()
-
-        patience = threading.Timer(PATIENCE_S, give_up)
+        began = time.monotonic()
+        patience = threading.Timer(PATIENCE_S, process.kill)
         patience.daemon = True
         patience.start()
         try:
@@ -127,7 +123,7 @@ class ParseProcess:
         if made is None:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(0 if why else ENDING_S)
-        is_interrupted = process.returncode in FROM_OUTSIDE and not gave_up.is_set()
+        is_interrupted = process.returncode in FROM_OUTSIDE and time.monotonic() - began < PATIENCE_S
         with self._lock:
             if self._closed:
                 raise IndexClosedError("memd stops")

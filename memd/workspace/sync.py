@@ -128,7 +128,7 @@ class WorkspaceSync:
         stage = "index" if files else "embed" if self.vectors.pending else "scan"
         what = {
             "scan": f"the scan of {self.place.root}",
-            "index": f"indexing of {next(iter(self.index_loop.in_hand), 'a file')} ({files:,} files wait)",
+            "index": f"indexing of {next(iter(self._backlog.in_hand), 'a file')} ({files:,} files wait)",
             "embed": f"embedding ({self.vectors.pending:,} vectors wait)",
         }[stage]
         return f"no progress for {still_s:.0f} s with {what}" + (

@@ -38,14 +38,6 @@ class Lane:
     parse: Prepare | None = None  # parses elsewhere; None: in its thread, and large files are postponed
 
 
-@dataclass(frozen=True, slots=True)
-class Lanes:
-    """Both ways."""
-
-    small: Lane
-    large: Lane
-
-
 class Threads:
     """All of these threads; SQLite's exceptions in them become MemdErrors."""
 
@@ -82,13 +74,10 @@ class Threads:
         """Run long *work* in a thread that neither queries nor saves wait for."""
         return await asyncio.to_thread(_translating, work, *args)
 
-    def close_parsers(self) -> None:
-        """Finish the notes that are being parsed."""
-        self._parser.shutdown(wait=True)
-        self._large_parser.shutdown(wait=True)
-
     def close(self) -> None:
         """Finish the work that has begun."""
+        self._parser.shutdown(wait=True)
+        self._large_parser.shutdown(wait=True)
         self._writer.shutdown(wait=True)
         self._readers.shutdown(wait=True)
 

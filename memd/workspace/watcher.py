@@ -177,7 +177,7 @@ class WorkspaceWatcher:
         self._scanning.watched.set()
         rules = self._scanning.rules
         if rules is not None:  # otherwise the first scan finds them
-            meanings = self._meanings(dirty, rules, self._index_loop.in_hand)
+            meanings = self._meanings(dirty, rules, self._index_loop.backlog.in_hand)
             while some := await self._disk.run(_slice, meanings):
                 self._act(some)
 

@@ -491,7 +491,6 @@ class Workspaces:
                 await self._close(root)
         await self.folders.close()
         self._process.close()
-        self.threads.close_parsers()
         await asyncio.to_thread(self._watcher.close)
         self.threads.close()
 
