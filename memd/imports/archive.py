@@ -6,10 +6,10 @@ client's folder; its checksum shows whether it was changed by hand. `.imported` 
 ever written, so that a page that the user deleted is not written again. From the root on, every step is
 relative to an open folder and follows no link. One process at a time writes below a client's folder.
 
-A conversation belongs to the pages that hold its first turns; these are only ever extended. If their turns
-are not the beginning of the conversation, the conversation was split, or another one has its id: then it gets
-its own pages, a branch. Turns are compared by lines, after both sides were masked with the current shapes of
-secrets, and without their headings, whose times depend on the machine's time zone.
+A conversation belongs to the pages of which it has all lines in their order; these are only ever extended. If
+it lacks one, the conversation was split, or another one has its id: then it gets its own pages, a branch.
+Lines are compared after both sides were masked with the current shapes of secrets, and without the headings of
+turns, whose times depend on the machine's time zone.
 """
 
 import contextlib
