@@ -8,8 +8,8 @@ relative to an open folder and follows no link. One process at a time writes bel
 
 A conversation belongs to the pages of which it has all lines in their order; these are only ever extended. If
 it lacks one, the conversation was split, or another one has its id: then it gets its own pages, a branch.
-Lines are compared after both sides were masked with the current shapes of secrets, and without the headings of
-turns, whose times depend on the machine's time zone.
+Lines are compared after both sides were masked with the current shapes of secrets, and without the headings
+of turns, whose times depend on the machine's time zone.
 """
 
 import contextlib
