@@ -7,24 +7,28 @@ Imported only by a query with such a filter. Thread-safe.
 
 import math
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from datetime import date
-from typing import Literal, NamedTuple
+from operator import ge, gt, le, lt
+from typing import Any, Literal, NamedTuple
 
 from memd.index.snapshot import View
 from memd.index.source_rows import MAX_FIELD_CHARS, folded_key, written_time
 from memd.search import dates
 from memd.text import caseless
 
-Operator = Literal["has", "lacks", "=", "!=", ">=", "<="]
+Operator = Literal["has", "lacks", "=", "!=", ">=", "<=", ">", "<"]
 
-FORMS = "status=published, priority>=2, due<=2026-12-01, status!=draft, status (it has the key), !status"
+FORMS = "status=published, priority>=2, due<2026-12-01, status!=draft, status (it has the key), !status"
 _DOTTED = re.compile(r"[vV]?([0-9]+(?:\.[0-9]+)*)")
 _SIGNED = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
+_THOUSANDS = re.compile(r"(?<=[0-9])[, _'](?=[0-9]{3}(?![0-9]))")  # 1,200; "1.200" is a version
+_UNITS = "$\u00a3\u00a5\u20ac% "  # around a number
 _TYPED = re.compile(
-    r"""(?P<lacks>!)?(?P<key>[^=<>!"]+)(?:(?P<operator>!=|>=|<=|=)(?P<value>.*))?""", re.DOTALL
+    r"""(?P<lacks>!)?(?P<key>[^=<>!"]+)(?:(?P<operator>!=|[<>]=?|=)(?P<value>.*))?""", re.DOTALL
 )
+_BOUNDS: dict[str, Callable[[Any, Any], bool]] = {">=": ge, "<=": le, ">": gt, "<": lt}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,20 +52,16 @@ class FieldTest:
         if self.operator in {"=", "!="} and caseless(stored) == caseless(self.value):
             return True
         # Equality is that of the text: 1.1 is not the version 1.10, nor 1234 the postal code 01234.
-        if (
-            self.operator in {">=", "<="}
-            and self.number is not None
-            and (number := _number(stored)) is not None
-        ):
-            return number >= self.number if self.operator == ">=" else number <= self.number
+        if self.operator in _BOUNDS and self.number is not None and (number := _number(stored)) is not None:
+            return _BOUNDS[self.operator](number, self.number)
         if self.first is not None and self.last is not None and (time := written_time(stored)) is not None:
             return self._compared(time.first.toordinal(), self.first.toordinal(), self.last.toordinal())
         return False
 
     def _compared(self, stored: int, first: int, last: int) -> bool:
-        if self.operator == ">=":
-            return stored >= first
-        return stored <= last if self.operator == "<=" else first <= stored <= last
+        if bound := _BOUNDS.get(self.operator):
+            return bound(stored, first if self.operator in {">=", "<"} else last)
+        return first <= stored <= last
 
 
 def parse(text: str, today: date | None) -> FieldTest:
@@ -79,7 +79,7 @@ def parse(text: str, today: date | None) -> FieldTest:
     value = " ".join(typed["value"].strip().strip('"').split())[:MAX_FIELD_CHARS]
     operator: Operator = typed["operator"]  # type: ignore[assignment]  # the pattern has no others
     number = _number(value)
-    is_bound = operator in {">=", "<="}
+    is_bound = operator in _BOUNDS
     try:
         # Only a bound may be a relative day: `status=monday` is a text.
         days = dates.span(value, today if is_bound else None)
@@ -121,6 +121,7 @@ def counts(view: View, key: str | None, sources: Iterable[int]) -> list[KeyCount
 
 def _number(value: str) -> tuple[float, ...] | None:
     """Return a number in the form in which bounds compare it: 1.10, like a version, by its components."""
+    value = _THOUSANDS.sub("", value.strip(_UNITS))
     if dotted := _DOTTED.fullmatch(value):  # v1.10, too
         parts = [int(part) for part in dotted[1].split(".")]
         while len(parts) > 1 and not parts[-1]:  # 2.0 is 2
