@@ -14,7 +14,7 @@ from memd.records import Source
 
 # Its name is a day; its folder; a pattern of `decay` in the configuration.
 Fading = Literal["name", "memory", "journals", "daily-notes", "pattern"]
-_IS_DAY = re.compile(r"(?:.*/)?(?:daily\.journal\.)?\d{4}([-_.])\d{2}\1\d{2}\.[^./]+", re.DOTALL)
+_IS_DAY = re.compile(r"(?:.*/)?(?:daily\.journal\.)?\d{4}([-_. ])\d{2}\1\d{2}\.[^./]+", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Diaries:
     def _why(self, path: str) -> Fading | None:
         if _IS_DAY.fullmatch(path):
             return "name"
-        name = path.rpartition("/")[2]
+        name = path.rpartition("/")[2].rpartition(".")[0]
         # Else its day is within the name, "meeting-2026-10-14.md": that is no diary, whatever its folder.
         if name[:1].isdigit() or name.startswith("daily.journal.") or leading_time(name):
             if path.startswith("memory/"):  # sessions, and what `memctl import` has archived

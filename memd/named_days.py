@@ -134,11 +134,14 @@ _SINCE: Final = frozenset({"since", "seit", "depuis", "desde", "sinds", "siden",
 _BEFORE: Final = frozenset({"before", "until", "till", "by"})
 _TO: Final = re.compile("[\\s,]*(?:[-\u2013]|to|through|until|till|(and))\\s*")
 _VERB: Final = re.compile(r"(?:\d+\s+)?(?:may|march)(?:\s+\d+)?")  # "what may 8 people do"
+# Months of other languages that are English words or names: "Mars 2020 rover". A day tells, or an end.
+_OTHERWISE: Final = frozenset({"mars", "marc", "mart"})
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _NUMBER: Final = re.compile(r"\d{4}|q[1-4]")
 _MARK: Final = re.compile("\\d ?[\u5e74\u6708\ub144\uc6d4]")  # year and month in Chinese, Japanese, Korean
 _BEGINS: Final = re.compile(r"(?:^|[.!?:\n])[\W_]*$")
-_SIGNS: Final = re.compile(r"(?<=[^\W\d_])[-_]|[-_](?=[^\W\d_])")  # beside a letter they part words
+# Beside a letter they part words, except in "segunda-feira".
+_SIGNS: Final = re.compile(r"(?<=[^\W\d_])[-_](?!feira)|(?<![^\W\d_])[-_](?=[^\W\d_])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,9 +235,9 @@ def leading_time(text: str) -> Time | None:
     None: it begins with none that has a year. A year alone or a season says less than the day of a file.
     """
     known = _known(ALL_LANGUAGES)
-    plain = _plain(text[:MAX_LEADING_CHARS]).lower().replace("_", " ").lstrip("<[\"' ")
-    if (month := next(iter(_WORD.findall(plain)), "")) in known.months:  # 1-may-2026, 2026-may-1, 2026 may
-        plain = " ".join(re.sub(rf"-?{month}-?", f" {month} ", plain, count=1).split())
+    plain = _SIGNS.sub(" ", _plain(text[:MAX_LEADING_CHARS]).lower()).replace("_", " ").lstrip("<[\"' ")
+    if (month := next(iter(_WORD.findall(plain)), "")) in known.months:  # 1may2026, 2026 may
+        plain = " ".join(re.sub(month, f" {month} ", plain, count=1).split())
         plain = re.sub(rf"^(\d{{4}}) {month}$", rf"{month} \1", plain)
     begins, _, rest = plain.partition(" ")
     is_before = begins in known.before or (
@@ -243,6 +246,8 @@ def leading_time(text: str) -> Time | None:
     for one in (plain, rest.lstrip()) if is_before else (plain,):
         if match := known.form.match(one):
             said = _said(match)
+            if said.get("name") in _OTHERWISE and "day" not in said and one[match.end() :].strip():
+                continue
             if said.get("year", "").isdecimal() and {"month", "name", "week", "quarter"} & said.keys():
                 with suppress(ValueError):  # 31 June
                     return next(iter(_named(match, known, one, date.max, southern=False)), None)
@@ -472,7 +477,7 @@ def _form(
         ),
         (
             rf"(?P<name5>{month})\.?\s+(?:the\s+)?{day.format(5)}"
-            rf"(?:\s?[-\u2013]\s?{number.format('until5')}(?![\w:]))?(?:,?\s+{its_year.format(5)})?"
+            rf"(?:\s?[-\u2013]\s?{number.format('until5')}(?![\w:]))?(?:(?:,?\s+|-){its_year.format(5)})?"
         ),
         rf"(?P<name6>{month})\.?,?\s+{of}{its_year.format(6)}",
         rf"q(?P<quarter7>[1-4])(?:(?:\s+|-){of}{its_year.format(7)})?",

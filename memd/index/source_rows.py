@@ -60,7 +60,7 @@ from memd.text import (
 # As Obsidian, Logseq and Dendron write it in a name; or without signs, perhaps with the time of a note of a
 # Zettelkasten behind it.
 NAME_DAY = re.compile(
-    r"(?:daily\.journal\.)?(\d{4})([-_.]|(?<=19\d\d)|(?<=20\d\d))(\d{2})\2(\d{2})"
+    r"(?:daily\.journal\.)?(\d{4})([-_. ]|(?<=19\d\d)|(?<=20\d\d))(\d{2})\2(\d{2})"
     r"(?:(?<=\d{8})\d{4}(?:\d{2})?)?(?!\d)"
 )
 # A day in front matter, perhaps of a link; or Dendron's milliseconds, other programs' seconds.
