@@ -69,7 +69,13 @@ def test_what_memd_writes_about_an_entry_is_no_text(notes):
         ("14-02-2023.md", "", "2023-02-14", "name"), ("02-14-2023.md", "", "2023-02-14", "name"),
         ("02-02-2023.md", "", "2023-02-02", "name"), ("02-03-2023.md", "", "", "changed"),
         ("Market 14 2023.md", "", "", "changed"), ("2023-13.md", "", "", "changed"),
-        ("2023-02-plan.md", "", "", "changed"), ("2023-W60.md", "", "", "changed"),
+        ("2023-02-plan.md", "", "2023-02-01", "name"), ("Feb-14-2023.md", "", "2023-02-14", "name"),
+        ("Tue-Feb-14-2023 plan.md", "", "2023-02-14", "name"), ("2023 02 14.md", "", "2023-02-14", "name"),
+        ("terça-feira-14-fev.md", "", "", "changed"), ("week-7-2023.md", "", "2023-02-13", "name"),
+        ("terça-feira-14-fevereiro-2023.md", "", "2023-02-14", "name"),
+        ("call-feb-14-2023.md", "", "2023-02-14", "name"), ("mars 2023.md", "", "2023-03-01", "name"),
+        ("1 mars 2023 rover.md", "", "2023-03-01", "name"), ("Mars 2023 rover.md", "", "", "changed"),
+        ("Mart-2023-prices.md", "", "", "changed"), ("2023-W60.md", "", "", "changed"),
         ("a.md", "date created: Tuesday, February 14th 2023, 10:00:00 am", "2023-02-14", "created"),
         ("a.md", "date: Tue, 14 Feb 2023 10:00:00 GMT", "2023-02-14", "date"),
         ("a.md", "created: '[[February 14th, 2023]]'", "2023-02-14", "created"),
@@ -138,9 +144,14 @@ def test_a_phrase_is_found_over_what_a_reader_does_not_see(notes, text, phrase):
         ("That is un**believ**able.", "unbelievable"), ("A foo<wbr>bar.", "foobar"),
         ("A pot of H<sub>2</sub>O and CO~2~.", "H2O"), ("hy&shy;phen", "hyphen"), ("**W**orld", "world"),
         ("re==mark==able", "remarkable"), ("That is un**believ**able.", "believ"),
+        ("My to-do list.", "todo"), ("My to-do list.", "to-do"),
+        ("E-Mails an Ann.", "emails"), ("Call `getHTTPResponseCode`.", '"http response code"'),
+        ("The userID.", "user id"), ("At aa:bb:cc:dd:ee:0f.", "AABBCCDDEE0F"),
+        ("<ruby>漢<rt>かん</rt>字<rt>じ</rt></ruby>を書く。", "漢字を書く"),
+        ("<ruby>東京<rp>(</rp><rt>とうきょう</rt><rp>)</rp></ruby>へ。", "とうきょう"),
     ],
 )  # fmt: skip
-def test_a_word_with_markup_in_it_is_found_whole_and_in_parts(notes, text, word):
+def test_a_word_is_found_whole_and_in_parts(notes, text, word):
     notes.save({"a.md": f"{text}\n", "b.md": "Other.\n"})
     assert notes.found(word, mode="keyword") == ["a.md"]
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.named_days import day_within, leading_time, named_days
+from memd.named_days import named_days
 from memd.search.dates import span
 from memd.search.explain import explain
 from memd.search.filters import Condition
@@ -247,22 +247,6 @@ def test_no_time(text):
 def test_names_are_read_in_the_languages_of_the_workspace(language, text, found):
     assert read(text, language) == [found]
     assert read("in May 2023", language) == ["2023-05-01 2023-05-31"], "English is read, too"
-
-
-@pytest.mark.parametrize(
-    ("name", "first"),
-    [
-        ("May-1-2026", "2026-05-01"), ("1-May-2026", "2026-05-01"), ("2026-May-01", "2026-05-01"),
-        ("Fri-May-1-2026 standup", "2026-05-01"), ("segunda-feira-4-maio-2026", "2026-05-04"),
-        ("week-20-2026", "2026-05-11"), ("meeting-may-5-2026", "2026-05-05"), ("mars 2020", "2020-03-01"),
-        ("1 mars 2020 rover", "2020-03-01"), ("Mars 2020 rover", None), ("Mart-2019-prices", None),
-    ],
-)  # fmt: skip
-def test_a_name_may_have_a_day(name, first):
-    """Signs between its parts count as blanks; "Mars" with a year alone may be the planet."""
-    time = leading_time(name)
-    day = time.first if time else day_within(name)
-    assert day == (first and date.fromisoformat(first))
 
 
 def test_names_of_other_languages_are_words():
