@@ -31,6 +31,7 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _QUOTES = str.maketrans(dict.fromkeys("“”„‟«»", '"'))  # as telephones and word processors write them
+_MINUS = re.compile('(?<!\\S)[\u2212\u2013](?=[\\w"])')  # likewise
 # The text after a flag's minus: at most two letters, then perhaps a number and punctuation.
 _FLAG = re.compile(r"[A-Za-z]{0,2}[0-9]*[.,;:!?)]*")
 
@@ -67,7 +68,7 @@ def parse(raw: str, today: date | None = None, excludes: Callable[[str], bool] =
     excluded: list[str] = []
     given: dict[str, list[Any]] = {}  # name of a filter → its values
     as_words: list[str] = []
-    for token in _TOKEN.finditer(clean(raw[:MAX_QUERY_CHARS]).translate(_QUOTES)):
+    for token in _TOKEN.finditer(_MINUS.sub("-", clean(raw[:MAX_QUERY_CHARS]).translate(_QUOTES))):
         if token["key"] and (value := _value(token["key"], token["value"].strip('"'), today)) is not None:
             given.setdefault(BY_KEY[token["key"]].name, []).append(value)
         elif token["phrase"]:
