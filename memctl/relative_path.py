@@ -36,7 +36,7 @@ def source(typed: str, workspace: str, *, outside: bool = False, titled: bool = 
     Raises:
         CommandError: the path is outside the workspace, exists only relative to the root, or is of a team.
     """
-    if titled and typed.startswith(("memory:///", "file:///")):  # URIs, which memd reads
+    if titled and re.match("[a-z-]+://", typed):  # a URI, which memd reads
         return typed
     root = root_of(workspace)
     full = workspaces.absolute(typed)

@@ -384,6 +384,10 @@ def test_an_entry_that_is_taken_away_is_gone_alone(root):
     assert files(root) == [other.path]
     with pytest.raises(NotFoundError, match=Path(mine.path).name):
         delete_entry(root, mine.path, force=False)
+    at = root / other.path
+    at.write_bytes(at.read_bytes().replace(b"\n", b"\r\n"))  # as Git does on other systems
+    delete_entry(root, other.path, force=False)
+    assert not at.parent.exists()
 
 
 @pytest.mark.parametrize("force", [False, True], ids=["", "forced"])
@@ -421,7 +425,7 @@ EDITS = {
     "another id": lambda raw: re.sub(rb"\nid: '?....", b"\nid: abcd", raw),
     "no checksum": lambda raw: re.sub(rb"\nsha256: .*", b"", raw),
     "another entry": lambda _: None,
-    "other line ends": lambda raw: raw.replace(b"\n", b"\r\n"),
+    "other line ends": lambda raw: raw.replace(b"\n", b"\r"),
     "nothing": lambda _: b"",
     "very much": lambda raw: raw + b"x" * 600_000,
 }

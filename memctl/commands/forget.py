@@ -19,7 +19,7 @@ INDEX_LAGS = (
     "or while the disk is full, which memctl status says. memctl index --purge waits until it is erased"
 )
 _ENTRY = re.compile(r"memory/[^/]+/[^/]+-[0-9a-f]{6}\.md")  # the path of an entry's file
-_ID = re.compile(r"[0-9a-f]{16}")  # never the path of an entry
+_ID = re.compile(r"[0-9a-f]{6,16}")  # never the path of an entry, or the first digits of it
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -57,10 +57,9 @@ def run(args: Namespace) -> int:
     with common.daemon() as client:
         if args.entry is None:
             named = _chosen(client, args.query, root)
-        elif _ID.fullmatch(args.entry):
-            named = [{"id": args.entry}]
         else:
-            named = [{"path": relative_path.source(args.entry, root)}]
+            place = relative_path.entry(args.entry, root)
+            named = [{"id" if _ID.fullmatch(place) else "path": place}]
         for entry in named:
             source = {"origin": "human", "client": "memctl"}
             params = {"workspace": root, "source": source, **entry, **options}

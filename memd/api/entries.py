@@ -17,7 +17,7 @@ from typing import Self, TypeVar
 import structlog
 
 from memd import daily
-from memd.api.get import below, is_known, on_disk, unknown
+from memd.api.get import ENTRY_ID, below, is_known, on_disk, unknown
 from memd.api.params import ExtractMemoryParams, ForgetParams
 from memd.api.results import ExtractMemoryResult, ForgetResult, Location, SimilarNote
 from memd.api.search import ANSWER_S
@@ -50,7 +50,6 @@ T = TypeVar("T")
 
 # For indexing and embedding a new entry while an agent waits: takes 0.1 s on an idle daemon.
 INDEX_TIMEOUT_S = 5.0
-ENTRY_ID = re.compile(r"[0-9a-f]{6,16}")
 # For queries that began before an entry was forgotten; they take milliseconds, but a check takes minutes.
 ERASED_TIMEOUT_S = 5.0
 NEEDED = ("topic", "title")  # for a new entry; for a daily entry only the last

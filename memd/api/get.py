@@ -35,7 +35,7 @@ from memd.entries.secrets import mask
 from memd.errors import InvalidError, NotFoundError
 from memd.index import links
 from memd.index.links import URLS, links_in, links_out
-from memd.index.reader import SourceSize, StoredChunk
+from memd.index.reader import WITH_ID, SourceSize, StoredChunk
 from memd.index.snapshot import View
 from memd.records import Source, SourceText, Why
 from memd.rpc.context import Call
@@ -46,9 +46,11 @@ from memd.sources.scan import WHY_NOT, Rules, hash_of_file, look, read_source
 from memd.text import caseless, name_key
 from memd.workspace.open import OpenWorkspace
 
-_URI = re.compile("^(?:memory:///?|file://(?=/))")
+ENTRY_ID = re.compile(r"[0-9a-f]{6,16}")  # of an entry, or the first digits of it
+# Of resources, files, editors ("vscode://file/") and Obsidian.
+_URI = re.compile(r"^(?:memory:///?|(?:file://|[a-z-]+://file)(?=/)|obsidian://open\?vault=[^&]*&file=)")
 _AT_LINES = re.compile(
-    r"(.+?)(?::|#L|,?\s\(?[Ll](?:ines?\s)?)([1-9]\d{0,8})(?:[-\u2013]L?([1-9]\d{0,8})|:\d+)?\)?", re.DOTALL
+    r"(.+?)(?::L?|#L|,?\s\(?[Ll](?:ines?\s)?)([1-9]\d{0,8})(?:[-\u2013]L?([1-9]\d{0,8})|:\d+)?\)?", re.DOTALL
 )
 _AROUND = " \t\r\n`\"'<>"  # what models put around a path
 MAX_LINKS = 50  # per direction in an answer; arbitrary: an agent reads all of them
@@ -137,7 +139,7 @@ def named_source(view: View, root: Path, name: str, *, agent: bool) -> Source:
     if source is None and (written := place_written(view, root, name)) is not None:
         name = written[0]
         source = found_source(view, root, name)
-    if source := source or _called(view, name):
+    if source := source or _with_id(view, name) or _called(view, name):
         return source
     if several := view.resolver().resolve("text", name, "").to:
         raise NotFoundError(f"several notes are called {name}, one is {several.path}: name one by its path")
@@ -168,8 +170,8 @@ def place_written(view: View, root: Path, written: str) -> tuple[str, int, int |
     if plain == written or found_source(view, root, plain) is None:
         if at := _AT_LINES.fullmatch(plain):
             return at[1], int(at[2]), int(at[3] or at[2])
-        name, _, part = plain.partition("#")
-        if part and found_source(view, root, name) is not None:
+        name = re.split("[?#]", plain, maxsplit=1)[0]  # log.md?plain=1, as on GitHub
+        if name != plain and found_source(view, root, name) is not None:
             return name, 0, None
     return None if plain == written else (plain, 0, None)
 
@@ -192,6 +194,13 @@ def titled(view: View, title: str) -> Source | None:
     wanted = caseless(title)
     found = [source.id for source in view.snapshot.sources.values() if caseless(source.title) == wanted]
     return view.source(found[0]) if len(found) == 1 else None
+
+
+def _with_id(view: View, name: str) -> Source | None:
+    """Return the entry whose id begins with *name*: its first digits end the name of its file."""
+    found = view.reader.each(WITH_ID, (name, f"{name}g")) if ENTRY_ID.fullmatch(name) else ()
+    live = [source for (source,) in found if source in view.snapshot.sources]
+    return view.source(live[0]) if len(live) == 1 else None
 
 
 def _called(view: View, name: str) -> Source | None:

@@ -312,7 +312,11 @@ def _with_line_feeds(raw: bytes) -> bytes:
 
 
 def flaw(raw: bytes, name: str) -> str:
-    """Return why *raw* is not an entry as memd wrote it to a file called *name*; "" if it is."""
+    """Return why *raw* is not an entry as memd wrote it to a file called *name*; "" if it is.
+
+    That each of its lines ends with a return is no change: Git does so on other systems.
+    """
+    raw = _with_line_feeds(raw)
     line = _LINE.search(raw)
     named = _ID.search(raw[: line.start() + 1]) if line else None
     if line is None or named is None:

@@ -117,7 +117,9 @@ def named(root: Path, ending: str) -> list[tuple[str, str, bytes]]:
 
 
 def take_away(root: Path, folder: str, name: str, check: Callable[[bytes], None] | None) -> None:
-    """Delete the file memory/*folder*/*name*; it is off the disk when this returns.
+    """Delete the file memory/*folder*/*name*, and the folder if nothing else is in it.
+
+    The file is off the disk when this returns.
 
     Args:
         root: the workspace.
@@ -149,6 +151,8 @@ def take_away(root: Path, folder: str, name: str, check: Callable[[bytes], None]
                     _put_back(topic, aside, name)
                     raise
                 os.unlink(aside, dir_fd=topic)
+        with contextlib.suppress(OSError, MemdError), memory_folder(root) as memory:  # or others are in it
+            os.rmdir(folder, dir_fd=memory)
     except OSError as error:
         raise StorageError(f"deleting {root}/{shown} failed: {error.strerror}") from error
 

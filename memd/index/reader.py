@@ -133,6 +133,7 @@ Expired = Callable[[], bool]
 
 # The point follows the hyphen in ASCII. More files than these are not told apart by a number.
 NUMBERED = "SELECT source FROM names WHERE name >= ? AND name < ? AND kind = 'file' LIMIT 20"
+WITH_ID = "SELECT source FROM names WHERE name >= ? AND name < ? AND kind = 'id' LIMIT 2"
 SOURCE_COLUMNS = "id, path, title, tags, day, day_of, origin, valid_until, evergreen, external"
 SOURCE_TYPES = (int, *[str] * 7, int, int)
 SourceSize: TypeAlias = tuple[int, int]  # number of chunks, and of those with a vector

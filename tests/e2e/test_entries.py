@@ -72,7 +72,10 @@ def test_memctl_names_the_notes_that_are_like_what_was_added(workspace):
     assert front_of((root / path).read_text())["source"] == {"origin": "human", "client": "memctl"}
     [hit] = daemon.call("search", workspace=str(root), query="path:memory/t/* weir")["hits"]
     assert hit["source"] == {"origin": "human"}
-    assert daemon.memctl("forget", "-w", str(root), path).returncode == 0
+    digits = path[-9:-3]  # the first of its id
+    assert daemon.call("get", workspace=str(root), path=digits)["path"] == path
+    assert daemon.memctl("forget", "-w", str(root), digits).returncode == 0
+    assert not (root / path).parent.exists()
     said = daemon.memctl(
         "add", "-w", str(root), "--topic", "t", "--title", "W", "--origin", "agent", "Weirs.", "--json"
     )

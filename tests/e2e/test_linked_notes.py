@@ -133,6 +133,8 @@ def test_get_takes_a_title_and_names_near_paths(vault):
         ("river/weir.md:1:7", (1, 1)), ("birds/heron.md#L2-L4", (2, 4)), ("weir.md#sluice", (1, None)),
         ("`river/weir.md`", (1, None)), ("![[weir|300]]", (1, None)), ("[a](<weir.md#x>)", (1, None)),
         ("birds/heron.md (lines 2-4)", (2, 4)), ("birds/heron.md, line 3", (3, 3)), ("<weir>", (1, None)),
+        ("river/weir.md?plain=1#L1", (1, 1)), (f"vscode://file{root}/river/weir.md:L1", (1, 1)),
+        ("obsidian://open?vault=v&file=river%2Fweir", (1, None)),
         ("River_ weir", (1, None)), (r"river\weir.md", (1, None)), ("memory://river/weir.md", (1, None)),
     ):  # fmt: skip
         answer = daemon.call("get", workspace=str(root), path=written, agent=True)
