@@ -1,19 +1,25 @@
-"""Numbers in groups, of telephones, books and accounts: in one piece they are the same number. Pure.
+"""Numbers in groups, of telephones, books, accounts and devices: in one piece they are the same. Pure.
 
 A note's numbers in groups are indexed in one piece, too, and those of a query are joined. What may be the
 number of a subscriber is joined (ITU-T E.123 and E.164, and as people write them): digits behind a plus sign,
 a zero or an area code in brackets, or three, three and three or four digits; and so are groups of digits with
-hyphens between them, an ISBN and an IBAN. So days, decimal fractions, addresses of computers and rows of
-figures are not.
+hyphens between them, an ISBN, an IBAN, the number of a card, a UUID and the address of a network card. So
+days, decimal fractions, addresses of computers and rows of figures are not.
 """
 
 import re
 
 FEWEST, MOST = 9, 15  # digits; fewer are mostly no number, and no telephone number has more
 _LINE = r"[-/ \u00a0\u2010\u2011\u2013\u202f]"
+_HEX = "[0-9A-Fa-f]"
+_OF_DEVICES = (
+    rf"{_HEX}{{8}}(?:-{_HEX}{{4}}){{3}}-{_HEX}{{12}}"
+    rf"|(?:{_HEX}{{2}}[:-]){{5,31}}{_HEX}{{2}}|{_HEX}{{4}}(?:\.{_HEX}{{4}}){{2}}"
+)
 _NUMBER = re.compile(
     rf"""(?<![\w.,/+)-])(?<!\d[ :])
-    (?: (?P<other>\d+(?:-\d+){{2,7}}(?:-X)? | 97[89](?:[- ]\d{{1,7}}){{4}}
+    (?: (?P<other>{_OF_DEVICES} | [3-6]\d{{3}}(?:[ ]\d{{4}}){{3}} | \d+(?:-\d+){{2,7}}(?:-X)?
+    | 97[89](?:[- ]\d{{1,7}}){{4}}
     | [A-Z]{{2}}\d\d(?:[ ][A-Z\d]{{4}}){{2,7}}(?:[ ][A-Z\d]{{1,3}})?)
     | (?:(?P<abroad>\+|00(?=[1-9])|\(\+)\d{{1,4}}\)? | \(\d{{2,6}}\) | 0[1-9]\d{{0,5}} | 8(?=[ ]?\(\d)
       | \d{{3}}(?={_LINE}\d{{3}}{_LINE}\d{{3,4}}\b) )
@@ -24,10 +30,10 @@ _NUMBER = re.compile(
     re.VERBOSE,
 )
 # Each number begins with as many of its signs; most texts have no such row, and this is a fourth of the time.
-_MAY_BE = re.compile(rf"[\d(+]{_LINE[:-1]}\d()+.]{{{FEWEST - 1}}}")
+_MAY_BE = re.compile(rf"[\d(+]{_LINE[:-1]}\d()+.]{{{FEWEST - 1}}}|{_OF_DEVICES}")
 _DAY = re.compile(r"\d{1,2}([-./])\d{1,2}\1\d{2,4}(?![-./]?\d)|(?:19|20)\d\d-[01]\d(?!\d)")
 _TRUNK = re.compile(r"\(0\)")  # dialled only within the country
-_GROUP = re.compile(r"[A-Z\d]+")
+_GROUP = re.compile(r"[A-Za-z\d]+")
 
 
 def numbers_in(text: str) -> list[tuple[str, tuple[str, ...]]]:

@@ -20,6 +20,7 @@ import functools
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Iterator
 from functools import cache
 from typing import Literal
 
@@ -151,6 +152,12 @@ _RUN = re.compile(f"[{SPACELESS}]+")
 _PIECE = re.compile(f"[{SPACELESS}]+|[^\\W_{SPACELESS}][^\\x00-/:-@\\[-`{{-\\x7f{SPACELESS}]*|{SIGN}")
 
 _TRIGRAM = re.compile(f"(?=([^\\x00-/:-@\\[-`{{-\\x7f{SPACELESS}]{{3}}))")
+HYPHENATED = re.compile(r"(?<![\w-])[^\W\d_]+-[^\W\d_]+(?![\w-])")  # "to-do", which others write "todo"
+_CAMEL = re.compile(
+    r"(?<![A-Za-z0-9])(?=[A-Za-z0-9]{0,59}[a-z][A-Z])[A-Za-z][A-Za-z0-9]{1,63}(?![A-Za-z0-9])"
+)
+_HUMP = re.compile(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*")
+MOST_HUMPS = 8  # of a name; arbitrary
 _ACCENT = re.compile("[\u0300-\u0331]")  # FTS5's accents: the marks that combine with Latin letters
 _ASCII_SIGNS = {
     code: " " for code in range(0x80) if not chr(code).isalnum()
@@ -237,6 +244,15 @@ def pieces_of(text: str) -> list[str]:
         return text.translate(_ASCII_SIGNS).split()
     text = searched_text(text)
     return text.translate(_ASCII_SIGNS).split() if text.isascii() else _PIECE.findall(text)
+
+
+def humps_of(text: str) -> Iterator[tuple[str, str]]:
+    """Yield each name as in code (getHTTPResponse) with its words; "GitHub" and random letters are none."""
+    for name in _CAMEL.findall(text):
+        humps = _HUMP.findall(name)
+        is_name = len(humps) > 2 or (len(humps) > 1 and humps[0].islower())  # noqa: PLR2004 - of brands two
+        if is_name and len(humps) <= MOST_HUMPS and "".join(humps) == name and min(map(len, humps)) > 1:
+            yield name, " ".join(humps)
 
 
 def caseless(name: str) -> str:

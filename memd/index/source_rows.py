@@ -44,9 +44,11 @@ from memd.records import (
 )
 from memd.sources.privacy import is_private
 from memd.text import (
+    HYPHENATED,
     SPACELESS,
     caseless,
     fold,
+    humps_of,
     is_spaceless,
     normalized,
     paired,
@@ -84,14 +86,17 @@ NO_FRONT = "{}"
 AGENTS, PEOPLE = 1, 2  # values of chunks.hidden_from
 _OF_ENTRIES = frozenset({"source", "sha256"})  # keys whose values nobody searches for
 # What a reader does not see, each within a line: the target of a link or of one with a label, a footnote,
-# a reference ("grid[row][col]" has none), a tag of HTML.
+# a reference ("grid[row][col]" has none), how a character is read, a tag of HTML.
 _LINK = re.compile(
     r"\]\((?P<target>[^()\n]*(?:\([^()\n]*\)[^()\n]*)*)\)"
     r"|\[\[(?P<note>[^\[\]\n|]+)\|(?P<label>[^\[\]\n]*)\]\]"
     r"|\[\^(?P<footnote>[^\]\s]{1,80})\](?!:)"
     r"|(?<![\w\]])\[(?P<words>[^\[\]\n]{1,200})\]\[(?P<reference>[^\[\]\n]{0,100})\]"
+    r"|(?:<rp>[^<\n]{0,9}(?:</rp>)?)?<rt>(?P<reading>[^<\n]{0,100})(?:</rt>)?(?:<rp>[^<\n]{0,9}(?:</rp>)?)?"
+    r"|</?(?:ruby|rb)>"
     r"|</?(?P<tag>(?:b|br|del|em|i|ins|mark|small|span|strong|sub|sup|u)\b[^<>\n]{0,200})>"
 )
+_UNSEEN = ("target", "note", "footnote", "reference", "reading", "tag")
 # Within a word: un**believ**able, foo<wbr>bar, H<sub>2</sub>O. It is found in parts, and whole.
 _IN_WORD = r"(?:\*{1,3}|==|~~|&shy;|</?(?:b|em|i|mark|strong|sub|sup|u|wbr) ?/?>)"
 _MAY_BE_IN_WORD = re.compile(rf"{_IN_WORD}(?=[^\W_])")  # a tenth of the time
@@ -331,12 +336,15 @@ def searchable(read: str, path: str, front: str | None) -> str:
     The first chunk of a source also contains the file name and the values of the *front* matter (JSON; None
     for another chunk), for keyword search only. Phrases are found over what a reader does not see within a
     sentence: the targets of links come last, and between characters of a script without spaces there is no
-    emphasis. Numbers in groups, and words with markup in them, are also there in one piece.
+    emphasis. Numbers in groups, and words with markup or one hyphen in them, are also there in one piece, and
+    names as in code also by their words.
     """
     text = read
     parted: list[str] = []
     if any(text[place.start() - 1 : place.start()].isalnum() for place in _MAY_BE_IN_WORD.finditer(text)):
         parted = [re.sub(_IN_WORD, "", word[0]) for word in _WORD_IN_PARTS.finditer(text)]
+    parted += [word.replace("-", "") for word in HYPHENATED.findall(text)]
+    parted += [words for _, words in humps_of(text)]
     if any(sign in text for sign in ("](", "][", "[[", "[^", "<")):
         text = _with_targets_last(text)
     if not text.isascii():
@@ -371,7 +379,7 @@ def _with_targets_last(text: str) -> str:
     targets: list[str] = []
 
     def shown(link: re.Match[str]) -> str:
-        targets.append(next(filter(None, link.group("target", "note", "footnote", "reference", "tag")), ""))
+        targets.append(next(filter(None, link.group(*_UNSEEN)), ""))
         if link["target"] is not None:
             return "]"
         return link["words"] or (f"[[{link['label']}]]" if link["note"] else " " * bool(link["tag"]))

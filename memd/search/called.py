@@ -34,7 +34,7 @@ HEADING_WORDS = 12  # of a query that may be a heading, or have a name with its 
 LEAST_TYPO = 2  # letters of a word whose edit may still be told from another word
 MOST_WORDS = 24  # of a query that may hold a name; a longer one is a text
 _VERSION = re.compile(r"(?<![\d.])(\d+(?:\.\d+)+)(?!\d)")
-_APOSTROPHE = re.compile("(?<=\\w)['\u2019](?=\\w)")  # often left out: "whats new"
+_LEFT_OUT = re.compile("(?<=\\w)['\u2019-](?=[^\\W\\d_])")  # often: "whats new", "todo"
 _V = re.compile(r"\bv(?=\d)")  # of a version
 _ISSUE = re.compile(r"#(\d{1,4})")
 _JOINED = re.compile(r"([^\W\d_]+)(\d+)")
@@ -129,7 +129,7 @@ def names_of(title: str, path: str) -> Names:
     whole = {
         titled,
         said,
-        words_of(_APOSTROPHE.sub("", title)),
+        words_of(_LEFT_OUT.sub("", title)),
         stem,
         words_of(place.name),
         words_of(path),
@@ -306,7 +306,9 @@ def _that_may_name(names: Mapping[int, tuple[str, str]], words: Iterable[str]) -
     if any(word.endswith(tuple(_SPELLED.values())) for word in words):  # C++, C#: no name has it so
         return set(names)
     texts = [f"{title}\n{path}".lower() for title, path in names.values()]
-    texts = [text + "\n" + text.replace("'", "") if "'" in text else text for text in texts]
+    texts = [
+        text if (left_out := _LEFT_OUT.sub("", text)) == text else f"{text}\n{left_out}" for text in texts
+    ]
     ends = list(accumulate(len(text) + 1 for text in texts))
     every, found = "\n".join(texts), {at for at, text in enumerate(texts) if not text.isascii()}
     for word in words:

@@ -43,7 +43,7 @@ from memd.search.explanation import Term
 from memd.search.query import FORMS_SHARE, Query, content_words
 from memd.search.source_scores import Grouped, grouped, keyword_scores, shares_by
 from memd.search.word_forms import postings_of_forms
-from memd.text import is_spaceless, pairs_of, pieces_of, script_of_letter, searched_text
+from memd.text import HYPHENATED, humps_of, is_spaceless, pairs_of, pieces_of, script_of_letter, searched_text
 
 with suppress(ImportError):  # then search.fallback answers, and nothing here is called
     import numpy as np
@@ -291,14 +291,20 @@ def with_numbers_as_written(view: View, query: Query) -> Query:
     """Return *query* with its numbers as notes have them, if any do.
 
     One in groups is in one piece, in the first form that a note has. If no note has a word with a number at
-    its end as typed, the number stands apart or is joined: "rfc2119" finds "RFC 2119".
+    its end as typed, the number stands apart or is joined: "rfc2119" finds "RFC 2119". "e-mail" is in one
+    piece if some note writes "email": notes with the hyphen are found by it, too. A name as
+    in code that no note has stands for its words: `maxRetries` finds `max_retries`.
     """
 
-    def has(word: str) -> bool:
-        return view.postings(word.casefold(), prefix=False).document_frequency > 0
+    def has(word: str) -> int:
+        return view.postings(word.casefold(), prefix=False).document_frequency
 
-    def has_in_a_row(words: str) -> bool:
-        return bool(view.matching("words", phrase_expression(words)))
+    def has_in_a_row(words: str) -> int:
+        return len(view.matching("words", phrase_expression(words)))
+
+    def unhyphenated(found: re.Match[str]) -> str:
+        joined = found[0].replace("-", "")
+        return joined if has(joined) > has_in_a_row(found[0]) else found[0]
 
     def as_written(found: re.Match[str]) -> str:
         joined, apart = found[1] + found[2], f"{found[1]} {found[2]}"
@@ -309,7 +315,9 @@ def with_numbers_as_written(view: View, query: Query) -> Query:
     text = query.text
     for written, forms in numbers_in(text):
         text = text.replace(written, next(filter(has, forms), written))
-    text = _NUMBERED.sub(as_written, text)
+    for name, words in humps_of(text):
+        text = text if has(name) else text.replace(name, words)
+    text = HYPHENATED.sub(unhyphenated, _NUMBERED.sub(as_written, text))
     return query if text == query.text else replace(query, text=text, pieces=tuple(pieces_of(text)))
 
 

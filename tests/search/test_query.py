@@ -28,6 +28,7 @@ from memd.search.search import begin, search
         ("since:yesterday", "since yesterday", (), False),
         ("-neg", "neg", (), True),  # it is looked for after all
         ("weir -heron", "weir", ("heron",), False),
+        ("weir \u2212heron \u2013\u201egrey owl\u201c 5 \u2013 3", "weir 5 3", ("heron", "grey owl"), False),
         ("-heron tag:x", "", ("heron",), False),
     ],
 )
@@ -126,6 +127,7 @@ NOTES = {
     "bakery.md": "# Bakery\n\n+49 (0)69 11 22 33 44\n",
     "probe.md": "# Probe\n\nThe sensor TP 571 writes UTF-8.\n",
     "audit.md": "# Audit\n\nAs iso27001 says, for the TP of harbour 4.\n",
+    "network.md": "# Network\n\nThe todo: printer aabbccddee0f, max_retry_count.\n",
     "parts.md": "# Parts\n\n030 of 987, then 65 and 43; 040, 123, 45 and 67\n",
 }
 
@@ -145,6 +147,7 @@ def found(notes, query, mode):
         ("tp571", "probe.md"), ("TP571 failed?", "probe.md"), ("utf8", "probe.md"), ("ISO 27001", "audit.md"),
         ("what ISO-27001 says", "audit.md"),
         ("06911223344", "bakery.md"), ("069 / 11 22 33 44", "bakery.md"), ("+496911223344", "bakery.md"),
+        ("aa:bb:cc:dd:ee:0f", "network.md"), ("to-do", "network.md"), ("maxRetryCount", "network.md"),
     ],
 )  # fmt: skip
 def test_in_groups_and_in_one_piece(indexed_once, query, path):
