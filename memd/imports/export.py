@@ -9,6 +9,7 @@ import fnmatch
 import gzip
 import math
 import os
+import re
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ SMALL_BYTES = 64 * 1024 * 1024  # smaller members are harmless at any ratio
 MAX_UNPACKED_BYTES = 16 * 1024**3  # of one member: more than any person's conversations
 
 ANY = "*.json*"  # an export that was renamed
+HEAD_BYTES = 4096  # of a file that may be one: in front of a conversation's messages are title and times
 
 BOMB = f"unpacks to more than {MAX_RATIO} times its size: it is not read"
 TOO_LARGE = f"unpacks to more than {MAX_UNPACKED_BYTES >> 30} GiB: it is not read"
@@ -56,10 +58,26 @@ class Stream:
         return read
 
 
-def files(path: Path, pattern: str) -> Iterator[Path]:
-    """Yield the exports below a folder: files whose name matches, or else all of JSON, and zips."""
-    yield from list(below(path, pattern)) or below(path, ANY)
+def files(path: Path, pattern: str, begin: re.Pattern[bytes] | None = None) -> Iterator[Path]:
+    """Yield the exports below a folder: files whose name matches, or else all of JSON, and zips.
+
+    Beside files whose name matches, another one is an export that was renamed if its *begin* says so: an
+    export has other files of JSON, too.
+    """
+    named = list(below(path, pattern))
+    yield from named
+    for other in below(path, ANY):
+        if not named or (begin and other not in named and begin.search(_head(other, path))):
+            yield other
     yield from below(path, "*.zip")
+
+
+def _head(path: Path, folder: Path) -> bytes:
+    try:
+        with regular(path, folder) as file:
+            return file.read(HEAD_BYTES)
+    except OSError:
+        return b""
 
 
 def streams(

@@ -51,7 +51,9 @@ UNDATED = "message has no time"
 _SAID = frozenset({"Default", "Reply", "", "20", "23"})
 
 
-conversation_files = partial(export.files, pattern=CONVERSATIONS)
+conversation_files = partial(
+    export.files, pattern=CONVERSATIONS, begin=re.compile(rb'"(?:mapping|chat_messages)"')
+)
 
 
 def chatgpt_conversations(

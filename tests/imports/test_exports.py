@@ -149,6 +149,14 @@ def test_an_export_has_many_forms(workspace, tmp_path, conversation, name, form)
     assert any("Because of alarms." in page for page in workspace.pages().values())
 
 
+def test_a_renamed_export_is_found_beside_another(workspace, tmp_path):
+    written(tmp_path / "conversations.json", [GPT])
+    written(tmp_path / "my chats of May.json", [json.loads(OTHER)])
+    written(tmp_path / "user.json", {"name": "x"})
+    found = workspace.imports("chatgpt", tmp_path)
+    assert (len(found["new"]), found["skipped"]) == (2, [])
+
+
 def test_a_renamed_export_in_a_zip_is_found_and_what_is_none_is_said_to_be(workspace, tmp_path):
     path = zipped(tmp_path / "z.zip", **{"My chats.json": [GPT], "package.json": {"name": "x"}})
     found = workspace.imports("chatgpt", path)
