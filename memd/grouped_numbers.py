@@ -3,8 +3,8 @@
 A note's numbers in groups are indexed in one piece, too, and those of a query are joined. What may be the
 number of a subscriber is joined (ITU-T E.123 and E.164, and as people write them): digits behind a plus sign,
 a zero or an area code in brackets, or three, three and three or four digits; and so are groups of digits with
-hyphens between them, an ISBN, an IBAN, the number of a card, a UUID and the address of a network card. So
-days, decimal fractions, addresses of computers and rows of figures are not.
+hyphens between them, an ISBN, an IBAN, the number of a card, a UUID, the address of a network card and 1,200.
+So days, decimal fractions, addresses of computers and rows of figures are not.
 """
 
 import re
@@ -33,6 +33,7 @@ _NUMBER = re.compile(
 _MAY_BE = re.compile(rf"[\d(+]{_LINE[:-1]}\d()+.]{{{FEWEST - 1}}}|{_OF_DEVICES}")
 _DAY = re.compile(r"\d{1,2}([-./])\d{1,2}\1\d{2,4}(?![-./]?\d)|(?:19|20)\d\d-[01]\d(?!\d)")
 _TRUNK = re.compile(r"\(0\)")  # dialled only within the country
+_THOUSANDS = re.compile(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?!\w|,\d)")  # 1.200 and 1 200 may be something else
 _GROUP = re.compile(r"[A-Za-z\d]+")
 
 
@@ -42,6 +43,8 @@ def numbers_in(text: str) -> list[tuple[str, tuple[str, ...]]]:
     A telephone number with a country has that form, and those within it, with a leading zero and without.
     """
     found: list[tuple[str, tuple[str, ...]]] = []
+    if "," in text:
+        found += [(one, (one.replace(",", ""),)) for one in _THOUSANDS.findall(text)]
     if not _MAY_BE.search(text):
         return found
     for place in _NUMBER.finditer(text):

@@ -49,7 +49,8 @@ class FieldTest:
 
     def passes(self, stored: str) -> bool:
         """Return whether a stored value is equal (of = and !=), or on the right side of the bound."""
-        if self.operator in {"=", "!="} and caseless(stored) == caseless(self.value):
+        link = stored.strip("[]").split("|")  # [[Ann]], [[people/Ann|Ann]]
+        if self.operator in {"=", "!="} and caseless(self.value) in map(caseless, [stored, *link]):
             return True
         # Equality is that of the text: 1.1 is not the version 1.10, nor 1234 the postal code 01234.
         if self.operator in _BOUNDS and self.number is not None and (number := _number(stored)) is not None:

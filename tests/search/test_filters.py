@@ -154,6 +154,7 @@ def test_a_condition_keeps_the_notes_that_meet_it(four, condition, kept):
     [
         ("v=1.1", ["1.1"], ["1.10", "1.1.0", "01.1"]),
         ("v=1234", ["1234"], ["01234", "1_234", "1234.0", "１２３４"]),
+        ("v=Ann Lee", ["[[ann lee]]", "[[people/ann|Ann Lee]]"], ["[[Ann]]", "Ann Lee Heron"]),
         ("v=12000", ["12000"], ["12e3", "+12000"]),
         ("v!=1.1", ["1.1"], ["1.10"]),  # the notes that pass are left out
         ("v>=1.9", ["1.9", "1.10", "2", "1.9.1", "v1.10"], ["1.8", "1.8.9", "1_9", "beta"]),
