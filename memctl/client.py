@@ -227,19 +227,16 @@ def connected_socket(path: str | PathLike[str] | None, timeout_s: float) -> sock
     """Return a socket that is connected to the daemon. Raises the errors of `Client.connect`."""
     if path is not None:
         return _connected(fspath(path), timeout_s)
+    own, is_in_runtime = socket_place()
     try:
-        try:
-            own, is_in_runtime = socket_place()
-            if is_in_runtime:
-                # In a folder writable by others, another user's process could listen.
-                check_private_dir(dirname(own))  # noqa: PTH120 - a fifth of a start
-        except FileNotFoundError as error:
-            raise NoDaemonError(f"no memd listens at {own}. Start it: memctl start") from error
+        if is_in_runtime:
+            # In a folder writable by others, another user's process could listen.
+            check_private_dir(dirname(own))  # noqa: PTH120 - a fifth of a start
         return _connected(own, timeout_s)
-    except NoDaemonError:
+    except (NoDaemonError, FileNotFoundError) as error:
         place = _socket_of_holder()
         if place is None:
-            raise
+            raise NoDaemonError(f"no memd listens at {own}. Start it: memctl start") from error
     connected = _connected(place, timeout_s)
     if named := environ.get("MEMD_SOCKET"):
         connected.close()

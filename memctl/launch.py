@@ -145,15 +145,11 @@ def _pid_of_holder() -> int | None:
         descriptor = open_own(state_dir() / LOCK_NAME, os.O_RDONLY)
     except FileNotFoundError:
         return None
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except OSError:
-            held = os.fstat(descriptor)
-        else:
+    with os.fdopen(descriptor, "rb") as lock:
+        with suppress(OSError):  # it is held
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
             return None
-    finally:
-        os.close(descriptor)
+        held = os.fstat(lock.fileno())
     if not Path("/proc/self/fd").exists():  # macOS, which has no containers
         return holder.pid
     with suppress(OSError):  # of no process here, or of another user's: the number means another process
