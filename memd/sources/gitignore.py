@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 _WILD: Final = re.compile(r"[*?\[\\]|\Z")
+# A line without the spaces at its end that no backslash escapes; all of one that ends with a backslash.
+_KEPT: Final = re.compile(r"(?: *(?:\\.|[^\\ ]))*(?: *\\\Z)?", re.DOTALL)
 _STARS: Final = re.compile(r"\*+")
 _NOTHING: Final = re.compile(r"(?:\*{2,}/)+\*+")  # what matches an empty text, too
 
@@ -53,7 +55,8 @@ def translated(line: str) -> Rule | None:
     """Return the rule of a line; None for a comment, an empty line, and a pattern that matches nothing."""
     if is_comment(line):
         return None
-    line = _trimmed(line.encode("utf-8", "surrogateescape").decode("latin-1").partition("\0")[0])
+    line = line.encode("utf-8", "surrogateescape").decode("latin-1").partition("\0")[0]
+    line = _KEPT.match(line)[0]  # type: ignore[index] # it matches any text
     pattern = line.removeprefix("!").removesuffix("/")
     if not pattern or pattern.endswith("/") or pattern.startswith("\\/"):
         return None  # no path has two slashes in a row, or begins with one
@@ -62,16 +65,6 @@ def translated(line: str) -> Rule | None:
     except _NoPatternError:
         return None
     return Rule(base + ("/" if line.endswith("/") else "/?"), f"{base}/.+")
-
-
-def _trimmed(line: str) -> str:
-    """Cut off trailing spaces that are not escaped with a backslash."""
-    kept = at = 0
-    while at < len(line):
-        at += 2 if line[at] == "\\" else 1
-        if line[at - 1 : at] != " " or line[at - 2 : at - 1] == "\\":
-            kept = at
-    return line[:kept]
 
 
 def _expression(pattern: str) -> str:

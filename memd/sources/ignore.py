@@ -199,7 +199,11 @@ def of_file(root: Path, path: str) -> Iterator[tuple[str, str]]:
     Raises:
         UnusableError: the file is too large.
     """
-    for number, line in enumerate(_lines(root / path), 1):
+    content = _content(root / path)
+    if len(content) > MAX_RULE_BYTES:
+        raise UnusableError
+    text = content.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape")
+    for number, line in enumerate(text.replace("\r\n", "\n").removesuffix("\n").split("\n"), 1):
         if number > MAX_RULE_LINES:
             raise UnusableError
         yield f"{path}:{number}", line
@@ -219,15 +223,6 @@ def of_config(key: str, patterns: Sequence[str]) -> Iterator[tuple[str, str]]:
         if not is_comment(pattern) and translated(pattern) is None:
             raise ConfigError(f"{key}: {pattern!r} is not a gitignore pattern, or matches nothing")
         yield f"{key} in memory/config.toml", pattern
-
-
-def _lines(path: Path) -> Sequence[str]:
-    """Return the lines of an ignore file; none if it is not a regular file."""
-    content = _content(path)
-    if len(content) > MAX_RULE_BYTES:
-        raise UnusableError
-    text = content.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape")
-    return text.replace("\r\n", "\n").removesuffix("\n").split("\n")
 
 
 def _content(path: Path) -> bytes:

@@ -203,6 +203,7 @@ def test_git_and_memd_ignore_the_same_paths(tmp_path, seed):
         (b"caf\xe9.md\n", "caf\udce9.md"),  # Latin-1: compared as bytes
         (b"foo/**\n!foo/keep.md\n", "foo/keep.md"),
         (b"x**\\/keep.md\n", "xa/b/keep.md"),
+        (b"x\\\\ \n", "x\\"),  # an escaped backslash escapes no space behind it
         (b"**\\/keep.md\n", "keep.md"),  # an escaped slash is one that is there
         (b"foo/*\n!foo/a/\n", "foo/a/x.md"),
         (b"x.md\nfoo/\n!foo/\n", "foo/x.md"),  # a folder that is taken back brings nothing in it back
