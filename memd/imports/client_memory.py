@@ -100,11 +100,6 @@ def claude_code_documents(wanted: Path) -> Callable[..., Iterator[ForeignNote]]:
     return reader(lambda note, _: [note.document("claude-code", folders(_folder_of(note.path).parent))])
 
 
-def codex_documents() -> Callable[..., Iterator[ForeignNote]]:
-    """Return the reader of Codex's memory."""
-    return reader(_of_codex)
-
-
 def _of_codex(note: Note, problems: Problems) -> Iterator[ForeignNote]:
     if note.path.name != SECTIONS:
         said = _CWD.search(note.text[:_HEAD_CHARS])
@@ -113,6 +108,9 @@ def _of_codex(note: Note, problems: Problems) -> Iterator[ForeignNote]:
     yield from islice(_sections(note), MAX_SECTIONS)
     if len(_GROUP.findall(note.text)) > MAX_SECTIONS:
         problems.add(str(note.path), TOO_MANY, part=True)
+
+
+codex_documents = reader(_of_codex)
 
 
 def gemini_documents(wanted: Path) -> Callable[..., Iterator[ForeignNote]]:
@@ -125,14 +123,12 @@ def gemini_documents(wanted: Path) -> Callable[..., Iterator[ForeignNote]]:
     return reader(lambda note, _: [note.document("gemini", projects(note.path))])
 
 
-def cursor_documents() -> Callable[..., Iterator[ForeignNote]]:
-    """Return the reader of Cursor's rules."""
+def _of_cursor(note: Note, _: Problems) -> Iterator[ForeignNote]:
+    quoted = _GLOBS.sub(lambda found: f"{found[1]}{json.dumps(found[2])}{found[3]}", note.text)
+    yield replace(note, text=quoted).document("cursor", (str(_folder_of(note.path).parent.absolute()),))
 
-    def rule(note: Note) -> ForeignNote:
-        quoted = _GLOBS.sub(lambda found: f"{found[1]}{json.dumps(found[2])}{found[3]}", note.text)
-        return replace(note, text=quoted).document("cursor", (str(_folder_of(note.path).parent.absolute()),))
 
-    return reader(lambda note, _: [rule(note)])
+cursor_documents = reader(_of_cursor)
 
 
 def is_gone(file: Path) -> bool:

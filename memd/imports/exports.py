@@ -60,27 +60,29 @@ def chatgpt_conversations(
     path: Path, problems: Problems, read: Read, folder: Path | None = None
 ) -> Iterator[Conversation]:
     """Yield the conversations of an export."""
+    for where, number, found in _conversations("mapping", path, problems, read, folder):
+        mapping = fields(found.get("mapping"))
+        its_id = identifier(found.get("conversation_id")) or identifier(found.get("id"))
+        if not mapping or not its_id:
+            problems.add(where, NOT_CHATGPT, number)
+            continue
+        yield Conversation(
+            id=its_id,
+            is_export=True,
+            turns=_chatgpt_turns(mapping, identifier(found.get("current_node"))),
+            title=text(found.get("title")),
+            started=moment(found.get("create_time")),
+        )
+
+
+def _conversations(
+    has: str, path: Path, problems: Problems, read: Read, folder: Path | None
+) -> Iterator[tuple[str, int, Message]]:
+    """Yield place, number and fields of those that have a key: in a list, alone, or one in a line."""
     for where, stream in export.streams(path, CONVERSATIONS, problems, folder):
-        for number, found in _conversations(members(stream, where, problems, read, whole=True), "mapping"):
-            mapping = fields(found.get("mapping"))
-            its_id = identifier(found.get("conversation_id")) or identifier(found.get("id"))
-            if not mapping or not its_id:
-                problems.add(where, NOT_CHATGPT, number)
-                continue
-            yield Conversation(
-                id=its_id,
-                is_export=True,
-                turns=_chatgpt_turns(mapping, identifier(found.get("current_node"))),
-                title=text(found.get("title")),
-                started=moment(found.get("create_time")),
-            )
-
-
-def _conversations(found: Iterator[tuple[str, Message]], has: str) -> Iterator[tuple[int, Message]]:
-    """Yield the conversations, which have a key, with their numbers: in a list, alone, or one in a line."""
-    for number, (_, member) in enumerate(found, 1):
-        listed = [] if has in member else [one for value in member.values() for one in items(value)]
-        yield from ((number, one) for one in map(fields, listed or [member]))
+        for number, (_, member) in enumerate(members(stream, where, problems, read, whole=True), 1):
+            listed = [] if has in member else [one for value in member.values() for one in items(value)]
+            yield from ((where, number, one) for one in map(fields, listed or [member]))
 
 
 def _chatgpt_turns(mapping: dict[str, object], current: str) -> Iterator[Turn]:
@@ -136,21 +138,19 @@ def claude_conversations(
     path: Path, problems: Problems, read: Read, folder: Path | None = None
 ) -> Iterator[Conversation]:
     """Yield the conversations of an export."""
-    for where, stream in export.streams(path, CONVERSATIONS, problems, folder):
-        every = members(stream, where, problems, read, whole=True)
-        for number, found in _conversations(every, "chat_messages"):
-            its_id = identifier(found.get("uuid"))
-            if not its_id or "chat_messages" not in found:
-                problems.add(where, NOT_CLAUDE, number)
-                continue
-            messages = map(fields, items(found["chat_messages"]))
-            yield Conversation(
-                id=its_id,
-                is_export=True,
-                turns=(turn for message in messages for turn in _of_claude_message(message)),
-                title=text(found.get("name")),
-                started=moment(found.get("created_at")),
-            )
+    for where, number, found in _conversations("chat_messages", path, problems, read, folder):
+        its_id = identifier(found.get("uuid"))
+        if not its_id or "chat_messages" not in found:
+            problems.add(where, NOT_CLAUDE, number)
+            continue
+        messages = map(fields, items(found["chat_messages"]))
+        yield Conversation(
+            id=its_id,
+            is_export=True,
+            turns=(turn for message in messages for turn in _of_claude_message(message)),
+            title=text(found.get("name")),
+            started=moment(found.get("created_at")),
+        )
 
 
 def _of_claude_message(message: dict[str, object]) -> Iterator[Turn]:

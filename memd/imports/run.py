@@ -147,7 +147,7 @@ MEMORIES: Final[Mapping[str, Callable[[Path], ClientReader]]] = {
         follow=True,
     ),
     "codex": lambda _: ClientReader(
-        client_memory.codex_files, client_memory.codex_documents(), client_memory.codex_folders, follow=True
+        client_memory.codex_files, client_memory.codex_documents, client_memory.codex_folders, follow=True
     ),
     "gemini": lambda about: ClientReader(
         client_memory.gemini_files,
@@ -156,7 +156,7 @@ MEMORIES: Final[Mapping[str, Callable[[Path], ClientReader]]] = {
         follow=True,
     ),
     "cursor": lambda about: ClientReader(
-        client_memory.cursor_files, client_memory.cursor_documents(), lambda: [about], follow=True
+        client_memory.cursor_files, client_memory.cursor_documents, lambda: [about], follow=True
     ),
 }
 
