@@ -5,8 +5,10 @@ markup.
 """
 
 import asyncio
+import os
 import re
 import signal
+import sys
 from codecs import getincrementaldecoder
 from functools import partial
 from typing import Any, ClassVar
@@ -154,11 +156,16 @@ class Finder(App[None]):
         self.theme = "ansi-dark"  # the terminal's own colours
         # None may leave the terminal raw. A hangup that is ignored ends it, too: it would run on without one.
         for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
-            end = partial(self.exit, return_code=128 + number)
-            asyncio.get_running_loop().add_signal_handler(number, end)
+            asyncio.get_running_loop().add_signal_handler(number, self._end, number)
         self._tell_state()
         self.run_worker(self._live.run(), group="live")
         self._live.ask(self._first)
+
+    def _end(self, number: int) -> None:
+        """End by a signal."""
+        if not sys.stdin.isatty():
+            os._exit(128 + number)  # nobody reads what Textual would wait for to be written
+        self.exit(return_code=128 + number)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Search for the new text of the line."""

@@ -1,8 +1,10 @@
 """`memctl find` on a real terminal (tmux), at a real daemon."""
 
 import os
+import pty
 import re
 import signal
+import sys
 
 import pytest
 from daemon_process import folder_of, until
@@ -118,13 +120,18 @@ def test_a_byte_of_another_encoding_is_typed_and_a_signal_leaves_the_terminal_sa
     shows(screen, f"left {128 + number}", " icanon ", without=["-icanon", "Warning"])
 
 
-def test_a_hangup_ends_it_also_where_it_is_ignored(screen):
-    """It would read the end of its terminal in a loop."""
-    started = f'trap "" HUP; echo $$ >{screen.folder}/pid; exec memctl find'
-    screen.type(f"clear; sh -c '{started}'; echo left $?")
-    shows(screen, "enter open")
-    os.kill(int((screen.folder / "pid").read_text()), signal.SIGHUP)
-    shows(screen, f"left {128 + signal.SIGHUP}")
+def test_it_ends_with_its_terminal_also_where_a_hangup_is_ignored(sample):
+    started = f'trap "" HUP; exec {sys.executable} -m memctl find'
+    unbuffered = {"TERM": "xterm-256color", "PYTHONUNBUFFERED": "1"}  # the thread that draws fails at once
+    child, controller = pty.fork()
+    if child == 0:
+        os.chdir(sample[1])
+        os.execve("/bin/sh", ["sh", "-c", started], sample[0].environment | unbuffered)
+    shown = b""
+    while b"enter open" not in shown:
+        shown += os.read(controller, 65536)
+    os.close(controller)
+    until(lambda: os.waitpid(child, os.WNOHANG)[0])
 
 
 def test_a_query_that_cannot_be_is_told_in_place(screen):
