@@ -114,14 +114,6 @@ def test_a_target_is_resolved_as_obsidian_does(notes, path, target, means):
     assert out(notes, path) == {target: means}
 
 
-def test_what_is_kept_of_a_state_does_not_outlive_it(notes):
-    notes.save({"x.md": "See [[weir]]."}, embed=False)
-    assert out(notes, "x.md") == {"weir": None}
-    assert out(notes, "x.md") == {"weir": None}
-    notes.save({"river/weir.md": "weir"}, embed=False)
-    assert out(notes, "x.md") == {"weir": "river/weir.md"}
-
-
 def test_a_key_of_the_front_matter_names_one_alone(notes):
     """If several notes have the name, `related` and `supersedes` name none; a path is unambiguous."""
     front = "---\nrelated: [weir, river/weir.md, stork]\n---\nSee [[weir]]."

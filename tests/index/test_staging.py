@@ -52,21 +52,6 @@ def counts(notes) -> tuple[int, int]:
     return writer.run("SELECT count(*) FROM sources")[0][0], writer.run("SELECT count(*) FROM chunks")[0][0]
 
 
-def test_a_slice_is_bounded_and_shows_nothing(notes):
-    notes.save({"big.md": "the old heron", "other.md": "a wren"})
-    notes.write("big.md", large("heron"))
-    readings = begun(notes, "big.md")
-    assert readings[0].staged.stored <= 3 * CHUNKS_AT_ONCE
-    assert notes.found("old heron")[0] == "big.md"
-    assert notes.index.snapshot.columns.count == 2
-    assert notes.index.writer.gone_count() == 0
-    assert notes.findings() == []
-    ended(notes, readings)
-    assert set(notes.found("heron")) == {"big.md"}
-    assert notes.found("old") == []
-    assert notes.found("part3 heron")[0] == "big.md"
-
-
 def test_words_that_were_asked_for_between_two_slices_are_found_in_all_chunks(notes):
     """What a query read of a term beside a staged note does not hide that note's chunks afterwards."""
     notes.save({"small.md": "heron wren"})
@@ -102,27 +87,6 @@ def test_rows_of_postings_made_between_two_slices_hide_no_chunk(notes, stored_fi
     notes.reopen()
     with notes.index.view() as view:
         assert untruths(view) == []
-
-
-def test_a_kill_between_two_slices_leaves_the_old_note_and_no_waste(notes, tmp_path):
-    notes.save({"big.md": "the old heron"})
-    notes.write("big.md", large("heron"))
-    readings = begun(notes, "big.md")
-    (tmp_path / "after").mkdir()
-    after = notes.crashed(tmp_path / "after")
-    assert after.found("old heron")[0] == "big.md"
-    assert after.findings() == []
-    after.index.drop_some_waste()
-    assert after.findings() == []
-    while after.index.drop_some_waste():
-        pass
-    assert counts(after) == (1, 1)
-    assert after.compared().differing == ["big.md"]
-    after.save({"big.md": large("heron")})
-    assert after.found("old") == []
-    assert after.findings() == []
-    after.index.close()
-    ended(notes, readings)
 
 
 def test_purging_leaves_what_is_staged(notes):

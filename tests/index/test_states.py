@@ -78,6 +78,9 @@ class Life(RuleBasedStateMachine):
         indexing.prepare(readings)
         for _ in range(slices):
             indexing.stage(readings, budget_s=0)
+        if (staged := readings[0].staged) is not None:  # else it is stored already
+            assert staged.stored <= slices * transaction.CHUNKS_AT_ONCE
+        assert notes.findings() == []
         self.what_is_known_is_what_the_disk_holds()
         if then == "crash":
             self.crash()
@@ -89,6 +92,7 @@ class Life(RuleBasedStateMachine):
             notes.index.drop_some_waste()
         else:
             self.save(path, "word2 zebra\n", embed=False)
+        self.what_is_known_is_what_the_disk_holds()
         while not indexing.stage(readings, budget_s=0):
             pass
         indexing.commit(readings)

@@ -177,12 +177,6 @@ def test_a_chunk_in_a_script_that_the_model_does_not_read_is_not_embedded(latin)
     assert with_vectors(latin) == NOTES.keys() - UNREAD
 
 
-def test_its_words_find_it(latin):
-    latin.save(NOTES)
-    assert latin.found("发动机 星期四", mode="hybrid")[0] == "zh.md"
-    assert latin.found("четверг", mode="hybrid")[0] == "ru.md"
-
-
 def test_when_the_model_is_said_to_read_less_its_vectors_go(notes):
     notes.save(NOTES)
     notes.switch(LatinEmbedder())
