@@ -127,6 +127,7 @@ def test_a_change_in_another_century_is_of_its_day(notes, day):
         ("The quick[^note] fox.", "the quick fox"),
         ("The [quick][1] fox.\n\n[1]: https://example.com", "the quick fox"),
         ("The [quick][] <b>brown</b><br>fox.", "the quick brown fox"),
+        ("The quick [fox]() jumps.", "quick fox jumps"),
         ("grid[row][col] = 1", "grid[row][col]"),
         ("这是**重要**的事情", "重要的事情"),
         ("请看[重要](https://example.com)的说明", "看重要的说明"),

@@ -12,16 +12,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from tests_support import many
 
 from memd.errors import NoSpaceError, StorageError
 from memd.index.sidecars import (
     KEPT_S,
     MAX_TRIED,
-    REASONS,
-    SidecarError,
     SidecarFolder,
     encode,
     sidecar_key,
@@ -377,39 +372,7 @@ def test_more_names_than_are_looked_at_are_said(root: Path, monkeypatch):
     assert sum(len(folder.names(f"{number:032x}")) for number in range(40)) == 20
 
 
-@settings(max_examples=many(60))
-@given(
-    st.lists(st.tuples(st.integers(0, 2**20), st.integers(1, 255)), max_size=4),
-    st.integers(-40, 40),
-    st.binary(max_size=20),
-)
-def test_no_changed_file_gives_a_wrong_vector(changes, cut, tail):
-    with tempfile.TemporaryDirectory() as place:
-        root = Path(place)
-        for right, body in (file_for(), file_for(rows=OTHER_ROWS)):
-            damaged = bytearray(body)
-            for at, by in changes:
-                damaged[at % len(damaged)] ^= by
-            end = len(body) + min(cut, 0)
-            (vectors(root) / right).write_bytes(bytes(damaged[:end]) + tail)
-        folder = SidecarFolder(root)
-        assert find(folder) in (None, ROWS, OTHER_ROWS)
-        assert folder.holds(MODEL, DIM, hashes()) in (True, False)
-        assert folder.ignored.keys() <= REASONS.keys()
-        write(folder)
-        assert find(SidecarFolder(root)) in (ROWS, OTHER_ROWS)
-
-
 # Writing
-
-
-def test_wrong_vectors_are_not_written(root: Path):
-    folder = SidecarFolder(root)
-    with pytest.raises(SidecarError):
-        write(folder, rows=[ROWS[0], bytes(12)])
-    with pytest.raises(ValueError, match="zip"):
-        write(folder, rows=ROWS[:1])
-    assert names(root) == []
 
 
 def test_only_its_owner_may_read_what_is_written(root: Path):

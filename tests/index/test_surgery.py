@@ -109,23 +109,19 @@ def cut(path, keep) -> None:
         stream.truncate(int(keep * path.stat().st_size))
 
 
+def away(path):
+    path.unlink()
+    return path
+
+
 CASES = {
     "matrix deleted": lambda state, _: (state / "vectors.1.f32").unlink(),
     "matrix empty": lambda state, _: cut(state / "vectors.1.f32", 0),
     "matrix cut": lambda state, _: os.truncate(state / "vectors.1.f32", 1000),
     "matrix of another": lambda state, other: shutil.copy(other / "vectors.1.f32", state),
-    "matrix a folder": lambda state, _: (
-        (state / "vectors.1.f32").unlink(),
-        (state / "vectors.1.f32").mkdir(),
-    ),
-    "matrix a link": lambda state, other: (
-        (state / "vectors.1.f32").unlink(),
-        (state / "vectors.1.f32").symlink_to(other / "vectors.1.f32"),
-    ),
-    "matrix a pipe": lambda state, _: (
-        (state / "vectors.1.f32").unlink(),
-        os.mkfifo(state / "vectors.1.f32"),
-    ),
+    "matrix a folder": lambda state, _: away(state / "vectors.1.f32").mkdir(),
+    "matrix a link": lambda state, other: away(state / "vectors.1.f32").symlink_to(other / "vectors.1.f32"),
+    "matrix a pipe": lambda state, _: os.mkfifo(away(state / "vectors.1.f32")),
     "log deleted": lambda state, _: (state / WAL).unlink(missing_ok=True),
     "log cut": lambda state, _: (state / WAL).exists() and cut(state / WAL, 0.6),
     "log cut early": lambda state, _: (state / WAL).exists() and cut(state / WAL, 0.1),

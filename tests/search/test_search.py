@@ -100,24 +100,12 @@ def test_the_keyword_score_means_the_same_in_a_small_and_a_large_workspace(notes
     assert alone == pytest.approx(among, abs=0.1)
 
 
-def test_a_question_is_not_an_and_of_its_words(notes):
-    notes.save({"a.md": "the heron nests by the weir\n", **FILLER})
-    assert notes.found("where exactly does that heron usually build its nest in spring?")[0] == "a.md"
-
-
 def test_a_cjk_question_that_stands_nowhere_whole_still_finds(notes):
     """The n-gram relaxation ranks; a run that occurs whole is named in its tier."""
     notes.save({"a.md": "潘淑是会稽句章人,吴大帝孙权的皇后。\n", "b.md": "天气很好。\n"})
     [hit] = notes.search("潘淑是哪里人?").hits
     assert (hit.source.path, hit.candidate.tier) == ("a.md", "ngram")
     assert notes.search("会稽句章").hits[0].candidate.tier == "trigram"
-
-
-def test_substring_wildcards_are_literal(notes):
-    """% and _ in a query match themselves at most, never everything."""
-    notes.save(FILLER)
-    for raw in ("%", "_", "100%_", "%%%%"):
-        assert notes.found(raw) == [], raw
 
 
 def test_a_source_that_left_the_disk_is_in_no_answer(notes):
@@ -132,12 +120,6 @@ def test_a_candidate_of_one_arm_is_scored_by_both(notes):
     for hit in notes.search("heron pond", mode="hybrid").hits:
         assert hit.candidate.vector_score is not None
         assert hit.candidate.keyword_score is not None
-
-
-def test_a_link_without_a_target_is_text(notes):
-    """`[text]()`, as in a draft: the note is found by the text and by what follows."""
-    notes.save({"a.md": "A [heron]() by the weir\n"})
-    assert notes.found('"heron by the weir"') == ["a.md"]
 
 
 MANY = 400  # more than the pool of an arm
@@ -177,18 +159,6 @@ def test_a_vector_of_another_model_is_compared_with_nothing(notes):
         assert answer.mode == "keyword"
         assert [hit.source.path for hit in answer.hits] == ["a.md"]
         assert answer.hits[0].candidate.vector_score is None
-
-
-def test_no_vector_is_reused_for_another_text_or_model(notes):
-    notes.save({"a.md": "heron weir\n"})
-    notes.save({"a.md": "giraffe savanna\n"}, embed=False)
-    assert notes.index.unembedded_count() == 1
-    assert notes.found("heron weir", mode="vector", min_score=0.0) == []
-    notes.embed()
-    notes.switch(OtherHashEmbedder())
-    assert notes.index.unembedded_count() == 1
-    answer = notes.search("giraffe", mode="vector")
-    assert answer.mode == "keyword"
 
 
 def test_substring_hits_are_ordered_by_how_much_they_say(notes):
@@ -240,14 +210,6 @@ def test_a_word_beside_a_whole_run_may_be_a_part_of_one(notes):
         for hit in notes.search("\u91d1\u95a3\u5bfa api", min_score=0.0).hits
     }
     assert {path for path, tier in tiers.items() if tier == "trigram"} == {"whole.md"}
-
-
-def test_one_old_note_in_every_mode_and_fusion(notes):
-    day = (DAY - timedelta(days=400)).isoformat()
-    notes.save({f"{day}.md": "the heron nests by the weir\n"})
-    for mode in ("keyword", "vector", "hybrid"):
-        for fusion in ("weighted", "rrf"):
-            assert notes.found("heron weir", mode=mode, fusion=fusion) == [f"{day}.md"], (mode, fusion)
 
 
 @pytest.mark.parametrize("mode", ["keyword", "vector", "hybrid"])
