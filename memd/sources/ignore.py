@@ -203,7 +203,9 @@ def of_file(root: Path, path: str) -> Iterator[tuple[str, str]]:
     if len(content) > MAX_RULE_BYTES:
         raise UnusableError
     text = content.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape")
-    for number, line in enumerate(text.replace("\r\n", "\n").removesuffix("\n").split("\n"), 1):
+    # Git adds a line feed to the last line, where it may be missing behind a carriage return.
+    lines = f"{text}\n".replace("\r\n", "\n").removesuffix("\n").removesuffix("\n").split("\n")
+    for number, line in enumerate(lines, 1):
         if number > MAX_RULE_LINES:
             raise UnusableError
         yield f"{path}:{number}", line

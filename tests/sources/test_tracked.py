@@ -199,6 +199,7 @@ def test_git_and_memd_ignore_the_same_paths(tmp_path, seed):
     [
         (b"\xef\xbb\xbfa.md\n", "a.md"),  # a byte order mark, as Windows' editors write it
         (b"a.md\r\nb.md\r\n", "b.md"),
+        (b"a.md\r", "a.md"),  # the last line, without its line feed
         (b"caf\xc3\xa9.md\n", "café.md"),
         (b"caf\xe9.md\n", "caf\udce9.md"),  # Latin-1: compared as bytes
         (b"foo/**\n!foo/keep.md\n", "foo/keep.md"),
