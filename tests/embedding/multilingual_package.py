@@ -176,13 +176,19 @@ def test_it_is_light(daemon: Daemon):
 
 
 def _children(pid: int) -> list[int]:
+    """Return the children that run a program of their own: until then they share the memory of *pid*."""
     threads = Path(f"/proc/{pid}/task").glob("*/children")
-    return [int(one) for path in threads for one in path.read_text().split()]
+    found = [int(one) for path in threads for one in path.read_text().split()]
+    return [one for one in found if _read(one, "cmdline") not in {"", _read(pid, "cmdline")}]
 
 
 def _resident_kb(pid: int) -> int:
-    try:
-        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    except OSError:  # it has just ended
-        return 0
+    lines = _read(pid, "status").splitlines()
     return next((int(one.split()[1]) for one in lines if one.startswith("VmRSS")), 0)
+
+
+def _read(pid: int, name: str) -> str:
+    try:
+        return Path(f"/proc/{pid}/{name}").read_text()
+    except OSError:  # it has just ended
+        return ""
