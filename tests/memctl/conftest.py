@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from patience import PATIENCE
-from scripted_peer import Peer
+from scripted_peer import WAIT_S, Peer
 
 from memctl import exits, lock
 from memctl.paths import make_private_dir
@@ -49,6 +49,16 @@ def place(tmp_path):
     loop.call_soon_threadsafe(loop.stop)
     thread.join()
     loop.close()
+
+
+@pytest.fixture
+def listener(tmp_path):
+    """A socket in the daemon's place, for a test that answers by itself."""
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / "s"))
+        listening.listen()
+        listening.settimeout(WAIT_S)
+        yield listening
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from typing import Any
 from patience import PATIENCE
 
 from memctl import __version__
-from memctl.protocol import Decoder, Notification, Request, Response, pack
+from memctl.protocol import REQUESTS, Decoder, Notification, Request, Response, pack
 
 # memctl as a terminal starts it: what a shell starts in the background is told to pass over Ctrl-C, and
 # what nohup starts to pass over the end of the terminal.
@@ -24,6 +24,7 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 runpy.run_module("memctl", run_name="__main__", alter_sys=True)"""
 AS_IN_A_TERMINAL = [sys.executable, "-c", STARTED]
 
+WAIT_S = 80 * PATIENCE
 Answer = Callable[[dict[str, Any]], Any]
 
 
@@ -106,3 +107,12 @@ def _hello(_params: dict[str, Any]) -> Any:
 
 def _unknown(_params: dict[str, Any]) -> Any:
     raise Refusal("MEMD_METHOD", "there is no such method")
+
+
+def taken(listening: socket.socket) -> tuple[socket.socket, Request]:
+    """Return the next connection and the one request on it."""
+    connection, _ = listening.accept()
+    connection.settimeout(WAIT_S)
+    [request] = Decoder(REQUESTS).feed(connection.recv(65536))
+    assert isinstance(request, Request)
+    return connection, request

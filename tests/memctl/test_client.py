@@ -105,18 +105,14 @@ def test_the_daemon_ends_a_call_at_the_callers_limit(place):
     ("method", "cure"),
     [("ping", "memctl status"), ("status", "memctl restart"), ("extract_memory", "may still be written")],
 )
-def test_a_daemon_that_does_not_answer_is_left(tmp_path, method, cure):
-    path = str(tmp_path / "mute.sock")
-    with socket.socket(socket.AF_UNIX) as listening:
-        listening.bind(path)
-        listening.listen()
-        memd = Client.connect(path)
-        began = time.monotonic()
-        with pytest.raises(Unreachable, match=f"did not answer {method} in time.*{cure}"):
-            memd.call(method, timeout_s=0.1)
-        assert time.monotonic() - began < 10 * PATIENCE
-        with pytest.raises(Unreachable):
-            memd.call(method, timeout_s=0.1)
+def test_a_daemon_that_does_not_answer_is_left(listener, method, cure):
+    memd = Client.connect(listener.getsockname())
+    began = time.monotonic()
+    with pytest.raises(Unreachable, match=f"did not answer {method} in time.*{cure}"):
+        memd.call(method, timeout_s=0.1)
+    assert time.monotonic() - began < 10 * PATIENCE
+    with pytest.raises(Unreachable):
+        memd.call(method, timeout_s=0.1)
 
 
 @EACH

@@ -2,29 +2,17 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
 
 import pytest
 from daemon_process import folder_of, until
-from patience import PATIENCE
+from scripted_peer import WAIT_S, taken
 
 from memctl.agents import hooks
-from memctl.protocol import REQUESTS, Decoder, Request, Response, pack
+from memctl.protocol import Response, pack
 
-WAIT_S = 60 * PATIENCE
 PROMPT = "On which port does the staging database listen?"
-
-
-@pytest.fixture
-def listener(tmp_path):
-    """A socket in the daemon's place."""
-    with socket.socket(socket.AF_UNIX) as listening:
-        listening.bind(str(tmp_path / "s"))
-        listening.listen()
-        listening.settimeout(WAIT_S)
-        yield listening
 
 
 @pytest.fixture
@@ -46,15 +34,6 @@ def hook(tmp_path):
     process.kill()
     process.wait()
     process.stdout.close()
-
-
-def taken(listener):
-    """The next request, and its connection."""
-    connection, _ = listener.accept()
-    connection.settimeout(WAIT_S)
-    [request] = Decoder(REQUESTS).feed(connection.recv(65536))
-    assert isinstance(request, Request)
-    return connection, request
 
 
 def test_a_missed_deadline_is_noted_once_and_the_question_warms_the_daemon(

