@@ -6,7 +6,7 @@ A pause stops embedding in every workspace; words are still indexed at once.
 import asyncio
 import time
 
-from memd.api.params import CheckParams, IndexParams, NoParams, PauseParams, SyncParams
+from memd.api.params import CheckParams, IndexParams, NoParams, PauseParams
 from memd.api.results import CheckFinding, CheckResult, IndexResult, PauseResult, ResumeResult, SyncResult
 from memd.api.search import index_state
 from memd.rpc.context import Call
@@ -19,7 +19,7 @@ REPLY_S = 0.05  # part of a client's timeout reserved for sending the reply
 SEE = "and `memctl status` shows its progress"  # for clients that stopped waiting
 
 
-async def sync(workspaces: Workspaces, params: SyncParams, call: Call) -> SyncResult:
+async def sync(workspaces: Workspaces, params: NoParams, call: Call) -> SyncResult:
     """``sync``: wait until changes saved before the call are searchable by words."""
     give_up = time.monotonic() + (params.timeout_ms or SYNC_DEFAULT_MS) / 1000 - REPLY_S
 

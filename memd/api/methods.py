@@ -49,11 +49,11 @@ METHODS: dict[str, Method] = {
     "journal": Method("journal.journal", params.JournalParams, results.JournalResult, 5.0, "read"),
     "debug": Method("status.debug", params.DebugParams, results.DebugResult, 15.0),
     "index": Method("indexing.index", params.IndexParams, results.IndexResult, None),
-    "sync": Method("indexing.sync", params.SyncParams, results.SyncResult, None),
+    "sync": Method("indexing.sync", params.NoParams, results.SyncResult, None),
     "check": Method("indexing.check", params.CheckParams, results.CheckResult, None, "opened"),
     "pause": Method("indexing.pause", params.PauseParams, results.PauseResult, 1.0),
     "resume": Method("indexing.resume", params.NoParams, results.ResumeResult, 1.0),
-    "subscribe": Method("status.subscribe", params.SubscribeParams, results.SubscribeResult, 1.0),
+    "subscribe": Method("status.subscribe", params.NoParams, results.SubscribeResult, 1.0),
     "workspace.add": Method("workspaces.add", params.WorkspaceAddParams, results.WorkspaceAddResult, None),
     "workspace.list": Method("workspaces.list_all", params.NoParams, results.WorkspaceListResult, 1.0),
     "workspace.remove": Method(

@@ -1,6 +1,5 @@
 """The parameters of every method, as structs; `convert` checks them and names the place of an error."""
 
-from collections.abc import Collection
 from functools import cache
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
@@ -292,10 +291,6 @@ class IndexParams(Params, frozen=True, kw_only=True):
     purge: bool = False
 
 
-class SyncParams(Params, frozen=True, kw_only=True):
-    """``sync``: wait until saved changes are searchable."""
-
-
 class CheckParams(Params, frozen=True, kw_only=True):
     """``check``: check the consistency of an index."""
 
@@ -306,10 +301,6 @@ class PauseParams(Params, frozen=True, kw_only=True):
     """``pause``: pause embedding in every workspace."""
 
     duration_s: Annotated[float, Meta(gt=0, le=MAX_PAUSE_S)] = DEFAULT_PAUSE_S  # from now on
-
-
-class SubscribeParams(Params, frozen=True, kw_only=True):
-    """``subscribe``: receive the events of one workspace, or of all."""
 
 
 class WorkspaceAddParams(Params, frozen=True, kw_only=True):
@@ -356,7 +347,7 @@ class ShutdownParams(Params, frozen=True, kw_only=True):
 
 
 def convert(params: dict[str, Any], kind: type[Kind]) -> Kind:
-    """Return checked parameters; null counts as absent for an optional parameter.
+    """Return checked parameters; null counts as absent.
 
     Raises:
         InvalidError: names the parameter, the expected value and the given one.
@@ -365,9 +356,9 @@ def convert(params: dict[str, Any], kind: type[Kind]) -> Kind:
         if key not in kind.__struct_fields__:
             allowed = ", ".join(kind.__struct_fields__)
             raise InvalidError(f"$.{key}: unknown parameter; allowed are {allowed}")
-    given = {key: _map(value) if key in MAPS else value for key, value in params.items()}
+    given = _without_null({key: _map(value) if key in MAPS else value for key, value in params.items()})
     try:
-        converted = msgspec.convert(_without_null(given, _optional(kind)), kind)
+        converted = msgspec.convert(given, kind)
     except msgspec.ValidationError as error:
         fault, _, place = str(error).replace("`", "").rpartition(" - at ")
         if not fault:
@@ -395,17 +386,12 @@ def _of_paths(kind: type[Params]) -> frozenset[str]:
     return NOTES | {field.name for field in fields if Path in (field.type, *get_args(field.type))}
 
 
-@cache
-def _optional(kind: type[Params]) -> frozenset[str]:
-    return frozenset(field.name for field in msgspec.structs.fields(kind) if not field.required)
-
-
 def _map(value: Any) -> Any:
     """Return a map parameter without its null values; an empty list counts as a map."""
     if value == []:
         return {}
-    return _without_null(value, value.keys()) if isinstance(value, dict) else value
+    return _without_null(value) if isinstance(value, dict) else value
 
 
-def _without_null(given: dict[str, Any], optional: Collection[str]) -> dict[str, Any]:
-    return {key: value for key, value in given.items() if value is not None or key not in optional}
+def _without_null(given: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in given.items() if value is not None}

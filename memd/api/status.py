@@ -15,7 +15,7 @@ import msgspec
 from memctl import protocol
 from memd import __version__, diagnostics
 from memd.api import team
-from memd.api.params import DebugParams, HelloParams, NoParams, SearchParams, SubscribeParams
+from memd.api.params import DebugParams, HelloParams, NoParams, SearchParams
 from memd.api.results import (
     DebugResult,
     HealthCheck,
@@ -320,7 +320,7 @@ def _descriptors() -> int | None:
         return None
 
 
-async def subscribe(workspaces: Workspaces, params: SubscribeParams, call: Call) -> SubscribeResult:
+async def subscribe(workspaces: Workspaces, params: NoParams, call: Call) -> SubscribeResult:
     """``subscribe``: send the events of one workspace, or of all, on this connection from now on."""
     root = str(await workspaces.root_of(params.workspace)) if params.workspace else None
     call.follow(lambda listener: workspaces.feed.listen(listener, root))

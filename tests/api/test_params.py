@@ -42,7 +42,6 @@ def test_sync_is_yes_or_no_or_so_many_milliseconds(good):
     ("given_params", "why"),
     [
         *(({"sync": wrong}, "sync: expected ") for wrong in (0, -5, 1.5, "yes")),
-        ({"query": None}, "query: expected str, got null"),
         ({"limit": 0}, "limit: expected int >= 1, got 0$"),
         ({"limit": 5000}, "limit: expected int <= 1000, got 5000$"),
         ({"limit": 2.5}, "limit: expected int, got float"),
