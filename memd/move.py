@@ -78,8 +78,7 @@ def move(old: str, new: str, state_dir: Path) -> Pairs:
         StorageError: something cannot be renamed or written; a second run goes on.
     """
     paths.make_private_dir(state_dir)
-    descriptor = paths.open_own(state_dir / lock.LOCK_NAME, os.O_RDWR | os.O_CREAT)
-    try:
+    with fsio.closing(paths.open_own(state_dir / lock.LOCK_NAME, os.O_RDWR | os.O_CREAT)) as descriptor:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -96,8 +95,6 @@ def move(old: str, new: str, state_dir: Path) -> Pairs:
             fsio.replace_own(state_dir / registry.MOVE_NAME, json.dumps(written).encode())
             _carry_out(pairs, state_dir)
         fsio.remove(state_dir / registry.MOVE_NAME)
-    finally:
-        os.close(descriptor)
     return pairs
 
 

@@ -347,15 +347,10 @@ def remember_root(place: Workspace) -> None:
 def root_of(folder: Path) -> Path | None:
     """Return the root of the index in *folder*; None if it is unknown."""
     try:
-        descriptor = open_own(folder / ROOT_NAME, os.O_RDONLY)
-    except (PathError, FileNotFoundError):
+        with fsio.closing(open_own(folder / ROOT_NAME, os.O_RDONLY)) as descriptor:
+            raw = os.read(descriptor, _READ_BYTES)
+    except (PathError, OSError):
         return None
-    try:
-        raw = os.read(descriptor, _READ_BYTES)
-    except OSError:
-        return None
-    finally:
-        os.close(descriptor)
     root = Path(os.fsdecode(raw))
     return root if workspace_at(root, folder.parent).index_dir == folder else None
 

@@ -20,6 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from memd import fsio
 from memd.records import SandboxLimit
 
 PR_SET_NO_NEW_PRIVS = 38
@@ -182,12 +183,10 @@ def _restrict_files(libc: ctypes.CDLL, allowed: Iterable[tuple[Path, int]]) -> b
     rules = libc.syscall(LANDLOCK_CREATE_RULESET, handled, ctypes.c_size_t(len(handled)), 0)
     if rules < 0:
         return False
-    try:
+    with fsio.closing(rules):
         for path, rights in allowed:
             _allow(libc, rules, path, rights & known)
         return bool(libc.syscall(LANDLOCK_RESTRICT_SELF, rules, 0) == 0)
-    finally:
-        os.close(rules)
 
 
 def _allow(libc: ctypes.CDLL, rules: int, path: Path, allowed: int) -> None:
@@ -196,13 +195,11 @@ def _allow(libc: ctypes.CDLL, rules: int, path: Path, allowed: int) -> None:
         place = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
         return
-    try:
+    with fsio.closing(place):
         if not path.is_dir():
             allowed &= OF_FILES
         rule = struct.pack("=Qi", allowed, place)
         libc.syscall(LANDLOCK_ADD_RULE, rules, PATH_BENEATH, rule, 0)
-    finally:
-        os.close(place)
 
 
 def _refuse_calls(libc: ctypes.CDLL) -> bool:
