@@ -27,10 +27,10 @@ from memd.entries.entry import (
     EntryText,
     clear_leftovers,
     delete_entry,
-    leftovers,
     slug,
     write_entry,
 )
+from memd.entries.place import leftovers
 from memd.errors import (
     ChangedError,
     InvalidError,

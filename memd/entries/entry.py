@@ -234,11 +234,6 @@ def ignore_file(root: Path, path: str) -> None:
     place.add_line(root, IGNORE_FILE, pattern)
 
 
-def leftovers(root: Path) -> list[str]:
-    """Return the paths of files of entries and settings left by killed processes, relative to *root*."""
-    return place.leftovers(root)
-
-
 def clear_leftovers(root: Path) -> list[str]:
     """Remove the files left by killed processes; return their paths. A user's text gets its name back."""
     return place.clear_leftovers(root, lambda raw, name: _check_untouched(raw, name, name))

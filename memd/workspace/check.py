@@ -10,7 +10,8 @@ from typing import Any
 
 import structlog
 
-from memd.entries.entry import clear_leftovers, leftovers
+from memd.entries.entry import clear_leftovers
+from memd.entries.place import leftovers
 from memd.errors import DeadlineError, MemdError
 from memd.index import check
 from memd.index.check import Finding, Repair
