@@ -55,7 +55,7 @@ def main() -> None:
     queries = [" ".join(text.split()[:QUERY_WORDS]) for text in texts[:QUERIES]]
     parts: dict[str, Callable[[str], Any]] = {
         "a query: word pieces": lambda text: tokenizer.ids(text, LIMITS.max_tokens),
-        "a query: word pieces and model": embedder.embed_query,
+        "a query: word pieces and model": lambda text: embedder.embed_queries([text])[0],
         "a query: the same through the queue": lambda text: queue.embed_queries([text], QUERY_TIMEOUT_S)[0],
     }
     taken = {what: one_by_one(part, queries) for what, part in parts.items()}

@@ -92,7 +92,7 @@ class Indexed:
         if not text.strip():
             return None
         if text not in self.vectors:
-            self.vectors[text] = self.embedder.embed_query(text)
+            self.vectors[text] = self.embedder.embed_queries([text])[0]
         return self.vectors[text]
 
 

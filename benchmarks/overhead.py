@@ -29,7 +29,7 @@ for line in sys.stdin:
     took_ms = []
     for text in json.loads(line):
         started = time.perf_counter()
-        embedder.embed_query(text)
+        embedder.embed_queries([text])
         took_ms.append(1000 * (time.perf_counter() - started))
     print(json.dumps(took_ms), flush=True)
 """

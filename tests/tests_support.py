@@ -200,7 +200,7 @@ class Notes:
         query = parse(text)
         settings: dict[str, object] = {
             "query": query,
-            "query_vec": None if mode == "keyword" else self.embedder.embed_query(query.text),
+            "query_vec": None if mode == "keyword" else self.embedder.embed_queries([query.text])[0],
             "model_id": self.embedder.model_id, "mode": mode, "fusion": "weighted", "weights": None,
             "half_life_days": 30.0, "decay_floor": 0.95, "min_score": 0.1, "limit": limit, "today": DAY,
             "alive": lambda path: (self.root / path).exists(), "expired": lambda: False,

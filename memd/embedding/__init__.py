@@ -42,8 +42,5 @@ class Embedder(Protocol):
     def embed_queries(self, texts: Sequence[str]) -> list[bytes]:
         """Return one vector per query, in order. Raises EmbedderError."""
 
-    def embed_query(self, text: str) -> bytes:
-        """Return the vector of one query. Raises EmbedderError."""
-
     def close(self) -> None:
         """Free the model; later calls raise EmbedderError."""

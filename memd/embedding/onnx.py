@@ -79,11 +79,7 @@ class OnnxEmbedder:
 
     def embed_queries(self, texts: Sequence[str]) -> list[bytes]:
         """Return one vector per query, in order."""
-        return [self.embed_query(text) for text in texts]
-
-    def embed_query(self, text: str) -> bytes:
-        """Return the vector of one query."""
-        return self._embed(self._folder.query_prefix + text)
+        return [self._embed(self._folder.query_prefix + text) for text in texts]
 
     def close(self) -> None:
         """Free the model; later calls raise UnavailableError."""

@@ -152,7 +152,7 @@ class Keeper:
         with self._changed:
             self._doubted = False
         try:
-            embedder.embed_query(PROBE)
+            embedder.embed_queries([PROBE])
         except Exception as error:  # noqa: BLE001  # as above
             self._fail(error)
             embedder.close()

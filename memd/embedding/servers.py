@@ -83,10 +83,6 @@ class ServerEmbedder:
         """Return one vector per query, in order."""
         return self._in_batches(texts, self._queries)
 
-    def embed_query(self, text: str) -> bytes:
-        """Return the vector of one query."""
-        return self.embed_queries([text])[0]
-
     def close(self) -> None:
         """Send no more requests; later calls raise UnavailableError."""
         self._closed = True

@@ -116,7 +116,7 @@ def cosines(vector) -> dict[str, float]:
 def onnx() -> dict[str, float]:
     """What the shipped model makes of QUERY and each note."""
     model = OnnxEmbedder()
-    found = cosines(lambda text: array.array("f", model.embed_query(text)).tolist())
+    found = cosines(lambda text: array.array("f", model.embed_queries([text])[0]).tolist())
     model.close()
     return found
 

@@ -55,7 +55,7 @@ def test_the_build_refuses_vectors_that_stray():
 
 def test_a_vector_depends_on_its_text_alone(shipped: OnnxEmbedder):
     texts = ["tabs", "the orchard was planted in three rows", "word " * 250]
-    assert shipped.embed_documents(texts) == [shipped.embed_query(text) for text in texts]
+    assert shipped.embed_documents(texts) == [shipped.embed_queries([text])[0] for text in texts]
 
 
 def test_the_end_of_a_long_chunk_counts(shipped: OnnxEmbedder):
@@ -66,19 +66,19 @@ def test_the_end_of_a_long_chunk_counts(shipped: OnnxEmbedder):
 def test_what_the_model_cannot_read_is_cut(shipped: OnnxEmbedder):
     assert shipped.max_tokens == 254
     full = "word " * 254
-    assert shipped.embed_query(full) == shipped.embed_query(full + "apples " * 5_000)
+    assert shipped.embed_queries([full])[0] == shipped.embed_queries([full + "apples " * 5_000])[0]
 
 
 @pytest.mark.parametrize("text", ["", " \n", "\0", "a\0b", "\ud800", "x\udcff", "🚀" * 300, "́" * 50])
 def test_any_text_has_a_vector_of_length_1(shipped: OnnxEmbedder, text: str):
-    for vector in (shipped.embed_query(text), *shipped.embed_documents([text])):
+    for vector in (shipped.embed_queries([text])[0], *shipped.embed_documents([text])):
         assert len(vector) == 4 * shipped.dim == 4 * 384
         assert math.hypot(*array.array("f", vector)) == pytest.approx(1, abs=1e-6)
 
 
 def test_meaning_is_nearer_than_words(shipped: OnnxEmbedder):
     """A gene is nearer to the mutation that it is known for than to another note with its words."""
-    query = shipped.embed_query("breast cancer gene")
+    query = shipped.embed_queries(["breast cancer gene"])[0]
     right, wrong = shipped.embed_documents(["BRCA1 mutation analysis", "Chicken breast with rice"])
     assert cosine(query, right) > cosine(query, wrong)
 
@@ -88,14 +88,16 @@ def test_it_answers_several_threads_at_once(shipped: OnnxEmbedder):
 
     texts = [f"note {number} on topic {number % 7}" for number in range(60)]
     with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(shipped.embed_query, texts)) == shipped.embed_documents(texts)
+        assert list(
+            pool.map(lambda text: shipped.embed_queries([text])[0], texts)
+        ) == shipped.embed_documents(texts)
 
 
 def test_a_closed_model_says_so():
     embedder = OnnxEmbedder()
     embedder.close()
     with pytest.raises(UnavailableError, match="was closed"):
-        embedder.embed_query("a")
+        embedder.embed_queries(["a"])[0]
 
 
 def run_python(script: str, **environment: str) -> str:
@@ -170,7 +172,7 @@ def test_exact_products_give_the_same_vectors(shipped: OnnxEmbedder, monkeypatch
     monkeypatch.setattr("memd.embedding.onnx._saturates", lambda: True)
     exact = OnnxEmbedder()
     for text in ("breast cancer gene", "word " * 250):
-        assert cosine(exact.embed_query(text), shipped.embed_query(text)) > 0.9999
+        assert cosine(exact.embed_queries([text])[0], shipped.embed_queries([text])[0]) > 0.9999
 
 
 WORDS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "ask", "tell", "red", "green")
@@ -245,7 +247,7 @@ def unit(*values: float) -> list[float]:
 def test_an_export_is_pooled_by_the_mean(tmp_path: Path):
     """[CLS] red [SEP] are the rows 2, 6 and 3: their mean, at length 1, is the vector."""
     embedder = OnnxEmbedder(export(tmp_path / "tiny"))
-    assert numbers(embedder.embed_query("red")) == unit(2 + 6 + 3, 4 + 36 + 9)
+    assert numbers(embedder.embed_queries(["red"])[0]) == unit(2 + 6 + 3, 4 + 36 + 9)
     assert (embedder.dim, embedder.scripts) == (2, None)
 
 
@@ -253,27 +255,27 @@ def test_an_export_is_pooled_by_the_mean(tmp_path: Path):
 def test_an_export_is_pooled_by_its_first_token(tmp_path: Path, pooling: dict[str, object]):
     folder = export(tmp_path / "tiny", types=False)
     configure(folder, pooling=pooling)
-    assert numbers(OnnxEmbedder(folder).embed_query("red")) == unit(2, 4)
+    assert numbers(OnnxEmbedder(folder).embed_queries(["red"])[0]) == unit(2, 4)
 
 
 def test_a_graph_that_pools_itself_is_believed(tmp_path: Path):
     folder = export(tmp_path / "tiny", outputs=("last_hidden_state", "sentence_embedding"))
     configure(folder, pooling={"pooling_mode_mean_tokens": True}, more=("Dense",))
-    assert numbers(OnnxEmbedder(folder).embed_query("red")) == unit(6, 36)
+    assert numbers(OnnxEmbedder(folder).embed_queries(["red"])[0]) == unit(6, 36)
 
 
 def test_prefixes_are_put_in_front(tmp_path: Path):
     folder = export(tmp_path / "tiny")
     configure(folder, pooling={"pooling_mode_mean_tokens": True}, query="ask ", passage="tell ")
     embedder = OnnxEmbedder(folder)
-    assert numbers(embedder.embed_query("red")) == unit(2 + 4 + 6 + 3, 4 + 16 + 36 + 9)
+    assert numbers(embedder.embed_queries(["red"])[0]) == unit(2 + 4 + 6 + 3, 4 + 16 + 36 + 9)
     assert numbers(embedder.embed_documents(["red"])[0]) == unit(2 + 5 + 6 + 3, 4 + 25 + 36 + 9)
     assert embedder.max_tokens == 6 - 2 - 1
 
 
 def test_text_is_lowered_where_the_export_says_so(tmp_path: Path):
     embedder = OnnxEmbedder(export(tmp_path / "tiny"))
-    assert embedder.embed_query("RED") == embedder.embed_query("red")
+    assert embedder.embed_queries(["RED"])[0] == embedder.embed_queries(["red"])[0]
 
 
 def test_another_setting_is_another_model(tmp_path: Path):
@@ -319,10 +321,10 @@ def test_weights_that_are_overwritten_change_nothing(tmp_path: Path, ending: str
 import pathlib
 from memd.embedding.onnx import OnnxEmbedder
 embedder = OnnxEmbedder(pathlib.Path({str(folder)!r}), copies=pathlib.Path({str(state)!r}))
-before = embedder.embed_query("red")
+before = embedder.embed_queries(["red"])[0]
 for content in (b"", b"\\0" * 4, b"x" * 65536):
     pathlib.Path({str(weights)!r}).write_bytes(content)
-    assert embedder.embed_query("red") == before
+    assert embedder.embed_queries(["red"])[0] == before
 print(embedder.model_id)
 """
     known = OnnxEmbedder(folder).model_id
@@ -335,7 +337,7 @@ def test_weights_are_used_as_they_are_where_no_copy_can_be_made(tmp_path: Path):
     folder = export(tmp_path / "tiny")
     with_weights_apart(folder, "_data")
     embedder = OnnxEmbedder(folder, copies=tmp_path / "none")
-    assert embedder.embed_query("red") == OnnxEmbedder(folder).embed_query("red")
+    assert embedder.embed_queries(["red"])[0] == OnnxEmbedder(folder).embed_queries(["red"])[0]
 
 
 def test_other_weights_are_another_model(tmp_path: Path):

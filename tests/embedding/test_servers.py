@@ -97,7 +97,7 @@ def test_nomic_gets_its_prefixes_and_others_none(ollama: Server):
     ):
         asked = embedder(ollama, model)
         ollama.asked.clear()
-        asked.embed_query("tabs")
+        asked.embed_queries(["tabs"])[0]
         asked.embed_documents(["tabs"])
         assert [body["input"] for body in ollama.asked] == [[prefixes[0] + "tabs"], [prefixes[1] + "tabs"]]
 
@@ -112,7 +112,7 @@ def test_the_id_names_the_file_behind_the_name(ollama: Server):
 
 @pytest.mark.parametrize("text", ["", "\0", "\ud800", "🚀", "x" * 100_000])
 def test_any_text_is_sent(ollama: Server, text: str):
-    assert len(embedder(ollama).embed_query(text)) == 4 * 768
+    assert len(embedder(ollama).embed_queries([text])[0]) == 4 * 768
 
 
 def test_a_model_that_was_not_pulled_is_named(ollama: Server):
@@ -128,13 +128,13 @@ def test_another_dimension_is_refused(ollama: Server):
     model = embedder(ollama)
     ollama.dim = 384
     with pytest.raises(UnavailableError, match="gave 384 dimensions for 'nomic-embed-text', which had 768"):
-        model.embed_query("tabs")
+        model.embed_queries(["tabs"])[0]
 
 
 def has_failed(model: OllamaEmbedder | OpenAIEmbedder, server: HttpServer, words: str) -> None:
     """Assert that a query is an error with these words and the server's address."""
     with pytest.raises(UnavailableError, match=words) as caught:
-        model.embed_query("tabs")
+        model.embed_queries(["tabs"])[0]
     assert server.address in str(caught.value)
     assert caught.value.reason == "model-failed"
 
@@ -199,7 +199,7 @@ def test_a_server_that_hangs_or_drips_is_slow(ollama: Server, reply):
     ollama.reply = lambda peer: reply(peer, is_left)
     start = time.monotonic()
     with pytest.raises(UnavailableError, match=r"did not answer /api/embed within 0\.3 s") as caught:
-        model.embed_query("tabs")
+        model.embed_queries(["tabs"])[0]
     assert caught.value.reason == "model-slow"
     assert time.monotonic() - start < 10 * PATIENCE
     is_left.set()
@@ -207,12 +207,12 @@ def test_a_server_that_hangs_or_drips_is_slow(ollama: Server, reply):
 
 def test_a_server_that_comes_back_is_used_again(ollama: Server):
     model = embedder(ollama)
-    before = model.embed_query("tabs")
+    before = model.embed_queries(["tabs"])[0]
     ollama.stop()
     with pytest.raises(UnavailableError, match=r"does not answer /api/embed .*ollama serve"):
-        model.embed_query("tabs")
+        model.embed_queries(["tabs"])[0]
     ollama.start()
-    assert model.embed_query("tabs") == before
+    assert model.embed_queries(["tabs"])[0] == before
 
 
 def test_a_server_that_starts_later_is_found():
@@ -246,7 +246,7 @@ def test_a_closed_embedder_asks_no_more(ollama: Server):
     model.close()
     ollama.asked.clear()
     with pytest.raises(UnavailableError, match="closed"):
-        model.embed_query("tabs")
+        model.embed_queries(["tabs"])[0]
     assert ollama.asked == []
 
 
@@ -255,7 +255,8 @@ def test_it_needs_no_numpy(ollama: Server):
 import sys
 sys.modules["numpy"] = None
 from memd.embedding.servers import OllamaEmbedder
-print(len(OllamaEmbedder({ollama.address!r}, "nomic-embed-text", 5, tokenizer=None).embed_query("tabs")))
+asked = OllamaEmbedder({ollama.address!r}, "nomic-embed-text", 5, tokenizer=None)
+print(len(asked.embed_queries(["tabs"])[0]))
 """
     done = ran([sys.executable, "-c", script])
     assert (done.stdout.strip(), done.stderr) == ("3072", "")
@@ -265,7 +266,7 @@ def test_a_model_that_is_pulled_anew_under_its_name_gives_no_vector_any_more(oll
     """Its vectors are another space: neither a query nor a text gets one, whatever the dimension."""
     embedder = OllamaEmbedder(ollama.address, "other", timeout_s=5 * PATIENCE, tokenizer=PIECES)
     ollama.digest = "f" * 64
-    for ask in (lambda: embedder.embed_query("word"), lambda: embedder.embed_documents(["word"])):
+    for ask in (lambda: embedder.embed_queries(["word"])[0], lambda: embedder.embed_documents(["word"])):
         with pytest.raises(UnavailableError, match="another model under the name"):
             ask()
 
@@ -288,8 +289,8 @@ def test_vectors_have_length_1_and_the_order_of_the_texts(server: ModelServer):
 
 
 def test_a_query_has_its_own_prefix(server: ModelServer):
-    assert of_openai(server).embed_query("tabs") == unit(server.vector("search_query: tabs"))
-    assert of_openai(server, OpenAIServer()).embed_query("tabs") == unit(server.vector("tabs"))
+    assert of_openai(server).embed_queries(["tabs"])[0] == unit(server.vector("search_query: tabs"))
+    assert of_openai(server, OpenAIServer()).embed_queries(["tabs"])[0] == unit(server.vector("tabs"))
 
 
 def test_a_base_address_may_end_in_v1(server: ModelServer):
@@ -310,7 +311,7 @@ def test_the_id_changes_with_the_prefixes(server: ModelServer):
 def test_queries_and_documents_may_have_their_own_models(server: ModelServer):
     model = of_openai(server, OpenAIServer(query_model="small", document_model="large"))
     model.embed_documents(["a note"])
-    model.embed_query("tabs")
+    model.embed_queries(["tabs"])[0]
     asked = [(body["model"], body["input"]) for body in server.asked]
     assert sorted(asked[:2]) == [("large", ["memd"]), ("small", ["memd"])]
     assert asked[2:] == [("large", ["a note"]), ("small", ["tabs"])]
@@ -323,10 +324,10 @@ def test_the_server_is_told_what_is_a_query(server: ModelServer):
     """`input_type` has the values that the user names, and is sent only if it is set."""
     model = of_openai(server, OpenAIServer(input_type=InputType(query="query", document="passage")))
     model.embed_documents(["a note"])
-    model.embed_query("tabs")
+    model.embed_queries(["tabs"])[0]
     assert [body["input_type"] for body in server.asked] == ["query", "passage", "query"]
     server.asked.clear()
-    of_openai(server).embed_query("tabs")
+    of_openai(server).embed_queries(["tabs"])[0]
     assert all(body.keys() == {"model", "input"} for body in server.asked)
 
 
@@ -367,7 +368,7 @@ def test_the_key_is_sent_and_never_quoted(server: ModelServer, monkeypatch: pyte
     assert server.authorizations == [None, f"Bearer {KEY}", f"Bearer {KEY}"]
     server.behaviour = "fail"
     with pytest.raises(UnavailableError, match=r"status 500: .*the API key") as caught:
-        model.embed_query("tabs")
+        model.embed_queries(["tabs"])[0]
     assert KEY not in str(caught.value)
     assert KEY not in repr(OpenAIServer(api_key=KEY))
 

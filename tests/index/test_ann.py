@@ -60,7 +60,7 @@ def real():
     rows = np.frombuffer(b"".join(embedder.embed_documents(texts)), np.float32).reshape(len(texts), -1)
     asked = ["how to make bread", "who decided on the database", "backup of the server", "piano practice"]
     asked += [" ".join(one[:8]) for one in words]
-    queries = np.frombuffer(b"".join(map(embedder.embed_query, asked)), np.float32).reshape(len(asked), -1)
+    queries = np.frombuffer(b"".join(embedder.embed_queries(asked)), np.float32).reshape(len(asked), -1)
     embedder.close()
     return rows, queries
 
