@@ -152,7 +152,7 @@ _RUN = re.compile(f"[{SPACELESS}]+")
 _PIECE = re.compile(f"[{SPACELESS}]+|[^\\W_{SPACELESS}][^\\x00-/:-@\\[-`{{-\\x7f{SPACELESS}]*|{SIGN}")
 
 _TRIGRAM = re.compile(f"(?=([^\\x00-/:-@\\[-`{{-\\x7f{SPACELESS}]{{3}}))")
-HYPHENATED = re.compile(r"(?<![\w-])[^\W\d_]+-[^\W\d_]+(?![\w-])")  # "to-do", which others write "todo"
+HYPHENATED = re.compile(r"(?<!\w)(?<!\w-)[^\W\d_]+-[^\W\d_]+(?![\w-])")  # "to-do", which others write "todo"
 _CAMEL = re.compile(
     r"(?<![A-Za-z0-9])(?=[A-Za-z0-9]{0,59}[a-z][A-Z])[A-Za-z][A-Za-z0-9]{1,63}(?![A-Za-z0-9])"
 )
