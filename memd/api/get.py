@@ -169,8 +169,10 @@ def place_written(view: View, root: Path, written: str) -> tuple[str, int, int |
     plain = unquote(_URI.sub("", plain))
     if plain == written or found_source(view, root, plain) is None:
         if at := _AT_LINES.fullmatch(plain):
-            return at[1], int(at[2]), int(at[3] or at[2])
-        name = re.split("[?#]", plain, maxsplit=1)[0]  # log.md?plain=1, as on GitHub
+            names = (at[1], at[1].partition("?")[0])  # log.md?plain=1#L3, as on GitHub
+            name = next((one for one in names if found_source(view, root, one) is not None), at[1])
+            return name, int(at[2]), int(at[3] or at[2])
+        name = re.split("[?#]", plain, maxsplit=1)[0]
         if name != plain and found_source(view, root, name) is not None:
             return name, 0, None
     return None if plain == written else (plain, 0, None)

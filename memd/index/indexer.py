@@ -30,7 +30,7 @@ PARSING = "parsing."  # how the names of the files of `Suspects` begin
 COMMIT_EVERY_S = 0.1
 SLICE_S = 0.05  # of a comparison; a save that is made meanwhile waits for the slice
 RACY = FileStamp(0, 0, 0, 0)  # equals no file's stamp, so the next scan reads it once more
-CHUNKER = 21  # counts up when the same text would be cut or prepared in another way
+CHUNKER = 22  # counts up when the same text would be cut or prepared in another way
 # A longer note, or one with more lines, may delay a save behind it too long: the worst case is 50 ms for this
 # many lines, half a second for 32 kB of "-". Nearly all notes are smaller.
 TAME_CHARS = 32_768

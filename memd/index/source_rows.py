@@ -340,27 +340,25 @@ def searchable(read: str, path: str, front: str | None) -> str:
     names as in code also by their words.
     """
     text = read
-    parted: list[str] = []
+    if front is not None:
+        shown = read.casefold()
+        values: list[str] = []
+        if front != NO_FRONT:
+            with suppress(ValueError, AttributeError):  # a damaged text, which the check finds
+                values = list(_values(json.loads(front)))
+        more = [one for one in values if one.casefold() not in shown]
+        text = "\n".join(filter(None, [PurePosixPath(path).stem, read, *more]))
+    whole: list[str] = []
     if any(text[place.start() - 1 : place.start()].isalnum() for place in _MAY_BE_IN_WORD.finditer(text)):
-        parted = [re.sub(_IN_WORD, "", word[0]) for word in _WORD_IN_PARTS.finditer(text)]
-    parted += [word.replace("-", "") for word in HYPHENATED.findall(text)]
-    parted += [words for _, words in humps_of(text)]
+        whole = [re.sub(_IN_WORD, "", word[0]) for word in _WORD_IN_PARTS.finditer(text)]
+    whole += [word.replace("-", "") for word in HYPHENATED.findall(text)]
+    whole += [words for _, words in humps_of(text)]
     if any(sign in text for sign in ("](", "][", "[[", "[^", "<")):
         text = _with_targets_last(text)
     if not text.isascii():
         text = _EMPHASIS.sub("", text)
-    whole = dict.fromkeys([*parted, *(form for _, forms in numbers_in(text) for form in forms)])
-    if whole:
-        text = "\n".join([text, *whole])
-    if front is None:
-        return searched_text(text)
-    shown = read.casefold()
-    values: list[str] = []
-    if front != NO_FRONT:
-        with suppress(ValueError, AttributeError):  # a damaged text, which the check finds
-            values = list(_values(json.loads(front)))
-    more = [one for one in values if one.casefold() not in shown]
-    return searched_text("\n".join(filter(None, [PurePosixPath(path).stem, text, *more])))
+    whole += [form for _, forms in numbers_in(text) for form in forms]
+    return searched_text("\n".join([text, *dict.fromkeys(whole)]))
 
 
 def _values(front: Mapping[str, object]) -> Iterator[str]:

@@ -146,6 +146,7 @@ def test_a_phrase_is_found_over_what_a_reader_does_not_see(notes, text, phrase):
         ("A pot of H<sub>2</sub>O and CO~2~.", "H2O"), ("hy&shy;phen", "hyphen"), ("**W**orld", "world"),
         ("re==mark==able", "remarkable"), ("That is un**believ**able.", "believ"),
         ("My to-do list.", "todo"), ("My to-do list.", "to-do"), ("Say --dry-run.", "dryrun"),
+        ("---\nphone: +49 170 1234567\n---\nBob.", "01701234567"),
         ("E-Mails an Ann.", "emails"), ("Call `getHTTPResponseCode`.", '"http response code"'),
         ("The userID.", "user id"), ("At aa:bb:cc:dd:ee:0f.", "AABBCCDDEE0F"),
         ("<ruby>漢<rt>かん</rt>字<rt>じ</rt></ruby>を書く。", "漢字を書く"),
