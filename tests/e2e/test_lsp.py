@@ -26,9 +26,7 @@ NOTES = {
 
 @pytest.fixture
 def editor(daemon, editors, tmp_path):
-    root = daemon.add_notes(tmp_path / "notes", NOTES)
-    daemon.call("index", workspace=root)
-    return editors(root)
+    return editors(daemon.add_notes(tmp_path / "notes", NOTES))
 
 
 def test_backlinks_are_those_of_the_index_and_of_open_documents(editor):

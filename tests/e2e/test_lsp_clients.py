@@ -33,9 +33,7 @@ WORDS = (  # the menu
 
 @pytest.fixture
 def root(daemon, tmp_path):
-    root = daemon.add_notes(tmp_path / "notes", NOTES)
-    daemon.call("index", workspace=root)
-    return root
+    return daemon.add_notes(tmp_path / "notes", NOTES)
 
 
 @pytest.fixture

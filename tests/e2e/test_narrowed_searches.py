@@ -160,7 +160,6 @@ def ops(daemon: Daemon, tmp_path: Path) -> tuple[Daemon, Path]:
     notes = {"ops/deploy.md": OLD, "ops/pipeline.md": NEW, "garden.md": OTHER}
     root = folder_of(tmp_path / "ops", notes)
     daemon.add(root)
-    daemon.call("index", workspace=str(root))
     return daemon, root
 
 

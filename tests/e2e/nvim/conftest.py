@@ -18,9 +18,7 @@ NOTES = {
 @pytest.fixture
 def root(daemon, tmp_path):
     """A workspace."""
-    root = daemon.add_notes(tmp_path / "notes", NOTES)
-    daemon.call("index", workspace=root)
-    return root
+    return daemon.add_notes(tmp_path / "notes", NOTES)
 
 
 @pytest.fixture
