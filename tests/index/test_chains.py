@@ -28,14 +28,6 @@ def really(edges):
     return {one: {other for other in under[one] if one not in under[other]} - {one} for one in under}
 
 
-def test_a_chain_has_one_end_whose_place_every_older_one_leaves():
-    chain = Supersession.of([(2, 1), (3, 2)])
-    assert [chain.holders(one) for one in (1, 2, 3)] == [(3,), (3,), ()]
-    assert chain.chain(2) == [1, 2, 3]
-    assert 4 not in chain
-    assert (chain.holders(4), chain.chain(4)) == ((), [4])
-
-
 def test_nobody_supersedes_nobody():
     assert Supersession.of([(1, 1)]) == NOBODY
     assert NOBODY.lifted({1: 0, 2: 1}) == {}

@@ -59,14 +59,6 @@ def test_masks_choose_sources_and_ids():
     assert mask_size(mask_of(Columns.empty(), None)) == 0
 
 
-def test_ties_are_cut_by_id():
-    table = columns(30, random.Random(1))
-    scores = ChunkScores([], table, 1.2, 0.75).every()
-    for number in range(1, 30):
-        scores[number] = 0.5
-    assert best(scores, mask_of(table, None), 4).tolist() == [1, 2, 3, 4]
-
-
 def test_a_chunk_without_a_row_has_no_cosine():
     """-1 marks it, and it is never among the best."""
     table = Columns.empty().changed(removed=[], added=[(1, 1, -1, 5)], embedded=[])
@@ -106,30 +98,6 @@ def table(rows: dict[int, int]):
 
 def mask(columns, *without: int) -> np.ndarray:
     return restrict(mask_of(columns, None), without, keep=False)
-
-
-def test_every_chunk_of_a_row_is_found():
-    columns = table({1: 0, 2: 2, 3: 0, 4: -1, 5: 0, 6: 1})
-    owners = columns.owners(3)
-    everything = mask(columns)
-    assert sorted(owners.chunks(np.asarray([0]), everything).tolist()) == [1, 3, 5]
-    assert sorted(owners.chunks(np.asarray([2, 1]), everything).tolist()) == [2, 6]
-    assert owners.chunks(np.asarray([], np.int64), everything).tolist() == []
-
-
-def test_a_row_is_allowed_if_one_of_its_chunks_is():
-    columns = table({1: 0, 2: 1, 3: 0})
-    owners = columns.owners(3)
-    for hidden in (1, 3):
-        allowed = mask(columns, hidden)
-        assert owners.allowed(allowed).tolist() == [True, True, False]
-        assert sorted(owners.chunks(np.asarray([0]), allowed).tolist()) == [4 - hidden]
-    assert owners.allowed(mask(columns, 1, 3)).tolist() == [False, True, False]
-
-
-def test_rows_of_nobody_are_not_allowed():
-    columns = table({1: 0, 2: 1, 3: 5}).changed(removed=[1], added=[], embedded=[])
-    assert columns.owners(2).allowed(mask(columns)).tolist() == [False, True]
 
 
 def test_random_tables_agree_with_a_search_of_all():

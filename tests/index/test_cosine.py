@@ -71,13 +71,6 @@ def test_more_rows_than_a_slab_are_gathered(query):
     assert list(found) == pytest.approx(list(scores), abs=1e-5)
 
 
-def test_the_best_of_some_are_above_zero_and_tie_by_id():
-    ids, scores = np.asarray([9, 4, 7, 2, 5]), np.asarray([0.5, 0.5, 0.0, 0.9, -0.2], np.float32)
-    assert best_of(ids, scores, 10).tolist() == [2, 4, 9]
-    assert best_of(ids, scores, 2).tolist() == [2, 4]
-    assert best_of(ids, scores, 1).tolist() == [2]
-
-
 def test_the_best_of_some_equal_the_best_of_all():
     rng = random.Random(5)
     scores = np.asarray([rng.choice([-0.5, 0.0, 0.25, 0.5, rng.random()]) for _ in range(200)], np.float32)
@@ -93,12 +86,6 @@ def test_the_newest_rows_join_by_their_scores():
     mask = restrict(mask_of(table, None), [4], keep=False)
     scores, found = np.asarray([0.1, 0.9, 0.5], np.float32), np.asarray([1, 2])  # of the rows 2, 3, 4
     assert list(with_newest(found, scores, table, mask, first=2, limit=2)) == [1, 2, 7, 5]
-
-
-def test_rows_from_the_middle_on_are_scanned(matrix, query):
-    everything = cosines(matrix, ROWS, DIM, query)
-    tail = cosines(matrix, ROWS, DIM, query, 30)
-    assert list(tail) == pytest.approx(list(everything)[30:], abs=1e-6)
 
 
 def test_a_scan_in_parts_gives_each_row_its_cosine():

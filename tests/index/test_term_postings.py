@@ -328,12 +328,6 @@ def test_rows_that_are_stored_while_the_words_are_made_anew_are_deleted(filed):
     assert wrong(filed) == []
 
 
-def test_an_empty_index_has_no_rows(notes):
-    assert made(notes)
-    notes.save(texts(0, 5), embed=False)
-    assert wrong(notes) == []
-
-
 def test_what_is_asked_often_is_not_read_again(filed, monkeypatch):
     with filed.index.view() as view:
         view.postings("rare7", prefix=False)

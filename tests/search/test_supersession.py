@@ -14,7 +14,7 @@ from memd.search import fallback
 from memd.search.explain import explain
 from memd.search.later import changed_at
 from memd.search.newest import now_words
-from memd.search.score import judge, lifted
+from memd.search.score import lifted
 from memd.search.search import search
 from memd.search.why import why
 
@@ -175,17 +175,6 @@ def test_a_higher_limit_only_adds_whoever_supersedes_whom(tmp_path_factory, text
         assert all(first[one] < first[path] for one in holders if one in first)
     assert notes.findings() == []
     notes.index.close()
-
-
-def test_a_request_without_supersession_is_answered_as_before(notes):
-    """Nothing is copied or sorted again if no note supersedes another."""
-    notes.save({"old.md": OLD, "other.md": OTHER, "new.md": NEW})
-    request = notes.request("deploy staging", mode="hybrid")
-    with notes.index.view() as view:
-        assert not view.snapshot.supersession.edges
-        judged = judge(view, request, lambda _: None)
-        assert judged.ahead_of == {}
-        assert search(view, dataclasses.replace(request, today=DAY)).hits
 
 
 def test_a_note_of_very_many_chunks_supersedes_as_a_short_one(notes, monkeypatch):

@@ -4,7 +4,6 @@ import asyncio
 import os
 import random
 import shutil
-import subprocess
 from contextlib import suppress
 from pathlib import Path
 
@@ -224,24 +223,3 @@ async def test_changes_without_pause_by_many_are_followed(root, tmp_path, seed):
         await watched.settled()
         follower.look_again()
         assert follower.known == content(root)
-
-
-async def test_whoever_follows_the_hints_knows_a_folder_that_another_process_fills(root):
-    follower = Follower(root)
-    script = """
-        set -e; cd "$1"
-        for round in 1 2 3 4 5 6 7 8 9 10; do
-            mkdir -p src/a/b/c src/d
-            for n in 1 2 3; do echo $round > src/a/b/c/$n.md; echo $round > src/d/$n.md; done
-            cp -r src copy-$round; mv src/a/b src/d/b; tar cf t.tar src
-            mkdir out-$round; tar xf t.tar -C out-$round; mv copy-$round/a out-$round/moved
-            rm -r copy-$round src t.tar; sed -i s/$/x/ out-$round/moved/b/c/*.md
-        done
-    """
-    async with armed(root, heard=follower.follow) as watched:
-        command = ["sh", "-c", script, "sh", str(root)]
-        await asyncio.to_thread(subprocess.run, command, check=True)
-        await watched.settled()
-        follower.look_again()
-        assert follower.known == content(root)
-        assert len(follower.known) == 90
