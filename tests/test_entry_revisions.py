@@ -19,10 +19,10 @@ from memd.entries.entry import (
     find_entry,
     flaw,
     hash_of,
-    leftovers,
     revise_entry,
     write_entry,
 )
+from memd.entries.place import leftovers
 from memd.errors import ChangedError, InvalidError, NotFoundError, SecretError, StorageError, UnsafeError
 
 NOW = datetime(2026, 5, 1, 9, 30, tzinfo=UTC)
