@@ -131,7 +131,9 @@ class AsyncClient(AsyncMethods):
                     self._take(message)
         except ConnectionResetError:  # it was killed before it had read all requests
             self._lose(Unreachable(_CLOSED))
-        except (ProtocolError, OSError) as error:
+        except ProtocolError as error:
+            self._lose(Unreachable(f"an answer is not in memd's protocol: {error}"))
+        except OSError as error:
             self._lose(Unreachable(f"the connection to memd broke: {error}"))
         else:
             self._lose(Unreachable(_CLOSED))
