@@ -154,7 +154,7 @@ def test_every_channel_is_listed():
     assert [one["name"] for one in resources.TEMPLATES] == ["note"]
     assert {kind for events in EVENTS.values() for kind in events.values()} == {"start", "prompt", "end"}
     assert set(COMMANDS) == OF_PEOPLE | OF_AGENTS
-    assert set(get_args(pages.Kind)) == {"folder", "file", "field", "choice", "text"}
+    assert set(get_args(pages.Kind)) == {"folder", "file", "field", "tag", "choice", "text"}
     assert CLIENTS.keys() == IMPORTED
     assert MEMORIES.keys() == MEMORIES_IMPORTED
 
@@ -376,6 +376,7 @@ def test_completion_offers_no_secret(kept):
     daemon, root = kept
     typed = ["", "mine=", "title=", "map.", "db.password=", "passwd=", "tags="]
     told = [daemon.memctl("fields", "--offers", one, cwd=root) for one in typed]
+    told.append(daemon.memctl("fields", "tags", "--offers", "", cwd=root))
     assert "mine=" in told[0].stdout
     assert not told_too_much([done.stdout + done.stderr for done in told])
 
