@@ -30,10 +30,12 @@ _NUMBER = re.compile(
     re.VERBOSE,
 )
 # Each number begins with as many of its signs; most texts have no such row, and this is a fourth of the time.
-_MAY_BE = re.compile(rf"[\d(+]{_LINE[:-1]}\d()+.]{{{FEWEST - 1}}}|{_OF_DEVICES}")
+_MAY_BE = re.compile(rf"[\d(+]{_LINE[:-1]}\d()+.]{{{FEWEST - 1}}}")
+_MAY_BE_OF_A_DEVICE = re.compile(rf"[-:.](?:{_HEX}{{4}}[-.]{_HEX}{{4}}|(?:{_HEX}{{2}}[-:]){{3}})")  # likewise
 _DAY = re.compile(r"\d{1,2}([-./])\d{1,2}\1\d{2,4}(?![-./]?\d)|(?:19|20)\d\d-[01]\d(?!\d)")
 _TRUNK = re.compile(r"\(0\)")  # dialled only within the country
 _THOUSANDS = re.compile(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?!\w|,\d)")  # 1.200 and 1 200 may be something else
+_MAY_BE_THOUSANDS = re.compile(r",\d{3}")
 _GROUP = re.compile(r"[A-Za-z\d]+")
 
 
@@ -43,9 +45,9 @@ def numbers_in(text: str) -> list[tuple[str, tuple[str, ...]]]:
     A telephone number with a country has that form, and those within it, with a leading zero and without.
     """
     found: list[tuple[str, tuple[str, ...]]] = []
-    if "," in text:
+    if _MAY_BE_THOUSANDS.search(text):
         found += [(one, (one.replace(",", ""),)) for one in _THOUSANDS.findall(text)]
-    if not _MAY_BE.search(text):
+    if not (_MAY_BE.search(text) or _MAY_BE_OF_A_DEVICE.search(text)):
         return found
     for place in _NUMBER.finditer(text):
         first, *others = _GROUP.findall(_TRUNK.sub(" ", place[0]))

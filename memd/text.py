@@ -152,12 +152,13 @@ _RUN = re.compile(f"[{SPACELESS}]+")
 _PIECE = re.compile(f"[{SPACELESS}]+|[^\\W_{SPACELESS}][^\\x00-/:-@\\[-`{{-\\x7f{SPACELESS}]*|{SIGN}")
 
 _TRIGRAM = re.compile(f"(?=([^\\x00-/:-@\\[-`{{-\\x7f{SPACELESS}]{{3}}))")
-HYPHENATED = re.compile(r"(?<!\w)(?<!\w-)[^\W\d_]+-[^\W\d_]+(?![\w-])")  # "to-do", which others write "todo"
-_CAMEL = re.compile(
-    r"(?<![A-Za-z0-9])(?=[A-Za-z0-9]{0,59}[a-z][A-Z])[A-Za-z][A-Za-z0-9]{1,63}(?![A-Za-z0-9])"
-)
+# "to-do", which others write "todo". It and names are looked for from their middle, in a fourth of the time.
+HYPHENATED = re.compile(r"(?<!\w)(?<!\w-)[^\W\d_]+-[^\W\d_]+(?![\w-])")
+_HYPHEN = re.compile(r"-(?<=[^\W\d_]-)(?=[^\W\d_])")
+_HUMPED = re.compile("[A-Z](?<=[a-z][A-Z])")
+_NAME = re.compile("[A-Za-z][A-Za-z0-9]+")
 _HUMP = re.compile(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*")
-MOST_HUMPS = 8  # of a name; arbitrary
+MOST_HUMPS, MOST_OF_A_NAME = 8, 64  # parts and characters; arbitrary
 _ACCENT = re.compile("[\u0300-\u0331]")  # FTS5's accents: the marks that combine with Latin letters
 _ASCII_SIGNS = {
     code: " " for code in range(0x80) if not chr(code).isalnum()
@@ -246,13 +247,33 @@ def pieces_of(text: str) -> list[str]:
     return text.translate(_ASCII_SIGNS).split() if text.isascii() else _PIECE.findall(text)
 
 
+def hyphenated_in(text: str) -> Iterator[str]:
+    """Yield the words of two parts of letters with a hyphen between."""
+    for hyphen in _HYPHEN.finditer(text):
+        if word := HYPHENATED.match(text, _begin(text, hyphen.start())):
+            yield word[0]
+
+
 def humps_of(text: str) -> Iterator[tuple[str, str]]:
     """Yield each name as in code (getHTTPResponse) with its words; "GitHub" and random letters are none."""
-    for name in _CAMEL.findall(text):
+    end = 0
+    for hump in _HUMPED.finditer(text):
+        if hump.start() < end or not (found := _NAME.match(text, _begin(text, hump.start()))):
+            continue
+        name, end = found[0], found.end()
+        if end <= hump.start() or len(name) > MOST_OF_A_NAME:  # it ends at a letter beyond ASCII
+            continue
         humps = _HUMP.findall(name)
         is_name = len(humps) > 2 or (len(humps) > 1 and humps[0].islower())  # noqa: PLR2004 - of brands two
         if is_name and len(humps) <= MOST_HUMPS and "".join(humps) == name and min(map(len, humps)) > 1:
             yield name, " ".join(humps)
+
+
+def _begin(text: str, at: int) -> int:
+    """Return where the letters and digits before a place begin."""
+    while at and text[at - 1].isalnum():
+        at -= 1
+    return at
 
 
 def caseless(name: str) -> str:

@@ -44,11 +44,11 @@ from memd.records import (
 )
 from memd.sources.privacy import is_private
 from memd.text import (
-    HYPHENATED,
     SPACELESS,
     caseless,
     fold,
     humps_of,
+    hyphenated_in,
     is_spaceless,
     normalized,
     paired,
@@ -92,7 +92,7 @@ _LINK = re.compile(
     r"|\[\[(?P<note>[^\[\]\n|]+)\|(?P<label>[^\[\]\n]*)\]\]"
     r"|\[\^(?P<footnote>[^\]\s]{1,80})\](?!:)"
     r"|(?<![\w\]])\[(?P<words>[^\[\]\n]{1,200})\]\[(?P<reference>[^\[\]\n]{0,100})\]"
-    r"|(?:<rp>[^<\n]{0,9}(?:</rp>)?)?<rt>(?P<reading>[^<\n]{0,100})(?:</rt>)?(?:<rp>[^<\n]{0,9}(?:</rp>)?)?"
+    r"|<(?:rp>[^<\n]{0,9}(?:</rp>)?<)?rt>(?P<reading>[^<\n]{0,100})(?:</rt>)?(?:<rp>[^<\n]{0,9}(?:</rp>)?)?"
     r"|</?(?:ruby|rb)>"
     r"|</?(?P<tag>(?:b|br|del|em|i|ins|mark|small|span|strong|sub|sup|u)\b[^<>\n]{0,200})>"
 )
@@ -351,7 +351,7 @@ def searchable(read: str, path: str, front: str | None) -> str:
     whole: list[str] = []
     if any(text[place.start() - 1 : place.start()].isalnum() for place in _MAY_BE_IN_WORD.finditer(text)):
         whole = [re.sub(_IN_WORD, "", word[0]) for word in _WORD_IN_PARTS.finditer(text)]
-    whole += [word.replace("-", "") for word in HYPHENATED.findall(text)]
+    whole += [word.replace("-", "") for word in hyphenated_in(text)]
     whole += [words for _, words in humps_of(text)]
     if any(sign in text for sign in ("](", "][", "[[", "[^", "<")):
         text = _with_targets_last(text)

@@ -306,9 +306,8 @@ def _that_may_name(names: Mapping[int, tuple[str, str]], words: Iterable[str]) -
     if any(word.endswith(tuple(_SPELLED.values())) for word in words):  # C++, C#: no name has it so
         return set(names)
     texts = [f"{title}\n{path}".lower() for title, path in names.values()]
-    texts = [
-        text if (left_out := _LEFT_OUT.sub("", text)) == text else f"{text}\n{left_out}" for text in texts
-    ]
+    for sign in "'-":
+        texts = [f"{text}\n{text.replace(sign, '')}" if sign in text else text for text in texts]
     ends = list(accumulate(len(text) + 1 for text in texts))
     every, found = "\n".join(texts), {at for at, text in enumerate(texts) if not text.isascii()}
     for word in words:
