@@ -122,9 +122,10 @@ def indexed(
         embedder = OnnxEmbedder(model)
         limits = ChunkLimits(200, 50, embedder.max_tokens)  # as WorkspaceConfig has them
         indexer = Indexer(index, notes, tokenizer=embedder.tokenizer, limits=limits)
+        cut_by = index.writer.get("chunker")
         indexer.begin()
         index.begin_model(embedder.model_id, embedder.dim, embedder.scripts, embedder.cosines)
-        if not index.snapshot.sources:
+        if index.writer.get("chunker") != cut_by:  # new, or kept by a version that cuts otherwise
             _index(indexer, notes, name)
         if embed and kept and index.unembedded_count():
             others = (path for path in kept.iterdir() if path != folder and (path / DATABASE).exists())
