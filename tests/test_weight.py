@@ -54,7 +54,7 @@ CEILINGS = {
     "benchmarks": 9_244,
 }
 
-RUNS_BYTES = 719_592  # of benchmarks/runs: the newest of each figure; up by known items, layouts of memories
+RUNS_BYTES = 728_683  # of benchmarks/runs: the newest of each figure; up by known items, layouts of memories
 
 
 @pytest.mark.parametrize(("package", "ceiling"), CEILINGS.items())
