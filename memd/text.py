@@ -18,6 +18,7 @@ A script has its Unicode name ("Latin", "Han"), with which the names of its lett
 
 import functools
 import re
+import string
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator
@@ -156,7 +157,7 @@ _TRIGRAM = re.compile(f"(?=([^\\x00-/:-@\\[-`{{-\\x7f{SPACELESS}]{{3}}))")
 HYPHENATED = re.compile(r"(?<!\w)(?<!\w-)[^\W\d_]+-[^\W\d_]+(?![\w-])")
 _HYPHEN = re.compile(r"-(?<=[^\W\d_]-)(?=[^\W\d_])")
 _HUMPED = re.compile("[A-Z](?<=[a-z][A-Z])")
-_NAME = re.compile("[A-Za-z][A-Za-z0-9]+")
+_ASCII_ALNUM = frozenset(string.ascii_letters + string.digits)
 _HUMP = re.compile(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*")
 MOST_HUMPS, MOST_OF_A_NAME = 8, 64  # parts and characters; arbitrary
 _ACCENT = re.compile("[\u0300-\u0331]")  # FTS5's accents: the marks that combine with Latin letters
@@ -258,10 +259,16 @@ def humps_of(text: str) -> Iterator[tuple[str, str]]:
     """Yield each name as in code (getHTTPResponse) with its words; "GitHub" and random letters are none."""
     end = 0
     for hump in _HUMPED.finditer(text):
-        if hump.start() < end or not (found := _NAME.match(text, _begin(text, hump.start()))):
+        if hump.start() < end:
             continue
-        name, end = found[0], found.end()
-        if end <= hump.start() or len(name) > MOST_OF_A_NAME:  # it ends at a letter beyond ASCII
+        # Each row of letters and digits is walked along once, so that no text takes longer than its length.
+        begin = end = hump.start()
+        while text[begin - 1 : begin] in _ASCII_ALNUM:
+            begin -= 1
+        while text[end : end + 1] in _ASCII_ALNUM:
+            end += 1
+        name = text[begin:end]
+        if len(name) > MOST_OF_A_NAME or name[0].isdigit():
             continue
         humps = _HUMP.findall(name)
         is_name = len(humps) > 2 or (len(humps) > 1 and humps[0].islower())  # noqa: PLR2004 - of brands two

@@ -1,11 +1,12 @@
 """Front matter, titles and names of notes are found as the text is, and its days are the note's."""
 
 import os
+import time
 from datetime import date, timedelta
 
 import pytest
 
-from memd.index.source_rows import place_of
+from memd.index.source_rows import place_of, searchable
 
 HEADS = {
     "yaml.md": "---\nauthor: Jane Kestrelsson\nisbn: 978-3-16-148410-0\n"
@@ -204,3 +205,11 @@ def test_what_only_the_name_says_is_found_by_its_meaning(notes):
     hits = notes.search("boiler", mode="vector", query_vec=vector, min_score=0.0).hits
     assert hits[0].source.path == "garden/copper-kettle.md"
     assert hits[0].candidate.vector_score > 0.5
+
+
+@pytest.mark.parametrize("text", ["éaB", "1aB", "a-bC"])
+def test_rows_of_parts_cost_a_bounded_time(text):
+    """Each row of letters and digits is walked along once, whatever it is."""
+    began = time.process_time()
+    searchable(text * 20_000, "a.md", None)
+    assert time.process_time() - began < 4
