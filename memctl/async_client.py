@@ -129,7 +129,7 @@ class AsyncClient(AsyncMethods):
             while received := await self._reader.read(READ_BYTES):
                 for message in decoder.feed(received):
                     self._take(message)
-        except ConnectionResetError:  # it was killed before it had read all requests
+        except ConnectionError:  # it ended before it had read all requests
             self._lose(Unreachable(_CLOSED))
         except ProtocolError as error:
             self._lose(Unreachable(f"an answer is not in memd's protocol: {error}"))
