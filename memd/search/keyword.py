@@ -287,13 +287,13 @@ def with_held_phrases(view: View, query: Query) -> Query:
     return replace(query, phrases=held, as_words=(*query.as_words, *loose)) if loose else query
 
 
-def with_numbers_as_written(view: View, query: Query) -> Query:
-    """Return *query* with its numbers as notes have them, if any do.
+def with_words_as_written(view: View, query: Query) -> Query:
+    """Return *query* with its numbers, hyphens and names as in code as notes have them, if any do.
 
-    One in groups is in one piece, in the first form that a note has. If no note has a word with a number at
-    its end as typed, the number stands apart or is joined: "rfc2119" finds "RFC 2119". "e-mail" is in one
-    piece if some note writes "email": notes with the hyphen are found by it, too. A name as
-    in code that no note has stands for its words: `maxRetries` finds `max_retries`.
+    A number in groups is in one piece, in the first form that a note has. If no note has a word with a number
+    at its end as typed, the number stands apart or is joined: "rfc2119" finds "RFC 2119". "e-mail" is in one
+    piece if some note writes "email": notes with the hyphen are found by it, too. A name as in code that no
+    note has stands for its words: `maxRetries` finds `max_retries`.
     """
 
     def has(word: str) -> int:

@@ -16,7 +16,7 @@ from memd.search.confidence import Sureness, confidence, led, of_hit
 from memd.search.dedup import Comparison, Dedup, Likeness, fold
 from memd.search.filters import unmatched
 from memd.search.identifiers import reading
-from memd.search.keyword import with_held_phrases, with_numbers_as_written
+from memd.search.keyword import with_held_phrases, with_words_as_written
 from memd.search.later import Later, later_statements
 from memd.search.ranking import Candidate
 from memd.search.runs import FIRST
@@ -123,7 +123,7 @@ def begin(view: View, plain: PreparedQuery, tokenizer: Tokenizer) -> tuple[Prepa
     Raises:
         DeadlineError: the caller's deadline passed.
     """
-    plain = replace(plain, query=with_numbers_as_written(view, with_held_phrases(view, plain.query)))
+    plain = replace(plain, query=with_words_as_written(view, with_held_phrases(view, plain.query)))
     if not HAS_NUMPY:
         return plain, None
     found = spelling(view, plain.query, tokenizer, plain.expired)
