@@ -318,12 +318,7 @@ def _columns(view: View) -> Generator[Finding, None, Stored]:
     stored: Stored = {
         row[0]: row[1:]
         for row in view.reader.each(
-            f"""
-            SELECT chunks.id, source, ifnull(row, -1), length FROM chunks
-            LEFT JOIN vectors ON vectors.hash = chunks.hash
-                AND matrix = (SELECT value FROM meta WHERE key = 'active')
-            WHERE {LIVE} AND hidden_from != {PEOPLE}
-            """
+            f"SELECT id, source, row, length FROM placed WHERE {LIVE} AND hidden_from != {PEOPLE}"
         )
     }
     kept: dict[int, tuple[int, ...]] = {}

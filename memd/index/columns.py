@@ -24,7 +24,8 @@ import structlog
 
 from memd.errors import IndexDamagedError, NumpyMissingError
 from memd.index.database import Database
-from memd.index.vector_table import LiveChunk, VectorTable
+from memd.index.source_rows import PEOPLE
+from memd.index.vector_table import VectorTable
 
 try:
     import numpy as np
@@ -55,6 +56,7 @@ Ids: TypeAlias = "NDArray[np.int64]"
 Scores: TypeAlias = "NDArray[np.float32]"
 Mask: TypeAlias = "NDArray[np.bool_]"
 Slice: TypeAlias = list[int]  # PARTS times SLICE_IDS values
+LiveChunk = tuple[int, int, int, int]  # chunk, source, row or -1, length in terms
 _VALUES = struct.Struct(f"<{PARTS * SLICE_IDS}i")
 _EMPTY = [DEAD] * SLICE_IDS + [-1] * SLICE_IDS + [0] * SLICE_IDS
 
@@ -451,7 +453,7 @@ class ColumnTable:
         """Rebuild the table from chunks and vectors."""
         self._database.run("DELETE FROM columns")
         newest = self._newest()
-        if self._vectors.has_chunks_beyond(newest):
+        if self._database.run("SELECT 1 FROM chunks WHERE id > ? OR id <= 0 LIMIT 1", (newest,)):
             raise _impossible(f"the newest has not the id {newest}")
         for number in range(newest // SLICE_IDS + 1):
             self._put(number, self._derived(number))
@@ -472,8 +474,13 @@ class ColumnTable:
         """Derive a slice from chunks and vectors."""
         held = _EMPTY.copy()
         first = number * SLICE_IDS
-        for chunk_id, *values in self._vectors.live_chunks(
-            first, first + SLICE_IDS, self._database.number("active")
+        for chunk_id, *values in self._database.run(
+            """
+            SELECT id, source, row, length FROM placed
+            WHERE id >= ? AND id < ? AND hidden_from != ?
+                AND source NOT IN (SELECT id FROM sources WHERE gone_at IS NOT NULL)
+            """,
+            (first, first + SLICE_IDS, PEOPLE),
         ):
             held[chunk_id - first :: SLICE_IDS] = values
         return held

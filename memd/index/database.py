@@ -200,12 +200,18 @@ CREATE TABLE outbox (                      -- of a published workspace: memd.ind
 CREATE INDEX outbox_due ON outbox (due, revision) WHERE due;
 """
 
-# The chunks with their texts; a temporary view, as it needs a function of memd's.
-WHOLE_CHUNKS = """
+# The chunks with their texts: a temporary view, as it needs a function of memd's. And with the rows of their
+# vectors in the active matrix, -1 for none.
+VIEWS = """
     CREATE VIEW temp.whole_chunks AS
     SELECT chunks.*, packed, unpacked(packed, place, 0) AS heading, unpacked(packed, place, 1) AS context,
         unpacked(packed, place, 2) AS text
-    FROM main.chunks LEFT JOIN main.texts ON first = chunks.id - place
+    FROM main.chunks LEFT JOIN main.texts ON first = chunks.id - place;
+
+    CREATE VIEW temp.placed AS
+    SELECT id, source, ifnull(row, -1) AS row, length, hidden_from FROM main.chunks
+    LEFT JOIN main.vectors ON vectors.hash = chunks.hash
+        AND matrix = (SELECT value FROM main.meta WHERE key = 'active');
 """
 
 # The front matter of a chunk's source, if the chunk is its first.
@@ -473,7 +479,7 @@ def open_reader(path: Path) -> apsw.Connection:
     database.set_busy_timeout(BUSY_TIMEOUT_MS)
     for statement in (WORD_POSTINGS, TERMS, TRIGRAM_POSTINGS):
         database.execute(statement)
-    _show_texts(database)
+    _add_views(database)
     database.execute("PRAGMA query_only = 1")
     return database
 
@@ -495,13 +501,13 @@ def open_writer(path: Path) -> apsw.Connection:
     database.pragma("journal_size_limit", JOURNAL_LIMIT_BYTES)
     database.pragma("secure_delete", 1)
     database.pragma("foreign_keys", 1)
-    _show_texts(database)
+    _add_views(database)
     return database
 
 
-def _show_texts(database: apsw.Connection) -> None:
+def _add_views(database: apsw.Connection) -> None:
     database.create_scalar_function("unpacked", part_of, 3, deterministic=True)
-    database.execute(WHOLE_CHUNKS)
+    database.execute(VIEWS)
 
 
 def follow_folder(path: Path) -> None:

@@ -25,7 +25,7 @@ from memd import fsio
 from memd.errors import IndexDamagedError, MemdError
 from memd.index.columns import ColumnTable
 from memd.index.database import Database, damaged
-from memd.index.vector_table import MatrixFacts, VectorTable
+from memd.index.vector_table import READ, MatrixFacts, VectorTable
 from memd.index.vectors import NO_ROWS, Matrix, Rows
 from memd.index.writer import Writer
 from memd.records import SHIPPED_COSINES, CosineScale
@@ -168,7 +168,9 @@ class Matrices:
         made = Held(number, model_id, Matrix.create(path, dim=dim, failure=self._database.failure))
         try:
             with self._database.transaction():
-                self.vectors.add_matrix(MatrixFacts(made.number, model_id, dim, 0, scripts))
+                self._database.run(
+                    "INSERT INTO matrices VALUES (?, ?, ?, 0, ?)", (number, model_id, dim, scripts)
+                )
                 yield made
         except BaseException:
             made.file.remove()
@@ -193,10 +195,13 @@ class Matrices:
     def forget_rows(self, matrix: int, rows: Sequence[int]) -> int:
         """Drop damaged rows: their texts are embedded again. Return how many were not dropped before."""
         with self._database.transaction():
-            chunks = self.vectors.chunks_at(matrix, rows) if matrix == self._database.number("active") else []
+            chunks = self._database.run(
+                "SELECT id FROM placed WHERE ? AND row IN (SELECT value FROM json_each(?))",
+                (matrix == self._database.number("active"), json.dumps(list(rows))),
+            )
             dropped = self.vectors.drop_rows(matrix, rows)
             if dropped:
-                self.columns.change(removed=[], added=[], embedded=dict.fromkeys(chunks, -1))
+                self.columns.change(removed=[], added=[], embedded={chunk: -1 for [chunk] in chunks})
                 self.refill_waiting()
                 self._database.count_generation_up()
         self.damaged_rows += dropped
@@ -217,7 +222,15 @@ class Matrices:
         assert held is not None
         if self.vectors.matrices()[held.number].scripts != scripts:
             with self._database.transaction():
-                self.vectors.set_scripts(held.number, scripts)
+                # Rows of texts in other scripts are dropped.
+                self._database.run("UPDATE matrices SET scripts = ? WHERE number = ?", (scripts, held.number))
+                self._database.run(
+                    f"""
+                    DELETE FROM vectors
+                    WHERE matrix = ?1 AND hash IN (SELECT chunks.hash FROM chunks WHERE NOT {READ})
+                    """,
+                    (held.number,),
+                )
                 self.vectors.refill(held.number)
                 self.columns.renumber()
                 self._database.count_generation_up()

@@ -21,6 +21,10 @@ from memd.index.vectors import Matrix, Rows
 LOOKED_FOR = 1024  # per commit, 1.5 MiB with the shipped model: some 50 ms
 MATRICES = "SELECT number FROM matrices WHERE model_id = ? AND dim = ?"
 VECTORS = "SELECT hash, row, crc FROM vectors WHERE matrix = ?"
+WAITING = """
+    SELECT chunk, hash FROM unembedded JOIN chunks ON id = chunk
+    WHERE why = 'waiting' AND chunk > ? ORDER BY chunk LIMIT ?
+"""
 
 log = structlog.get_logger()
 
@@ -66,7 +70,7 @@ def adopt(index: Index, old: OldVectors, *, model_id: str) -> bool:
 
     Raises what `Transaction.embed` raises.
     """
-    waiting = index.matrices.vectors.waiting_after(old.seen, LOOKED_FOR)
+    waiting = index.writer.run(WAITING, (old.seen, LOOKED_FOR))
     if not waiting:
         return False
     if taken := old.of(digest for _, digest in waiting):

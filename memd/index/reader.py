@@ -85,26 +85,13 @@ FENCED = f"""
 """
 # Number of chunks, and of those with a vector.
 SIZES = """
-    SELECT source, count(*), count(row) FROM json_each(?) AS asked
-    CROSS JOIN chunks ON chunks.source = asked.value AND hidden_from != ?
-    LEFT JOIN vectors ON vectors.hash = chunks.hash
-        AND matrix = (SELECT value FROM meta WHERE key = 'active')
-    GROUP BY source
+    SELECT source, count(*), sum(row >= 0) FROM placed
+    WHERE source IN (SELECT value FROM json_each(?)) AND hidden_from != ? GROUP BY source
 """
 # Of every chunk, the row of its vector.
-ALL_ROWS = """
-    SELECT chunks.id, source, ifnull(row, -1) FROM chunks
-    LEFT JOIN vectors ON vectors.hash = chunks.hash
-        AND matrix = (SELECT value FROM meta WHERE key = 'active')
-    WHERE hidden_from != ? ORDER BY chunks.id
-"""
+ALL_ROWS = "SELECT id, source, row FROM placed WHERE hidden_from != ? ORDER BY id"
 # The chunks with secrets, and those that agents see instead.
-TWOFOLD = """
-    SELECT chunks.id, source, ifnull(row, -1), length, hidden_from FROM chunks
-    LEFT JOIN vectors ON vectors.hash = chunks.hash
-        AND matrix = (SELECT value FROM meta WHERE key = 'active')
-    WHERE hidden_from ORDER BY chunks.id
-"""
+TWOFOLD = "SELECT id, source, row, length, hidden_from FROM placed WHERE hidden_from ORDER BY id"
 REPLACED = f"""
     SELECT path FROM sources WHERE warnings != '[]' AND warnings LIKE '["{NOT_UTF8}%' AND gone_at IS NULL
     ORDER BY path LIMIT ?

@@ -44,6 +44,7 @@ from memd.errors import StorageError, storage_error
 from memd.fsio import RACY_NS
 from memd.index.index import Index
 from memd.index.matrices import Held
+from memd.index.vector_table import EMBEDDED
 from memd.index.vectors import FLOAT_BYTES
 from memd.index.writer import COMPLETE
 
@@ -96,8 +97,18 @@ MAX_START_BYTES: Final = _HEADER_AT + MAX_HEADER_BYTES  # the header ends within
 def waiting_sources(index: Index, limit: int) -> list[list[tuple[bytes, bool]]]:
     """Return (chunk hash, whether it waits) for each source that may be adopted next, for *limit* of them."""
     target = index.matrices.target
-    number = target.number if target else None
-    return list(index.matrices.vectors.waiting_sources(limit * LOOK_AHEAD, number).values())
+    rows = index.writer.run(
+        f"""
+        SELECT source, hash, EXISTS (SELECT 1 FROM unembedded WHERE chunk = chunks.id) FROM chunks
+        WHERE {EMBEDDED} AND source IN
+            (SELECT source FROM unembedded JOIN chunks ON id = chunk WHERE why = 'waiting'
+            ORDER BY chunk DESC LIMIT ?2)
+        ORDER BY source, id
+        """,
+        (target.number if target else None, limit * LOOK_AHEAD),
+    )
+    each = groupby(rows, key=itemgetter(0))
+    return [[(digest, bool(waits)) for _, digest, waits in of_one] for _, of_one in each]
 
 
 def adoptable(
@@ -144,7 +155,7 @@ def exportable(index: Index, *, model_id: str, dim: int, done: AbstractSet[bytes
     found: dict[bytes, list[tuple[bytes, bytes]]] = {}
     stop = time.monotonic() + EXPORT_S
     chunks = 0
-    for source, digest in index.matrices.vectors.source_hashes():
+    for source, digest in index.writer.run("SELECT id, hash FROM sources WHERE gone_at IS NULL"):
         # The same bytes are cut into the same chunks, whatever the file is called.
         if digest in done or digest in found:
             continue
@@ -192,7 +203,10 @@ def needed_keys(index: Index, *, model_id: str, dim: int) -> set[str] | None:
     if not index.writer.get(COMPLETE):
         return None
     target = index.matrices.target
-    chunks = index.matrices.vectors.chunk_hashes(target.number if target else None)
+    chunks = index.writer.run(
+        f"SELECT source, hash FROM chunks WHERE {EMBEDDED} ORDER BY source, id",
+        (target.number if target else None,),
+    )
     return {
         sidecar_key(model_id, dim, [digest for _, digest in of_one])
         for _, of_one in groupby(chunks, key=itemgetter(0))
@@ -474,7 +488,14 @@ def _vectors(index: Index, active: Held, source: int) -> list[tuple[bytes, bytes
     """Return (chunk hash, row bytes) of what the model reads of a source; None unless every row is sound."""
     rows = active.file.rows
     found = []
-    for digest, row, crc in index.matrices.vectors.source_rows(source, active.number):
+    for digest, row, crc in index.writer.run(
+        f"""
+        SELECT chunks.hash, ifnull(row, -1), crc FROM chunks
+        LEFT JOIN vectors ON matrix = ?1 AND vectors.hash = chunks.hash
+        WHERE source = ?2 AND {EMBEDDED} ORDER BY id
+        """,
+        (active.number, source),
+    ):
         vector = rows.vector(row)
         # A row damaged on the disk must not be exported with a valid checksum.
         if not vector or zlib.crc32(vector) != crc:

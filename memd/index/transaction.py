@@ -13,8 +13,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from memd.errors import ModelMismatchError
+from memd.index.columns import LiveChunk
 from memd.index.matrices import Matrices
-from memd.index.source_rows import NewSource, calendar_day
+from memd.index.source_rows import PEOPLE, NewSource, calendar_day
 from memd.index.writer import Writer
 from memd.records import FileStamp, Source
 
@@ -43,7 +44,7 @@ class Transaction:
         self.sources_put: dict[int, Source] = {}
         self.sources_removed: set[int] = set()  # applied before `sources_put`
         self.removed: set[int] = set()  # chunks of the last snapshot
-        self.added: dict[int, tuple[int, int, int, int]] = {}  # chunk → (itself, source, row or -1, length)
+        self.added: dict[int, LiveChunk] = {}
         self.embedded: dict[int, int] = {}  # chunk → row
         self.embedded_apart: set[int] = set()  # chunks that only agents see
         # Lowest id of a staged chunk, 0 if there is none. Postings that were read meanwhile may lack these
@@ -90,7 +91,9 @@ class Transaction:
         self._note_names(source_id)
         chunks = self._writer.chunks_of(source_id)
         self._writer.mark_gone(source_id, at_s)
-        self._vectors.wait_no_more(source_id)
+        self._writer.run(
+            "DELETE FROM unembedded WHERE chunk IN (SELECT id FROM chunks WHERE source = ?)", (source_id,)
+        )
         self._kill(chunks)
         self.sources_put.pop(source_id, None)
         self.sources_removed.add(source_id)
@@ -179,9 +182,12 @@ class Transaction:
 
     def _bring(self, source_id: int) -> None:
         """Make the chunks of a source live."""
-        active, target = self._matrices.active, self._matrices.target
+        target = self._matrices.target
         self._vectors.wait(source_id, target.number if target else None)
-        found = self._vectors.chunks_with_rows(source_id, active.number if active else None)
+        found = self._writer.run(
+            "SELECT id, source, row, length FROM placed WHERE source = ? AND hidden_from != ?",
+            (source_id, PEOPLE),
+        )
         self.added.update((chunk[0], chunk) for chunk in found)
 
     def _kill(self, chunks: Iterable[int]) -> None:

@@ -38,7 +38,6 @@ WHY = f"CASE WHEN NOT {READ} THEN 'script' WHEN chunks.beyond THEN 'long' ELSE '
 BARE = "NOT EXISTS (SELECT 1 FROM vectors WHERE matrix = ?1 AND vectors.hash = chunks.hash)"
 
 NewRow = tuple[int, bytes, int]  # row, hash, CRC-32
-LiveChunk = tuple[int, int, int, int]  # chunk, source, row or -1, length in terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,27 +73,9 @@ class VectorTable:
                 raise IndexDamagedError(f"the matrix {matrix.number} has impossible {matrix.dim} dimensions")
         return facts
 
-    def add_matrix(self, facts: MatrixFacts) -> None:
-        """Record a matrix whose file exists."""
-        self._database.run(
-            "INSERT INTO matrices VALUES (?, ?, ?, ?, ?)",
-            (facts.number, facts.model_id, facts.dim, facts.next_row, facts.scripts),
-        )
-
     def set_next_row(self, matrix: int, next_row: int) -> None:
         """Record the number of the next row to be written."""
         self._database.run("UPDATE matrices SET next_row = ? WHERE number = ?", (next_row, matrix))
-
-    def set_scripts(self, matrix: int, scripts: str | None) -> None:
-        """Record the scripts that the model of a matrix reads; drop the rows of texts in others."""
-        self._database.run("UPDATE matrices SET scripts = ? WHERE number = ?", (scripts, matrix))
-        self._database.run(
-            f"""
-            DELETE FROM vectors
-            WHERE matrix = ?1 AND hash IN (SELECT chunks.hash FROM chunks WHERE NOT {READ})
-            """,
-            (matrix,),
-        )
 
     # Rows
 
@@ -163,19 +144,6 @@ class VectorTable:
 
     # Chunks
 
-    def live_chunks(self, first: int, end: int, matrix: int | None) -> list[LiveChunk]:
-        """Return the chunks of live sources for people, with ids from *first* up to, excluding, *end*."""
-        found = self._database.run(
-            """
-            SELECT chunks.id, source, ifnull(row, -1), length FROM chunks
-            LEFT JOIN vectors ON matrix = ? AND vectors.hash = chunks.hash
-            WHERE chunks.id >= ? AND chunks.id < ?
-                AND source NOT IN (SELECT id FROM sources WHERE gone_at IS NOT NULL) AND hidden_from != ?
-            """,
-            (matrix, first, end, PEOPLE),
-        )
-        return cast("list[LiveChunk]", found)
-
     def rows_by_chunk(self, matrix: int | None) -> "array[int]":
         """Return the row in *matrix*, or -1, indexed by chunk id, for live and other chunks.
 
@@ -197,37 +165,10 @@ class VectorTable:
                 rows[chunk_id] = row
         return rows
 
-    def chunks_at(self, matrix: int, rows: Iterable[int]) -> list[int]:
-        """Return the chunks, live or not, whose vectors are in these rows."""
-        found = self._database.run(
-            """
-            SELECT chunks.id FROM vectors JOIN chunks ON chunks.hash = vectors.hash
-            WHERE matrix = ? AND row IN (SELECT value FROM json_each(?))
-            """,
-            (matrix, json.dumps(list(rows))),
-        )
-        return [row[0] for row in found]
-
     def newest_chunk(self) -> int:
         """Return the highest chunk id ever used."""
         found = self._database.run("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'")
         return found[0][0] if found else 0
-
-    def has_chunks_beyond(self, newest: int) -> bool:
-        """Return whether a chunk has an id that was never assigned."""
-        return bool(self._database.run("SELECT 1 FROM chunks WHERE id > ? OR id <= 0 LIMIT 1", (newest,)))
-
-    def chunks_with_rows(self, source: int, matrix: int | None) -> list[LiveChunk]:
-        """Return (id, source, row of *matrix* or -1, length) of each of a source's chunks for people."""
-        found = self._database.run(
-            """
-            SELECT chunks.id, source, ifnull(row, -1), length FROM chunks
-            LEFT JOIN vectors ON matrix = ? AND vectors.hash = chunks.hash
-            WHERE source = ? AND hidden_from != ?
-            """,
-            (matrix, source, PEOPLE),
-        )
-        return cast("list[LiveChunk]", found)
 
     # Waiting
 
@@ -236,12 +177,6 @@ class VectorTable:
         self._database.run(
             f"INSERT OR IGNORE INTO unembedded SELECT id, {WHY} FROM chunks WHERE source = ?2 AND {BARE}",
             (target, source),
-        )
-
-    def wait_no_more(self, source: int) -> None:
-        """Remove these records for the chunks of a source that is gone."""
-        self._database.run(
-            "DELETE FROM unembedded WHERE chunk IN (SELECT id FROM chunks WHERE source = ?)", (source,)
         )
 
     def served(self, digest: bytes) -> list[tuple[int, bool]]:
@@ -304,17 +239,6 @@ class VectorTable:
             before = rows[-1][3]
         return found
 
-    def waiting_after(self, chunk: int, limit: int) -> list[tuple[int, bytes]]:
-        """Return (id, text hash) of up to *limit* waiting chunks with ids above *chunk*, sorted by id."""
-        found = self._database.run(
-            """
-            SELECT chunk, hash FROM unembedded JOIN chunks ON id = chunk
-            WHERE why = 'waiting' AND chunk > ? ORDER BY chunk LIMIT ?
-            """,
-            (chunk, limit),
-        )
-        return [(int(row[0]), row[1]) for row in found]
-
     def only_waits_for(self, refused: Iterable[bytes]) -> bool:
         """Return whether all waiting chunks have texts in *refused*, which the model rejects."""
         known = set(refused)
@@ -323,55 +247,6 @@ class VectorTable:
             (len(known) + 1,),
         )
         return all(digest in known for [digest] in found)
-
-    # Sources, for sidecars
-
-    def waiting_sources(self, chunks: int, target: int | None) -> dict[int, list[tuple[bytes, bool]]]:
-        """Return {source: [(hash, whether it waits)]} for the sources of the newest waiting *chunks*.
-
-        Chunks that should have no vector are left out.
-        """
-        rows = self._database.run(
-            f"""
-            SELECT source, hash, EXISTS (SELECT 1 FROM unembedded WHERE chunk = chunks.id) FROM chunks
-            WHERE {EMBEDDED} AND source IN
-                (SELECT source FROM unembedded JOIN chunks ON id = chunk WHERE why = 'waiting'
-                ORDER BY chunk DESC LIMIT ?2)
-            ORDER BY source, id
-            """,
-            (target, chunks),
-        )
-        found: dict[int, list[tuple[bytes, bool]]] = {}
-        for source, digest, waits in rows:
-            found.setdefault(source, []).append((digest, bool(waits)))
-        return found
-
-    def source_hashes(self) -> list[tuple[int, bytes]]:
-        """Return (id, hash of the file's bytes) of every live source."""
-        found = self._database.run("SELECT id, hash FROM sources WHERE gone_at IS NULL")
-        return cast("list[tuple[int, bytes]]", found)
-
-    def source_rows(self, source: int, matrix: int) -> list[tuple[bytes, int, int]]:
-        """Return (hash, row in *matrix* or -1, CRC-32 or -1) of the chunks that should have vectors."""
-        found = self._database.run(
-            f"""
-            SELECT chunks.hash, ifnull(row, -1), ifnull(crc, -1) FROM chunks
-            LEFT JOIN vectors ON matrix = ?1 AND vectors.hash = chunks.hash
-            WHERE source = ?2 AND {EMBEDDED} ORDER BY id
-            """,
-            (matrix, source),
-        )
-        return cast("list[tuple[bytes, int, int]]", found)
-
-    def chunk_hashes(self, target: int | None) -> list[tuple[int, bytes]]:
-        """Return (source, hash) of every chunk that should have a vector in *target*, by source and id.
-
-        Includes gone sources.
-        """
-        found = self._database.run(
-            f"SELECT source, hash FROM chunks WHERE {EMBEDDED} ORDER BY source, id", (target,)
-        )
-        return cast("list[tuple[int, bytes]]", found)
 
 
 def _is_list_of_names(stored: object) -> bool:
