@@ -91,7 +91,7 @@ SIZES = """
 # Of every chunk, the row of its vector.
 ALL_ROWS = "SELECT id, source, row FROM placed WHERE hidden_from != ? ORDER BY id"
 # The chunks with secrets, and those that agents see instead.
-TWOFOLD = "SELECT id, source, row, length, hidden_from FROM placed WHERE hidden_from ORDER BY id"
+TWOFOLD = "SELECT id, source, row, length, hidden_from FROM placed WHERE hidden_from"
 REPLACED = f"""
     SELECT path FROM sources WHERE warnings != '[]' AND warnings LIKE '["{NOT_UTF8}%' AND gone_at IS NULL
     ORDER BY path LIMIT ?
