@@ -123,13 +123,18 @@ _UNITS: Final = {
     "day": (1.0, 0), "week": (7.0, 3), "month": (30.44, 15), "quarter": (91.3, 45), "year": (365.25, 90)
 }  # fmt: skip
 _BACK: Final = {"yesterday": 1, "last night": 1, "day before yesterday": 2}  # days; other such words: today
+_ORDINALS: Final = {1: "st", 2: "nd", 3: "rd", 21: "st", 22: "nd", 23: "rd", 31: "st"}
 _HINTS: Final = frozenset(
     {"yesterday", "today", "tonight", "weekend", *_SEASONS}
     | {"night", "morning", "afternoon", "evening"}
     | {*_UNITS, *(f"{unit}s" for unit in _UNITS)}
 )
 # Of a question for a day as a whole: "what happened two days ago". Beside them it has only function words.
-WORDS_OF_DAYS: Final = _HINTS.union(_NAMES["english"][1], COUNTS, ("ago", "last", "happened", "notes"))
+WORDS_OF_DAYS: Final = _HINTS.union(
+    re.findall(r"\w+", " ".join((*_NAMES["english"][0], *_NAMES["english"][1]))),
+    COUNTS,
+    ("ago", "last", "happened", "notes"),
+)
 _SINCE: Final = frozenset({"since", "seit", "depuis", "desde", "sinds", "siden", "sedan", "sejak", "od"})
 _BEFORE: Final = frozenset({"before", "until", "till", "by"})
 _TO: Final = re.compile("[\\s,]*(?:[-\u2013]|to|through|until|till|(and))\\s*")
@@ -252,6 +257,18 @@ def leading_time(text: str) -> Time | None:
                 with suppress(ValueError):  # 31 June
                     return next(iter(_named(match, known, one, date.max, southern=False)), None)
     return None
+
+
+def spellings(day: str, languages: Sequence[Language]) -> list[str]:
+    """Return a day, given in ISO form, as people write it in English and in *languages*."""
+    year, month, number = map(int, day.split("-"))
+    names = [name for name, its in _known(tuple(languages)).months.items() if its == month]
+    forms = [day, f"{year} {month} {number}", f"{number} {month} {year}", f"{number:02} {month:02} {year}"]
+    for name in names:
+        for one in (f"{number}", f"{number}{_ORDINALS.get(number, 'th')}"):
+            forms += [f"{one} {name} {year}", f"{name} {one} {year}"]
+        forms.append(f"{number} de {name} de {year}")
+    return forms
 
 
 def day_within(name: str) -> date | None:

@@ -31,24 +31,24 @@ CEILINGS = {
     # joined with their numbers or apart,
     # names with an edit in a short word, fields above a number, days in names with signs between all of
     # their parts, links of GitHub and editors, entries by their digits, words with and without their hyphen,
-    # names as in code by their words, numbers of cards and devices, exports renamed beside others.
-    "memd": 43_128,
+    # names as in code by their words, numbers of cards and devices, exports renamed beside others,
+    # days of sections.
+    "memd": 43_170,
     # The language server (1,862), doctor, instructions and sessions of agents, timelines, what is related
     # and what links to a hit in find; clients of agents as of today, a hook that asks the running server, a
     # picker inside Neovim, an extension for VS Code, what was opened last, links that survive the move of a
     # folder with signs in its name, notes that were open before `memctl init`, no completion in code, notes
     # by each way to their file, a terminal that any stop leaves sane, names with signs of bash, params of LSP
     # checked before they are used, ignored signals, cures that apply, a link that stays, places in previews,
-    # worktrees of agents, also beside the repository.
-    "memctl": 15_913,
+    # worktrees of agents, also beside the repository, a match in the heading.
+    "memctl": 15_918,
     # Up by what a team's store must not be able to do (a server that lies), moves of notes against a model,
     # the real clients of agents with memd's plugin folder, each way to write a link in an editor, and a
     # check in less time: the model is read once, files that wait are run beside files that compute;
     # git's own list of what it tracks in the live games, a first index on a full disk, numbers out of bounds,
     # entries written in a pause, terminals that draw no bar, numbers as Lua writes them, a link that stays,
-    # ignored signals on a full screen, tags at a TAB, requests of LSP from their own table, secrets by an
-    # index.
-    "tests": 59_098,
+    # ignored signals on a full screen, tags at a TAB, requests of LSP from their own table.
+    "tests": 59_124,
     # Up by known items, dated memories, the hybrid search against its better arm, the language server,
     # hooks in time, statements that change, prompts that nobody tuned on, and calls that
     # are right the first time.

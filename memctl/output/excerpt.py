@@ -15,16 +15,21 @@ _FENCE = r"\s*(?:`{3,}|~{3,})"
 def excerpt(hit: dict[str, Any], marker: Marker, *, rows: int, columns: int | None) -> list[str]:
     """Return the lines to show, with marks; the line of the match is always among them.
 
-    The hit's heading is already shown above them. *rows*: most rows of the screen to fill; *columns*: its
-    width, None: lines are not wrapped.
+    The hit's heading is already shown above them; where it is the match, the lines are of its section.
+    *rows*: most rows of the screen to fill; *columns*: its width, None: lines are not wrapped.
     """
     heading, match = (hit.get("heading") or "").rpartition(" > ")[2], safe(hit.get("match_text") or "")
     lines, is_code = list[tuple[str, bool]](), False  # text, and whether it is between fences
+    is_named = False  # the line of the match was the heading
     for line in safe(hit.get("snippet") or "").splitlines():
         text = line.strip()
         if re.match(_FENCE, line):
             is_code = not is_code
-        elif text and not (text.startswith("#") and text.strip("# \t") == heading):
+        elif text.startswith("#") and text.strip("# \t") == heading:
+            is_named = is_named or text == match.strip()
+        elif is_named and lines and text.startswith("#") and not is_code:
+            break
+        elif text:
             lines.append((line, is_code))
 
     def worth(at: int) -> tuple[int, int]:

@@ -18,8 +18,11 @@ from memd.index.links import WHO, key_of
 from memd.index.reader import NUMBERED, StoredChunk
 from memd.index.snapshot import View
 from memd.index.source_rows import NAME_DAY
+from memd.languages import Language
+from memd.named_days import leading_time, spellings
 from memd.search import runs
 from memd.search.explanation import Called, Term
+from memd.search.keyword import phrase_expression
 from memd.search.ranking import Candidate
 from memd.search.spelling import is_one_edit
 from memd.text import bare, holds_in_a_row, name_key, pieces_of, searched_text
@@ -33,6 +36,7 @@ NAME_SHARE = 0.5
 HEADING_WORDS = 12  # of a query that may be a heading, or have a name with its signs: then texts are read
 LEAST_TYPO = 2  # letters of a word whose edit may still be told from another word
 MOST_WORDS = 24  # of a query that may hold a name; a longer one is a text
+MOST_WITH_DAY = 50  # chunks that have the day asked for, in some spelling; arbitrary
 _VERSION = re.compile(r"(?<![\d.])(\d+(?:\.\d+)+)(?!\d)")
 _LEFT_OUT = re.compile("(?<=\\w)['\u2019-](?=[^\\W\\d_])")  # often: "whats new", "todo"
 _V = re.compile(r"\bv(?=\d)")  # of a version
@@ -184,6 +188,14 @@ def firsts(view: View, sources: Iterable[int]) -> list[int]:
     return [chunk.id for source in sources for chunk in view.reader.chunks_of(source, 1)]
 
 
+def with_day(view: View, day: str, languages: Sequence[Language]) -> list[int]:
+    """Return chunks that have a day, given in ISO form, in some spelling; none for ""."""
+    if not day:
+        return []
+    forms = map(phrase_expression, spellings(day, languages))
+    return view.matching("words", " OR ".join(forms))[:MOST_WITH_DAY]
+
+
 def called(
     view: View,
     text: str,
@@ -192,6 +204,7 @@ def called(
     named: Mapping[int, bool],
     *,
     day: str = "",
+    with_day: Sequence[int] = (),
     whole: Container[int] | None = None,
 ) -> Mapping[int, Called]:
     """Return chunk → the name by which a query calls it, for the best chunk of each source so called.
@@ -203,6 +216,7 @@ def called(
         candidates: best first.
         named: what `aliased` found.
         day: the day in ISO form that the query is.
+        with_day: chunks that have this day, in some spelling.
         whole: the candidates that have each word of the query, as the index splits it; None: unknown.
     """
     names, asked = view.snapshot.named, words_of(text)
@@ -218,10 +232,12 @@ def called(
     # A heading that is the query has all of its words; those of plain letters alone are as in the index.
     if whole is not None and not signed and text.isascii() and not any(map(str.isdigit, text)):
         ids = [number for number in ids if number in whole]
-    chunks = view.reader.chunks(ids)
-    for number in _headed(chunks, text):
+    chunks = view.reader.chunks(list(dict.fromkeys([*ids, *with_day])))
+    for number in _headed(chunks, text, day):
         if number not in found or found[number].added < SECTION:
-            found[number] = Called(text, "heading", SECTION)
+            found[number] = Called(day or text, "heading", SECTION)
+    for number in with_day:
+        found.setdefault(number, Called(day, "typed", TYPED * NAME_SHARE))
     idf = {term.text.casefold(): term.idf for term in terms} if signed else {}
     for number, word in _typed(chunks, signed):
         # By its words' share of the query, at most: C++ says little among notes about C++.
@@ -347,15 +363,15 @@ def _name(names: Names, title: str, query: _Asked) -> Called | None:
     return None
 
 
-def line_called(text: str, query: str) -> int | None:
-    """Return the line, counted from 0, of the first heading in *text* that is the query, if there is one."""
+def line_called(text: str, query: str, day: str = "") -> int | None:
+    """Return the line, from 0, of the first heading in *text* that is the query, or begins with *day*."""
     asked = words_of(query)
     # Most texts lack a word of the query; the words of a plain text stand in it as they are compared.
-    if text.isascii() and asked and max(asked, key=len) not in _spelled(text).lower():
+    if not day and text.isascii() and asked and max(asked, key=len) not in _spelled(text).lower():
         return None
     is_number = _is_number(asked, query)
     for heading in _HEADING.finditer(text):
-        if _is_called(heading[1] or heading[2] or "", asked, is_number=is_number):
+        if _is_called(heading[1] or heading[2] or "", asked, day, is_number=is_number):
             return text.count("\n", 0, heading.start())
     return None
 
@@ -364,22 +380,27 @@ def _is_number(asked: Words, query: str) -> bool:
     return len(asked) == 2 and asked in numbered(query)  # noqa: PLR2004 - a word and its number
 
 
-def _is_called(heading: str, asked: Words, *, is_number: bool) -> bool:
+def _is_called(heading: str, asked: Words, day: str, *, is_number: bool) -> bool:
     words = words_of(heading)
-    return words != () and (words[:2] if is_number else words) == asked
+    if words and (words[:2] if is_number else words) == asked:
+        return True
+    time = leading_time(heading) if day and day[:4] in heading else None
+    return time is not None and str(time.first) == str(time.last) == day
 
 
-def _headed(chunks: Mapping[int, StoredChunk], query: str) -> list[int]:
+def _headed(chunks: Mapping[int, StoredChunk], query: str, day: str) -> list[int]:
     """Return of each source the first chunk under a heading that is the query, or begins with its number.
 
-    Short sections share a chunk, whose stored heading is that of the first.
+    A heading that begins with *day* is the query, too. Short sections share a chunk, whose stored heading is
+    that of the first.
     """
     asked = words_of(query)
     is_number = _is_number(asked, query)
     found: dict[int, int] = {}
     for number, one in sorted(chunks.items()):
         last = one.heading.rpartition(" > ")[2]
-        if _is_called(last, asked, is_number=is_number) or line_called(one.text, query) is not None:
+        is_it = _is_called(last, asked, day, is_number=is_number)
+        if is_it or line_called(one.text, query, day) is not None:
             found.setdefault(one.source, number)
     return list(found.values())
 

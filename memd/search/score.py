@@ -35,7 +35,7 @@ from memd.languages import Language
 from memd.named_days import ALL_LANGUAGES, BONUS, WORDS_OF_DAYS, Time, named_days
 from memd.records import PER_SOURCE, Mode, Source
 from memd.search import filters, ranking, runs
-from memd.search.called import aliased, called, firsts, is_exact
+from memd.search.called import aliased, called, firsts, is_exact, with_day
 from memd.search.explanation import Called, DayNamed, Run, Said, Word
 from memd.search.identifiers import MEANT, NOTHING, Named, in_few, named
 from memd.search.keyword import KeywordArm, Matched, keyword_arm, knows_a_word, phrase_expression
@@ -243,7 +243,8 @@ def _judged(view: View, request: PreparedQuery, words: Judgement, lap: Lap) -> J
     asked_days = days_asked(request)
     day = day_asked(request, asked_days) if keyword else ""
     by_name = aliased(view, request.query.text, day) if keyword else {}
-    also = [number for number in firsts(view, by_name) if mask[number]]
+    on_day = with_day(view, day, request.languages)
+    also = [number for number in (*firsts(view, by_name), *on_day) if mask[number]]
     pools = [arm.pool for arm in (vector, keyword) if arm is not None]
     ids = np.unique(np.concatenate([np.array([*names.words, *also], np.int64), *pools]))
     has = keyword.matched(ids) if keyword else None
@@ -261,8 +262,9 @@ def _judged(view: View, request: PreparedQuery, words: Judgement, lap: Lap) -> J
     if keyword and has is not None:
         whole = set(ids[has.at(ids) >= has.every].tolist())
         names_asked = called(
-            view, request.query.text, keyword.words, candidates, by_name, day=day, whole=whole
-        )
+            view, request.query.text, keyword.words, candidates, by_name,
+            day=day, with_day=on_day, whole=whole,
+        )  # fmt: skip
     days = days_named(view, request, candidates, asked_days)
     said = said_by_assistants(view, candidates)
     for more in (by_run, names_asked, days, said):

@@ -1,7 +1,7 @@
 """The search of one snapshot: score, apply the floor, fold duplicates, join neighbours, cut, load texts."""
 
 import time
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 
@@ -173,7 +173,8 @@ def search(view: View, prepared: PreparedQuery, words: Judgement | None = None) 
     timer.lap("fuse")
     prepared.expect([one.path for one in kept[: 2 * prepared.limit]])
     shown = fold(view, kept, prepared.limit, prepared.per_source, prepared.alive, compared=compared)
-    headed = {number for number, name in judged.called.items() if name.how == "heading"} if judged else set()
+    called = judged.called if judged else {}
+    headed = {number: name.name for number, name in called.items() if name.how == "heading"}
     hits = _load(view, shown, prepared, wanted(prepared.query, weights), headed)
     if judged:
         shown_first = [hit.candidate for hit in hits]
@@ -243,9 +244,9 @@ def why_off(prepared: PreparedQuery, mode: str, missing: tuple[str, ...] = ()) -
 
 
 def _load(
-    view: View, found: Dedup, prepared: PreparedQuery, wanted_words: Wanted, headed: Container[int]
+    view: View, found: Dedup, prepared: PreparedQuery, wanted_words: Wanted, headed: Mapping[int, str]
 ) -> list[Hit]:
-    """Load the shown texts, and the locations of folded chunks; *headed*: chunks with a heading so called."""
+    """Load the shown texts, and the locations of folded chunks; *headed*: chunk → how the query calls it."""
     beside = {candidate.id: found.beside(candidate.id) for candidate in found.kept}
     chunks = view.chunks([number for kept in beside for number in (kept, *beside[kept])])
     folded = [number for many in found.folded.values() for number in many]
@@ -277,7 +278,8 @@ def _load(
             if one
         ]
         best, of = max(snippets, key=lambda made: made[0].weight)
-        if chunk.id in headed and (at := line_called(chunk.text, prepared.query.text)) is not None:
+        name = headed.get(chunk.id)
+        if name and (at := line_called(chunk.text, prepared.query.text, name)) is not None:
             below, byte = chunk.text.split("\n", at)[at], 0 if at else chunk.start_byte
             best, of = snippet(below, chunk.start_line + at, wanted_words, start_byte=byte), chunk
         heading, named = heading_at(view, of, best, wanted_words)

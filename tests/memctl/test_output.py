@@ -49,6 +49,12 @@ def test_a_heading_is_not_shown_twice():
     assert shown.splitlines()[1:] == ["    text", "    ### D", "    # text of B c"]
 
 
+def test_a_match_in_the_heading_shows_lines_of_its_section():
+    snippet = "## B c\n\ntext\n\n## D of BRCA1\n\nBRCA1"
+    shown = page(hit(title="A", heading="A > B c", snippet=snippet, match_text="## B c"), lines=9)
+    assert shown.splitlines()[1:] == ["    text"]
+
+
 def test_a_heading_that_is_not_below_the_title_stands_behind_it():
     """As "Notes" in a file that is called by its name."""
     assert page(hit(title="weekly review", heading="Notes")).startswith(" 1  weekly review > Notes  ")

@@ -115,6 +115,26 @@ def test_a_question_for_a_day_alone_calls_the_note_of_that_day(indexed_once, que
     assert notes.found(f"heron {query}", mode=mode)[0] != f"journal/2026-05-{day}.md"
 
 
+JOURNAL = {
+    "journal.md": "# Journal\n\n## 2026-05-01\n\nRain.\n\n## Friday, 3 July 2026\n\nSun.\n\n"
+    "## July 4th, 2026: roof\n\nWind.\n\n## 5. Mai 2026\n\nSnow.\n",
+    "weir.md": "# Weir\n\nBuilt on 2026-05-02, of stone.\n",
+} | {f"{n}.md": f"May 1, 2, 3, 4 or 5, or July, of 2026 or 2027: plan {n}.\n" for n in range(1, 9)}
+
+
+@pytest.mark.parametrize(
+    ("query", "path", "line"),
+    [
+        ("1 May 2026", "journal.md", 3), ("what did I do on 1 May 2026", "journal.md", 3),
+        ("2026-07-03", "journal.md", 7), ("4 July 2026", "journal.md", 11), ("2026-05-05", "journal.md", 15),
+        ("May 2, 2026", "weir.md", 3),
+    ],
+)  # fmt: skip
+def test_a_day_in_a_heading_or_a_text_is_found_however_it_is_written(indexed_once, query, path, line):
+    hit = indexed_once(JOURNAL).search(query, mode="hybrid", languages=("german",)).hits[0]
+    assert (hit.source.path, hit.snippet.match_line) == (path, line)
+
+
 PEOPLE = {
     "Liam Ohm.md": "Likes jazz.\n",
     "Tea log.md": "Green, each day.\n",
