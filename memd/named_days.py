@@ -263,7 +263,8 @@ def spellings(day: str, languages: Sequence[Language]) -> list[str]:
     """Return a day, given in ISO form, as people write it in English and in *languages*."""
     year, month, number = map(int, day.split("-"))
     names = [name for name, its in _known(tuple(languages)).months.items() if its == month]
-    forms = [day, f"{year} {month} {number}", f"{number} {month} {year}", f"{number:02} {month:02} {year}"]
+    forms = [day, day.replace("-", ""), f"{year} {month} {number}"]
+    forms += [f"{number} {month} {year}", f"{number:02} {month:02} {year}"]
     for name in names:
         for one in (f"{number}", f"{number}{_ORDINALS.get(number, 'th')}"):
             forms += [f"{one} {name} {year}", f"{name} {one} {year}"]
@@ -272,9 +273,9 @@ def spellings(day: str, languages: Sequence[Language]) -> list[str]:
 
 
 def day_within(name: str) -> date | None:
-    """Return the only day, with its year, in a file's name ("meeting-2026-10-14"); None: none, or several."""
+    """Return the only day, with its year, in a name ("meeting-2026-10-14"); None: none, or several."""
     days: set[date] = set()
-    known, plain = _known(ALL_LANGUAGES), _SIGNS.sub(" ", _plain(name).lower()).replace("_", "-")
+    known, plain = _known(ALL_LANGUAGES), _SIGNS.sub(" ", _plain(name[:MAX_CHARS]).lower()).replace("_", "-")
     for match in known.form.finditer(plain) if _NUMBER.search(plain) else ():
         said = _said(match)
         if said.get("year", "").isdecimal():

@@ -19,7 +19,7 @@ from memd.index.reader import NUMBERED, StoredChunk
 from memd.index.snapshot import View
 from memd.index.source_rows import NAME_DAY
 from memd.languages import Language
-from memd.named_days import leading_time, spellings
+from memd.named_days import day_within, spellings
 from memd.search import runs
 from memd.search.explanation import Called, Term
 from memd.search.keyword import phrase_expression
@@ -364,7 +364,7 @@ def _name(names: Names, title: str, query: _Asked) -> Called | None:
 
 
 def line_called(text: str, query: str, day: str = "") -> int | None:
-    """Return the line, from 0, of the first heading in *text* that is the query, or begins with *day*."""
+    """Return the line, from 0, of the first heading in *text* that is the query, or has only *day*."""
     asked = words_of(query)
     # Most texts lack a word of the query; the words of a plain text stand in it as they are compared.
     if not day and text.isascii() and asked and max(asked, key=len) not in _spelled(text).lower():
@@ -384,15 +384,14 @@ def _is_called(heading: str, asked: Words, day: str, *, is_number: bool) -> bool
     words = words_of(heading)
     if words and (words[:2] if is_number else words) == asked:
         return True
-    time = leading_time(heading) if day and day[:4] in heading else None
-    return time is not None and str(time.first) == str(time.last) == day
+    return bool(day) and day[:4] in heading and str(day_within(heading)) == day
 
 
 def _headed(chunks: Mapping[int, StoredChunk], query: str, day: str) -> list[int]:
     """Return of each source the first chunk under a heading that is the query, or begins with its number.
 
-    A heading that begins with *day* is the query, too. Short sections share a chunk, whose stored heading is
-    that of the first.
+    A heading with no other day than *day* is the query, too. Short sections share a chunk, whose stored
+    heading is that of the first.
     """
     asked = words_of(query)
     is_number = _is_number(asked, query)

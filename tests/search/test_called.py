@@ -117,7 +117,8 @@ def test_a_question_for_a_day_alone_calls_the_note_of_that_day(indexed_once, que
 
 JOURNAL = {
     "journal.md": "# Journal\n\n## 2026-05-01\n\nRain.\n\n## Friday, 3 July 2026\n\nSun.\n\n"
-    "## July 4th, 2026: roof\n\nWind.\n\n## 5. Mai 2026\n\nSnow.\n",
+    "## July 4th, 2026: roof\n\nWind.\n\n## 5. Mai 2026\n\nSnow.\n\n"
+    "## Day 6 (20260506)\n\nIce.\n",
     "weir.md": "# Weir\n\nBuilt on 2026-05-02, of stone.\n",
 } | {f"{n}.md": f"May 1, 2, 3, 4 or 5, or July, of 2026 or 2027: plan {n}.\n" for n in range(1, 9)}
 
@@ -127,6 +128,7 @@ JOURNAL = {
     [
         ("1 May 2026", "journal.md", 3), ("what did I do on 1 May 2026", "journal.md", 3),
         ("2026-07-03", "journal.md", 7), ("4 July 2026", "journal.md", 11), ("2026-05-05", "journal.md", 15),
+        ("6 May 2026", "journal.md", 19),
         ("May 2, 2026", "weir.md", 3),
     ],
 )  # fmt: skip
