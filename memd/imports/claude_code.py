@@ -30,7 +30,6 @@ from memd.imports.conversation import (
     SUBAGENT,
     USER,
     Conversation,
-    Problems,
     Turn,
     blocks,
     fields,
@@ -41,7 +40,7 @@ from memd.imports.conversation import (
     text,
     without_blocks,
 )
-from memd.imports.jsonl import Read, below, objects
+from memd.imports.jsonl import ClientFile, below, objects
 
 # Tags that the program writes into messages of the user.
 _INJECTED = re.compile(
@@ -65,16 +64,14 @@ def default_folders() -> list[Path]:
 files = partial(below, pattern="*.jsonl")
 
 
-def conversations(
-    path: Path, problems: Problems, read: Read, folder: Path | None = None, *, subagents: bool = False
-) -> Iterator[Conversation]:
+def conversations(source: ClientFile, *, subagents: bool = False) -> Iterator[Conversation]:
     """Yield the session of a file; its turns are read lazily."""
-    is_subagent = path.stem.startswith("agent-")
+    is_subagent = source.path.stem.startswith("agent-")
     if is_subagent and not subagents:
-        problems.add(str(path), SUBAGENT)
+        source.problem(SUBAGENT)
         return
     session = Conversation(id="", turns=iter(()))
-    session.turns = _turns(session, path, objects(path, problems, read, folder), is_subagent=is_subagent)
+    session.turns = _turns(session, source, is_subagent=is_subagent)
     yield session
 
 
@@ -85,15 +82,13 @@ def siblings(path: Path) -> list[Path]:
     return [one for one in sorted(path.parent.glob("*.jsonl")) if is_session_id(one.stem) and one != path]
 
 
-def _turns(
-    session: Conversation, path: Path, records: Iterator[dict[str, object]], *, is_subagent: bool
-) -> Iterator[Turn]:
-    is_named = False
+def _turns(session: Conversation, source: ClientFile, *, is_subagent: bool) -> Iterator[Turn]:
+    path, is_named = source.path, False
     recorded = ""
     known: set[str] = set()  # records that are read already, or that another session has
     parents: dict[str, str] = {}
     said: dict[str, bool] = {}  # each record of turns, and whether a person said something in it
-    for record in records:
+    for record in objects(source):
         kind = text(record.get("type"))
         uuid = text(record.get("uuid"))
         if uuid:
@@ -202,7 +197,7 @@ def _beginnings(folder: Path, _changed_ns: int) -> dict[str, list[Path]]:
 def _chain(path: Path) -> Iterator[tuple[str, bool]]:
     """Yield the id of each record of a session, once, and whether it is marked as a copy."""
     known: set[str] = set()
-    for record in objects(path, Problems(), lambda _: None, path.parent):
+    for record in objects(ClientFile(path, path.parent)):
         first = _first_id(record, path.parent)
         if first and first not in known:
             known.add(first)
@@ -222,8 +217,7 @@ def _first_id(record: dict[str, object], folder: Path, steps: int = 8) -> str:
 def _renamed(path: Path, steps: int) -> dict[str, str]:
     """Return the ids that a branch gave to records of another session → the first ones."""
     with suppress(OSError):
-        every = objects(path, Problems(), lambda _: None, path.parent)
-        copied = (record for record in every if "forkedFrom" in record)
+        copied = (one for one in objects(ClientFile(path, path.parent)) if "forkedFrom" in one)
         return {text(record.get("uuid")): _first_id(record, path.parent, steps) for record in copied}
     return {}
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
-from memd.imports.conversation import ForeignNote, Problems, items, moment, text
-from memd.imports.jsonl import Read, regular
+from memd.imports.conversation import ForeignNote, items, moment, text
+from memd.imports.jsonl import ClientFile
 
 NAME = "claude-mem.db"
 MAX_STORE_BYTES = 512 * 1024 * 1024  # arbitrary: years of observations have some MB
@@ -41,17 +41,18 @@ def files(path: Path) -> Iterator[Path]:
     yield from (one for one in [path / NAME] if one.is_file())
 
 
-def sessions(path: Path, problems: Problems, read: Read, folder: Path | None = None) -> Iterator[ForeignNote]:
+def sessions(source: ClientFile) -> Iterator[ForeignNote]:
     """Yield a note for each session of a database."""
-    with regular(path, folder) as stream:
+    path = source.path
+    with source.opened() as stream:
         raw = bytearray(stream.read(MAX_STORE_BYTES + 1))
-    read(len(raw))
+    source.read(len(raw))
     if len(raw) > MAX_STORE_BYTES:
-        problems.add(str(path), LARGE_STORE)
+        source.problem(LARGE_STORE)
         return
     with suppress(OSError):
         if path.with_name(f"{path.name}-wal").stat().st_size:
-            problems.add(str(path), IN_LOG, part=True)
+            source.problem(IN_LOG, part=True)
     raw[_JOURNAL] = b"\1\1"
     with closing(sqlite3.connect(":memory:")) as database:
         database.row_factory = sqlite3.Row
@@ -60,7 +61,7 @@ def sessions(path: Path, problems: Problems, read: Read, folder: Path | None = N
             observations = _rows(database, "observations")
             summaries = _rows(database, "session_summaries")
         except (sqlite3.Error, OverflowError):
-            problems.add(str(path), NOT_STORE)
+            source.problem(NOT_STORE)
             return
     of_session: dict[str, tuple[list[Row], list[Row]]] = {}
     for kind, rows in enumerate((observations, summaries)):
@@ -71,7 +72,7 @@ def sessions(path: Path, problems: Problems, read: Read, folder: Path | None = N
         if note := _note(path, session, own, summary):
             yield note
         else:
-            problems.add(str(path), TIMELESS, part=True)
+            source.problem(TIMELESS, part=True)
 
 
 def _rows(database: sqlite3.Connection, table: str) -> list[Row]:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from memd.fsio import FOLDER
 from memd.imports.conversation import ForeignNote, Problems, text
-from memd.imports.jsonl import below, objects, regular, visible
+from memd.imports.jsonl import ClientFile, below, objects, regular, visible
 from memd.imports.memory_folder import Note, reader
 
 EVERY_PROJECT = "all"  # the project of a page that the client shows in each
@@ -164,7 +164,7 @@ def _folders_of(project: Path, wanted: Path) -> Projects:
     for session in below(project, "*.jsonl") if project.is_dir() else ():
         if session.parent == project:
             with suppress(OSError):
-                records = islice(objects(session, Problems(), lambda _: None, project), _RECORDS)
+                records = islice(objects(ClientFile(session, project)), _RECORDS)
                 found = (text(record.get("cwd")) for record in records)
                 folders |= dict.fromkeys(islice((one for one in found if _is_name_of(project.name, one)), 1))
     if folders:

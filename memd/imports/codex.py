@@ -22,7 +22,6 @@ from memd.imports.conversation import (
     SUBAGENT,
     USER,
     Conversation,
-    Problems,
     Turn,
     blocks,
     fields,
@@ -33,7 +32,7 @@ from memd.imports.conversation import (
     session_id,
     text,
 )
-from memd.imports.jsonl import Read, below, members, objects, regular
+from memd.imports.jsonl import ClientFile, below, members, objects
 
 _INJECTED = (
     "# AGENTS.md instructions", "<INSTRUCTIONS>", "<apps_instructions>", "<collaboration_mode>",
@@ -63,37 +62,32 @@ def files(path: Path) -> Iterator[Path]:
     return (one for one in below(path, "rollout-*.json*") if one.suffix.lower() in (".json", ".jsonl"))
 
 
-def conversations(
-    path: Path, problems: Problems, read: Read, folder: Path | None = None, *, subagents: bool = False
-) -> Iterator[Conversation]:
+def conversations(source: ClientFile, *, subagents: bool = False) -> Iterator[Conversation]:
     """Yield the session of a file; its turns are read lazily."""
     session = Conversation(id="", turns=iter(()))
-    records = _items if path.suffix.lower() == ".json" else objects
-    session.turns = _turns(
-        session, path, records(path, problems, read, folder), None if subagents else problems
-    )
+    session.turns = _turns(session, source, subagents=subagents)
     yield session
 
 
-def _items(path: Path, problems: Problems, read: Read, folder: Path | None) -> Iterator[dict[str, object]]:
+def _items(source: ClientFile) -> Iterator[dict[str, object]]:
     """Yield the records of a file of the first kind."""
-    with regular(path, folder) as stream:
-        yield from (record for _, record in members(stream, str(path), problems, read))
+    with source.opened() as stream:
+        yield from (record for _, record in members(stream, str(source.path), source))
 
 
-def _turns(
-    session: Conversation, path: Path, records: Iterator[dict[str, object]], problems: Problems | None
-) -> Iterator[Turn]:
-    """Yield the turns of a session; with *problems*, a subagent's has none."""
+def _turns(session: Conversation, source: ClientFile, *, subagents: bool) -> Iterator[Turn]:
+    """Yield the turns of a session; without *subagents*, a subagent's has none."""
+    path = source.path
+    records = _items if path.suffix.lower() == ".json" else objects
     found = _NAMED.search(path.stem)
     recorded, named = "", found[0] if found else path.stem
     copied: Iterator[tuple[str, str]] = iter(())
-    for record in records:
+    for record in records(source):
         payload = fields(record.get("payload"))
         match record.get("type"):
             case "session_meta":
-                if problems and payload.get("thread_source") == "subagent":
-                    problems.add(str(path), SUBAGENT)
+                if not subagents and payload.get("thread_source") == "subagent":
+                    source.problem(SUBAGENT)
                     return
                 if not recorded:
                     copied = iter(_said(path, text(payload.get("forked_from_id"))))
@@ -119,7 +113,7 @@ def _said(path: Path, origin: str) -> list[tuple[str, str]]:
     with suppress(OSError, IndexError, StopIteration):
         if is_session_id(origin):
             found = next(chain(path.parent.glob(name), path.parents[3].glob(f"*/*/*/{name}")))
-            records = objects(found, Problems(), lambda _: None, found.parent)
+            records = objects(ClientFile(found, found.parent))
             return [(one.speaker, one.text) for record in records for one in _of_record(record)]
     return []
 

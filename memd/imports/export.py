@@ -15,8 +15,7 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from memd.imports.conversation import Problems
-from memd.imports.jsonl import Readable, below, regular
+from memd.imports.jsonl import ClientFile, Readable, below, regular
 
 # Text in zips has a fifth to a twentieth of its size; a ratio of a thousand occurs only in zip bombs.
 MAX_RATIO = 200
@@ -80,15 +79,14 @@ def _head(path: Path, folder: Path) -> bytes:
         return b""
 
 
-def streams(
-    path: Path, pattern: str, problems: Problems, folder: Path | None = None
-) -> Iterator[tuple[str, Stream]]:
+def streams(source: ClientFile, pattern: str) -> Iterator[tuple[str, Stream]]:
     """Yield name and stream of each file in an export whose name matches, or else of all of JSON.
 
     Raises:
         OSError: the export cannot be read.
     """
-    with regular(path, folder) as file:
+    path = source.path
+    with source.opened() as file:
         head = file.peek(len(_ZIP))
         if head.startswith(_GZIP):
             # The size that a gzip says of itself is that of its last part.
@@ -101,21 +99,21 @@ def streams(
         try:
             archive = zipfile.ZipFile(file)
         except (*_FAULTS, ValueError):
-            problems.add(str(path), BROKEN)
+            source.problem(BROKEN)
             return
         with archive:
             wanted = _matching(archive, pattern) or _matching(archive, ANY)
             if not wanted:
-                problems.add(str(path), f"has no {pattern} in it")
+                source.problem(f"has no {pattern} in it")
             for member in wanted:
                 where = f"{path}: {member.filename}"
                 if fault := _fault(member):
-                    problems.add(where, fault)
+                    source.problems.add(where, fault)
                     continue
                 try:
                     opened = archive.open(member)
                 except (*_FAULTS, RuntimeError):
-                    problems.add(where, BROKEN)
+                    source.problems.add(where, BROKEN)
                     continue
                 with opened:
                     yield where, Stream(opened)

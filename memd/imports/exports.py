@@ -16,7 +16,6 @@ import itertools
 import re
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 
 from memd.imports import export
 from memd.imports.claude_code import api_turns
@@ -33,7 +32,7 @@ from memd.imports.conversation import (
     moment,
     text,
 )
-from memd.imports.jsonl import Read, members
+from memd.imports.jsonl import ClientFile, members
 
 Message = dict[str, object]
 CONVERSATIONS = "conversations*.json"
@@ -56,15 +55,13 @@ conversation_files = partial(
 )
 
 
-def chatgpt_conversations(
-    path: Path, problems: Problems, read: Read, folder: Path | None = None
-) -> Iterator[Conversation]:
+def chatgpt_conversations(source: ClientFile) -> Iterator[Conversation]:
     """Yield the conversations of an export."""
-    for where, number, found in _conversations("mapping", path, problems, read, folder):
+    for where, number, found in _conversations("mapping", source):
         mapping = fields(found.get("mapping"))
         its_id = identifier(found.get("conversation_id")) or identifier(found.get("id"))
         if not mapping or not its_id:
-            problems.add(where, NOT_CHATGPT, number)
+            source.problems.add(where, NOT_CHATGPT, number)
             continue
         yield Conversation(
             id=its_id,
@@ -75,12 +72,10 @@ def chatgpt_conversations(
         )
 
 
-def _conversations(
-    has: str, path: Path, problems: Problems, read: Read, folder: Path | None
-) -> Iterator[tuple[str, int, Message]]:
+def _conversations(has: str, source: ClientFile) -> Iterator[tuple[str, int, Message]]:
     """Yield place, number and fields of those that have a key: in a list, alone, or one in a line."""
-    for where, stream in export.streams(path, CONVERSATIONS, problems, folder):
-        for number, (_, member) in enumerate(members(stream, where, problems, read, whole=True), 1):
+    for where, stream in export.streams(source, CONVERSATIONS):
+        for number, (_, member) in enumerate(members(stream, where, source, whole=True), 1):
             listed = [] if has in member else [one for value in member.values() for one in items(value)]
             yield from ((where, number, one) for one in map(fields, listed or [member]))
 
@@ -134,14 +129,12 @@ def _thought(content: dict[str, object]) -> str:
     return "\n\n".join(filter(None, thoughts)) or text(content.get("content"))
 
 
-def claude_conversations(
-    path: Path, problems: Problems, read: Read, folder: Path | None = None
-) -> Iterator[Conversation]:
+def claude_conversations(source: ClientFile) -> Iterator[Conversation]:
     """Yield the conversations of an export."""
-    for where, number, found in _conversations("chat_messages", path, problems, read, folder):
+    for where, number, found in _conversations("chat_messages", source):
         its_id = identifier(found.get("uuid"))
         if not its_id or "chat_messages" not in found:
-            problems.add(where, NOT_CLAUDE, number)
+            source.problems.add(where, NOT_CLAUDE, number)
             continue
         messages = map(fields, items(found["chat_messages"]))
         yield Conversation(
@@ -173,13 +166,11 @@ def _of_claude_message(message: dict[str, object]) -> Iterator[Turn]:
 discord_files = partial(export.files, pattern=_CHANNELS)
 
 
-def discord_conversations(
-    path: Path, problems: Problems, read: Read, folder: Path | None = None
-) -> Iterator[Conversation]:
+def discord_conversations(source: ClientFile) -> Iterator[Conversation]:
     """Yield one conversation per day of a channel."""
-    for where, stream in export.streams(path, _CHANNELS, problems, folder):
+    for where, stream in export.streams(source, _CHANNELS):
         about: dict[str, Message] = {}
-        found = _messages(members(stream, where, problems, read), about, where, problems)
+        found = _messages(members(stream, where, source), about, where, source.problems)
         for day, of_day in itertools.groupby(found, lambda message: text(message["timestamp"])[:10]):
             guild, channel = about.get("guild", {}), about["channel"]
             messages = iter(of_day)

@@ -34,8 +34,6 @@ _FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 # but not list the folder that it is in.
 _PASSED = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 
-Read = Callable[[int], None]  # called with the number of bytes read
-
 LINK = "it is a link or below one, and links out of the client's folder are not followed"
 NOT_JSON = "is not JSON"
 NOT_UTF8 = "was not UTF-8; unreadable bytes became \ufffd"
@@ -58,6 +56,24 @@ LONG_TEXT = f"holds a text of more than {MAX_MEMBER_BYTES >> 20} MiB; the rest i
 _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|"|[{}\[\]]', re.DOTALL)
 
 
+@dataclass(frozen=True, slots=True)
+class ClientFile:
+    """A file of a client: where it was found, and who is told of its reading."""
+
+    path: Path
+    folder: Path | None  # in which no link is followed, as an agent may write there; None: the user named it
+    problems: Problems = field(default_factory=Problems, compare=False)
+    read: Callable[[int], None] = field(default=lambda _: None, compare=False)  # takes the bytes read
+
+    def opened(self) -> BufferedReader:
+        """Open it. Raises OSError: it is not a regular file, or cannot be read."""
+        return regular(self.path, self.folder)
+
+    def problem(self, why: str, line: int = 0, *, part: bool = False) -> None:
+        """Count one problem, as `Problems.add` does."""
+        self.problems.add(str(self.path), why, line, part=part)
+
+
 class Readable(Protocol):
     """A stream of bytes."""
 
@@ -65,34 +81,32 @@ class Readable(Protocol):
         """Return up to *size_bytes* bytes; b"" at the end."""
 
 
-def objects(
-    path: Path, problems: Problems, read: Read, folder: Path | None = None
-) -> Iterator[dict[str, object]]:
+def objects(source: ClientFile) -> Iterator[dict[str, object]]:
     """Yield the object of each line.
 
     Raises:
         OSError: the file cannot be read.
     """
-    with regular(path, folder) as stream:
+    with source.opened() as stream:
         start = stream.peek(len(BOM_UTF8))[: len(BOM_UTF8)]
         if start.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
-            problems.add(str(path), UTF16)
+            source.problem(UTF16)
             return
         if start == BOM_UTF8:
             stream.read(len(BOM_UTF8))
-        for number, line in _lines(stream, str(path), problems, read):
+        for number, line in _lines(stream, source):
             try:
                 found, is_utf8 = decoded(line)
             except ValueError:
                 if line.endswith(b"\n"):  # otherwise it is still being written
-                    problems.add(str(path), f"line {NOT_JSON}", number)
+                    source.problem(f"line {NOT_JSON}", number)
                 continue
             if not is_utf8:
-                problems.add(str(path), f"line {NOT_UTF8}", number)
+                source.problem(f"line {NOT_UTF8}", number)
             if isinstance(found, dict):
                 yield found
             else:
-                problems.add(str(path), f"line {NOT_OBJECT}", number)
+                source.problem(f"line {NOT_OBJECT}", number)
 
 
 def below(path: Path, pattern: str) -> Iterator[Path]:
@@ -108,13 +122,8 @@ def visible(path: Path, pattern: str) -> Iterator[Path]:
             yield found
 
 
-def regular(path: Path, folder: Path | None = None) -> BufferedReader:
-    """Open a regular file; anything else is an error, because opening a pipe would wait for a writer.
-
-    Args:
-        path: of the file.
-        folder: where it was found: no link below it is followed, because an agent that writes there could use
-            one to lead out of it. None: the user named the file.
+def regular(path: Path, folder: Path | None) -> BufferedReader:
+    """Open a regular file, as `ClientFile` has it; opening a pipe would wait for a writer.
 
     Raises:
         OSError: it is not a regular file, or cannot be read.
@@ -151,17 +160,18 @@ def decoded(raw: bytes) -> tuple[object, bool]:
 
 
 def members(
-    stream: Readable, where: str, problems: Problems, read: Read, *, whole: bool = False
+    stream: Readable, where: str, source: ClientFile, *, whole: bool = False
 ) -> Iterator[tuple[str, dict[str, object]]]:
     """Yield each member with its key in the outermost object; the key is "" in a list.
 
-    With *whole*, an outermost object is itself a member.
+    *where*: what problems call the stream, which *source* is or has in it. With *whole*, an outermost object
+    is itself a member.
 
     Raises:
         OSError: the stream cannot be read.
     """
-    number = 0
-    scanner = _Scanner(stream, where, problems, read, whole)
+    number, problems = 0, source.problems
+    scanner = _Scanner(stream, where, source, whole)
     for number, (key, raw) in enumerate(scanner.raw_members(), 1):
         if raw is None:
             problems.add(where, f"conversation or message {TOO_LARGE}", number)
@@ -189,8 +199,7 @@ class _Scanner:
 
     stream: Readable
     where: str
-    problems: Problems
-    read: Read
+    source: ClientFile
     whole: bool  # an outermost object is a member
     outer: list[bytes] = field(default_factory=list)  # open brackets around members
     key: bytes = b'""'  # the last string in the outermost object
@@ -204,22 +213,22 @@ class _Scanner:
         begun = False
         # A cut string is scanned again from its start: doubling the chunk limits how often.
         while chunk := self.stream.read(max(CHUNK_BYTES, len(rest))):
-            self.read(len(chunk))
+            self.source.read(len(chunk))
             if not begun and chunk.removeprefix(BOM_UTF8).lstrip()[:1] not in {b"", b"[", b"{"}:
                 is_utf16 = chunk.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
-                self.problems.add(self.where, UTF16 if is_utf16 else NOT_BEGUN)
+                self.source.problems.add(self.where, UTF16 if is_utf16 else NOT_BEGUN)
                 return
             begun = True
             try:
                 rest = yield from self._scan(rest + chunk)
             except _NotAnExportError:
-                self.problems.add(self.where, NOT_EXPORT)
+                self.source.problems.add(self.where, NOT_EXPORT)
                 return
             if len(rest) > MAX_MEMBER_BYTES:
-                self.problems.add(self.where, LONG_TEXT, part=True)
+                self.source.problems.add(self.where, LONG_TEXT, part=True)
                 return
         if self.depth or self.outer or rest:
-            self.problems.add(self.where, CUT_SHORT, part=True)
+            self.source.problems.add(self.where, CUT_SHORT, part=True)
 
     def _scan(self, data: bytes) -> Generator[tuple[str, bytes | None], None, bytes]:
         """Yield the members that end in *data*; return the incomplete string at its end."""
@@ -275,16 +284,16 @@ class _Scanner:
             self.parts = []
 
 
-def _lines(stream: BufferedReader, where: str, problems: Problems, read: Read) -> Iterator[tuple[int, bytes]]:
+def _lines(stream: BufferedReader, source: ClientFile) -> Iterator[tuple[int, bytes]]:
     number = 0
     while line := stream.readline(MAX_LINE_BYTES + 1):
         number += 1
-        read(len(line))
+        source.read(len(line))
         if len(line) > MAX_LINE_BYTES:
-            problems.add(where, f"line {TOO_LONG}", number)
+            source.problem(f"line {TOO_LONG}", number)
             while line and not line.endswith(b"\n"):
                 line = stream.readline(MAX_LINE_BYTES)
-                read(len(line))
+                source.read(len(line))
         elif not line.isspace():
             yield number, line
 

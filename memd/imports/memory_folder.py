@@ -16,7 +16,7 @@ from pathlib import Path
 
 from memd.imports.conversation import ForeignNote, Problems
 from memd.imports.jsonl import NOT_UTF8 as REPLACED
-from memd.imports.jsonl import Read, regular, visible
+from memd.imports.jsonl import ClientFile, visible
 
 MAX_BYTES = 2 * 1024 * 1024  # half of memd's limit for a note
 TOO_LARGE = f"has more than {MAX_BYTES >> 20} MiB"
@@ -90,35 +90,33 @@ def reader(
 ) -> Callable[..., Iterator[ForeignNote]]:
     """Return the reader of files of which each has these documents."""
 
-    def read_documents(
-        path: Path, problems: Problems, read: Read, folder: Path | None = None
-    ) -> Iterator[ForeignNote]:
-        if note := _note_in(path, problems, read, folder):
-            yield from documents_of(note, problems)
+    def read_documents(source: ClientFile) -> Iterator[ForeignNote]:
+        if note := _note_in(source):
+            yield from documents_of(note, source.problems)
 
     return read_documents
 
 
-def _note_in(path: Path, problems: Problems, read: Read, folder: Path | None) -> Note | None:
+def _note_in(source: ClientFile) -> Note | None:
     """Return the text of a file; None if it has none, or none that memd could read.
 
     Raises:
-        OSError: it is not a regular file below *folder*, or cannot be read.
+        OSError: it is not a regular file below its folder, or cannot be read.
     """
-    with regular(path, folder) as stream:
+    with source.opened() as stream:
         raw = stream.read(MAX_BYTES + 1)
         changed = datetime.fromtimestamp(os.fstat(stream.fileno()).st_mtime, UTC).astimezone()
-    read(len(raw))
+    source.read(len(raw))
     if len(raw) > MAX_BYTES:
-        problems.add(str(path), TOO_LARGE)
+        source.problem(TOO_LARGE)
         return None
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:
         is_text = b"\0" not in raw  # UTF-16 has some
-        problems.add(str(path), REPLACED if is_text else NOT_UTF8, part=is_text)
+        source.problem(REPLACED if is_text else NOT_UTF8, part=is_text)
         text = raw.decode("utf-8-sig", "replace") if is_text else ""
-    return Note(path, text, changed) if text.strip() else None
+    return Note(source.path, text, changed) if text.strip() else None
 
 
 def _day(name: str) -> date | None:

@@ -15,13 +15,13 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from memd.errors import NotFoundError
 from memd.imports import claude_code, claude_mem, client_memory, codex, exports, memory_folder
 from memd.imports.archive import FOLDER, WHY, Archive, Placed, conversation, document
 from memd.imports.conversation import Conversation, ForeignNote, Problems, readable
-from memd.imports.jsonl import Read
+from memd.imports.jsonl import ClientFile
 from memd.imports.page import Settings
 from memd.process import NothingError
 
@@ -87,27 +87,14 @@ class NothingToImportError(NothingError):
     """No file of the client was found."""
 
 
-# Of a client's file: path, problems, read, and the folder in which it was found, with no link followed below.
-FileReader = Callable[[Path, Problems, Read, Path | None], Iterator[Conversation | ForeignNote]]
-
-
-class Found(NamedTuple):
-    """A file of a client."""
-
-    path: Path
-    folder: Path | None  # in which no link is followed; None: the user named the file
-
-    def status(self) -> os.stat_result:
-        """Return its size and stamps."""
-        return self.path.stat(follow_symlinks=self.folder is None)
-
-
 @dataclass(frozen=True, slots=True)
 class ClientReader:
     """One client."""
 
     files: Callable[[Path], Iterator[Path]]  # of a folder
-    read: FileReader
+    read: Callable[
+        ..., Iterator[Conversation | ForeignNote]
+    ]  # takes a ClientFile; of agents also `subagents`
     default_folders: Callable[[], list[Path]] | None = None  # None: the user must name an export
     follow: bool = False  # its files grow while a conversation goes on
 
@@ -129,12 +116,6 @@ CLIENTS: Final[Mapping[str, ClientReader]] = {
         for name, folders in clients.items()
     },
     "claude-mem": ClientReader(claude_mem.files, claude_mem.sessions, claude_mem.folders, follow=True),
-}
-
-
-WITH_SUBAGENTS: Final[Mapping[str, FileReader]] = {
-    "claude-code": partial(claude_code.conversations, subagents=True),
-    "codex": partial(codex.conversations, subagents=True),
 }
 
 
@@ -165,10 +146,10 @@ def _reader(order: Order) -> ClientReader:
     if order.memory:
         return MEMORIES[order.client](order.about)
     client = CLIENTS[order.client]
-    return replace(client, read=WITH_SUBAGENTS[order.client]) if order.subagents else client
+    return replace(client, read=partial(client.read, subagents=True)) if order.subagents else client
 
 
-def sources(order: Order) -> list[Found]:
+def sources(order: Order) -> list[ClientFile]:
     """Return the files of a client, in a stable order.
 
     Raises:
@@ -180,7 +161,7 @@ def sources(order: Order) -> list[Found]:
         if not path.exists():
             raise NotFoundError(f"{path} does not exist: name a file or folder of {order.client}'s")
     found = [
-        Found(file, _folder_of(file, path, is_users=not client.follow))
+        ClientFile(file, _folder_of(file, path, is_users=not client.follow))
         for path in named
         if path.exists()
         for file in (client.files(path) if path.is_dir() else [path])
@@ -197,7 +178,7 @@ def places(order: Order) -> tuple[Path, ...]:
     return order.paths or tuple(default() if default else ())
 
 
-def run(order: Order, files: Sequence[Found], told: Told) -> Outcomes:
+def run(order: Order, files: Sequence[ClientFile], told: Told) -> Outcomes:
     """Import *files*.
 
     Raises:
@@ -217,9 +198,9 @@ def run(order: Order, files: Sequence[Found], told: Told) -> Outcomes:
         for file in files:
             before = outcomes.conversations
             try:
-                changed = datetime.fromtimestamp(file.status().st_mtime, UTC).astimezone()
+                changed = datetime.fromtimestamp(_status(file).st_mtime, UTC).astimezone()
                 settings = Settings(order.client, with_tools=order.with_tools, undated=changed)
-                for found in client.read(file.path, problems, read, file.folder):
+                for found in client.read(replace(file, problems=problems, read=read)):
                     if isinstance(found, ForeignNote):
                         outcomes.read_ids.add(readable(found.id))
                         if _is_wanted(found, order):
@@ -263,13 +244,13 @@ def report(order: Order, outcomes: Outcomes) -> dict[str, object]:
 
 
 def follow(
-    order: Order, seen: dict[Found, Stamp], done: Callable[[Outcomes], None], goes_on: Callable[[], bool]
+    order: Order, seen: dict[ClientFile, Stamp], done: Callable[[Outcomes], None], goes_on: Callable[[], bool]
 ) -> None:
     """Import every file that differs from *seen*, and again after each change, while *goes_on*.
 
     *done* gets each result.
     """
-    rests_until_s: dict[Found, float] = {}
+    rests_until_s: dict[ClientFile, float] = {}
     look_s = 0.0  # how long a look takes; in a large folder it is not repeated at once
     while True:
         time.sleep(max(LOOK_EVERY_S, REST * look_s))
@@ -295,12 +276,12 @@ def follow(
             rests_until_s[file] = time.monotonic() + REST * (time.monotonic() - started_s)
 
 
-def stamps(order: Order) -> dict[Found, Stamp]:
+def stamps(order: Order) -> dict[ClientFile, Stamp]:
     """Return the client's files with their current stamps."""
     found = {}
     try:
         for file in sources(order):
-            status = file.status()
+            status = _status(file)
             found[file] = (status.st_size, status.st_mtime_ns)
     except (OSError, NotFoundError, NothingToImportError):
         pass  # the next round finds it
@@ -314,9 +295,13 @@ def _folder_of(file: Path, named: Path, *, is_users: bool) -> Path | None:
     return named if file.is_relative_to(named) else file.parent
 
 
-def _size(file: Found) -> int:
+def _status(file: ClientFile) -> os.stat_result:
+    return file.path.stat(follow_symlinks=file.folder is None)
+
+
+def _size(file: ClientFile) -> int:
     try:
-        return file.status().st_size
+        return _status(file).st_size
     except OSError:
         return 0
 

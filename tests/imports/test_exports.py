@@ -291,8 +291,8 @@ READ = """
 import sys
 from pathlib import Path
 from memd.imports.exports import chatgpt_conversations
-from memd.imports.conversation import Problems
-for found in chatgpt_conversations(Path(sys.argv[1]), Problems(), lambda _: None):
+from memd.imports.jsonl import ClientFile
+for found in chatgpt_conversations(ClientFile(Path(sys.argv[1]), None)):
     sum(len(turn.text) for turn in found.turns)
 print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
 """
@@ -317,7 +317,7 @@ def test_members_are_the_same_wherever_a_chunk_ends(tmp_path, monkeypatch, size)
     path.write_text(tricky)
     problems = Problems()
     with path.open("rb") as stream:
-        found = [member for _, member in jsonl.members(stream, "x", problems, lambda _: None)]
+        found = [member for _, member in jsonl.members(stream, "x", jsonl.ClientFile(path, None, problems))]
     assert found == [{"a": '}{]["\\'}, {"b": [{"c": "\\\\"}]}, {"d": {}}]
     assert problems.rows() == []
 

@@ -14,7 +14,7 @@ from tests_support import many
 
 from memd.entries.entry import flaw
 from memd.imports import jsonl, run
-from memd.imports.conversation import Conversation, Problems
+from memd.imports.conversation import Conversation
 from memd.imports.page import Settings, Slot, pages, transcript
 from memd.imports.run import CLIENTS
 
@@ -182,7 +182,7 @@ def exported(client, records):
 def test_no_record_of_any_shape_ends_an_import(tmp_path, client, records):
     path = tmp_path / "rollout-odd.jsonl"
     path.write_text(exported(client, records))
-    for found in CLIENTS[client].read(path, Problems(), lambda _: None):
+    for found in CLIENTS[client].read(jsonl.ClientFile(path, None)):
         assert isinstance(found, Conversation)
         chosen = Settings(client, with_tools=True, undated=datetime.now(UTC))
         for page in pages(transcript(found, with_tools=True), chosen, Slot(found.id)):
