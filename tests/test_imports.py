@@ -246,7 +246,7 @@ def test_no_modules_import_each_other():
 
 
 # Of memctl: a package imports those before it; what is in none is below all of them.
-LAYERS = ("output", "agents", "mcp", "lsp", "find", "completion", "commands")
+LAYERS = ("output", "agents", "mcp", "lsp", "find", "commands")
 
 
 def layer(name: str) -> int:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import anyio
 import forked
@@ -26,8 +26,7 @@ from test_secrets import SECRETS
 
 from memctl.agents.hooks import EVENTS, TOOL
 from memctl.client import RpcError
-from memctl.commands import COMMANDS
-from memctl.completion import pages
+from memctl.commands import COMMANDS, completions
 from memctl.mcp import prompts, resources, tools
 from memctl.mcp.server import McpServer
 from memd.api.methods import FOR_PEOPLE, METHODS
@@ -154,7 +153,7 @@ def test_every_channel_is_listed():
     assert [one["name"] for one in resources.TEMPLATES] == ["note"]
     assert {kind for events in EVENTS.values() for kind in events.values()} == {"start", "prompt", "end"}
     assert set(COMMANDS) == OF_PEOPLE | OF_AGENTS
-    assert set(get_args(pages.Kind)) == {"folder", "file", "field", "tag", "choice", "text"}
+    assert completions.OF_NOTES.keys() == {"field", "tag"}
     assert CLIENTS.keys() == IMPORTED
     assert MEMORIES.keys() == MEMORIES_IMPORTED
 
@@ -375,8 +374,8 @@ def test_completion_offers_no_secret(kept):
     """Neither as a key nor as a value, and nothing of private notes: others read a shell's history."""
     daemon, root = kept
     typed = ["", "mine=", "title=", "map.", "db.password=", "passwd=", "tags="]
-    told = [daemon.memctl("fields", "--offers", one, cwd=root) for one in typed]
-    told.append(daemon.memctl("fields", "tags", "--offers", "", cwd=root))
+    asked = [["--field", one] for one in typed] + [["--tag", ""]]
+    told = [daemon.memctl("completions", "bash", "--", "search", *words, cwd=root) for words in asked]
     assert "mine=" in told[0].stdout
     assert not told_too_much([done.stdout + done.stderr for done in told])
 

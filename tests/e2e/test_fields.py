@@ -12,7 +12,7 @@ TOKEN = "ghp_" + "aB3dE5fG7hJ9" * 3  # put together here, so that no scanner tak
 NOTES = {
     "heron.md": "---\nstatus: published\npriority: 3\n---\n# Grey heron\n\nA heron by the weir.\n",
     "owl.md": "---\nstatus: draft\ndue: 2026-05-02\n---\n# Owl\n\nNo heron, an owl.\n",
-    "wren.md": "# Wren\n\nA wren and a heron.\n",
+    "wren.md": "---\ntags: songbird\n---\n# Wren\n\nA wren and a heron.\n",
     "kept.md": "---\nprivate: true\nstatus: hidden\npriority: 9\n---\n# Kept\n\nA heron of nobody.\n",
     "ignored/key.md": "---\nstatus: secretive\n---\n# Key\n\nA heron elsewhere.\n",
     "token.md": f"---\ntoken: {TOKEN}\n---\n# Token\n\nA heron with a token.\n",
@@ -69,12 +69,12 @@ def test_the_command_lists_keys_and_values(birds):
     lines = daemon.memctl("fields", cwd=root).stdout.splitlines()
     assert [line.split() for line in lines] == [
         ["4", "4", "status"], ["2", "2", "priority"], ["1", "1", "due"], ["1", "1", "private"],
-        ["1", "1", "token"],
+        ["1", "1", "tags"], ["1", "1", "token"],
     ]  # fmt: skip
     lines = daemon.memctl("fields", "Status", "--field", "priority", cwd=root).stdout.splitlines()
     assert [line.split() for line in lines] == [["1", "hidden"], ["1", "published"]]
     answer = json.loads(daemon.memctl("fields", "--json", "-n", "1", cwd=root).stdout)
-    assert (answer["fields"], answer["fields_total"]) == ([{"name": "status", "notes": 4, "values": 4}], 5)
+    assert (answer["fields"], answer["fields_total"]) == ([{"name": "status", "notes": 4, "values": 4}], 6)
     done = daemon.memctl("fields", "nothing", cwd=root)
     assert done.returncode == exits.NONE
     assert "no such note has a value for nothing" in done.stderr
@@ -85,11 +85,16 @@ def test_the_command_lists_keys_and_values(birds):
 
 def test_completions_come_from_the_notes(birds):
     daemon, root = birds
-    offers = {typed: daemon.memctl("fields", "--offers", typed, cwd=root).stdout.split() for typed in
+
+    def offered(*typed):
+        return daemon.memctl("completions", "bash", "--", "search", *typed, cwd=root).stdout.split()[1:]
+
+    offers = {typed: offered("--field", typed) for typed in
               ("", "st", "status=d", "status!=d", "'status>=p", "status<=p", "nothing=", "x")}  # fmt: skip
-    assert offers.pop("") == ["status=", "due=", "priority=", "token="]
+    assert offers.pop("") == ["status=", "due=", "priority=", "tags=", "token="]
     assert offers == {
         "st": ["status="], "status=d": ["status=draft"], "status!=d": ["status!=draft"],
         "'status>=p": ["status>=published"], "status<=p": ["status<=published"], "nothing=": [], "x": [],
     }  # fmt: skip
-    assert daemon.memctl("fields", "status", "--offers", "d", cwd=root).stdout == "draft\n"
+    assert offered("--field=status=d") == ["--field=status=draft"]
+    assert offered("--tag", "so") == ["songbird"]
