@@ -320,8 +320,7 @@ def _summary(workspaces: "Workspaces") -> str:
     opened = Counter(opened.sync.state for opened in workspaces.opened)
     starting = len(workspaces.roots) - opened.total() - len(workspaces.faults)
     states = opened + Counter(error=len(workspaces.faults), starting=starting)
-    known = [opened.sync.known for opened in workspaces.opened]
-    pending = sum(state.pending_files + state.pending_vectors for state in known)
+    pending = sum(opened.sync.known.index.pending for opened in workspaces.opened)
     by_state = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
     return f"workspaces: {by_state or 'none'}" + (f"; {pending:,} files and vectors wait" if pending else "")
 

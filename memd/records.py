@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Literal, NamedTuple, Protocol
 
+from msgspec import UNSET, Struct, UnsetType
+
 from memd.text import normalized
 
 NOT_UTF8 = "not UTF-8"  # begins the warning about a text in which bytes were replaced
@@ -204,23 +206,38 @@ Renewal = Literal["", "updated", "damaged"]  # why an incomplete index is being 
 SandboxLimit = Literal["privileges", "files", "sockets", "calls"]  # that a process has put on itself
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SyncState:
-    """The state of an index at the moment of a request, for its answer."""
+class LeftSeconds(Struct, frozen=True, kw_only=True):
+    """The estimated time for pending work."""
 
-    state: State  # if the folder exists
-    dirty_since: float | None  # time.monotonic() since when saved changes may not be searchable
-    first: bool  # until everything has been searchable once
-    first_words: bool  # the same for words
-    renewed: Renewal
+    words: float | None  # null: not known yet
+    vectors: float | None
+
+
+class IndexState(Struct, frozen=True, kw_only=True):
+    """The freshness of an answer."""
+
+    state: State
+    first: bool  # the first indexing is not complete
+    renewed: Renewal  # why the index is built again: memd was updated, or the old index was damaged
+    first_words: bool  # the first indexing of words is not complete
+    pending: int  # files and vectors that are not searchable yet
     pending_files: int
     pending_vectors: int
-    embedded: float | None  # share of the chunks to embed that have a vector; None without a model
-    words_left_s: float | None  # None: not measured yet
-    vectors_left_s: float | None
+    generation: int  # counts commits; for an agent, up to the last one that it can see
+    lag_ms: int  # age of the oldest change that is not searchable yet
+    embedded: float | None  # share of the chunks readable by the model with a vector; null without one
+    left_s: LeftSeconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Freshness:
+    """The state of an index before a request: an answer never claims more than its view contains."""
+
+    index: IndexState
     failing: bool  # embedding fails at present
     held: bool  # chunks wait for vectors because embedding is paused
     not_utf8: tuple[str, ...]  # the first sources that would be notes in another encoding
+    synced: bool | UnsetType = UNSET  # whether earlier saves are searchable; UNSET: nobody waited for them
 
 
 class Source(NamedTuple):

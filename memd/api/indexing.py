@@ -6,9 +6,10 @@ A pause stops embedding in every workspace; words are still indexed at once.
 import asyncio
 import time
 
+from msgspec.structs import replace
+
 from memd.api.params import CheckParams, IndexParams, NoParams, PauseParams
 from memd.api.results import CheckFinding, CheckResult, IndexResult, PauseResult, ResumeResult, SyncResult
-from memd.api.search import index_state
 from memd.rpc.context import Call
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.sync import REPORT_EVERY_S, Report
@@ -32,7 +33,7 @@ async def sync(workspaces: Workspaces, params: NoParams, call: Call) -> SyncResu
             workspace=str(opened.workspace.root),
             synced=reached,
             generation=generation,
-            index=index_state(opened, opened.sync.known, generation),
+            index=replace(opened.sync.known.index, generation=generation),
         )
 
     return await workspaces.using(params.workspace, synced)

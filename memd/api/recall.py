@@ -11,10 +11,10 @@ from memd.api.folders import described
 from memd.api.hits import iso_day, later_statement, rounded
 from memd.api.params import RecallParams
 from memd.api.results import NamedNote, RecallOmission, RecallResult, RecallSource
-from memd.api.search import Freshness, answered, query_frame, record_recalls, without_minus
+from memd.api.search import answered, query_frame, record_recalls, without_minus
 from memd.index.snapshot import View
 from memd.index.source_rows import EXTERNAL
-from memd.records import Confidence, Source
+from memd.records import Confidence, Freshness, Source
 from memd.rpc.context import Call
 from memd.search.confidence import is_by_language, pointer, sure_ones
 from memd.search.filters import OF_PATHS

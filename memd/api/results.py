@@ -9,9 +9,9 @@ from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
+from memd import records
 from memd.config import WorkspaceConfig
 from memd.languages import Language
-from memd.records import Action, Confidence, DayOf, LinkKind, Mode, Renewal, SandboxLimit, State, Why
 from memd.search.explanation import AnswerExplanation, Explained, Filter
 
 
@@ -28,36 +28,13 @@ class TimedResult(Result, frozen=True, kw_only=True):
 # Parts of several answers
 
 
-class LeftSeconds(Result, frozen=True, kw_only=True):
-    """The estimated time for pending work."""
-
-    words: float | None  # null: not known yet
-    vectors: float | None
-
-
-class IndexState(Result, frozen=True, kw_only=True):
-    """The freshness of an answer."""
-
-    state: State
-    first: bool  # the first indexing is not complete
-    renewed: Renewal  # why the index is built again: memd was updated, or the old index was damaged
-    first_words: bool  # the first indexing of words is not complete
-    pending: int  # files and vectors that are not searchable yet
-    pending_files: int
-    pending_vectors: int
-    generation: int  # counts commits; for an agent, up to the last one that it can see
-    lag_ms: int  # age of the oldest change that is not searchable yet
-    embedded: float | None  # share of the chunks readable by the model with a vector; null without one
-    left_s: LeftSeconds
-
-
 class SearchedResult(TimedResult, frozen=True, kw_only=True):
     """The common keys of answers from an index."""
 
     workspace: str  # its root
-    mode: Mode  # the arms that answered
+    mode: records.Mode  # the arms that answered
     degraded: list[str]  # codes of what was unavailable
-    index: IndexState
+    index: records.IndexState
     synced: bool | UnsetType = UNSET  # with `sync`: whether earlier saves are searchable
     timings_ms: dict[str, float]  # step → duration
 
@@ -148,7 +125,7 @@ class SearchHit(Result, frozen=True, kw_only=True):
     weights: UsedWeights
     decay: float  # factor of the score by age, in (0, 1]
     date: str  # YYYY-MM-DD
-    date_of: DayOf  # the origin of the date: the file's name, its front matter or its last change
+    date_of: records.DayOf  # the origin of the date: the file's name, its front matter or its last change
     tags: list[str]
     source: HitSource
     match_line: int
@@ -177,7 +154,7 @@ class WithoutMinus(Result, frozen=True, kw_only=True):
 class QueryResult(SearchedResult, frozen=True, kw_only=True):
     """The common keys of answers to a query."""
 
-    confidence: Confidence  # of the best match
+    confidence: records.Confidence  # of the best match
     lead: float | None  # of the first hit over the best of another note, before decay; null without hits
     corrected: dict[str, str]  # unknown words, as typed → the terms searched in addition
     forms: dict[str, list[str]]  # words → their other forms in the notes, which were searched as well
@@ -216,7 +193,7 @@ class RecallSource(Location, frozen=True, kw_only=True):
 
     id: int
     score: float | None  # null: of the core, which comes first for any query, or with `begins`
-    confidence: Confidence | None  # of the match; null: of the core
+    confidence: records.Confidence | None  # of the match; null: of the core
     date: str  # YYYY-MM-DD
     origin: str  # "human" or "agent"
     superseded_by: list[str]  # as in `search`
@@ -258,11 +235,12 @@ class RecallResult(QueryResult, frozen=True, kw_only=True):
 class LinkOut(Result, frozen=True, kw_only=True):
     """A link of a note to another one."""
 
-    kind: LinkKind  # text: [[in the text]]; markdown and image: Markdown's; or the key of the front matter
+    # text: [[in the text]]; markdown and image: Markdown's; or the key of the front matter.
+    kind: records.LinkKind
     target: str  # as written, without alias and heading
     part: str  # the heading or block that it names; "": none
     path: str | None  # of the target; null: no note has that name, or for a key several do
-    why: Why  # why it leads to no note, or, with ambiguous, that several have the name; "": to one
+    why: records.Why  # why it leads to no note, or, with ambiguous, that several have the name; "": to one
     line: int | None  # 1-based; null: in the front matter
     column: int  # 1-based, in characters; 0: in the front matter, and to agents in a note with a secret
 
@@ -270,7 +248,7 @@ class LinkOut(Result, frozen=True, kw_only=True):
 class LinkIn(Result, frozen=True, kw_only=True):
     """A link from another note."""
 
-    kind: LinkKind  # as in `LinkOut`
+    kind: records.LinkKind  # as in `LinkOut`
     path: str  # of the note that contains the link
     title: str
     part: str  # this and the next two as in `LinkOut`
@@ -292,13 +270,13 @@ class LinkPlace(Result, frozen=True, kw_only=True):
 
     path: str  # of the note that contains it
     title: str
-    kind: LinkKind | None  # as in `LinkOut`; null: a mention, or a note alone
+    kind: records.LinkKind | None  # as in `LinkOut`; null: a mention, or a note alone
     target: str  # as in `LinkOut`; of a mention the words
     part: str
     line: int | None
     column: int  # 0 also where a line is so long that it is cut
     to: str | None  # path of the note that it leads to
-    why: Why
+    why: records.Why
 
 
 class LinksResult(TimedResult, frozen=True, kw_only=True):
@@ -349,7 +327,7 @@ class ResolveResult(TimedResult, frozen=True, kw_only=True):
     title: str
     line: int  # of the heading or block, or 1
     end_line: int | None  # the last of its section; null: of the note
-    why: Why  # as in `LinkOut`; part: the note has no such heading, block or line
+    why: records.Why  # as in `LinkOut`; part: the note has no such heading, block or line
 
 
 class OutlineHeading(Result, frozen=True, kw_only=True):
@@ -364,7 +342,7 @@ class OutlineHeading(Result, frozen=True, kw_only=True):
 class OutlineLink(Result, frozen=True, kw_only=True):
     """A link of the text, by offsets in characters, with what it means."""
 
-    kind: LinkKind
+    kind: records.LinkKind
     target: str
     part: str
     start: int
@@ -374,7 +352,7 @@ class OutlineLink(Result, frozen=True, kw_only=True):
     path: str | None  # this and the next three as in `ResolveResult`
     title: str
     line: int
-    why: Why
+    why: records.Why
 
 
 class OutlineResult(TimedResult, frozen=True, kw_only=True):
@@ -446,7 +424,7 @@ class WhyResult(SearchedResult, frozen=True, kw_only=True):
     facts: WhyFacts
     superseded_by: list[str]  # as in `search`
     expired: str | UnsetType = UNSET  # as in `search`
-    confidence: Confidence | None  # of the answer; null if the source is not in it
+    confidence: records.Confidence | None  # of the answer; null if the source is not in it
     corrected: dict[str, str]  # as in `search`
 
 
@@ -475,7 +453,7 @@ class HistoryNote(Result, frozen=True, kw_only=True):
     path: str
     title: str
     date: str  # YYYY-MM-DD
-    date_of: DayOf
+    date_of: records.DayOf
     created: str | None  # from its front matter; null if missing there
     updated: str | None
     origin: str  # "human" or "agent"
@@ -552,7 +530,7 @@ class SimilarNote(Location, frozen=True, kw_only=True):
     by: list[Literal["meaning", "words"]]  # the reasons
     words: list[str]  # the first words that it shares with the entry
     date: str  # as in `search`, with the next two
-    date_of: DayOf
+    date_of: records.DayOf
     source: HitSource
     superseded_by: list[str]
 
@@ -608,7 +586,7 @@ class JournalRecord(Result, frozen=True, kw_only=True):
     """One action on an entry."""
 
     time: str  # ISO 8601 with offset
-    action: Action
+    action: records.Action
     id: str  # of the entry; "" for another file
     hash: str  # of the file after the action, or before its deletion; "" if unknown
     origin: str  # "human" or "agent", as the request stated
@@ -633,7 +611,7 @@ class IndexResult(TimedResult, frozen=True, kw_only=True):
     """The contents of the index."""
 
     workspace: str
-    state: State
+    state: records.State
     sources: int
     chunks: int
     vectors: int
@@ -650,7 +628,7 @@ class SyncResult(TimedResult, frozen=True, kw_only=True):
     workspace: str
     synced: bool
     generation: int
-    index: IndexState
+    index: records.IndexState
 
 
 class CheckFinding(Result, frozen=True, kw_only=True):
@@ -768,7 +746,7 @@ class ServerStatus(Result, frozen=True, kw_only=True):
     paused_until: float | None  # unix seconds: when embedding resumes; null if it is not paused
     # The limits that were tried and hold for the process that parses long notes: `privileges`, `files`,
     # `sockets` (and programs), `calls` (modes, signals, terminals); null before the first long note.
-    parser_sandbox: list[SandboxLimit] | None
+    parser_sandbox: list[records.SandboxLimit] | None
     team: TeamStatus | UnsetType = UNSET  # only with [team] in the user's configuration, and not for agents
 
 
@@ -823,7 +801,7 @@ class WorkspaceSummary(Result, frozen=True, kw_only=True):
     """One registered workspace."""
 
     root: str
-    state: Literal[State, "error"]  # error: it cannot be opened
+    state: Literal[records.State, "error"]  # error: it cannot be opened
     config: str | UnsetType = UNSET  # of a folder that cannot be written: where its configuration lies
     sources: int | UnsetType = UNSET  # of an open workspace
     chunks: int | UnsetType = UNSET
@@ -834,7 +812,7 @@ class WorkspaceStatus(WorkspaceSummary, frozen=True, kw_only=True):
     """The status of a workspace; if it is not open, only `root`, `state` and `errors`."""
 
     first: bool | UnsetType = UNSET  # this and the next two as in `IndexState`
-    renewed: Renewal | UnsetType = UNSET
+    renewed: records.Renewal | UnsetType = UNSET
     first_words: bool | UnsetType = UNSET
     pending: int | UnsetType = UNSET
     pending_files: int | UnsetType = UNSET
@@ -842,7 +820,7 @@ class WorkspaceStatus(WorkspaceSummary, frozen=True, kw_only=True):
     generation: int | UnsetType = UNSET
     lag_ms: int | UnsetType = UNSET
     embedded: float | UnsetType | None = UNSET
-    left_s: LeftSeconds | UnsetType = UNSET
+    left_s: records.LeftSeconds | UnsetType = UNSET
     vectors: int | UnsetType = UNSET  # chunks with a vector
     unreadable: int | UnsetType = UNSET  # chunks in a script that the model cannot read, which get no vector
     beyond: int | UnsetType = UNSET  # chunks after the first 1,500 of a note, which get no vector, either

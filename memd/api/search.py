@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, datetime
 from functools import partial
 from types import MappingProxyType
@@ -29,7 +29,7 @@ from memd.api.params import (
     SimilarParams,
     SourcesParams,
 )
-from memd.api.results import IndexState, LeftSeconds, Location, SearchResult, WithoutMinus
+from memd.api.results import Location, SearchResult, WithoutMinus
 from memd.config import WorkspaceConfig
 from memd.diaries import Diaries
 from memd.embedding import UnavailableError
@@ -38,7 +38,7 @@ from memd.errors import InvalidError
 from memd.index.index import Index
 from memd.index.snapshot import View
 from memd.lru import LruCache
-from memd.records import SyncState, Tokenizer
+from memd.records import Freshness, Tokenizer
 from memd.registry import Workspace, gone_of
 from memd.rpc.context import Call
 from memd.search.dates import MAX_CHARS
@@ -86,7 +86,7 @@ def search(opened: OpenWorkspace, params: SearchParams, call: Call, fresh: Fresh
             hits = [search_hit(hit) for hit in answer.hits]
         instead = without_minus(view, opened, params, call, answer)
         # None for an agent, because whether a note that is not read is private is unknown.
-        unread = fresh.known.not_utf8 if not params.agent else ()
+        unread = fresh.not_utf8 if not params.agent else ()
         replaced = view.reader.not_utf8(NOT_UTF8_NAMED) if not params.agent else ()
         not_utf8 = sorted({*unread, *replaced})[:NOT_UTF8_NAMED]
         folders = described(view, [hit.source.path for hit in answer.hits]) if params.agent else {}
@@ -198,14 +198,6 @@ class Askable(Protocol):
     diaries: Diaries
 
 
-@dataclass(frozen=True, slots=True)
-class Freshness:
-    """The freshness of an index before a search: an answer never claims more than its view contains."""
-
-    known: SyncState
-    synced: bool | UnsetType  # whether earlier saves are searchable; UNSET if the request did not wait
-
-
 async def wait_for(opened: OpenWorkspace, params: FilteredParams, call: Call) -> Freshness:
     """Wait for saved changes, if the request says so, and for a loading model."""
     if isinstance(params, QueryParams):
@@ -215,7 +207,7 @@ async def wait_for(opened: OpenWorkspace, params: FilteredParams, call: Call) ->
     synced = await _wait_for_sync(opened, params, call, vectors=is_by_vectors)
     if params.wait and needs_model:
         await _wait_for_model(opened, call)
-    return Freshness(opened.sync.known, synced)
+    return replace(opened.sync.known, synced=synced)
 
 
 def excludes_in(view: View) -> Excludes:
@@ -320,15 +312,14 @@ def day(key: str, text: str | None, today: date) -> date | None:
 
 def frame(opened: OpenWorkspace, answer: Answer, fresh: Freshness) -> Fields:
     """Return the keys of an answer that `SearchedResult` has, except its time."""
-    known, prepared = fresh.known, answer.prepared
-    index = index_state(opened, known, answer.generation)
+    prepared, index = answer.prepared, structs.replace(fresh.index, generation=answer.generation)
     codes = list(dict.fromkeys([*prepared.degraded, *answer.degraded]))
     if index.state == "missing":
         codes.append("root-missing")
     if prepared.query_vec is not None and index.pending_vectors:
-        if known.failing:
+        if fresh.failing:
             codes.append("vectors-incomplete")
-        if known.held:
+        if fresh.held:
             codes.append(EMBEDDING_PAUSED)
     return {
         "workspace": str(opened.workspace.root),
@@ -338,23 +329,6 @@ def frame(opened: OpenWorkspace, answer: Answer, fresh: Freshness) -> Fields:
         "synced": fresh.synced,
         "timings_ms": answer.timings_ms,
     }
-
-
-def index_state(opened: OpenWorkspace, known: SyncState, generation: int) -> IndexState:
-    """Return how fresh an answer from a *generation* is."""
-    return IndexState(
-        state=known.state if opened.workspace.is_there() else "missing",
-        first=known.first,
-        renewed=known.renewed,
-        first_words=known.first_words,
-        pending=known.pending_files + known.pending_vectors,
-        pending_files=known.pending_files,
-        pending_vectors=known.pending_vectors,
-        generation=generation,
-        lag_ms=0 if known.dirty_since is None else round((time.monotonic() - known.dirty_since) * 1000),
-        embedded=known.embedded,
-        left_s=LeftSeconds(words=known.words_left_s, vectors=known.vectors_left_s),
-    )
 
 
 async def _wait_for_sync(

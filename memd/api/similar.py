@@ -13,13 +13,13 @@ from memd.api.get import below, chunk_of, named_source, note_links
 from memd.api.hits import SCORE_DIGITS, hit_source, search_hit
 from memd.api.params import SimilarParams
 from memd.api.results import NamedChunk, NoteLinks, SimilarNote, SimilarResult
-from memd.api.search import ANSWER_S, Freshness, embedded, frame, parsed
+from memd.api.search import ANSWER_S, embedded, frame, parsed
 from memd.entries.entry import Written
 from memd.errors import InvalidError, NotFoundError
 from memd.index.reader import StoredChunk
 from memd.index.snapshot import View
 from memd.lru import LruCache
-from memd.records import Mode, Source
+from memd.records import Freshness, Mode, Source
 from memd.rpc.context import Call
 from memd.search.score import PreparedQuery
 from memd.search.search import Hit

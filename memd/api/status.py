@@ -39,11 +39,12 @@ from memd.api.results import (
     WorkspaceStatus,
     WorkspaceSummary,
 )
-from memd.api.search import EMBEDDING_PAUSED, Fields, Freshness, answered, frame, index_state, wait_for
+from memd.api.search import EMBEDDING_PAUSED, Fields, answered, frame, wait_for
 from memd.embedding.queue import EmbeddingQueue
 from memd.errors import MemdError, WorkspaceError
 from memd.index.check import rank_all
 from memd.index.database import sqlite_version
+from memd.records import Freshness
 from memd.rpc.context import Call, Limits
 from memd.search.search import LACKING
 from memd.workspace.open import OpenWorkspace
@@ -178,7 +179,7 @@ def _workspace(workspaces: Workspaces, opened: OpenWorkspace, *, size_bytes: int
         root=str(opened.workspace.root),
         **counts(opened),
         **kept_config(opened),
-        **msgspec.structs.asdict(index_state(opened, sync.known, opened.index.snapshot.generation)),
+        **msgspec.structs.asdict(sync.known.index),
         vectors=sync.vector_count,
         unreadable=sync.vectors.unreadable,
         beyond=sync.vectors.beyond,

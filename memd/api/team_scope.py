@@ -16,10 +16,11 @@ from memd.api.hits import search_hit
 from memd.api.params import RecallParams, SearchParams
 from memd.api.recall import core_pieces, fitted, limited, result_of
 from memd.api.results import RecallResult, SearchResult, TeamPlace
-from memd.api.search import Freshness, embedded, parsed, query_frame, wait_for
+from memd.api.search import embedded, parsed, query_frame, wait_for
 from memd.api.team import configured
 from memd.errors import InvalidError, StoreError
 from memd.index.columns import require_numpy
+from memd.records import Freshness
 from memd.rpc.context import Call, Packed
 from memd.search.recall import Piece, piece_of
 from memd.search.search import Answer, Hit

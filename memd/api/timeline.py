@@ -7,7 +7,8 @@ from msgspec import structs
 from memd.api.hits import search_hit
 from memd.api.params import TimelineParams
 from memd.api.results import TimelineDay, TimelineResult
-from memd.api.search import Freshness, answered, query_frame, record_recalls, without_minus
+from memd.api.search import answered, query_frame, record_recalls, without_minus
+from memd.records import Freshness
 from memd.rpc.context import Call
 from memd.workspace.open import OpenWorkspace
 

@@ -16,7 +16,7 @@ import structlog
 
 from memd.errors import DeadlineError, IndexClosedError, NoSpaceError, StorageError
 from memd.index.writer import COMPLETE
-from memd.records import Renewal, State, SyncState
+from memd.records import Freshness, IndexState, LeftSeconds, Renewal, State
 from memd.workspace.backlog import Backlog, Count
 from memd.workspace.context import WorkspaceContext
 from memd.workspace.embed_loop import EmbedLoop
@@ -74,10 +74,8 @@ class WorkspaceSync:
     @property
     def state(self) -> State:
         """The state of the workspace, including a check whether its folder exists."""
-        return self._state_if_there if self.place.is_there() else "missing"
-
-    @property
-    def _state_if_there(self) -> State:
+        if not self.place.is_there():
+            return "missing"
         if self.scanner.running:
             return "scanning"
         if self.scanner.last is None:
@@ -85,20 +83,26 @@ class WorkspaceSync:
         return "busy" if self._open_work else "ready"
 
     @property
-    def known(self) -> SyncState:
+    def known(self) -> Freshness:
         """The state that an answer reports: made when one is asked for, which costs some microseconds."""
-        files, vectors = len(self._backlog), self.vectors
-        return SyncState(
-            state=self._state_if_there,
-            dirty_since=self._dirty_since,
-            first=self.first,
-            first_words=self.first_words,
-            renewed=self.renewed,
-            pending_files=files,
-            pending_vectors=vectors.pending,
-            embedded=self._embedded_share,
-            words_left_s=self.index_loop.throughput.left_s(files),
-            vectors_left_s=vectors.throughput.left_s(vectors.pending),
+        files, vectors, since = len(self._backlog), self.vectors, self._dirty_since
+        return Freshness(
+            index=IndexState(
+                state=self.state,
+                first=self.first,
+                renewed=self.renewed,
+                first_words=self.first_words,
+                pending=files + vectors.pending,
+                pending_files=files,
+                pending_vectors=vectors.pending,
+                generation=self.index.snapshot.generation,
+                lag_ms=0 if since is None else round((time.monotonic() - since) * 1000),
+                embedded=self._embedded_share,
+                left_s=LeftSeconds(
+                    words=self.index_loop.throughput.left_s(files),
+                    vectors=vectors.throughput.left_s(vectors.pending),
+                ),
+            ),
             failing=vectors.failing,
             held=vectors.held,
             not_utf8=self.scanner.not_utf8,

@@ -30,7 +30,7 @@ def test_an_answer_never_claims_more_than_it_read(tmp_path):
             writing = asyncio.create_task(workspaces.write(write_on.wait, 60))
             (root / "heron.md").write_text("# Heron\n\nA heron at the weir.\n")
             async with asyncio.timeout(60 * PATIENCE):
-                while not opened.sync.known.pending_files:  # noqa: ASYNC110 - nothing tells
+                while not opened.sync.known.index.pending_files:  # noqa: ASYNC110 - nothing tells
                     await asyncio.sleep(0.001)
 
             def left() -> bool:
