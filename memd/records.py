@@ -201,6 +201,22 @@ Action = Literal["write", "revise", "supersede", "forget", "unindex"]  # on an e
 DayOf = Literal["name", "date", "day", "created", "published", "updated", "lastmod", "changed"]
 
 
+class Location(Struct, frozen=True, kw_only=True):
+    """A range of lines of a source."""
+
+    path: str  # relative to the workspace
+    start_line: int  # 1-based, inclusive
+    end_line: int
+
+
+class LaterStatement(Struct, frozen=True, kw_only=True):
+    """The line of a later note that says that something in a hit has changed."""
+
+    path: str
+    line: int  # 1-based
+    date: str  # YYYY-MM-DD, of that note
+
+
 State = Literal["starting", "scanning", "busy", "ready", "missing"]  # of a workspace
 Renewal = Literal["", "updated", "damaged"]  # why an incomplete index is being rebuilt
 SandboxLimit = Literal["privileges", "files", "sockets", "calls"]  # that a process has put on itself

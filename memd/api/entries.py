@@ -19,7 +19,7 @@ import structlog
 from memd import daily
 from memd.api.get import ENTRY_ID, below, is_known, on_disk, unknown
 from memd.api.params import ExtractMemoryParams, ForgetParams
-from memd.api.results import ExtractMemoryResult, ForgetResult, Location, SimilarNote
+from memd.api.results import ExtractMemoryResult, ForgetResult, SimilarNote
 from memd.api.search import ANSWER_S
 from memd.api.similar import similar_to_entry
 from memd.entries import journal
@@ -36,7 +36,7 @@ from memd.entries.entry import (
 )
 from memd.errors import ChangedError, InvalidError, MemdError, NotFoundError
 from memd.index.snapshot import View
-from memd.records import Action
+from memd.records import Action, Location
 from memd.registry import path_on_disk
 from memd.rpc.context import Call
 from memd.search.keyword import phrase_expression

@@ -11,18 +11,15 @@ from memd.api.results import (
     ChunkLines,
     HitSource,
     KeywordEvidence,
-    LaterStatement,
-    Location,
     SearchHit,
-    UsedWeights,
     VectorEvidence,
 )
+from memd.config import Weights
 from memd.index.reader import StoredChunk
 from memd.index.source_rows import EXTERNAL
 from memd.records import Source
 from memd.search import search
 from memd.search.explanation import Explained
-from memd.search.later import Later
 
 SCORE_DIGITS = 6  # float32 has no more exact digits
 
@@ -47,7 +44,7 @@ def search_hit(found: search.Hit, explanation: Explained | UnsetType = UNSET) ->
                 tier=candidate.tier if candidate.keyword_score else None,
             ),
         ),
-        weights=UsedWeights(
+        weights=Weights(
             vector=round(candidate.weights.vector, SCORE_DIGITS),
             keyword=round(candidate.weights.keyword, SCORE_DIGITS),
         ),
@@ -59,10 +56,10 @@ def search_hit(found: search.Hit, explanation: Explained | UnsetType = UNSET) ->
         match_line=shown.match_line,
         match_column=shown.match_column,
         match_text=shown.match_text,
-        folded=[location(place) for place in found.folded],
+        folded=list(found.folded),
         superseded_by=list(found.superseded_by),
         expired=iso_day(found.expired),
-        later=later_statement(found.later),
+        later=found.later or UNSET,
         entries=list(found.entries) or UNSET,
         explanation=explanation,
     )
@@ -82,19 +79,9 @@ def derived_from(source: Source) -> Literal["external"] | UnsetType:
     return EXTERNAL if source.external else UNSET
 
 
-def later_statement(later: Later | None) -> LaterStatement | UnsetType:
-    """Return the place of a later statement; UNSET for None."""
-    return UNSET if later is None else LaterStatement(path=later.path, line=later.line, date=str(later.day))
-
-
 def iso_day(day: date | None) -> str | UnsetType:
     """Return a day in ISO format; UNSET for None."""
     return UNSET if day is None else day.isoformat()
-
-
-def location(where: search.Place) -> Location:
-    """Return the location of a chunk."""
-    return Location(path=where.path, start_line=where.start_line, end_line=where.end_line)
 
 
 def chunk_lines(stored: StoredChunk) -> ChunkLines:

@@ -8,7 +8,7 @@ from msgspec import UNSET, structs
 
 from memd.api.begins import begun
 from memd.api.folders import described
-from memd.api.hits import iso_day, later_statement, rounded
+from memd.api.hits import iso_day, rounded
 from memd.api.params import RecallParams
 from memd.api.results import NamedNote, RecallOmission, RecallResult, RecallSource
 from memd.api.search import answered, query_frame, record_recalls, without_minus
@@ -237,7 +237,7 @@ def _recalled(piece: Piece, shown: Passage) -> dict[str, Any]:
         "origin": piece.origin,
         "superseded_by": list(piece.superseded_by),
         "expired": iso_day(piece.expired),
-        "later": later_statement(piece.later),
+        "later": piece.later or UNSET,
         "entries": list(piece.entries) or UNSET,
         "derived_from": EXTERNAL if piece.external else UNSET,
     }

@@ -10,7 +10,7 @@ from typing import Literal
 from msgspec import UNSET, Struct, UnsetType
 
 from memd import records
-from memd.config import WorkspaceConfig
+from memd.config import Weights, WorkspaceConfig
 from memd.languages import Language
 from memd.search.explanation import AnswerExplanation, Explained, Filter
 
@@ -37,14 +37,6 @@ class SearchedResult(TimedResult, frozen=True, kw_only=True):
     index: records.IndexState
     synced: bool | UnsetType = UNSET  # with `sync`: whether earlier saves are searchable
     timings_ms: dict[str, float]  # step → duration
-
-
-class Location(Result, frozen=True, kw_only=True):
-    """A range of lines of a source."""
-
-    path: str  # relative to the workspace
-    start_line: int  # 1-based, inclusive
-    end_line: int
 
 
 class ChunkLines(Result, frozen=True, kw_only=True):
@@ -78,13 +70,6 @@ class ArmEvidence(Result, frozen=True, kw_only=True):
     keyword: KeywordEvidence
 
 
-class UsedWeights(Result, frozen=True, kw_only=True):
-    """The weights that were used for a hit."""
-
-    vector: float
-    keyword: float
-
-
 class HitSource(Result, frozen=True, kw_only=True):
     """The author of a source."""
 
@@ -102,14 +87,6 @@ class TeamPlace(Result, frozen=True, kw_only=True):
     root: str | UnsetType = UNSET  # of the workspace, if it is one of this machine
 
 
-class LaterStatement(Result, frozen=True, kw_only=True):
-    """The line of a later note that says that something in a hit has changed."""
-
-    path: str
-    line: int  # 1-based
-    date: str  # YYYY-MM-DD, of that note
-
-
 class SearchHit(Result, frozen=True, kw_only=True):
     """One hit of an answer: its best chunk, with the adjacent chunks if these match, too."""
 
@@ -122,7 +99,7 @@ class SearchHit(Result, frozen=True, kw_only=True):
     snippet: str
     score: float  # in [0, 1], with the same meaning in every mode
     arms: ArmEvidence
-    weights: UsedWeights
+    weights: Weights  # that were used for it
     decay: float  # factor of the score by age, in (0, 1]
     date: str  # YYYY-MM-DD
     date_of: records.DayOf  # the origin of the date: the file's name, its front matter or its last change
@@ -131,10 +108,10 @@ class SearchHit(Result, frozen=True, kw_only=True):
     match_line: int
     match_column: int  # in bytes, from 1
     match_text: str  # that line
-    folded: list[Location]  # locations of near-duplicates
+    folded: list[records.Location]  # locations of near-duplicates
     superseded_by: list[str]  # paths of the newest notes that supersede it; empty if none do
     expired: str | UnsetType = UNSET  # the last day on which it held (`valid_until`), if that is past
-    later: LaterStatement | UnsetType = UNSET  # where a later note says that something in it has changed
+    later: records.LaterStatement | UnsetType = UNSET  # where a later note says that something has changed
     # Of an archived conversation: entries written from it, or the newest notes that supersede those.
     entries: list[str] | UnsetType = UNSET
     explanation: Explained | UnsetType = UNSET  # with `explain`
@@ -148,7 +125,7 @@ class WithoutMinus(Result, frozen=True, kw_only=True):
     """The result of a query if its excluded words are searched instead."""
 
     hits: int
-    best: Location | None  # location of the best hit
+    best: records.Location | None  # location of the best hit
 
 
 class QueryResult(SearchedResult, frozen=True, kw_only=True):
@@ -188,7 +165,7 @@ class TimelineResult(QueryResult, frozen=True, kw_only=True):
     days: list[TimelineDay]
 
 
-class RecallSource(Location, frozen=True, kw_only=True):
+class RecallSource(records.Location, frozen=True, kw_only=True):
     """Lines included in the text."""
 
     id: int
@@ -198,7 +175,7 @@ class RecallSource(Location, frozen=True, kw_only=True):
     origin: str  # "human" or "agent"
     superseded_by: list[str]  # as in `search`
     expired: str | UnsetType = UNSET  # this and the next three as in `search`
-    later: LaterStatement | UnsetType = UNSET
+    later: records.LaterStatement | UnsetType = UNSET
     entries: list[str] | UnsetType = UNSET
     derived_from: Literal["external"] | UnsetType = UNSET
     team: TeamPlace | UnsetType = UNSET  # as in `search`
@@ -367,7 +344,7 @@ class OutlineResult(TimedResult, frozen=True, kw_only=True):
     superseded_by: list[str]  # as in `search`, of the note as it is indexed
 
 
-class NamedChunk(Location, frozen=True, kw_only=True):
+class NamedChunk(records.Location, frozen=True, kw_only=True):
     """The chunk that a request named."""
 
     id: int
@@ -405,7 +382,7 @@ class WhyFacts(Result, frozen=True, kw_only=True):
     filters: list[Filter] | UnsetType = UNSET  # that exclude it
     vector_arm: str | UnsetType | None = UNSET  # why it did not run or was not used; null if it was used
     better: list[int] | UnsetType = UNSET  # ranks of the hits of its source
-    into: Location | UnsetType | None = UNSET  # the chunk that it is folded into, or shown with
+    into: records.Location | UnsetType | None = UNSET  # the chunk that it is folded into, or shown with
     last: LastHit | UnsetType | None = UNSET
     chunk: ChunkLines | UnsetType = UNSET  # the chunk that got furthest
     explanation: Explained | UnsetType = UNSET  # of its scores
@@ -522,7 +499,7 @@ class FieldsResult(TimedResult, frozen=True, kw_only=True):
 # extract_memory, forget
 
 
-class SimilarNote(Location, frozen=True, kw_only=True):
+class SimilarNote(records.Location, frozen=True, kw_only=True):
     """A note or entry that may have the same content."""
 
     title: str
@@ -578,7 +555,7 @@ class ForgetResult(TimedResult, frozen=True, kw_only=True):
     title: str
     forgotten: bool
     indexed: bool  # the index has no trace of it; false: a full disk, or a long reader, still keeps some
-    elsewhere: list[Location]  # other notes, archives and daily files with lines of it, which are not changed
+    elsewhere: list[records.Location]  # notes, archives and daily files that have lines of it, and stay
     in_git: bool  # a git repository tracks the file, and its history may contain the entry
 
 

@@ -29,7 +29,7 @@ from memd.api.params import (
     SimilarParams,
     SourcesParams,
 )
-from memd.api.results import Location, SearchResult, WithoutMinus
+from memd.api.results import SearchResult, WithoutMinus
 from memd.config import WorkspaceConfig
 from memd.diaries import Diaries
 from memd.embedding import UnavailableError
@@ -38,7 +38,7 @@ from memd.errors import InvalidError
 from memd.index.index import Index
 from memd.index.snapshot import View
 from memd.lru import LruCache
-from memd.records import Freshness, Tokenizer
+from memd.records import Freshness, Location, Tokenizer
 from memd.registry import Workspace, gone_of
 from memd.rpc.context import Call
 from memd.search.dates import MAX_CHARS

@@ -12,7 +12,7 @@ from typing import Any
 
 from memctl.codes import MEANING
 from memd.api.get import below
-from memd.api.hits import SCORE_DIGITS, chunk_lines, iso_day, location, rounded_record
+from memd.api.hits import SCORE_DIGITS, chunk_lines, iso_day, rounded_record
 from memd.api.params import WhyParams
 from memd.api.results import LastHit, WhyFacts, WhyResult
 from memd.api.search import embedded, excludes_in, frame, parsed, wait_for
@@ -242,7 +242,7 @@ def facts(finding: Diagnosis) -> WhyFacts:
         "filters": list(verdict.missed),
         "vector_arm": finding.off or None,
         "better": list(verdict.better),
-        "into": location(verdict.into) if verdict.into else None,
+        "into": verdict.into,
         "last": LastHit(path=last.path, score=round(last.score, SCORE_DIGITS)) if last else None,
     }
     if verdict.chunk is not None:

@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Final
 
 from memctl.stop_words import STOP_WORDS
 from memd.index.postings import listed, up_to
 from memd.index.snapshot import View
+from memd.records import LaterStatement
 from memd.search.ranking import Candidate
 from memd.search.runs import FIRST
 from memd.text import bare, pieces_of
@@ -45,21 +45,12 @@ _SENTENCE: Final = re.compile(r"(?<=\w\w\w[.!?])\s+")  # not behind "Dr."
 _CHANGES: Final = frozenset(_TERMS)
 
 
-@dataclass(frozen=True, slots=True)
-class Later:
-    """The place of a later statement."""
-
-    path: str
-    line: int
-    day: date
-
-
 def later_statements(
     view: View,
     olds: Sequence[Candidate],
     candidates: Sequence[Candidate],
     known_days: Callable[[], Mapping[int, date]],
-) -> dict[int, tuple[Candidate, Later]]:
+) -> dict[int, tuple[Candidate, LaterStatement]]:
     """Return for each of *olds* that a later note changes the newest such candidate, and its place.
 
     *candidates*: best first; *known_days* returns source → its day, of those with a known one.
@@ -76,12 +67,12 @@ def later_statements(
     if not pairs:
         return {}
     chunks = view.chunks(list({one.id: None for pair in pairs for one in pair}))
-    found: dict[int, tuple[Candidate, Later]] = {}
+    found: dict[int, tuple[Candidate, LaterStatement]] = {}
     for old, one in sorted(pairs, key=lambda pair: days[pair[1].source]):
         at = changed_at(chunks[old.id].text, chunks[one.id].text)
         if at is not None:
             line = chunks[one.id].start_line + at
-            found[old.id] = one, Later(one.path, line, days[one.source])
+            found[old.id] = one, LaterStatement(path=one.path, line=line, date=days[one.source].isoformat())
     return found
 
 

@@ -15,9 +15,8 @@ from datetime import date
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
-from memd.records import Confidence
+from memd.records import Confidence, LaterStatement
 from memd.search.dedup import Fingerprint, fingerprint, is_in, is_near
-from memd.search.later import Later
 from memd.search.search import Hit
 from memd.search.snippet import Line, Part, Passage, passage
 
@@ -67,7 +66,7 @@ class Piece:
     expired: date | None = None  # the last day on which it held, if that is past
     entries: tuple[str, ...] = ()  # of an archived conversation: the entries written from it
     external: bool = False  # derived from an external source
-    later: Later | None = None  # where a later note says that something in it has changed
+    later: LaterStatement | None = None  # where a later note says that something in it has changed
 
     @property
     def passage(self) -> Passage:
@@ -232,8 +231,8 @@ def _as_xml(sent: Sent) -> str:
     return f"<note {attributes}>\n{_content(shown.text)}\n</note>"
 
 
-def _place_of(later: Later) -> str:
-    return f"{later.path}:{later.line}, {later.day.isoformat()}"
+def _place_of(later: LaterStatement) -> str:
+    return f"{later.path}:{later.line}, {later.date}"
 
 
 _FRAMES: dict[Format, PromptFormat] = {

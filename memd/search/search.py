@@ -5,11 +5,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 
+from msgspec import structs
+
 from memd.errors import NUMPY_MISSING, DeadlineError
 from memd.index.columns import HAS_NUMPY
 from memd.index.reader import StoredChunk
 from memd.index.snapshot import View
-from memd.records import SHIPPED_COSINES, Confidence, CosineScale, Mode, Source, Tokenizer
+from memd.records import (
+    SHIPPED_COSINES,
+    Confidence,
+    CosineScale,
+    LaterStatement,
+    Location,
+    Mode,
+    Source,
+    Tokenizer,
+)
 from memd.search import fallback
 from memd.search.called import line_called, names_of, words_of
 from memd.search.confidence import Sureness, confidence, led, of_hit
@@ -17,7 +28,7 @@ from memd.search.dedup import Comparison, Dedup, Likeness, fold
 from memd.search.filters import unmatched
 from memd.search.identifiers import reading
 from memd.search.keyword import with_held_phrases, with_words_as_written
-from memd.search.later import Later, later_statements
+from memd.search.later import later_statements
 from memd.search.ranking import Candidate
 from memd.search.runs import FIRST
 from memd.search.score import (
@@ -56,16 +67,6 @@ VOCABULARY_LOADING = "vocabulary-loading"  # until it is read, words have no cor
 LACKING = () if HAS_NUMPY else (NUMPY_MISSING,)  # codes of features that this process lacks
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """The location of a chunk."""
-
-    id: int
-    path: str
-    start_line: int
-    end_line: int
-
-
 @dataclass(slots=True)
 class Hit:
     """One hit of an answer: a chunk, and the lines shown of it and its neighbours."""
@@ -77,11 +78,11 @@ class Hit:
     passage: Passage  # of all parts
     snippet: Snippet
     heading: str  # the headings above the line that the snippet names
-    folded: tuple[Place, ...] = ()  # locations of near-duplicates, best first
+    folded: Sequence[Location] = ()  # locations of near-duplicates, best first
     superseded_by: tuple[str, ...] = ()  # paths of the sources that replace it, newest first
     expired: date | None = None  # the last day on which its source held, if that is past
     entries: tuple[str, ...] = ()  # of an archived conversation: see `View.entries_from`
-    later: Later | None = None  # where a later note says that it has changed
+    later: LaterStatement | None = None  # where a later note says that it has changed
 
 
 @dataclass(slots=True)
@@ -253,7 +254,8 @@ def _load(
     known = view.snapshot.sources
     lines = view.lines(folded).items() if folded else ()
     places = {
-        number: Place(number, known[source].path, first, last) for number, (source, first, last) in lines
+        number: Location(path=known[source].path, start_line=first, end_line=last)
+        for number, (source, first, last) in lines
     }
     shown: dict[int, set[Line]] = {}  # by source: the lines of better hits
     hits: list[Hit] = []
@@ -294,7 +296,7 @@ def _load(
                 whole,
                 named,
                 heading,
-                _joined([places[number] for number in same]) if same else (),
+                _joined(same, places) if same else (),
                 view.snapshot.superseded_by(source),
                 record.expired(prepared.today),
                 view.entries_from(record),
@@ -309,18 +311,18 @@ def _load(
     return hits
 
 
-def _joined(places: list[Place]) -> tuple[Place, ...]:
-    """Return the places, best first, with consecutive chunks of a source merged into one."""
-    ranks = {place.id: rank for rank, place in enumerate(places)}
-    runs: list[list[Place]] = []
-    for place in sorted(places, key=lambda place: place.id):
+def _joined(numbers: Sequence[int], places: Mapping[int, Location]) -> list[Location]:
+    """Return the places of chunks, best first, with consecutive chunks of a source merged into one."""
+    ranks = {number: rank for rank, number in enumerate(numbers)}
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
         before = runs[-1][-1] if runs else None
-        if before and (before.path, before.id + 1) == (place.path, place.id):
-            runs[-1].append(place)
+        if before == number - 1 and places[before].path == places[number].path:
+            runs[-1].append(number)
         else:
-            runs.append([place])
-    runs.sort(key=lambda run: min(ranks[part.id] for part in run))
-    return tuple(Place(run[0].id, run[0].path, run[0].start_line, run[-1].end_line) for run in runs)
+            runs.append([number])
+    runs.sort(key=lambda run: min(ranks[number] for number in run))
+    return [structs.replace(places[run[0]], end_line=places[run[-1]].end_line) for run in runs]
 
 
 class StepTimer:

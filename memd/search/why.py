@@ -10,7 +10,7 @@ from typing import Literal
 from memd.index.columns import require_numpy
 from memd.index.reader import StoredChunk
 from memd.index.snapshot import View
-from memd.records import Confidence, Source
+from memd.records import Confidence, Location, Source
 from memd.search import filters, ranking
 from memd.search.explain import explain_chunk, give_up_in_time, standing, term_counts
 from memd.search.explanation import Explained, Filter
@@ -18,7 +18,7 @@ from memd.search.keyword import phrase_expression
 from memd.search.query import Query
 from memd.search.ranking import Candidate
 from memd.search.score import Judgement, PreparedQuery, judge
-from memd.search.search import Place, sureness
+from memd.search.search import sureness
 
 Stage = Literal[
     "empty", "filtered", "unmatched", "outside-pools", "below-floor", "gone",
@@ -36,7 +36,7 @@ class Verdict:
     rank: int | None = None  # among all hits, of the hit that it is, is shown with or is folded into
     missed: tuple[Filter, ...] = ()  # the filters that exclude it
     last: Candidate | None = None  # the last hit of the answer; None if the answer is empty
-    into: Place | None = None  # the chunk that it is folded into, or shown with
+    into: Location | None = None  # the chunk that it is folded into, or shown with
     better: tuple[int, ...] = ()  # ranks of the hits of its source
     confidence: Confidence | None = None  # of the answer; None if the source is not in it
 
@@ -142,7 +142,7 @@ def _ranked(view: View, request: PreparedQuery, judged: Judgement, chunks: Seque
     return Verdict("gone", by_id[best], last=last)
 
 
-def _place(view: View, chunk_id: int) -> Place:
+def _place(view: View, chunk_id: int) -> Location:
     chunk = view.chunks([chunk_id])[chunk_id]
     path = view.snapshot.sources[chunk.source].path
-    return Place(chunk_id, path, chunk.start_line, chunk.end_line)
+    return Location(path=path, start_line=chunk.start_line, end_line=chunk.end_line)

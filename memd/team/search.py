@@ -25,7 +25,7 @@ from memd.config import Weights
 from memd.index.columns import OF_SOURCE
 from memd.index.links import Supersession
 from memd.index.snapshot import View
-from memd.records import Mode, Tokenizer
+from memd.records import Location, Mode, Tokenizer
 from memd.search import ranking, runs
 from memd.search.called import by_titles
 from memd.search.dedup import MIN_TERMS, Dedup, fingerprint, fold, is_near
@@ -35,7 +35,7 @@ from memd.search.keyword import CORRECTED_SHARE, POOL, Matched, idf, query_terms
 from memd.search.query import Query
 from memd.search.ranking import Candidate
 from memd.search.score import PreparedQuery, in_a_row, is_newest_asked, placed, raised
-from memd.search.search import Answer, Hit, Place, StepTimer, sureness
+from memd.search.search import Answer, Hit, StepTimer, sureness
 from memd.search.snippet import Line, Part, lines_of, passage, snippet, wanted, with_fence
 from memd.search.spelling import corrected, spelling
 from memd.search.word_forms import with_forms
@@ -422,12 +422,13 @@ def _hits(
         cut = snippet(whole.text, whole.start_line, words, start_byte=whole.start_byte)
         same = [here[one].shown for one in found.folded.get(candidate.id, ())]
         places = [
-            Place(one.chunk.id, one.source.path, one.chunk.start_line, one.chunk.end_line) for one in same
+            Location(path=one.source.path, start_line=one.chunk.start_line, end_line=one.chunk.end_line)
+            for one in same
         ]
         hits.append(
             Hit(
                 candidate, source, chunk, (part,), whole, with_fence(chunk, (), cut), chunk.heading,
-                tuple(places), superseded_by, source.expired(prepared.today),
+                places, superseded_by, source.expired(prepared.today),
             )
         )  # fmt: skip
     return hits

@@ -5,7 +5,8 @@ import msgspec
 import pytest
 
 from memctl.protocol import ANSWERS, Decoder, FrameTooLargeError, Response, pack, pack_answer, pack_value
-from memd.api.results import GetResult, Location, NoteLinks, ShutdownResult
+from memd.api.results import GetResult, NoteLinks, ShutdownResult
+from memd.records import Location
 from memd.rpc.context import packed
 
 

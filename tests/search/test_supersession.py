@@ -370,7 +370,7 @@ def test_a_hit_points_to_the_line_that_changes_it(notes, mode):
     hits = notes.search("where does the nightly backup of the shop go", mode=mode, min_score=0.0).hits
     assert [hit.source.path for hit in hits][:2] == ["old.md", "new.md"]
     later = {hit.source.path: hit.later for hit in hits}
-    assert (later["old.md"].path, later["old.md"].line, str(later["old.md"].day)) == (
+    assert (later["old.md"].path, later["old.md"].line, later["old.md"].date) == (
         "new.md",
         6,
         "2025-06-10",
