@@ -1,16 +1,15 @@
 """The dispatcher: checks a request's parameters, calls the handler of its method and packs the answer."""
 
 from collections.abc import Callable
-from functools import partial
 from importlib import import_module
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
 from memd.api import params, results
 from memd.api.masking import masked_answer
 from memd.api.methods import FOR_PEOPLE, METHODS, SHUTDOWN, Method
-from memd.api.results import TimedResult
+from memd.api.results import TimedResult, WorkspaceResult
 from memd.api.search import Fields, wait_for
 from memd.errors import InvalidError, MethodError
 from memd.rpc.context import Call, Packed, packed
@@ -56,15 +55,25 @@ class Dispatcher:
         if wanted.agent and name in FOR_PEOPLE:
             raise InvalidError(f"$.agent: {name} is for people, and this request is from an agent")
         handler, workspaces = HANDLERS[name], self._workspaces
-        # The text of `recall` is for a prompt, whoever asks.
-        finish = partial(_finished, call=call, is_masked=wanted.agent or name == "recall")
         is_long = len(getattr(wanted, "text", None) or "") > APART_CHARS
         read = workspaces.apart if is_long else workspaces.read
+        root = ""
+
+        def finish(result: Any) -> Packed:
+            """Return a result as it is sent; in the thread that made it, if it may be large."""
+            if isinstance(result, WorkspaceResult):
+                result = replace(result, workspace=result.workspace or root)
+            if isinstance(result, TimedResult):
+                result = replace(result, took_ms=call.age_ms())
+            # The text of `recall` is for a prompt, whoever asks.
+            return masked_answer(packed(result)) if wanted.agent or name == "recall" else packed(result)
 
         def whole(*given: Any) -> Packed:
             return finish(handler(*given))
 
         async def run(opened: OpenWorkspace) -> Any:
+            nonlocal root
+            root = str(opened.workspace.root)
             match method.runs:
                 case "opened":
                     return await handler(workspaces, opened, wanted, call)
@@ -85,11 +94,3 @@ class Dispatcher:
         if isinstance(result, Packed):
             return result
         return await workspaces.read(finish, result) if wanted.agent else finish(result)
-
-
-def _finished(result: Any, *, call: Call, is_masked: bool) -> Packed:
-    """Return a result as it is sent; in the thread that made it, if it may be large."""
-    if isinstance(result, TimedResult):
-        result = msgspec.structs.replace(result, took_ms=call.age_ms())
-    whole = packed(result)
-    return masked_answer(whole) if is_masked else whole

@@ -88,7 +88,6 @@ def get(opened: OpenWorkspace, params: GetParams, call: Call) -> GetResult:
     lines = lines_of(text)
     end = last_line(path, len(lines), start, end)
     return GetResult(
-        workspace=str(root),
         path=path,
         title=source.title,
         tags=list(source.tags),
@@ -320,7 +319,7 @@ def sources(opened: OpenWorkspace, params: SourcesParams, call: Call) -> Sources
             why = WHY_NOT.get(reason, "") + (f" ({detail})" if detail else "")
             named.append(SkippedSource(path=path, reason=reason, text=why))
         following = named[-1].path if len(paths) > params.limit else None
-        return SourcesResult(workspace=str(root), sources=[], skipped=named, next=following)
+        return SourcesResult(sources=[], skipped=named, next=following)
     last = recalls.last(opened.workspace.recalls_path)
     # The keys are of what agents get.
     with opened.view(call.is_over, agent=params.agent or params.keys is not None) as view:
@@ -338,7 +337,7 @@ def sources(opened: OpenWorkspace, params: SourcesParams, call: Call) -> Sources
         for source in shown
     ]
     following = shown[-1].path if len(page) > params.limit else None
-    return SourcesResult(workspace=str(root), sources=entries, skipped=[], next=following)
+    return SourcesResult(sources=entries, skipped=[], next=following)
 
 
 def _entry(root: Path, source: Source, size: SourceSize, recalled: str | None) -> SourceEntry:
@@ -366,7 +365,6 @@ def fields(opened: OpenWorkspace, asked: FieldsParams, call: Call) -> FieldsResu
     with opened.view(call.is_over, agent=asked.agent) as view:
         found = counts(view, asked.key, (source.id for source in matching(view, filters)))
     return FieldsResult(
-        workspace=str(opened.workspace.root),
         key=asked.key,
         fields=[
             FieldCount(name=one.name, notes=one.notes, values=one.values if asked.key is None else UNSET)

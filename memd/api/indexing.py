@@ -98,7 +98,6 @@ async def check(
     checking = workspaces.checker(opened, call.progress if params.progress else None)
     found = await checking.compare(repair=params.repair)
     return CheckResult(
-        workspace=str(opened.workspace.root),
         ok=found["ok"],
         findings=[CheckFinding(**finding) for finding in found["findings"]],
         checked=found["checked"],

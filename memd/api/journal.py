@@ -41,8 +41,7 @@ def journal(opened: OpenWorkspace, params: JournalParams, call: Call) -> Journal
         JournalRecord(**asdict(record), path=path, title=title)
         for record, (path, title) in zip(found, places, strict=True)
     ]
-    root = str(opened.workspace.root)
-    return JournalResult(workspace=root, records=records, records_total=total)
+    return JournalResult(records=records, records_total=total)
 
 
 def _named(view: View, records: Collection[Record]) -> dict[str, tuple[str, str]]:
@@ -80,7 +79,6 @@ def history(opened: OpenWorkspace, params: HistoryParams, call: Call) -> History
         links = links_out(view.reader.each, source.id, source.path, view.resolver())
         missed = [link for link in links if link.kind == "supersedes" and link.to is None]
         return HistoryResult(
-            workspace=str(opened.workspace.root),
             path=source.path,
             notes=_notes(view, listed),
             notes_total=len(chain),

@@ -100,7 +100,6 @@ def links(opened: OpenWorkspace, params: LinksParams, call: Call) -> LinksResult
         ]
     last = params.offset + len(page)
     return LinksResult(
-        workspace=str(root),
         path=source.path if source else None,
         links=page,
         total=len(found),
@@ -170,7 +169,6 @@ def names(opened: OpenWorkspace, params: NamesParams, call: Call) -> NamesResult
         shown = (one for one in seen if one.source in view.snapshot.sources)
         notes = [_note_names(view, one) for one in islice(shown, params.limit + 1)]
     return NamesResult(
-        workspace=str(opened.workspace.root),
         generation=view.snapshot.generation,
         all=gone is None,
         notes=notes[: params.limit],
@@ -239,8 +237,7 @@ class _Named:
         self, path: str | None, title: str, line: int = 1, end_line: int | None = None, why: Why = ""
     ) -> ResolveResult:
         """Return a place as the answer to what a link means."""
-        root = str(self._opened.workspace.root)
-        return ResolveResult(workspace=root, path=path, title=title, line=line, end_line=end_line, why=why)
+        return ResolveResult(path=path, title=title, line=line, end_line=end_line, why=why)
 
     def place(self, kind: LinkKind, target: str, part: str) -> ResolveResult:
         """Return what a link means; "" is the note itself."""
@@ -295,7 +292,6 @@ def outline(opened: OpenWorkspace, params: OutlineParams, call: Call) -> Outline
         here = view.snapshot.source_at(params.path)
         superseded_by = view.snapshot.superseded_by(here.id) if here else ()
     return OutlineResult(
-        workspace=str(opened.workspace.root),
         body=lines.starts[front.lines] if front.lines < len(lines) else len(params.text),
         aliases=list(front.aliases),
         title=front.title,

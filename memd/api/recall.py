@@ -90,7 +90,7 @@ def recall(opened: OpenWorkspace, params: RecallParams, call: Call, fresh: Fresh
             named = view.reader.keys([one.id for one in made.named if one.id]).values()
             keys = UNSET if params.known is None else [*_keys_sent(view, made), *(f"~{key}" for key in named)]
         record_recalls(view, opened, answer, {sent.piece.path for sent in made.sent})
-    frame = query_frame(opened, answer, fresh, without_minus=instead)
+    frame = query_frame(answer, fresh, without_minus=instead)
     return result_of(made, params, frame | {"keys": keys})
 
 

@@ -19,10 +19,16 @@ class Result(Struct, frozen=True, kw_only=True):
     """The base of every answer and of its parts."""
 
 
-class TimedResult(Result, frozen=True, kw_only=True):
-    """An answer with its duration."""
+class WorkspaceResult(Result, frozen=True, kw_only=True):
+    """An answer about one workspace, which the dispatcher names in it, unless the handler does."""
 
-    took_ms: float = 0.0  # the dispatcher measures it
+    workspace: str = ""  # its root
+
+
+class TimedResult(WorkspaceResult, frozen=True, kw_only=True):
+    """The same with its duration, which the dispatcher measures."""
+
+    took_ms: float = 0.0
 
 
 # Parts of several answers
@@ -31,7 +37,6 @@ class TimedResult(Result, frozen=True, kw_only=True):
 class SearchedResult(TimedResult, frozen=True, kw_only=True):
     """The common keys of answers from an index."""
 
-    workspace: str  # its root
     mode: records.Mode  # the arms that answered
     degraded: list[str]  # codes of what was unavailable
     index: records.IndexState
@@ -259,7 +264,6 @@ class LinkPlace(Result, frozen=True, kw_only=True):
 class LinksResult(TimedResult, frozen=True, kw_only=True):
     """A page of links, by path and line."""
 
-    workspace: str
     path: str | None
     links: list[LinkPlace]
     total: int
@@ -288,7 +292,6 @@ class NoteNames(Result, frozen=True, kw_only=True):
 class NamesResult(TimedResult, frozen=True, kw_only=True):
     """A page of the notes' names, by path."""
 
-    workspace: str
     generation: int  # for `since`; of several pages that of the first
     all: bool  # all notes, and not only those that changed: `since` is too long ago, or was not given
     notes: list[NoteNames]
@@ -299,7 +302,6 @@ class NamesResult(TimedResult, frozen=True, kw_only=True):
 class ResolveResult(TimedResult, frozen=True, kw_only=True):
     """What a link means."""
 
-    workspace: str
     path: str | None
     title: str
     line: int  # of the heading or block, or 1
@@ -335,7 +337,6 @@ class OutlineLink(Result, frozen=True, kw_only=True):
 class OutlineResult(TimedResult, frozen=True, kw_only=True):
     """Links and headings of a text."""
 
-    workspace: str
     body: int  # offset behind the front matter
     title: str  # in the front matter
     aliases: list[str]
@@ -405,10 +406,9 @@ class WhyResult(SearchedResult, frozen=True, kw_only=True):
     corrected: dict[str, str]  # as in `search`
 
 
-class GetResult(Result, frozen=True, kw_only=True):
+class GetResult(WorkspaceResult, frozen=True, kw_only=True):
     """A source or a range of its lines."""
 
-    workspace: str
     path: str
     title: str
     tags: list[str]
@@ -441,7 +441,6 @@ class HistoryNote(Result, frozen=True, kw_only=True):
 class HistoryResult(TimedResult, frozen=True, kw_only=True):
     """The notes that a note supersedes, and the notes that supersede it."""
 
-    workspace: str
     path: str  # of the requested note
     notes: list[HistoryNote]  # oldest first; only the newest of very many
     notes_total: int
@@ -470,10 +469,9 @@ class SkippedSource(Result, frozen=True, kw_only=True):
     text: str  # the reason, behind "the file"
 
 
-class SourcesResult(Result, frozen=True, kw_only=True):
+class SourcesResult(WorkspaceResult, frozen=True, kw_only=True):
     """Some indexed files, or some that are skipped, in the order of their paths."""
 
-    workspace: str
     sources: list[SourceEntry]
     skipped: list[SkippedSource]
     next: str | None  # `after` of the next page; null on the last page
@@ -490,7 +488,6 @@ class FieldCount(Result, frozen=True, kw_only=True):
 class FieldsResult(TimedResult, frozen=True, kw_only=True):
     """The keys in front matter, or the values of one key, the most frequent first."""
 
-    workspace: str
     key: str | None  # of the request; null: the fields are keys
     fields: list[FieldCount]
     fields_total: int  # number of all; the most frequent are listed
@@ -512,10 +509,9 @@ class SimilarNote(records.Location, frozen=True, kw_only=True):
     superseded_by: list[str]
 
 
-class ExtractMemoryResult(Result, frozen=True, kw_only=True):
+class ExtractMemoryResult(WorkspaceResult, frozen=True, kw_only=True):
     """The entry that was written."""
 
-    workspace: str
     path: str
     id: str
     created: str  # ISO 8601 with offset
@@ -542,7 +538,6 @@ class ReviewEntry(Result, frozen=True, kw_only=True):
 class ReviewResult(TimedResult, frozen=True, kw_only=True):
     """The entries of agents, the oldest first."""
 
-    workspace: str
     entries: list[ReviewEntry]
     entries_total: int  # number of all; the oldest are listed
 
@@ -550,7 +545,6 @@ class ReviewResult(TimedResult, frozen=True, kw_only=True):
 class ForgetResult(TimedResult, frozen=True, kw_only=True):
     """The forgotten entry, and the places that still have its lines."""
 
-    workspace: str
     path: str
     title: str
     forgotten: bool
@@ -576,7 +570,6 @@ class JournalRecord(Result, frozen=True, kw_only=True):
 class JournalResult(TimedResult, frozen=True, kw_only=True):
     """The actions on entries, newest first."""
 
-    workspace: str
     records: list[JournalRecord]
     records_total: int  # number of all records; the newest are listed
 
@@ -587,7 +580,6 @@ class JournalResult(TimedResult, frozen=True, kw_only=True):
 class IndexResult(TimedResult, frozen=True, kw_only=True):
     """The contents of the index."""
 
-    workspace: str
     state: records.State
     sources: int
     chunks: int
@@ -602,7 +594,6 @@ class IndexResult(TimedResult, frozen=True, kw_only=True):
 class SyncResult(TimedResult, frozen=True, kw_only=True):
     """Whether changes saved before the call are searchable."""
 
-    workspace: str
     synced: bool
     generation: int
     index: records.IndexState
@@ -619,7 +610,6 @@ class CheckFinding(Result, frozen=True, kw_only=True):
 class CheckResult(TimedResult, frozen=True, kw_only=True):
     """The findings of a check."""
 
-    workspace: str
     ok: bool
     findings: list[CheckFinding]
     checked: dict[str, int]  # kind of compared object → count
@@ -976,9 +966,10 @@ class TeamDifference(Result, frozen=True, kw_only=True):
     kind: Literal["missing", "other", "unknown"]  # in the store; unknown: to this machine
 
 
-class TeamCheckResult(TimedResult, frozen=True, kw_only=True):
+class TeamCheckResult(Result, frozen=True, kw_only=True):
     """The differences between the store and the indexes."""
 
+    took_ms: float
     ok: bool  # none is left
     checked: int  # sources that the store has
     differences: list[TeamDifference]

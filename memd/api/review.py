@@ -46,7 +46,7 @@ def review(opened: OpenWorkspace, asked: ReviewParams, call: Call) -> ReviewResu
             )
             for source in map(view.source, oldest[: asked.limit])
         ]
-    return ReviewResult(workspace=str(opened.workspace.root), entries=entries, entries_total=len(oldest))
+    return ReviewResult(entries=entries, entries_total=len(oldest))
 
 
 def _is_by_agent(source: Source) -> bool:

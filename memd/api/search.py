@@ -97,7 +97,7 @@ def search(opened: OpenWorkspace, params: SearchParams, call: Call, fresh: Fresh
         folders=folders or UNSET,
         not_utf8=not_utf8,
         explanation=explanation,
-        **query_frame(opened, answer, fresh, without_minus=instead),
+        **query_frame(answer, fresh, without_minus=instead),
     )
 
 
@@ -122,13 +122,11 @@ def record_recalls(view: View, opened: OpenWorkspace, answer: Answer, paths: Con
         recalls.note(opened.workspace.recalls_path, ids.values(), answer.prepared.today)
 
 
-def query_frame(
-    opened: OpenWorkspace, answer: Answer, fresh: Freshness, *, without_minus: WithoutMinus | None
-) -> Fields:
-    """Return the keys of an answer that `QueryResult` has, except its time."""
+def query_frame(answer: Answer, fresh: Freshness, *, without_minus: WithoutMinus | None) -> Fields:
+    """Return the keys of an answer that `QueryResult` has, except its workspace and time."""
     query = answer.prepared.query
     return {
-        **frame(opened, answer, fresh),
+        **frame(answer, fresh),
         "confidence": answer.confidence,
         "lead": rounded(answer.sure.lead),
         "corrected": dict(query.corrected),
@@ -310,8 +308,8 @@ def day(key: str, text: str | None, today: date) -> date | None:
     return found
 
 
-def frame(opened: OpenWorkspace, answer: Answer, fresh: Freshness) -> Fields:
-    """Return the keys of an answer that `SearchedResult` has, except its time."""
+def frame(answer: Answer, fresh: Freshness) -> Fields:
+    """Return the keys of an answer that `SearchedResult` has, except its workspace and time."""
     prepared, index = answer.prepared, structs.replace(fresh.index, generation=answer.generation)
     codes = list(dict.fromkeys([*prepared.degraded, *answer.degraded]))
     if index.state == "missing":
@@ -322,7 +320,6 @@ def frame(opened: OpenWorkspace, answer: Answer, fresh: Freshness) -> Fields:
         if fresh.held:
             codes.append(EMBEDDING_PAUSED)
     return {
-        "workspace": str(opened.workspace.root),
         "mode": answer.mode,
         "degraded": codes,
         "index": index,

@@ -86,7 +86,7 @@ def similar(opened: OpenWorkspace, params: SimilarParams, call: Call, fresh: Fre
         superseded_by=list(superseded_by),
         links=links,
         hits=[search_hit(hit) for hit in answer.hits],
-        **frame(opened, answer, fresh),
+        **frame(answer, fresh),
     )
 
 

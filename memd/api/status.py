@@ -363,4 +363,4 @@ def _probed(opened: OpenWorkspace, probe: SearchParams, call: Call, fresh: Fresh
     with opened.view(call.is_over, agent=False) as view:
         rank_all(view)
         answer = answered(view, opened, probe, call)
-    return frame(opened, answer, fresh)
+    return frame(answer, fresh)

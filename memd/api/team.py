@@ -95,6 +95,7 @@ async def check(workspaces: Workspaces, params: TeamCheckParams, call: Call) -> 
         found += [TeamDifference(root=str(shared.root), path=path, kind=kind) for path, kind in differences]
         checked += (await asyncio.to_thread(shared.counts))[0]
     return TeamCheckResult(
+        took_ms=call.age_ms(),
         ok=not found or params.repair,
         checked=checked,
         differences=found,

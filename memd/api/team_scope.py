@@ -87,7 +87,7 @@ def _search(
         hits=hits,
         not_utf8=[],
         explanation=UNSET,
-        **query_frame(opened, made.answer, fresh, without_minus=None),
+        **query_frame(made.answer, fresh, without_minus=None),
     )
 
 
@@ -113,7 +113,7 @@ def _recall(
         return {"id": 0, "path": path, "team": _home(team, made, source)}
 
     keys = [f"{sent.piece.id:016x}" for sent in text.sent if id(sent.piece) not in is_core]
-    frame = query_frame(opened, answer, fresh, without_minus=None)
+    frame = query_frame(answer, fresh, without_minus=None)
     return result_of(text, params, frame | {"keys": UNSET if params.known is None else keys}, place)
 
 

@@ -29,5 +29,5 @@ def timeline(opened: OpenWorkspace, params: TimelineParams, call: Call, fresh: F
         days=[
             TimelineDay(date=day.isoformat(), hits=len(hits), best=search_hit(hits[0])) for day, hits in days
         ],
-        **query_frame(opened, answer, fresh, without_minus=instead),
+        **query_frame(answer, fresh, without_minus=instead),
     )

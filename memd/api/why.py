@@ -122,7 +122,7 @@ async def why(workspaces: Workspaces, opened: OpenWorkspace, params: WhyParams, 
         expired=iso_day(found.expired),
         confidence=confidence,
         corrected=dict(prepared.query.corrected),
-        **frame(opened, answer, fresh),
+        **frame(answer, fresh),
     )
 
 

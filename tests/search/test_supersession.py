@@ -10,6 +10,7 @@ from tests_support import DAY, Notes, many
 
 from memd.config import Weights
 from memd.index.links import NOBODY
+from memd.records import LaterStatement
 from memd.search import fallback
 from memd.search.explain import explain
 from memd.search.later import changed_at
@@ -370,11 +371,7 @@ def test_a_hit_points_to_the_line_that_changes_it(notes, mode):
     hits = notes.search("where does the nightly backup of the shop go", mode=mode, min_score=0.0).hits
     assert [hit.source.path for hit in hits][:2] == ["old.md", "new.md"]
     later = {hit.source.path: hit.later for hit in hits}
-    assert (later["old.md"].path, later["old.md"].line, later["old.md"].date) == (
-        "new.md",
-        6,
-        "2025-06-10",
-    )
+    assert later["old.md"] == LaterStatement(path="new.md", line=6, date="2025-06-10")
     assert later["new.md"] is later["other.md"] is None
 
 
