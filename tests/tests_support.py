@@ -10,13 +10,15 @@ from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
 
+import apsw
+
 from memd.config import WorkspaceConfig
 from memd.embedding.provider import Providers
 from memd.embedding.queue import EmbeddingQueue
 from memd.events import EventBus
 from memd.index import check
 from memd.index.check import Scrub
-from memd.index.index import Index
+from memd.index.index import DATABASE, Index
 from memd.index.indexer import Compared, Indexer
 from memd.records import SHIPPED_COSINES, ChunkLimits, CosineScale
 from memd.registry import Workspace
@@ -210,6 +212,15 @@ class Notes:
 
     def found(self, text: str, **settings: object) -> list[str]:
         return [hit.source.path for hit in self.search(text, **settings).hits]
+
+
+def planted(state: Path, *statements: str) -> None:
+    """Change the database of an index, open or not, as a disk would: behind its back, against its rules."""
+    database = apsw.Connection(str(state / DATABASE))
+    database.execute("PRAGMA foreign_keys = 0; PRAGMA ignore_check_constraints = 1")
+    for statement in statements:
+        database.execute(statement)
+    database.close()
 
 
 class InlineThreads:

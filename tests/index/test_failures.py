@@ -7,7 +7,7 @@ import time
 
 import apsw
 import pytest
-from tests_support import Notes, OtherHashEmbedder
+from tests_support import Notes, OtherHashEmbedder, planted
 
 from memd import fsio
 from memd.errors import DeadlineError, IndexDamagedError, MemdError, NoSpaceError, StorageError
@@ -324,9 +324,7 @@ def test_a_value_that_cannot_be_there_is_damage_at_the_start(notes, table, chang
 def test_a_wrong_row_is_embedded_again(notes, change):
     notes.save(NOTES)
     notes.index.close()
-    database = apsw.Connection(str(notes.state / "index.db"))
-    database.execute(change)
-    database.close()
+    planted(notes.state, change)
     notes.open()
     notes.scrub()
     assert notes.index.unembedded_count() <= (2 if "row = 3" in change.split("WHERE")[0] else 1)
@@ -340,12 +338,8 @@ def test_a_column_whose_name_has_a_flipped_bit_is_damage(notes):
     """SQLite calls it wrong SQL."""
     notes.save({"a.md": "heron\n"})
     notes.index.close()
-    database = apsw.Connection(str(notes.state / "index.db"))
-    database.execute("PRAGMA writable_schema = 1")
     changed = "UPDATE sqlite_schema SET sql = replace(sql, 'name,', 'namd,') WHERE name = 'sqlite_sequence'"
-    database.execute(changed)
-    assert database.changes() == 1
-    database.close()
+    planted(notes.state, "PRAGMA writable_schema = 1", changed)
     with pytest.raises(IndexDamagedError):
         notes.open()
     _begin_anew(notes)
@@ -360,19 +354,10 @@ def _raising(number):
 
 def _without_types(notes, table, change):
     """Write a value that only a flipped bit could cause: against the types of the table."""
-    path = str(notes.state / "index.db")
-    for statement in (None, change):
-        database = apsw.Connection(path)
-        database.execute("PRAGMA foreign_keys = 0; PRAGMA ignore_check_constraints = 1")
-        if statement is None:
-            database.execute("PRAGMA writable_schema = 1")
-            for old, new in (("STRICT", ""), ("INTEGER NOT NULL", "BLOB NOT NULL")):
-                database.execute(
-                    "UPDATE sqlite_schema SET sql = replace(sql, ?, ?) WHERE name = ?", (old, new, table)
-                )
-        else:
-            database.execute(statement)
-        database.close()
+    untyped = "replace(replace(sql, 'STRICT', ''), 'INTEGER NOT NULL', 'BLOB NOT NULL')"
+    schema = f"UPDATE sqlite_schema SET sql = {untyped} WHERE name = '{table}'"
+    planted(notes.state, "PRAGMA writable_schema = 1", schema)
+    planted(notes.state, change)  # by another connection, which reads the schema anew
 
 
 def _begin_anew(notes):

@@ -3,9 +3,8 @@
 import shutil
 from pathlib import Path
 
-import apsw
 import pytest
-from tests_support import Notes
+from tests_support import Notes, planted
 
 from memd.errors import SchemaError
 from memd.index.database import SCHEMA_VERSION
@@ -56,9 +55,7 @@ def test_a_moved_index_answers_by_both_arms_without_embedding(moved):
 
 @pytest.mark.parametrize("version", [SCHEMA_VERSION - 1, SCHEMA_VERSION + 1])
 def test_another_schema_is_said_so_and_built_anew(moved, version):
-    database = apsw.Connection(str(moved / "state/index.db"))
-    database.execute(f"PRAGMA user_version = {version}")
-    database.close()
+    planted(moved / "state", f"PRAGMA user_version = {version}")
     with pytest.raises(SchemaError, match=f"version {version}, not {SCHEMA_VERSION}"):
         Notes(moved)
     shutil.rmtree(moved / "state")
@@ -100,13 +97,10 @@ def test_a_damaged_vector_is_not_taken_over(moved):
 @pytest.mark.parametrize("change", ["DROP TABLE vectors", "ALTER TABLE matrices RENAME dim TO width", ""])
 def test_nothing_is_taken_from_tables_that_are_not_understood(moved, change):
     (moved / "state").rename(moved / "old")
-    path = moved / "old" / DATABASE
     if change:
-        database = apsw.Connection(str(path))
-        database.execute(change)
-        database.close()
+        planted(moved / "old", change)
     else:
-        path.write_bytes(b"no database")
+        (moved / "old" / DATABASE).write_bytes(b"no database")
     notes = Notes(moved)
     notes.indexer.apply(notes.compared().differing, budget_s=60)
     waiting = notes.index.unembedded_count()

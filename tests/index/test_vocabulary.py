@@ -7,12 +7,11 @@ from itertools import islice
 from pathlib import Path
 from typing import get_args
 
-import apsw
 import pytest
 from daemon_process import until
 from patience import PATIENCE
 from rapidfuzz.distance import OSA
-from tests_support import Notes
+from tests_support import Notes, planted
 
 from memd import languages
 from memd.errors import IndexDamagedError
@@ -213,9 +212,10 @@ def test_the_words_of_the_sample(notes):
 
 
 # What FTS5 keeps beside a table's terms: the sums and each row's length, which only its ranking reads.
+TABLES = ("words", "trigrams")
 DAMAGE = [
     f"{statement.format(table=table)}"
-    for table in ("words", "trigrams")
+    for table in TABLES
     for statement in (
         "UPDATE {table}_data SET block = zeroblob(3) WHERE id = 1",
         "DELETE FROM {table}_docsize WHERE id < 20",
@@ -231,12 +231,9 @@ def damaged(tmp_path):
     notes.found("weir")
 
     def damage(statement):
-        database = apsw.Connection(str(notes.state / "index.db"))
-        database.execute(statement)
-        for table in ("words", "trigrams"):
-            database.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('integrity-check', 1)")
-        assert database.pragma("integrity_check") == "ok"
-        database.close()
+        check = [f"INSERT INTO {one} ({one}, rank) VALUES ('integrity-check', 1)" for one in TABLES]
+        planted(notes.state, statement, *check)
+        assert notes.index.writer.run("PRAGMA integrity_check") == [("ok",)]
         return notes
 
     yield damage
