@@ -2,23 +2,11 @@
 
 import random
 
-import apsw
 import pytest
-from tests_support import Notes, OtherHashEmbedder
+from tests_support import Notes, OtherHashEmbedder, planted
 
 from memd.errors import IndexDamagedError
 from memd.index.columns import SLICE_IDS
-from memd.index.index import DATABASE
-
-
-def changed(notes: Notes, *statements: str) -> None:
-    """Change the database of a closed index as a disk would."""
-    notes.index.close()
-    database = apsw.Connection(str(notes.state / DATABASE))
-    database.pragma("ignore_check_constraints", 1)
-    for statement in statements:
-        database.execute(statement)
-    database.close()
 
 
 def many(first: int, count: int) -> dict[str, str]:
@@ -59,22 +47,6 @@ def test_the_rows_are_those_of_the_matrix_that_answers(notes):
     notes.embed()
     assert notes.index.finish_building(frozenset())
     assert notes.findings() == []
-    for number in range(0, 40, 3):
-        notes.save({f"n{number}.md": f"other{number}\n"})
-    notes.index.purge(None, 100)
-    notes.compact()
-    assert notes.findings() == []
-    notes.reopen()
-    assert notes.findings() == []
-    assert notes.found("heron7 weir0", mode="vector")[0] == "n7.md"
-
-
-def test_the_rows_of_texts_that_are_read_no_more_leave_the_columns(notes):
-    """Where the model is said to read other scripts than before."""
-    notes.save({"a.md": "heron\n", "b.md": "\u6765\u9031\u306f\u91d1\u95a3\u5bfa\u3078\n"})
-    notes.index.begin_model(notes.embedder.model_id, notes.embedder.dim, frozenset({"Latin"}))
-    assert notes.findings() == []
-    notes.reopen()
 
 
 def test_a_row_that_is_forgotten_leaves_the_columns(notes):
@@ -97,7 +69,8 @@ def test_a_row_that_is_forgotten_leaves_the_columns(notes):
 )
 def test_a_damaged_slice_is_made_anew_at_a_start(notes, damage):
     notes.save(many(0, SLICE_IDS + 20))
-    changed(notes, damage)
+    notes.index.close()
+    planted(notes.state, damage)
     notes.open()
     assert notes.findings() == []
     assert notes.index.unembedded_count() == 0
@@ -124,6 +97,7 @@ def test_a_damaged_slice_is_not_made_from_values_that_cannot_be(tmp_path, change
     """Where what it is made from is damaged, too, only a new index helps."""
     notes = Notes(tmp_path)
     notes.save(many(0, 5))
-    changed(notes, "PRAGMA foreign_keys = 0", change, "UPDATE columns SET crc = crc + 1")
+    notes.index.close()
+    planted(notes.state, change, "UPDATE columns SET crc = crc + 1")
     with pytest.raises(IndexDamagedError):
         notes.open()

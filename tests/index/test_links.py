@@ -3,7 +3,6 @@
 import time
 
 import pytest
-from traces import traces
 
 from memd.index.links import links_in, links_out
 
@@ -179,28 +178,3 @@ def test_very_many_notes_of_one_name_are_told_apart(notes):
         f"d{last - 7}/readme": f"d{last - 7}/README.md",
     }
     assert time.monotonic() - began < 20
-
-
-def test_no_byte_of_a_link_is_left_of_a_note_that_is_purged(notes):
-    """Targets and aliases are words of a note, and leave the disk with it."""
-    secret, alias = "zzqtargetqzz", "zzqaliasqzz"
-    notes.save({"x.md": f"---\naliases: [{alias}]\n---\n[[{secret}]]", "y.md": "stays"}, embed=False)
-    notes.remove("x.md", at_s=0)
-    assert notes.index.purge(None, 10) == 1
-    assert list(notes.index.writer.run("SELECT count(*) FROM names")) == [(1,)]
-    assert list(notes.index.writer.run("SELECT count(*) FROM links")) == [(0,)]
-    notes.compact()
-    notes.index.writer.checkpoint()
-    assert traces(secret, notes.state) + traces(alias, notes.state) == []
-
-
-def test_the_check_finds_a_name_that_is_lost(notes):
-    notes.save({"heron.md": "bird"}, embed=False)
-    writer = notes.index.writer
-    with writer.transaction():
-        writer.run("DELETE FROM names")
-    [found] = notes.findings()
-    assert found == "chunk: links do not find heron.md by its name"
-    with writer.transaction():
-        writer.forget_stamps(["heron.md"])
-    notes.indexer.apply(["heron.md"], budget_s=60)

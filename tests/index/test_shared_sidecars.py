@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from tests_support import LatinEmbedder, Notes, WordHashEmbedder
 
-from memd.errors import ModelMismatchError
 from memd.index import sidecars, source_rows
 from memd.index.sidecars import KEPT_S, SidecarFolder
 
@@ -154,14 +153,6 @@ def test_damaged_and_foreign_sidecars_are_embedded_anew_and_replaced(machines, f
     third = machines(second)
     third.notes.save(TEXTS, embed=False)
     assert third.adopt() == len(TEXTS)
-
-
-def test_vectors_of_another_model_are_not_taken_in(machines, first):
-    second = machines(first)
-    second.notes.save(TEXTS, embed=False)
-    second.notes.index.begin_model("another", 64)
-    with pytest.raises(ModelMismatchError):
-        second.adopt()
 
 
 def test_half_embedded_sources_are_not_left(first):

@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from postings_support import untruths
 from tests_support import LatinEmbedder, Notes, OtherHashEmbedder, WordHashEmbedder, many
 
-from memd.index import index, indexer, matrices, postings_table, transaction
+from memd.index import check, index, indexer, matrices, postings_table, source_rows, transaction
 
 EXAMPLES = many(48)  # lives
 GONE = "SELECT path FROM sources WHERE gone_at IS NOT NULL AND path NOT GLOB '/*'"
@@ -27,12 +27,19 @@ TEXTS = st.sampled_from(
         *LARGE,
     ]
 )  # fmt: skip
-# Large is what has four chunks, and a slice has one or two.
+# Large is what has four chunks, of which three are embedded, and a slice has one or two.
 SMALL = {
     (indexer, "STAGED_CHUNKS"): 3, (transaction, "STAGED_CHUNKS"): 3, (transaction, "CHUNKS_AT_ONCE"): 1,
     (index, "WASTE_CHUNKS"): 2, (matrices, "COPIED_ROWS"): 2, (postings_table, "MIN_DOCUMENTS"): 2,
     (postings_table, "TERMS_AT_ONCE"): 3, (postings_table, "TAIL_SHARE"): 0,
+    (source_rows, "EMBEDDED_CHUNKS"): 3,
 }  # fmt: skip
+
+
+class OtherLatinEmbedder(OtherHashEmbedder):
+    """Another model, that reads Latin letters."""
+
+    scripts = frozenset({"Latin"})
 
 
 class Life(RuleBasedStateMachine):
@@ -51,6 +58,7 @@ class Life(RuleBasedStateMachine):
         self.held: list[tuple] = []
         self.crashes = 0
         self.building = None  # a pass over the postings
+        self.repairing = None
 
     @rule(path=PATHS, text=TEXTS, embed=st.booleans())
     def save(self, path, text, embed):
@@ -67,7 +75,7 @@ class Life(RuleBasedStateMachine):
 
     @rule(
         path=PATHS, text=st.sampled_from(LARGE), slices=st.integers(1, 4),
-        then=st.sampled_from(["save", "newer", "crash", "waste"]),
+        then=st.sampled_from(["newer", "crash", "waste", "purge", "postings", "repair"]),
     )  # fmt: skip
     def save_in_slices(self, path, text, slices, then):
         """Nothing of them is seen, whatever happens between them, until the last is committed."""
@@ -86,11 +94,20 @@ class Life(RuleBasedStateMachine):
             self.crash()
             self.save(path, text, embed=False)
             return
-        if then == "save":
-            self.save("between.md", "word1 one\n", embed=True)
+        if then in {"postings", "repair"}:  # of chunks behind those that are not stored yet
+            self.clock += 1
+            self.save("between.md", f"word1 one {self.clock}\n", embed=True)
+            self.building = self.repairing = None
+        if then == "postings":
+            self.make_postings(1_000)
+        elif then == "repair":
+            self.repair_a_little(slices, "words")
         elif then == "waste":
             notes.index.drop_some_waste()
-        else:
+        elif then == "purge":
+            notes.index.purge(None, 100)
+            self.gone.clear()
+        elif then == "newer":
             self.save(path, "word2 zebra\n", embed=False)
         self.what_is_known_is_what_the_disk_holds()
         while not indexing.stage(readings, budget_s=0):
@@ -99,6 +116,8 @@ class Life(RuleBasedStateMachine):
         if then != "newer":
             self.files[path] = text
             self.gone.pop(path, None)
+        if then == "repair":
+            self.repair_a_little(1_000, "words")
 
     @rule()
     def drop_waste(self):
@@ -161,7 +180,7 @@ class Life(RuleBasedStateMachine):
         if batch:
             self.notes.embed_some(batch)
 
-    @rule(embedder=st.sampled_from([WordHashEmbedder, LatinEmbedder, OtherHashEmbedder]))
+    @rule(embedder=st.sampled_from([WordHashEmbedder, LatinEmbedder, OtherHashEmbedder, OtherLatinEmbedder]))
     def choose_a_model(self, embedder):
         self.notes.switch(embedder())
 
@@ -180,10 +199,20 @@ class Life(RuleBasedStateMachine):
                 self.building = None
                 break
 
+    @rule(steps=st.integers(1, 4), table=st.sampled_from([*check.TABLES]))
+    def repair_a_little(self, steps, table):
+        """A part of a repair of a full-text table, which answers meanwhile."""
+        damaged = [check.Finding(table, "as if it was damaged")]
+        self.repairing = self.repairing or check.Repair(self.notes.index, damaged)
+        for _ in range(steps):
+            if self.repairing.step(0.0):
+                self.repairing = None
+                break
+
     @rule()
     def restart(self):
         self._let_go()
-        self.building = None
+        self.building = self.repairing = None
         waiting = self.notes.index.unembedded_count()
         self.notes.reopen()
         assert self.notes.index.unembedded_count() == waiting
@@ -197,7 +226,7 @@ class Life(RuleBasedStateMachine):
         after = self.notes.crashed(folder)
         assert after.index.unembedded_count() == self.notes.index.unembedded_count()
         self.notes.index.close()
-        self.notes, self.building = after, None
+        self.notes, self.building, self.repairing = after, None, None
 
     @rule()
     def checkpoint(self):
@@ -232,6 +261,7 @@ class Life(RuleBasedStateMachine):
         assert set(near) <= self.files.keys(), "a gone note is near"
         foreign = [path for path, text in self.files.items() if text == FOREIGN]
         assert index.unembedded_count("script") == (len(foreign) if self.notes.embedder.scripts else 0)
+        assert index.unembedded_count("long") == 2 * sum(text in LARGE for text in self.files.values())
 
     @invariant()
     def each_vector_is_that_of_its_text(self):

@@ -101,17 +101,6 @@ def test_more_places_than_a_count_can_hold_are_as_many_in_the_table_as_beyond_it
     assert wrong(notes) == []
 
 
-def test_what_is_replaced_gone_or_back_is_counted_as_it_is(filed):
-    """The table still has what is dead, and keeps what may come back under the same ids."""
-    filed.save({"n3.md": "zebra zebra zebra\n"}, embed=False)
-    filed.remove("n4.md", "n31.md")
-    assert wrong(filed) == []
-    before = filed.search("zebra word1", limit=50).hits
-    filed.save({"n4.md": texts(0, 30)["n4.md"]}, embed=False)
-    assert wrong(filed) == []
-    assert len(filed.search("zebra word1", limit=50).hits) == len(before) + 1
-
-
 def test_a_view_keeps_the_rows_that_it_began_with(filed):
     """Later views read other rows; what they cache has nothing that the older view lacks."""
     with filed.index.view() as view:
@@ -177,22 +166,6 @@ def test_a_row_is_made_out_of_the_one_before(filed):
     assert stored.part.counts.nonzero()[0].tolist() == [*range(1, 4), *range(5, 37)]
 
 
-@pytest.mark.parametrize("is_first", [True, False])
-def test_what_is_saved_during_a_pass_is_not_in_its_rows(filed, is_first):
-    if is_first:
-        drop(filed)
-    building = filed.index.postings.begin()
-    for number in range(60, 90):
-        assert filed.index.postings.put(building, building.step(0.0))
-        filed.save(texts(number, 1), embed=False)
-        if number % 10 == 0:
-            assert wrong(filed) == []
-    while not building.is_done:
-        assert filed.index.postings.put(building, building.step(60.0))
-    assert set(keys(filed).values()) == {35}
-    assert wrong(filed) == []
-
-
 @pytest.mark.parametrize("column", ["upto", "ids", "counts", "crc"])
 def test_a_flipped_bit_is_noticed_by_the_first_question(filed, column):
     damage(filed, column, f"{column} IS NOT NULL")
@@ -242,17 +215,6 @@ def test_the_check_finds_a_row_that_was_wrong_from_the_beginning(filed):
     [found] = filed.findings()
     assert found.startswith("postings: the table of postings: 1 of ")
     drop(filed)
-
-
-@pytest.mark.parametrize("slices", range(0, 40, 3))
-def test_a_crash_during_a_pass_costs_nothing(filed, tmp_path, slices):
-    made(filed, slices=slices)
-    (tmp_path / "after").mkdir()
-    after = filed.crashed(tmp_path / "after")
-    assert uses_table(after)
-    assert wrong(after) == []
-    assert after.findings() == []
-    after.index.close()
 
 
 def test_a_full_disk_leaves_the_rows_of_before(filed, monkeypatch):

@@ -1,13 +1,11 @@
 """Chunks without a vector, beyond the first ones or in another script: counted, found by their words."""
 
-import apsw
 import pytest
-from tests_support import LatinEmbedder, Notes, OtherHashEmbedder, WordHashEmbedder
+from tests_support import LatinEmbedder, Notes, planted
 
 from memd.errors import IndexDamagedError
 from memd.index import check, source_rows
 from memd.index.check import repair
-from memd.index.index import DATABASE
 
 PLACES = ("weir", "pond", "canal", "marsh", "delta")
 
@@ -79,25 +77,6 @@ def test_a_long_source_with_another_warning_says_both(notes):
     assert "; long-note: from line 1" in warning
 
 
-def test_it_follows_the_note_through_deletion_return_and_restart(notes):
-    notes.save({"long.md": LONG, "a.md": "otter\n"})
-    notes.remove("long.md")
-    assert counts(notes) == (1, 1, 0, 0)
-    notes.save({"long.md": LONG})
-    assert counts(notes) == (6, 4, 0, 2)
-    notes.reopen()
-    assert counts(notes) == (6, 4, 0, 2)
-
-
-def test_another_model_is_complete_without_them(notes):
-    notes.save({"long.md": LONG})
-    notes.switch(OtherHashEmbedder())
-    assert counts(notes) == (5, 3, 3, 2)
-    notes.embed()
-    assert notes.index.finish_building(frozenset())
-    assert counts(notes) == (5, 3, 0, 2)
-
-
 def test_a_chunk_is_left_out_for_one_reason(tmp_path):
     """A script that the model does not read is the reason, wherever the chunk is."""
     notes = Notes(tmp_path, embedder=LatinEmbedder())
@@ -105,16 +84,6 @@ def test_a_chunk_is_left_out_for_one_reason(tmp_path):
     assert counts(notes) == (6, 3, 0, 2)
     assert notes.index.unembedded_count("script") == 1
     notes.index.close()
-
-
-def test_a_source_of_many_chunks_is_stored_in_slices_with_the_same_bound(notes, monkeypatch):
-    for module in ("indexer", "transaction"):
-        monkeypatch.setattr(f"memd.index.{module}.STAGED_CHUNKS", 100)  # as 1,000, in less time
-    many = "".join(part(f"word{number}") for number in range(110))
-    notes.save({"long.md": many})
-    assert counts(notes) == (110, 3, 0, 107)
-    notes.save({"long.md": many.replace("word7 ", "otter ")})
-    assert counts(notes) == (110, 3, 0, 107)
 
 
 @pytest.mark.parametrize(
@@ -128,19 +97,13 @@ def test_a_source_of_many_chunks_is_stored_in_slices_with_the_same_bound(notes, 
 def test_the_check_finds_who_is_left_out_wrongly(notes, damage, kind):
     notes.save({"long.md": LONG})
     notes.index.close()
-    database = apsw.Connection(str(notes.state / DATABASE))
-    database.execute(damage)
-    database.close()
+    planted(notes.state, damage)
     notes.open()
     found = list(check.findings(notes.index))
     assert kind in {finding.kind for finding in found}
     repair(notes.index, found)
     notes.indexer.apply(["long.md"])
     assert counts(notes) == (5, 3, 0, 2)
-
-
-class OtherLatinEmbedder(OtherHashEmbedder):
-    scripts = frozenset({"Latin"})
 
 
 NOTES = {
@@ -189,20 +152,6 @@ def test_when_the_model_is_said_to_read_less_its_vectors_go(notes):
     assert counts(notes, "script") == (7, 3, 0, 4)
 
 
-def test_another_model_decides_for_itself(notes):
-    """The old model answers with all of its vectors until the new one has all that it can read."""
-    notes.save(NOTES)
-    notes.switch(OtherLatinEmbedder())
-    assert counts(notes, "script") == (7, 7, 3, 4)
-    notes.embed()
-    assert notes.index.finish_building(frozenset())
-    assert counts(notes, "script") == (7, 3, 0, 4)
-    notes.switch(WordHashEmbedder())
-    assert counts(notes, "script") == (7, 3, 7, 0)
-    notes.switch(OtherLatinEmbedder())  # back: nothing of it was forgotten
-    assert counts(notes, "script") == (7, 3, 0, 4)
-
-
 @pytest.mark.parametrize(
     "damage",
     [
@@ -214,7 +163,9 @@ def test_another_model_decides_for_itself(notes):
 )
 def test_the_check_finds_unread_chunks_that_are_left_out_wrongly(latin, damage):
     latin.save(NOTES)
-    _run_outside(latin, damage)
+    latin.index.close()
+    planted(latin.state, damage)
+    latin.open()
     found = list(check.findings(latin.index))
     assert {finding.kind for finding in found} == {"waiting"}
     repair(latin.index, found)
@@ -223,23 +174,15 @@ def test_the_check_finds_unread_chunks_that_are_left_out_wrongly(latin, damage):
 
 def test_the_check_finds_a_chunk_with_a_wrong_script(latin):
     latin.save(NOTES)
-    _run_outside(latin, "UPDATE chunks SET scripts = 'Greek' WHERE scripts = 'Cyrillic'")
+    latin.index.close()
+    planted(latin.state, "UPDATE chunks SET scripts = 'Greek' WHERE scripts = 'Cyrillic'")
+    latin.open()
     assert latin.findings() == ["chunk: chunks of ru.md are not what their text says"]
 
 
 def test_a_list_of_scripts_that_is_none_is_damage(latin):
     latin.save(NOTES)
     latin.index.close()
-    database = apsw.Connection(str(latin.state / DATABASE))
-    database.execute("UPDATE matrices SET scripts = '[\"Latin'")
-    database.close()
+    planted(latin.state, "UPDATE matrices SET scripts = '[\"Latin'")
     with pytest.raises(IndexDamagedError, match="reads"):
         latin.open()
-
-
-def _run_outside(notes, statement):
-    notes.index.close()
-    database = apsw.Connection(str(notes.state / DATABASE))
-    database.execute(statement)
-    database.close()
-    notes.open()

@@ -75,7 +75,3 @@ def test_a_full_disk_is_a_clean_error(matrix):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert bytes(matrix.rows.buffer[:8]) == row(1, 2)
-
-
-def test_the_file_is_for_its_owner_alone(matrix, tmp_path):
-    assert (tmp_path / "vectors.1.f32").stat().st_mode & 0o777 == 0o600
