@@ -98,50 +98,32 @@ def test_its_size_is_known_before_it_is_opened():
     assert caught.value.reason == "unwritable"
 
 
+DAMAGED = [
+    b"", BODY[:11], b"memdvec2" + BODY[8:], b"\x93NUMPY" + BODY[6:], BODY[:12], BODY[:40], BODY[:-1],
+    BODY[:-32], BODY + b"\0", BODY[:-33] + b"\xff" + BODY[-32:], BODY[:-1] + bytes([BODY[-1] ^ 1]),
+    built(length=2**32 - 1), built(b" " * (64 * 1024) + JSON), built(b"[" * 60_000),
+    built(b'{"x":' + b"[" * 60_000), built(b'{"x":' + b"9" * 60_000 + b"}"), built(b"\xff" * 40),
+    built(b"\0" * 40), built(b"{}"), built(b'{"model_id":1,"dim":3,"count":3}'),
+    built(b'{"model_id":"word-hash","dim":true,"count":3}'),
+    built(b'{"model_id":"word-hash","dim":1e999,"count":3}'),
+    built(b'{"model_id":"word-hash","dim":3,"count":"3"}'), built(JSON + JSON),
+    *(built(b'{"model_id":"word-hash","dim":3,"count":%d}' % count) for count in (2**64 - 1, -1, 0)),
+    built(hashes=HASHES[:2]), built(hashes=[*HASHES[:2], b"\7" * 16]),
+    built(hashes=[HASHES[1], HASHES[0], HASHES[2]]),
+    *(built(rows=[*ROWS[:2], row(*last)]) for last in [
+        (0, 0, 0), (math.nan, 0, 0), (math.inf, 0, 0), (math.nan, math.inf, 0), (1.002, 0, 0), (0.998, 0, 0),
+        (1e38, 1e38, 1e38),
+    ]),
+]  # fmt: skip
+OF_ANOTHER_MODEL = [
+    built(b'{"model_id":"other","dim":3,"count":3}'), built(b'{"model_id":"word-hash","dim":4,"count":3}'),
+    built(b'{"model_id":"word-hash","dim":99999999999999999999,"count":3}'),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("body", "reason"),
-    [
-        (b"", "damaged"),
-        (BODY[:11], "damaged"),
-        (b"memdvec2" + BODY[8:], "damaged"),
-        (b"\x93NUMPY" + BODY[6:], "damaged"),
-        (BODY[:12], "damaged"),
-        (BODY[:40], "damaged"),
-        (BODY[:-1], "damaged"),
-        (BODY[:-32], "damaged"),
-        (BODY + b"\0", "damaged"),
-        (BODY[:-33] + b"\xff" + BODY[-32:], "damaged"),
-        (BODY[:-1] + bytes([BODY[-1] ^ 1]), "damaged"),
-        (built(length=2**32 - 1), "damaged"),
-        (built(b" " * (64 * 1024) + JSON), "damaged"),
-        (built(b"[" * 60_000), "damaged"),
-        (built(b'{"x":' + b"[" * 60_000), "damaged"),
-        (built(b'{"x":' + b"9" * 60_000 + b"}"), "damaged"),
-        (built(b"\xff" * 40), "damaged"),
-        (built(b"\0" * 40), "damaged"),
-        (built(b"{}"), "damaged"),
-        (built(b'{"model_id":1,"dim":3,"count":3}'), "damaged"),
-        (built(b'{"model_id":"word-hash","dim":true,"count":3}'), "damaged"),
-        (built(b'{"model_id":"word-hash","dim":1e999,"count":3}'), "damaged"),
-        (built(b'{"model_id":"word-hash","dim":3,"count":"3"}'), "damaged"),
-        (built(JSON + JSON), "damaged"),
-        (built(b'{"model_id":"other","dim":3,"count":3}'), "other-model"),
-        (built(b'{"model_id":"word-hash","dim":4,"count":3}'), "other-model"),
-        (built(b'{"model_id":"word-hash","dim":99999999999999999999,"count":3}'), "other-model"),
-        (built(b'{"model_id":"word-hash","dim":3,"count":18446744073709551615}'), "damaged"),
-        (built(b'{"model_id":"word-hash","dim":3,"count":-1}'), "damaged"),
-        (built(b'{"model_id":"word-hash","dim":3,"count":0}'), "damaged"),
-        (built(hashes=HASHES[:2]), "damaged"),
-        (built(hashes=[*HASHES[:2], b"\7" * 16]), "damaged"),
-        (built(hashes=[HASHES[1], HASHES[0], HASHES[2]]), "damaged"),
-        (built(rows=[ROWS[0], ROWS[1], row(0, 0, 0)]), "damaged"),
-        (built(rows=[ROWS[0], ROWS[1], row(math.nan, 0, 0)]), "damaged"),
-        (built(rows=[ROWS[0], ROWS[1], row(math.inf, 0, 0)]), "damaged"),
-        (built(rows=[ROWS[0], ROWS[1], row(math.nan, math.inf, 0)]), "damaged"),
-        (built(rows=[ROWS[0], ROWS[1], row(1.002, 0, 0)]), "damaged"),
-        (built(rows=[ROWS[0], ROWS[1], row(0.998, 0, 0)]), "damaged"),
-        (built(rows=[ROWS[0], ROWS[1], row(1e38, 1e38, 1e38)]), "damaged"),
-    ],
+    [*((one, "damaged") for one in DAMAGED), *((one, "other-model") for one in OF_ANOTHER_MODEL)],
 )
 def test_what_is_not_exactly_it_is_refused_with_a_reason(body: bytes, reason: str):
     with pytest.raises(SidecarError) as caught:

@@ -12,63 +12,31 @@ from memd.sources.markdown import split_lines
 from memd.sources.privacy import HEAD_CHARS, is_private
 
 PRIVATE = [
-    "---\nprivate: true\n---\ntext",
-    "---\r\nprivate: true\r\n---\r\ntext",
-    "---\ntitle: Pay\nprivate:   Yes # of course\n---\n",
-    "---\nprivate: 'true'\n...\n",
-    '---\n"private": on\n---\n',
-    "---\nPrivate: True\n---\n",
-    "---\n{title: Pay, private: true}\n---\n",
+    "---\nprivate: true\n---\ntext", "---\r\nprivate: true\r\n---\r\ntext",
+    "---\ntitle: Pay\nprivate:   Yes # of course\n---\n", "---\nprivate: 'true'\n...\n",
+    '---\n"private": on\n---\n', "---\nPrivate: True\n---\n", "---\n{title: Pay, private: true}\n---\n",
     "---\nprivate:\n---\n",  # unclear
-    "---\nprivate: perhaps\n---\n",
-    "---\nprivate:true\n---\n",  # no YAML
-    "---\ntitle: [broken\nprivate: true\n---\n",
-    "---  \nprivate: true\n---\n",
-    "---\nprivate: true\n\nnobody closed it",
-    "---\nprivate: true",
-    "---\nprivate: false\nprivate: true\n---\n",
-    '{"private": true}\n\ntext',
-    '{\n  "title": "Pay",\n  "private": "yes"\n}\ntext',
-    "title:: Pay\nprivate:: true\n\n- text",
+    "---\nprivate: perhaps\n---\n", "---\nprivate:true\n---\n",  # no YAML
+    "---\ntitle: [broken\nprivate: true\n---\n", "---  \nprivate: true\n---\n",
+    "---\nprivate: true\n\nnobody closed it", "---\nprivate: true",
+    "---\nprivate: false\nprivate: true\n---\n", '{"private": true}\n\ntext',
+    '{\n  "title": "Pay",\n  "private": "yes"\n}\ntext', "title:: Pay\nprivate:: true\n\n- text",
     "- private::\n- text",
-]
+]  # fmt: skip
 # Spellings of the map of a whole document, as YAML has them.
 SPELLED = [
-    "  title: Pay\n  private: true",
-    "{\n  title: Pay,\n  private: true\n}",
-    "{title: Pay,\nprivate: true}",
-    '{"private":true}',
-    "? private\n: true",
-    "? private",
-    '? "priv\\\n  ate"\n: true',
-    '"priv\\u0061te": true',
-    '"\\x70rivate": true',
-    '"\\U00000070rivate": true',
-    "!!str private: true",
-    '! "private": true',
-    "&key private: true",
-    "private: &value true",
-    'private: !!bool "true"',
-    "private : true",
-    "'private'   :   yes",
-    "private:\n  true",
-    "private: |\n  true",
-    "private: >-\n  yes",
-    "private: [true]",
-    "private: [false]",  # unclear
-    "private: {}",
-    "PRIVATE: YES",
-    "title: Pay\u2028private: true",
-    "title: Pay\x85private: true",
-    "# a comment\n\nprivate: true",
-    'title: "of\n  two lines"\nprivate: true',
-    "title: |\n  ---\n  private: false\nprivate: true",
-    "base: &base {private: true}\n<<: *base",
-    "<<: [{a: b}, {private: true}]",
-    "tags: &name private\n*name : true",
-    "\uff50rivate: true",
+    "  title: Pay\n  private: true", "{\n  title: Pay,\n  private: true\n}", "{title: Pay,\nprivate: true}",
+    '{"private":true}', "? private\n: true", "? private", '? "priv\\\n  ate"\n: true',
+    '"priv\\u0061te": true', '"\\x70rivate": true', '"\\U00000070rivate": true', "!!str private: true",
+    '! "private": true', "&key private: true", "private: &value true", 'private: !!bool "true"',
+    "private : true", "'private'   :   yes", "private:\n  true", "private: |\n  true", "private: >-\n  yes",
+    "private: [true]", "private: [false]",  # unclear
+    "private: {}", "PRIVATE: YES", "title: Pay\u2028private: true", "title: Pay\x85private: true",
+    "# a comment\n\nprivate: true", 'title: "of\n  two lines"\nprivate: true',
+    "title: |\n  ---\n  private: false\nprivate: true", "base: &base {private: true}\n<<: *base",
+    "<<: [{a: b}, {private: true}]", "tags: &name private\n*name : true", "\uff50rivate: true",
     "pri\u00advate: true",
-]
+]  # fmt: skip
 # What is no YAML, or not as a whole, and says it to whoever reads it.
 BROKEN = [
     "title: x\n```\nprivate: true",
@@ -81,52 +49,25 @@ BROKEN = [
 ]  # fmt: skip
 # In place of the line that opens the front matter of `private: true`, which a line of the same end closes.
 OPENINGS = [
-    "\ufeff---\n",
-    "\ufeff\ufeff---\n",
-    "\n---\n",
-    "\n \n\t\n---\n",
-    "# a comment\n---\n",
-    "<!-- a comment -->\n---\n",
-    "%YAML 1.2\n---\n",
-    "%YAML 1.2\n# a comment\n\n--- # another one\n",
-    "--- !!map\n",
-    "  ---\n",
-    "-----\n",
-    "---\ntitle: Pay\n---\n",  # a second document
-    "---\n---\n",
-    "---\ntitle: Pay\n---\n---\n",
-    "---\ntitle: Pay\n---\n\n---\n",
-    "---\ntitle: Pay\n...\n---\n",
-    "---\r",
-]
+    "\ufeff---\n", "\ufeff\ufeff---\n", "\n---\n", "\n \n\t\n---\n", "# a comment\n---\n",
+    "<!-- a comment -->\n---\n", "%YAML 1.2\n---\n", "%YAML 1.2\n# a comment\n\n--- # another one\n",
+    "--- !!map\n", "  ---\n", "-----\n", "---\ntitle: Pay\n---\n",  # a second document
+    "---\n---\n", "---\ntitle: Pay\n---\n---\n", "---\ntitle: Pay\n---\n\n---\n",
+    "---\ntitle: Pay\n...\n---\n", "---\r",
+]  # fmt: skip
 OPEN = [
-    "",
-    '{"private": false}\n\ntext',
-    "private:: false\n\ntext",
-    "- text\n- private:: true",
-    "private: true",
-    "text\n---\nprivate: true\n---\n",
-    "---\nprivate: false\n---\n",
-    "---\nprivate: no\n---\nprivate: true",
-    "---\nprivate: null\n---\n",
-    "---\nmeta:\n  private: true\n---\n",
-    "---\ntitle: private\ntags: [private]\n---\n",
-    "---\nprivateer: true\n---\n",
-    "---\nnot private\n---\n\nprivate: true\n",
-    "---\n\nA thematic break. private: true",
-    "---\nA thematic break.\n\nprivate: true\n",
-    "# Private\n\nThis is private: nobody else reads it.\n",
+    "", '{"private": false}\n\ntext', "private:: false\n\ntext", "- text\n- private:: true", "private: true",
+    "text\n---\nprivate: true\n---\n", "---\nprivate: false\n---\n", "---\nprivate: no\n---\nprivate: true",
+    "---\nprivate: null\n---\n", "---\nmeta:\n  private: true\n---\n",
+    "---\ntitle: private\ntags: [private]\n---\n", "---\nprivateer: true\n---\n",
+    "---\nnot private\n---\n\nprivate: true\n", "---\n\nA thematic break. private: true",
+    "---\nA thematic break.\n\nprivate: true\n", "# Private\n\nThis is private: nobody else reads it.\n",
     "---\ntitle: 'Keys: public, private: both'\n---\ntext",
     "---\ntitle: Keys: public, private: both\n---\ntext",  # broken, and says nothing
-    "---\ntitle: a: b\ntags:\n  - private\n---\n",
-    "---\ntags: [private, {private: true}]\n---\n",
-    "---\ndescription: |\n  private: true\n---\n",
-    "---\n# private: true\ntitle: Pay\n---\n",
-    "---\n? private\n: false\n---\n",
-    '---\n"priv\\u0061te": !!bool "false"\n---\n',
-    "---\nprivate: &value no\n---\n",
-    '---\nprivate: "off" # for now\n---\n',
-    "---\nis private: true\n---\n",
+    "---\ntitle: a: b\ntags:\n  - private\n---\n", "---\ntags: [private, {private: true}]\n---\n",
+    "---\ndescription: |\n  private: true\n---\n", "---\n# private: true\ntitle: Pay\n---\n",
+    "---\n? private\n: false\n---\n", '---\n"priv\\u0061te": !!bool "false"\n---\n',
+    "---\nprivate: &value no\n---\n", '---\nprivate: "off" # for now\n---\n', "---\nis private: true\n---\n",
     "---\nprivate-notes: true\nprivate_key: a\n---\n",
     "---\ntitle: npm\n---\n\nIn package.json:\n\n    private: true\n\n---\n\nThe end.\n",
     "---\ntitle: npm\n---\n```yaml\n---\nprivate: true\n---\n```\n",
@@ -134,10 +75,9 @@ OPEN = [
     "# Front matter\n\n    ---\n    private: true\n    ---\n",
     "# Front matter\n\nA note begins so:\n\n---\nprivate: true\n---\n",
     "---\ntitle: One\n---\nOne.\n\n---\n\nTwo.\n\n---\nprivate: true\n---\n",
-    "---\nprivate: no\n---\n# Private\n---\n",
-    "+++\ntitle = 'private = true'\nprivate = false\n+++\n",
+    "---\nprivate: no\n---\n# Private\n---\n", "+++\ntitle = 'private = true'\nprivate = false\n+++\n",
     "+++\n# private = true\n+++\nprivate = true\n",
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", PRIVATE)
