@@ -66,6 +66,11 @@ def way(notes, text: str = "heron weir", mask=None) -> str:
         return VectorArm(view.snapshot, query_vec, mask, view.has_damaged).way
 
 
+def few(count: int):
+    """Return what lets the first of all chunks through."""
+    return lambda mask: mask & (np.arange(len(mask)) < count)
+
+
 def mend(notes) -> None:
     repair(notes.index, list(check.findings(notes.index)))
 
@@ -106,27 +111,15 @@ def test_the_nearest_are_those_of_the_scan(many):
 def test_a_few_allowed_chunks_are_looked_at_one_by_one(many, monkeypatch):
     """A filter that leaves less than the first pass costs needs none."""
     monkeypatch.setattr("memd.search.vector.GATHERED", 20)
-
-    def some(mask):
-        mask = mask.copy()
-        mask[21:] = False
-        return mask
-
-    assert way(many, mask=some) == "few"
+    assert way(many, mask=few(21)) == "few"
     assert way(many) == "codes"
     assert agree(many)
 
 
 def test_without_codes_all_are_scanned_or_the_few_that_may_answer(notes):
     notes.save(texts(60))
-
-    def some(mask):
-        mask = mask.copy()
-        mask[7:] = False
-        return mask
-
     assert way(notes) == "all"
-    assert way(notes, mask=some) == "few"
+    assert way(notes, mask=few(7)) == "few"
 
 
 def test_rows_that_came_later_are_found(many):

@@ -40,10 +40,18 @@ async def ended(peer):
 
 @asynccontextmanager
 async def living(tmp_path, limits=None):
-    """A server to be hostile to; afterwards an honest client is served as if nothing had been."""
+    """A server to be hostile to; after all have left, an honest client is served as if nothing had been."""
     options = {"limits": limits or Limits(), "deadline_s": lambda method: DEADLINES_S.get(method, 20.0)}
+    peers = []
+
+    async def met():
+        peers.append(await connect())
+        return peers[-1]
+
     async with serving(tmp_path, handle, **options) as (server, connect):
-        yield server, connect
+        yield server, met
+        for peer in peers:
+            peer.writer.close()
         honest = await connect()
         assert (await honest.ask("ping")).result == "pong"
         await until(lambda: server.connections == 1)
@@ -105,7 +113,6 @@ async def test_a_silent_connection_between_frames_may_stay(tmp_path):
         for _ in range(3):
             assert (await peer.ask("ping")).result == "pong"
             await asyncio.sleep(0.15)
-        peer.writer.close()
 
 
 async def test_a_peer_that_never_reads_costs_little_and_is_left(tmp_path):
@@ -122,7 +129,6 @@ async def test_a_peer_that_never_reads_costs_little_and_is_left(tmp_path):
                     await asyncio.sleep(0.01)
         peak_mb = tracemalloc.get_traced_memory()[1] / 1e6
         tracemalloc.stop()
-        honest.writer.close()
         assert peak_mb < 10
 
 
@@ -150,7 +156,6 @@ async def test_a_peer_that_reads_slowly_but_reads_gets_everything(tmp_path):
         answers = [await peer.next() for _ in range(16)]
         assert {answer.id for answer in answers} == set(range(16))
         assert {len(answer.result) for answer in answers} == {1_000_000}
-        peer.writer.close()
 
 
 async def test_a_flood_is_refused_request_by_request(tmp_path):
@@ -162,7 +167,6 @@ async def test_a_flood_is_refused_request_by_request(tmp_path):
         await sending
         assert {answer.id for answer in answers} == set(range(16, 20_000))
         assert all(answer.error[1].startswith("MEMD_BUSY") for answer in answers)
-        peer.writer.close()
 
 
 async def test_every_connection_past_the_limit_is_told_so(tmp_path):
@@ -181,9 +185,6 @@ async def test_every_connection_past_the_limit_is_told_so(tmp_path):
             assert answer.error[0] == 0
             assert answer.error[1].startswith("MEMD_BUSY: 2")
             assert await peer.next() is None
-        for peer in served:
-            peer.writer.close()
-        await until(lambda: server.connections == 0)
 
 
 async def test_who_waits_is_served_once_others_leave(tmp_path):
@@ -203,8 +204,6 @@ async def test_who_waits_is_served_once_others_leave(tmp_path):
             peer.writer.close()
         await until(lambda: server.connections == 1)
         assert (await silent.ask("ping")).result == "pong"
-        silent.writer.close()
-        await until(lambda: server.connections == 0)
 
 
 async def test_a_connection_past_the_limit_may_not_wait_in_silence(tmp_path):
@@ -216,8 +215,6 @@ async def test_a_connection_past_the_limit_may_not_wait_in_silence(tmp_path):
         peers.append(await connect())
         await peers[1].send(Notification("nvim_error_event", {}))
         await ended(peers[1])
-        peers[0].writer.close()
-        await until(lambda: server.connections == 0)
 
 
 async def test_idle_connections_give_way_oldest_first(tmp_path):
@@ -236,9 +233,6 @@ async def test_idle_connections_give_way_oldest_first(tmp_path):
         assert server.connections == 4
         assert not working.reader.at_eof()
         assert not following.reader.at_eof()
-        for peer in (working, following, asked, newer):
-            peer.writer.close()
-        await until(lambda: server.connections == 0)
 
 
 async def test_those_who_left_before_they_were_accepted_take_nobodys_place(tmp_path):
@@ -252,8 +246,6 @@ async def test_those_who_left_before_they_were_accepted_take_nobodys_place(tmp_p
         assert (await newer.ask("ping")).result == "pong"
         assert (await idle.ask("ping")).result == "pong"
         assert server.connections == 2
-        for peer in (idle, newer):
-            peer.writer.close()
 
 
 async def test_what_was_sent_before_its_client_left_is_still_processed(tmp_path):
@@ -308,5 +300,3 @@ async def test_notifications_and_connects_without_end_starve_nobody(tmp_path):
             began = time.monotonic()
             assert (await honest.ask("ping")).result == "pong"
             assert time.monotonic() - began < PATIENCE
-        flooding.writer.close()
-        honest.writer.close()

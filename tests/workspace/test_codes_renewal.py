@@ -54,18 +54,6 @@ def test_the_file_that_is_there_is_read_at_once(notes, monkeypatch):
     assert the_file(notes) == before
 
 
-def test_a_damaged_file_is_made_again(notes):
-    notes.save(texts(60))
-    assert made(notes)
-    before = the_file(notes)
-    with before.open("r+b") as stream:
-        stream.seek(-1, os.SEEK_END)
-        stream.write(b"\xfe")
-    notes.reopen()
-    look_until_covered(notes, 60)
-    assert the_file(notes) != before
-
-
 def test_a_file_that_cannot_be_read_is_made_again(notes, monkeypatch):
     """The disk fails just then; until then every vector is scanned."""
     notes.save(texts(60))
