@@ -108,11 +108,6 @@ def test_each_filter_takes_the_end_of_a_span_that_it_means(typed, name, day):
     assert query.filters == (Condition(name, (date.fromisoformat(day),)),)
 
 
-def test_what_is_no_day_stays_words():
-    query = parse("deprecated since:3.11 until:v2", TODAY)
-    assert (query.filters, query.text) == ((), "deprecated since:3.11 until:v2")
-
-
 @given(st.text(alphabet="0123456789-./: abcdehikmnorstuwy", max_size=20))
 def test_any_text_is_a_span_or_none(text):
     """No other error, and no span that ends before it begins."""

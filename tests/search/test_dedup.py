@@ -11,54 +11,41 @@ def folded(notes, query, **how):
     return {hit.source.path: [(one.path, one.start_line, one.end_line) for one in hit.folded] for hit in hits}
 
 
-@pytest.mark.parametrize("embed", [True, False])
-def test_a_copy_takes_no_place_and_is_named(notes, embed):
-    """With its path and lines, whether there are vectors or not."""
-    notes.save(
-        {"a.md": f"heron {LONG}\n", "copy/b.md": f"\n\nheron {LONG}\n", "c.md": "heron\n"}, embed=embed
-    )
-    mode = "hybrid" if embed else "keyword"
-    assert folded(notes, "heron", mode=mode) == {"a.md": [("copy/b.md", 3, 3)], "c.md": []}
+SUM = f"heron {LONG} paid {{}} to the club {LONG[:50]}\n"
+# Notes, a query, and path → places folded into its hit.
+CASES = {
+    "a copy takes no place and is named with its path and lines": (
+        {"a.md": f"heron {LONG}\n", "copy/b.md": f"\n\nheron {LONG}\n", "c.md": "heron\n"}, "heron",
+        {"a.md": [("copy/b.md", 3, 3)], "c.md": []},
+    ),
+    "a text with a few other words is folded": (
+        {"a.md": f"heron {LONG}\n", "b.md": f"heron {LONG.replace('wordcb', 'changed')}\n"}, "heron",
+        {"a.md": [("b.md", 1, 1)]},
+    ),
+    "a template that was filled in twice states two facts, however long it is": (
+        {"30.md": SUM.format(30), "40.md": SUM.format(40)}, "heron paid", {"30.md": [], "40.md": []},
+    ),
+    "short notes of one pattern are two": (
+        {"a.md": "Meeting with Ann about the heron by the weir: she will pay\n",
+         "b.md": "Meeting with Bob about the heron by the weir: he will not pay\n"},
+        "meeting heron", {"a.md": [], "b.md": []},
+    ),
+    "what says less than its name is not folded: a word in two files is two notes": (
+        {"ann.md": "heron to do\n", "bob.md": "heron to do\n"}, "heron", {"ann.md": [], "bob.md": []},
+    ),
+    "equal logs of two days are two, and those of one day are folded": (
+        {f"journals/2026-05-{day}.md": f"heron {LONG}\n" for day in ("01", "02", "02-copy")}, "heron",
+        {"journals/2026-05-02.md": [("journals/2026-05-02-copy.md", 1, 1)], "journals/2026-05-01.md": []},
+    ),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("embed", [True, False])
-def test_a_text_with_a_few_other_words_is_folded(notes, embed):
-    notes.save(
-        {"a.md": f"heron {LONG}\n", "b.md": f"heron {LONG.replace('wordcb', 'changed')}\n"}, embed=embed
-    )
-    assert list(folded(notes, "heron", mode="hybrid" if embed else "keyword").values()) == [[("b.md", 1, 1)]]
-
-
-def test_texts_that_differ_in_a_number_are_two(notes):
-    """A template that was filled in twice states two facts, however long it is."""
-    notes.save({f"{sum_}.md": f"heron {LONG} paid {sum_} to the club {LONG[:50]}\n" for sum_ in (30, 40)})
-    assert folded(notes, "heron paid", mode="hybrid") == {"30.md": [], "40.md": []}
-
-
-def test_short_notes_of_one_pattern_are_two(notes):
-    notes.save(
-        {
-            "a.md": "Meeting with Ann about the heron by the weir: she will pay\n",
-            "b.md": "Meeting with Bob about the heron by the weir: he will not pay\n",
-        }
-    )
-    assert len(folded(notes, "meeting heron", mode="hybrid")) == 2
-
-
-def test_what_says_less_than_its_name_is_not_folded(notes):
-    """A word in two files is two notes."""
-    notes.save({"ann.md": "heron to do\n", "bob.md": "heron to do\n"})
-    assert folded(notes, "heron") == {"ann.md": [], "bob.md": []}
-
-
-def test_equal_logs_of_two_days_are_two(notes):
-    """They report about different days; two of one day are folded."""
-    days = ("journals/2026-05-01.md", "journals/2026-05-02.md", "journals/2026-05-02-copy.md")
-    notes.save(dict.fromkeys(days, f"heron {LONG}\n"))
-    assert folded(notes, "heron", mode="hybrid") == {
-        "journals/2026-05-02.md": [("journals/2026-05-02-copy.md", 1, 1)],
-        "journals/2026-05-01.md": [],
-    }
+@pytest.mark.parametrize(("texts", "query", "expected"), CASES.values(), ids=CASES)
+def test_folded_is_what_says_the_same(notes, embed, texts, query, expected):
+    """Whether there are vectors or not."""
+    notes.save(texts, embed=embed)
+    assert folded(notes, query, mode="hybrid" if embed else "keyword") == expected
 
 
 def test_the_same_text_under_another_title_is_another_note(notes):

@@ -7,8 +7,6 @@ import time
 from datetime import date
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from tests_support import many
 
 from memd.errors import InvalidError
@@ -93,11 +91,6 @@ def test_stop_words_go_unless_nothing_else_is_left():
     """The question's function words are no content, but "to be or not to be" is all there is."""
     assert content_words(("run", "the", "analysis")) == ("run", "analysis")
     assert content_words(("to", "be")) == ("to", "be")
-
-
-@given(st.text())
-def test_any_text_is_a_query(raw):
-    parse(raw)
 
 
 @pytest.mark.parametrize(

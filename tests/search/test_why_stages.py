@@ -26,13 +26,6 @@ def verdict_on(notes: Notes, path: str, text: str, line: int | None = None, **ch
         return why(view, notes.request(text, **changes), source, line)
 
 
-def test_a_hit_is_returned_with_its_rank(notes):
-    notes.save({"a.md": "heron heron weir\n", "b.md": "heron pond and much else\n", **FILLER})
-    assert notes.found("heron weir") == ["a.md", "b.md"]
-    verdict = verdict_on(notes, "b.md", "heron weir")
-    assert (verdict.stage, verdict.rank) == ("returned", 2)
-
-
 def test_an_empty_source_has_nothing_to_find(notes):
     notes.save({"a.md": "\n", "b.md": "heron\n"})
     assert verdict_on(notes, "a.md", "heron").stage == "empty"

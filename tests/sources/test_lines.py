@@ -13,23 +13,8 @@ def lines_of(text):
     return [lines.line(number) for number in range(len(lines))]
 
 
-def test_a_line_break_at_the_end_opens_no_line():
-    assert lines_of("a\nb\n") == ["a", "b"]
-    assert lines_of("a\nb") == ["a", "b"]
-    assert lines_of("") == []
-    assert lines_of("\n") == [""]
-
-
-def test_crlf_is_one_line_break():
-    assert lines_of("a\r\n\r\nb\r\n") == ["a", "", "b"]
-
-
-def test_only_line_feeds_end_lines():
-    assert lines_of("a\fb\vc\u2028d\x85e\rf\n") == ["a\fb\vc\u2028d\x85e\rf"]
-
-
-@given(st.text(st.sampled_from("ab\r\n\u2028")))
-def test_lines_and_their_breaks_are_the_whole_text(text):
+@given(st.text(st.sampled_from("ab\r\n\n\f\v\u2028\x85")))
+def test_lines_end_at_line_feeds_alone_and_with_their_breaks_are_the_whole_text(text):
     lines = split_lines(text)
     expected = [
         line.removesuffix("\r\n").removesuffix("\n") for line in re.findall(r".*?\n|.+", text, re.DOTALL)
