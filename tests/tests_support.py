@@ -28,11 +28,9 @@ from memd.search.score import PreparedQuery
 from memd.search.search import Answer, search
 from memd.sources.scan import Rules
 from memd.sources.watch import Watchers
-from memd.workspace.context import DaemonContext, WorkspaceContext, config_stamp
-from memd.workspace.disk import Disk
+from memd.workspace.context import DaemonContext, ReopenReason, WorkspaceContext, config_stamp
 from memd.workspace.set_aside import SetAside
-from memd.workspace.supervisor import ReopenReason
-from memd.workspace.threads import Threads
+from memd.workspace.threads import Disk, Threads
 
 # `.ci/long` sets it: whole tables, and as many random examples as find what is rare.
 LONG = "MEMD_LONG" in os.environ

@@ -29,7 +29,7 @@ METHODS: dict[str, Method] = {
     "health": Method("status.health", params.NoParams, results.HealthResult, 5.0),
     "search": Method("search.search", params.SearchParams, results.SearchResult, 5.0, "searched"),
     "search_memory": Method("search.search", params.SearchParams, results.SearchResult, 5.0, "searched"),
-    "timeline": Method("timeline.timeline", params.TimelineParams, results.TimelineResult, 5.0, "searched"),
+    "timeline": Method("search.timeline", params.TimelineParams, results.TimelineResult, 5.0, "searched"),
     "recall": Method("recall.recall", params.RecallParams, results.RecallResult, 5.0, "searched"),
     "similar": Method("similar.similar", params.SimilarParams, results.SimilarResult, 5.0, "searched"),
     "why": Method("why.why", params.WhyParams, results.WhyResult, 5.0, "opened"),

@@ -1,4 +1,4 @@
-"""``search``, and the steps that it shares with the other methods that query an index, like ``recall``.
+"""``search`` and ``timeline``, and the steps that they share with others that query an index, as ``recall``.
 
 `wait_for` runs on the event loop, before the request's single switch to a reading thread (dispatch.py); the
 rest runs there.
@@ -12,6 +12,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from functools import partial
+from itertools import groupby
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -28,8 +29,9 @@ from memd.api.params import (
     SearchParams,
     SimilarParams,
     SourcesParams,
+    TimelineParams,
 )
-from memd.api.results import SearchResult, WithoutMinus
+from memd.api.results import SearchResult, TimelineDay, TimelineResult, WithoutMinus
 from memd.config import WorkspaceConfig
 from memd.diaries import Diaries
 from memd.embedding import UnavailableError
@@ -63,6 +65,7 @@ LOADING_POLL_S = 0.01  # the loading thread cannot signal the event loop
 # A first index of up to this size is waited for, too: the shipped model embeds it in about that time.
 FEW_VECTORS = 160
 SYNC_TIMEOUT_S = 4.0  # default wait of a search with `sync` for recent saves
+TIMELINE_HITS = 100  # where the request names no limit: more than a search, since each day has one line
 ANSWER_S = 0.5  # part of the deadline reserved for the answer itself
 
 
@@ -97,6 +100,24 @@ def search(opened: OpenWorkspace, params: SearchParams, call: Call, fresh: Fresh
         folders=folders or UNSET,
         not_utf8=not_utf8,
         explanation=explanation,
+        **query_frame(answer, fresh, without_minus=instead),
+    )
+
+
+def timeline(opened: OpenWorkspace, params: TimelineParams, call: Call, fresh: Freshness) -> TimelineResult:
+    """``timeline``: the hits of a query by day, the earliest first, each day with its best one."""
+    params = structs.replace(params, limit=params.limit or TIMELINE_HITS)
+    with opened.view(call.is_over, agent=params.agent) as view:
+        answer = answered(view, opened, params, call)
+        instead = without_minus(view, opened, params, call, answer)
+        by_day = sorted(answer.hits, key=lambda hit: hit.source.day)  # stable: within a day the best is first
+        days = [(day, list(hits)) for day, hits in groupby(by_day, key=lambda hit: hit.source.day)]
+        if params.agent:
+            record_recalls(view, opened, answer, {hits[0].source.path for _, hits in days})
+    return TimelineResult(
+        days=[
+            TimelineDay(date=day.isoformat(), hits=len(hits), best=search_hit(hits[0])) for day, hits in days
+        ],
         **query_frame(answer, fresh, without_minus=instead),
     )
 

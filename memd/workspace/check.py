@@ -16,8 +16,8 @@ from memd.errors import DeadlineError, MemdError
 from memd.index import check
 from memd.index.check import Finding, Repair
 from memd.index.writer import CHECKED_AT
+from memd.workspace.context import ReopenReason
 from memd.workspace.open import OpenWorkspace
-from memd.workspace.supervisor import ReopenReason
 from memd.workspace.threads import FolderWriter, Run
 
 log = structlog.get_logger()

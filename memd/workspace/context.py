@@ -12,6 +12,7 @@ import os
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -25,13 +26,19 @@ from memd.index.sidecars import SidecarFolder
 from memd.registry import Workspace
 from memd.sources.scan import Rules
 from memd.sources.watch import Watchers
-from memd.workspace.disk import Disk, Disks
 from memd.workspace.parse_process import ParseProcess
 from memd.workspace.set_aside import SetAside
-from memd.workspace.supervisor import ReopenReason
-from memd.workspace.threads import Lane, Threads
+from memd.workspace.threads import Disk, Disks, Lane, Threads
 
 ConfigStamp = tuple[int, int, int]
+
+
+class ReopenReason(Enum):
+    """Why a workspace must be opened again."""
+
+    CONFIG = 0  # its configuration was saved, or is there again
+    DAMAGED = 1  # its index cannot be read: it is set aside first
+    FAILED = 2  # its device failed: what it says is on the disk must be looked at again
 
 
 class EmbeddingPause:

@@ -13,9 +13,8 @@ from memd.index.indexer import Applied
 from memd.index.source_rows import shown_warning
 from memd.workspace.backlog import Backlog, Throughput
 from memd.workspace.context import LoopListener, WorkspaceContext
-from memd.workspace.disk import DEADLINE_S
 from memd.workspace.scanner import Scanner
-from memd.workspace.threads import Lane
+from memd.workspace.threads import DEADLINE_S, Lane
 
 SLICE_PATHS = 256  # taken at once; the indexer stops earlier when its time is over
 SETTLE_S = 0.2  # before a file that was still being written is read again

@@ -16,11 +16,10 @@ from memd.errors import BusyError, EmbedderError, MemdError, StorageError, Works
 from memd.events import EventBus
 from memd.index.writer import COMPLETE
 from memd.registry import Workspace
-from memd.workspace.context import DaemonContext
-from memd.workspace.disk import DEADLINE_S
+from memd.workspace.context import DaemonContext, ReopenReason
 from memd.workspace.open import OpenWorkspace, give_back, open_workspace
 from memd.workspace.set_aside import delete_index
-from memd.workspace.supervisor import ReopenReason
+from memd.workspace.threads import DEADLINE_S
 
 STAYS = "The old index stays"
 

@@ -10,7 +10,7 @@ from memd.index.indexer import Compared, FolderComparison
 from memd.sources.scan import Rules, is_utf8
 from memd.workspace.backlog import Backlog
 from memd.workspace.context import LoopListener, WorkspaceContext
-from memd.workspace.disk import DEADLINE_S
+from memd.workspace.threads import DEADLINE_S
 
 # Events are hints: the folder is scanned as often as a thousandth of a core allows, for all workspaces
 # together. With 10,000 files, which take a tenth of a second, that is every 100 s.

@@ -14,31 +14,63 @@ from typing import Any
 
 import structlog
 
-from memd.errors import DeadlineError, IndexClosedError, NoSpaceError, StorageError
+from memd.errors import (
+    DeadlineError,
+    IndexClosedError,
+    IndexDamagedError,
+    MemdError,
+    NoSpaceError,
+    StorageError,
+)
 from memd.index.writer import COMPLETE
 from memd.records import Freshness, IndexState, LeftSeconds, Renewal, State
 from memd.workspace.backlog import Backlog, Count
-from memd.workspace.context import WorkspaceContext
+from memd.workspace.context import ReopenReason, WorkspaceContext
 from memd.workspace.embed_loop import EmbedLoop
 from memd.workspace.index_loop import IndexLoop
 from memd.workspace.maintenance import DamagedRows, Maintenance
 from memd.workspace.scanner import Scanner
-from memd.workspace.supervisor import RETRY_S, ReopenReason, Troubles, again_and_again
 from memd.workspace.watcher import WorkspaceWatcher
 
 HOPELESS_SCANS = 3  # consecutive failures after which callers no longer wait
 POLL_S = 0.005  # between two checks of counters while a request waits; costs microseconds
 BULK_POLL_S = 0.05  # the same while thousands of files wait, which take a millisecond to count
-# Delays after consecutive failures of embedding. Checking for the model is cheap: it is loaded separately.
+RETRY_S = (1.0, 2.0, 5.0, 15.0, 60.0)  # after consecutive failures; the last one repeats
+# The same of embedding. Checking for the model is cheap: it is loaded separately.
 EMBED_RETRY_S = (1.0, 2.0, 5.0)
 STALLED_S = 60.0  # open work without any progress for so long: something hangs, and nobody should wait for it
 LOOK_S = 5.0  # between two looks at the progress
 LOOKED_S = 0.2  # between two looks at the root while a request waits
 REPORT_EVERY_S = 0.25  # of progress notifications; at least one a second is promised
 
+KEPT = 10  # errors, shown by `status`
+
 log = structlog.get_logger()
 
 Report = Callable[[dict[str, Any]], None]  # takes {"stage": "scan" | "index" | "embed", "done", "total"}
+
+
+class Troubles:
+    """The errors of one workspace, until they are resolved."""
+
+    def __init__(self, publish: Callable[[dict[str, Any]], None]) -> None:
+        self.newest: list[str] = []  # the most recent one last
+        self._publish = publish
+
+    def note(self, error: Exception, *, device_failed: bool) -> ReopenReason | None:
+        """Store an error, logging repetitions once; return why the workspace must be reopened, or None."""
+        text = f"{type(error).__name__}: {error}"
+        if self.newest[-1:] != [text]:
+            self.newest = [*self.newest, text][-KEPT:]
+            log.warning("upkeep_retries", error=type(error).__name__, code=getattr(error, "code", None))
+            self._publish({"event": "trouble", "text": text})
+        if isinstance(error, IndexDamagedError):
+            return ReopenReason.DAMAGED
+        return ReopenReason.FAILED if device_failed else None
+
+    def clear(self) -> None:
+        """Forget the errors, because their causes are gone."""
+        self.newest = []
 
 
 class WorkspaceSync:
@@ -377,3 +409,34 @@ class WorkspaceSync:
         if self._told_state != (state := self.state):
             self._told_state = state
             self.context.publish({"event": "state", "state": state})
+
+
+async def again_and_again(
+    loop: Callable[[], Awaitable[None]],
+    *,
+    stop: asyncio.Event,
+    at_once: asyncio.Event,
+    note: Callable[[Exception], None],
+    pauses_s: Sequence[float] = RETRY_S,
+) -> None:
+    """Run *loop* until *stop* is set; *note* receives each failure, and *at_once* ends the delay after it.
+
+    The delays grow.
+    """
+    failures = 0
+    pause_s = 0.0
+    while not stop.is_set():
+        began = time.monotonic()
+        try:
+            await loop()
+        except (MemdError, OSError) as error:
+            note(error)
+        except Exception as error:
+            log.exception("upkeep_failed")  # an unexpected exception: log its place
+            note(error)
+        # A task that ran for longer than its last delay counts as recovered.
+        failures = 1 if time.monotonic() - began > max(pause_s, pauses_s[0]) else failures + 1
+        pause_s = pauses_s[min(failures, len(pauses_s)) - 1]
+        with suppress(TimeoutError):
+            async with asyncio.timeout(pause_s):
+                await at_once.wait()

@@ -31,14 +31,12 @@ from memd.records import SandboxLimit
 from memd.registry import Registry, Workspace
 from memd.sources.watch import Watchers
 from memd.workspace.check import Report, WorkspaceCheck
-from memd.workspace.context import DaemonContext
-from memd.workspace.disk import FRESH_S, Disk, Disks
+from memd.workspace.context import DaemonContext, ReopenReason
 from memd.workspace.open import OpenWorkspace, checked_config, give_back, open_workspace
 from memd.workspace.parse_process import ParseProcess
 from memd.workspace.rebuild import Rebuild, recover, switch
 from memd.workspace.set_aside import SetAside, delete_index, set_index_aside
-from memd.workspace.supervisor import ReopenReason
-from memd.workspace.threads import FolderWriter, Threads
+from memd.workspace.threads import FRESH_S, Disk, Disks, FolderWriter, Threads
 
 if TYPE_CHECKING:
     from memd.team.publisher import Publisher

@@ -94,7 +94,7 @@ def _ask(daemon: Daemon, method: str, params: dict[str, object]) -> None:
 def test_sidecars_on_a_disk_that_hangs_hold_up_no_other_workspace(unstarted, tmp_path):
     hung = tmp_path / "slow"
     disk = SlowDisk(tmp_path, hung / "memory" / "index")
-    deadline = hurried("memd.workspace.disk.Disk.run.__kwdefaults__['deadline_s'] = 3.0")
+    deadline = hurried("memd.workspace.threads.Disk.run.__kwdefaults__['deadline_s'] = 3.0")
     unstarted.start(under=deadline, **disk.environment)
     quick = unstarted.add_notes(tmp_path / "quick", {"heron.md": "A heron.\n"})
     folder_of(hung, {"memory/config.toml": "sidecars = true\n", "bittern.md": "A bittern.\n"})
@@ -182,7 +182,7 @@ def test_nobody_waits_for_work_that_makes_no_progress(unstarted, slow, tmp_path)
     ("setting", "reason"),
     [
         ("memd.workspace.sync.STALLED_S = 1.0", "no progress for"),
-        ("memd.workspace.disk.Disk.run.__kwdefaults__['deadline_s'] = 2.0", "does not answer for 2 s"),
+        ("memd.workspace.threads.Disk.run.__kwdefaults__['deadline_s'] = 2.0", "does not answer for 2 s"),
     ],
 )
 def test_a_first_search_beside_a_folder_that_hangs_answers_with_the_reason(

@@ -8,8 +8,8 @@ from patience import PATIENCE
 
 from memd.errors import StoppingError
 from memd.registry import Registry
-from memd.workspace.disk import Disk
-from memd.workspace.supervisor import ReopenReason
+from memd.workspace.context import ReopenReason
+from memd.workspace.threads import Disk
 from memd.workspace.workspaces import Workspaces
 
 

@@ -13,9 +13,9 @@ from patience import PATIENCE
 
 from memd.errors import StorageError
 from memd.sources.scan import Rules
-from memd.workspace import supervisor
 from memd.workspace.backlog import BULK_PATHS, Backlog, Count, Throughput
 from memd.workspace.scanner import POLLED_S, STORM_S, TIMER_S, TIMER_SHARE, Schedule
+from memd.workspace.sync import again_and_again
 from memd.workspace.threads import TURN_S, Threads
 from memd.workspace.watcher import AGAIN_S, MOVING_S, STILL_S, Debounce, HintKind, meaning
 
@@ -198,7 +198,7 @@ def test_after_a_while_a_save_is_read_at_once_again():
 
 @pytest.mark.parametrize("error", [StorageError("disk"), OSError("disk"), ValueError("a bug of ours")])
 def test_a_loop_that_fails_is_noted_and_started_again(monkeypatch, error):
-    monkeypatch.setattr(supervisor, "log", structlog.wrap_logger(None, processors=[_drop]))
+    monkeypatch.setattr("memd.workspace.sync.log", structlog.wrap_logger(None, processors=[_drop]))
     noted = []
     stop = asyncio.Event()
 
@@ -213,7 +213,7 @@ def test_a_loop_that_fails_is_noted_and_started_again(monkeypatch, error):
 
 
 def again(loop, stop, at_once, noted, pauses_s):
-    return supervisor.again_and_again(loop, stop=stop, at_once=at_once, note=noted.append, pauses_s=pauses_s)
+    return again_and_again(loop, stop=stop, at_once=at_once, note=noted.append, pauses_s=pauses_s)
 
 
 async def test_who_waits_can_have_it_tried_at_once():
