@@ -217,6 +217,18 @@ class LaterStatement(Struct, frozen=True, kw_only=True):
     date: str  # YYYY-MM-DD, of that note
 
 
+class JournalLine(Struct, frozen=True, kw_only=True):
+    """One action on an entry."""
+
+    time: str  # ISO 8601 with milliseconds and offset
+    action: Action
+    id: str  # of the entry, random; "" for a file that is not an entry
+    hash: str  # of the file after the action, or before its deletion; "" if unknown
+    origin: str  # "human" or "agent", as the request stated
+    client: str
+    conversation: str
+
+
 State = Literal["starting", "scanning", "busy", "ready", "missing"]  # of a workspace
 Renewal = Literal["", "updated", "damaged"]  # why an incomplete index is being rebuilt
 SandboxLimit = Literal["privileges", "files", "sockets", "calls"]  # that a process has put on itself

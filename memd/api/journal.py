@@ -3,16 +3,18 @@
 import heapq
 import json
 from collections.abc import Collection
-from dataclasses import asdict
 from datetime import date, datetime
+
+from msgspec.structs import asdict
 
 from memd.api.get import named_source
 from memd.api.params import HistoryParams, JournalParams
 from memd.api.results import HistoryNote, HistoryResult, JournalRecord, JournalResult
 from memd.api.search import day
-from memd.entries.journal import Record, newest
+from memd.entries.journal import newest
 from memd.index.links import links_out
 from memd.index.snapshot import Snapshot, View
+from memd.records import JournalLine
 from memd.rpc.context import Call
 from memd.workspace.open import OpenWorkspace
 
@@ -22,7 +24,7 @@ MAX_NOTES = 1000  # newest notes listed in a history; arbitrary
 def journal(opened: OpenWorkspace, params: JournalParams, call: Call) -> JournalResult:
     """``journal``: the actions on entries, newest first, with the entries' current paths and titles."""
     since = day("since", params.since, datetime.now().astimezone().date())
-    found: list[Record] = []
+    found: list[JournalLine] = []
     total = 0
     for record in newest(opened.workspace.journal_path):
         if call.is_over():
@@ -44,7 +46,7 @@ def journal(opened: OpenWorkspace, params: JournalParams, call: Call) -> Journal
     return JournalResult(records=records, records_total=total)
 
 
-def _named(view: View, records: Collection[Record]) -> dict[str, tuple[str, str]]:
+def _named(view: View, records: Collection[JournalLine]) -> dict[str, tuple[str, str]]:
     """Return id → path and title of existing entries: files, or blocks of daily logs.
 
     A person's note, which an entry may supersede, has no id: its hash → the same, if nobody changed it since.

@@ -553,16 +553,9 @@ class ForgetResult(TimedResult, frozen=True, kw_only=True):
     in_git: bool  # a git repository tracks the file, and its history may contain the entry
 
 
-class JournalRecord(Result, frozen=True, kw_only=True):
-    """One action on an entry."""
+class JournalRecord(records.JournalLine, frozen=True, kw_only=True):
+    """One action on an entry, with the entry as it is now."""
 
-    time: str  # ISO 8601 with offset
-    action: records.Action
-    id: str  # of the entry; "" for another file
-    hash: str  # of the file after the action, or before its deletion; "" if unknown
-    origin: str  # "human" or "agent", as the request stated
-    client: str
-    conversation: str
     path: str | None  # null: the entry no longer exists
     title: str | None
 

@@ -207,7 +207,7 @@ def _workspace(workspaces: Workspaces, opened: OpenWorkspace, *, size_bytes: int
         sidecars=SidecarCounts(read=vec.read, written=vec.written, ignored=dict(vec.ignored))
         if vec
         else None,
-        errors=[*sync.troubles.newest, *filter(None, (trouble_of_watch, sync.stalled, slow, _other(opened)))],
+        errors=[*sync.troubles, *filter(None, (trouble_of_watch, sync.stalled, slow, _other(opened)))],
         damaged_rows=opened.index.matrices.damaged_rows,
         size_bytes=size_bytes,
         set_aside=[str(folder) for folder in opened.aside.folders],

@@ -9,21 +9,19 @@ everything else is thread-safe.
 """
 
 import errno
-import json
 import mmap
 import os
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import get_args
 
+import msgspec
 import structlog
 
 from memd import fsio
-from memd.records import Action
+from memd.records import Action, JournalLine
 
 MAX_NAME_CHARS = 200  # of a client or a conversation: keeps a line below a page, so that it is written whole
 
@@ -32,19 +30,6 @@ _OWED: dict[Path, bytes] = {}  # journal → lines that could not be written bec
 _WRITING = threading.Lock()  # protects `_OWED`, and the order of lines
 
 log = structlog.get_logger()
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """One line: an action on an entry."""
-
-    time: str  # ISO 8601 with milliseconds and offset
-    action: Action
-    id: str  # of the entry, random; "" for a file that is not an entry
-    hash: str  # of the file's bytes after the action, or before a deletion; "" if unknown
-    origin: str  # "human" or "agent", as given by the caller
-    client: str
-    conversation: str
 
 
 def record(
@@ -56,7 +41,7 @@ def record(
     the line later.
     """
     names = {"client": origin.get("client", ""), "conversation": origin.get("session", "")}
-    line = Record(
+    line = JournalLine(
         time=now.isoformat(timespec="milliseconds"),
         action=action,
         id=entry_id,
@@ -65,7 +50,7 @@ def record(
         **{key: " ".join(name.split())[:MAX_NAME_CHARS] for key, name in names.items()},
     )
     with _WRITING:
-        _OWED[path] = _OWED.get(path, b"") + json.dumps(asdict(line)).encode() + b"\n"
+        _OWED[path] = _OWED.get(path, b"") + msgspec.json.encode(line) + b"\n"
         try:
             _write_owed(path)
         except OSError as error:
@@ -94,7 +79,7 @@ def _write_owed(path: Path) -> None:
     del _OWED[path]
 
 
-def newest(path: Path) -> Iterator[Record]:
+def newest(path: Path) -> Iterator[JournalLine]:
     """Yield the records of a journal, the newest first; skip invalid lines."""
     with suppress(OSError), fsio.regular(path, os.O_RDONLY | os.O_NOFOLLOW) as descriptor:
         size = fsio.size(descriptor)
@@ -109,10 +94,8 @@ def newest(path: Path) -> Iterator[Record]:
                 end = start - 1
 
 
-def _read(line: bytes) -> Record | None:
+def _read(line: bytes) -> JournalLine | None:
     try:
-        found = Record(**json.loads(line))
-    except (ValueError, TypeError):
+        return msgspec.json.decode(line, type=JournalLine)
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return None
-    is_record = all(type(value) is str for value in asdict(found).values())
-    return found if is_record and found.action in get_args(Action) else None

@@ -123,7 +123,7 @@ def recover(index_dir: Path) -> None:
 def _error_of(reason: ReopenReason, opened: OpenWorkspace) -> MemdError:
     if reason is ReopenReason.CONFIG:
         return BusyError(f"the configuration changed while the index was rebuilt. {STAYS}: ask again")
-    newest = opened.sync.troubles.newest[-1:]
+    newest = opened.sync.troubles[-1:]
     return StorageError(f"rebuilding the index failed ({' '.join(newest) or reason.name}). {STAYS}")
 
 

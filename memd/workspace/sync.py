@@ -41,36 +41,12 @@ EMBED_RETRY_S = (1.0, 2.0, 5.0)
 STALLED_S = 60.0  # open work without any progress for so long: something hangs, and nobody should wait for it
 LOOK_S = 5.0  # between two looks at the progress
 LOOKED_S = 0.2  # between two looks at the root while a request waits
+TROUBLES = 10  # shown by `status`
 REPORT_EVERY_S = 0.25  # of progress notifications; at least one a second is promised
-
-KEPT = 10  # errors, shown by `status`
 
 log = structlog.get_logger()
 
 Report = Callable[[dict[str, Any]], None]  # takes {"stage": "scan" | "index" | "embed", "done", "total"}
-
-
-class Troubles:
-    """The errors of one workspace, until they are resolved."""
-
-    def __init__(self, publish: Callable[[dict[str, Any]], None]) -> None:
-        self.newest: list[str] = []  # the most recent one last
-        self._publish = publish
-
-    def note(self, error: Exception, *, device_failed: bool) -> ReopenReason | None:
-        """Store an error, logging repetitions once; return why the workspace must be reopened, or None."""
-        text = f"{type(error).__name__}: {error}"
-        if self.newest[-1:] != [text]:
-            self.newest = [*self.newest, text][-KEPT:]
-            log.warning("upkeep_retries", error=type(error).__name__, code=getattr(error, "code", None))
-            self._publish({"event": "trouble", "text": text})
-        if isinstance(error, IndexDamagedError):
-            return ReopenReason.DAMAGED
-        return ReopenReason.FAILED if device_failed else None
-
-    def clear(self) -> None:
-        """Forget the errors, because their causes are gone."""
-        self.newest = []
 
 
 class WorkspaceSync:
@@ -85,7 +61,7 @@ class WorkspaceSync:
         self.is_rebuild = False  # of an index next to the one that answers meanwhile
         self._began_s = time.monotonic()
         self.reopening = False  # the next sync takes over: callers that wait must continue there
-        self.troubles = Troubles(context.publish)
+        self.troubles: list[str] = []  # its errors until they are resolved, the most recent one last
         self._told_state = ""
         self._files = Count()  # since everything was complete
         self._progressed_s = time.monotonic()  # when there was progress last
@@ -331,7 +307,7 @@ class WorkspaceSync:
         if self.index_loop.fault is not None:
             raise self.index_loop.fault
         if self.scanner.failures >= HOPELESS_SCANS:
-            raise StorageError(f"{self.place.root} cannot be scanned: {self.troubles.newest[-1]}")
+            raise StorageError(f"{self.place.root} cannot be scanned: {self.troubles[-1]}")
         await asyncio.sleep(pause_s)
 
     # Tasks
@@ -373,7 +349,7 @@ class WorkspaceSync:
             return
         self.last_index = time.time()
         self._files, self.vectors.count_up = Count(), Count()
-        self.troubles.clear()
+        self.troubles = []
         self._tell_state()
         if self.first:
             self.end_first()
@@ -400,10 +376,20 @@ class WorkspaceSync:
             with suppress(StorageError):  # `status` reports it
                 await self.context.daemon.threads.apart(self.context.aside.delete, old)
 
+    def note_trouble(self, error: Exception) -> None:
+        """Show an error in `status` until it is resolved; log repetitions once."""
+        text = f"{type(error).__name__}: {error}"
+        if self.troubles[-1:] != [text]:
+            self.troubles = [*self.troubles, text][-TROUBLES:]
+            log.warning("upkeep_retries", error=type(error).__name__, code=getattr(error, "code", None))
+            self.context.publish({"event": "trouble", "text": text})
+
     def _note(self, error: Exception) -> None:
-        reason = self.troubles.note(error, device_failed=self.index.failed is not None)
-        if reason is not None:
-            self.context.reopen(reason)
+        self.note_trouble(error)
+        if isinstance(error, IndexDamagedError):
+            self.context.reopen(ReopenReason.DAMAGED)
+        elif self.index.failed is not None:
+            self.context.reopen(ReopenReason.FAILED)
 
     def _tell_state(self) -> None:
         if self._told_state != (state := self.state):

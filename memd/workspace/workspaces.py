@@ -443,7 +443,7 @@ class Workspaces:
                 await self.write(switch, place.index_dir)
         except MemdError as error:
             if place.root in self._opened:  # the caller that started it may not await it
-                self._opened[place.root].sync.troubles.note(error, device_failed=False)
+                self._opened[place.root].sync.note_trouble(error)
             raise
         finally:
             del self._rebuilds[place.root]
