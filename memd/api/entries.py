@@ -343,7 +343,7 @@ async def _delete(change: EntryChange, note: _Note, *, force: bool) -> bool:
         change.record("forget", note.entry_id, note.hash)
 
     await change.write(delete)
-    change.call.outlives(BLOCK_GONE if note.is_block else FILE_GONE)
+    change.call.goes_on = BLOCK_GONE if note.is_block else FILE_GONE
 
     async def clean(opened: OpenWorkspace) -> bool:
         await opened.sync.index_loop.index_now(note.path)  # removes the deleted text from all answers

@@ -45,12 +45,12 @@ async def index(workspaces: Workspaces, params: IndexParams, call: Call) -> Inde
     With ``vectors`` false, wait only for words.
     """
     root = await workspaces.root_of(params.workspace)
-    call.outlives(f"indexing continues, {SEE}" + ("; nothing is purged yet" if params.purge else ""))
+    call.goes_on = f"indexing continues, {SEE}" + ("; nothing is purged yet" if params.purge else "")
     report: Report | None = call.progress if params.progress else None
     if params.rebuild:
         rebuilding = workspaces.rebuild(root)
         if params.wait or params.purge:
-            call.outlives(f"the rebuild continues until memd stops, {SEE}")
+            call.goes_on = f"the rebuild continues until memd stops, {SEE}"
             while not rebuilding.done():  # it continues if this wait is cancelled
                 if report is not None and (known := workspaces.rebuilding(root)) is not None:
                     report(known)

@@ -84,7 +84,7 @@ async def unpublish(workspaces: Workspaces, params: TeamShareParams, call: Call)
 async def check(workspaces: Workspaces, params: TeamCheckParams, call: Call) -> TeamCheckResult:
     """``team.check``: compare path, revision, hash and number of chunks of every source with the store's."""
     team = await _team(workspaces)
-    call.outlives("the check goes on until the store has answered")
+    call.goes_on = "the check goes on until the store has answered"
     found: list[TeamDifference] = []
     checked = 0
     chosen = [*team.shared.values()] if params.path is None else [team.workspace(Path(params.path))]
@@ -158,7 +158,7 @@ async def _share(
         root = Path(params.path)
         if not await workspaces.apart(team.claim, root):
             raise NotFoundError(f"{root} is not published: memctl team status lists what is")
-    call.outlives(f"the configuration is written, and {GOES_ON}")
+    call.goes_on = f"the configuration is written, and {GOES_ON}"
     await workspaces.share(root, is_shared=is_shared)
     team = await _team(workspaces)
     team.wake.set()

@@ -129,5 +129,5 @@ async def _around(workspaces: Workspaces, root: Path) -> list[OpenWorkspace]:
 
 async def _configure(workspaces: Workspaces, root: Path, changed: dict[str, Any], call: Call) -> None:
     await workspaces.configure(root, changed)
-    call.outlives("the settings are written, and take effect when the index is opened with them")
+    call.goes_on = "the settings are written, and take effect when the index is opened with them"
     await workspaces.reopen(root)

@@ -131,18 +131,6 @@ def has_left(connected: socket.socket) -> bool:
         return True
 
 
-@dataclass(slots=True, eq=False)
-class Exchange:
-    """One request, from its arrival to its reply."""
-
-    request: Request
-    started: float  # in loop.time()
-    answered: bool = False
-    has_turn: bool = False  # it is one of the few requests of its connection that are processed now
-    timer: asyncio.TimerHandle | None = None
-    goes_on: str = ""  # the work of its method that continues after the deadline
-
-
 def budget_s(request: Request, own_s: float | None) -> float | None:
     """Return the time limit of a request: a client may lower its method's limit, never raise it."""
     asked_ms: int | None = request.params.get("timeout_ms")
@@ -242,7 +230,7 @@ class Connection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._reader = Decoder()
         self._client: dict[str, Any] = {}
-        self._open: dict[int, Exchange | None] = {}  # ids without a reply yet; None: about to be refused
+        self._open: dict[int, Call | None] = {}  # ids without a reply yet; None: about to be refused
         self._tasks: set[asyncio.Future[Any]] = set()
         self._turns = asyncio.Semaphore(shared.limits.at_once_per_connection)
         self._reads = asyncio.Event()  # set while the client reads its answers
@@ -344,11 +332,11 @@ class Connection(asyncio.Protocol):
 
     def end(self) -> None:
         """Answer open requests with MEMD_STOPPING, cancel their work, send what the client still reads."""
-        for id_, exchange in list(self._open.items()):
+        for id_, call in list(self._open.items()):
             text = "memd is stopping: ask again after its restart"
-            if exchange and exchange.goes_on:
-                text += f" ({exchange.goes_on})"
-            self._answer(id_, exchange, error=StoppingError(text))
+            if call and call.goes_on:
+                text += f" ({call.goes_on})"
+            self._answer(id_, call, error=StoppingError(text))
         for task in self._tasks:
             task.cancel()
         self._transport.close()
@@ -418,28 +406,27 @@ class Connection(asyncio.Protocol):
         return None
 
     def _start(self, request: Request) -> None:
-        exchange = Exchange(request, self._loop.time())
-        self._open[request.id] = exchange
+        started = self._loop.time()
         most_s = budget_s(request, self._shared.deadline_s(request.method))
-        deadline = None if most_s is None else exchange.started + most_s
+        deadline = None if most_s is None else started + most_s
         call = Call(
-            request.id, self._client, deadline, partial(self._notify, exchange), self._follow,
-            left=self.closed.done, outlives=partial(setattr, exchange, "goes_on"), started=exchange.started,
-        )  # fmt: skip
-        task = asyncio.ensure_future(self._in_turn(exchange, call))
+            request, self._client, deadline, self._notify, self._follow, self.closed.done, started=started
+        )
+        self._open[request.id] = call
+        task = asyncio.ensure_future(self._in_turn(call))
         if most_s is not None:
-            exchange.timer = self._loop.call_later(most_s, self._expire, exchange, task, most_s)
+            call.timer = self._loop.call_later(most_s, self._expire, call, task, most_s)
         self._tasks.add(task)
         self._shared.tasks.add(task)
-        task.add_done_callback(partial(self._finish, exchange))
+        task.add_done_callback(partial(self._finish, call))
 
-    async def _in_turn(self, exchange: Exchange, call: Call) -> Any:
+    async def _in_turn(self, call: Call) -> Any:
         """Process a few requests at once, and none while their answers would only pile up."""
-        request = exchange.request
+        request = call.request
         waits = self._shared.deadline_s(request.method) is None  # for an event; it sends little meanwhile
         if not waits and not self._is_instant(request.method):
             await self._turns.acquire()
-            exchange.has_turn = True  # until its answer is being sent: `_finish`
+            call.has_turn = True  # until its answer is being sent: `_finish`
             await self._reads.wait()
         return await self._shared.handle(request.method, request.params, call)
 
@@ -448,58 +435,55 @@ class Connection(asyncio.Protocol):
         most_s = self._shared.deadline_s(method)
         return most_s is not None and most_s <= INSTANT_S
 
-    def _expire(self, exchange: Exchange, task: asyncio.Future[Any], most_s: float) -> None:
+    def _expire(self, call: Call, task: asyncio.Future[Any], most_s: float) -> None:
         # Answered here rather than when the task ends: a method in C code cannot be interrupted.
-        method = exchange.request.method
-        then = exchange.goes_on or "ask for less, or try again"
+        method = call.request.method
+        then = call.goes_on or "ask for less, or try again"
         late = DeadlineError(f"{method} did not end within {most_s:g} s: {then}")
-        self._answer(exchange.request.id, exchange, error=late)
+        self._answer(call.request.id, call, error=late)
         task.cancel()
 
-    def _finish(self, exchange: Exchange, task: asyncio.Future[Any]) -> None:
+    def _finish(self, call: Call, task: asyncio.Future[Any]) -> None:
         self._tasks.discard(task)
         self._shared.tasks.discard(task)
-        if exchange.timer:
-            exchange.timer.cancel()
+        if call.timer:
+            call.timer.cancel()
         if task.cancelled():
             error: BaseException | None = StoppingError("the request was cancelled inside memd: ask again")
         elif error := task.exception():
-            log_unforeseen(error, exchange.request.method)
+            log_unforeseen(error, call.request.method)
         result = None if error else task.result()
-        self._answer(exchange.request.id, exchange, error=error, result=result)
-        if exchange.has_turn:
+        self._answer(call.request.id, call, error=error, result=result)
+        if call.has_turn:
             self._turns.release()
 
     # -- replies -------------------------------------------------------------------------------------
 
     def _answer(
-        self, id_: int, exchange: Exchange | None, *, error: BaseException | None = None, result: Any = None
+        self, id_: int, call: Call | None, *, error: BaseException | None = None, result: Any = None
     ) -> None:
-        if exchange:
-            if exchange.answered:
+        if call:
+            if call.is_answered:
                 return
-            exchange.answered = True
+            call.is_answered = True
         if id_ not in self._open:
             return  # the client is gone
         del self._open[id_]
         # The name of an unknown method is a client's text, which must not be logged.
-        method = exchange.request.method if exchange and not isinstance(error, MethodError) else ""
+        method = call.request.method if call and not isinstance(error, MethodError) else ""
         shape = wire_error(error, method) if error else None
-        started = exchange.started if exchange else None
+        started = call.started if call else None
         self._quiet_since = self._loop.time()
         self._outgoing.reply(Reply(Response(id_, shape, result), method, started))
         self._close_if_done()
 
-    def _notify(self, exchange: Exchange, message: dict[str, Any]) -> None:
-        # An unexpected notification can close the channel of a Neovim that waits for an answer.
-        if exchange.request.params.get("progress") is not True:
-            return
+    def _notify(self, call: Call, message: dict[str, Any]) -> None:
         with suppress(RuntimeError):  # the loop is closed, and there is no client any more
-            self._loop.call_soon_threadsafe(self._send_progress, exchange, message)
+            self._loop.call_soon_threadsafe(self._send_progress, call, message)
 
-    def _send_progress(self, exchange: Exchange, message: dict[str, Any]) -> None:
-        if not exchange.answered:
-            self._outgoing.progress(exchange.request.id, message)
+    def _send_progress(self, call: Call, message: dict[str, Any]) -> None:
+        if not call.is_answered:
+            self._outgoing.progress(call.request.id, message)
 
     def _follow(self, listen: Callable[[Listener], Unlisten]) -> None:
         # The last request determines what is followed: no event is sent twice.

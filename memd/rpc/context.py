@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 import structlog
 
-from memctl.protocol import FrameTooLargeError, Notification, Response, pack, pack_answer, pack_value
+from memctl.protocol import FrameTooLargeError, Notification, Request, Response, pack, pack_answer, pack_value
 from memd.errors import InvalidError, MemdError
 from memd.events import Listener, Unlisten
 from memd.logs import log_unforeseen
@@ -44,19 +44,28 @@ class Limits:
     drain_s: float = 10.0  # how long a client may leave its answers unread
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Call:
-    """One request from the view of its method."""
+    """One request, from its arrival to its reply, for its method and its connection."""
 
-    id: int
+    request: Request
     client: dict[str, Any]  # uid and pid; one dict per connection, to which memd.hello may add
     deadline: float | None  # in loop.time(), which is time.monotonic(); None: without a limit
-    progress: Callable[[dict[str, Any]], None]  # tells the client, if it asked; a report may be dropped
+    tell: Callable[["Call", dict[str, Any]], None]  # sends the client progress; thread-safe
     # Starts a subscription of this connection, which lasts until it ends or follows something else.
     follow: Callable[[Callable[[Listener], Unlisten]], None]
     left: Callable[[], bool]  # whether the client is gone; thread-safe
-    outlives: Callable[[str], None]  # names work that continues after the deadline, for the error's text
     started: float = field(default_factory=time.monotonic)  # when the request arrived, in loop.time()
+    goes_on: str = ""  # the work that continues after the deadline, for the error's text
+    is_answered: bool = False
+    has_turn: bool = False  # it is one of the few requests of its connection that are processed now
+    timer: asyncio.TimerHandle | None = None  # of the deadline
+
+    def progress(self, message: dict[str, Any]) -> None:
+        """Tell the client, if it asked; a report may be dropped. Thread-safe."""
+        # An unexpected notification can close the channel of a Neovim that waits for an answer.
+        if self.request.params.get("progress") is True:
+            self.tell(self, message)
 
     def age_ms(self) -> float:
         """Return the age of the request. Thread-safe."""
@@ -68,7 +77,7 @@ class Call:
 
     async def to_the_end(self, work: Coroutine[Any, Any, T], goes_on: str) -> T:
         """Complete *work* even if the client stops waiting; a client that times out is told *goes_on*."""
-        self.outlives(goes_on)
+        self.goes_on = goes_on
         return await asyncio.shield(work)
 
 

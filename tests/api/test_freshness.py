@@ -40,7 +40,7 @@ def test_an_answer_never_claims_more_than_it_read(tmp_path):
                     time.sleep(0.001)
                 return False
 
-            call = Call(1, {}, None, lambda _: None, lambda _: None, left, lambda _: None)
+            call = Call(None, {}, None, lambda *_: None, lambda _: None, left)
             params = SearchParams(query="heron weir", mode="keyword")
             answer = await workspaces.read(search, opened, params, call, await wait_for(opened, params, call))
             await writing

@@ -36,7 +36,7 @@ class Room:
 
     def why(self, path: str, query: str = "heron", **fields) -> dict:
         question = params.convert({"path": path, "query": query, **fields}, params.WhyParams)
-        call = Call(1, {}, None, lambda _: None, lambda _: None, lambda: False, lambda _: None)
+        call = Call(None, {}, None, lambda *_: None, lambda _: None, lambda: False)
         return msgspec.to_builtins(asyncio.run(why(self.workspaces, self.opened, question, call)))
 
 
