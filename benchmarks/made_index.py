@@ -22,7 +22,7 @@ from memd import registry
 from memd.embedding.onnx import OnnxEmbedder
 from memd.index.index import Index
 from memd.index.source_rows import NewChunk, NewSource, full_texts, hash_of, signature
-from memd.records import FileStamp
+from memd.records import Chunk, FileStamp, Source
 from memd.registry import Registry
 from memd.text import scripts_of
 
@@ -129,24 +129,16 @@ def source_of(number: int, texts: Sequence[str]) -> NewSource:
     """Return the source of that number, with a chunk of each text."""
     path = f"n{number // 1000:04}/{word(number)}{number}.md"
     return NewSource(
-        path=path,
+        source=Source(0, path, f"Note {number}", (), DAY, "changed", "human"),
         stamp=FileStamp(number + 1, number + 1, sum(map(len, texts)), number + 1),
         hash=hash_of(path),
-        title=f"Note {number}",
         told="",
-        tags=(),
-        day=DAY,
-        day_of="changed",
-        origin="human",
         front_matter={},
         secret_fields=frozenset(),
         names=(),
         links=(),
         warnings=(),
         private=False,
-        valid_until=None,
-        evergreen=False,
-        external=False,
         fields=frozenset(),
         chunks=tuple(_chunk(text, path, place) for place, text in enumerate(texts)),
     )
@@ -193,12 +185,7 @@ def _embed(index: Index, file: Path) -> None:
 def _chunk(text: str, path: str, place: int) -> NewChunk:
     words, trigrams = full_texts(text, path, None if place else "")
     return NewChunk(
-        start_line=2 * place + 1,
-        end_line=2 * place + 1,
-        start_byte=0,
-        heading="",
-        text=text,
-        context="",
+        Chunk(2 * place + 1, 2 * place + 1, "", text, 0, ""),
         hash=hash_of(text),
         scripts=scripts_of(text),
         signature=signature("", text),

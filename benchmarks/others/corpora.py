@@ -117,7 +117,7 @@ def texts(folder: Path, count: int) -> Path:
     half = path.with_suffix(".half")
     words = made_index.Words()
     sources = (made_index.source(words, number) for number in range(-(-count // made_index.CHUNKS_A_SOURCE)))
-    found = (chunk.text for source in sources for chunk in source.chunks)
+    found = (one.chunk.text for source in sources for one in source.chunks)
     with half.open("w", encoding="utf-8") as file:
         file.writelines(f"{text}\n" for text in islice(found, count))
     half.replace(path)

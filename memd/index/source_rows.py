@@ -38,6 +38,7 @@ from memd.records import (
     FileStamp,
     Heading,
     Link,
+    Source,
     SourceText,
     Tokenizer,
     origin_of,
@@ -141,21 +142,13 @@ FORM = struct.Struct(f"<8sII{BITS // 8}s")
 class NewChunk:
     """A chunk to be stored."""
 
-    start_line: int
-    end_line: int
-    start_byte: int
-    heading: str
-    text: str
-    context: str
+    chunk: Chunk
     hash: bytes
     scripts: tuple[str, ...]  # scripts of its text
     signature: bytes
     words: str  # prepared for the words table
     trigrams: str  # prepared for the trigram table
     beyond: bool  # beyond the first EMBEDDED_CHUNKS of its source: no vector
-    entry: str = ""  # this and the next two as in `Chunk`
-    origin: str = ""
-    assistant: float = 0.0
     hidden_from: int = 0  # as in the table
 
 
@@ -163,20 +156,12 @@ class NewChunk:
 class NewSource:
     """A source to be stored."""
 
-    path: str
+    source: Source  # its id is not known yet
     stamp: FileStamp
     hash: bytes
-    title: str
-    tags: tuple[str, ...]
-    day: date
-    day_of: DayOf
-    origin: str
     front_matter: Mapping[str, object]
     warnings: tuple[str, ...]
     private: bool  # hidden from agents
-    valid_until: date | None  # this and the next two as in `Source`
-    evergreen: bool
-    external: bool
     fields: frozenset[tuple[str, str]]  # (key, value) of its front matter
     secret_fields: frozenset[tuple[str, str]]  # the same with secrets; none if it has none
     told: str  # as in the table
@@ -229,20 +214,22 @@ def prepare(
     is_twofold = document.chunks != whole.chunks
     copies = [(document, PEOPLE), (whole, AGENTS)] if is_twofold else [(whole, 0)]
     return NewSource(
-        path=source.path,
+        source=Source(
+            0,
+            source.path,
+            *named,
+            day,
+            day_of,
+            origin_of(front),
+            valid_until,
+            evergreen=_text(front.get("evergreen")).casefold() in _TRUE,
+            external=_text(front.get("derived_from")).casefold() == EXTERNAL,
+        ),
         stamp=stamp,
         hash=source.hash,
-        title=named[0],
-        tags=named[1],
-        day=day,
-        day_of=day_of,
-        origin=origin_of(document.front_matter),
         front_matter=front,
         warnings=source.warnings + document.warnings + warnings + _length_warning(whole.chunks),
         private=is_private(source.text),
-        valid_until=valid_until,
-        evergreen=_text(front.get("evergreen")).casefold() in _TRUE,
-        external=_text(front.get("derived_from")).casefold() == EXTERNAL,
         fields=fields_of(front) | sessions,
         secret_fields=fields_of(whole.front_matter) | sessions if whole is not document else frozenset(),
         told=json.dumps(told) if told != named else "",
@@ -433,21 +420,13 @@ def _prepared_chunk(chunk: Chunk, path: str, number: int, front: str, hidden_fro
     read = chunk.embed_text
     words, trigrams = full_texts(read, path, None if number else front)
     return NewChunk(
-        start_line=chunk.start_line,
-        end_line=chunk.end_line,
-        start_byte=chunk.start_byte,
-        heading=chunk.heading,
-        text=chunk.text,
-        context=chunk.context,
+        chunk,
         hash=hash_of(mask(read) if hidden_from == AGENTS else read),
         scripts=scripts_of(read),
         signature=signature(chunk.heading, chunk.text),
         words=words,
         trigrams=trigrams,
         beyond=is_beyond(number),
-        entry=chunk.entry,
-        origin=chunk.origin,
-        assistant=chunk.assistant,
         hidden_from=hidden_from,
     )
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import msgspec
 
-from memd.index.source_rows import NewChunk
+from memd.records import Chunk
 
 TOGETHER = 6  # more save nothing in short notes, and one text costs the unpacking of all: 10 to 15 µs
 KEPT = 256  # that stay unpacked, some 3 kB each: a search reads several of its texts twice
 _decoder = msgspec.msgpack.Decoder(list[tuple[str, str, str]])
 
 
-def packed(chunks: Sequence[NewChunk]) -> bytes:
+def packed(chunks: Sequence[Chunk]) -> bytes:
     """Return headings, contexts and texts of neighbouring chunks as one value."""
     return zlib.compress(msgspec.msgpack.encode([(one.heading, one.context, one.text) for one in chunks]))
 

@@ -67,19 +67,20 @@ class Transaction:
 
     def put(self, new: NewSource, staged: Staged | None = None) -> None:
         """Insert a source with its chunks, or replace the one at its path; *staged*: they are stored."""
-        self.touched.add((new.path, new.private))
-        self._replace(new.path, renewed=staged is not None)
+        path = new.source.path
+        self.touched.add((path, new.private))
+        self._replace(path, renewed=staged is not None)
         if staged is None:
             source = self._writer.put_source(new)
             self._writer.put_chunks(source.id, new.chunks)
         else:
-            self._writer.unveil(staged.source_id, new.path, new.hash)
+            self._writer.unveil(staged.source_id, path, new.hash)
             source = self._writer.source_of(staged.source_id)
             self.late_from = min(staged.first_chunk, self.late_from or staged.first_chunk)
         self._bring(source.id)
         self._note_names(source.id)
         self.sources_put[source.id] = source
-        self._note_for_store(new.path)
+        self._note_for_store(path)
 
     def remove(self, path: str, at_s: int) -> bool:
         """Remove the live source at *path* from all answers, later from the disk; return if it was there."""

@@ -125,31 +125,24 @@ class Writer(Database):
 
     def put_source(self, new: NewSource) -> Source:
         """Insert or replace a source, without its chunks."""
-        stamp = new.stamp
+        source = new.source
+        row = {
+            "path": source.path, **new.stamp._asdict(), "hash": new.hash, "title": source.title,
+            "tags": json.dumps(source.tags), "day": source.day.isoformat(), "day_of": source.day_of,
+            "origin": source.origin, "front_matter": json.dumps(new.front_matter),
+            "warnings": json.dumps(new.warnings), "private": new.private,
+            "valid_until": source.valid_until.isoformat() if source.valid_until else "",
+            "evergreen": source.evergreen, "external": source.external, "gone_at": None,
+            "changed": self._coming(), "told": new.told,
+        }  # fmt: skip
         [[source_id]] = self.run(
-            """
-            INSERT INTO sources (path, mtime_ns, ctime_ns, size_bytes, inode, hash, title, tags, day, day_of,
-                                 origin, front_matter, warnings, private, valid_until, evergreen, external,
-                                 changed, told)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-            ON CONFLICT (path) DO UPDATE SET
-                mtime_ns = excluded.mtime_ns, ctime_ns = excluded.ctime_ns, size_bytes = excluded.size_bytes,
-                inode = excluded.inode, hash = excluded.hash, title = excluded.title, tags = excluded.tags,
-                day = excluded.day, day_of = excluded.day_of, origin = excluded.origin,
-                front_matter = excluded.front_matter, warnings = excluded.warnings,
-                private = excluded.private, valid_until = excluded.valid_until,
-                evergreen = excluded.evergreen, external = excluded.external, gone_at = NULL,
-                changed = excluded.changed, told = excluded.told
+            f"""
+            INSERT INTO sources ({", ".join(row)}) VALUES ({", ".join("?" * len(row))})
+            ON CONFLICT (path) DO UPDATE SET {", ".join(f"{one} = excluded.{one}" for one in row)}
             RETURNING id
             """,
-            (
-                new.path, stamp.mtime_ns, stamp.ctime_ns, stamp.size_bytes, stamp.inode, new.hash, new.title,
-                json.dumps(new.tags), new.day.isoformat(), new.day_of, new.origin,
-                json.dumps(new.front_matter), json.dumps(new.warnings), new.private,
-                new.valid_until.isoformat() if new.valid_until else "", new.evergreen, new.external,
-                self._coming(), new.told,
-            ),
-        )  # fmt: skip
+            list(row.values()),
+        )
         # Replace the names, links and fields of a source.
         for table in ("names", "links", "fields", "secret_fields", "outlines"):
             self.run(f"DELETE FROM {table} WHERE source = ?", (source_id,))
@@ -161,24 +154,22 @@ class Writer(Database):
                 for place, one in enumerate(new.links)
             ),
         )
-        if new.aliases or list(new.headings) != [only_title(new.title)]:
+        if new.aliases or list(new.headings) != [only_title(source.title)]:
             self.run(
                 "INSERT INTO outlines VALUES (?, ?, ?)",
                 (source_id, json.dumps(new.aliases), json.dumps(new.headings)),
             )
         for table, fields in (("fields", new.fields), ("secret_fields", new.secret_fields)):
             self.run_many(f"INSERT INTO {table} VALUES (?, ?, ?)", ((source_id, *field) for field in fields))
-        return Source(
-            source_id, new.path, new.title, new.tags, new.day, new.day_of, new.origin,
-            new.valid_until, new.evergreen, new.external,
-        )  # fmt: skip
+        return source._replace(id=source_id)
 
     def stage(self, new: NewSource) -> tuple[int, int]:
         """Insert a source that is invisible to queries, and reserve consecutive ids for its chunks.
 
         Returns the source's id, and the first chunk id.
         """
-        source = self.put_source(replace(new, path=self._free_path(new.path), hash=b""))
+        nameless = new.source._replace(path=self._free_path(new.source.path))
+        source = self.put_source(replace(new, source=nameless, hash=b""))
         self.mark_gone(source.id, 0)
         known = self.run("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'")
         if not known:
@@ -213,10 +204,10 @@ class Writer(Database):
             some = new[start : start + TOGETHER]
             own = first and first + start
             ids = [self._put_chunk(source_id, one, n, own and own + n) for n, one in enumerate(some)]
-            self.run("INSERT INTO texts VALUES (?, ?)", (ids[0], packed(some)))
+            self.run("INSERT INTO texts VALUES (?, ?)", (ids[0], packed([one.chunk for one in some])))
 
     def _put_chunk(self, source_id: int, new: NewChunk, place: int, chunk_id: int | None) -> int:
-        length = len(self._terms(new.words))
+        chunk, length = new.chunk, len(self._terms(new.words))
         [[chunk_id]] = self.run(
             """
             INSERT INTO chunks
@@ -225,9 +216,9 @@ class Writer(Database):
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
             """,
             (
-                chunk_id, source_id, new.start_line, new.end_line, new.start_byte, new.signature, place,
-                new.hash, length, new.beyond, " ".join(new.scripts), new.entry, new.origin, new.assistant,
-                new.hidden_from,
+                chunk_id, source_id, chunk.start_line, chunk.end_line, chunk.start_byte, new.signature, place,
+                new.hash, length, new.beyond, " ".join(new.scripts), chunk.entry, chunk.origin,
+                chunk.assistant, new.hidden_from,
             ),
         )  # fmt: skip
         self.run("INSERT INTO words (rowid, text) VALUES (?, ?)", (chunk_id, new.words))

@@ -25,8 +25,8 @@ STEPS = {
     "read": (steps, "read_source", lambda args: args[1]),
     "sift": (Writer, "stamp", lambda args: args[1]),
     "prepare": (steps, "prepare", lambda args: args[0].path),
-    "stage": (steps.Index, "stage", lambda args: args[1].path),
-    "put": (Transaction, "put", lambda args: args[1].path),
+    "stage": (steps.Index, "stage", lambda args: args[1].source.path),
+    "put": (Transaction, "put", lambda args: args[1].source.path),
 }
 NAMED = {
     "read": "reading", "sift": "comparing", "prepare": "parsing", "stage": "storing its chunks",

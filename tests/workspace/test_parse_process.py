@@ -72,7 +72,7 @@ def test_a_note_whose_parsing_somebody_ended_is_not_at_fault(parser, sent):
                 os.kill(pid, signal.SIGCONT)
         asking.join(0.01)
     assert len(errors) == 1
-    assert [chunk.text for chunk in parsed(parser).chunks] == ["heron"]
+    assert [one.chunk.text for one in parsed(parser).chunks] == ["heron"]
     assert len({*pids, parser.pid}) in (3, 4)  # 4: the first was ended before it was asked
 
 
@@ -80,7 +80,7 @@ def test_a_process_that_ended_while_it_was_idle_leaves_no_open_pipe(parser):
     first = parser._process
     first.kill()
     first.wait()
-    assert [chunk.text for chunk in parsed(parser).chunks] == ["heron"]
+    assert [one.chunk.text for one in parsed(parser).chunks] == ["heron"]
     assert parser.pid != first.pid
     assert first.stdin.closed
     assert first.stdout.closed
@@ -115,9 +115,7 @@ def test_a_note_is_cut_as_the_daemon_would(running, tokenizer):
     )
     made = parsed(running, text, tokenizer)
     here = prepare(source(text), STAMP, tokenizer=tokenizer, limits=LIMITS)
-    assert [(chunk.text, chunk.hash) for chunk in made.chunks] == [
-        (chunk.text, chunk.hash) for chunk in here.chunks
-    ]
+    assert [(one.chunk, one.hash) for one in made.chunks] == [(one.chunk, one.hash) for one in here.chunks]
     assert len(made.chunks) > 20
     assert running.pid == before
 
@@ -131,7 +129,7 @@ def test_a_tokenizer_that_cannot_be_read_is_named(running, tmp_path):
     broken = JoiningPieces(tmp_path / "tokenizer.json")
     with pytest.raises(UnavailableError, match="not a tokenizer that can be read"):
         parsed(running, tokenizer=broken)
-    assert [chunk.text for chunk in parsed(running).chunks] == ["heron"]
+    assert [one.chunk.text for one in parsed(running).chunks] == ["heron"]
 
 
 def test_an_interrupted_note_is_named_for_another_try(notes):
