@@ -25,7 +25,7 @@ def test_texts_are_those_of_the_made_index(tmp_path):
     """Line by line what `made_index` puts into its chunks, so that an index it made can be compared."""
     path = texts(tmp_path, 7)
     words = made_index.Words()
-    made = [chunk.text for number in (0, 1) for chunk in made_index.source(words, number).chunks]
+    made = [one.chunk.text for number in (0, 1) for one in made_index.source(words, number).chunks]
     assert list(Corpus(7, texts=path).lines()) == made[:7]
     assert all(len(line.split()) == made_index.WORDS_A_CHUNK for line in made)
 
