@@ -1,7 +1,6 @@
 """A running daemon of the first version, 0.1.0, and today's memctl, for `.ci/long`.
 
-Needs the repository's history.
-`test_upgrades.py` has what does not need it: the index, the list of workspaces and the units.
+Needs the repository's history. What does not need it: `test_upgrades.py` and, for the units, `tests/test_units.py`.
 """
 
 import subprocess
