@@ -1,6 +1,6 @@
 """A running daemon of the first version, 0.1.0, and today's memctl, for `.ci/long`.
 
-Needs the repository's history. What does not need it: `test_upgrades.py` and, for the units, `tests/test_units.py`.
+Needs the repository's history. `test_upgrades.py` and `tests/test_units.py` (the units) have what does not.
 """
 
 import subprocess

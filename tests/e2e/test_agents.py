@@ -9,22 +9,6 @@ from mcp.shared.exceptions import MCPError
 pytestmark = pytest.mark.usefixtures("shared_daemon")
 
 
-def test_a_session_outlives_the_daemon(workspace):
-    daemon, root = workspace
-
-    async def session():
-        async with agent(daemon, root) as client:
-            fact = {"topic": "birds", "title": "Storks", "content": "They come in April."}
-            stored = await client.call_tool("extract_memory", fact)
-            daemon.process.kill()
-            daemon.process.wait()
-            return stored, await client.call_tool("search_memory", {"query": "storks"})
-
-    stored, found = anyio.run(session)
-    assert not found.is_error
-    assert found.structured_content["hits"][0]["path"] == stored.structured_content["path"]
-
-
 HERON = "memory/birds.md"
 NOTES = {
     HERON: "---\nstatus: open\ntags: [birds, weir]\n---\n# The heron\n\nThe grey heron stands at the weir.\n",

@@ -22,7 +22,6 @@ from memd.index import sidecars
 pytestmark = pytest.mark.usefixtures("shared_daemon")
 
 ROW_BYTES = 384 * 4  # of the shipped model
-TOKEN = "ghp_" + "aB3dE5fG7hJ9" * 3  # put together here, so that no scanner takes it for a leak
 CHAIN = "# Chain\n\nThe bicycle chain wants a drop of oil each month.\n"
 GENE = "# Gene\n\nA change in this gene raises the risk of breast cancer.\n"
 

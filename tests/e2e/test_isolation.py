@@ -6,7 +6,6 @@ import os
 import shutil
 import socket
 import stat
-from pathlib import Path
 
 import pytest
 from daemon_process import Daemon, folder_of
@@ -21,21 +20,10 @@ from memd.api.methods import METHODS
 @pytest.fixture
 def pair(daemon, tmp_path):
     """Two workspaces: the first knows of herons and weirs only, the second of badgers and setts."""
-    return made(daemon, tmp_path)
-
-
-@pytest.fixture(scope="module")
-def kept_pair(module_daemon):
-    """The same for tests that ask for nothing else."""
-    return made(module_daemon.start(), module_daemon.home)
-
-
-def made(daemon, folder_of_both):
-    """Make the two workspaces."""
     roots = []
     for folder, words in (("first", "heronword weirword"), ("second", "badgerword settword")):
         text = f"---\ntags: [shared]\n---\n# About {words}\n\nThe same sentence in both, then {words}.\n"
-        roots.append(daemon.add(folder_of(folder_of_both / folder, dict.fromkeys(NAMES, text))))
+        roots.append(daemon.add(folder_of(tmp_path / folder, dict.fromkeys(NAMES, text))))
     return daemon, *roots
 
 
@@ -74,49 +62,7 @@ def test_no_answer_or_error_of_one_shows_a_word_of_the_other(pair):
         assert own in text_of(daemon, "search", {"query": own}, root)
 
 
-def test_who_follows_one_hears_nothing_of_the_other(kept_pair):
-    daemon, first, second = kept_pair
-    with daemon.client() as client:
-        happening = client.events(first)
-        for root, name in ((second, "settname.md"), (first, "weirname.md")):
-            (Path(root) / name).write_text("# About water\n")
-            daemon.call("sync", workspace=root)
-        told = []
-        for event in happening:
-            told.append(event)
-            if "weirname.md" in event.get("paths", ()):
-                break
-    assert {event["workspace"] for event in told} == {first}
-    assert "settname" not in json.dumps(told)
-
-
 NOBODY = 65534
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to connect as another user")
-def test_another_users_connection_is_closed_before_a_byte_is_parsed(workspace):
-    """Also where the socket's modes would let it in: no answer, and nothing that was sent is looked at."""
-    daemon, _ = workspace
-    daemon.runtime.chmod(0o711)
-    daemon.socket.parent.chmod(0o711)
-    daemon.socket.chmod(0o666)
-    with socket.socket(socket.AF_UNIX) as peer:
-        peer.settimeout(20 * PATIENCE)
-        os.seteuid(NOBODY)  # the kernel names a peer by its effective user at the moment of connecting
-        try:
-            peer.connect(str(daemon.socket))
-        finally:
-            os.seteuid(0)
-        try:
-            peer.sendall(b"\xc1 no MessagePack")
-            answer = peer.recv(1 << 16)
-        except ConnectionError:
-            answer = b""
-    assert answer == b""
-    assert f'"uid": {NOBODY}' in daemon.log()
-    assert "another user's connection refused" in daemon.log()
-    assert "protocol error" not in daemon.log()
-    assert daemon.call("ping")["pong"]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be two users")

@@ -73,17 +73,6 @@ def test_what_is_answered_too_late_is_dropped(live):
     assert len(asked) <= 4  # what was typed first, the whole by words and by meaning, its filters
 
 
-def test_nothing_typed_lists_what_changed_last_and_filters_alone_the_newest(live):
-    async def script(searched, found):
-        searched.ask(" ")
-        await meant(found, " ")
-
-    assert len(live(script)[-1].hits) == 10
-    newest = live(script, tag=["decision"])[-1]
-    assert {"decisions/postgres.md", "decisions/four-day-week.md"} <= {hit["path"] for hit in newest.hits}
-    assert newest.filters == ("tag:decision",)
-
-
 def test_a_word_that_is_being_typed_finds_what_it_begins(live):
     async def script(searched, found):
         searched.ask("mrna vaccin")

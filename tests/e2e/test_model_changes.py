@@ -48,7 +48,6 @@ class Ollama(HttpServer):
         self.digest = "1" * 64
         self.dim = 96
         self.answers = 1 << 30  # so many texts of notes, then it keeps its callers waiting
-        self.caller = 0  # counts the processes that asked
         self._lock = threading.Lock()
         self.start()
 
@@ -69,13 +68,12 @@ class Ollama(HttpServer):
         super().stop()
 
     def admit(self, texts: Iterator[str]) -> None:
-        """Wait until these may be answered; a caller that is gone by then is not."""
+        """Wait until these may be answered."""
         asked = [text.removeprefix("search_document: ") for text in texts]
         asked = [text for text in asked if text not in MEASURED]
-        caller = self.caller
         while asked:
             with self._lock:
-                if caller != self.caller or not self._is_alive:
+                if not self._is_alive:
                     raise ConnectionError
                 if len(self.documents) + len(asked) <= self.answers:
                     self.documents += asked
@@ -235,17 +233,6 @@ def test_a_server_that_dies_and_comes_back_is_named_and_used_again(workspace: Wo
     assert len(server.documents) == len(NOTES) + 1
 
 
-def test_a_server_that_is_not_there_yet_is_waited_for(workspace: Workspace, server: Ollama, onnx):
-    workspace.add()
-    workspace.until_whole("")
-    server.stop()
-    workspace.configure(**server.settings)
-    until(lambda: answers_by_keyword(workspace.search(), "model-failed"))
-    server.start()
-    workspace.until_whole("ollama:nomic-embed-text")
-    assert of_one_model(workspace.search(), server.cosines(), onnx) == 0
-
-
 def test_vectors_of_another_dimension_are_another_model(attentive: Workspace, server: Ollama):
     """The server gives other vectors behind the same name and digest: none is compared with the old ones."""
     workspace = attentive
@@ -356,44 +343,3 @@ def test_no_model_while_another_is_built(workspace: Workspace, server: Ollama):
     assert workspace.search()["degraded"] == []
     assert workspace.status()["degraded"] == []
     assert workspace.status()["building"] is None
-
-
-def test_a_rebuild_that_is_killed_goes_on_where_it_was(workspace: Workspace, server: Ollama, onnx):
-    workspace.add()
-    workspace.until_whole("")
-    models = onnx, server.cosines()
-    server.answers = 0
-    workspace.configure(**server.settings)
-    pending = len(NOTES) + 1
-    for more in (0, 32, 32):  # texts: two batches are under way at most, so the first one is always committed
-        server.answers = len(server.documents) + more
-        until(lambda pending=pending: 0 < workspace.status()["pending_vectors"] < pending)
-        pending = workspace.status()["pending_vectors"]
-        kill(workspace, server)
-        answer = until(lambda: (found := workspace.search())["hits"] and found)
-        assert of_one_model(answer, *models) is None
-    server.answers = 1 << 30
-    until(lambda: len(set(server.documents)) == len(NOTES))
-    kill(workspace, server)
-    until(lambda: workspace.status()["building"] is None)
-    kill(workspace, server)
-    switched(workspace, server, models, "ollama:nomic-embed-text")
-    # What was on its way is embedded once more: fewer than two batches a round. From the start: 144 more.
-    assert len(server.documents) < len(NOTES) + 96
-    assert set(server.documents) == set(NOTES.values())
-
-
-def kill(workspace: Workspace, server: Ollama) -> None:
-    """End the daemon as a power switch would, and start it again."""
-    assert workspace.daemon.process is not None
-    workspace.daemon.process.kill()
-    workspace.daemon.process.wait()
-    server.caller += 1
-    workspace.daemon.start()
-
-
-def test_without_the_setting_none_is_written(workspace: Workspace):
-    workspace.add()
-    workspace.until_whole("")
-    assert not (workspace.root / "memory" / "index").exists()
-    assert workspace.status()["sidecars"] is None

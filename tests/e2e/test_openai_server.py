@@ -1,6 +1,5 @@
 """A workspace whose vectors come from a server of the OpenAI embeddings API."""
 
-import signal
 from pathlib import Path
 
 from daemon_process import Daemon, hurried, until
@@ -57,27 +56,3 @@ def test_after_a_server_refused_notes_they_are_soon_embedded_and_until_then_it_i
     server.refuses_documents = False
     until(lambda: not degraded(), 5)
     assert daemon.call("search", query="tabs", workspace=workspace, mode="vector")["hits"]
-
-
-def test_notes_and_queries_go_to_their_own_models(server: ModelServer, daemon: Daemon, tmp_path: Path):
-    root, user = tmp_path / "notes", daemon.home / "config/memd/config.toml"
-    server.make_workspace(daemon, root, provider="openai")
-    settings = (
-        f'[openai."{server.address}"]\ninput_type = {{ query = "query", document = "passage" }}\n'
-        'query_model = "small"\n'
-    )
-    user.write_text(f'{settings}document_model = "large"\n')
-    (root / "memory/a.md").write_text("# Editor\n\nTabs are four spaces wide.\n")
-    workspace = daemon.add(root)
-
-    def asked() -> set[tuple[str, str, bool]]:
-        kinds = [(body["model"], body["input_type"], body["input"]) for body in server.asked]
-        return {(model, kind, "spaces" in str(texts)) for model, kind, texts in kinds if texts != ["memd"]}
-
-    assert daemon.call("search", query="tabs", workspace=workspace, mode="vector")["hits"]
-    assert asked() == {("small", "query", False), ("large", "passage", True)}
-    server.asked.clear()
-    user.write_text(f'{settings}document_model = "larger"\n')
-    assert daemon.process is not None
-    daemon.process.send_signal(signal.SIGHUP)
-    until(lambda: ("larger", "passage", True) in asked())

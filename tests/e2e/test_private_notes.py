@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from daemon_process import folder_of, until
+from daemon_process import folder_of
 from every_call import NAMES
 
 from memctl.client import RpcError
@@ -48,29 +48,6 @@ def test_a_change_of_agents_ignore_holds_at_once(kept):
         daemon.call("workspace.configure", workspace=root, settings={"agents_ignore": ["a//"]})
 
 
-def test_agents_get_no_secret_that_stands_in_a_note_and_people_do(kept):
-    """Masked in every answer; the note itself is as it was, and found by its owner."""
-    daemon, root = kept
-    text = f"# Router\n\nThe token of the router is {TOKEN}.\n\nIts address is in the cellar.\n"
-    note = Path(root) / "router.md"
-    note.write_text(text)
-    daemon.call("sync", workspace=root)
-    until(lambda: daemon.found("token of the router", workspace=root)[:1] == ["router.md"])
-    asked = {"workspace": root, "query": "token of the router"}
-    masked = text.replace(TOKEN, "[masked: github-pat]")
-    assert "[masked: github-pat]" in daemon.call("recall", **asked)["text"]
-    recalled = daemon.call("recall", workspace=root, query="zephyrineword")[
-        "text"
-    ]  # for a prompt: as an agent
-    assert "quinceword" not in recalled
-    assert daemon.call("get", workspace=root, path="router.md", agent=True)["text"] == masked.rstrip("\n")
-    last = daemon.call("get", workspace=root, path="router.md", agent=True, start_line=5)
-    assert last["text"] == "Its address is in the cellar."
-    assert TOKEN in daemon.call("search", **asked)["hits"][0]["snippet"]
-    assert TOKEN in daemon.call("get", workspace=root, path="router.md")["text"]
-    assert note.read_text() == text
-
-
 def test_recall_keeps_its_budget_where_what_is_masked_grows(kept):
     """What stands for a short password is longer than it; the budget counts what is sent."""
     daemon, root = kept
@@ -96,6 +73,7 @@ def test_an_agent_cannot_tell_how_long_a_secret_is_or_test_a_guess_of_it(kept):
                 for path, which in (("linked.md", "out"), ("open/notes.md", "in"))
             ]
             one = daemon.call("get", workspace=root, path="linked.md", agent=agent)
+            assert (secret in one["text"]) is not agent, "people get it as it is written"
             told.append((links, one["links"], one["hash"]))
     assert told[0] == told[2]
     assert all(mine != other for mine, other in zip(told[1], told[3], strict=True))

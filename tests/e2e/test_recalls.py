@@ -118,13 +118,6 @@ def test_what_the_reader_has_is_not_sent_again(home):
     assert "keys" not in recalled(home, core=False)
 
 
-def test_only_what_is_sure_is_sent_where_nobody_asked(home):
-    answer = recalled(home, "What does the otter eat at the weir?", sure=True, core=False)
-    assert paths(answer) == ["otter.md"]
-    assert paths(recalled(home, "Write a test for the weir function", sure=True, core=False)) == []
-    assert paths(recalled(home, "Write a test for the weir function", core=False))
-
-
 def test_a_note_that_replaces_a_sure_one_is_sent_in_its_place(home):
     """Whatever its own words are: the correction is what the prompt needs."""
     daemon, workspace, root = home

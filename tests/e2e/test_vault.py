@@ -38,28 +38,6 @@ def test_what_is_no_note_is_passed_by_in_peace(vault):
     assert set(daemon.found("heron", workspace=root, limit=99)) <= {"Herons.md", "Weir.md", "Other.md"}
 
 
-def test_a_tag_finds_what_is_nested_in_it(vault):
-    daemon, root = vault
-
-    def found(query):
-        return sorted(daemon.found(query, workspace=root))
-
-    assert found("tag:project") == ["Herons.md", "Weir.md"]
-    assert found("tag:#project/") == ["Herons.md", "Weir.md"]
-    assert found("tag:Project/Alpha") == ["Herons.md"]
-    assert found("tag:wetland") == ["Herons.md"]
-    assert found("tag:projects") == ["Other.md"]
-    assert found("tag:proj") == []
-    [hit] = daemon.call("search", query="tag:wetland", workspace=root)["hits"]
-    assert hit["tags"] == ["project/alpha", "Wetland"]
-
-
-def test_a_note_is_found_by_an_alias(vault):
-    daemon, root = vault
-    assert daemon.found("Ardea cinerea", workspace=root, mode="keyword")[0] == "Herons.md"
-    assert daemon.found('"grey bird"', workspace=root)[0] == "Herons.md"
-
-
 def test_other_kinds_of_text_are_sources_where_the_settings_say_so(vault):
     """With the line that docs/daemon.md shows; each is found by its words and named by its lines."""
     daemon, root = vault

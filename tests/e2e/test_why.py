@@ -35,20 +35,6 @@ def river(tmp_path_factory):
     daemon.close()
 
 
-def test_a_note_that_was_just_saved_waits_and_is_waited_for(daemon, tmp_path):
-    root = folder_of(tmp_path / "notes")
-    workspace = daemon.add(root)
-    (root / "new.md").write_text("The gannet dives.\n")
-    stage = daemon.call("why", workspace=workspace, path="new.md", query="gannet")["stage"]
-    assert stage in {"not-indexed", "returned"}
-    answer = daemon.call("why", workspace=workspace, path="new.md", query="gannet", sync=True)
-    assert (answer["stage"], answer["synced"]) == ("returned", True)
-    (root / "new.md").unlink()
-    assert daemon.call("why", workspace=workspace, path="new.md", query="gannet")["stage"] == "gone"
-    daemon.call("index", workspace=workspace, purge=True)
-    assert daemon.call("why", workspace=workspace, path="new.md", query="gannet")["stage"] == "missing"
-
-
 @pytest.mark.parametrize("fusion", ["weighted", "rrf"])
 def test_an_explained_search_is_the_same_answer(river, fusion):
     daemon, root = river

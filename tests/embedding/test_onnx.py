@@ -314,13 +314,14 @@ def test_an_export_that_cannot_be_used_is_named(tmp_path: Path, spoil, words: st
 @pytest.mark.parametrize("ending", ["_data", ".data"])
 def test_weights_that_are_overwritten_change_nothing(tmp_path: Path, ending: str):
     """Longer, shorter or other content: the model was loaded from a copy, of which nothing is left to see."""
-    folder, state = export(tmp_path / "tiny"), tmp_path / "state"
+    folder, state = export(tmp_path / "tiny"), tmp_path / "memd"
     weights = with_weights_apart(folder, ending)
-    state.mkdir()
+    state.mkdir(mode=0o700)
     script = f"""
 import pathlib
-from memd.embedding.onnx import OnnxEmbedder
-embedder = OnnxEmbedder(pathlib.Path({str(folder)!r}), copies=pathlib.Path({str(state)!r}))
+from memd.config import UserConfig, WorkspaceConfig
+from memd.embedding.provider import Providers
+embedder = Providers()._loader(WorkspaceConfig(model={str(folder)!r}), UserConfig())()
 before = embedder.embed_queries(["red"])[0]
 for content in (b"", b"\\0" * 4, b"x" * 65536):
     pathlib.Path({str(weights)!r}).write_bytes(content)
@@ -328,7 +329,7 @@ for content in (b"", b"\\0" * 4, b"x" * 65536):
 print(embedder.model_id)
 """
     known = OnnxEmbedder(folder).model_id
-    assert run_python(script) == known
+    assert run_python(script, XDG_STATE_HOME=str(tmp_path)) == known
     assert list(state.iterdir()) == []
 
 

@@ -22,6 +22,8 @@ def test_the_old_model_answers_until_the_new_one_is_complete(notes):
     assert notes.index.unembedded_count() == 10
     notes.embed_some(notes.index.pending(4))
     assert not notes.index.finish_building(frozenset())
+    notes.reopen()
+    assert notes.index.unembedded_count() == 6, "it goes on where it was"
     asked = {"model_id": old.model_id, "query_vec": old.embed_query("word3 zebra")}
     assert notes.found("word3 zebra", mode="vector", **asked)[0] == "n3.md"
     assert notes.index.snapshot.model_id == "word-hash"

@@ -71,29 +71,6 @@ def test_what_was_imported_is_found_by_its_words(daemon, sessions):
     assert recalled["sources"][0]["origin"] == "agent"
 
 
-def test_a_question_finds_the_conversation_of_the_day_that_it_names(daemon, sessions):
-    folder = sessions / "sailing"
-    folder.mkdir()
-    days = {"2025-03-12": "the island", "2025-05-07": "the harbour"}
-    for number, (day, place) in enumerate(days.items()):
-        name = f"5e55105e-0000-4000-8000-00000000000{number}"
-        about = {"timestamp": f"{day}T12:00:00.000Z", "sessionId": name, "cwd": "/"}
-        turns = [
-            ("user", "How was the boat trip?"),
-            ("assistant", f"We sailed to {place} and had lunch there."),
-        ]
-        records = [about | {"type": role, "message": {"role": role, "content": text}} for role, text in turns]
-        (folder / f"{name}.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in records))
-    assert daemon.memctl("import", "claude-code", folder, cwd=daemon.root).returncode == exits.OK
-    for mode in ("keyword", "vector"):
-        for question, day in (("where did we go in March?", "2025-03-12"), ("lunch on 7 May", "2025-05-07")):
-            asked = {"query": question, "mode": mode, "path": ["memory/archives/**"], "sync": True}
-            hits = until(
-                lambda asked=asked: daemon.call("search", workspace=str(daemon.root), **asked)["hits"]
-            )
-            assert Path(hits[0]["path"]).name.startswith(day), (mode, question)
-
-
 def test_the_default_folder_is_the_clients_own(daemon, sessions, monkeypatch):
     """CLAUDE_CONFIG_DIR moves it, as for the client."""
     monkeypatch.setitem(daemon.environment, "CLAUDE_CONFIG_DIR", str(sessions.parent))

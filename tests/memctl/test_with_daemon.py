@@ -47,6 +47,8 @@ def home(tmp_path):
 def test_a_first_session_from_init_to_uninstall(home):
     assert home("search", "x").returncode == exits.WORKSPACE
     assert home("status").returncode == exits.UNREACHABLE
+    assert home("ping", "--no-start").returncode == exits.UNREACHABLE
+    assert home("log").returncode == exits.NOT_FOUND
 
     made = home("init")
     assert made.returncode == exits.OK, made.stderr
@@ -62,7 +64,15 @@ def test_a_first_session_from_init_to_uninstall(home):
 
     assert home("status").returncode == exits.OK
     assert home("health").returncode == exits.OK
-    assert home("ping").returncode == exits.OK
+    assert b"runs already" in home("start").stdout
+    before = json.loads(home("ping", "--json").stdout)
+    assert home("restart").returncode == exits.OK
+    assert json.loads(home("ping", "--json").stdout)["instance_id"] != before["instance_id"]
+    shown = home("log")
+    assert (shown.returncode, b"  info     ready  " in shown.stdout) == (exits.OK, True), shown.stderr
+    assert b"cancer" not in shown.stdout
+    assert home("stop").stdout == b"stopped\n"
+    assert home("stop").stdout == b"memd was not running\n"
     assert home("index").stdout.startswith(b"3 sources")
     assert str(home.notes).encode() in home("workspaces").stdout
 
@@ -103,27 +113,3 @@ def test_as_many_hits_of_a_file_as_are_asked_for(home):
     assert found("--path", "long.md", "--per-source", "2") == 2
     assert found("--path", "*.md") == 3
     assert home("search", "--files", "--path", "long.md", "samovar").stdout == b"long.md\n"
-
-
-def test_the_daemon_comes_and_goes_as_told(home):
-    assert home("ping", "--no-start").returncode == exits.UNREACHABLE
-    assert b"started" in home("start").stdout
-    assert b"runs already" in home("start").stdout
-    before = json.loads(home("ping", "--json").stdout)
-    assert home("restart").returncode == exits.OK
-    after = json.loads(home("ping", "--json").stdout)
-    assert before["instance_id"] != after["instance_id"]
-    assert home("stop").stdout == b"stopped\n"
-    assert home("stop").stdout == b"memd was not running\n"
-
-
-def test_the_log_of_a_daemon_that_memctl_started_is_there(home):
-    assert home("log").returncode == exits.NOT_FOUND
-    home("init")
-    home("search", "kettle")
-    shown = home("log")
-    assert shown.returncode == exits.OK, shown.stderr
-    assert b"  info     ready  " in shown.stdout
-    assert b"kettle" not in shown.stdout
-    events = [json.loads(line)["event"] for line in home("log", "--json").stdout.splitlines()]
-    assert "ready" in events

@@ -270,6 +270,13 @@ def test_a_file_that_is_gone_is_none(tmp_path):
     assert read(tmp_path, "f/a.md") is None
 
 
+def test_an_ignore_file_that_cannot_be_used_is_named_and_hides_its_folder(tmp_path):
+    for path, content in (("a/.gitignore", "x.md\n" * 10_001), ("a/b.md", "text"), ("c.md", "text")):
+        write(tmp_path, path, content)
+    found = scan(tmp_path)
+    assert (found.keys(), found["a/.gitignore"]) == ({"a/.gitignore", "c.md"}, "rules-unusable")
+
+
 def test_a_missing_root_is_an_error(tmp_path):
     """An unmounted folder must not look like one whose notes were all deleted."""
     with pytest.raises(StorageError, match="mounted"):
