@@ -1,6 +1,7 @@
 """A server of vectors for a daemon under test: it answers, keeps its caller waiting, or fails and quotes."""
 
 import json
+import math
 import threading
 from pathlib import Path
 from typing import Any, Literal
@@ -20,7 +21,7 @@ class ModelServer(HttpServer):
     def __init__(self) -> None:
         self.behaviour: Literal["answer", "hang", "fail"] = "answer"
         self.hanging = threading.Event()  # somebody waits
-        self.only_queries = False  # what is to be embedded hangs, queries are answered
+        self.answers = math.inf  # so many texts of notes; then what is to be embedded hangs, and no query
         self.refuses_documents = False  # as an error, and answers queries
         self.documents: list[str] = []  # of notes that were asked for, in order, by its readers' prefix
         self.rows: list[Any] | None = None  # instead of those of the OpenAI API
@@ -43,7 +44,7 @@ class ModelServer(HttpServer):
             text for text in texts if text.startswith("search_document: ") and not _is_measurement([text])
         ]
         self.documents += documents
-        if self.behaviour == "hang" or (self.only_queries and documents):
+        if self.behaviour == "hang" or (documents and len(self.documents) > self.answers):
             self.hanging.set()
             self._go_on.wait()
         if self.behaviour == "fail" or (self.refuses_documents and documents):
@@ -56,14 +57,13 @@ class ModelServer(HttpServer):
         else:
             asked.answer({"embeddings": [self.vector(text) for text in texts]})
 
-    @staticmethod
-    def vector(text: str) -> list[float]:
+    def vector(self, text: str) -> list[float]:
         """Return what stands for *text*: of another direction where its length is another, modulo 7."""
         return [1.0, 1.0 + len(text) % 7]
 
     def answer_again(self) -> None:
         """Let go who waits, and answer from now on."""
-        self.behaviour = "answer"
+        self.behaviour, self.answers = "answer", math.inf
         self._go_on.set()
 
     def stop(self) -> None:

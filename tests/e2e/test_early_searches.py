@@ -87,7 +87,7 @@ def unembedded(daemon: Daemon, server: ModelServer, tmp_path: Path) -> tuple[Dae
         note = root / f"{number:03}.md"
         note.write_text(f"bird number{number}\n")
         os.utime(note, (1e9 + number * 7 % 200, 1e9 + number * 7 % 200))
-    server.only_queries = True
+    server.answers = 0
     daemon.call("workspace.add", path=str(root))
     return daemon, root
 
@@ -109,7 +109,6 @@ def test_a_first_search_says_how_much_is_found_by_meaning(unembedded, server):
     done = daemon.memctl("search", "--files", "number77", cwd=root)
     assert (done.returncode, done.stdout.split()[0]) == (0, "077.md")
     assert "meaning: 0 % of the notes" in done.stderr
-    server.only_queries = False
     server.answer_again()
     done = daemon.memctl("search", "--wait", "--files", "number77", cwd=root)
     assert (done.returncode, done.stdout.split()[0]) == (0, "077.md")
@@ -122,7 +121,6 @@ def test_what_was_changed_last_is_embedded_first(unembedded, server):
     daemon.call("index", workspace=str(root), vectors=False)
     # What was asked for, perhaps again, and the next batch: taken before all notes were known.
     taken = len(server.documents) + EMBED_BATCH
-    server.only_queries = False
     server.answer_again()
     daemon.call("index", workspace=str(root))
     by_change = sorted(root.glob("*.md"), key=lambda note: -note.stat().st_mtime)
@@ -140,11 +138,11 @@ def test_a_first_search_of_a_small_folder_waits_for_its_few_vectors(daemon, serv
     server.make_workspace(daemon, root)
     for name in ("heron", "otter"):
         (root / f"{name}.md").write_text(f"# {name}\n")
-    server.only_queries = True
+    server.answers = 0
     daemon.call("workspace.add", path=str(root))
     daemon.call("index", workspace=str(root), vectors=False)
     release = threading.Timer(0.5, server.answer_again)
-    server.only_queries = False  # of what comes from now on; what hangs is let go later
+    server.answers = 1000  # of what comes from now on; what hangs is let go later
     release.start()
     answer = daemon.call("search", workspace=str(root), query="heron")
     release.join()

@@ -9,17 +9,14 @@ import hashlib
 import json
 import math
 import re
-import threading
-import time
 from collections.abc import Iterator
 from operator import mul
 from pathlib import Path
 
 import pytest
 from daemon_process import Daemon, folder_of, hurried, until
-from http_server import HttpServer
+from model_server import ModelServer
 
-from memd.embedding.cosines import PAIRS_FILE
 from memd.embedding.onnx import OnnxEmbedder
 
 ANIMALS = ("heron", "badger", "otter", "stoat", "wren", "kestrel", "adder", "newt")
@@ -36,51 +33,18 @@ QUERY = "where does the otter sleep near the weir"
 NEAR = 0.02  # quantised models give a little else in another batch
 
 
-# Texts on which memd measures a model; no notes.
-MEASURED = {note for _, note in json.loads(PAIRS_FILE.read_text(encoding="utf-8"))["pairs"]}
-
-
-class Ollama(HttpServer):
-    """Speaks the two requests of Ollama that memd makes; a test may have it die, wait or change its model."""
+class Ollama(ModelServer):
+    """Gives texts that share words near vectors; a test may have it die, wait or change its model."""
 
     def __init__(self) -> None:
-        self.documents: list[str] = []  # texts of notes that it embedded
         self.digest = "1" * 64
         self.dim = 96
-        self.answers = 1 << 30  # so many texts of notes, then it keeps its callers waiting
-        self._lock = threading.Lock()
-        self.start()
+        super().__init__()
 
     def get(self, asked):
         asked.answer({"models": [{"name": "nomic-embed-text:latest", "digest": self.digest}]})
 
-    def post(self, asked, body):
-        texts = body["input"]
-        self.admit(text for text in texts if text.startswith("search_document: "))
-        asked.answer({"embeddings": [self.numbers(text) for text in texts]})
-
-    def start(self) -> None:
-        self._is_alive = True
-        super().start()
-
-    def stop(self) -> None:
-        self._is_alive = False
-        super().stop()
-
-    def admit(self, texts: Iterator[str]) -> None:
-        """Wait until these may be answered."""
-        asked = [text.removeprefix("search_document: ") for text in texts]
-        asked = [text for text in asked if text not in MEASURED]
-        while asked:
-            with self._lock:
-                if not self._is_alive:
-                    raise ConnectionError
-                if len(self.documents) + len(asked) <= self.answers:
-                    self.documents += asked
-                    return
-            time.sleep(0.005)
-
-    def numbers(self, text: str) -> list[float]:
+    def vector(self, text: str) -> list[float]:
         """Return a vector of the space that this model file and dimension make: words that are shared."""
         vector = [0.01] * self.dim
         for word in re.findall(r"\w+", text.removeprefix("search_document: ").removeprefix("search_query: ")):
@@ -93,7 +57,7 @@ class Ollama(HttpServer):
 
     def cosines(self) -> dict[str, float]:
         """Return what this server's model makes of QUERY and each note."""
-        return cosines(self.numbers)
+        return cosines(self.vector)
 
     @property
     def settings(self) -> dict:
@@ -183,7 +147,7 @@ def opened(tmp_path: Path, server: Ollama, **options: list[str]) -> Iterator[Wor
     daemon = Daemon(folder_of(tmp_path / "home", {"config/memd/config.toml": allowed}))
     daemon.start(**options)
     yield Workspace(daemon, folder_of(tmp_path / "notes", {path: f"{NOTES[path]}\n" for path in NOTES}))
-    server.answers = 1 << 30
+    server.answer_again()
     daemon.close()
 
 
@@ -303,7 +267,7 @@ def test_another_model_is_built_beside_and_switched_to_whole(workspace: Workspac
 
 def switched(workspace: Workspace, server: Ollama, models: tuple, model_id: str) -> None:
     """Let the server go on; look at every answer until the second of *models* has taken over."""
-    server.answers = 1 << 30
+    server.answer_again()
     seen = []
 
     def is_done() -> bool:

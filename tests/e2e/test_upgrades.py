@@ -61,7 +61,7 @@ def test_an_update_is_said_as_what_it_is(daemon, server, tmp_path):
     workspace = daemon.add(root)
     with_other_tables(daemon)
     (root / "otter.md").write_text("# Otter\n\nIt slides.\n")
-    server.only_queries = True
+    server.answers = 0
     daemon.start()
     assert daemon.memctl("search", "-w", workspace, "--mode", "keyword", "weir").returncode == 0
     assert copies(daemon) == [".old"]
@@ -69,7 +69,6 @@ def test_an_update_is_said_as_what_it_is(daemon, server, tmp_path):
     assert said in daemon.memctl("search", "-w", workspace, "weir").stderr
     assert said in daemon.memctl("status").stdout
     assert "old-" in daemon.memctl("status").stdout
-    server.only_queries = False
     server.answer_again()
     daemon.call("index", workspace=workspace)
     until(lambda: copies(daemon) == [])
@@ -77,7 +76,7 @@ def test_an_update_is_said_as_what_it_is(daemon, server, tmp_path):
     [path] = daemon.state.glob("*/index.db")
     path.write_bytes(b"damaged " + path.read_bytes())
     (root / "stork.md").write_text("# Stork\n\nIn April.\n")
-    server.only_queries = True
+    server.answers = 0
     daemon.start()
     until(lambda: daemon.status().get("renewed") == "damaged")
     assert copies(daemon) == [".damaged"]
@@ -92,7 +91,7 @@ def test_what_is_forgotten_meanwhile_is_not_taken_over(daemon, server, tmp_path)
     path = daemon.call("extract_memory", workspace=workspace, **fact)["path"]
     with_other_tables(daemon)
     (root / "new.md").write_text("# New\n\nThis is new.\n")
-    server.only_queries = True
+    server.answers = 0
     daemon.start()
     until(lambda: daemon.status().get("renewed") == "updated")
     assert daemon.call("forget", workspace=workspace, path=path)["indexed"]
