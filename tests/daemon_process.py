@@ -11,13 +11,14 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import forked
 from patience import PATIENCE
 
 from memctl.client import Client, RpcError, Unreachable
 
+NO_MODEL = {"memory/config.toml": 'provider = "none"\n'}  # beside notes that are found by words alone
 START_TIMEOUT_S = 30.0 * PATIENCE  # of a loaded machine; usually half a second
 
 
@@ -92,7 +93,13 @@ class Daemon:
 
     def add_notes(self, root: Path, notes: Mapping[str, str | bytes]) -> str:
         """Write *notes*, a text for each path, and make *root* a workspace of them without a model."""
-        return self.add(folder_of(root, {"memory/config.toml": 'provider = "none"\n', **notes}))
+        return self.add(folder_of(root, {**NO_MODEL, **notes}))
+
+    def workspace(
+        self, root: Path, notes: Mapping[str, str | bytes] | None = None, **params: Any
+    ) -> "Workspace":
+        """Make *root*, with *notes* in it, a workspace, and wait until all of it is searchable."""
+        return Workspace(self, Path(self.add(folder_of(root, notes), **params)))
 
     def error(self, method: str, /, **params: Any) -> RpcError:
         """Ask for what is refused; return the error."""
@@ -169,6 +176,28 @@ class Daemon:
         if self.listens():  # strace was killed and not what it traced, or memctl started one
             self.memctl("stop")
         shutil.rmtree(self.runtime, ignore_errors=True)
+
+
+class Workspace(NamedTuple):
+    """A folder that a daemon has indexed: calls are about it, and memctl runs in it."""
+
+    daemon: Daemon
+    root: Path
+
+    def call(self, method: str, /, **params: Any) -> Any:
+        return self.daemon.call(method, workspace=str(self.root), **params)
+
+    def error(self, method: str, /, **params: Any) -> RpcError:
+        return self.daemon.error(method, workspace=str(self.root), **params)
+
+    def found(self, query: str, **params: Any) -> list[str]:
+        return self.daemon.found(query, workspace=str(self.root), **params)
+
+    def status(self) -> dict[str, Any]:
+        return self.daemon.status(self.root)
+
+    def memctl(self, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+        return self.daemon.memctl(*arguments, **{"cwd": self.root} | options)
 
 
 def hurried(*assignments: str) -> list[str]:

@@ -8,13 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from daemon_process import Daemon, folder_of
+from daemon_process import NO_MODEL, Daemon, Workspace, folder_of
 from lsp_editor import Editor
 from screen import Screen
 from typed_nvim import Nvim
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = Path(__file__).parents[1] / "sample"
+NOTES = {
+    "0.md": "Sourdough rises overnight.\n",
+    "1.md": "The weir was mended in May.\n",
+    "2.md": "Buy oats.\n",
+}
 
 
 @pytest.fixture
@@ -68,14 +73,14 @@ def shared_daemon(module_daemon: Daemon) -> Iterator[Daemon]:
 
 
 @pytest.fixture(scope="session")
-def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Daemon, str]]:
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     """A running daemon with the sample workspace, wholly indexed; for tests that only read, in all files."""
     home = tmp_path_factory.mktemp("sample")
     root = home / "notes"
     shutil.copytree(SAMPLE, root)
     daemon = Daemon(home)
     daemon.start()
-    yield daemon, daemon.add(root)
+    yield daemon.workspace(root)
     daemon.close()
 
 
@@ -143,38 +148,27 @@ def terminal(tmp_path: Path, memctl: Path) -> Iterator[Callable[[Daemon, Path | 
 
 
 @pytest.fixture
-def screen(sample: tuple[Daemon, str], terminal: Callable[[Daemon, Path | str], Screen]) -> Screen:
+def screen(sample: Workspace, terminal: Callable[[Daemon, Path | str], Screen]) -> Screen:
     """A screen with its shell in the sample workspace."""
     return terminal(*sample)
 
 
 @pytest.fixture
-def workspace(daemon: Daemon, tmp_path: Path) -> tuple[Daemon, Path]:
+def workspace(daemon: Daemon, tmp_path: Path) -> Workspace:
     """A small workspace inside a folder that nothing may change."""
-    return daemon, small_workspace(daemon, tmp_path / "outside")
+    return daemon.workspace(tmp_path / "outside/notes", NOTES)
 
 
 @pytest.fixture(scope="module")
-def trapped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Daemon, Path]]:
+def trapped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     """The same with topic folders that are a link outwards and a file; for tests that write nothing."""
     home = tmp_path_factory.mktemp("trapped")
     daemon = Daemon(home)
     daemon.start()
-    root = small_workspace(daemon, home / "outside", has_model=False)
+    workspace = daemon.workspace(home / "outside/notes", NO_MODEL | NOTES)
+    root = workspace.root
     (root.parent / "elsewhere").mkdir()
     (root / "memory" / "linked").symlink_to(root.parent / "elsewhere")
     (root / "memory" / "file").write_text("in the way")
-    yield daemon, root
+    yield workspace
     daemon.close()
-
-
-def small_workspace(daemon: Daemon, folder: Path, *, has_model: bool = True) -> Path:
-    """Make *folder* with a workspace of three notes in it, wholly indexed; return its root."""
-    texts = ("Sourdough rises overnight.\n", "The weir was mended in May.\n", "Buy oats.\n")
-    notes = {f"{number}.md": text for number, text in enumerate(texts)}
-    root = folder_of(folder / "notes", notes)
-    if has_model:
-        daemon.add(root)
-    else:
-        daemon.add_notes(root, {})
-    return root

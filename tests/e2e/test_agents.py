@@ -77,9 +77,9 @@ CALLS = [
 
 
 def test_a_call_as_models_write_it_is_understood(workspace):
-    daemon, root = workspace
-    daemon.call("index", workspace=str(folder_of(root, NOTES)))
-    results = in_a_session(daemon, root, *((tool, arguments) for tool, arguments, _ in CALLS))
+    folder_of(workspace.root, NOTES)
+    workspace.call("index")
+    results = in_a_session(workspace, *((tool, arguments) for tool, arguments, _ in CALLS))
     wrong = [
         (tool, arguments, result.content[0].text)
         for (tool, arguments, is_right), result in zip(CALLS, results, strict=True)
@@ -90,12 +90,10 @@ def test_a_call_as_models_write_it_is_understood(workspace):
 
 def test_what_needs_no_query_needs_something(workspace):
     """And a person's own note is never to be deleted by an agent, nor by its user on the agent's word."""
-    daemon, root = workspace
-    (root / "mine.md").write_text("# Mine\n\nA note of mine.\n")
-    daemon.call("index", workspace=str(root))
+    (workspace.root / "mine.md").write_text("# Mine\n\nA note of mine.\n")
+    workspace.call("index")
     nothing, blank, empty, mine = in_a_session(
-        daemon,
-        root,
+        workspace,
         ("search_memory", {"limit": 3}),
         ("search_memory", {"query": " "}),
         ("extract_memory", {"content": "\n"}),
@@ -124,13 +122,12 @@ def notes(daemon, tmp_path):
     texts["memory/config.toml"] = 'provider = "none"\nsources = ["**/*.md", "*.txt"]\n'
     root = folder_of(tmp_path / "outer/notes", texts | {".env": "KEY=badger", "../outside.md": "badger"})
     (root / "link.md").symlink_to(root.parent / "outside.md")
-    daemon.add(root)
-    return daemon, root
+    return daemon.workspace(root)
 
 
 def in_session(notes, say, mode="auto"):
     async def session():
-        async with agent(*notes, mode=mode) as client:
+        async with agent(notes, mode) as client:
             return await say(client)
 
     return anyio.run(session)
@@ -170,10 +167,8 @@ def test_no_uri_leads_to_what_is_no_note(notes, mode, code):
 
 
 def test_many_notes_are_listed_in_pages(notes):
-    daemon, root = notes
-    for number in range(250):
-        (root / f"n{number:03}.md").write_text(f"Note {number}.\n")
-    daemon.add(root)
+    folder_of(notes.root, {f"n{number:03}.md": f"Note {number}.\n" for number in range(250)})
+    notes.call("index")
 
     async def look(client):
         pages = [await client.list_resources()]

@@ -13,15 +13,14 @@ from memd.api.methods import METHODS
 
 
 def test_status_names_what_there_is(sample):
-    daemon, root = sample
     # It is told a moment after the last commit, which who waits for the words does not wait for.
-    until(lambda: daemon.status()["last_index"])
-    status = daemon.call("status")
+    until(lambda: sample.status()["last_index"])
+    status = sample.daemon.call("status")
     assert status["server"]["memory_mb"] > 10
     [model] = status["server"]["models"]
     assert model["state"] == "ready"
     [workspace] = status["workspaces"]
-    assert workspace["root"] == root
+    assert workspace["root"] == str(sample.root)
     assert workspace["chunks"] == workspace["vectors"] + workspace["unreadable"]
     assert workspace["vectors"] >= 40
     assert workspace["pending"] == workspace["lag_ms"] == workspace["skipped_total"] == 0
@@ -43,11 +42,10 @@ def test_progress_comes_as_notifications(daemon, tmp_path):
 
 @pytest.mark.parametrize("method", ["search", "search_memory", "recall", "why"])
 def test_a_misspelled_word_is_corrected_and_the_answer_says_so(sample, method):
-    daemon, root = sample
     path = {"path": "recipes/sourdough.md"} if method == "why" else {}
 
     def corrected(query: str) -> dict[str, str]:
-        answer = daemon.call(method, query=query, workspace=root, **path)
+        answer = sample.call(method, query=query, **path)
         assert answer["degraded"] == []
         return answer["corrected"]
 
@@ -56,20 +54,18 @@ def test_a_misspelled_word_is_corrected_and_the_answer_says_so(sample, method):
 
 
 def test_a_misspelled_question_is_compared_by_the_meaning_of_its_right_words_too(sample):
-    daemon, root = sample
-    asked = {"workspace": root, "mode": "vector", "limit": 1}
+    asked = {"mode": "vector", "limit": 1}
     best = [
-        daemon.call("search", query=f"{word} starter", **asked)["hits"] for word in ("sourdough", "sourdouhg")
+        sample.call("search", query=f"{word} starter", **asked)["hits"] for word in ("sourdough", "sourdouhg")
     ]
     assert best[0][0]["score"] == best[1][0]["score"]
 
 
 @pytest.mark.parametrize("form", ["--files", "--files0"])
 def test_a_list_of_files_has_as_many_as_were_asked_for(sample, form):
-    daemon, root = sample
     for command in (["search", "--nearest", "--min-score", "0", "note"], ["similar", "research/brca1.md"]):
         for limit in ("3", "7"):
-            done = daemon.memctl(*command, form, "--limit", limit, cwd=root)
+            done = sample.memctl(*command, form, "--limit", limit)
             assert len(set(done.stdout.replace("\0", "\n").split())) == int(limit), done.stdout
 
 

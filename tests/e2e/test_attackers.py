@@ -155,13 +155,13 @@ def test_an_agent_reaches_one_workspace_and_nothing_beside_its_sources(daemon, c
     other = tmp_path / "other"
     shutil.copytree(clone, other)
     (other / "chain.md").write_text("The badger's.\n")
-    daemon.add(clone)
+    workspace = daemon.workspace(clone)
     daemon.add(other)
     (clone / ".env").write_text("KEY=badger\n")
     (clone / "link.md").symlink_to(other / "chain.md")
     paths = ["../other/chain.md", f"{other}/chain.md", "link.md", ".env", "memory/config.toml", "/etc/passwd"]
     calls = [(tool, {"path": path}) for path in paths for tool in ("get", "forget_memory")]
-    for call, result in zip(calls, in_a_session(daemon, clone, *calls), strict=True):
+    for call, result in zip(calls, in_a_session(workspace, *calls), strict=True):
         assert result.is_error, call
         assert not any(secret in result.content[0].text for secret in ("badger's", "KEY=", "root:")), call
     assert [path.name for path in (clone / "memory").iterdir()] == ["config.toml"]

@@ -15,7 +15,7 @@ import anyio
 import forked
 import pytest
 from agent_session import agent
-from daemon_process import Daemon, folder_of
+from daemon_process import NO_MODEL, Workspace, folder_of
 from every_call import NAMES, calls
 from imports.claude_mem import claude_mem_database
 from imports.exports import CLAUDE, channel, gpt_conversation, gpt_node, gpt_text, said, written
@@ -203,13 +203,11 @@ def kept(daemon, tmp_path_factory):
     today = f"{datetime.now().astimezone():%Y-%m-%d}"
     port = f"The staging database listens on 5433, because 5432 is taken. Its key: {KINDS[3]}.\n"
     notes |= {"port.md": port, f"memory/{today}.md": port.replace("database", "server")}
-    folder_of(root, notes)
-    (root / "memory" / "config.toml").write_text('agents_ignore = ["diary/"]\n')
-    workspace = daemon.add(root)
+    workspace = daemon.workspace(root, notes | {"memory/config.toml": 'agents_ignore = ["diary/"]\n'})
     for text in ("Of the weir of Ada.", "Of the weir of Bob."):
         entry = {"topic": "weirs", "title": text, "content": text, "related": ["open.md"]}
-        daemon.call("extract_memory", workspace=workspace, **entry)
-    return daemon, workspace
+        workspace.call("extract_memory", **entry)
+    return workspace
 
 
 def runs_of(secret: str) -> Iterator[str]:
@@ -249,10 +247,10 @@ def told_too_much(answer: Any, sent: Any = None) -> list[str]:
     return [part for part in (*FORBIDDEN, *WORDS) if part in whole]
 
 
-def asked(daemon: Daemon, root: str, method: str, params: dict[str, Any]) -> Any:
+def asked(workspace: Workspace, method: str, params: dict[str, Any]) -> Any:
     try:
-        with daemon.client() as client:
-            return client.call(method, {"workspace": root, **params}, timeout_s=60 * PATIENCE)
+        with workspace.daemon.client() as client:
+            return client.call(method, {"workspace": str(workspace.root), **params}, timeout_s=60 * PATIENCE)
     except RpcError as error:
         return str(error)
 
@@ -263,32 +261,29 @@ def each_note(params: dict[str, Any], names: list[str]) -> list[dict[str, Any]]:
     return [params | {place: name} for name in names] if place else [params]
 
 
-def names_of(root: str) -> list[str]:
-    return sorted(path.relative_to(root).as_posix() for path in Path(root).rglob("*.md"))
+def names_of(root: Path) -> list[str]:
+    return sorted(path.relative_to(root).as_posix() for path in root.rglob("*.md"))
 
 
 def test_no_method_tells_an_agent_a_secret_or_a_private_note(kept):
     """With every parameter there is, about each note; what was sent itself does not count."""
-    daemon, root = kept
-    names = [*names_of(root), "quinceword", "Zephyrineword"]
-    every = [(method, params) for method, params in calls(root, "weir") if method not in FOR_PEOPLE]
+    names = [*names_of(kept.root), "quinceword", "Zephyrineword"]
+    every = [one for one in calls(str(kept.root), "weir") if one[0] not in FOR_PEOPLE]
     every += [
         (method, one) for method in ASKED for params in ASKED[method] for one in each_note(params, names)
     ]
     every.sort(key=lambda call: call[0] == "forget")  # it deletes
     for method, params in every:
-        answer = asked(daemon, root, method, params | {"agent": True})
+        answer = asked(kept, method, params | {"agent": True})
         assert not told_too_much(answer, params), (method, params)
 
 
 def test_what_is_for_people_is_refused_to_agents(kept):
-    daemon, root = kept
     for method in FOR_PEOPLE:
-        assert "is for people" in asked(daemon, root, method, {"agent": True, **REFUSED.get(method, {})})
+        assert "is for people" in asked(kept, method, {"agent": True, **REFUSED.get(method, {})})
 
 
 def test_a_right_guess_of_a_secret_is_answered_as_a_wrong_one(kept):
-    daemon, root = kept
     secret = KINDS[0]
     wrong = secret[:-4] + secret[-4:][::-1]
     assert find_secrets(wrong)
@@ -307,7 +302,7 @@ def test_a_right_guess_of_a_secret_is_answered_as_a_wrong_one(kept):
             given |= {"query": "weir"} if method == "search" else {}
             given |= {"mode": "keyword"} if place == "query" else {}
             given |= {"topic": "t", "content": "c", "title": "T"} if method == "extract_memory" else {}
-            answer = asked(daemon, root, method, given | {place: value, "agent": True})
+            answer = asked(kept, method, given | {place: value, "agent": True})
             shown = json.dumps(answer, sort_keys=True).replace(json.dumps(guess)[1:-1], "GUESS")
             answers.append(timeless(json.loads(shown)))
         assert answers[0] == answers[1], (method, place)
@@ -321,13 +316,12 @@ def timeless(answer: Any) -> Any:
 
 
 def test_no_tool_resource_or_prompt_tells_a_secret_or_a_private_note(kept):
-    daemon, root = kept
-    names = names_of(root)
+    names = names_of(kept.root)
     kept_away = [name for name in names if name.startswith(("hidden", "diary"))]
 
     async def session() -> list[tuple[Any, Any]]:
         told: list[tuple[Any, Any]] = []
-        async with agent(daemon, root) as client:
+        async with agent(kept) as client:
             for tool, params in ((tool, one) for tool, many in TOOLS.items() for one in many):
                 for given in each_note(params, names if tool != "forget_memory" else kept_away):
                     result = await client.call_tool(tool, given)
@@ -352,16 +346,12 @@ def test_no_tool_resource_or_prompt_tells_a_secret_or_a_private_note(kept):
     ("client", "event"), [(client, event) for client, events in EVENTS.items() for event in events]
 )
 def test_no_hook_tells_a_secret_or_a_private_note(kept, client, event):
-    daemon, root = kept
-    told = {
-        "cwd": root,
-        "prompt": "On which port does the staging database listen?",
-        "transcript_path": "/nowhere",
-    }
+    prompt = "On which port does the staging database listen?"
+    told = {"cwd": str(kept.root), "prompt": prompt, "transcript_path": "/nowhere"}
     told |= {"session_id": f"{client}-{event}", "source": "startup"}
     done = forked.run(
         [sys.executable, "-m", "memctl", "hook", client, event],
-        input=json.dumps(told).encode(), env=daemon.environment | {"MEMD_HOOK_MS": "5000"},
+        input=json.dumps(told).encode(), env=kept.daemon.environment | {"MEMD_HOOK_MS": "5000"},
         capture_output=True, timeout=80,
     )  # fmt: skip
     assert not told_too_much(done.stdout + done.stderr)
@@ -372,21 +362,19 @@ def test_no_hook_tells_a_secret_or_a_private_note(kept, client, event):
 
 def test_completion_offers_no_secret(kept):
     """Neither as a key nor as a value, and nothing of private notes: others read a shell's history."""
-    daemon, root = kept
     typed = ["", "mine=", "title=", "map.", "db.password=", "passwd=", "tags="]
     asked = [["--field", one] for one in typed] + [["--tag", ""]]
-    told = [daemon.memctl("completions", "bash", "--", "search", *words, cwd=root) for words in asked]
+    told = [kept.memctl("completions", "bash", "--", "search", *words) for words in asked]
     assert "mine=" in told[0].stdout
     assert not told_too_much([done.stdout + done.stderr for done in told])
 
 
 def test_the_journal_has_no_text_of_a_note(kept):
-    daemon, root = kept
     entry = {"topic": "t", "title": "Quinceword", "content": "A text."}
-    path = daemon.call("extract_memory", workspace=root, **entry)["path"]
-    daemon.call("extract_memory", workspace=root, content="Of quinceword.", update=path)
-    daemon.call("forget", workspace=root, path=path)
-    [journal] = list(daemon.state.glob("journal/*.jsonl"))
+    path = kept.call("extract_memory", **entry)["path"]
+    kept.call("extract_memory", content="Of quinceword.", update=path)
+    kept.call("forget", path=path)
+    [journal] = list(kept.daemon.state.glob("journal/*.jsonl"))
     assert not told_too_much(journal.read_bytes())
 
 
@@ -400,20 +388,19 @@ def test_no_row_for_a_team_has_a_secret_or_a_private_note(notes):
 @pytest.mark.usefixtures("shared_daemon")
 @pytest.mark.parametrize("client", sorted(IMPORTED))
 def test_what_was_imported_tells_an_agent_no_secret(daemon, tmp_path, client):
-    root, source = tmp_path / "notes", tmp_path / "source"
-    workspace = daemon.add_notes(root, {"open.md": OPEN})
-    source.mkdir()
-    path = session_of(client, source, f"The weir has {KINDS[2]} today.")
-    done = daemon.memctl("import", client, str(path), cwd=root)
+    workspace = daemon.workspace(tmp_path / "notes", NO_MODEL | {"open.md": OPEN})
+    path = session_of(client, folder_of(tmp_path / "source"), f"The weir has {KINDS[2]} today.")
+    done = workspace.memctl("import", client, str(path))
     assert done.returncode == 0, done.stderr
     assert not told_too_much(done.stdout + done.stderr)
-    daemon.call("sync", workspace=workspace)
-    [page] = [one for one in names_of(workspace) if one.startswith("memory/archives/")]
-    assert "weir" in (root / page).read_text()
-    assert not told_too_much((root / page).read_text())
+    workspace.call("sync")
+    [page] = workspace.root.glob("memory/archives/**/*.md")
+    assert "weir" in page.read_text()
+    assert not told_too_much(page.read_text())
+    named = {"path": str(page.relative_to(workspace.root))}
     for method, params in (
-        ("get", {"path": page}), ("search", {"query": "weir today"}), ("names", {}), ("sources", {}),
-        ("recall", {"query": "weir today"}), ("why", {"path": page, "query": "weir"}),
+        ("get", named), ("search", {"query": "weir today"}), ("names", {}), ("sources", {}),
+        ("recall", {"query": "weir today"}), ("why", named | {"query": "weir"}),
     ):  # fmt: skip
-        answer = asked(daemon, workspace, method, params | {"agent": True})
+        answer = asked(workspace, method, params | {"agent": True})
         assert not told_too_much(answer), method

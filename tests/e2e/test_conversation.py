@@ -11,10 +11,10 @@ TAILS = ("belthurm", "stenflug")  # full text stores a word without what it shar
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_an_agent_stores_finds_supersedes_and_forgets(workspace, mode):
-    daemon, root = workspace
+    state, root = workspace.daemon.state, workspace.root
 
     async def conversation():
-        async with agent(daemon, root, mode) as client:
+        async with agent(workspace, mode) as client:
 
             async def call(tool, **arguments):
                 answer = await client.call_tool(tool, arguments)
@@ -41,7 +41,7 @@ def test_an_agent_stores_finds_supersedes_and_forgets(workspace, mode):
             recalled = await call("recall", query="indentation width", budget_tokens=300)
             assert CANARIES[1] in recalled["text"]
             assert CANARIES[0] not in recalled["text"]
-            assert all(traces(tail, daemon.state, root) for tail in TAILS)
+            assert all(traces(tail, state, root) for tail in TAILS)
             await call("forget_memory", path=new["path"])
             hits = (await call("search_memory", query="tabs versus spaces"))["hits"]
             assert (hits[0]["path"], hits[0]["superseded_by"]) == (old["path"], [])
@@ -50,5 +50,5 @@ def test_an_agent_stores_finds_supersedes_and_forgets(workspace, mode):
 
     left = anyio.run(conversation)
     assert not any("code-style" in hit["path"] for hit in left["hits"])
-    assert [traces(tail, daemon.state, root) for tail in TAILS] == [[], []]
-    assert not any(canary in daemon.log() for canary in CANARIES)
+    assert [traces(tail, state, root) for tail in TAILS] == [[], []]
+    assert not any(canary in workspace.daemon.log() for canary in CANARIES)

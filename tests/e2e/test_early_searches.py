@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from daemon_process import Daemon, until
+from daemon_process import Daemon, Workspace, until
 from model_server import ModelServer
 from patience import PATIENCE
 
@@ -20,30 +20,29 @@ from memd.workspace.embed_loop import EMBED_BATCH
 
 pytestmark = pytest.mark.usefixtures("shared_daemon")
 
+HERON = "# Heron\n\nA grey bird that stands by the weir.\n"
 LATE_S = 10.0  # of a loaded machine: nobody waits for ever
 
 
 @pytest.fixture
-def loading(daemon: Daemon, server: ModelServer, tmp_path: Path) -> tuple[Daemon, Path]:
+def loading(daemon: Daemon, server: ModelServer, tmp_path: Path) -> Workspace:
     """A daemon that has just started with a whole workspace, and whose model does not come."""
     root = tmp_path / "notes"
     server.make_workspace(daemon, root)
-    (root / "heron.md").write_text("# Heron\n\nA grey bird that stands by the weir.\n")
-    daemon.add(root)
+    workspace = daemon.workspace(root, {"heron.md": HERON})
     daemon.stop()
     server.behaviour = "hang"
     daemon.start()
     assert server.hanging.wait(LATE_S)
-    return daemon, root
+    return workspace
 
 
 def test_a_search_waits_for_a_model_that_loads(loading, server):
-    daemon, root = loading
     answers: list[dict[str, Any]] = []
     asked = [
         threading.Thread(
             target=lambda name=name, more=more: answers.append(
-                daemon.call(name, workspace=str(root), query="heron", **more)
+                loading.call(name, query="heron", **more)
             )
         )
         for name, more in (
@@ -62,24 +61,23 @@ def test_a_search_waits_for_a_model_that_loads(loading, server):
 
 
 def test_while_a_model_does_not_come_there_is_what_words_find(loading):
-    daemon, root = loading
     began = time.monotonic()
     for more in ({"sync": True}, {"wait": False}):
-        answer = daemon.call("search", workspace=str(root), query="heron", **more)
+        answer = loading.call("search", query="heron", **more)
         assert [hit["path"] for hit in answer["hits"]] == ["heron.md"]
         assert (answer["mode"], answer["degraded"]) == ("keyword", ["model-loading"])
     assert answer["timings_ms"]["wait"] < 1000
     assert time.monotonic() - began < LATE_S
     for form in ("--json", "--files", "--color=never"):
-        done = daemon.memctl("search", "--no-wait", form, "grebe", cwd=root)
+        done = loading.memctl("search", "--no-wait", form, "grebe")
         assert done.returncode == exits.INCOMPLETE
     assert "model-loading" in done.stderr
-    assert daemon.memctl("recall", "--no-wait", "grebe", cwd=root).returncode == exits.INCOMPLETE
-    assert daemon.memctl("search", "--mode", "keyword", "grebe", cwd=root).returncode == exits.NONE
+    assert loading.memctl("recall", "--no-wait", "grebe").returncode == exits.INCOMPLETE
+    assert loading.memctl("search", "--mode", "keyword", "grebe").returncode == exits.NONE
 
 
 @pytest.fixture
-def unembedded(daemon: Daemon, server: ModelServer, tmp_path: Path) -> tuple[Daemon, Path]:
+def unembedded(daemon: Daemon, server: ModelServer, tmp_path: Path) -> Workspace:
     """A daemon with a new workspace of 200 notes, none of which the model embeds."""
     root = tmp_path / "notes"
     server.make_workspace(daemon, root)
@@ -89,41 +87,38 @@ def unembedded(daemon: Daemon, server: ModelServer, tmp_path: Path) -> tuple[Dae
         os.utime(note, (1e9 + number * 7 % 200, 1e9 + number * 7 % 200))
     server.answers = 0
     daemon.call("workspace.add", path=str(root))
-    return daemon, root
+    return Workspace(daemon, root)
 
 
 def test_the_words_of_a_first_index_are_waited_for_and_its_vectors_are_not(unembedded):
-    daemon, root = unembedded
-    indexed = daemon.call("index", workspace=str(root), vectors=False)
+    indexed = unembedded.call("index", vectors=False)
     assert (indexed["sources"], indexed["vectors"]) == (200, 0)
-    answer = daemon.call("search", workspace=str(root), query="number77")
+    answer = unembedded.call("search", query="number77")
     assert answer["hits"][0]["path"] == "077.md"
     index = answer["index"]
     assert (index["first"], index["first_words"], index["embedded"]) == (True, False, 0.0)
     with pytest.raises(RpcError, match="indexing continues"):
-        daemon.call("index", workspace=str(root), timeout_ms=300)
+        unembedded.call("index", timeout_ms=300)
 
 
 def test_a_first_search_says_how_much_is_found_by_meaning(unembedded, server):
-    daemon, root = unembedded
-    done = daemon.memctl("search", "--files", "number77", cwd=root)
+    done = unembedded.memctl("search", "--files", "number77")
     assert (done.returncode, done.stdout.split()[0]) == (0, "077.md")
     assert "meaning: 0 % of the notes" in done.stderr
     server.answer_again()
-    done = daemon.memctl("search", "--wait", "--files", "number77", cwd=root)
+    done = unembedded.memctl("search", "--wait", "--files", "number77")
     assert (done.returncode, done.stdout.split()[0]) == (0, "077.md")
     assert "meaning:" not in done.stderr
-    assert daemon.status(root)["vectors"] == 200
+    assert unembedded.status()["vectors"] == 200
 
 
 def test_what_was_changed_last_is_embedded_first(unembedded, server):
-    daemon, root = unembedded
-    daemon.call("index", workspace=str(root), vectors=False)
+    unembedded.call("index", vectors=False)
     # What was asked for, perhaps again, and the next batch: taken before all notes were known.
     taken = len(server.documents) + EMBED_BATCH
     server.answer_again()
-    daemon.call("index", workspace=str(root))
-    by_change = sorted(root.glob("*.md"), key=lambda note: -note.stat().st_mtime)
+    unembedded.call("index")
+    by_change = sorted(unembedded.root.glob("*.md"), key=lambda note: -note.stat().st_mtime)
     place = {note.read_text().split()[-1]: rank for rank, note in enumerate(by_change)}
     ranks = [place[text.split()[-1]] for text in server.documents]
     assert set(ranks) == set(range(200))
@@ -154,16 +149,15 @@ OWN_MS = 500  # a deadline for what has none
 
 
 @pytest.fixture
-def hung(daemon: Daemon, server: ModelServer, tmp_path: Path) -> Iterator[tuple[Daemon, Path]]:
+def hung(daemon: Daemon, server: ModelServer, tmp_path: Path) -> Iterator[Workspace]:
     """A daemon with a workspace that is whole, and a saved note that the model has hung on."""
     root = tmp_path / "notes"
     server.make_workspace(daemon, root)
-    (root / "heron.md").write_text("# Heron\n\nA grey bird that stands by the weir.\n")
-    daemon.add(root)
+    workspace = daemon.workspace(root, {"heron.md": HERON})
     server.behaviour = "hang"
     (root / "otter.md").write_text("# Otter\n\nIt slides.\n")
     assert server.hanging.wait(20 * PATIENCE)
-    yield daemon, root
+    yield workspace
     server.answer_again()
 
 
@@ -189,7 +183,6 @@ def asked(root: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def test_each_request_is_answered_within_its_deadline(hung):
-    daemon, root = hung
     late: list[tuple[str, float]] = []
     wrong: list[tuple[str, str]] = []
 
@@ -197,7 +190,7 @@ def test_each_request_is_answered_within_its_deadline(hung):
         most_s = params.get("timeout_ms", 1000 * (METHODS[method].deadline_s or 0)) / 1000
         began = time.monotonic()
         try:
-            with daemon.client() as client:
+            with hung.daemon.client() as client:
                 client.call(method, params, timeout_s=None)
         except RpcError as error:
             if error.code != "MEMD_TIMEOUT":
@@ -205,44 +198,42 @@ def test_each_request_is_answered_within_its_deadline(hung):
         if (took_s := time.monotonic() - began) > most_s + LATE_S:
             late.append((method, took_s))
 
-    threads = [threading.Thread(target=ask, args=one) for one in asked(root)]
+    threads = [threading.Thread(target=ask, args=one) for one in asked(hung.root)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(60 * PATIENCE)
     assert not any(thread.is_alive() for thread in threads)
     assert (late, wrong) == ([], [])
-    answer = daemon.call("search", workspace=str(root), query="otter")
+    answer = hung.call("search", query="otter")
     assert [hit["path"] for hit in answer["hits"]] == ["otter.md"]
     assert answer["mode"] == "keyword"
     assert answer["degraded"] == ["model-slow"]
 
 
 def test_a_rebuild_that_nobody_waits_for_goes_on_and_says_so(hung, server):
-    daemon, root = hung
-    error = daemon.error("index", workspace=str(root), rebuild=True, timeout_ms=1500)
+    error = hung.error("index", rebuild=True, timeout_ms=1500)
     assert error.code == "MEMD_TIMEOUT"
     assert "index did not end within 1.5 s: the rebuild continues" in error.message
     assert "memctl status" in error.message
-    seen = daemon.status()
+    seen = hung.status()
     assert seen["rebuilding"] == {"stage": "embed", "done": 0, "total": 2}
-    assert "rebuilding" in daemon.memctl("status").stdout
+    assert "rebuilding" in hung.daemon.memctl("status").stdout
     server.answer_again()
-    until(lambda: daemon.status().get("rebuilding") is None, 60)
+    until(lambda: hung.status().get("rebuilding") is None, 60)
 
     def whole() -> bool:
-        seen = daemon.status()
+        seen = hung.status()
         return (seen["state"], seen.get("sources"), seen.get("vectors")) == ("ready", 2, 2)
 
     until(whole, 60)
 
 
 def test_an_index_that_nobody_waits_for_says_that_indexing_goes_on(hung):
-    daemon, root = hung
     with pytest.raises(RpcError, match="indexing continues, and `memctl status` shows its progress"):
-        daemon.call("index", workspace=str(root), timeout_ms=300)
+        hung.call("index", timeout_ms=300)
     with pytest.raises(RpcError, match="nothing is purged yet"):
-        daemon.call("index", workspace=str(root), purge=True, timeout_ms=300)
+        hung.call("index", purge=True, timeout_ms=300)
 
 
 def test_a_second_signal_ends_it_at_once(hung):

@@ -100,16 +100,15 @@ def test_the_two_lines_install_the_plugin(run, tmp_path):
 
 
 def test_the_task_for_vs_code_matches_every_line_of_its_command(sample):
-    daemon, root = sample
     [task] = json.loads(block("json", "problemMatcher"))["tasks"]
     pattern = task["problemMatcher"]["pattern"]
     arguments = [word.replace("${input:words}", "breast cancer gene") for word in task["args"]]
-    lines = daemon.memctl(*arguments, cwd=root).stdout.splitlines()
+    lines = sample.memctl(*arguments).stdout.splitlines()
     assert lines
     found = [re.match(pattern["regexp"], line) for line in lines]
     for line, match in zip(lines, found, strict=True):
         assert match is not None, line
-        assert (Path(root) / match[pattern["file"]]).is_file()
+        assert (Path(sample.root) / match[pattern["file"]]).is_file()
         assert int(match[pattern["line"]]) >= 1
         assert int(match[pattern["column"]]) >= 1
     assert found[0][pattern["message"]] == "BRCA1 mutation analysis"

@@ -24,12 +24,13 @@ def front_of(text: str) -> dict:
 
 
 def test_the_reply_names_the_notes_that_say_nearly_the_same(workspace):
-    daemon, root = workspace
-    (root / "bread.md").write_text("# Bread\n\nThe sourdough rises overnight in the cold kitchen.\n" * 30)
-    daemon.call("index", workspace=str(root))
+    (workspace.root / "bread.md").write_text(
+        "# Bread\n\nThe sourdough rises overnight in the cold kitchen.\n" * 30
+    )
+    workspace.call("index")
 
     def write(content: str):
-        return daemon.call("extract_memory", workspace=str(root), topic="t", title="Dough", content=content)
+        return workspace.call("extract_memory", topic="t", title="Dough", content=content)
 
     first = write("Rye dough needs twelve hours in the warm oven.")
     assert first["similar"] == [], "bread as well, but what they say is something else"
@@ -43,17 +44,14 @@ def test_the_reply_names_the_notes_that_say_nearly_the_same(workspace):
     scores = [one["score"] for one in second["similar"]]
     assert scores == sorted(scores, reverse=True)
     assert all(0.6 <= score <= 1 for score in scores)
-    hits = daemon.call("similar", workspace=str(root), path=second["path"], limit=20)["hits"]
+    hits = workspace.call("similar", path=second["path"], limit=20)["hits"]
     known = {(hit["path"], hit["start_line"], hit["score"]) for hit in hits}
     assert {(one["path"], one["start_line"], one["score"]) for one in second["similar"]} <= known
 
 
 def test_without_a_model_the_notes_of_the_same_words_are_named(workspace):
-    daemon, root = workspace
-    daemon.call("workspace.configure", workspace=str(root), settings={"provider": "none"})
-    written = daemon.call(
-        "extract_memory", workspace=str(root), topic="t", title="Weir", content="The weir was mended."
-    )
+    workspace.call("workspace.configure", settings={"provider": "none"})
+    written = workspace.call("extract_memory", topic="t", title="Weir", content="The weir was mended.")
     assert written["indexed"] is True
     assert [(one["path"], one["by"]) for one in written["similar"]] == [("1.md", ["words"])]
 
@@ -179,13 +177,12 @@ QUERY = "port of the relay"
 
 def marks(workspace):
     """Return the mark in hits, get and recall, and whether the text of a recall says it."""
-    daemon, root = workspace
-    [hit] = daemon.call("search", workspace=str(root), query=QUERY, mode="keyword")["hits"]
-    recalled = daemon.call("recall", workspace=str(root), query=QUERY, mode="keyword")
-    xml = daemon.call("recall", workspace=str(root), query=QUERY, mode="keyword", format="xml")["text"]
+    [hit] = workspace.call("search", query=QUERY, mode="keyword")["hits"]
+    recalled = workspace.call("recall", query=QUERY, mode="keyword")
+    xml = workspace.call("recall", query=QUERY, mode="keyword", format="xml")["text"]
     return (
         hit["source"].get("derived_from"),
-        daemon.call("get", workspace=str(root), path=hit["path"]).get("derived_from"),
+        workspace.call("get", path=hit["path"]).get("derived_from"),
         recalled["sources"][0].get("derived_from"),
         "by an agent from an external source" in recalled["text"],
         'derived_from="external"' in xml,
@@ -197,12 +194,11 @@ OWN = (None, None, None, False, False)
 
 
 def test_hits_and_recall_say_that_an_entry_is_external(workspace):
-    daemon, root = workspace
     named = ("--topic", "relay", "--title", FACT["title"], "--external", "--origin", "agent")
-    path = daemon.memctl("add", *named, FACT["content"], cwd=root).stdout.strip()
-    assert "\nderived_from: external\n" in Path(root, path).read_text()
+    path = workspace.memctl("add", *named, FACT["content"]).stdout.strip()
+    assert "\nderived_from: external\n" in Path(workspace.root, path).read_text()
     assert marks(workspace) == EXTERNAL
-    assert "from an external source" in daemon.memctl("search", QUERY, cwd=root).stdout
-    daemon.call("forget", workspace=str(root), path=path)
-    daemon.call("extract_memory", workspace=str(root), **FACT)
+    assert "from an external source" in workspace.memctl("search", QUERY).stdout
+    workspace.call("forget", path=path)
+    workspace.call("extract_memory", **FACT)
     assert marks(workspace) == OWN

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from daemon_process import Daemon, until
+from daemon_process import NO_MODEL, Daemon, Workspace, until
 from patience import PATIENCE
 from traces import traces
 
@@ -22,10 +22,9 @@ LATE_S = 25.0  # below the deadline of 30 s, after which there was no honest ans
 
 
 @pytest.fixture
-def workspace(daemon: Daemon, tmp_path: Path) -> tuple[Daemon, Path]:
+def workspace(daemon: Daemon, tmp_path: Path) -> Workspace:
     """A workspace without a model, which each of two daemons would load."""
-    daemon.add_notes(tmp_path / "notes", {"weir.md": "The weir was mended in May.\n"})
-    return daemon, tmp_path / "notes"
+    return daemon.workspace(tmp_path / "notes", NO_MODEL | {"weir.md": "The weir was mended in May.\n"})
 
 
 @contextlib.contextmanager
@@ -62,25 +61,25 @@ def test_an_entry_does_not_wait_for_the_index(workspace, end):
 
 
 def test_an_entry_that_was_late_is_indexed_without_a_word_more(workspace):
-    daemon, root = workspace
-    with busy_writer(daemon):
-        done = daemon.memctl("add", "-w", str(root), "--topic", "birds", "--title", "Storks", "In April.")
+    with busy_writer(workspace.daemon):
+        done = workspace.daemon.memctl(
+            "add", "-w", str(workspace.root), "--topic", "birds", "--title", "Storks", "In April."
+        )
         assert done.returncode == 0
         assert "not fully searchable yet" in done.stderr
-    path = done.stdout.strip().removeprefix(f"{root}/")
-    until(lambda: daemon.found("storks", workspace=str(root), mode="keyword") == [path], 30)
+    path = done.stdout.strip().removeprefix(f"{workspace.root}/")
+    until(lambda: workspace.found("storks", mode="keyword") == [path], 30)
 
 
 def test_a_client_in_a_hurry_hears_of_what_was_written(workspace):
     """A deadline that the index misses is no failure of the write, which waits for nothing of it."""
-    daemon, root = workspace
-    with busy_writer(daemon):  # for 5 s at a time: so long SQLite waits for its lock
-        (root / "otter.md").write_text("# Otter\n\nIt slides.\n")
-        until(lambda: daemon.status(root)["pending_files"])
+    with busy_writer(workspace.daemon):  # for 5 s at a time: so long SQLite waits for its lock
+        (workspace.root / "otter.md").write_text("# Otter\n\nIt slides.\n")
+        until(lambda: workspace.status()["pending_files"])
         time.sleep(0.5)
-        written = daemon.call("extract_memory", workspace=str(root), timeout_ms=3000, **FACT)
+        written = workspace.call("extract_memory", timeout_ms=3000, **FACT)
     assert written["indexed"] is False
-    assert (root / written["path"]).exists()
+    assert (workspace.root / written["path"]).exists()
 
 
 def test_a_stop_tells_the_agents_that_wait_what_was_written(workspace):
@@ -114,33 +113,29 @@ def test_a_stop_tells_the_agents_that_wait_what_was_written(workspace):
 
 def test_a_forgotten_file_is_deleted_before_the_index_hears_of_it(workspace):
     """Who gives up waiting is told so, and that stays true after a kill; a second call takes the traces."""
-    daemon, root = workspace
-    path = daemon.call("extract_memory", workspace=str(root), **FACT)["path"]
-    with busy_writer(daemon):
+    path = workspace.call("extract_memory", **FACT)["path"]
+    with busy_writer(workspace.daemon):
         with pytest.raises(RpcError, match="the entry's file is deleted") as caught:
-            daemon.call("forget", workspace=str(root), path=path, timeout_ms=4000)
+            workspace.call("forget", path=path, timeout_ms=4000)
         assert caught.value.code == "MEMD_TIMEOUT"
-        daemon.process.kill()
-        daemon.process.wait()
-    daemon.start()
-    assert not (root / path).exists()
-    until(lambda: daemon.found("storks", workspace=str(root), mode="keyword") == [])
-    daemon.call("forget", workspace=str(root), path=path)
-    assert not [one for one in traces("storks", daemon.state) if "index.db" in one]
+        workspace.daemon.process.kill()
+        workspace.daemon.process.wait()
+    workspace.daemon.start()
+    assert not (workspace.root / path).exists()
+    until(lambda: workspace.found("storks", mode="keyword") == [])
+    workspace.call("forget", path=path)
+    assert not [one for one in traces("storks", workspace.daemon.state) if "index.db" in one]
 
 
 def test_settings_are_saved_while_the_index_is_busy(workspace):
     """Who gives up waiting is told that they are written, and so it is after a kill."""
-    daemon, root = workspace
-    with busy_writer(daemon):
+    with busy_writer(workspace.daemon):
         with contextlib.suppress(RpcError):  # the writer has work
-            daemon.call("extract_memory", workspace=str(root), timeout_ms=800, **FACT)
+            workspace.call("extract_memory", timeout_ms=800, **FACT)
         with contextlib.suppress(RpcError):
-            daemon.call(
-                "workspace.configure", workspace=str(root), settings={"max_results": 3}, timeout_ms=1500
-            )
-        until(lambda: "\nmax_results = 3\n" in (root / "memory" / "config.toml").read_text())
-        daemon.process.kill()
-        daemon.process.wait()
-    daemon.start()
-    until(lambda: daemon.call("workspace.configure", workspace=str(root))["config"]["max_results"] == 3)
+            workspace.call("workspace.configure", settings={"max_results": 3}, timeout_ms=1500)
+        until(lambda: "\nmax_results = 3\n" in (workspace.root / "memory" / "config.toml").read_text())
+        workspace.daemon.process.kill()
+        workspace.daemon.process.wait()
+    workspace.daemon.start()
+    until(lambda: workspace.call("workspace.configure")["config"]["max_results"] == 3)

@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from daemon_process import folder_of
 
 from memctl import exits
 from memctl.client import RpcError
@@ -23,21 +22,16 @@ NOTES = {
 @pytest.fixture(scope="module")
 def birds(tmp_path_factory, module_daemon):
     """A workspace without a model: notes with front matter, two hidden from agents, one with a secret."""
-    root = folder_of(tmp_path_factory.mktemp("fields") / "notes", NOTES)
-    module_daemon.start()
-    module_daemon.add(root)
-    return module_daemon, root
+    return module_daemon.start().workspace(tmp_path_factory.mktemp("fields") / "notes", NOTES)
 
 
 def paths(birds, method="search", **params):
-    daemon, root = birds
     params = {"query": "heron", "min_score": 0.0, **params} if method != "sources" else params
-    answer = daemon.call(method, workspace=str(root), **params)
+    answer = birds.call(method, **params)
     return sorted(one["path"] for one in answer.get("hits") or answer["sources"])
 
 
 def test_each_way_in_takes_a_condition(birds):
-    daemon, root = birds
     assert paths(birds, field="status=published") == ["heron.md"]
     assert paths(birds, field=["status", "priority>=3"]) == ["heron.md", "kept.md"]
     assert paths(birds, query="heron field:status!=draft field:!private", since="2000-01-01") == [
@@ -45,9 +39,9 @@ def test_each_way_in_takes_a_condition(birds):
     ]  # fmt: skip
     assert paths(birds, "recall", field="status=draft") == ["owl.md"]
     assert paths(birds, "sources", field="due<=2026-05") == ["owl.md"]
-    similar = daemon.call("similar", workspace=str(root), path="wren.md", field="status=draft", min_score=0.0)
+    similar = birds.call("similar", path="wren.md", field="status=draft", min_score=0.0)
     assert [hit["path"] for hit in similar["hits"]] == ["owl.md"]
-    why = daemon.call("why", workspace=str(root), path="owl.md", query="heron", field="status=published")
+    why = birds.call("why", path="owl.md", query="heron", field="status=published")
     assert (why["stage"], why["facts"]["filters"]) == (
         "filtered", [{"filter": "field", "value": "status=published"}],
     )  # fmt: skip
@@ -55,39 +49,35 @@ def test_each_way_in_takes_a_condition(birds):
 
 
 def test_a_wrong_condition_is_refused_with_an_example(birds):
-    daemon, root = birds
     with pytest.raises(RpcError, match=r"\$\.field: 'priority>=high': >= compares numbers and days") as error:
-        daemon.call("search", workspace=str(root), query="heron", field="priority>=high")
+        birds.call("search", query="heron", field="priority>=high")
     assert error.value.code == "MEMD_INVALID"
-    done = daemon.memctl("search", "--field", "=x", "heron", cwd=root)
+    done = birds.memctl("search", "--field", "=x", "heron")
     assert done.returncode == exits.USAGE
     assert "--field: '=x' is no condition on a field: expected one like status=published" in done.stderr
 
 
 def test_the_command_lists_keys_and_values(birds):
-    daemon, root = birds
-    lines = daemon.memctl("fields", cwd=root).stdout.splitlines()
+    lines = birds.memctl("fields").stdout.splitlines()
     assert [line.split() for line in lines] == [
         ["4", "4", "status"], ["2", "2", "priority"], ["1", "1", "due"], ["1", "1", "private"],
         ["1", "1", "tags"], ["1", "1", "token"],
     ]  # fmt: skip
-    lines = daemon.memctl("fields", "Status", "--field", "priority", cwd=root).stdout.splitlines()
+    lines = birds.memctl("fields", "Status", "--field", "priority").stdout.splitlines()
     assert [line.split() for line in lines] == [["1", "hidden"], ["1", "published"]]
-    answer = json.loads(daemon.memctl("fields", "--json", "-n", "1", cwd=root).stdout)
+    answer = json.loads(birds.memctl("fields", "--json", "-n", "1").stdout)
     assert (answer["fields"], answer["fields_total"]) == ([{"name": "status", "notes": 4, "values": 4}], 6)
-    done = daemon.memctl("fields", "nothing", cwd=root)
+    done = birds.memctl("fields", "nothing")
     assert done.returncode == exits.NONE
     assert "no such note has a value for nothing" in done.stderr
-    done = daemon.memctl("fields", "--tag", "nothing", cwd=root)
+    done = birds.memctl("fields", "--tag", "nothing")
     assert "no such note has front matter" in done.stderr
-    assert daemon.memctl("fields", "", cwd=root).returncode == exits.USAGE
+    assert birds.memctl("fields", "").returncode == exits.USAGE
 
 
 def test_completions_come_from_the_notes(birds):
-    daemon, root = birds
-
     def offered(*typed):
-        return daemon.memctl("completions", "bash", "--", "search", *typed, cwd=root).stdout.split()[1:]
+        return birds.memctl("completions", "bash", "--", "search", *typed).stdout.split()[1:]
 
     offers = {typed: offered("--field", typed) for typed in
               ("", "st", "status=d", "status!=d", "'status>=p", "status<=p", "nothing=", "x")}  # fmt: skip

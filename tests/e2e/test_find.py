@@ -151,11 +151,10 @@ def test_fifty_columns_are_enough(screen):
 
 
 def test_a_hit_is_what_it_is_called_the_end_of_its_path_and_the_line_that_matches(workspace, terminal):
-    daemon, root = workspace
     name = "a-folder-of-many-notes/with-long-names/the-heron-of-the-weir-below-the-mill.md"
-    folder_of(root, {name: "# Herons\n\n## In spring\n\nThe heron waits by the weir.\n"})
-    daemon.call("sync", workspace=str(root))
-    screen = terminal(daemon, root)
+    folder_of(workspace.root, {name: "# Herons\n\n## In spring\n\nThe heron waits by the weir.\n"})
+    workspace.call("sync")
+    screen = terminal(workspace.daemon, workspace.root)
     finds(screen, typed="heron waits")
     rows = shows(screen, "mill.md:5  ")
     assert rows[2].startswith("Herons > In spring  …")
@@ -178,10 +177,9 @@ def test_keys_act_in_the_order_in_which_they_come(screen):
 
 
 def test_what_a_note_holds_is_shown_and_not_obeyed(workspace, terminal):
-    daemon, root = workspace
-    (root / "hostile\x1b[31m.md").write_text(HOSTILE)
-    daemon.call("sync", workspace=str(root))
-    screen = terminal(daemon, root)
+    (workspace.root / "hostile\x1b[31m.md").write_text(HOSTILE)
+    workspace.call("sync")
+    screen = terminal(workspace.daemon, workspace.root)
     finds(screen, typed="zebra")
     told = "hostile␛[31m.md:1", "␛]0;owned␇␛[31mred", "␛[2J", "[bold]markup[/bold]"
     rows = shows(screen, *told, without=["opened last"])
@@ -234,23 +232,21 @@ def test_what_is_wrong_with_the_options_is_told_before_the_screen(screen, sample
     screen.until(lambda rows: "left 4" in rows)
     screen.type("clear; TERM= memctl find; echo left $?")
     screen.until(lambda rows: "left 2" in rows)
-    daemon, root = sample
-    done = daemon.memctl("find", cwd=root)
+    done = sample.memctl("find")
     assert (done.returncode, "needs a terminal" in done.stderr) == (2, True)
-    done = daemon.memctl("search", "-i", "--json", "x", cwd=root)
+    done = sample.memctl("search", "-i", "--json", "x")
     assert (done.returncode, "-i shows a screen" in done.stderr) == (2, True)
 
 
 def test_it_begins_with_the_notes_changed_last_and_shows_what_is_beside_a_hit(workspace, terminal):
-    daemon, root = workspace
-    folder_of(root, {
+    folder_of(workspace.root, {
         "heron.md": "# Herons\n\nThe heron waits by the weir.\n",
         "egret.md": "# Egrets\n\nThe egret waits by the weir. See [[heron]].\n",
         "links.md": "# Waders\n\nhttps://example.org/grebe\n\n```sh\nls grebe\n```\n",
     })  # fmt: skip
-    os.utime(root / "links.md", (0, 2e9))
-    daemon.call("sync", workspace=str(root))
-    screen = terminal(daemon, root)
+    os.utime(workspace.root / "links.md", (0, 2e9))
+    workspace.call("sync")
+    screen = terminal(workspace.daemon, workspace.root)
     finds(screen)
     rows = shows(screen, "changed or opened last", "heron.md:", "egret.md:", without=["links.md:1-"])
     assert rows[2].startswith("Waders  links.md:1  changed 2033-05-18")

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from daemon_process import Daemon, hurried, until
+from daemon_process import NO_MODEL, Daemon, hurried, until
 from patience import PATIENCE
 
 from benchmarks.pathological import text
@@ -19,9 +19,7 @@ EMBEDDED = 200  # parts of a note, in place of 1,500
 @pytest.fixture
 def hostile(daemon, tmp_path):
     """A workspace with one small note; without a model, which would embed 1,500 parts of a hostile one."""
-    root = tmp_path / "notes"
-    daemon.add_notes(root, {"calm.md": "The heron stands still.\n"})
-    return daemon, root
+    return daemon.workspace(tmp_path / "notes", NO_MODEL | {"calm.md": "The heron stands still.\n"})
 
 
 def worker(daemon: Daemon) -> int | None:
@@ -63,26 +61,24 @@ def test_a_short_note_of_many_lines_is_parsed_apart(hostile):
 
 
 def test_what_is_too_complex_is_plain_text_and_named(hostile):
-    daemon, root = hostile
-    (root / "hostile.md").write_text(text("lazy quotes", MIB // 16) + "\nzebra\n")
-    assert until(lambda: daemon.found("zebra", mode="keyword"), timeout_s=60) == ["hostile.md"]
-    [warning] = until(lambda: daemon.status()["warnings"])
+    (hostile.root / "hostile.md").write_text(text("lazy quotes", MIB // 16) + "\nzebra\n")
+    assert until(lambda: hostile.daemon.found("zebra", mode="keyword"), timeout_s=60) == ["hostile.md"]
+    [warning] = until(lambda: hostile.status()["warnings"])
     assert warning["path"] == "hostile.md"
     assert warning["warning"].startswith("too-complex")
-    assert "hostile.md" in daemon.memctl("status").stdout
-    daemon.stop()
-    daemon.start()
-    assert until(lambda: daemon.status().get("warnings")) == [warning]  # not known until it is open
-    (root / "hostile.md").write_text("calm again\n")
-    until(lambda: not daemon.status()["warnings"])
+    assert "hostile.md" in hostile.daemon.memctl("status").stdout
+    hostile.daemon.stop()
+    hostile.daemon.start()
+    assert until(lambda: hostile.status().get("warnings")) == [warning]  # not known until it is open
+    (hostile.root / "hostile.md").write_text("calm again\n")
+    until(lambda: not hostile.status()["warnings"])
 
 
 def test_a_parser_that_dies_costs_the_note_its_structure_at_most(hostile):
-    daemon, root = hostile
-    (root / "hostile.md").write_text(text("changing lists", MIB // 8) + "\nzebra\n")
-    os.kill(until(lambda: worker(daemon)), signal.SIGKILL)
-    until(lambda: daemon.found("zebra", mode="keyword"), timeout_s=60)
-    [warning] = until(lambda: daemon.status()["warnings"])
+    (hostile.root / "hostile.md").write_text(text("changing lists", MIB // 8) + "\nzebra\n")
+    os.kill(until(lambda: worker(hostile.daemon)), signal.SIGKILL)
+    until(lambda: hostile.daemon.found("zebra", mode="keyword"), timeout_s=60)
+    [warning] = until(lambda: hostile.status()["warnings"])
     assert warning["warning"] == "too-complex: all is indexed as plain text"
 
 

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 from agent_session import in_a_session
-from daemon_process import folder_of
+from daemon_process import Workspace, folder_of
 from traces import traces
 
 from memctl import exits
@@ -137,7 +137,7 @@ def test_a_write_stands_where_the_journal_cannot_be_written(own_daemon, root):
 def test_memctl_shows_the_journal(daemon, root):
     workspace = daemon.add(root)
     assert daemon.memctl("journal", "-w", workspace).returncode == exits.NONE
-    (stored,) = in_a_session(daemon, root, ("extract_memory", FACT))
+    (stored,) = in_a_session(Workspace(daemon, root), ("extract_memory", FACT))
     shown = daemon.memctl("journal", "-w", workspace, "--client", "mcp:tester")
     assert stored.structured_content["path"] in shown.stdout
     assert "write" in shown.stdout

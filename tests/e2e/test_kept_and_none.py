@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from agent_session import in_a_session
-from daemon_process import Daemon, folder_of, until
+from daemon_process import Daemon, Workspace, folder_of, until
 from every_call import calls
 from patience import PATIENCE
 
@@ -161,7 +161,7 @@ def test_the_tools_of_an_agent_answer_alike(pair):
     answers = []
     for one in pair:
         root = str(one.home / "notes")
-        results = in_a_session(one, root, *tools)
+        results = in_a_session(Workspace(one, one.home / "notes"), *tools)
         answers.append([_plain([part.text for part in result.content], root) for result in results])
     assert answers[0] == answers[1]
 

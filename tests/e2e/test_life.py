@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from agent_session import in_a_session
-from daemon_process import folder_of, hurried, until
+from daemon_process import Workspace, folder_of, hurried, until
 from patience import PATIENCE, ran
 
 from memctl.client import RpcError
@@ -201,7 +201,7 @@ def test_no_socket_but_unix_sockets_is_opened_and_no_file_elsewhere_is_written(u
     until(lambda: daemon.found("badgers", workspace=workspace, mode="keyword") == ["badger.md"])
     daemon.call("index", workspace=workspace, rebuild=True)
     [stored, found] = in_a_session(
-        daemon, root, ("extract_memory", fact), ("search_memory", {"query": "spring migration"})
+        Workspace(daemon, root), ("extract_memory", fact), ("search_memory", {"query": "spring migration"})
     )
     assert not stored.is_error
     assert found.structured_content["hits"][0]["source"]["origin"] == "agent"

@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from daemon_process import folder_of
 
 from memctl import exits
 from memctl.client import RpcError
@@ -25,10 +24,7 @@ NOTES = {
 @pytest.fixture
 def vault(daemon, tmp_path):
     """A workspace of notes that link to each other."""
-    root = folder_of(tmp_path / "vault", NOTES)
-    (root / "a.pdf").write_bytes(b"%PDF")
-    daemon.add(root)
-    return daemon, root
+    return daemon.workspace(tmp_path / "vault", NOTES | {"a.pdf": b"%PDF"})
 
 
 def listed(answer):
@@ -36,70 +32,67 @@ def listed(answer):
 
 
 def test_links_come_in_pages_of_both_directions(vault):
-    daemon, root = vault
     heron = "birds/heron.md"
-    into = daemon.call("links", workspace=str(root), path=heron)
+    into = vault.call("links", path=heron)
     assert listed(into) == [
         ("hidden.md", 6, 1, heron, ""), ("index.md", 3, 3, heron, ""), ("index.md", 4, 3, heron, ""),
         ("index.md", 7, 3, heron, ""),
     ]  # fmt: skip
-    pages = [daemon.call("links", workspace=str(root), path=heron, limit=3, offset=at) for at in (0, 3)]
+    pages = [vault.call("links", path=heron, limit=3, offset=at) for at in (0, 3)]
     assert [one["next"] for one in pages] == [3, None]
     assert [listed(one) for one in pages] == [listed(into)[:3], listed(into)[3:]]
-    out = daemon.call("links", workspace=str(root), path="index", which="out")
+    out = vault.call("links", path="index", which="out")
     assert [one[3:] for one in listed(out)] == [
         *[(heron, "")] * 2, (None, "outside"), (None, "missing"), (heron, "")
     ]  # fmt: skip
-    files = daemon.call("links", workspace=str(root), path="index.md", which="files")
+    files = vault.call("links", path="index.md", which="files")
     assert [one["target"] for one in files["links"]] == ["a.pdf"]
-    files = daemon.call("links", workspace=str(root), path="river/weir.md", which="files")
+    files = vault.call("links", path="river/weir.md", which="files")
     assert [one["kind"] for one in files["links"]] == ["image"]
 
 
 def test_mentions_broken_links_and_orphans(vault):
-    daemon, root = vault
-    said = daemon.call("links", workspace=str(root), path="birds/heron.md", which="mentions", agent=True)
+    said = vault.call("links", path="birds/heron.md", which="mentions", agent=True)
     assert [(*one[:3], link["target"]) for one, link in zip(listed(said), said["links"], strict=True)] == [
         ("river/weir.md", 5, 5, "heron"), ("river/weir.md", 5, 20, "Grey Bird")
     ]  # fmt: skip
-    broken = daemon.call("links", workspace=str(root), which="broken")
+    broken = vault.call("links", which="broken")
     assert [(one["path"], one["target"], one["why"]) for one in broken["links"]] == [
         ("index.md", "birds/heron.md", "part"), ("index.md", "../../etc/x.md", "outside"),
         ("index.md", "b.pdf", "missing"), ("river/weir.md", "nobody", "missing"),
     ]  # fmt: skip
-    orphans = daemon.call("links", workspace=str(root), which="orphans", agent=True)
+    orphans = vault.call("links", which="orphans", agent=True)
     assert [one["path"] for one in orphans["links"]] == ["alone.md", "index.md"]
     with pytest.raises(RpcError, match="broken is about all notes"):
-        daemon.call("links", workspace=str(root), which="broken", path="index.md")
+        vault.call("links", which="broken", path="index.md")
 
 
 def test_names_say_what_changed(vault):
-    daemon, root = vault
-    every = daemon.call("names", workspace=str(root))
+    every = vault.call("names")
     assert every["all"]
     heron = every["notes"][1]
     assert (heron["title"], heron["aliases"], heron["tags"]) == ("Heron", ["grey bird"], ["bird"])
     assert [(one["line"], one["level"], one["title"]) for one in heron["headings"]] == [
         (5, 1, "Heron"), (7, 2, "Food")
     ]  # fmt: skip
-    page = daemon.call("names", workspace=str(root), limit=2)
-    rest = daemon.call("names", workspace=str(root), after=page["next"])
+    page = vault.call("names", limit=2)
+    rest = vault.call("names", after=page["next"])
     assert page["notes"] + rest["notes"] == every["notes"]
-    (root / "alone.md").unlink()
-    (root / "new.md").write_text("# New\n")
-    daemon.call("sync", workspace=str(root))
-    changed = daemon.call("names", workspace=str(root), since=every["generation"])
+    (vault.root / "alone.md").unlink()
+    (vault.root / "new.md").write_text("# New\n")
+    vault.call("sync")
+    changed = vault.call("names", since=every["generation"])
     assert (changed["all"], [one["path"] for one in changed["notes"]], changed["removed"]) == (
         False, ["new.md"], ["alone.md"]
     )  # fmt: skip
-    same = daemon.call("names", workspace=str(root), since=changed["generation"])
+    same = vault.call("names", since=changed["generation"])
     assert (same["all"], same["notes"], same["removed"]) == (False, [], [])
-    seen = daemon.call("names", workspace=str(root), since=every["generation"], agent=True)
+    seen = vault.call("names", since=every["generation"], agent=True)
     assert (seen["all"], seen["removed"]) == (True, [])
     assert "hidden.md" not in [one["path"] for one in seen["notes"]]
-    assert daemon.call("names", workspace=str(root), since=10**9)["all"]
-    daemon.call("index", workspace=str(root), purge=True)
-    assert daemon.call("names", workspace=str(root), since=every["generation"])["all"]
+    assert vault.call("names", since=10**9)["all"]
+    vault.call("index", purge=True)
+    assert vault.call("names", since=every["generation"])["all"]
 
 
 AS_WRITTEN = (  # in river/weir.md → path, first and last line, why not
@@ -135,22 +128,20 @@ AS_WRITTEN = (  # in river/weir.md → path, first and last line, why not
 
 
 def test_a_link_as_written_has_a_meaning(vault):
-    daemon, root = vault
     for name in ("v1 (x)", "\u2028", " y"):
-        (root / f"river/{name}.md").touch()
-    daemon.call("sync", workspace=str(root))
-    assert daemon.call("resolve", workspace=str(root), link="[x](#built-in-1850)")["why"] == "missing"
+        (vault.root / f"river/{name}.md").touch()
+    vault.call("sync")
+    assert vault.call("resolve", link="[x](#built-in-1850)")["why"] == "missing"
     found = []
     for link, _ in AS_WRITTEN:
-        one = daemon.call("resolve", workspace=str(root), link=link, path="river/weir.md")
+        one = vault.call("resolve", link=link, path="river/weir.md")
         found.append((link, (one["path"], one["line"], one["end_line"], one["why"])))
     assert found == list(AS_WRITTEN)
 
 
 def test_a_text_that_is_edited_has_an_outline(vault):
-    daemon, root = vault
     text = "---\ntitle: T\n---\n# New \U0001f426\n\n[[#new \U0001f426]] [h](../birds/heron.md) [[x]]\n"
-    found = daemon.call("outline", workspace=str(root), path="river/weir.md", text=text)
+    found = vault.call("outline", path="river/weir.md", text=text)
     [heading] = found["headings"]
     assert text[heading["start"] : heading["stop"]] == "# New \U0001f426"
     assert text[found["body"] :].startswith("# New")
@@ -162,35 +153,31 @@ def test_a_text_that_is_edited_has_an_outline(vault):
         ("[[x]]", None, 1, "missing"),
     ]
     with pytest.raises(RpcError, match="outline is for people"):
-        daemon.call("outline", workspace=str(root), path="x.md", text=text, agent=True)
+        vault.call("outline", path="x.md", text=text, agent=True)
 
 
 def test_a_text_is_compared_as_it_is(vault):
-    daemon, root = vault
     text = 'Of nobody; "quoted" -minus tag:none.'
-    found = daemon.call("similar", workspace=str(root), text=text, min_score=0.0)
+    found = vault.call("similar", text=text, min_score=0.0)
     assert (found["hits"][0]["path"], "to" in found) == ("alone.md", False)
-    found = daemon.call("similar", workspace=str(root), text=text, path="alone.md", min_score=0.0)
+    found = vault.call("similar", text=text, path="alone.md", min_score=0.0)
     assert "alone.md" not in [one["path"] for one in found["hits"]]
 
 
 def test_get_may_leave_out_links(vault):
-    daemon, root = vault
-    assert "links" not in daemon.call("get", workspace=str(root), path="[[heron]]", links=False)
+    assert "links" not in vault.call("get", path="[[heron]]", links=False)
 
 
 def test_memctl_links_prints_a_line_for_each(vault):
-    daemon, root = vault
-    assert daemon.memctl("links", "birds/heron.md", cwd=root).stdout.splitlines() == [
+    assert vault.memctl("links", "birds/heron.md").stdout.splitlines() == [
         "out  birds/heron.md:11:8 -> river/weir.md#built-in-1850", "in   hidden.md:6:1", "in   index.md:3:3",
         "in   index.md:4:3", "in   index.md:7:3",
     ]  # fmt: skip
     assert (
-        "index.md:4:3: birds/heron.md#nothing  (no such heading)"
-        in daemon.memctl("links", "--broken", cwd=root).stdout
+        "index.md:4:3: birds/heron.md#nothing  (no such heading)" in vault.memctl("links", "--broken").stdout
     )
-    answer = json.loads(daemon.memctl("links", "--orphans", "--json", cwd=root).stdout)
+    answer = json.loads(vault.memctl("links", "--orphans", "--json").stdout)
     assert [one["path"] for one in answer["links"]] == ["alone.md", "hidden.md", "index.md"]
     for option, said in ([], "no link leads out of alone.md or into it"), (["--mentions"], "no other note"):
-        done = daemon.memctl("links", "alone.md", *option, cwd=root)
+        done = vault.memctl("links", "alone.md", *option)
         assert (done.returncode, said in done.stderr) == (exits.NONE, True)

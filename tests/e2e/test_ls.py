@@ -5,7 +5,7 @@ import shlex
 from datetime import datetime
 
 import pytest
-from daemon_process import folder_of, until
+from daemon_process import NO_MODEL, folder_of, until
 
 from memctl import exits
 
@@ -19,20 +19,15 @@ def listed(tmp_path_factory, module_daemon):
         "daily/2026-05-01.md": "# Standup\n\nThe kettle.\n",
         "daily/2026-05-02.md": "# Standup\n\nThe lathe.\n",
         "kept.md": "---\nprivate: true\n---\n# Kept\n\nNobody else reads it.\n",
-        "memory/config.toml": 'provider = "none"\n',
+        "daily/latin.md": "Größe".encode("utf-16"),
     }
-    folder_of(root, texts)
-    (root / "daily/latin.md").write_bytes("Größe".encode("utf-16"))
-    (root / "link.md").symlink_to("/etc/hostname")
-    module_daemon.start()
-    module_daemon.add(root)
-    return module_daemon, root
+    folder_of(root).joinpath("link.md").symlink_to("/etc/hostname")
+    return module_daemon.start().workspace(root, NO_MODEL | texts)
 
 
 def ls(listed, *arguments, cwd=""):
     """Run it in a folder of the workspace; return its exit code and lines."""
-    daemon, root = listed
-    done = daemon.memctl("ls", *arguments, cwd=root / cwd)
+    done = listed.memctl("ls", *arguments, cwd=listed.root / cwd)
     return done.returncode, done.stdout.splitlines(), done.stderr
 
 
@@ -88,35 +83,31 @@ def test_json_is_an_object_a_line(listed):
 
 
 def test_pages_are_followed_to_the_end(listed):
-    daemon, root = listed
     for kind, skipped in (("sources", False), ("skipped", True)):
-        whole = daemon.call("sources", workspace=str(root), skipped=skipped)[kind]
+        whole = listed.call("sources", skipped=skipped)[kind]
         found, after = [], ""
         while after is not None:
-            page = daemon.call("sources", workspace=str(root), skipped=skipped, after=after, limit=1)
+            page = listed.call("sources", skipped=skipped, after=after, limit=1)
             found += page[kind]
             after = page["next"]
         assert found == whole
 
 
 def test_an_entry_says_when_an_agent_was_last_given_it(listed):
-    daemon, root = listed
-    entry = daemon.call(
-        "extract_memory", workspace=str(root), topic="birds", title="Kestrels", content="They hover.\n"
-    )
+    entry = listed.call("extract_memory", topic="birds", title="Kestrels", content="They hover.\n")
 
     def recalled():
         _, lines, _ = ls(listed, "--json")
         return {one["path"]: one["recalled"] for one in map(json.loads, lines) if "recalled" in one}
 
-    daemon.call("search", workspace=str(root), query="hover")
+    listed.call("search", query="hover")
     assert set(recalled().values()) == {None}
-    daemon.call("search", workspace=str(root), query="hover", agent=True)
+    listed.call("search", query="hover", agent=True)
     day = f"{datetime.now().astimezone():%Y-%m-%d}"
     until(lambda: recalled()[entry["path"]] == day)
     assert list(recalled().values()).count(None) == len(recalled()) - 1
     assert any(line.endswith(f"Kestrels  (recalled {day})") for line in ls(listed)[1])
-    daemon.call("forget", workspace=str(root), path=entry["path"])
+    listed.call("forget", path=entry["path"])
 
 
 def test_pages_hold_every_source_once_in_the_order_of_paths(workspace):

@@ -18,34 +18,32 @@ GATES = [
 ]
 
 
-def titles(daemon, root, query, **params):
-    hits = daemon.call("search", query=query, workspace=root, **params)["hits"]
+def titles(sample, query, **params):
+    hits = sample.call("search", query=query, **params)["hits"]
     return [hit["snippet"].strip().removeprefix("# ") for hit in hits]
 
 
 @pytest.mark.parametrize(("query", "title", "place"), GATES)
 def test_a_note_is_found_by_its_meaning(sample, query, title, place):
-    assert title in titles(*sample, query)[:place]
+    assert title in titles(sample, query)[:place]
 
 
 @pytest.mark.parametrize(("query", "title", "place"), GATES)
 def test_keywords_alone_do_not_put_it_first(sample, query, title, place):
     """The same query without vectors: so it is the meaning that finds it."""
-    assert titles(*sample, query, mode="keyword")[:1] != [title]
+    assert titles(sample, query, mode="keyword")[:1] != [title]
 
 
 @pytest.mark.parametrize("query", ["zzzqqq", "wmqwhzei vtcq", "asdfqwer zxcvpoiu", "QX-90417-ZZ"])
 @pytest.mark.parametrize("mode", ["hybrid", "keyword"])
 def test_letters_that_mean_nothing_and_stand_nowhere_are_no_match(sample, query, mode):
-    daemon, root = sample
-    assert daemon.call("search", query=query, workspace=root, mode=mode)["confidence"] == "none"
+    assert sample.call("search", query=query, mode=mode)["confidence"] == "none"
 
 
 @pytest.fixture(scope="module")
 def answers(sample):
     """The answers to the questions in other words, for the tests that judge them."""
-    daemon, root = sample
-    return [daemon.call("search", query=pair["query"], workspace=root) for pair in PAIRS]
+    return [sample.call("search", query=pair["query"]) for pair in PAIRS]
 
 
 def test_few_questions_in_other_words_are_called_no_match(answers):
@@ -61,11 +59,9 @@ def test_no_question_whose_note_is_found_is_called_no_match(answers):
 
 
 def test_a_weak_match_is_marked_wherever_it_is_told(sample):
-    daemon, root = sample
-
     def recall(query: str):
-        with daemon.client() as client:  # the first one of a daemon may take seconds
-            params = {"query": query, "workspace": root, "nearest": False}
+        with sample.daemon.client() as client:  # the first one of a daemon may take seconds
+            params = {"query": query, "workspace": str(sample.root), "nearest": False}
             return client.call("recall", params, timeout_s=60 * PATIENCE)
 
     weak = recall("the paper about autism")
@@ -79,33 +75,26 @@ def test_a_weak_match_is_marked_wherever_it_is_told(sample):
     assert said.pop("runbooks/restore-backup.md") == "strong"
     assert set(said.values()) <= {"weak"}
     assert strong["text"].count(", weak match)") == len(said)
-    page = daemon.memctl("search", "the paper about autism", cwd=root)
+    page = sample.memctl("search", "the paper about autism")
     assert "weak match" not in page.stdout
     assert "weak match" in page.stderr
-    assert "weak match" not in "".join(
-        (shown := daemon.memctl("search", query, cwd=root)).stdout + shown.stderr
-    )
-    assert "weak match" in daemon.memctl("recall", "the paper about autism", cwd=root).stderr
+    assert "weak match" not in "".join((shown := sample.memctl("search", query)).stdout + shown.stderr)
+    assert "weak match" in sample.memctl("recall", "the paper about autism").stderr
 
 
 def test_a_name_in_pieces_brings_its_note_first(sample):
-    daemon, root = sample
-    answer = daemon.call(
-        "search", query="what happened with PMID:12345", workspace=root, limit=1, explain=True
-    )
+    answer = sample.call("search", query="what happened with PMID:12345", limit=1, explain=True)
     [hit] = answer["hits"]
     assert (hit["path"], hit["explanation"]["named"]["words"]) == ("research/asd.md", ["PMID:12345"])
     assert answer["explanation"]["spelled"] == [{"text": "PMID:12345", "pieces": 4, "is_read": True}]
 
 
 def test_hybrid_finds_more_than_keywords(sample, answers):
-    daemon, root = sample
-
     def recall(answered: list[dict]) -> float:
         found = [{hit["path"] for hit in answer["hits"]} for answer in answered]
         return sum(pair["path"] in paths for pair, paths in zip(PAIRS, found, strict=True)) / len(PAIRS)
 
-    by_words = [daemon.call("search", query=pair["query"], workspace=root, mode="keyword") for pair in PAIRS]
+    by_words = [sample.call("search", query=pair["query"], mode="keyword") for pair in PAIRS]
     hybrid, keyword = recall(answers), recall(by_words)
     assert hybrid > 2 * keyword
     assert hybrid >= 0.85  # .89; the sample's logs are older with each month
@@ -113,10 +102,8 @@ def test_hybrid_finds_more_than_keywords(sample, answers):
 
 def test_an_answer_takes_less_than_200_ms(sample):
     """The whole answer and each of its steps: the fastest of 21, which a loaded machine delays least."""
-    daemon, root = sample
     answers = [
-        daemon.call("search", query=f"{pair['query']} {number}", workspace=root)
-        for number, pair in enumerate(PAIRS[:21])
+        sample.call("search", query=f"{pair['query']} {number}") for number, pair in enumerate(PAIRS[:21])
     ]
     assert min(answer["took_ms"] for answer in answers) < 200
     for step, limit_ms in {"embed": 50, "vector": 20, "keyword": 20, "fuse": 10, "load": 100}.items():

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from daemon_process import Daemon, folder_of
+from daemon_process import NO_MODEL, Daemon, Workspace, folder_of
 
 from memctl import exits
 
@@ -75,24 +75,23 @@ MANUAL = {
 @pytest.fixture
 def manual(daemon, tmp_path):
     """Notes about commands, and one that is none."""
-    return daemon, daemon.add(folder_of(tmp_path / "notes", MANUAL))
+    return daemon.workspace(tmp_path / "notes", MANUAL)
 
 
 def test_an_answer_names_what_it_is_without(manual):
-    daemon, root = manual
-    answer = daemon.call("search", workspace=root, query='release -tmp -"rm rf"')
+    answer = manual.call("search", query='release -tmp -"rm rf"')
     assert (answer["without"], answer["without_minus"]) == (["tmp", "rm rf"], None)
     assert [hit["path"] for hit in answer["hits"]] == ["draft.md"]
     for method in ("search", "recall", "search_memory"):
-        answer = daemon.call(method, workspace=root, query="-draft release", mode="keyword")
+        answer = manual.call(method, query="-draft release", mode="keyword")
         assert not answer.get("hits", answer.get("sources"))
         assert answer["without"] == ["draft"]
         assert answer["without_minus"]["hits"] == 1
         assert answer["without_minus"]["best"] == {"path": "draft.md", "start_line": 1, "end_line": 3}
-    neither = daemon.call("search", workspace=root, query="wmqwhzei -zzzqqq", min_score=0.0)
+    neither = manual.call("search", query="wmqwhzei -zzzqqq", min_score=0.0)
     assert neither["hits"]  # the nearest by meaning is not what was asked for
     assert neither["without_minus"] == {"hits": 0, "best": None}
-    told = daemon.memctl("search", "--mode", "keyword", "--", "release", "-draft", cwd=root)
+    told = manual.memctl("search", "--mode", "keyword", "--", "release", "-draft")
     assert "without: draft (no hits are left; without the minus the query finds 1 hit" in told.stderr
 
 
@@ -102,7 +101,6 @@ QUERY = "is the office open"
 @pytest.fixture
 def office(daemon, tmp_path):
     """A workspace without a model: a note that held until yesterday, and one that holds until today."""
-    root = tmp_path / "notes"
     today = datetime.now().astimezone().date()
     last = (today - timedelta(days=1)).isoformat()
     notes = {
@@ -110,41 +108,40 @@ def office(daemon, tmp_path):
         "door.md": f"---\nvalid_until: {today}\n---\n# Door\n\nThe office door is open.\n",
         "broken.md": "---\nvalid_until: soon\n---\n# Tea\n\nTea is drunk without milk.\n",
     }
-    daemon.add_notes(root, notes)
-    return daemon, root, last
+    return daemon.workspace(tmp_path / "notes", NO_MODEL | notes), last
 
 
 def test_every_answer_says_until_when_a_note_held(office):
-    daemon, root, last = office
-    found = daemon.call("search", workspace=str(root), query=QUERY, explain=True)
+    workspace, last = office
+    found = workspace.call("search", query=QUERY, explain=True)
     assert {hit["path"]: hit.get("expired") for hit in found["hits"]} == {"door.md": None, "closed.md": last}
     assert [hit["path"] for hit in found["hits"]] == ["door.md", "closed.md"]
     assert [hit["explanation"]["expired"] for hit in found["hits"]] == [None, last]
-    near = daemon.call("similar", workspace=str(root), path="door.md", min_score=0.0)
+    near = workspace.call("similar", path="door.md", min_score=0.0)
     assert {hit["path"]: hit.get("expired") for hit in near["hits"]}["closed.md"] == last
-    why = daemon.call("why", workspace=str(root), path="closed.md", query=QUERY)
+    why = workspace.call("why", path="closed.md", query=QUERY)
     assert (why["stage"], why["expired"]) == ("returned", last)
     assert (
         f"it expired (was valid until {last}), and notes that match half as well come before it"
         in why["text"]
     )
-    assert daemon.call("get", workspace=str(root), path="closed.md")["expired"] == last
-    assert "expired" not in daemon.call("get", workspace=str(root), path="door.md")
-    assert f"expired (was valid until {last})" in daemon.memctl("search", QUERY, cwd=root).stdout
-    assert f"expired (was valid until {last})" in daemon.memctl("get", "closed.md", cwd=root).stderr
-    explained = daemon.memctl("search", "--explain", QUERY, cwd=root).stdout
+    assert workspace.call("get", path="closed.md")["expired"] == last
+    assert "expired" not in workspace.call("get", path="door.md")
+    assert f"expired (was valid until {last})" in workspace.memctl("search", QUERY).stdout
+    assert f"expired (was valid until {last})" in workspace.memctl("get", "closed.md").stderr
+    explained = workspace.memctl("search", "--explain", QUERY).stdout
     assert f"was valid until {last}: ranked as if its score were half" in explained
 
 
 def test_recall_leaves_it_out_unless_it_is_asked_for(office):
-    daemon, root, last = office
-    recalled = daemon.call("recall", workspace=str(root), query=QUERY)
+    workspace, last = office
+    recalled = workspace.call("recall", query=QUERY)
     assert "closed" not in recalled["text"]
     [left_out] = [one for one in recalled["omitted"] if one["path"] == "closed.md"]
     assert (left_out["reason"], left_out["expired"]) == (f"expired (was valid until {last})", last)
-    every = daemon.call("recall", workspace=str(root), query=QUERY, superseded=True)
+    every = workspace.call("recall", query=QUERY, superseded=True)
     assert f"written by a person, expired (was valid until {last})" in every["text"]
-    xml = daemon.call("recall", workspace=str(root), query=QUERY, superseded=True, format="xml")["text"]
+    xml = workspace.call("recall", query=QUERY, superseded=True, format="xml")["text"]
     assert f'expired="{last}"' in xml
 
 
@@ -155,55 +152,50 @@ SUPERSEDED_NOTES_QUERY = "how do we deploy staging"
 
 
 @pytest.fixture
-def ops(daemon: Daemon, tmp_path: Path) -> tuple[Daemon, Path]:
+def ops(daemon: Daemon, tmp_path: Path) -> Workspace:
     """A workspace in which a person wrote how it is, and later how it is now."""
     notes = {"ops/deploy.md": OLD, "ops/pipeline.md": NEW, "garden.md": OTHER}
-    root = folder_of(tmp_path / "ops", notes)
-    daemon.add(root)
-    return daemon, root
+    return daemon.workspace(tmp_path / "ops", notes)
 
 
 def test_every_answer_says_what_holds_in_the_place_of_a_note(ops):
-    daemon, root = ops
     by = ["ops/pipeline.md"]
     for mode in ("keyword", "hybrid", "vector"):
-        hits = daemon.call("search", workspace=str(root), query=SUPERSEDED_NOTES_QUERY, mode=mode)["hits"]
+        hits = ops.call("search", query=SUPERSEDED_NOTES_QUERY, mode=mode)["hits"]
         told = {hit["path"]: hit["superseded_by"] for hit in hits}
         assert list(told)[:2] == ["ops/pipeline.md", "ops/deploy.md"]
         assert (told["ops/pipeline.md"], told["ops/deploy.md"]) == ([], by)
-    near = daemon.call("similar", workspace=str(root), path="ops/pipeline.md", min_score=0.0)
+    near = ops.call("similar", path="ops/pipeline.md", min_score=0.0)
     assert near["superseded_by"] == []
     assert {hit["path"]: hit["superseded_by"] for hit in near["hits"]}["ops/deploy.md"] == by
-    assert daemon.call("similar", workspace=str(root), path="ops/deploy.md")["superseded_by"] == by
-    assert daemon.call("get", workspace=str(root), path="ops/deploy.md")["superseded_by"] == by
-    assert daemon.call("get", workspace=str(root), path="ops/pipeline.md")["superseded_by"] == []
-    told = daemon.call("why", workspace=str(root), path="ops/deploy.md", query=SUPERSEDED_NOTES_QUERY)
+    assert ops.call("similar", path="ops/deploy.md")["superseded_by"] == by
+    assert ops.call("get", path="ops/deploy.md")["superseded_by"] == by
+    assert ops.call("get", path="ops/pipeline.md")["superseded_by"] == []
+    told = ops.call("why", path="ops/deploy.md", query=SUPERSEDED_NOTES_QUERY)
     assert (told["stage"], told["facts"]["rank"], told["superseded_by"]) == ("returned", 2, by)
     assert "superseded by ops/pipeline.md" in told["text"]
     assert told["facts"]["explanation"]["superseded_by"] == by
 
 
 def test_recall_leaves_out_what_is_superseded_unless_it_is_asked_for(ops):
-    daemon, root = ops
-    recalled = daemon.call("recall", workspace=str(root), query=SUPERSEDED_NOTES_QUERY)
+    recalled = ops.call("recall", query=SUPERSEDED_NOTES_QUERY)
     assert "make stage" not in recalled["text"]
     assert "pushed tag" in recalled["text"]
     [left_out] = [one for one in recalled["omitted"] if one["path"] == "ops/deploy.md"]
     assert left_out["reason"] == "superseded by ops/pipeline.md"
-    every = daemon.call("recall", workspace=str(root), query=SUPERSEDED_NOTES_QUERY, superseded=True)
+    every = ops.call("recall", query=SUPERSEDED_NOTES_QUERY, superseded=True)
     assert "make stage" in every["text"]
     assert "written by a person, superseded by ops/pipeline.md)" in every["text"]
-    said = daemon.memctl("recall", "-w", str(root), "--superseded", SUPERSEDED_NOTES_QUERY)
+    said = ops.daemon.memctl("recall", "-w", str(ops.root), "--superseded", SUPERSEDED_NOTES_QUERY)
     assert "make stage" in said.stdout
 
 
 def test_memctl_shows_it_to_a_person(ops, tmp_path):
-    daemon, root = ops
-    explained = daemon.memctl("search", "--explain", SUPERSEDED_NOTES_QUERY, cwd=root).stdout
+    explained = ops.memctl("search", "--explain", SUPERSEDED_NOTES_QUERY).stdout
     assert "newer    takes the place of ops/deploy.md, which it supersedes\n" in explained
-    read = daemon.memctl("get", "ops/deploy.md", cwd=root)
+    read = ops.memctl("get", "ops/deploy.md")
     assert (read.stdout, read.stderr) == (OLD, "memctl: superseded by ops/pipeline.md\n")
-    daemon.add_notes(tmp_path / "other", {"x.md": "How one can deploy something else.\n"})
+    ops.daemon.add_notes(tmp_path / "other", {"x.md": "How one can deploy something else.\n"})
     asked = ("search", "--all", "--json", "--nearest", SUPERSEDED_NOTES_QUERY)
-    paths = [hit["path"] for hit in json.loads(daemon.memctl(*asked, cwd=tmp_path).stdout)["hits"]]
+    paths = [hit["path"] for hit in json.loads(ops.daemon.memctl(*asked, cwd=tmp_path).stdout)["hits"]]
     assert paths.index("ops/pipeline.md") < paths.index("ops/deploy.md")

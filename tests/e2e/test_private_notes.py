@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from daemon_process import folder_of
 from every_call import NAMES
 
 from memctl.client import RpcError
@@ -24,55 +23,51 @@ def kept(daemon, tmp_path):
     notes = {NAMES[2]: OPEN, "memory/config.toml": 'agents_ignore = ["diary/"]\n'}
     for folder, text in (("open", OPEN), ("hidden", PRIVATE), ("diary", DIARY)):
         notes |= {f"{folder}/{name}": text for name in NAMES[:2]}
-    return daemon, daemon.add(folder_of(tmp_path / "notes", notes))
+    return daemon.workspace(tmp_path / "notes", notes)
 
 
 def test_a_note_that_becomes_private_is_kept_from_the_next_read(kept):
     """A read looks at the file as it is now; a search follows with the save."""
-    daemon, root = kept
-    note = Path(root) / "open" / "notes.md"
+    note = Path(kept.root) / "open" / "notes.md"
     note.write_text(note.read_text().replace("---\n", "---\nprivate: true\n", 1))
     with pytest.raises(RpcError, match="is not an indexed source"):
-        daemon.call("get", workspace=root, path="open/notes.md", agent=True)
-    found = daemon.call("search", workspace=root, query="heronword", agent=True, sync=True)["hits"]
+        kept.call("get", path="open/notes.md", agent=True)
+    found = kept.call("search", query="heronword", agent=True, sync=True)["hits"]
     assert "open/notes.md" not in {hit["path"] for hit in found}
-    assert "heronword" in daemon.call("get", workspace=root, path="open/notes.md")["text"]
+    assert "heronword" in kept.call("get", path="open/notes.md")["text"]
 
 
 def test_a_change_of_agents_ignore_holds_at_once(kept):
-    daemon, root = kept
-    daemon.call("workspace.configure", workspace=root, settings={"agents_ignore": ["open/", "diary/"]})
-    found = daemon.call("search", workspace=root, query="heronword", agent=True)["hits"]
+    kept.call("workspace.configure", settings={"agents_ignore": ["open/", "diary/"]})
+    found = kept.call("search", query="heronword", agent=True)["hits"]
     assert {hit["path"] for hit in found} == {"memory/facts/one.md"}
     with pytest.raises(RpcError, match="agents_ignore"):
-        daemon.call("workspace.configure", workspace=root, settings={"agents_ignore": ["a//"]})
+        kept.call("workspace.configure", settings={"agents_ignore": ["a//"]})
 
 
 def test_recall_keeps_its_budget_where_what_is_masked_grows(kept):
     """What stands for a short password is longer than it; the budget counts what is sent."""
-    daemon, root = kept
     line = "The database is at postgres://app:k3tchup9@db.acme.dev/app since May.\n"
-    (Path(root) / "databases.md").write_text("# Databases\n\n" + line * 30)
-    daemon.call("sync", workspace=root)
+    (Path(kept.root) / "databases.md").write_text("# Databases\n\n" + line * 30)
+    kept.call("sync")
     for budget in (50, 200, 500, 2000):
-        told = daemon.call("recall", workspace=root, query="database postgres", budget_tokens=budget)
+        told = kept.call("recall", query="database postgres", budget_tokens=budget)
         assert "k3tchup9" not in told["text"]
         assert len(told["text"].encode()) <= 4 * budget
         assert told["tokens"] <= budget
 
 
 def test_an_agent_cannot_tell_how_long_a_secret_is_or_test_a_guess_of_it(kept):
-    daemon, root = kept
     told = []
     for secret in (TOKEN, "ghp_" + "Kx7Qm2Vr9Tz4" * 3 + "Pw"):
-        (Path(root) / "linked.md").write_text(f"# Key\n\nIt is {secret}, see [[open/notes]].\n")
-        daemon.call("sync", workspace=root)
+        (Path(kept.root) / "linked.md").write_text(f"# Key\n\nIt is {secret}, see [[open/notes]].\n")
+        kept.call("sync")
         for agent in (True, False):
             links = [
-                daemon.call("links", workspace=root, path=path, which=which, agent=agent)["links"]
+                kept.call("links", path=path, which=which, agent=agent)["links"]
                 for path, which in (("linked.md", "out"), ("open/notes.md", "in"))
             ]
-            one = daemon.call("get", workspace=root, path="linked.md", agent=agent)
+            one = kept.call("get", path="linked.md", agent=agent)
             assert (secret in one["text"]) is not agent, "people get it as it is written"
             told.append((links, one["links"], one["hash"]))
     assert told[0] == told[2]

@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from daemon_process import Daemon, folder_of, until
+from daemon_process import Daemon, Workspace, folder_of, until
 from killed_at_a_call import DEADLY
 from model_server import ModelServer
 from patience import PATIENCE, ran
@@ -24,16 +24,15 @@ def hanging(daemon: Daemon, server: ModelServer, tmp_path: Path):
     """A whole workspace whose model answers no more, so that a rebuild does not end."""
     root = tmp_path / "notes"
     server.make_workspace(daemon, root)
-    (root / "heron.md").write_text("# Heron\n\nA grey bird that stands by the weir.\n")
-    daemon.add(root)
+    workspace = daemon.workspace(root, {"heron.md": "# Heron\n\nA grey bird that stands by the weir.\n"})
     server.behaviour = "hang"
-    return daemon, str(root), server
+    return workspace
 
 
-def begin(daemon: Daemon, root: str) -> None:
+def begin(workspace: Workspace) -> None:
     """Begin a rebuild, and wait until it waits for the model."""
-    daemon.call("index", workspace=root, rebuild=True, wait=False)
-    until(lambda: (daemon.status(root)["rebuilding"] or {}).get("total"))
+    workspace.call("index", rebuild=True, wait=False)
+    until(lambda: (workspace.status()["rebuilding"] or {}).get("total"))
 
 
 def folders(daemon: Daemon) -> list[str]:
@@ -41,19 +40,18 @@ def folders(daemon: Daemon) -> list[str]:
     return [path.suffix for path in daemon.state.iterdir() if path.is_dir()]
 
 
-def test_the_old_index_answers_while_the_new_one_is_made(hanging):
-    daemon, root, server = hanging
-    begin(daemon, root)
-    assert daemon.found(WORDS, workspace=root, mode="keyword") == ["heron.md"]
-    assert daemon.call("similar", workspace=root, path="heron.md")["mode"] == "vector"
-    (Path(root) / "otter.md").write_text("# Otter\n\nIt slides.\n")
-    until(lambda: daemon.found("otter", workspace=root, mode="keyword") == ["otter.md"])
+def test_the_old_index_answers_while_the_new_one_is_made(hanging, server):
+    begin(hanging)
+    assert hanging.found(WORDS, mode="keyword") == ["heron.md"]
+    assert hanging.call("similar", path="heron.md")["mode"] == "vector"
+    (hanging.root / "otter.md").write_text("# Otter\n\nIt slides.\n")
+    until(lambda: hanging.found("otter", mode="keyword") == ["otter.md"])
     server.answer_again()
-    with daemon.client() as client:  # it joins the rebuild that runs
-        client.call("index", {"workspace": root, "rebuild": True}, timeout_s=60 * PATIENCE)
-    assert daemon.found("otter", workspace=root, mode="keyword") == ["otter.md"]
-    assert daemon.status(root)["vectors"] == 2
-    assert folders(daemon) == [""]
+    with hanging.daemon.client() as client:  # it joins the rebuild that runs
+        client.call("index", {"workspace": str(hanging.root), "rebuild": True}, timeout_s=60 * PATIENCE)
+    assert hanging.found("otter", mode="keyword") == ["otter.md"]
+    assert hanging.status()["vectors"] == 2
+    assert folders(hanging.daemon) == [""]
 
 
 def test_the_log_names_each_index_that_is_made(own_daemon, tmp_path):
@@ -71,57 +69,53 @@ def test_the_log_names_each_index_that_is_made(own_daemon, tmp_path):
 
 
 def test_a_rebuild_that_is_killed_leaves_the_old_index(hanging):
-    daemon, root, _ = hanging
-    begin(daemon, root)
-    assert sorted(folders(daemon)) == ["", ".building"]
-    daemon.process.kill()
-    daemon.process.wait()
-    daemon.start()
-    until(lambda: folders(daemon) == [""])
-    assert daemon.found(WORDS, workspace=root, mode="keyword") == ["heron.md"]
-    assert daemon.status(root)["vectors"] == 1
+    begin(hanging)
+    assert sorted(folders(hanging.daemon)) == ["", ".building"]
+    hanging.daemon.process.kill()
+    hanging.daemon.process.wait()
+    hanging.daemon.start()
+    until(lambda: folders(hanging.daemon) == [""])
+    assert hanging.found(WORDS, mode="keyword") == ["heron.md"]
+    assert hanging.status()["vectors"] == 1
 
 
 def test_a_stop_or_a_removal_ends_a_rebuild(hanging):
-    daemon, root, _ = hanging
-    begin(daemon, root)
-    daemon.stop()
-    assert folders(daemon) == [""]
-    daemon.start()
-    begin(daemon, root)
-    daemon.call("workspace.remove", path=root)
-    assert folders(daemon) == []
+    begin(hanging)
+    hanging.daemon.stop()
+    assert folders(hanging.daemon) == [""]
+    hanging.daemon.start()
+    begin(hanging)
+    hanging.daemon.call("workspace.remove", path=str(hanging.root))
+    assert folders(hanging.daemon) == []
 
 
 def test_a_configuration_that_is_saved_meanwhile_ends_a_rebuild_with_words(hanging):
-    daemon, root, _ = hanging
     heard: list[RpcError] = []
 
     def wait() -> None:
-        with pytest.raises(RpcError) as caught, daemon.client() as client:
-            client.call("index", {"workspace": root, "rebuild": True}, timeout_s=60 * PATIENCE)
+        with pytest.raises(RpcError) as caught, hanging.daemon.client() as client:
+            client.call("index", {"workspace": str(hanging.root), "rebuild": True}, timeout_s=60 * PATIENCE)
         heard.append(caught.value)
 
     waiting = threading.Thread(target=wait)
     waiting.start()
-    until(lambda: daemon.status(root)["rebuilding"])
-    daemon.call("workspace.configure", workspace=root, settings={"provider": "none"})
-    (Path(root) / ".gitignore").write_text("x\n")  # a scan, which looks at the configuration
+    until(lambda: hanging.status()["rebuilding"])
+    hanging.call("workspace.configure", settings={"provider": "none"})
+    (hanging.root / ".gitignore").write_text("x\n")  # a scan, which looks at the configuration
     waiting.join(60 * PATIENCE)
     assert "The old index stays" in heard[0].message
-    assert folders(daemon) == [""]
+    assert folders(hanging.daemon) == [""]
 
 
 def test_a_folder_that_is_away_keeps_its_index(workspace):
     """Nothing could be built, so nothing is replaced."""
-    daemon, root = workspace
-    away = root.with_name("away")
-    root.rename(away)
+    away = workspace.root.with_name("away")
+    workspace.root.rename(away)
     with pytest.raises(RpcError, match="The old index stays") as caught:
-        daemon.call("index", workspace=str(root), rebuild=True)
+        workspace.call("index", rebuild=True)
     assert caught.value.code == "MEMD_WORKSPACE"
-    assert daemon.found("sourdough", workspace=str(root), mode="keyword") == ["0.md"]
-    away.rename(root)
+    assert workspace.found("sourdough", mode="keyword") == ["0.md"]
+    away.rename(workspace.root)
 
 
 SWITCHED_UNTIL_A_CALL = f"""{DEADLY}

@@ -16,17 +16,15 @@ pytestmark = pytest.mark.usefixtures("shared_daemon")
 def home(daemon, tmp_path):
     """A workspace with a core, a daily file and notes."""
     sections = [f"## Part {n}\n\n" + f"The heron of part {n} stands by the weir. " * 20 for n in range(3)]
-    root = folder_of(tmp_path / "notes", {
+    return daemon.workspace(tmp_path / "notes", {
         "MEMORY.md": "# Always\n\nThe user drinks tea, never coffee.\n",
         "heron.md": "# Heron\n\n" + "\n\n".join(sections) + "\n",
         "otter.md": "# Otter\n\nThe otter eats fish at the weir.\n",
     })  # fmt: skip
-    return daemon, daemon.add(root), root
 
 
 def recalled(home, query="heron at the weir", **more):
-    daemon, workspace, _ = home
-    answer = daemon.call("recall", workspace=workspace, query=query, **more)
+    answer = home.call("recall", query=query, **more)
     assert answer["tokens"] == math.ceil(len(answer["text"].encode()) / 4) <= answer["budget_tokens"]
     return answer
 
@@ -36,10 +34,7 @@ def paths(answer):
 
 
 def test_what_is_always_known_comes_first(home):
-    daemon, workspace, _ = home
-    done = daemon.call(
-        "extract_memory", workspace=workspace, title="Weir", content="A heron came.", daily=True
-    )
+    done = home.call("extract_memory", title="Weir", content="A heron came.", daily=True)
     answer = recalled(home)
     assert paths(answer)[0] == "MEMORY.md"
     assert answer["sources"][0]["score"] is None
@@ -51,10 +46,7 @@ def test_what_is_always_known_comes_first(home):
 
 
 def test_the_core_is_what_the_workspace_says(home):
-    daemon, workspace, _ = home
-    daemon.call(
-        "workspace.configure", workspace=workspace, settings={"core": ["otter.md", "MEMORY.md", "no.md"]}
-    )
+    home.call("workspace.configure", settings={"core": ["otter.md", "MEMORY.md", "no.md"]})
     assert paths(recalled(home))[:2] == ["otter.md", "MEMORY.md"]
     assert "MEMORY.md" not in paths(recalled(home, core=False))
 
@@ -70,12 +62,11 @@ def test_filters_of_tag_and_time_do_not_hide_the_core_and_those_of_path_do(home)
 
 
 def test_a_core_that_is_deleted_or_ignored_is_in_no_answer(home):
-    daemon, workspace, root = home
-    (root / "MEMORY.md").unlink()
+    (home.root / "MEMORY.md").unlink()
     assert "MEMORY.md" not in paths(recalled(home))
-    (root / "MEMORY.md").write_text("Tea.\n")
-    daemon.call("workspace.configure", workspace=workspace, settings={"ignore": ["MEMORY.md"]})
-    daemon.call("sync", workspace=workspace)
+    (home.root / "MEMORY.md").write_text("Tea.\n")
+    home.call("workspace.configure", settings={"ignore": ["MEMORY.md"]})
+    home.call("sync")
     assert "MEMORY.md" not in paths(recalled(home))
 
 
@@ -100,12 +91,11 @@ def test_a_channel_never_sees_the_core_of_another(daemon, tmp_path):
 
 
 def test_what_the_reader_has_is_not_sent_again(home):
-    daemon, workspace, root = home
     lines = [
         f"The kingfisher number {n} dives for minnows near stone {n} of the old ford." for n in range(60)
     ]
-    (root / "birds.md").write_text("# Kingfishers\n\n" + "\n".join(lines) + "\n")
-    daemon.call("index", workspace=workspace)
+    (home.root / "birds.md").write_text("# Kingfishers\n\n" + "\n".join(lines) + "\n")
+    home.call("index")
     known, sent = [], []
     while sources := (answer := recalled(home, "kingfisher", known=known, core=False))["sources"]:
         assert answer["keys"]
@@ -120,18 +110,16 @@ def test_what_the_reader_has_is_not_sent_again(home):
 
 def test_a_note_that_replaces_a_sure_one_is_sent_in_its_place(home):
     """Whatever its own words are: the correction is what the prompt needs."""
-    daemon, workspace, root = home
-    (root / "newer.md").write_text("---\nsupersedes: otter.md\n---\nIt is a vegetarian now.\n")
-    daemon.call("index", workspace=workspace)
+    (home.root / "newer.md").write_text("---\nsupersedes: otter.md\n---\nIt is a vegetarian now.\n")
+    home.call("index")
     answer = recalled(home, "What does the otter eat at the weir?", sure=True, core=False)
     assert paths(answer) == ["newer.md"]
 
 
 @pytest.mark.parametrize("key", ["", "0123", "0123456789ABCDEF", "g" * 16, "0" * 17])
 def test_a_key_that_is_none_is_refused(home, key):
-    daemon, workspace, _ = home
     with pytest.raises(RpcError, match="known"):
-        daemon.call("recall", workspace=workspace, query="x", known=["0" * 16, key])
+        home.call("recall", query="x", known=["0" * 16, key])
 
 
 SECRET = "ghp_" + "A1b2C3d4E5f6G7h8J9k0" + "L1m2N3o4P5q6R7s8"
@@ -171,10 +159,9 @@ def test_a_folder_tells_agents_once_what_it_is(daemon, shop):
 
 
 def test_a_hit_and_its_place_have_the_same_neighbours(sample):
-    daemon, root = sample
-    [hit] = daemon.call("search", workspace=root, query="breast cancer gene", limit=1)["hits"]
-    by_id = daemon.call("similar", workspace=root, id=hit["id"])
-    by_path = daemon.call("similar", workspace=root, path=hit["path"], line=hit["start_line"])
+    [hit] = sample.call("search", query="breast cancer gene", limit=1)["hits"]
+    by_id = sample.call("similar", id=hit["id"])
+    by_path = sample.call("similar", path=hit["path"], line=hit["start_line"])
     assert by_id["hits"] == by_path["hits"]
     assert by_id["to"]["path"] == hit["path"]
     assert by_id["to"]["id"] == hit["id"]
@@ -197,8 +184,7 @@ def test_a_hit_and_its_place_have_the_same_neighbours(sample):
     ],
 )
 def test_what_cannot_be_compared_is_named(sample, params, code, told):
-    daemon, root = sample
-    error = daemon.error("similar", workspace=root, **params)
+    error = sample.error("similar", **params)
     assert (error.code, told in error.message) == (code, True), error.message
 
 

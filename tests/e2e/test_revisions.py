@@ -21,32 +21,30 @@ TOKEN = "ghp_" + "aB3dE5fG7hJ9" * 3  # put together here, so that no scanner tak
 
 @pytest.mark.parametrize("by", ["id", "path"])
 def test_a_revision_is_found_at_once_and_the_text_before_is_not(workspace, by):
-    daemon, root = workspace
-    first = daemon.call("extract_memory", workspace=str(root), **FACT, tags=["ops"])
-    done = daemon.call("extract_memory", workspace=str(root), content="Push a zebra tag.", update=first[by])
+    first = workspace.call("extract_memory", **FACT, tags=["ops"])
+    done = workspace.call("extract_memory", content="Push a zebra tag.", update=first[by])
     assert {key: done[key] for key in ("path", "id", "created")} == {
         key: first[key] for key in ("path", "id", "created")
     }
     assert first["updated"] is None
     assert done["updated"] >= first["created"]
     assert done["indexed"] is True
-    assert daemon.call("get", workspace=str(root), path=first["path"])["hash"] == done["hash"]
-    assert daemon.found("zebra", workspace=str(root), mode="keyword") == [first["path"]]
-    assert daemon.found("friday", workspace=str(root), mode="keyword") == []
-    [hit] = daemon.call("search", workspace=str(root), query="zebra", mode="keyword")["hits"]
+    assert workspace.call("get", path=first["path"])["hash"] == done["hash"]
+    assert workspace.found("zebra", mode="keyword") == [first["path"]]
+    assert workspace.found("friday", mode="keyword") == []
+    [hit] = workspace.call("search", query="zebra", mode="keyword")["hits"]
     assert (hit["title"], hit["tags"], hit["date_of"]) == (FACT["title"], ["ops"], "updated")
 
 
 def test_an_entry_is_found_by_its_id_wherever_a_person_has_put_it(workspace):
-    daemon, root = workspace
-    call = functools.partial(daemon.call, workspace=str(root))
+    call = functools.partial(workspace.daemon.call, workspace=str(workspace.root))
     first, moved = (call("extract_memory", **FACT)["id"], call("extract_memory", **NEWER)["id"])
     for entry, to in ((first, "memory/deploy/Staging.md"), (moved, "tags.md")):
-        [file] = root.glob(f"memory/deploy/*-{entry[:6]}.md")
-        file.rename(root / to)
+        [file] = workspace.root.glob(f"memory/deploy/*-{entry[:6]}.md")
+        file.rename(workspace.root / to)
     assert call("extract_memory", content="Push a zebra.", update=first)["path"] == "memory/deploy/Staging.md"
     assert call("forget", id=first, agent=True)["path"] == "memory/deploy/Staging.md"
-    daemon.call("sync", workspace=str(root))
+    workspace.call("sync")
     with pytest.raises(RpcError, match=r"tags\.md is not an entry"):
         call("forget", id=moved)
     newer = call("extract_memory", **FACT, supersedes=moved)["path"]
@@ -54,17 +52,16 @@ def test_an_entry_is_found_by_its_id_wherever_a_person_has_put_it(workspace):
 
 
 def test_a_persons_note_is_superseded_and_related_by_path(workspace):
-    daemon, root = workspace
-    done = daemon.call(
-        "extract_memory", workspace=str(root), **NEWER, supersedes=["1.md"],
-        related=["0.md", str(root / "2.md"), "0.md"],
+    done = workspace.call(
+        "extract_memory", **NEWER, supersedes=["1.md"],
+        related=["0.md", str(workspace.root / "2.md"), "0.md"],
     )  # fmt: skip
-    text = (root / done["path"]).read_text()
+    text = (workspace.root / done["path"]).read_text()
     assert "supersedes:\n- 1.md\nrelated:\n- 0.md\n- 2.md\n" in text
-    assert daemon.call("get", workspace=str(root), path="1.md")["superseded_by"] == [done["path"]]
-    assert (root / "1.md").read_text() == "The weir was mended in May.\n"
-    daemon.call("extract_memory", workspace=str(root), content="Not that.", update=done["id"], supersedes=[])
-    assert daemon.call("get", workspace=str(root), path="1.md")["superseded_by"] == []
+    assert workspace.call("get", path="1.md")["superseded_by"] == [done["path"]]
+    assert (workspace.root / "1.md").read_text() == "The weir was mended in May.\n"
+    workspace.call("extract_memory", content="Not that.", update=done["id"], supersedes=[])
+    assert workspace.call("get", path="1.md")["superseded_by"] == []
 
 
 @pytest.mark.parametrize(
@@ -93,21 +90,19 @@ def test_a_persons_note_is_superseded_and_related_by_path(workspace):
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused_and_nothing_is_written(trapped, params, code, said):
-    daemon, root = trapped
-    (root / ".hidden.md").write_text("mine")
-    before = sorted(root.rglob("*"))
-    error = daemon.error("extract_memory", workspace=str(root), **{**FACT, **params})
+    (trapped.root / ".hidden.md").write_text("mine")
+    before = sorted(trapped.root.rglob("*"))
+    error = trapped.error("extract_memory", **{**FACT, **params})
     assert (error.code, said in str(error)) == (code, True)
-    assert sorted(root.rglob("*")) == before
+    assert sorted(trapped.root.rglob("*")) == before
 
 
 def test_history_shows_a_chain_from_the_oldest_to_the_newest(workspace):
-    daemon, root = workspace
-    (root / "2.md").write_text("---\ncreated: 2026-01-02\n---\nBuy oats.\n")
-    first = daemon.call("extract_memory", workspace=str(root), **FACT, supersedes=["2.md"])["path"]
-    second = daemon.call("extract_memory", workspace=str(root), **NEWER, supersedes=[first, "1.md"])["path"]
-    daemon.call("sync", workspace=str(root))
-    told = daemon.call("history", workspace=str(root), path=second)
+    (workspace.root / "2.md").write_text("---\ncreated: 2026-01-02\n---\nBuy oats.\n")
+    first = workspace.call("extract_memory", **FACT, supersedes=["2.md"])["path"]
+    second = workspace.call("extract_memory", **NEWER, supersedes=[first, "1.md"])["path"]
+    workspace.call("sync")
+    told = workspace.call("history", path=second)
     assert (told["path"], told["notes_total"], told["unresolved"]) == (second, 4, [])
     chain = {one["path"]: one for one in told["notes"]}
     assert set(chain) == {"1.md", "2.md", first, second}
@@ -116,37 +111,38 @@ def test_history_shows_a_chain_from_the_oldest_to_the_newest(workspace):
     assert (chain["2.md"]["date"], chain["2.md"]["created"]) == ("2026-01-02", "2026-01-02")
     assert (chain[first]["supersedes"], chain[first]["superseded_by"]) == (["2.md"], [second])
     assert (chain[first]["origin"], chain["1.md"]["origin"]) == ("agent", "human")
-    told = daemon.call("history", workspace=str(root), path="2.md")["notes"]
+    told = workspace.call("history", path="2.md")["notes"]
     assert [one["path"] for one in told] == ["2.md", first, second]
-    alone = daemon.call("history", workspace=str(root), path="0.md")
+    alone = workspace.call("history", path="0.md")
     assert [one["path"] for one in alone["notes"]] == ["0.md"]
-    (root / "0.md").write_text("---\nsupersedes: nowhere.md\n---\nx\n")
-    daemon.call("sync", workspace=str(root))
-    assert daemon.call("history", workspace=str(root), path="0.md")["unresolved"] == ["nowhere.md"]
-    assert daemon.error("history", workspace=str(root), path="no.md").code == "MEMD_NOT_FOUND"
+    (workspace.root / "0.md").write_text("---\nsupersedes: nowhere.md\n---\nx\n")
+    workspace.call("sync")
+    assert workspace.call("history", path="0.md")["unresolved"] == ["nowhere.md"]
+    assert workspace.error("history", path="no.md").code == "MEMD_NOT_FOUND"
 
 
 def test_a_person_does_all_of_it_by_memctl(workspace):
-    daemon, root = workspace
-    here = root / "memory"
-    said = daemon.memctl("add", "--topic", "t", "--title", "Weirs", "--json", "They stand.", cwd=root)
+    here = workspace.root / "memory"
+    said = workspace.memctl("add", "--topic", "t", "--title", "Weirs", "--json", "They stand.")
     first = json.loads(said.stdout)
-    said = daemon.memctl(
+    said = workspace.daemon.memctl(
         "add", "--topic", "t", "--title", "Weirs now", "--supersedes", first["id"], "--related", "../1.md",
         "They fell.", cwd=here,
     )  # fmt: skip
     newer = "memory/" + said.stdout.strip()
-    assert (said.returncode, "related:\n- 1.md\n" in (root / newer).read_text()) == (0, True)
-    shown = daemon.memctl("journal", f"t/{first['path'].rpartition('/')[2]}", cwd=here).stdout.splitlines()
+    assert (said.returncode, "related:\n- 1.md\n" in (workspace.root / newer).read_text()) == (0, True)
+    shown = workspace.daemon.memctl(
+        "journal", f"t/{first['path'].rpartition('/')[2]}", cwd=here
+    ).stdout.splitlines()
     assert [line[:2] for line in shown] == ["* ", "  "]
     assert [line.rpartition("  ")[2] for line in shown] == ["Weirs", "Weirs now"]
     assert newer.removeprefix("memory/") in shown[1]
-    done = daemon.memctl("add", "--update", first["id"], "--hash", "0" * 32, "Not this.", cwd=root)
+    done = workspace.memctl("add", "--update", first["id"], "--hash", "0" * 32, "Not this.")
     assert (done.returncode, "was not revised" in done.stderr) == (exits.REFUSED, True)
-    done = daemon.memctl("add", "--update", first["path"], "They stood.", cwd=root)
-    assert (done.returncode, "They stood." in (root / first["path"]).read_text()) == (0, True)
-    front = (root / first["path"]).read_text().split("---\n")[1]
+    done = workspace.memctl("add", "--update", first["path"], "They stood.")
+    assert (done.returncode, "They stood." in (workspace.root / first["path"]).read_text()) == (0, True)
+    front = (workspace.root / first["path"]).read_text().split("---\n")[1]
     assert "title: Weirs\n" in front
     assert "origin: human" in front
-    missing = daemon.memctl("add", "They stood.", cwd=root)
+    missing = workspace.memctl("add", "They stood.")
     assert (missing.returncode, "a new entry needs --topic" in missing.stderr) == (2, True)

@@ -37,16 +37,15 @@ def test_a_short_page_needs_no_pager_and_its_hits_can_be_opened(screen):
 
 def test_a_number_opens_the_hit_that_it_stands_at(workspace, terminal):
     """Also where the page has hits of one file together that another one ranks between."""
-    daemon, root = workspace
     filler = "words of no interest " * 60
-    (root / "a.md").write_text(
+    (workspace.root / "a.md").write_text(
         f"# Heron\n\nheron heron heron\n\n# Other\n\n{filler}\n\n# Third\n\n{filler} heron\n"
     )
-    (root / "b.md").write_text("# Weir\n\nOn Monday a heron came by and stayed.\n")
-    daemon.call("sync", workspace=str(root))
-    ranked = daemon.call("search", query="heron", workspace=str(root), mode="keyword")["hits"]
+    (workspace.root / "b.md").write_text("# Weir\n\nOn Monday a heron came by and stayed.\n")
+    workspace.call("sync")
+    ranked = workspace.call("search", query="heron", mode="keyword")["hits"]
     assert [hit["path"] for hit in ranked] == ["a.md", "b.md", "a.md"]
-    screen = terminal(daemon, root)
+    screen = terminal(workspace.daemon, workspace.root)
     screen.type("clear; memctl search --mode keyword heron; echo done")
     rows = screen.until(lambda rows: "done" in rows)
     assert [row[:3] for row in rows if row[:2].strip().isdecimal()] == [" 1 ", " 2 ", " 3 "]
@@ -54,7 +53,7 @@ def test_a_number_opens_the_hit_that_it_stands_at(workspace, terminal):
         screen.type(f"clear; memctl open {number}; echo exit {number}.$?")
         screen.until(lambda rows, last=f"exit {number}.0": last in rows)
         opened = (screen.folder / "opened").read_text()
-        assert opened == f"+{hit['match_line']} {root}/{hit['path']}\n"
+        assert opened == f"+{hit['match_line']} {workspace.root}/{hit['path']}\n"
 
 
 def test_what_is_kept_of_hits_is_their_places_for_this_user_alone(screen, sample):

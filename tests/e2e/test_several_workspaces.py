@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from daemon_process import Daemon, folder_of, until
+from daemon_process import Daemon, Workspace, folder_of, until
 
 from memctl import exits
 from memd.registry import workspace_at
@@ -15,15 +15,9 @@ pytestmark = pytest.mark.usefixtures("shared_daemon")
 @pytest.fixture
 def two(daemon: Daemon, tmp_path: Path) -> tuple[Daemon, Path, Path]:
     """A daemon with two workspaces that both know of the heron, one better than the other."""
-    roots = []
-    for name, text in (
-        ("work", "heron heron heron\n"),
-        ("private", "A heron, an otter, a badger and a weir.\n"),
-    ):
-        root = folder_of(tmp_path / name, {"birds/heron.md": text})
-        daemon.add(root)
-        roots.append(root)
-    return daemon, roots[0], roots[1]
+    texts = {"work": "heron heron heron\n", "private": "A heron, an otter, a badger and a weir.\n"}
+    work, private = (daemon.workspace(tmp_path / name, {"birds/heron.md": texts[name]}) for name in texts)
+    return daemon, work.root, private.root
 
 
 def outside(tmp_path: Path) -> Path:
@@ -110,22 +104,19 @@ def test_all_of_none_is_none(daemon, tmp_path):
 
 
 @pytest.fixture
-def around(daemon: Daemon, tmp_path: Path) -> tuple[Daemon, Path]:
+def around(daemon: Daemon, tmp_path: Path) -> Workspace:
     """A workspace with three notes, two of them in a folder of their own."""
     below = {f"sub folder/{name}.md": f"The {name}.\n" for name in ("otter", "badger")}
-    root = folder_of(tmp_path / "notes", {"heron.md": "A heron.\n", **below})
-    daemon.add(root)
-    return daemon, root
+    return daemon.workspace(tmp_path / "notes", {"heron.md": "A heron.\n", **below})
 
 
 def test_a_folder_in_a_workspace_takes_no_notes_from_it_unasked(around):
-    daemon, root = around
-    done = daemon.memctl("init", str(root / "sub folder"))
+    done = around.daemon.memctl("init", str(around.root / "sub folder"))
     assert (done.returncode, done.stdout) == (exits.REFUSED, "")
     assert "2 of its notes" in done.stderr
-    assert f"memctl init --nested '{root}/sub folder'" in done.stderr
-    assert not (root / "sub folder" / "memory").exists()
-    assert daemon.found("otter", workspace=str(root))[0] == "sub folder/otter.md"
+    assert f"memctl init --nested '{around.root}/sub folder'" in done.stderr
+    assert not (around.root / "sub folder" / "memory").exists()
+    assert around.found("otter")[0] == "sub folder/otter.md"
 
 
 def test_who_means_it_gets_a_workspace_in_a_workspace(around):

@@ -110,18 +110,17 @@ MOST = 0.3  # of one core; threads that spin while they wait for the next text t
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts processor time in /proc")
 def test_after_a_burst_of_embedding_it_is_idle_again(workspace):
-    daemon, root = workspace
     for number in range(60):
-        (root / f"burst{number}.md").write_text(
+        (workspace.root / f"burst{number}.md").write_text(
             f"# Day {number}\n\nThe heron stood by weir {number} at dawn.\n"
         )
     for number in range(40):
-        daemon.call("search", query=f"what happened at dawn on day {number}", limit=1)
-    until(lambda: daemon.status()["state"] == "ready", 60)
+        workspace.daemon.call("search", query=f"what happened at dawn on day {number}", limit=1)
+    until(lambda: workspace.status()["state"] == "ready", 60)
     time.sleep(1.0)
-    before_s = daemon.cpu_s()
+    before_s = workspace.daemon.cpu_s()
     time.sleep(SPENT_S)
-    assert daemon.cpu_s() - before_s < MOST * SPENT_S
+    assert workspace.daemon.cpu_s() - before_s < MOST * SPENT_S
 
 
 def test_health_ranks_on_the_connections_that_answer(daemon, tmp_path):
@@ -254,15 +253,14 @@ def test_each_feature_that_is_named_is_there(workspace):
 
 def test_a_greeting_names_the_generation_of_the_workspace_that_is_meant(workspace, tmp_path):
     """So that a client knows whether what it remembers is still so; of several workspaces none is meant."""
-    daemon, root = workspace
-    (root / "otter.md").write_text("It slides.\n")
-    daemon.call("index")
-    after = daemon.status()["generation"]
-    assert daemon.call("memd.hello")["index_generation"] == after
+    (workspace.root / "otter.md").write_text("It slides.\n")
+    workspace.daemon.call("index")
+    after = workspace.status()["generation"]
+    assert workspace.daemon.call("memd.hello")["index_generation"] == after
     (tmp_path / "second").mkdir()
-    daemon.add(tmp_path / "second")
-    assert daemon.call("memd.hello")["index_generation"] is None
-    assert daemon.call("memd.hello", workspace=str(root))["index_generation"] == after
+    workspace.daemon.add(tmp_path / "second")
+    assert workspace.daemon.call("memd.hello")["index_generation"] is None
+    assert workspace.call("memd.hello")["index_generation"] == after
 
 
 def test_the_first_line_of_the_log_names_the_versions(daemon):

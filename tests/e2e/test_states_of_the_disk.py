@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import forked
 import pytest
-from daemon_process import Daemon, folder_of
+from daemon_process import NO_MODEL, Daemon, folder_of
 
 UNSAFE = 78
 NOBODY = 65534
@@ -122,12 +122,17 @@ def _damaged_registry(daemon: Daemon) -> Path:
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[tuple[Daemon, Path]]:
-    """A home without a daemon, and a workspace that none knows yet."""
-    notes = {"memory/config.toml": 'provider = "none"\n', "heron.md": "A heron stands by the weir.\n"}
+def daemon(tmp_path: Path) -> Iterator[Daemon]:
+    """A home without a daemon."""
     daemon = Daemon(folder_of(tmp_path / "home"))
-    yield daemon, folder_of(tmp_path / "notes", notes)
+    yield daemon
     daemon.close()
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A workspace that no daemon knows yet."""
+    return folder_of(tmp_path / "notes", NO_MODEL | {"heron.md": "A heron stands by the weir.\n"})
 
 
 def run(daemon: Daemon, *command: str, under: Sequence[str] = ()) -> "subprocess.CompletedProcess[str]":
@@ -157,8 +162,7 @@ def sentence(done: "subprocess.CompletedProcess[str]", program: str) -> str:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_stands_in_the_way_is_named_with_the_command_that_mends_it(house, name):
-    daemon, _ = house
+def test_what_stands_in_the_way_is_named_with_the_command_that_mends_it(daemon, name):
     case = CASES[name]
     place = case.make(daemon)
     said = [sentence(run(daemon, "memd"), "memd")] if case.memd else []
@@ -175,8 +179,7 @@ def test_what_stands_in_the_way_is_named_with_the_command_that_mends_it(house, n
         assert (aside / "kept" if aside.is_dir() else aside).read_text() == "somebody's\n"
 
 
-def test_a_socket_path_that_is_too_long_is_refused_with_another(house):
-    daemon, _ = house
+def test_a_socket_path_that_is_too_long_is_refused_with_another(daemon):
     daemon.environment["MEMD_SOCKET"] = f"/tmp/{'x' * 100}/memd.sock"
     said = [sentence(run(daemon, "memd"), "memd")]
     said += [sentence(run(daemon, "memctl", *command), "memctl") for command in (PING, STATUS)]
@@ -185,8 +188,7 @@ def test_a_socket_path_that_is_too_long_is_refused_with_another(house):
     }
 
 
-def test_a_file_at_the_path_of_a_wrong_memd_socket_is_never_deleted(house):
-    daemon, _ = house
+def test_a_file_at_the_path_of_a_wrong_memd_socket_is_never_deleted(daemon):
     folder = daemon.home / "memd"
     folder.mkdir(mode=0o700)
     note = _as_file(folder / "note.md")
@@ -197,8 +199,7 @@ def test_a_file_at_the_path_of_a_wrong_memd_socket_is_never_deleted(house):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to mount and to become another user")
 @pytest.mark.parametrize("place", ["state", "runtime"])
-def test_a_read_only_file_system_is_told_with_another_place(house, place):
-    daemon, _ = house
+def test_a_read_only_file_system_is_told_with_another_place(daemon, place):
     folder = _state(daemon).parent if place == "state" else daemon.runtime
     mount = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"'
     under = ("unshare", "-m", "sh", "-c", mount, str(folder))
@@ -211,8 +212,7 @@ def test_a_read_only_file_system_is_told_with_another_place(house, place):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give a folder to another user")
 @pytest.mark.parametrize("mode", [0o700, 0o555])
-def test_a_folder_that_is_not_ours_to_write_is_told(house, mode):
-    daemon, _ = house
+def test_a_folder_that_is_not_ours_to_write_is_told(daemon, mode):
     daemon.home.chmod(mode)
     shutil.chown(daemon.home, NOBODY)
     daemon.environment["HOME"] = "/"  # root in another's home is refused before
@@ -223,8 +223,7 @@ def test_a_folder_that_is_not_ours_to_write_is_told(house, mode):
 
 
 @pytest.mark.parametrize("mode", [0o500, 0])
-def test_a_folder_of_our_own_that_may_not_be_written_is_told_with_its_mode(house, mode):
-    daemon, _ = house
+def test_a_folder_of_our_own_that_may_not_be_written_is_told_with_its_mode(daemon, mode):
     daemon.home.chmod(mode)
     cures = set()
     for module, command in (("memd", ()), ("memctl", PING)):
@@ -251,9 +250,8 @@ def _unlinked(path: Path) -> Path:
 
 
 @pytest.mark.parametrize("damage", INDEX)
-def test_an_index_that_is_none_is_set_aside_and_made_again(house, damage):
+def test_an_index_that_is_none_is_set_aside_and_made_again(daemon, root, damage):
     """It is a cache of the notes: nobody has to do anything, and nothing outside of it is touched."""
-    daemon, root = house
     folder = indexed(daemon, root)
     INDEX[damage](folder)
     beside = sorted(path.name for path in daemon.state.iterdir() if path != folder)
@@ -264,8 +262,7 @@ def test_an_index_that_is_none_is_set_aside_and_made_again(house, damage):
 
 
 @pytest.mark.parametrize("name", [".", "index.db"])
-def test_an_index_that_may_not_be_read_is_told_with_the_command(house, name):
-    daemon, root = house
+def test_an_index_that_may_not_be_read_is_told_with_the_command(daemon, root, name):
     folder = indexed(daemon, root)
     (folder / name).chmod(0)
     search = ("search", "--sync", "--workspace", str(root), "heron")
@@ -277,8 +274,7 @@ def test_an_index_that_may_not_be_read_is_told_with_the_command(house, name):
     assert (again.returncode, "heron.md" in again.stdout) == (0, True), again.stderr
 
 
-def test_a_damaged_registry_costs_no_workspace_and_status_says_so(house):
-    daemon, root = house
+def test_a_damaged_registry_costs_no_workspace_and_status_says_so(daemon, root):
     indexed(daemon, root)
     path = daemon.state / "workspaces.json"
     path.write_bytes(path.read_bytes()[:-9])

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from daemon_process import Daemon, folder_of, until
+from daemon_process import NO_MODEL, Daemon, folder_of, until
 from patience import PATIENCE
 
 from memctl import exits
@@ -19,9 +19,9 @@ pytestmark = pytest.mark.usefixtures("shared_daemon")
 @pytest.fixture
 def notes(daemon: Daemon, tmp_path):
     """A daemon and a workspace that is found by words alone, with one note in it."""
-    root = tmp_path / "notes"
-    daemon.add_notes(root, {"first.md": "# Weirs\n\nThe weir was mended in May.\n"})
-    return daemon, root
+    return daemon.workspace(
+        tmp_path / "notes", NO_MODEL | {"first.md": "# Weirs\n\nThe weir was mended in May.\n"}
+    )
 
 
 def of_kind(happening, kind, path=""):

@@ -25,33 +25,30 @@ NOTES = {
 def notes(module_daemon):
     """A running daemon with these notes, wholly searchable; for tests that only read."""
     daemon = module_daemon.start()
-    yield daemon, daemon.add(folder_of(daemon.home / "notes", NOTES))
+    yield daemon.workspace(daemon.home / "notes", NOTES)
     assert daemon.untruths() == []
 
 
 def test_status_counts_what_gets_no_vector(notes):
-    daemon, root = notes
-    until(lambda: not daemon.status(root)["first"])  # it is noted a moment after the last vector
-    known = daemon.status(root)
+    until(lambda: not notes.status()["first"])  # it is noted a moment after the last vector
+    known = notes.status()
     assert (known["chunks"], known["vectors"], known["pending"], known["unreadable"]) == (6, 2, 0, 4)
     assert (known["state"], known["embedded"], known["first"]) == ("ready", 1.0, False)
-    assert "unreadable  4 chunks" in daemon.memctl("status").stdout
+    assert "unreadable  4 chunks" in notes.daemon.memctl("status").stdout
 
 
 def test_why_says_that_the_model_does_not_read_it(notes):
-    daemon, root = notes
-    told = daemon.call("why", query="mending a motor", path="zh.md", workspace=root)
+    told = notes.call("why", query="mending a motor", path="zh.md")
     assert (told["stage"], told["facts"]["explanation"]["unseen"]) == ("unmatched", ["script"])
     assert told["text"].endswith("and the model does not read its script")
-    told = daemon.call("why", query="цапля", path="en.md", workspace=root)
+    told = notes.call("why", query="цапля", path="en.md")
     assert "the model does not read the query's script" in told["text"]
-    told = daemon.call("why", query="发动机", path="zh.md", workspace=root, min_score=1.0)
+    told = notes.call("why", query="发动机", path="zh.md", min_score=1.0)
     assert told["facts"]["vector_arm"] == "script"
 
 
 def test_similar_notes_are_found_by_words_at_once(notes):
-    daemon, root = notes
-    answer = daemon.call("similar", path="zh.md", workspace=root)
+    answer = notes.call("similar", path="zh.md")
     assert (answer["mode"], answer["degraded"]) == ("keyword", [])
     assert answer["hits"][0]["path"] == "mixed.md"
 

@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from daemon_process import Daemon, folder_of
+from daemon_process import Daemon
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests_support import many
@@ -31,15 +31,14 @@ def river(tmp_path_factory):
     home = tmp_path_factory.mktemp("river")
     daemon = Daemon(home)
     daemon.start()
-    yield daemon, daemon.add(folder_of(home / "notes", NOTES))
+    yield daemon.workspace(home / "notes", NOTES)
     daemon.close()
 
 
 @pytest.mark.parametrize("fusion", ["weighted", "rrf"])
 def test_an_explained_search_is_the_same_answer(river, fusion):
-    daemon, root = river
-    asked = {"workspace": root, "query": "heron weir", "fusion": fusion, "min_score": 0.0}
-    plain, told = daemon.call("search", **asked), daemon.call("search", **asked, explain=True)
+    asked = {"query": "heron weir", "fusion": fusion, "min_score": 0.0}
+    plain, told = river.call("search", **asked), river.call("search", **asked, explain=True)
     for hit, other in zip(plain["hits"], told["hits"], strict=True):
         assert other.pop("explanation")["keyword"]
         assert hit == other
@@ -59,16 +58,14 @@ def test_an_explained_search_is_the_same_answer(river, fusion):
     line=st.none() | st.integers(1, 2**40),
 )
 def test_any_path_and_query_have_an_answer(river, path, query, line):
-    daemon, root = river
-    asked = {"workspace": root, "path": path, "query": query, "line": line}
     try:
-        assert daemon.call("why", **asked)["stage"] in STAGES
+        assert river.call("why", path=path, query=query, line=line)["stage"] in STAGES
     except RpcError as error:
         is_told = len(path) > 4096 or "only words to exclude" in str(error)
         assert (error.code, is_told) == ("MEMD_INVALID", True)  # noqa: PT017 - either is right
-    daemon.call("search", workspace=root, query=query, explain=True)
+    river.call("search", query=query, explain=True)
     try:
-        daemon.call("similar", workspace=root, path=path, line=line)
+        river.call("similar", path=path, line=line)
     except RpcError as error:
         assert error.code in {"MEMD_NOT_FOUND", "MEMD_INVALID"}  # noqa: PT017
 
@@ -96,12 +93,11 @@ def test_memctl_takes_the_paths_that_it_prints(river):
 
 
 def test_a_hit_of_an_answer_without_a_good_match_is_named_as_one(sample):
-    daemon, root = sample
-    nearest = daemon.call("search", query="zzzqqq", workspace=root)["hits"][0]["path"]
-    assert daemon.call("why", query="zzzqqq", path=nearest, workspace=root)["confidence"] == "none"
-    done = daemon.memctl("why", nearest, "zzzqqq", cwd=root)
+    nearest = sample.call("search", query="zzzqqq")["hits"][0]["path"]
+    assert sample.call("why", query="zzzqqq", path=nearest)["confidence"] == "none"
+    done = sample.memctl("why", nearest, "zzzqqq")
     assert done.returncode == 0
     assert "only with --nearest" in done.stderr
-    good = daemon.call("search", query="BRCA1 mutation", workspace=root)
+    good = sample.call("search", query="BRCA1 mutation")
     assert good["confidence"] != "none"
-    assert daemon.memctl("why", good["hits"][0]["path"], "BRCA1", "mutation", cwd=root).stderr == ""
+    assert sample.memctl("why", good["hits"][0]["path"], "BRCA1", "mutation").stderr == ""

@@ -22,11 +22,11 @@ def fact(writer, number):
     return f"The {word(writer, number)} was seen.\n\n" + f"{word(writer, number)} again. " * 20 + "The end."
 
 
-def by_agent(daemon, root, writer, give_up, acknowledged):
+def by_agent(workspace, writer, give_up, acknowledged):
     """Store facts through MCP, one after the other."""
 
     async def session():
-        async with agent(daemon, root) as client:
+        async with agent(workspace) as client:
             number = 0
             while time.monotonic() < give_up:
                 number += 1
@@ -38,24 +38,24 @@ def by_agent(daemon, root, writer, give_up, acknowledged):
     anyio.run(session)
 
 
-def by_program(daemon, root, writer, give_up, acknowledged):
+def by_program(workspace, writer, give_up, acknowledged):
     """Store facts as a hook's shell does: a process of memctl for each, into the topic of an agent."""
     number = 0
     while time.monotonic() < give_up:
         number += 1
-        done = daemon.memctl(
-            "add", "--topic", "agentone", "--title", f"Fact {number}", "-w", str(root), fact(writer, number)
+        done = workspace.memctl(
+            "add", "--topic", "agentone", "--title", f"Fact {number}", fact(writer, number)
         )
         assert done.returncode == 0, done.stderr
-        acknowledged[os.path.relpath(done.stdout.strip(), root)] = word(writer, number)
+        acknowledged[done.stdout.strip()] = word(writer, number)
 
 
-def by_editor(root, writer, give_up, acknowledged):
+def by_editor(workspace, writer, give_up, acknowledged):
     """Save notes as editors do: a file beside, put in the place of the one there was."""
     number = 0
     while time.monotonic() < give_up:
         number += 1
-        path = root / f"edited{number % 7}.md"
+        path = workspace.root / f"edited{number % 7}.md"
         beside = path.with_suffix(".tmp")
         beside.write_text(fact(writer, number))
         beside.rename(path)
@@ -64,7 +64,6 @@ def by_editor(root, writer, give_up, acknowledged):
 
 
 def test_every_acknowledged_entry_is_there_whole_and_found(workspace):
-    daemon, root = workspace
     give_up = time.monotonic() + SECONDS
     kept: list[dict[str, str]] = [{}, {}, {}, {}]
     failures = []
@@ -76,10 +75,10 @@ def test_every_acknowledged_entry_is_there_whole_and_found(workspace):
             failures.append(error)
 
     threads = [
-        threading.Thread(target=run, args=(by_agent, daemon, root, "agentone", give_up, kept[0])),
-        threading.Thread(target=run, args=(by_agent, daemon, root, "agenttwo", give_up, kept[1])),
-        threading.Thread(target=run, args=(by_program, daemon, root, "hook", give_up, kept[2])),
-        threading.Thread(target=run, args=(by_editor, root, "editor", give_up, kept[3])),
+        threading.Thread(target=run, args=(by_agent, workspace, "agentone", give_up, kept[0])),
+        threading.Thread(target=run, args=(by_agent, workspace, "agenttwo", give_up, kept[1])),
+        threading.Thread(target=run, args=(by_program, workspace, "hook", give_up, kept[2])),
+        threading.Thread(target=run, args=(by_editor, workspace, "editor", give_up, kept[3])),
     ]
     for thread in threads:
         thread.start()
@@ -87,12 +86,12 @@ def test_every_acknowledged_entry_is_there_whole_and_found(workspace):
         thread.join()
     assert failures == []
     assert all(kept), [len(one) for one in kept]
-    daemon.add(root)
+    workspace.daemon.add(workspace.root)
     for writer, entries in zip(("agentone", "agenttwo", "hook", "editor"), kept, strict=True):
         for path, own in entries.items():
-            text = (root / path).read_text()
+            text = (workspace.root / path).read_text()
             assert text.count(own) == 21, path
             assert text.rstrip().endswith("The end."), path
-            found = until(lambda own=own: daemon.found(own, workspace=str(root), mode="keyword"))
+            found = until(lambda own=own: workspace.found(own, mode="keyword"))
             assert path in found, (writer, path, found)
-    assert daemon.untruths() == []
+    assert workspace.daemon.untruths() == []
