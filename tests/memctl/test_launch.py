@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,10 @@ def starts():
 
 def unfinished_starts():
     """Return our child processes that run the stand-in for memd, on systems that list them."""
-    listed = " ".join(path.read_text() for path in Path("/proc/self/task").glob("*/children"))
+    listed = ""
+    for path in Path("/proc/self/task").glob("*/children"):
+        with suppress(FileNotFoundError):  # a thread that has just ended
+            listed += f" {path.read_text()}"
     lines = {int(pid): Path(f"/proc/{pid}/cmdline") for pid in listed.split()}
     return [pid for pid, line in lines.items() if line.exists() and FAKE[1].encode() in line.read_bytes()]
 
