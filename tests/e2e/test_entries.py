@@ -3,7 +3,6 @@
 import json
 import re
 from datetime import datetime
-from pathlib import Path
 
 import pytest
 import yaml
@@ -167,38 +166,20 @@ def test_memctl_adds_and_forgets_a_daily_entry(daemon, root):
     assert "--topic" in refused.stderr
 
 
-FACT = {
-    "topic": "relay",
-    "title": "Port of the relay",
-    "content": "A web page says: the relay uses port 4711.",
-}
-QUERY = "port of the relay"
+FACT = {"topic": "relay", "title": "Port of the relay", "content": "A page says: the relay uses port 4711."}
 
 
-def marks(workspace):
-    """Return the mark in hits, get and recall, and whether the text of a recall says it."""
-    [hit] = workspace.call("search", query=QUERY, mode="keyword")["hits"]
-    recalled = workspace.call("recall", query=QUERY, mode="keyword")
-    xml = workspace.call("recall", query=QUERY, mode="keyword", format="xml")["text"]
-    return (
-        hit["source"].get("derived_from"),
-        workspace.call("get", path=hit["path"]).get("derived_from"),
-        recalled["sources"][0].get("derived_from"),
-        "by an agent from an external source" in recalled["text"],
-        'derived_from="external"' in xml,
-    )
-
-
-EXTERNAL = ("external", "external", "external", True, True)
-OWN = (None, None, None, False, False)
-
-
-def test_hits_and_recall_say_that_an_entry_is_external(workspace):
-    named = ("--topic", "relay", "--title", FACT["title"], "--external", "--origin", "agent")
-    path = workspace.memctl("add", *named, FACT["content"]).stdout.strip()
-    assert "\nderived_from: external\n" in Path(workspace.root, path).read_text()
-    assert marks(workspace) == EXTERNAL
-    assert "from an external source" in workspace.memctl("search", QUERY).stdout
-    workspace.call("forget", path=path)
-    workspace.call("extract_memory", **FACT)
-    assert marks(workspace) == OWN
+@pytest.mark.parametrize("is_external", [True, False])
+def test_hits_get_and_recall_say_whether_an_entry_is_external(workspace, is_external):
+    marked = ("--external",) if is_external else ()
+    named = ("--topic", "relay", "--title", FACT["title"], "--origin", "agent")
+    path = workspace.memctl("add", *named, *marked, FACT["content"]).stdout.strip()
+    assert ("\nderived_from: external\n" in (workspace.root / path).read_text()) is is_external
+    asked = {"query": "port of the relay", "mode": "keyword"}
+    [hit] = workspace.call("search", **asked)["hits"]
+    recalled, xml = (workspace.call("recall", **asked, format=form) for form in ("markdown", "xml"))
+    for one in (hit["source"], workspace.call("get", path=path), recalled["sources"][0]):
+        assert one.get("derived_from") == ("external" if is_external else None)
+    assert ("by an agent from an external source" in recalled["text"]) is is_external
+    assert ('derived_from="external"' in xml["text"]) is is_external
+    assert ("from an external source" in workspace.memctl("search", asked["query"]).stdout) is is_external

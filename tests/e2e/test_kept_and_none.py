@@ -54,34 +54,32 @@ _ENTRY = re.compile(r"-[0-9a-f]{6}\.md|answered in [\d.]+ ms|[0-9a-f]{16,}")
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory):
     """A daemon for a workspace with kept notes, and one for the same without them."""
-    daemons, home = [], tmp_path_factory.mktemp("pair")
-    for name, notes in (("with", OPEN | KEPT), ("none", OPEN)):
-        root = folder_of(home / name / "notes", notes)
-        daemons.append(Daemon(root.parent))
+    home = tmp_path_factory.mktemp("pair")
+    daemons = [Daemon(folder_of(home / name)) for name in ("with", "none")]
     try:
-        for one in daemons:
-            one.start()
-            root = one.add(one.home / "notes")
-            until(
-                lambda one=one, root=root: one.call("search", workspace=root, query="senttence")["corrected"]
-            )
-        yield daemons
-        for one in daemons:
-            assert one.untruths() == []
+        pair = [
+            daemon.start().workspace(daemon.home / "notes", notes)
+            for daemon, notes in zip(daemons, (OPEN | KEPT, OPEN), strict=True)
+        ]
+        for one in pair:
+            until(lambda one=one: one.call("search", query="senttence")["corrected"])
+        yield pair
+        for daemon in daemons:
+            assert daemon.untruths() == []
     finally:
-        for one in daemons:
-            one.close()
+        for daemon in daemons:
+            daemon.close()
 
 
-def told(daemon: Daemon, method: str, params: dict) -> str:
+def told(workspace: Workspace, method: str, params: dict) -> str:
     """Return the bytes of an answer or error but for what two daemons never share."""
-    root = str(daemon.home / "notes")
+    root = str(workspace.root)
     given = json.loads(json.dumps(params).replace("ROOT", root))
     # Asked again while the model is late on a loaded machine, or one of the two is still indexing a write.
     stop = time.monotonic() + 20 * PATIENCE
     while time.monotonic() < stop:
         try:
-            with daemon.client() as client:
+            with workspace.daemon.client() as client:
                 answer = client.call(
                     method, {"workspace": root, "agent": True, **given}, timeout_s=60 * PATIENCE
                 )
@@ -160,9 +158,8 @@ def test_the_tools_of_an_agent_answer_alike(pair):
     ]
     answers = []
     for one in pair:
-        root = str(one.home / "notes")
-        results = in_a_session(Workspace(one, one.home / "notes"), *tools)
-        answers.append([_plain([part.text for part in result.content], root) for result in results])
+        results = in_a_session(one, *tools)
+        answers.append([_plain([part.text for part in result.content], str(one.root)) for result in results])
     assert answers[0] == answers[1]
 
 
@@ -187,5 +184,5 @@ def test_every_method_answers_an_agent_alike(pair):
             assert "is for people" in both[0]
         if method == "extract_memory":
             for one in pair:
-                one.call("index", workspace=str(one.home / "notes"))
+                one.call("index")
     assert seen == METHODS.keys()

@@ -282,25 +282,6 @@ def test_a_page_of_hits_is_named_where_the_editor_cannot_show_it(started):
     assert "(file://" in Path(answer["page"].removeprefix("file://")).read_text()
 
 
-def test_a_link_of_an_open_note_counts_once_and_its_own_not_at_all(started, daemon):
-    one = started(initializationOptions={"inlayHints": True})
-    Path(one.root, "a/here.md").write_text("# Here\n\n[[top]] [[here]] [[#Here]]\n")
-    Path(one.root, "top.md").write_text("# Top\n\n[[here]] [[top]]\n")
-    daemon.call("sync", workspace=one.root)
-    span = {"start": {"line": 0, "character": 0}, "end": {"line": 9, "character": 0}}
-    for path, text, count in (
-        ("a/here.md", "# Here\n\n[[top]] [[here]] [[#Here]]\n", 1),
-        ("top.md", "# Top\n\n[[here]] [[top]]\n", 1),
-        ("top.md", "# Top\n\n[[here]] [[top]] [[Here]]\n", 2),
-    ):
-        one.open(path, text)
-        found = one.at("references", "a/here.md", 0, 0, context={"includeDeclaration": False})
-        assert [place["uri"] for place in found] == [one.uri("top.md")] * count
-        given = {"textDocument": {"uri": one.uri("a/here.md")}, "range": span}
-        (hint,) = one.ask("textDocument/inlayHint", **given)
-        assert hint["label"].startswith(f"{count} backlinks · ")
-
-
 def test_all_links_to_a_hub_come_each_once(daemon, editors, tmp_path):
     notes = {f"{number}.md": "[[hub]] 😀 [h](hub.md)\n" * 100 for number in range(11)}
     root = daemon.add_notes(tmp_path / "notes", {"hub.md": "# Hub\n", **notes})

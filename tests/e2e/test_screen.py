@@ -89,16 +89,6 @@ def test_a_pager_that_is_none_is_no_reason_to_show_nothing(screen, named):
     )
 
 
-def test_the_status_is_readable_on_fifty_columns(screen, sample):
-    screen.resize(50)
-    screen.type("clear; memctl status; echo done")
-    rows = screen.until(lambda rows: "done" in rows)
-    assert max(map(len, rows)) <= 50
-    assert any(row.split()[:2] == ["state", "ready"] for row in rows), rows
-    assert any(row.split()[0] == "content" for row in rows if row.strip()), rows
-    assert "".join(rows).replace(" ", "").count(sample[1]) == 1
-
-
 def test_the_readmes_fzf_recipe_searches_as_one_types_and_opens_the_place(screen):
     if shutil.which("fzf") is None:
         pytest.skip("fzf is not installed: apt-get install fzf")

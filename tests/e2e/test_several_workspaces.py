@@ -187,18 +187,6 @@ def test_vectors_and_the_journal_follow_a_moved_folder(daemon, server, notes, tm
     assert not list(daemon.state.glob(f"**/{workspace_at(notes, daemon.state).index_dir.name}*"))
 
 
-def test_a_workspace_inside_of_it_follows_too(daemon, server, notes, tmp_path):
-    inner = notes / "inner"
-    server.make_workspace(daemon, inner)
-    (inner / "otter.md").write_text("An otter.\n")
-    daemon.add(inner, nested=True)
-    new = tmp_path / "texts"
-    notes.rename(new)
-    done = daemon.memctl("workspaces", "move", str(notes), str(new))
-    assert done.returncode == exits.OK, done.stderr
-    until(lambda: daemon.found("otter", workspace=str(new / "inner"), mode="keyword") == ["otter.md"])
-
-
 def test_a_folder_that_was_not_moved_is_refused(daemon, notes, tmp_path):
     pid = daemon.call("memd.hello")["pid"]
     for old, new, said in (
