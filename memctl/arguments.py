@@ -230,11 +230,13 @@ def source_options(group: argparse._ArgumentGroup, *, without: Sequence[str] = (
         )
 
 
-def filters_of(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the given search parameters, with paths as typed; the daemon has the defaults."""
-    names = (*(filter_key.key for filter_key in OPTIONS), "min_score", "mode", "fusion", "limit")
-    given = {name: value for name in names if (value := getattr(args, name, None)) is not None}
-    return given | ({"sync": True} if args.sync else {}) | ({"wait": False} if args.no_wait else {})
+def filters_of(args: argparse.Namespace, *also: str) -> dict[str, Any]:
+    """Return the given filters and options *also* as parameters, paths as typed; the daemon has defaults."""
+    typed = vars(args)
+    names = (*(filter_key.key for filter_key in OPTIONS), "min_score", "mode", "fusion", "limit", *also)
+    given = {name: value for name in names if (value := typed.get(name)) is not None and value is not False}
+    given |= {"sync": True} if typed.get("sync") else {}
+    return given | ({"wait": False} if typed.get("no_wait") else {})
 
 
 def nearest_option(parser: argparse.ArgumentParser) -> None:

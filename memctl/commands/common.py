@@ -3,7 +3,7 @@
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -71,26 +71,14 @@ def read_text() -> str:
         ) from error
 
 
-def filters(args: Namespace, workspace: str, *, path: str = "path") -> dict[str, object]:
-    """Return the filters of the command line as parameters of a request.
+def filters(args: Namespace, workspace: str, *also: str, path: str = "glob") -> dict[str, Any]:
+    """Return the workspace, the filters of the command line, and the options *also*, as parameters.
 
-    *path*: the parameter that --path sets, because methods about one note use `path` for that note.
+    *path*: the parameter that --path sets; methods about one note use `path` for that note.
     """
-    given = filters_of(args)
-    if typed := given.pop("path", None):
-        globs = relative_path.globs(typed, workspace)
-        given |= {path: globs} if globs else {}
-    return given
-
-
-def source_filters(
-    args: Namespace, workspace: str, *also: str, paths: Sequence[str] | None = None
-) -> dict[str, Any]:
-    """Return the filters of the command line and the options *also* as parameters of a list of sources."""
-    given = {name: getattr(args, name, None) for name in (*(option.key for option in OPTIONS), *also)}
-    typed = given.pop("path", None) if paths is None else paths
-    given |= {"workspace": workspace, "glob": relative_path.globs(typed or (), workspace) or None}
-    return {name: value for name, value in given.items() if value is not None and value is not False}
+    given = filters_of(args, *also)
+    globs = relative_path.globs(given.pop("path", ()), workspace)
+    return {"workspace": workspace, **given} | ({path: globs} if globs else {})
 
 
 def daemon() -> Client:

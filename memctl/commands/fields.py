@@ -30,7 +30,7 @@ examples:
 def run(args: Namespace) -> int:
     """Print the counts; their number on stderr if there are more."""
     root = workspaces.find(args.workspace)
-    answer = common.asked("fields", common.source_filters(args, root, "key", "limit"))
+    answer = common.asked("fields", common.filters(args, root, "key"))
     if args.json:
         common.print_json(answer)
     else:

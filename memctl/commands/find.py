@@ -54,7 +54,7 @@ def run(args: Namespace) -> int:
             multi_search.ask_each(client, [request | CHECKED for request in requests], args)
         else:
             root = workspaces.find(next(iter(args.workspace), None))
-            requests = [{"workspace": root, **common.filters(args, root)}]
+            requests = [common.filters(args, root, path="path")]
             common.whole_answer(client, "search", requests[0] | CHECKED, args)
     finder = Finder(
         requests, typed=common.words_of(args), limit=args.limit or LIMIT, several=len(requests) > 1

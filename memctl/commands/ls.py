@@ -20,7 +20,7 @@ PAGE = 1000  # files in one answer, the daemon's limit
 
 def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "paths", nargs="*", metavar="PATH",
+        "path", nargs="*", metavar="PATH",
         help="files, folders or patterns, from the current folder (default: the current folder)",
     )  # fmt: skip
     source_options(parser.add_argument_group("filters"), without=("path",))
@@ -44,9 +44,10 @@ examples:
 def run(args: Namespace) -> int:
     """Print the notes, then the skipped files, and their number on stderr."""
     root = workspaces.find(args.workspace)
-    inside = relative_path.inside(common.here(), relative_path.root_of(root)) is not None
-    typed = args.paths or (["."] if inside else [])
-    params = common.source_filters(args, root, paths=typed) | {"limit": PAGE}
+    typed = args.path
+    if not typed and relative_path.inside(common.here(), relative_path.root_of(root)) is not None:
+        args.path = ["."]
+    params = common.filters(args, root) | {"limit": PAGE}
     given = params.keys() - {"workspace", "glob", "limit"}
     notes = chunks = vectors = skipped = 0
     here = common.here()
@@ -61,7 +62,7 @@ def run(args: Namespace) -> int:
                 path = shown(answer["workspace"], entry["path"], here)
                 common.print_json(entry) if args.json else print(f"skipped: {path} {one_line(entry['text'])}")
     is_empty = not notes and not skipped
-    for path in map(workspaces.absolute, args.paths if is_empty else ()):
+    for path in map(workspaces.absolute, typed if is_empty else ()):
         if not (os.path.lexists(path) or relative_path.has_magic(path)):
             raise CommandError(f"there is no {path}", exits.NOT_FOUND)
     if not args.skipped:
@@ -70,7 +71,7 @@ def run(args: Namespace) -> int:
         )
     if not given:
         common.note(f"{counted(skipped, 'file')} skipped")
-        if args.paths and is_empty:
+        if typed and is_empty:
             common.note("memctl why PATH WORDS says why a file is not searched")
     return exits.OK if notes or skipped else exits.NONE
 

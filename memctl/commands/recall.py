@@ -38,11 +38,7 @@ example:
 def run(args: Namespace) -> int:
     """Print the notes, and on stderr what was left out."""
     workspace = workspaces.find(args.workspace)
-    params = {
-        "workspace": workspace,
-        "query": common.query_of(args, "recall"),
-        **common.filters(args, workspace),
-    }
+    params = {"query": common.query_of(args, "recall"), **common.filters(args, workspace, path="path")}
     params |= {"budget_tokens": args.budget} if args.budget else {}
     params |= {"superseded": True} if args.superseded else {}
     params |= {"scope": "team"} if args.team else {}

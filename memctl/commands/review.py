@@ -45,7 +45,7 @@ def run(args: Namespace) -> int:
     root = workspaces.find(args.workspace)
     if args.session is not None:
         return _of_session(args.session, root, as_json=args.json)
-    params = common.source_filters(args, root, "limit", "unused")
+    params = common.filters(args, root, "unused")
     answer = common.asked("review", params, timeout_s=REVIEW_TIMEOUT_S)
     if args.json:
         common.print_json(answer)

@@ -81,8 +81,7 @@ def run(args: Namespace) -> int:
         from memctl.commands import multi_search  # rarely needed
 
         return multi_search.search(params, args)
-    params["workspace"] = workspaces.find(next(iter(args.workspace), None))
-    params |= common.filters(args, params["workspace"])
+    params |= common.filters(args, workspaces.find(next(iter(args.workspace), None)), path="path")
     if args.nearest:
         params.setdefault("min_score", 0.0)  # also behind the note that the query names
     if len(params.get("path", ())) == 1 and Path(params["workspace"], *params["path"]).is_file():

@@ -32,7 +32,7 @@ examples:
 def run(args: Namespace) -> int:
     workspace = workspaces.find(args.workspace)
     place = place_of(args.source, workspace, titled=True)
-    params = {"workspace": workspace, "path": place["path"], **common.filters(args, workspace, path="glob")}
+    params = {"path": place["path"], **common.filters(args, workspace)}
     params |= per_file(args) | ({"line": place["start_line"]} if "start_line" in place else {})
     with common.daemon() as client:
         answer = common.whole_answer(client, "similar", params, args)

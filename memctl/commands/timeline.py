@@ -40,8 +40,7 @@ def run(args: Namespace) -> int:
 
     check_plot(args.plot)
     workspace = workspaces.find(args.workspace)
-    params: dict[str, Any] = {"workspace": workspace, "query": common.query_of(args, "timeline")}
-    params |= common.filters(args, workspace, path="glob")
+    params = {"query": common.query_of(args, "timeline"), **common.filters(args, workspace)}
     with common.daemon() as client:
         answer = common.whole_answer(client, "timeline", params, args)
     found = [one["best"] for one in answer["days"]]

@@ -50,7 +50,7 @@ def run(args: Namespace) -> int:
     if not query.strip():
         raise CommandError("which query? memctl why PATH WORD… (--help has examples)")
     workspace = workspaces.find(args.workspace)
-    params = {"workspace": workspace, "query": query, **common.filters(args, workspace, path="glob")}
+    params = {"query": query, **common.filters(args, workspace)}
     place = place_of(args.source, workspace, outside=True)
     if place["path"] == ".":
         raise CommandError(
