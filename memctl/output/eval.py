@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 from shlex import quote
 from typing import Any
 
-from memctl.output.marker import FAINT, HEADING, PATH
-from memctl.output.page import painted
+from memctl.output.marker import FAINT, HEADING, PATH, Marker
 from memctl.output.status import counted
 from memctl.text import one_line
 
@@ -22,7 +21,7 @@ NAME_WIDTH = 8  # of the longest arm
 def people(report: Fields, *, colour: bool) -> str:
     """Return the report: what was asked, a row of measures for each arm, the differences between arms."""
     titles = "".join(title.rjust(width) for title, width in COLUMNS)
-    head = painted(f"{'':<{NAME_WIDTH}}{titles}", HEADING, colour=colour)
+    head = Marker("", colour=colour).paint(f"{'':<{NAME_WIDTH}}{titles}", HEADING)
     lines = [*_questions(report["questions"], len(report["results"])), "", head]
     lines += [_row(arm, facts) for arm, facts in report["arms"].items() if "@" not in arm]
     if compared := report.get("compared"):
@@ -56,7 +55,7 @@ def failures(failed: Sequence[Fields], total: int, *, held_out: bool, colour: bo
         return "\nhybrid has an answer to every question among its first 10\n"
     lines = ["", f"without an answer among the first 10 of hybrid: {len(failed):,} of {total:,}"]
     for result in failed:
-        lines += ["", *_failure(result, colour=colour)]
+        lines += ["", *_failure(result, Marker("", colour=colour))]
     if held_out:
         lines += ["", "(memctl why searches your notes as they are, with their headings)"]
     return "".join(f"{line}\n" for line in lines)
@@ -110,16 +109,16 @@ def _costs(compared: Fields) -> str:
     return f"{sentence}, {took_ms['own']:g} ms with {one_line(compared['own'])}: {times:.1f} times as long"
 
 
-def _failure(result: Fields, *, colour: bool) -> Iterator[str]:
+def _failure(result: Fields, marker: Marker) -> Iterator[str]:
     yield f'"{one_line(result["query"])}"'
     for answer in result["answers"]:
         line = f":{answer['line']}" if answer["line"] else ""
-        yield f"    {painted(one_line(answer['path']), PATH, colour=colour)}{line}"
+        yield f"    {marker.paint(one_line(answer['path']), PATH)}{line}"
     ranks = [f"{one_line(arm)} {judged['rank'] or '-'}" for arm, judged in result["arms"].items()]
     first = result["arms"]["hybrid"]["paths"][:1]
     instead = f"; first of hybrid: {one_line(first[0])}" if first else "; hybrid found nothing"
     sentence = f"ranks: {', '.join(ranks)}{instead}"
-    yield f"    {painted(sentence, FAINT, colour=colour)}"
+    yield f"    {marker.paint(sentence, FAINT)}"
     place, query = result["answers"][0]["path"], result["query"]
     dashes = "-- " if query.startswith("-") else ""
     yield f"    memctl why {quote(one_line(place))} {dashes}{quote(one_line(query))}"

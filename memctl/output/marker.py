@@ -29,22 +29,21 @@ class Marker:
 
     def __init__(self, query: str, *, colour: bool, more: Sequence[str] = ()) -> None:
         """*more*: other words that are marked, too, such as forms of those of the query."""
-        self._colour = colour
+        self.colour = colour
         self._words = pattern_of(query, more) if query else None
 
     def paint(self, text: str, sgr: str) -> str:
         """Return *text* in the style *sgr*, or unchanged if colours are off."""
-        return f"\x1b[{sgr}m{text}\x1b[0m" if self._colour and text else text
+        return f"\x1b[{sgr}m{text}\x1b[0m" if self.colour and sgr and text else text
 
     def mark(self, text: str, base: str = "") -> str:
         """Return *text* with the query's words highlighted and the rest in the style *base*."""
-        if self._words is None or not self._colour:
-            return self.paint(text, base) if base else text
+        if self._words is None or not self.colour:
+            return self.paint(text, base)
         parts = self._words.split(text)
         # split with one group gives plain, match, plain, match, …
         return "".join(
-            self.paint(part, MATCH) if position % 2 else (self.paint(part, base) if base else part)
-            for position, part in enumerate(parts)
+            self.paint(part, MATCH if position % 2 else base) for position, part in enumerate(parts)
         )
 
     def count(self, text: str) -> int:

@@ -7,7 +7,7 @@ Written by hand because rich takes longer to load than the command takes to run.
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from memctl.output.marker import FAINT, HEADING
+from memctl.output.marker import FAINT, HEADING, Marker
 from memctl.text import folded, width_of
 
 _GAP = "  "  # between columns, and before the facts below a title
@@ -41,20 +41,15 @@ def drawn(blocks: Iterable[PageBlock], *, width: int | None = None, colour: bool
 
 def lines(blocks: Iterable[PageBlock], *, width: int | None, colour: bool) -> list[str]:
     """Return the lines of a page."""
-    page: list[str] = []
+    page, marker = list[str](), Marker("", colour=colour)
     for block in blocks:
         page += [""] if page else []
-        page += [painted(part, HEADING, colour=colour) for part in folded(block.title, width) if part]
-        page += _table(block, width, colour=colour)
+        page += [marker.paint(part, HEADING) for part in folded(block.title, width) if part]
+        page += _table(block, width, marker)
     return page
 
 
-def painted(text: str, sgr: str, *, colour: bool) -> str:
-    """Return *text* in the style *sgr*, or unchanged without *colour*."""
-    return f"\x1b[{sgr}m{text}\x1b[0m" if colour and sgr and text else text
-
-
-def _table(block: PageBlock, width: int | None, *, colour: bool) -> Iterator[str]:
+def _table(block: PageBlock, width: int | None, marker: Marker) -> Iterator[str]:
     """Yield the lines of the rows, below their headings; only the widest column is folded."""
     headings = [tuple(Cell(title, HEADING) for title in block.columns)] if block.columns else []
     rows = [*headings, *block.rows]
@@ -69,7 +64,7 @@ def _table(block: PageBlock, width: int | None, *, colour: bool) -> Iterator[str
                 PageBlock(row[0].text, [fact for fact in zip(titles, row[1:], strict=True) if fact[1].text])
                 for row in block.rows
             ]
-            yield from lines(facts, width=width, colour=colour)
+            yield from lines(facts, width=width, colour=marker.colour)
             return
         widths[widest] = min(widths[widest], max(room, 1))
     right = [title in block.numbers for title in block.columns] or [False] * len(widths)
@@ -79,6 +74,6 @@ def _table(block: PageBlock, width: int | None, *, colour: bool) -> Iterator[str
             cells = []
             for part, columns, cell, at_right in zip(parts, widths, row, right, strict=True):
                 text = part[number] if number < len(part) else ""
-                shown, spaces = painted(text, cell.sgr, colour=colour), " " * (columns - width_of(text))
+                shown, spaces = marker.paint(text, cell.sgr), " " * (columns - width_of(text))
                 cells.append(f"{spaces}{shown}" if at_right else f"{shown}{spaces}")
             yield f"{indent}{_GAP.join(cells)}".rstrip()
