@@ -60,17 +60,9 @@ class AsyncClient(AsyncMethods):
         timeout_s: float | None = CALL_TIMEOUT_S,
         on_progress: Progress | None = None,
     ) -> Any:
-        """Call a method and wait for the answer; beyond IN_FLIGHT calls, the latest ones wait for the first.
+        """Call a method and wait for the answer, as `memctl.client.Client.call`, with the same errors.
 
-        Args:
-            method: a name from docs/protocol.md, as "search".
-            params: string keys, values of the types of JSON.
-            timeout_s: how long the call may take; None: without limit.
-            on_progress: gets each progress notification of this call.
-
-        Raises:
-            RpcError: the daemon answered with an error; the connection can still be used.
-            Unreachable: there was no answer; after a timeout, other calls continue.
+        Beyond IN_FLIGHT calls, the latest ones wait for the first. After a timeout, other calls continue.
         """
         async with self._places:
             if self._lost is not None:
