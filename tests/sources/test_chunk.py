@@ -201,36 +201,33 @@ def test_front_matter_alone_is_found_by_its_title():
     assert "green" in chunk.embed_text
 
 
-def test_the_title_goes_with_each_chunk_and_tags_with_the_first():
-    head = "---\ntitle: Tea ceremony\ntags: [green, calm]\n---\n"
-    text = f"{head}# One\n\n{words(150)}\n\n# Two\n\n{words(150)}\n"
-    first, second = chunked(text).chunks
-    assert first.embed_text.startswith("Tea ceremony\ngreen, calm\n\n# One")
-    assert second.embed_text.startswith("Tea ceremony\n\n# Two")
-    assert (first.start_line, second.start_line) == (5, 9)
+SECTIONS = f"## One\n\n{words(150)}\n\n## Two\n\n{words(150)}"
+NAMED = ("", "Tea time")
+BELOW = ("Home", "", "Tea", "Green")
 
 
 @pytest.mark.parametrize(
-    ("text", "contexts"),
+    ("place", "text", "contexts"),
     [
-        (f"## One\n\n{words(150)}\n\n## Two\n\n{words(150)}", ["Tea time\n\n"] * 2),
-        (f"## Tea Time\n\n{words(150)}\n\n## Two\n\n{words(150)}", ["", "Tea time\n\n"]),
-        (f"# Tea\n\n{words(150)}\n\n# Two\n\n{words(150)}", ["", "Tea\n\n"]),
-        (f"---\ntitle: Tea\n---\n## One\n\n{words(150)}\n\n## Two\n\n{words(150)}", ["Tea\n\n"] * 2),
-        ("---\ntags: green\n---\n", ["Tea time\ngreen\n\n"]),
+        # The title goes with each chunk, tags with the first; what the text shows is not said twice.
+        ((), f"---\ntitle: Tea\ntags: [a, b]\n---\n{SECTIONS}", ["Tea\na, b\n\n", "Tea\n\n"]),
+        ((), "---\ntitle: Tea\n---\n# Tea\n\nGreen.\n", [""]),
+        # A note without a title has its name.
+        (NAMED, SECTIONS, ["Tea time\n\n"] * 2),
+        (NAMED, SECTIONS.replace("One", "Tea Time"), ["", "Tea time\n\n"]),
+        (NAMED, SECTIONS.replace("## One", "# Tea").replace("##", "#"), ["", "Tea\n\n"]),
+        (NAMED, f"---\ntitle: Tea\n---\n{SECTIONS}", ["Tea\n\n"] * 2),
+        (NAMED, "---\ntags: green\n---\n", ["Tea time\ngreen\n\n"]),
+        # Folders are named with the first chunk, and where the title is.
+        (BELOW, SECTIONS, ["Home > Tea > Green\n\n"] * 2),
+        (BELOW, f"# Green\n\n{SECTIONS}", ["Home > Tea\n\n", "Green\n\n"]),
     ],
 )
-def test_the_name_is_the_title_of_a_note_without_one(text, contexts):
-    chunks = parse(text, tokenizer=ShortPieces(), limits=LIMITS, place=["", "Tea time"]).chunks
+def test_a_chunk_is_read_with_what_its_text_does_not_say(place, text, contexts):
+    chunks = parse(text, tokenizer=ShortPieces(), limits=LIMITS, place=place).chunks
     assert [chunk.context for chunk in chunks] == contexts
-
-
-def test_folders_are_named_with_the_first_chunk_and_where_the_title_is():
-    text = f"## One\n\n{words(150)}\n\n## Two\n\n{words(150)}"
-    both = [["Home > Tea > Green\n\n"] * 2, ["Home > Tea\n\n", "Green\n\n"]]
-    for one, contexts in zip((text, f"# Green\n\n{text}"), both, strict=True):
-        chunks = parse(one, tokenizer=ShortPieces(), limits=LIMITS, place=["Home", "", "Tea", "Green"]).chunks
-        assert [chunk.context for chunk in chunks] == contexts
+    if text.count("## "):
+        assert [chunk.embed_text for chunk in chunks] == [chunk.context + chunk.text for chunk in chunks]
 
 
 def test_a_long_name_leaves_the_text_its_room():
@@ -238,12 +235,6 @@ def test_a_long_name_leaves_the_text_its_room():
     document = parse(text, tokenizer=ShortPieces(), limits=SMALL, place=[words(300, "name")] * 2)
     assert all(ShortPieces().count(chunk.embed_text) <= SMALL.max_tokens for chunk in document.chunks)
     assert all(ShortPieces().count(chunk.context) <= SMALL.max_tokens // 2 for chunk in document.chunks)
-
-
-def test_a_title_that_the_text_shows_is_not_said_twice():
-    """Front matter and first heading usually agree; the model reads it once."""
-    (chunk,) = chunked("---\ntitle: Tea\n---\n# Tea\n\nGreen.\n").chunks
-    assert chunk.embed_text == "# Tea\n\nGreen."
 
 
 def test_the_first_heading_of_level_1_is_the_title_without_front_matter():
