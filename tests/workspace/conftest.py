@@ -1,11 +1,11 @@
-"""The housekeeping of some notes, which are always idle, for tests of what it does."""
+"""The housekeeping of some notes, which are idle or not, for tests of what it does."""
 
 import asyncio
 from collections.abc import Callable
 
 import pytest
 from patience import PATIENCE
-from tests_support import Notes, context_of
+from tests_support import Notes, Owner, context_of
 
 from memd.workspace.backlog import Backlog
 from memd.workspace.embed_loop import EmbedLoop
@@ -14,13 +14,21 @@ from memd.workspace.maintenance import Maintenance
 LOOKS = 4
 
 
+class Vectors(EmbedLoop):
+    """Tells the owner when it is asked to remove sidecars."""
+
+    async def prune(self, _now_s: float) -> None:
+        self._context.owner.asked.append("prune")
+
+
 class Keeper:
     """Housekeeping that can be let look around."""
 
-    def __init__(self, notes: Notes) -> None:
-        context = context_of(notes)
+    def __init__(self, notes: Notes, *, owner: Owner | None = None, idle: bool = True) -> None:
+        context = context_of(notes, owner=owner)
         self._asked = 0  # whether there is nothing else to do: twice for each look
-        self.maintenance = Maintenance(context, EmbedLoop(context, Backlog()), is_idle=self._is_idle)
+        self._idle = idle
+        self.maintenance = Maintenance(context, Vectors(context, Backlog()), is_idle=self._is_idle)
 
     def look_around(self, done: Callable[[], bool] | None = None) -> None:
         """Look until *done* returns true, by default some times."""
@@ -38,7 +46,7 @@ class Keeper:
 
     def _is_idle(self) -> bool:
         self._asked += 1
-        return True
+        return self._idle
 
 
 @pytest.fixture

@@ -5,46 +5,27 @@ from contextlib import ExitStack
 import pytest
 from daemon_process import until
 from patience import PATIENCE
-from tests_support import Owner, context_of
+from tests_support import Owner
 from traces import traces
+from workspace.conftest import Keeper
 
 from memd.errors import DeadlineError
 from memd.workspace import maintenance
-from memd.workspace.backlog import Backlog
-from memd.workspace.embed_loop import EmbedLoop
-from memd.workspace.maintenance import CHECK_S, HELD_FILES, KEEP_GONE_S, Maintenance, held
+from memd.workspace.maintenance import CHECK_S, HELD_FILES, KEEP_GONE_S, held
 
 DAY_OLD = int(time.time()) - KEEP_GONE_S - 60
 
 
-class Vectors(EmbedLoop):
-    """Says when it is asked to remove sidecars."""
-
-    def __init__(self, context, asked):
-        super().__init__(context, Backlog())
-        self._asked = asked
-
-    async def prune(self, _now_s):
-        self._asked.append("prune")
-
-
 @pytest.fixture
 def done(notes, monkeypatch):
-    """Let the housekeeping of these notes look around for a moment; return what it asked others to do."""
+    """Let the housekeeping of these notes look around; return what it asked others to do."""
     monkeypatch.setattr(maintenance, "LOOK_S", 0.01)
-    owner = Owner()
 
     def done(*, idle: bool = True) -> list[str]:
-        async def look_around():
-            context = context_of(notes, owner=owner)
-            keeper = Maintenance(context, Vectors(context, owner.asked), is_idle=lambda: idle)
-            await keeper.count()
-            running = asyncio.create_task(keeper.run())
-            await asyncio.sleep(0.3)
-            running.cancel()
-            await asyncio.gather(running, return_exceptions=True)
-
-        asyncio.run(look_around())
+        owner = Owner()
+        keeper = Keeper(notes, owner=owner, idle=idle)
+        asyncio.run(keeper.maintenance.count())
+        keeper.look_around()
         return owner.asked
 
     return done
@@ -56,17 +37,11 @@ def write_notes(notes, count: int) -> list[str]:
     return paths
 
 
-def delete(notes, paths: list[str], at_s: int) -> None:
-    for path in paths:
-        (notes.root / path).unlink()
-    notes.indexer.apply(paths, budget_s=60, at_s=at_s)
-
-
 def test_what_is_gone_for_a_day_leaves_the_disk_and_the_rest_stays(notes, done):
     """A note that was deleted an hour ago may be on a disk that comes back."""
     paths = write_notes(notes, 10)
-    delete(notes, paths[:1], DAY_OLD)
-    delete(notes, paths[1:2], int(time.time()) - 3600)
+    notes.remove(*paths[:1], at_s=DAY_OLD)
+    notes.remove(*paths[1:2], at_s=int(time.time()) - 3600)
     done()
     assert notes.index.writer.gone_count() == 1
     assert traces("word0.md", notes.state) == []
@@ -94,13 +69,13 @@ def test_pages_that_are_left_unused_are_given_back(notes, done, monkeypatch):
 
 
 def test_nothing_is_done_while_there_is_work(notes, done):
-    delete(notes, write_notes(notes, 10)[:1], DAY_OLD)
+    notes.remove(*write_notes(notes, 10)[:1], at_s=DAY_OLD)
     assert done(idle=False) == []
     assert notes.index.writer.gone_count() == 1
 
 
 def test_a_mass_deletion_is_not_purged_however_old(notes, done):
-    delete(notes, write_notes(notes, 30)[:25], DAY_OLD)
+    notes.remove(*write_notes(notes, 30)[:25], at_s=DAY_OLD)
     done()
     assert notes.index.writer.gone_count() == 25
 
@@ -124,7 +99,8 @@ def test_a_mass_deletion_is_twenty_sources_and_more_than_half(gone, live, expect
     assert bool(held(gone, live)) is expected
 
 
-def test_a_check_that_is_given_up_is_made_later(notes, done, monkeypatch):
+def test_a_check_that_is_given_up_is_made_later(notes, monkeypatch):
+    monkeypatch.setattr(maintenance, "LOOK_S", 0.01)
     monkeypatch.setattr(maintenance, "CHECK_S", -1)
     tries = []
 
@@ -133,27 +109,15 @@ def test_a_check_that_is_given_up_is_made_later(notes, done, monkeypatch):
             tries.append("check")
             raise DeadlineError("so much was saved meanwhile")
 
-    async def look_around():
-        context = context_of(notes, owner=Busy())
-        keeper = Maintenance(context, Vectors(context, []), is_idle=lambda: True)
-        running = asyncio.create_task(keeper.run())
-        while len(tries) < 3:
-            await asyncio.sleep(0.01)
-            assert not running.done()
-        running.cancel()
-
-    asyncio.run(asyncio.wait_for(look_around(), 20 * PATIENCE))
-    assert len(tries) == 3
+    Keeper(notes, owner=Busy()).look_around(lambda: len(tries) > 2)
 
 
 async def test_what_an_older_reader_holds_is_erased_when_it_ends(notes):
     notes.save({"canary.md": "xylophantasm\n", "other.md": "otter\n"})
-    context = context_of(notes)
-    keeper = Maintenance(context, EmbedLoop(context, Backlog()), is_idle=lambda: False)
-
+    keeper = Keeper(notes, idle=False).maintenance
     erasing = asyncio.create_task(keeper.keep_erasing())
     with notes.index.view_apart():
-        delete(notes, ["canary.md"], int(time.time()))
+        notes.remove("canary.md", at_s=int(time.time()))
         assert await keeper.purge_now("canary.md", timeout_s=0.05) == (1, False)
         assert traces("ophantasm", notes.state)
     await asyncio.to_thread(until, lambda: traces("ophantasm", notes.state) == [])
@@ -164,11 +128,10 @@ async def test_what_an_older_reader_holds_is_erased_when_it_ends(notes):
 
 async def test_a_purge_waits_for_a_reader_that_ends_soon(notes):
     notes.save({"canary.md": "xylophantasm\n", "other.md": "otter\n"})
-    context = context_of(notes)
-    keeper = Maintenance(context, EmbedLoop(context, Backlog()), is_idle=lambda: False)
+    keeper = Keeper(notes, idle=False).maintenance
     with ExitStack() as reading:
         reading.enter_context(notes.index.view_apart())
-        delete(notes, ["canary.md"], int(time.time()))
+        notes.remove("canary.md", at_s=int(time.time()))
         asyncio.get_running_loop().call_later(0.1, reading.close)
         assert await keeper.purge_now("canary.md", timeout_s=60 * PATIENCE) == (1, True)
     assert traces("ophantasm", notes.state) == []
