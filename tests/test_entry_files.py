@@ -90,7 +90,6 @@ def test_an_entry_holds_what_the_agent_said_and_where_it_came_from(root):
 
 
 def test_a_writer_without_a_name_is_an_agent_all_the_same(root):
-    """Without client and session the entry still says that no human wrote it."""
     front, _ = front_and_body(root / write(root, origin={"client": ""}).path)
     assert front["source"] == {"origin": "agent"}
 

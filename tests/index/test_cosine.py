@@ -46,7 +46,6 @@ def test_a_few_cosines_are_those_of_the_scan(matrix, query):
 
 
 def test_a_cosine_does_not_depend_on_what_else_is_asked(matrix, query):
-    """To the last digit: the same query gives the same answer."""
     table = columns(list(range(ROWS)))
     together = cosines_at(matrix, ROWS, DIM, query, columns=table, ids=range(1, ROWS + 1))
     for number in range(1, ROWS + 1):

@@ -7,13 +7,19 @@ import pytest
 from memd.index.links import links_in, links_out
 
 
-def out(notes, path):
-    """Return target → path of whom it names, of a note's links."""
+def found(notes, path):
+    """Return each link of a note with the path of whom it names."""
     with notes.index.view() as view:
         source = view.snapshot.source_at(path)
-        found = links_out(view.reader.each, source.id, path, view.resolver())
         paths = {number: one.path for number, one in view.snapshot.sources.items()}
-        return {link.target: paths[link.to] if link.to else None for link in found}
+        return [
+            (one, paths.get(one.to)) for one in links_out(view.reader.each, source.id, path, view.resolver())
+        ]
+
+
+def out(notes, path):
+    """Return target → path of whom it names, of a note's links."""
+    return {link.target: to for link, to in found(notes, path)}
 
 
 def into(notes, path):
@@ -21,8 +27,8 @@ def into(notes, path):
     with notes.index.view() as view:
         sources = view.snapshot.sources
         source = view.snapshot.source_at(path)
-        found = links_in(view.reader.each, source.id, sources.__contains__, view.resolver())
-        return [(sources[link.source].path, link.kind, link.line) for link in found]
+        links = links_in(view.reader.each, source.id, sources.__contains__, view.resolver())
+        return [(sources[link.source].path, link.kind, link.line) for link in links]
 
 
 FOLDERS = {
@@ -54,18 +60,13 @@ FOLDERS = {
 def test_the_target_of_a_markdown_link_is_a_path(notes, path, target, means, why):
     """From the folder of its note, and never out of the workspace."""
     notes.save({**FOLDERS, path: f"See [it]({target})."}, embed=False)
-    with notes.index.view() as view:
-        source = view.snapshot.source_at(path)
-        [found] = links_out(view.reader.each, source.id, path, view.resolver())
-        assert (found.to and view.snapshot.sources[found.to].path, found.why) == (means, why)
+    [(link, to)] = found(notes, path)
+    assert (to, link.why) == (means, why)
 
 
 def test_what_is_not_clear_says_why(notes):
     notes.save({**FOLDERS, "x.md": "[[weir]] [[map.PNG]] [[v1.2]] [[stork]]"}, embed=False)
-    with notes.index.view() as view:
-        source = view.snapshot.source_at("x.md")
-        found = links_out(view.reader.each, source.id, "x.md", view.resolver())
-        assert [one.why for one in found] == ["ambiguous", "file", "missing", ""]
+    assert [link.why for link, _ in found(notes, "x.md")] == ["ambiguous", "file", "missing", ""]
 
 
 def test_a_link_in_the_file_system_makes_no_alias_unclear(notes):
@@ -73,10 +74,7 @@ def test_a_link_in_the_file_system_makes_no_alias_unclear(notes):
     (notes.root / "z.md").symlink_to("a/stork.md")
     notes.indexer.apply(["a/stork.md", "z.md"], budget_s=60)
     notes.save({"x.md": "---\nrelated: [adebar]\n---\n[[Adebar]]"}, embed=False)
-    with notes.index.view() as view:
-        source = view.snapshot.source_at("x.md")
-        found = links_out(view.reader.each, source.id, "x.md", view.resolver())
-        assert [(one.why, one.to is not None) for one in found] == [("", True), ("", True)]
+    assert [(link.why, to is not None) for link, to in found(notes, "x.md")] == [("", True), ("", True)]
 
 
 @pytest.mark.parametrize(
@@ -117,11 +115,7 @@ def test_a_key_of_the_front_matter_names_one_alone(notes):
     """If several notes have the name, `related` and `supersedes` name none; a path is unambiguous."""
     front = "---\nrelated: [weir, river/weir.md, stork]\n---\nSee [[weir]]."
     notes.save({**FOLDERS, "x.md": front}, embed=False)
-    with notes.index.view() as view:
-        found = links_out(view.reader.each, view.snapshot.source_at("x.md").id, "x.md", view.resolver())
-        sources = view.snapshot.sources
-        named = [(one.kind, one.target, sources[one.to].path if one.to else None) for one in found]
-    assert named == [
+    assert [(link.kind, link.target, to) for link, to in found(notes, "x.md")] == [
         ("related", "weir", None), ("related", "river/weir.md", "river/weir.md"),
         ("related", "stork", "birds/stork.md"), ("text", "weir", "river/weir.md"),
     ]  # fmt: skip

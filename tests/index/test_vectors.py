@@ -27,7 +27,6 @@ def test_appended_rows_are_readable_with_their_crc(matrix):
 
 
 def test_rows_held_by_a_reader_stay_valid_while_the_file_grows(matrix, monkeypatch):
-    """A mapping taken before the file outgrew it still shows its rows."""
     monkeypatch.setattr("memd.index.vectors.LEAST_BYTES", 4096)
     matrix.append([row(1, 2)])
     held = matrix.rows

@@ -77,7 +77,6 @@ def test_patterns_keep_notes_from_agents(notes, patterns, left):
 
 
 def test_what_cannot_be_known_is_kept(notes):
-    """Patterns that cannot be used keep every note."""
     notes.save(NOTES)
     unusable = Visibility(Patterns([("", "a" * 2000)]))
     assert seen(notes, unusable, "weir") == []

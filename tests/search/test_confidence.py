@@ -35,7 +35,6 @@ def said(*candidates, knows=True, reads="whole"):
 
 @pytest.mark.parametrize("weights", [BOTH, WORDS, MEANING])
 def test_a_high_score_is_strong_in_every_mode(weights):
-    """Whichever arms saw a chunk, the same score is the same word."""
     assert said(candidate(STRONG, weights=weights)) == "strong"
     assert said(candidate(STRONG - 0.01, weights=weights)) == "weak"
 

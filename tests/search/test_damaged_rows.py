@@ -71,7 +71,6 @@ def test_one_row_that_a_keyword_hit_has_is_enough(notes):
 
 
 def test_an_answer_without_meaning_is_said_each_time(notes):
-    """The same question has the same caveat again, until the rows are repaired."""
     notes.save(TEXTS)
     overwrite(notes, lambda row: bytes(len(row)))
     assert [notes.search("heron weir", mode="hybrid").degraded for _ in range(3)] == [(VECTORS_CORRUPT,)] * 3

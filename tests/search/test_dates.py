@@ -110,7 +110,6 @@ def test_each_filter_takes_the_end_of_a_span_that_it_means(typed, name, day):
 
 @given(st.text(alphabet="0123456789-./: abcdehikmnorstuwy", max_size=20))
 def test_any_text_is_a_span_or_none(text):
-    """No other error, and no span that ends before it begins."""
     try:
         found = span(text, TODAY)
     except (ValueError, OverflowError):

@@ -43,14 +43,12 @@ def test_texts_without_a_latin_letter_are_not_all_the_same(script):
 
 
 def test_texts_without_any_word_are_not_all_the_same():
-    """Texts of emoji and signs alone have nothing that makes them alike."""
     assert not is_near(fingerprint("🦩🦩🦩 🎉"), fingerprint("🍅🍅 → ☀️"))
 
 
 @pytest.mark.parametrize("script", PAIRS)
 @pytest.mark.parametrize("embed", [True, False])
 def test_notes_of_any_script_are_folded_only_into_their_like(notes, script, embed):
-    """Three notes, two of them the same: two hits, and the copy is named."""
     one, other = PAIRS[script]
     notes.save({"a.md": f"heron {one}\n", "b.md": f"heron {other}\n", "c.md": f"heron {one}\n"}, embed=embed)
     hits = notes.search("heron", mode="hybrid" if embed else "keyword", min_score=0.0).hits

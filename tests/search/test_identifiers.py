@@ -68,7 +68,6 @@ def test_what_falls_into_letters_is_not_read(pieces, text):
     "text", ["tardigrades", "immunohistochemically", "parse_front_matter", "tardigrade-like"]
 )
 def test_what_falls_into_syllables_or_words_is_read(pieces, text):
-    """The model knows such words by their pieces."""
     assert [(word.text, word.is_read) for word in spelled(text, pieces)] == [(text, True)]
 
 
@@ -222,5 +221,4 @@ def test_what_no_note_has_is_left_to_the_model(notes):
 
 
 def test_an_explanation_names_what_is_not_read(pieces):
-    """Word, pieces, and whether they mean something to the model."""
     assert spelled("OPS-54081", pieces) == (Word("OPS-54081", 5, is_read=False),)

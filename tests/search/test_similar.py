@@ -61,7 +61,6 @@ def test_filters_and_limit_narrow_it(notes):
 
 
 def test_each_chunk_is_compared_by_itself(notes):
-    """Another part of a note has other neighbours."""
     notes.save({"two.md": f"# One\n\n{'heron weir ' * 90}\n\n# Two\n\n{'garlic oil ' * 90}\n", **NOTES})
     assert paths(like(notes, "two.md", number=0))[0] in {"a.md", "b.md"}
     assert paths(like(notes, "two.md", number=1))[0] in {"c.md", "d.md"}

@@ -58,7 +58,6 @@ def test_where_the_newer_note_does_not_match_the_older_one_keeps_its_place_and_s
 
 @pytest.mark.parametrize("how", ["delete", "edit", "rename"])
 def test_the_older_note_comes_back_when_its_successor_is_gone(notes, how):
-    """Deleted, edited to say otherwise, or the older one renamed so that it is not meant any more."""
     notes.save({"old.md": OLD, "other.md": OTHER, "new.md": superseding("old.md")})
     assert ranked(notes)[0] == "new.md"
     if how == "delete":
@@ -195,7 +194,6 @@ def test_a_note_of_very_many_chunks_supersedes_as_a_short_one(notes, monkeypatch
 
 
 def test_the_check_finds_an_order_that_is_not_what_the_files_say(notes):
-    """The order that queries use is compared with the stored one."""
     notes.save({"old.md": OLD, "new.md": superseding("old.md")}, embed=False)
     seen = notes.index.snapshot
     notes.index.snapshot = dataclasses.replace(seen, supersession=NOBODY)

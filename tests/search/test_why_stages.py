@@ -103,7 +103,6 @@ def test_a_chunk_beyond_the_first_of_a_long_note_says_so(monkeypatch, notes):
 
 
 def test_outside_of_both_pools_has_its_rank_in_each(notes):
-    """More chunks than a pool holds are better."""
     notes.save({f"{number:03}.md": "heron heron weir\n" for number in range(POOL + 5)})
     notes.save({"z.md": "heron and so very much else besides it that it is short of the others\n"})
     verdict = verdict_on(notes, "z.md", "heron", weights=Weights(0.5, 0.5))

@@ -129,7 +129,6 @@ def test_in_a_source_that_has_the_word_its_forms_count_as_the_word(notes):
     ],
 )
 def test_words_have_forms_that_are_neither_quoted_nor_names_nor_foreign(notes, query, expected):
-    """A word that is meant exactly as typed is searched exactly."""
     notes.save(MEDICAL | {"more.md": "growths inhibited\n"})
     assert sorted(forms(notes, query)) == expected
 
