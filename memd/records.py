@@ -257,6 +257,14 @@ class IndexState(Struct, frozen=True, kw_only=True):
     left_s: LeftSeconds
 
 
+class ProbeOutcome(Struct, frozen=True, kw_only=True):
+    """The result of the last `health` or `check`."""
+
+    ok: bool
+    detail: str
+    at: float  # unix seconds
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Freshness:
     """The state of an index before a request: an answer never claims more than its view contains."""

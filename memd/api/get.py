@@ -313,11 +313,9 @@ def sources(opened: OpenWorkspace, params: SourcesParams, call: Call) -> Sources
             one.path for one in found if one.path > params.after and all(test(one) for test in tests)
         )
         named = []
-        for path in paths[: params.limit]:
-            reason = skipped[path]
-            detail = opened.sync.index_loop.failures.get(path) if reason == "failed" else None
-            why = WHY_NOT.get(reason, "") + (f" ({detail})" if detail else "")
-            named.append(SkippedSource(path=path, reason=reason, text=why))
+        for file in map(skipped.__getitem__, paths[: params.limit]):
+            why = WHY_NOT.get(file.reason, "") + (f" ({file.detail})" if file.detail else "")
+            named.append(SkippedSource(path=file.path, reason=file.reason, text=why))
         following = named[-1].path if len(paths) > params.limit else None
         return SourcesResult(sources=[], skipped=named, next=following)
     last = recalls.last(opened.workspace.recalls_path)

@@ -98,9 +98,11 @@ async def check(
     checking = workspaces.checker(opened, call.progress if params.progress else None)
     found = await checking.compare(repair=params.repair)
     return CheckResult(
-        ok=found["ok"],
-        findings=[CheckFinding(**finding) for finding in found["findings"]],
-        checked=found["checked"],
+        ok=all(found.values()),
+        findings=[
+            CheckFinding(kind=one.kind, text=one.text, repaired=repaired) for one, repaired in found.items()
+        ],
+        checked=dict(checking.counts),
     )
 
 

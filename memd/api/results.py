@@ -725,14 +725,6 @@ class SourceWarning(Result, frozen=True, kw_only=True):
     warning: str
 
 
-class ProbeOutcome(Result, frozen=True, kw_only=True):
-    """The result of the last `health` or `check`."""
-
-    ok: bool
-    detail: str
-    at: float  # unix seconds
-
-
 class ModelChange(Result, frozen=True, kw_only=True):
     """The vectors of a new model, built while the old ones stay in use."""
 
@@ -793,10 +785,10 @@ class WorkspaceStatus(WorkspaceSummary, frozen=True, kw_only=True):
     templates: list[str] | UnsetType = UNSET  # template folders of Obsidian vaults, which are not indexed
     last_scan: float | UnsetType | None = UNSET  # unix seconds
     last_index: float | UnsetType | None = UNSET  # unix seconds: when everything was searchable
-    last_health: ProbeOutcome | UnsetType | None = UNSET
+    last_health: records.ProbeOutcome | UnsetType | None = UNSET
     model_id: str | UnsetType = UNSET  # of the vectors in the index
     provider: str | UnsetType = UNSET
-    last_check: ProbeOutcome | UnsetType | None = UNSET
+    last_check: records.ProbeOutcome | UnsetType | None = UNSET
     watching: str | UnsetType = UNSET  # the mechanism that detects changes
     gone: int | UnsetType = UNSET  # deleted sources that the index still keeps
     held: str | UnsetType = UNSET  # why they are kept longer

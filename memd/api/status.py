@@ -25,7 +25,6 @@ from memd.api.results import (
     ModelChange,
     ModelStatus,
     PingResult,
-    ProbeOutcome,
     RecentRequest,
     ServerLimits,
     ServerStatus,
@@ -44,7 +43,7 @@ from memd.embedding.queue import EmbeddingQueue
 from memd.errors import MemdError, WorkspaceError
 from memd.index.check import rank_all
 from memd.index.database import sqlite_version
-from memd.records import Freshness
+from memd.records import Freshness, ProbeOutcome
 from memd.rpc.context import Call, Limits
 from memd.search.search import LACKING
 from memd.workspace.open import OpenWorkspace
@@ -167,9 +166,8 @@ def _workspace(workspaces: Workspaces, opened: OpenWorkspace, *, size_bytes: int
     """Return the full status of one workspace."""
     sync = opened.sync
     vec = sync.vectors.sidecars
-    skipped = sorted(sync.scanner.skipped.items())
+    skipped = sorted(sync.scanner.skipped.values(), key=lambda file: file.path)
     warnings = sorted(sync.index_loop.warnings.items())
-    failures = sync.index_loop.failures
     trouble_of_watch, seen = sync.watcher.trouble, opened.workspace.seen
     slow = f"the disk of {opened.workspace.root} is slow, or hangs" if seen and seen.is_slow else ""
     rebuilding = workspaces.rebuilding(opened.workspace.root)
@@ -184,8 +182,7 @@ def _workspace(workspaces: Workspaces, opened: OpenWorkspace, *, size_bytes: int
         unreadable=sync.vectors.unreadable,
         beyond=sync.vectors.beyond,
         skipped=[
-            SkippedFile(path=path, reason=reason, detail=failures.get(path, "") if reason == "failed" else "")
-            for path, reason in skipped[:SHOWN]
+            SkippedFile(path=file.path, reason=file.reason, detail=file.detail) for file in skipped[:SHOWN]
         ],
         skipped_total=len(skipped),
         warnings=[SourceWarning(path=path, warning=text) for path, text in warnings[:SHOWN]],
@@ -195,10 +192,10 @@ def _workspace(workspaces: Workspaces, opened: OpenWorkspace, *, size_bytes: int
         templates=sync.scanner.rules.templates() if sync.scanner.rules else [],
         last_scan=sync.scanner.last,
         last_index=sync.last_index,
-        last_health=ProbeOutcome(**opened.last_health) if opened.last_health else None,
+        last_health=opened.last_health,
         model_id=opened.index.snapshot.model_id,
         provider=opened.config.provider,
-        last_check=ProbeOutcome(**opened.last_check) if opened.last_check else None,
+        last_check=opened.last_check,
         watching=sync.watcher.kind,
         gone=sync.maintenance.gone,
         held=sync.maintenance.held,
@@ -350,7 +347,7 @@ async def _health_of(workspaces: Workspaces, root: str, call: Call) -> HealthChe
         detail = ", ".join([f"answered in {took_ms:.1f} ms", *made["degraded"], *filter(None, [stalled])])
         # A pause is intended, not a fault.
         ok = not set(made["degraded"]) - {EMBEDDING_PAUSED} and not stalled
-        opened.last_health = {"ok": ok, "detail": detail, "at": time.time()}
+        opened.last_health = ProbeOutcome(ok=ok, detail=detail, at=time.time())
         return HealthCheck(name=root, ok=ok, detail=detail)
 
     try:

@@ -103,12 +103,13 @@ async def why(workspaces: Workspaces, opened: OpenWorkspace, params: WhyParams, 
     found = await workspaces.read_files(_look, opened, params, call)
     prepared = found.request
     mode = "keyword" if prepared.query_vec is None or found.degraded else prepared.mode
+    skipped = opened.sync.scanner.skipped.get(found.path)
     found = replace(
         found,
         stage=found.stage or await _stage(workspaces, opened, found),
         off=why_off(prepared, mode, found.degraded),
         reason=_reason(opened, found),
-        failed=opened.sync.index_loop.failures.get(found.path, ""),
+        failed=skipped.detail if skipped else "",
     )
     confidence = found.verdict.confidence if found.verdict else None
     sure = Sureness(confidence or "none", None)
@@ -195,7 +196,7 @@ def _stored(opened: OpenWorkspace, path: str) -> tuple[bytes | None, bool]:
 def _reason(opened: OpenWorkspace, found: Diagnosis) -> str:
     """Return why a source is not indexed, or why its index is outdated."""
     sync, path = opened.sync, found.path
-    if sync.scanner.skipped.get(path) == "failed":
+    if path in sync.scanner.skipped and sync.scanner.skipped[path].reason == "failed":
         return "failed"
     if found.source is not None:
         return "changed"

@@ -16,6 +16,7 @@ from memd.errors import DeadlineError, MemdError
 from memd.index import check
 from memd.index.check import Finding, Repair
 from memd.index.writer import CHECKED_AT
+from memd.records import ProbeOutcome
 from memd.workspace.context import ReopenReason
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.threads import FolderWriter, Run
@@ -29,8 +30,7 @@ REPAIR_BUDGET_S = 0.05  # of the writer thread at a time
 REPORT_EVERY_S = 1.0
 SETTLED_S = 60.0  # how long to wait for pending saves before files are compared
 
-Fields = dict[str, Any]
-Report = Callable[[Fields], None]
+Report = Callable[[dict[str, Any]], None]
 
 
 @dataclass(slots=True)
@@ -43,13 +43,12 @@ class WorkspaceCheck:
     report: Report | None = None
     counts: Counter[str] = field(default_factory=Counter)
 
-    async def compare(self, *, repair: bool) -> Fields:
-        """Return the faults found; with *repair*, they are repaired unless only a new index would help.
+    async def compare(self, *, repair: bool) -> dict[Finding, bool]:
+        """Return each fault, and whether it is repaired: with *repair*, unless only a new index would help.
 
         Raises:
             DeadlineError: so much was saved meanwhile that the snapshot being checked had to be given up.
         """
-        started = time.perf_counter()
         found = await self._find()
         if not OF_FILES.isdisjoint(finding.kind for finding in found):
             again = {(finding.kind, finding.names) for finding in await self._find()}
@@ -57,17 +56,9 @@ class WorkspaceCheck:
         repaired = await self._mend(found) if repair else set()
         left = [finding for finding in found if finding not in repaired]
         detail = "; ".join(finding.text for finding in left[:3])
-        self.opened.last_check = {"ok": not left, "at": time.time(), "detail": detail}
+        self.opened.last_check = ProbeOutcome(ok=not left, at=time.time(), detail=detail)
         await self.opened.threads.write(self.opened.sync.index.writer.store, CHECKED_AT, int(time.time()))
-        return {
-            "ok": not left,
-            "findings": [
-                {"kind": finding.kind, "text": finding.text, "repaired": finding in repaired}
-                for finding in found
-            ],
-            "checked": dict(self.counts),
-            "took_ms": round((time.perf_counter() - started) * 1000),
-        }
+        return {finding: finding in repaired for finding in found}
 
     async def _find(self) -> list[Finding]:
         sync = self.opened.sync

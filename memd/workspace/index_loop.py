@@ -35,7 +35,6 @@ class IndexLoop:
         self.throughput = Throughput()  # in files
         self.steps = 0  # that were taken, of files read, parsed or stored: it grows while there is progress
         self.warnings: dict[str, str] = {}  # path → why it is not indexed as Markdown
-        self.failures: dict[str, str] = {}  # path skipped as failed → the step and the exception
         self._context = context
         self._indexer = context.indexer
         self.backlog = backlog
@@ -155,15 +154,10 @@ class IndexLoop:
         for path in (*done.removed, *done.warned):
             self.warnings.pop(path, None)
         self.warnings |= {path: shown_warning(some) for path, some in done.warned.items() if some}
-        looked_at = {*done.indexed, *done.removed, *done.absent}
-        for path in looked_at:
-            self.failures.pop(path, None)
-        self.failures |= {file.path: file.detail for file in done.skipped if file.detail}
-        skipped = self._scanner.skipped
-        read = skipped.keys() & looked_at
-        if read or done.skipped:
-            kept = {path: reason for path, reason in skipped.items() if path not in read}
-            self._scanner.note_skipped(kept | {file.path: file.reason for file in done.skipped})
+        looked_at, skipped = {*done.indexed, *done.removed, *done.absent}, self._scanner.skipped
+        if done.skipped or not looked_at.isdisjoint(skipped):
+            kept = (file for path, file in skipped.items() if path not in looked_at)
+            self._scanner.note_skipped(kept, done.skipped)
         if self._context.index.writer.has_waste:
             self._large_work.set()
         if done.unsettled:

@@ -8,7 +8,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import structlog
 
@@ -24,7 +23,7 @@ from memd.index.indexer import Indexer
 from memd.index.sidecars import SidecarFolder
 from memd.index.snapshot import View
 from memd.index.visibility import Visibility
-from memd.records import ChunkLimits, Tokenizer
+from memd.records import ChunkLimits, ProbeOutcome, Tokenizer
 from memd.registry import Workspace, is_folder, remember_root
 from memd.sources.ignore import Patterns, diaries, of_config
 from memd.sources.scan import Rules
@@ -51,8 +50,8 @@ class OpenWorkspace:
     embedding: EmbeddingQueue | None  # None: provider = "none"
     visible_to_agents: Visibility
     aside: SetAside
-    last_health: dict[str, Any] | None = None  # result and time of the last `health`
-    last_check: dict[str, Any] | None = None  # result and time of the last `check`
+    last_health: ProbeOutcome | None = None  # of the last `health`
+    last_check: ProbeOutcome | None = None
     diaries: Diaries = field(default_factory=Diaries)
 
     def view(self, expired: Callable[[], bool], *, agent: bool) -> AbstractContextManager[View]:

@@ -3,10 +3,12 @@
 import asyncio
 import heapq
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 
 from memd.errors import DiskError
 from memd.index.indexer import Compared, FolderComparison
+from memd.records import Skipped
 from memd.sources.scan import Rules, is_utf8
 from memd.workspace.backlog import Backlog
 from memd.workspace.context import LoopListener, WorkspaceContext
@@ -93,7 +95,7 @@ class Scanner:
 
     def __init__(self, context: WorkspaceContext, backlog: Backlog, listener: LoopListener) -> None:
         self.rules: Rules | None = None  # before the first scan
-        self.skipped: dict[str, str] = {}  # path → reason
+        self.skipped: dict[str, Skipped] = {}  # by path
         self.not_utf8: tuple[str, ...] = ()  # the first ones that would be notes in another encoding
         self.found_sources = 0  # in the last scan
         self.last: float | None = None  # time.time() of the last scan
@@ -129,10 +131,10 @@ class Scanner:
         self._folders.setdefault(path, time.monotonic())
         self._wanted.set()
 
-    def note_skipped(self, skipped: dict[str, str]) -> None:
-        """Store the files that are not sources now, path → reason."""
-        self.skipped = skipped
-        unread = (path for path, reason in skipped.items() if reason == "not-utf8")
+    def note_skipped(self, kept: Iterable[Skipped], found: Iterable[Skipped]) -> None:
+        """Store the files that are not sources now: those that are *kept*, and those just *found*."""
+        self.skipped = {file.path: file for file in (*kept, *found)}
+        unread = (file.path for file in self.skipped.values() if file.reason == "not-utf8")
         self.not_utf8 = tuple(heapq.nsmallest(NOT_UTF8_NAMED, unread))
 
     async def run(self) -> None:
@@ -186,8 +188,8 @@ class Scanner:
                 self._backlog.found(compared.differing, began if self._owed is None else self._owed)
                 self._folders = {path: at for path, at in self._folders.items() if at > began}
                 self.found_sources = compared.sources
-                kept = {path: reason for path, reason in self.skipped.items() if path in self._backlog}
-                self.note_skipped(kept | {file.path: file.reason for file in compared.skipped})
+                kept = (file for path, file in self.skipped.items() if path in self._backlog)
+                self.note_skipped(kept, compared.skipped)
                 self.last = time.time()
                 self._backlog.found(in_hand, began)
             else:
@@ -232,8 +234,8 @@ class Scanner:
                 if not await self._context.disk.look(patience_s=DEADLINE_S):
                     return
                 self._backlog.hint(compared.differing, since)
-                kept = {path: reason for path, reason in self.skipped.items() if not path.startswith(folder)}
-                self.note_skipped(kept | {file.path: file.reason for file in compared.skipped})
+                kept = (file for path, file in self.skipped.items() if not path.startswith(folder))
+                self.note_skipped(kept, compared.skipped)
                 through = True
             finally:
                 self._in_hand = None

@@ -10,7 +10,7 @@ from memd.api import params
 from memd.api.get import below
 from memd.api.why import _NOT_INDEXED, why
 from memd.config import WorkspaceConfig
-from memd.registry import Workspace
+from memd.records import Skipped
 from memd.rpc.context import Call
 from memd.workspace.open import OpenWorkspace, visible_to_agents
 from memd.workspace.sync import WorkspaceSync
@@ -27,10 +27,9 @@ class Room:
         (notes.root / "memory").mkdir()
         (notes.root / "memory" / "config.toml").write_text("")
         self.workspaces = Workspaces(folder / "all", folder / "user.toml")
-        place = Workspace(notes.root, notes.state)
         sync = WorkspaceSync(context_of(notes, threads=self.workspaces.threads))
         self.opened = OpenWorkspace(
-            place, CONFIG, notes.index, sync, self.workspaces.threads, notes.embedder.tokenizer, None,
+            sync.place, CONFIG, notes.index, sync, self.workspaces.threads, notes.embedder.tokenizer, None,
             visible_to_agents(CONFIG), [],
         )  # fmt: skip
 
@@ -76,7 +75,7 @@ def test_a_note_that_no_event_told_of_says_so(room):
 
 
 def test_a_note_that_memd_failed_on_says_so(room):
-    room.opened.sync.scanner.skipped = {"a.md": "failed"}
+    room.opened.sync.scanner.note_skipped([], [Skipped("a.md", "failed")])
     room.notes.write("a.md", "heron\n")
     assert reason(room.why("a.md")) == ("not-indexed", "failed")
 
