@@ -29,7 +29,6 @@ from memd.search.search import Answer, search
 from memd.sources.scan import Rules
 from memd.sources.watch import Watchers
 from memd.workspace.context import DaemonContext, ReopenReason, WorkspaceContext, config_stamp
-from memd.workspace.set_aside import SetAside
 from memd.workspace.threads import Disk, Threads
 
 # `.ci/long` sets it: whole tables, and as many random examples as find what is rare.
@@ -260,7 +259,6 @@ def context_of(
         config=WorkspaceConfig(),
         config_seen=config_stamp(place.config_path),
         index=notes.index,
-        aside=SetAside(notes.state),
         indexer=notes.indexer,
         small=None,
         large=None,

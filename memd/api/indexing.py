@@ -12,6 +12,7 @@ from memd.api.params import CheckParams, IndexParams, NoParams, PauseParams
 from memd.api.results import CheckFinding, CheckResult, IndexResult, PauseResult, ResumeResult, SyncResult
 from memd.rpc.context import Call
 from memd.workspace.open import OpenWorkspace
+from memd.workspace.set_aside import delete_aside
 from memd.workspace.sync import REPORT_EVERY_S, Report
 from memd.workspace.workspaces import Workspaces
 
@@ -87,7 +88,7 @@ async def index(workspaces: Workspaces, params: IndexParams, call: Call) -> Inde
 async def _purged(workspaces: Workspaces, opened: OpenWorkspace) -> int:
     """Delete all traces of deleted sources, and older indexes; return the number of sources."""
     purged = await opened.sync.maintenance.purge_now()
-    await workspaces.apart(opened.aside.delete)
+    await workspaces.apart(delete_aside, opened.workspace.index_dir)
     return purged.sources
 
 

@@ -47,6 +47,7 @@ from memd.records import Freshness, ProbeOutcome
 from memd.rpc.context import Call, Limits
 from memd.search.search import LACKING
 from memd.workspace.open import OpenWorkspace
+from memd.workspace.set_aside import set_aside
 from memd.workspace.workspaces import Workspaces
 
 API_COMPATIBLE = 1  # the oldest level whose clients still understand the answers
@@ -116,7 +117,7 @@ async def status(workspaces: Workspaces, params: NoParams, _: Call) -> StatusRes
             degraded=_degraded(opened),
         )
         if params.agent
-        else _workspace(workspaces, opened, size_bytes=await workspaces.apart(opened.index.size_bytes))
+        else _workspace(workspaces, opened, *await workspaces.apart(_on_disk, opened))
         for opened in list(chosen)
     ]
     server = ServerStatus(
@@ -162,7 +163,14 @@ def not_open(workspaces: Workspaces, kind: type[Summary]) -> list[Summary]:
     ]
 
 
-def _workspace(workspaces: Workspaces, opened: OpenWorkspace, *, size_bytes: int) -> WorkspaceStatus:
+def _on_disk(opened: OpenWorkspace) -> tuple[int, list[Path]]:
+    """Return the size of an index, and the indexes that were set aside."""
+    return opened.index.size_bytes(), set_aside(opened.workspace.index_dir)
+
+
+def _workspace(
+    workspaces: Workspaces, opened: OpenWorkspace, size_bytes: int, aside: list[Path]
+) -> WorkspaceStatus:
     """Return the full status of one workspace."""
     sync = opened.sync
     vec = sync.vectors.sidecars
@@ -207,7 +215,7 @@ def _workspace(workspaces: Workspaces, opened: OpenWorkspace, *, size_bytes: int
         errors=[*sync.troubles, *filter(None, (trouble_of_watch, sync.stalled, slow, _other(opened)))],
         damaged_rows=opened.index.matrices.damaged_rows,
         size_bytes=size_bytes,
-        set_aside=[str(folder) for folder in opened.aside.folders],
+        set_aside=list(map(str, aside)),
         degraded=_degraded(opened),
     )
 

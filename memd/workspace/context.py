@@ -27,7 +27,6 @@ from memd.registry import Workspace
 from memd.sources.scan import Rules
 from memd.sources.watch import Watchers
 from memd.workspace.parse_process import ParseProcess
-from memd.workspace.set_aside import SetAside
 from memd.workspace.threads import Disk, Disks, Lane, Threads
 
 ConfigStamp = tuple[int, int, int]
@@ -137,7 +136,6 @@ class WorkspaceContext:
     config: WorkspaceConfig
     config_seen: ConfigStamp | None  # stamp of the file that *config* was read from
     index: Index
-    aside: SetAside
     indexer: Indexer
     small: Lane  # the threads that read and parse files
     large: Lane

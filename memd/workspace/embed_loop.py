@@ -31,6 +31,7 @@ from memd.index.sidecars import (
 from memd.index.writer import COMPLETE
 from memd.workspace.backlog import Backlog, Count, Throughput
 from memd.workspace.context import WorkspaceContext
+from memd.workspace.set_aside import set_aside
 
 log = structlog.get_logger()
 
@@ -183,7 +184,8 @@ class EmbedLoop:
 
     def _begin(self, embedder: Embedder) -> tuple[int, int, int]:
         self._index.begin_model(embedder.model_id, embedder.dim, embedder.scripts, embedder.cosines)
-        if (old := self._context.aside.folders) and not self._index.writer.get(COMPLETE):
+        is_first = not self._index.writer.get(COMPLETE)
+        if is_first and (old := set_aside(self._context.place.index_dir)):
             self.old = OldVectors(old, DATABASE, model_id=embedder.model_id, dim=embedder.dim)
         return self._counts()
 

@@ -28,7 +28,7 @@ from memd.registry import Workspace, is_folder, remember_root
 from memd.sources.ignore import Patterns, diaries, of_config
 from memd.sources.scan import Rules
 from memd.workspace.context import ConfigStamp, DaemonContext, Owner, WorkspaceContext, config_stamp
-from memd.workspace.set_aside import SetAside, set_index_aside
+from memd.workspace.set_aside import set_index_aside
 from memd.workspace.sync import WorkspaceSync
 from memd.workspace.threads import Lane, Threads
 
@@ -49,7 +49,6 @@ class OpenWorkspace:
     tokenizer: Tokenizer
     embedding: EmbeddingQueue | None  # None: provider = "none"
     visible_to_agents: Visibility
-    aside: SetAside
     last_health: ProbeOutcome | None = None  # of the last `health`
     last_check: ProbeOutcome | None = None
     diaries: Diaries = field(default_factory=Diaries)
@@ -131,7 +130,6 @@ async def _open_with(
     tokenizer, max_tokens = daemon.providers.tokenizer_for(config, user)
     index: Index = await write(Index, place.index_dir)
     visibility = visible_to_agents(config)
-    aside: SetAside = await write(SetAside, place.index_dir)
     embedding = daemon.providers.queue_for(config, user)
     try:
         fading = diaries(None, config.decay)
@@ -151,7 +149,6 @@ async def _open_with(
                 config=config,
                 config_seen=stamp,
                 index=index,
-                aside=aside,
                 indexer=indexer,
                 small=Lane("small", daemon.threads.parse),
                 large=Lane("large", daemon.threads.parse_large, parse),
@@ -165,7 +162,7 @@ async def _open_with(
         await give_back(daemon.providers, embedding)
         raise
     return OpenWorkspace(
-        place, config, index, sync, daemon.threads, tokenizer, embedding, visibility, aside,
+        place, config, index, sync, daemon.threads, tokenizer, embedding, visibility,
         diaries=fading,
     )  # fmt: skip
 

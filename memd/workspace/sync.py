@@ -30,6 +30,7 @@ from memd.workspace.embed_loop import EmbedLoop
 from memd.workspace.index_loop import IndexLoop
 from memd.workspace.maintenance import DamagedRows, Maintenance
 from memd.workspace.scanner import Scanner
+from memd.workspace.set_aside import delete_aside, why_renewed
 from memd.workspace.watcher import WorkspaceWatcher
 
 HOPELESS_SCANS = 3  # consecutive failures after which callers no longer wait
@@ -197,7 +198,7 @@ class WorkspaceSync:
         """Load the state of the index, and start the tasks."""
         self.first = self.first_words = not await self.context.write(self.index.writer.get, COMPLETE)
         if self.first:
-            self.renewed = self.context.aside.why
+            self.renewed = await self.context.write(why_renewed, self.place.index_dir)
         else:
             await self._drop_old()
         self.index_loop.warnings = await self.context.write(self.index.writer.warnings)
@@ -372,9 +373,8 @@ class WorkspaceSync:
     async def _drop_old(self) -> None:
         """Delete the index of another release, after its vectors were taken over."""
         self.vectors.old = None
-        if old := self.context.aside.old:
-            with suppress(StorageError):  # `status` reports it
-                await self.context.daemon.threads.apart(self.context.aside.delete, old)
+        with suppress(StorageError):  # `status` reports it
+            await self.context.daemon.threads.apart(delete_aside, self.place.index_dir, "old")
 
     def note_trouble(self, error: Exception) -> None:
         """Show an error in `status` until it is resolved; log repetitions once."""

@@ -35,7 +35,7 @@ from memd.workspace.context import DaemonContext, ReopenReason
 from memd.workspace.open import OpenWorkspace, checked_config, give_back, open_workspace
 from memd.workspace.parse_process import ParseProcess
 from memd.workspace.rebuild import Rebuild, recover, switch
-from memd.workspace.set_aside import SetAside, delete_index, set_index_aside
+from memd.workspace.set_aside import delete_aside, delete_index, set_index_aside
 from memd.workspace.threads import FRESH_S, Disk, Disks, FolderWriter, Threads
 
 if TYPE_CHECKING:
@@ -343,7 +343,7 @@ class Workspaces:
             except IndexClosedError:  # it is complete, and replaces the old one right now
                 await asyncio.wait({rebuild.task})
                 done = await self.using(str(root), work)
-        await self.apart((await self.find(str(root))).aside.delete)
+        await self.apart(delete_aside, self.place(root).index_dir)
         return done
 
     async def check(self, root: Path) -> None:
@@ -386,7 +386,7 @@ class Workspaces:
             index_dir = self.place(root).index_dir
             await self.write(delete_index, index_dir)
             await self.write(registry.forget_settings, self.place(root))
-            await self.write(SetAside(index_dir).delete)
+            await self.write(delete_aside, index_dir)
         return root
 
     async def configure(self, root: Path, changed: dict[str, Any]) -> None:

@@ -30,7 +30,7 @@ class Room:
         sync = WorkspaceSync(context_of(notes, threads=self.workspaces.threads))
         self.opened = OpenWorkspace(
             sync.place, CONFIG, notes.index, sync, self.workspaces.threads, notes.embedder.tokenizer, None,
-            visible_to_agents(CONFIG), [],
+            visible_to_agents(CONFIG),
         )  # fmt: skip
 
     def why(self, path: str, query: str = "heron", **fields) -> dict:
