@@ -25,15 +25,12 @@ LAUNCHCTL_TIMEOUT_S = 30.0  # bootout waits for memd, which may take 10 s to end
 _SHARED_VARIABLES = ("XDG_STATE_HOME", "XDG_CONFIG_HOME")
 
 
-def install(executable: str | None = None) -> list[Path]:
+def install() -> list[Path]:
     """Write the units, and let systemd listen for memd now and after each login; return the files written.
-
-    *executable*: the memd to run; None: memd of this installation.
 
     Raises:
         ServiceError: there is no systemd for this user, or systemctl failed.
     """
-    command = [executable] if executable else memd_command()
     if sys.platform == "darwin":
         raise ServiceError("macOS has no systemd, and needs no service: memctl starts memd when needed")
     if not manager_runs():
@@ -45,7 +42,7 @@ def install(executable: str | None = None) -> list[Path]:
     stop_daemon()
     folder = unit_dir()
     folder.mkdir(parents=True, exist_ok=True)
-    texts = {SOCKET: _template(SOCKET), SERVICE: _with_command(_template(SERVICE), command)}
+    texts = {SOCKET: _template(SOCKET), SERVICE: _with_command(_template(SERVICE), memd_command())}
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
     more = systemd.update()

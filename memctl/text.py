@@ -97,15 +97,14 @@ def any_text(raw: str) -> str:
     return raw.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def to_json(answer: Any, *, is_escaped: bool | None = None) -> str:
+def to_json(answer: Any) -> str:
     """Return *answer* as one line of JSON that is valid for strict parsers and safe for terminals.
 
-    *is_escaped*: all but ASCII is escaped; None: if the encoding of stdout is not UTF.
+    All but ASCII is escaped if the encoding of stdout is not UTF.
     """
     import json
 
-    if is_escaped is None:
-        is_escaped = not (sys.stdout.encoding or "").lower().startswith("utf")
+    is_escaped = not (sys.stdout.encoding or "").lower().startswith("utf")
     text = json.dumps(_well_formed(answer), ensure_ascii=is_escaped, allow_nan=False)
     # json escapes C0 only; these characters occur only in strings, where an escape means the same.
     return re.sub(_JSON_UNSAFE, lambda match: f"\\u{ord(match[0]):04x}", text)
