@@ -11,7 +11,7 @@ are dropped, since terms of purged text must leave the disk; queries read FTS5 u
 
 import random
 import time
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 
 from memd.index.columns import Mask, mask_of_ids, require_numpy
@@ -89,14 +89,14 @@ class PostingsTable:
             NumpyMissingError: numpy cannot be imported.
         """
         require_numpy("the table of postings")
-        return PostingsPass(self._open_view, self._end(), self._state)
+        return PostingsPass(self._open_view, self._end(), self._purges)
 
     def put(self, made: "PostingsPass", rows: Slice) -> bool:
         """Store a slice of a pass; return False, storing nothing, if the pass must be abandoned.
 
-        A chunk may have been purged meanwhile that the pass read before, or the words were made again.
+        A chunk may have been purged meanwhile that the pass read before.
         """
-        if made.state != self._state:
+        if made.purges != self._purges:
             return False
         if not (rows or made.is_done):
             return True
@@ -133,21 +133,17 @@ class PostingsTable:
         """Return the id up to which FTS5 has every chunk: others may be stored later under reserved ids."""
         return min([self._snapshot().postings.newest + 1, *self._writer.staged.values()]) - 1
 
-    @property
-    def _state(self) -> Hashable:
-        return self._purges, self._writer.refilled
-
 
 class PostingsPass:
     """One pass over the terms. `step` is for any one thread at a time."""
 
-    def __init__(self, open_view: OpenView, end: int, state: Hashable) -> None:
+    def __init__(self, open_view: OpenView, end: int, purges: int) -> None:
         """Read nothing yet. New rows have the chunks up to the id *end*.
 
-        Rows of another *state* are not stored.
+        They are not stored if there were more than these *purges* by then.
         """
         self.end = end
-        self.state = state
+        self.purges = purges
         self.is_done = False
         self._open_view = open_view
         self._view: View  # of the slice in progress
