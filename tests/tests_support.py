@@ -13,9 +13,7 @@ from pathlib import Path
 import apsw
 
 from memd.config import WorkspaceConfig
-from memd.embedding.provider import Providers
 from memd.embedding.queue import EmbeddingQueue
-from memd.events import EventBus
 from memd.index import check
 from memd.index.check import Scrub
 from memd.index.index import DATABASE, Index
@@ -27,7 +25,6 @@ from memd.search.query import parse
 from memd.search.score import PreparedQuery
 from memd.search.search import Answer, search
 from memd.sources.scan import Rules
-from memd.sources.watch import Watchers
 from memd.workspace.context import DaemonContext, ReopenReason, WorkspaceContext, config_stamp
 from memd.workspace.threads import Disk, Threads
 
@@ -250,9 +247,7 @@ def context_of(
     """Return what the loops of these notes' workspace share; nobody follows."""
     place = Workspace(notes.root, notes.state)
     return WorkspaceContext(
-        daemon=DaemonContext(
-            Providers(), Watchers(), notes.root / "none.toml", threads or InlineThreads(), None, EventBus()
-        ),
+        daemon=DaemonContext(notes.root / "none.toml", threads=threads or InlineThreads(), process=None),
         owner=owner or Owner(),
         place=place,
         disk=Disk(notes.root, "disk"),

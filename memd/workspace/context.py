@@ -85,12 +85,12 @@ class EmbeddingPause:
 class DaemonContext:
     """The state that all workspaces of a daemon share."""
 
-    providers: Providers
-    watcher: Watchers
     user_config_path: Path
-    threads: Threads
-    process: ParseProcess
-    feed: EventBus
+    providers: Providers = field(default_factory=Providers)
+    watcher: Watchers = field(default_factory=Watchers)
+    threads: Threads = field(default_factory=Threads)
+    process: ParseProcess = field(default_factory=ParseProcess)
+    feed: EventBus = field(default_factory=EventBus)
     disks: Disks = field(default_factory=Disks)
     hits: Disks = field(default_factory=lambda: Disks("hits"))  # for those that search
     pause: EmbeddingPause = field(default_factory=EmbeddingPause)

@@ -32,7 +32,7 @@ class Rebuild:
         self._daemon = replace(daemon, feed=EventBus())  # its events have no listeners
         self.opened: OpenWorkspace | None = None  # set from its beginning on
         self._stopped: asyncio.Future[ReopenReason] = asyncio.get_running_loop().create_future()
-        self.task: asyncio.Task[None] | None = None  # runs the build and the switch
+        self.task: asyncio.Task[None]  # runs the build and the switch; set by who begins it
 
     @property
     def progress(self) -> dict[str, Any]:

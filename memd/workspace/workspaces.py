@@ -12,7 +12,6 @@ import structlog
 
 from memd import registry
 from memd.config import WorkspaceConfig, load_team_config, with_settings, write_settings, write_shared
-from memd.embedding.provider import Providers
 from memd.embedding.queue import EmbeddingQueue
 from memd.entries import journal
 from memd.entries.entry import clear_leftovers
@@ -25,18 +24,15 @@ from memd.errors import (
     StorageError,
     WorkspaceError,
 )
-from memd.events import EventBus
 from memd.logs import log_unforeseen
 from memd.records import SandboxLimit
 from memd.registry import Registry, Workspace
-from memd.sources.watch import Watchers
 from memd.workspace.check import Report, WorkspaceCheck
 from memd.workspace.context import DaemonContext, ReopenReason
 from memd.workspace.open import OpenWorkspace, checked_config, give_back, open_workspace
-from memd.workspace.parse_process import ParseProcess
 from memd.workspace.rebuild import Rebuild, recover, switch
 from memd.workspace.set_aside import delete_aside, delete_index, set_index_aside
-from memd.workspace.threads import FRESH_S, Disk, Disks, FolderWriter, Threads
+from memd.workspace.threads import FRESH_S, Disk, Disks, FolderWriter
 
 if TYPE_CHECKING:
     from memd.team.publisher import Publisher
@@ -61,23 +57,17 @@ class Workspaces:
         self._names: dict[str | None, Path] = {}  # root as requests name it → root; None: the only root
         self._opened: dict[Path, OpenWorkspace] = {}
         self._faults: dict[Path, MemdError] = {}  # why a registered workspace is not open
-        self.feed = EventBus()
         self.team: Publisher | None = None  # None: the user's configuration has no [team], or a wrong one
         self.team_fault: ConfigError | None = None  # what is wrong with it
         self._changing_team = asyncio.Lock()
-        self._providers = Providers()
-        self._watcher = Watchers()
-        self.threads = Threads()
+        self._context = DaemonContext(user_config_path)
+        self.feed, self.threads = self._context.feed, self._context.threads
+        self.pause = self._context.pause  # whether embedding is paused, in all workspaces
         self.write, self.read, self.apart = self.threads.write, self.threads.read, self.threads.apart
         self.folders = FolderWriter()
         self._reading = Disks("notes")
         self._checking = Disks("check")
         self._stopping = asyncio.Event()
-        self._process = ParseProcess()
-        self._context = DaemonContext(
-            self._providers, self._watcher, user_config_path, self.threads, self._process, self.feed
-        )
-        self.pause = self._context.pause  # whether embedding is paused, in all workspaces
         self._registering = asyncio.Lock()
         # One open, close or reopen of a root at a time; no other root waits for its disk.
         self._changing: defaultdict[Path, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -110,7 +100,7 @@ class Workspaces:
     @property
     def parser_sandbox(self) -> list[SandboxLimit] | None:
         """The limits of the process that parses long notes; None before the first long note."""
-        return self._process.sandbox
+        return self._context.process.sandbox
 
     @property
     def is_idle(self) -> bool:
@@ -122,7 +112,7 @@ class Workspaces:
     @property
     def embeddings(self) -> list[EmbeddingQueue]:
         """The models in use."""
-        return self._providers.queues
+        return self._context.providers.queues
 
     async def read_files(self, work: Callable[..., T], opened: OpenWorkspace, *args: Any) -> T:
         """Run *work*, which reads notes of *opened*, in a thread for its root: no other waits for its disk.
@@ -337,7 +327,7 @@ class Workspaces:
         """
         done = await self.using(str(root), work)
         rebuild = self._rebuilds.get(root)
-        if rebuild is not None and rebuild.task is not None and rebuild.opened is not None:
+        if rebuild is not None and rebuild.opened is not None:
             try:
                 done = await work(rebuild.opened) and done
             except IndexClosedError:  # it is complete, and replaces the old one right now
@@ -419,9 +409,8 @@ class Workspaces:
         Returns a task that ends when the new index is open, or raises why the old one stays; the task of a
         running rebuild is returned again.
         """
-        running = self._rebuilds.get(root)
-        if running is not None and running.task is not None:
-            return running.task
+        if root in self._rebuilds:
+            return self._rebuilds[root].task
         place = self.place(root)
         rebuild = self._rebuilds[root] = Rebuild(place, self._context)
         rebuild.task = asyncio.get_running_loop().create_task(self._rebuild(place, rebuild))
@@ -452,8 +441,7 @@ class Workspaces:
             await rebuild.release()
 
     async def _end_rebuild(self, root: Path) -> None:
-        rebuild = self._rebuilds.get(root)
-        if rebuild is not None and rebuild.task is not None:
+        if rebuild := self._rebuilds.get(root):
             rebuild.task.cancel()
             await asyncio.wait({rebuild.task})
 
@@ -488,8 +476,8 @@ class Workspaces:
             async with self._changing[root]:
                 await self._close(root)
         await self.folders.close()
-        self._process.close()
-        await asyncio.to_thread(self._watcher.close)
+        self._context.process.close()
+        await asyncio.to_thread(self._context.watcher.close)
         self.threads.close()
 
     async def _opening(self, root: Path) -> None:
@@ -528,7 +516,7 @@ class Workspaces:
             self.team.note_closed(root)
         await opened.sync.stop()
         await self.write(opened.index.close)
-        await give_back(self._providers, opened.embedding)
+        await give_back(self._context.providers, opened.embedding)
 
 
 def _note_failure(task: asyncio.Task[Any]) -> None:
