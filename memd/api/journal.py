@@ -4,6 +4,7 @@ import heapq
 import json
 from collections.abc import Collection
 from datetime import date, datetime
+from graphlib import TopologicalSorter
 
 from msgspec.structs import asdict
 
@@ -91,27 +92,24 @@ def history(opened: OpenWorkspace, params: HistoryParams, call: Call) -> History
 def _by_day(snapshot: Snapshot, chain: list[int]) -> list[int]:
     """Sort a chain by day, each note after those it supersedes; notes of a circle by day only."""
     sources, supersession = snapshot.sources, snapshot.supersession
-    over: dict[int, list[int]] = {note: [] for note in chain}
-    waits = dict.fromkeys(chain, 0)  # source → number of superseded sources not placed yet
     step_of = {note: supersession.step(note) for note in chain}
     circles: dict[int, list[int]] = {}
     for note, step in step_of.items():
         circles.setdefault(step, []).append(note)
+    sorter = TopologicalSorter[int](dict.fromkeys(chain, ()))
     for above, older in supersession.edges:
-        if above in over and older in over and step_of[above] != step_of[older]:
+        if above in step_of and older in step_of and step_of[above] != step_of[older]:
             for newer in circles[step_of[above]]:
-                over[older].append(newer)
-                waits[newer] += 1
-    ready = [(sources[note].day, sources[note].path, note) for note in chain if not waits[note]]
-    heapq.heapify(ready)
+                sorter.add(newer, older)
+    sorter.prepare()
+    ready: list[tuple[date, str, int]] = []
     found = []
-    while ready:
+    while sorter.is_active():
+        for note in sorter.get_ready():
+            heapq.heappush(ready, (sources[note].day, sources[note].path, note))
         *_, note = heapq.heappop(ready)
         found.append(note)
-        for newer in over[note]:
-            waits[newer] -= 1
-            if not waits[newer]:
-                heapq.heappush(ready, (sources[newer].day, sources[newer].path, newer))
+        sorter.done(note)
     return found
 
 
