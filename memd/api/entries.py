@@ -9,7 +9,7 @@ import os
 import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import Self, TypeVar
@@ -146,14 +146,7 @@ async def _extract(change: EntryChange, params: ExtractMemoryParams) -> ExtractM
     indexing = change.workspaces.using(str(change.root), index)
     similar = await change.workspaces.within(max(give_up - time.monotonic(), 0), indexing)
     return ExtractMemoryResult(
-        workspace=str(change.root),
-        path=written.path,
-        id=written.id,
-        created=written.created,
-        updated=written.updated,
-        hash=written.hash,
-        indexed=similar is not None,
-        similar=similar or [],
+        workspace=str(change.root), **asdict(written), indexed=similar is not None, similar=similar or []
     )
 
 

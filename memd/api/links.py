@@ -202,13 +202,15 @@ def resolve(opened: OpenWorkspace, params: ResolveParams, call: Call) -> Resolve
         if written is not None and (written.target or params.path):
             where = named.place(written.kind, written.target, written.part)
         elif written is not None or _TO_A_URL.match(params.link):
-            where = named.at(None, "", why="missing" if written else "outside")  # a part of no note
+            where = ResolveResult(
+                path=None, title="", why="missing" if written else "outside"
+            )  # a part of no note
         else:
             target, _, part = params.link.partition("#")
             where = named.place("text", target.strip(), part)
             name, first, last = place_written(view, root, params.link) or (params.link, 0, None)
             if where.path is None and (source := found_source(view, root, name)) is not None:
-                where = named.at(source.path, source.title)
+                where = ResolveResult(path=source.path, title=source.title)
                 if first:
                     try:
                         last = last_line(source.path, len(named.lines(source.path)), first, last)
@@ -233,12 +235,6 @@ class _Named:
         self._headings: dict[int, Sequence[Heading]] = {}
         self._own = own
 
-    def at(
-        self, path: str | None, title: str, line: int = 1, end_line: int | None = None, why: Why = ""
-    ) -> ResolveResult:
-        """Return a place as the answer to what a link means."""
-        return ResolveResult(path=path, title=title, line=line, end_line=end_line, why=why)
-
     def place(self, kind: LinkKind, target: str, part: str) -> ResolveResult:
         """Return what a link means; "" is the note itself."""
         part = part.strip()
@@ -247,24 +243,27 @@ class _Named:
         to, why = self.resolver.resolve(kind, target or f"/{self._path}", self._path)
         if to is None:
             link = LinkOut(kind, target, part, None, 0, None, why)
-            return self.at(None, "", why=why_not(self._opened.workspace.root, self._path, link))
+            why = why_not(self._opened.workspace.root, self._path, link)
+            return ResolveResult(path=None, title="", why=why)
         if part and to.id not in self._headings:  # most links name none, and a hub has thousands
             self._headings[to.id] = stored_outline(self._view.reader.each, to.id).headings
         return self._part(to.path, self._view.source(to.id).title, self._headings.get(to.id, ()), part, why)
 
     def _part(self, path: str, title: str, headings: Sequence[Heading], part: str, why: Why) -> ResolveResult:
         if not part:
-            return self.at(path, title, why=why)
+            return ResolveResult(path=path, title=title, why=why)
         if part.startswith("^"):  # the line of the current file that the block's name ends
             name, lines = f" {part}".casefold(), enumerate(self.lines(path), 1)
             ends = (number for number, line in lines if f" {line}".rstrip().casefold().endswith(name))
             number = next(ends, None)
-            return self.at(path, title, number or 1, number, why if number else "part")
+            why = why if number else "part"
+            return ResolveResult(path=path, title=title, line=number or 1, end_line=number, why=why)
         found = heading_of(headings, part)
         if found is None:
-            return self.at(path, title, why="part")
+            return ResolveResult(path=path, title=title, why="part")
         below = [one.line for one in headings if one.line > found.line and one.level <= found.level]
-        return self.at(path, title, found.line, min(below) - 1 if below else None, why)
+        end_line = min(below) - 1 if below else None
+        return ResolveResult(path=path, title=title, line=found.line, end_line=end_line, why=why)
 
     def lines(self, path: str) -> list[str]:
         """Return the lines of a note as its file has them now."""

@@ -60,11 +60,9 @@ class VectorEvidence(Result, frozen=True, kw_only=True):
     score: float | None  # null: it could not score the chunk
 
 
-class KeywordEvidence(Result, frozen=True, kw_only=True):
+class KeywordEvidence(VectorEvidence, frozen=True, kw_only=True):
     """The keyword arm's rank and score of a hit."""
 
-    rank: int | None
-    score: float | None
     tier: str | None  # which of its tiers found it
 
 
@@ -304,9 +302,9 @@ class ResolveResult(TimedResult, frozen=True, kw_only=True):
 
     path: str | None
     title: str
-    line: int  # of the heading or block, or 1
-    end_line: int | None  # the last of its section; null: of the note
-    why: records.Why  # as in `LinkOut`; part: the note has no such heading, block or line
+    line: int = 1  # of the heading or block, or 1
+    end_line: int | None = None  # the last of its section; null: of the note
+    why: records.Why = ""  # as in `LinkOut`; part: the note has no such heading, block or line
 
 
 class OutlineHeading(Result, frozen=True, kw_only=True):
@@ -345,11 +343,10 @@ class OutlineResult(TimedResult, frozen=True, kw_only=True):
     superseded_by: list[str]  # as in `search`, of the note as it is indexed
 
 
-class NamedChunk(records.Location, frozen=True, kw_only=True):
+class NamedChunk(ChunkLines, frozen=True, kw_only=True):
     """The chunk that a request named."""
 
-    id: int
-    heading: str
+    path: str  # relative to the workspace
 
 
 class SimilarResult(SearchedResult, frozen=True, kw_only=True):

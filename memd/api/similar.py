@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, UnsetType, structs
 
 from memd import daily
 from memd.api.get import below, chunk_of, named_source, note_links
-from memd.api.hits import SCORE_DIGITS, hit_source, search_hit
+from memd.api.hits import SCORE_DIGITS, chunk_lines, hit_source, search_hit
 from memd.api.params import SimilarParams
 from memd.api.results import NamedChunk, NoteLinks, SimilarNote, SimilarResult
 from memd.api.search import ANSWER_S, embedded, frame, parsed
@@ -65,13 +65,8 @@ def similar(opened: OpenWorkspace, params: SimilarParams, call: Call, fresh: Fre
             timings_ms["embed"] = 0.0
             chunk = _named(view, opened, params)
             source = view.snapshot.sources[chunk.source]
-            to = NamedChunk(
-                path=source.path,
-                id=chunk.id,
-                start_line=chunk.start_line,
-                end_line=chunk.end_line,
-                heading=view.chunks([chunk.id])[chunk.id].heading,
-            )
+            shown = chunk_lines(view.chunks([chunk.id])[chunk.id])
+            to = NamedChunk(path=source.path, **structs.asdict(shown))
             superseded_by = view.snapshot.superseded_by(chunk.source)
             links = note_links(view, root, source)
             answer = most_similar(view, chunk, request)
